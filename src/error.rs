@@ -384,6 +384,17 @@ pub enum Error {
         found: String,
     },
 
+    /// A backward pass, or a change of a variable, that automatic differentiation does not allow.
+    #[error("the backward of {operation}: found {found}; wanted {wanted}")]
+    Backward {
+        /// The operation whose gradients were to be computed.
+        operation: &'static str,
+        /// The value or gradient found.
+        found: String,
+        /// The accepted ones.
+        wanted: String,
+    },
+
     /// A file that cannot be used.
     #[error("{path}: found {found}; wanted {wanted}")]
     File {

@@ -18,6 +18,7 @@
 //! | [`tensor`] | arrays on the CPU and CUDA devices, as in NumPy and PyTorch |
 //! | `io` | arrays in files (feature `io`) |
 //! | `burst` | spiking neural networks on the CPU and CUDA devices (feature `burst`) |
+//! | `nn` | automatic differentiation (feature `nn`) |
 //! | `srt` | golden-ratio tensor operations on the CPU and CUDA devices (feature `srt`) |
 //! | `capi` | the C ABI (feature `capi`) |
 //! | [`error`] | the error type, and the hook for errors of `Drop` |
@@ -62,6 +63,8 @@ pub mod images;
 #[cfg(feature = "io")]
 pub mod io;
 pub mod launcher;
+#[cfg(feature = "nn")]
+pub mod nn;
 pub mod nvrtc;
 #[cfg(feature = "tensor")]
 pub mod sort;

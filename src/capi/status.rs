@@ -109,7 +109,7 @@ pub(super) fn of(error: &Error) -> i32 {
         Error::LengthMismatch { .. } => SV_ERROR_LENGTH_MISMATCH,
         Error::OutOfRange { .. } => SV_ERROR_OUT_OF_RANGE,
         Error::IndexOutOfRange { .. } => SV_ERROR_INDEX_OUT_OF_RANGE,
-        Error::InvalidArgument { .. } => SV_ERROR_INVALID_ARGUMENT,
+        Error::InvalidArgument { .. } | Error::Backward { .. } => SV_ERROR_INVALID_ARGUMENT,
         Error::Overflow { .. } => SV_ERROR_OVERFLOW,
         Error::DivisionByZero { .. } => SV_ERROR_DIVISION_BY_ZERO,
         Error::DTypeMismatch { .. } => SV_ERROR_DTYPE_MISMATCH,

@@ -193,6 +193,15 @@ impl Expression {
         self.0.compares_by_value
     }
 
+    /// Returns whether an output depends on an input.
+    #[cfg(feature = "nn")]
+    pub(crate) fn reads(&self, input: usize) -> bool {
+        let program = &self.0.program;
+        let live = program.live(program.outputs.iter().flatten().copied());
+        let reads = |step: &Step| matches!(step, Step::Load { input: read, .. } if *read as usize == input);
+        program.steps.iter().zip(live).any(|((step, _), is_live)| is_live && reads(step))
+    }
+
     /// Returns the dtypes of the outputs.
     #[inline]
     pub fn outputs(&self) -> &[DType] {

@@ -65,6 +65,8 @@ pub use device::{DeviceInput, DeviceOutput};
 pub(crate) use device::{RunOperand, with_operand_list};
 pub use explain::{Explanation, KernelLaunch};
 pub use expression::Expression;
+#[cfg(feature = "nn")]
+pub(crate) use gradient::operand_gradients;
 #[doc(hidden)]
 pub use graph::NodeOrNumber;
 pub(crate) use graph::dtype_of_number;

@@ -146,8 +146,10 @@ pub use device::Device;
 pub(crate) use device::{pop_stream, push_stream};
 #[cfg(any(feature = "capi", feature = "srt"))]
 pub(crate) use dynamic_fused::DynamicFused;
-#[cfg(feature = "capi")]
+#[cfg(any(feature = "capi", feature = "nn"))]
 pub(crate) use elementwise::run as run_operation;
+#[cfg(feature = "nn")]
+pub(crate) use evaluate::evaluate;
 pub use fused::{Fused, FusedOperands, fuse};
 pub use in_place::{TensorMut, WithOutput};
 pub use indexing::{Index, IndexExpression, ScatterReduction};

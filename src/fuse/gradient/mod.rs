@@ -90,6 +90,14 @@ fn three<'g>(x: Expr<'g>, y: Expr<'g>, z: Expr<'g>) -> OperandGradients<'g> {
     [Some(x), Some(y), Some(z)]
 }
 
+#[cfg(feature = "nn")]
+impl<'g> Expr<'g> {
+    /// Returns whether two expressions are the same node.
+    pub(crate) fn is_node_of(self, other: Expr<'g>) -> bool {
+        std::ptr::eq(self.graph, other.graph) && self.node == other.node
+    }
+}
+
 /// Returns 1 - x², as a product that is accurate near 1 and -1.
 fn one_minus_square(x: Expr<'_>) -> Expr<'_> {
     (x + 1.0) * (1.0 - x)

@@ -1,0 +1,144 @@
+//! The elementwise operations of variables, by the list of operations.
+
+use super::operand::VariableOperand;
+use super::rule::{ElementwiseRule, GradientSource, OperandKind};
+use super::tape::Saved;
+use super::variable::{Variable, is_differentiable};
+use crate::error::Result;
+use crate::fuse::{Number, Operation, with_operations};
+use crate::tensor::{Tensor, TensorOperand, evaluate, run_operation};
+
+/// An operand with its tensor held: a variable's is a handle of its own.
+#[allow(clippy::large_enum_variant, reason = "at most three exist, for the time of a call")]
+enum Held {
+    Tensor(Tensor),
+    Number(Number),
+}
+
+/// Runs an operation, and records it if an operand requires a gradient.
+pub(super) fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> Result<Variable> {
+    let held: Vec<Held> = operands
+        .iter()
+        .map(|operand| match operand {
+            VariableOperand::Variable(variable) => Held::Tensor(variable.tensor()),
+            VariableOperand::Tensor(tensor) => Held::Tensor((*tensor).clone()),
+            VariableOperand::Number(number) => Held::Number(*number),
+        })
+        .collect();
+    let views: Vec<TensorOperand<'_>> = held
+        .iter()
+        .map(|operand| match operand {
+            Held::Tensor(tensor) => tensor.into(),
+            Held::Number(number) => (*number).into(),
+        })
+        .collect();
+    let result = run_operation(operation, &views)?;
+    let parents: Vec<_> = operands
+        .iter()
+        .map(|operand| match operand {
+            VariableOperand::Variable(variable) => variable.tracked(),
+            _ => None,
+        })
+        .collect();
+    let is_recorded = operation.is_differentiable() && is_differentiable(result.dtype());
+    if !is_recorded || !parents.iter().any(Option::is_some) {
+        return Ok(Variable::new(result));
+    }
+
+    let kinds = held.iter().map(|operand| match operand {
+        Held::Tensor(tensor) => OperandKind::of_tensor(tensor),
+        Held::Number(number) => OperandKind::Number(number.kind()),
+    });
+    let wanted = parents.iter().map(Option::is_some).collect();
+    let rule = ElementwiseRule::get(operation, kinds.collect(), wanted)?;
+    let numbers: Vec<Number> = held
+        .iter()
+        .filter_map(|operand| match operand {
+            Held::Number(number) => Some(rule.number(*number)),
+            Held::Tensor(_) => None,
+        })
+        .collect();
+    let mut saved: Vec<Saved> = Vec::with_capacity(4);
+    for (at, (operand, held)) in operands.iter().zip(held).enumerate() {
+        match (operand, held) {
+            (VariableOperand::Variable(variable), _) if rule.reads[at] => saved.push(variable.save()),
+            (_, Held::Tensor(tensor)) if rule.reads[at] => saved.push(Variable::new(tensor).save()),
+            _ => {}
+        }
+    }
+    Ok(Variable::new(result).recorded(operation.name(), parents, |result| {
+        if rule.reads[3] {
+            saved.push(result.save());
+        }
+        Box::new(move |gradient| {
+            let mut found = Vec::new();
+            if let Some(expression) = &rule.expression {
+                let values = saved.iter().map(|saved| saved.tensor(operation.name()));
+                let values = values.collect::<Result<Vec<Tensor>>>()?;
+                let inputs: Vec<&Tensor> = values.iter().chain([gradient]).collect();
+                found = evaluate(expression, &inputs, &numbers)?;
+            }
+            let gradient_of = |source: &GradientSource| match *source {
+                GradientSource::Zero => None,
+                GradientSource::Incoming => Some(gradient.clone()),
+                GradientSource::Output(output) => found.get(output).cloned(),
+            };
+            Ok(rule.sources.iter().map(gradient_of).collect())
+        })
+    }))
+}
+
+macro_rules! methods {
+    ($($variant:ident $name:ident $arity:tt $doc:literal;)*) => {
+        /// The elementwise operations, with the operands and results of [`Tensor`]'s. Operands are variables, tensors or
+        /// numbers. Gradients have PyTorch's values at kinks, and broadcast operands get sums.
+        ///
+        /// # Errors
+        ///
+        /// As the same operation of [`Tensor`].
+        impl Variable {
+            $(methods!(@one $variant $name $arity $doc);)*
+        }
+    };
+    (@one $variant:ident $name:ident 1 $doc:literal) => {
+        #[doc = $doc]
+        #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
+        pub fn $name(&self) -> Result<Variable> {
+            apply(Operation::$variant, &[self.into()])
+        }
+    };
+    (@one $variant:ident $name:ident 2 $doc:literal) => {
+        #[doc = $doc]
+        #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
+        pub fn $name<'a>(&self, y: impl Into<VariableOperand<'a>>) -> Result<Variable> {
+            apply(Operation::$variant, &[self.into(), y.into()])
+        }
+    };
+    (@one $variant:ident $name:ident 3 $doc:literal) => {
+        #[doc = $doc]
+        #[allow(clippy::missing_errors_doc)]
+        pub fn $name<'a, 'b>(
+            &self,
+            y: impl Into<VariableOperand<'a>>,
+            z: impl Into<VariableOperand<'b>>,
+        ) -> Result<Variable> {
+            apply(Operation::$variant, &[self.into(), y.into(), z.into()])
+        }
+    };
+}
+
+with_operations!(methods);
+
+impl Variable {
+    /// Runs an operation given as a value.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ArgumentCount`](crate::Error::ArgumentCount) for another number of operands, and as the operation's own
+    /// method.
+    pub fn operation(&self, operation: Operation, others: &[VariableOperand<'_>]) -> Result<Variable> {
+        let mut operands: Vec<VariableOperand<'_>> = vec![self.into()];
+        operands.extend_from_slice(others);
+        apply(operation, &operands)
+    }
+}

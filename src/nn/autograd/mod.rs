@@ -1,0 +1,35 @@
+//! Automatic differentiation: a [`Variable`] is a tensor with a node on a tape.
+//!
+//! An operation on variables computes its tensor at once, and records a node: the nodes of its operands and the rule that
+//! computes their gradients from the result's. [`Variable::backward`] visits the nodes from the last created to the first,
+//! so that each gradient is complete before its rule runs, and adds the gradients of leaves to [`Variable::grad`].
+//!
+//! Invariants:
+//!
+//! - A tensor knows nothing of the tape. Nodes hold no variables, and values hold no nodes, so nothing is a cycle.
+//! - A rule reads values by their version. An in-place change ([`Variable::update`]) makes a backward through the old
+//!   value an error that names the operation.
+//! - The order of all sums follows from the order in which operations ran, so gradients have the same bits every time.
+//! - Neither the backward nor a drop recurses, so a chain may have any length.
+//! - A rule may return a gradient of the operand's broadcast shape and of another float dtype; the tape sums and casts it.
+//!
+//! Tests: `tests/nn`.
+
+mod elementwise;
+mod function;
+mod indexing;
+mod matmul;
+mod mode;
+mod operand;
+mod operators;
+mod reduction;
+mod rows;
+mod rule;
+mod shape;
+mod tape;
+mod variable;
+
+pub use function::{Function, FunctionContext};
+pub use mode::{is_grad_enabled, no_grad};
+pub use operand::VariableOperand;
+pub use variable::Variable;

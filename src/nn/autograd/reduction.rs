@@ -1,0 +1,180 @@
+//! Reductions of variables.
+//!
+//! Each is the form that keeps the folded axes, with a rule, and a view without them.
+
+use super::tape::BackwardRule;
+use super::variable::Variable;
+use crate::error::Result;
+use crate::tensor::{Axes, Tensor};
+use crate::types::Shape;
+
+/// Returns whether each axis is folded. The axes are those of a reduction that succeeded.
+fn folded(shape: &Shape, axes: Axes<'_>) -> Result<Vec<bool>> {
+    let mut is_folded = vec![axes == Axes::All; shape.rank()];
+    let axes = match &axes {
+        Axes::All => &[][..],
+        Axes::One(axis) => std::slice::from_ref(axis),
+        Axes::Of(axes) => axes,
+    };
+    for &axis in axes {
+        is_folded[shape.axis("a reduction", axis)?] = true;
+    }
+    Ok(is_folded)
+}
+
+/// The elements that one result folds.
+fn row(shape: &Shape, axes: Axes<'_>) -> Result<usize> {
+    let is_folded = folded(shape, axes)?;
+    Ok(shape.iter().zip(is_folded).filter(|(_, is_folded)| *is_folded).map(|(size, _)| *size).product())
+}
+
+impl Variable {
+    /// Records a reduction that kept its axes.
+    fn reduced(
+        &self,
+        operation: &'static str,
+        result: Tensor,
+        rule: impl FnOnce(&Variable) -> BackwardRule,
+    ) -> Variable {
+        Variable::new(result).recorded(operation, vec![self.tracked()], rule)
+    }
+
+    /// Removes the folded axes from a reduction that kept them.
+    fn without(&self, x: &Variable, axes: Axes<'_>) -> Result<Variable> {
+        let shape = x.shape();
+        let is_folded = folded(&shape, axes)?;
+        let rest = shape.iter().zip(is_folded).filter(|(_, is_folded)| !is_folded);
+        self.reshape(&rest.map(|(&size, _)| size as isize).collect::<Vec<_>>())
+    }
+
+    fn sum_over(&self, axes: Axes<'_>) -> Result<Variable> {
+        let x = self.tensor();
+        let result = x.sum_keepdim(axes)?;
+        let shape = *x.shape();
+        Ok(self
+            .reduced("sum", result, |_| Box::new(move |gradient| Ok(vec![Some(gradient.expand(&shape)?)]))))
+    }
+
+    fn mean_over(&self, axes: Axes<'_>) -> Result<Variable> {
+        let x = self.tensor();
+        let result = x.mean_keepdim(axes)?;
+        let (shape, count) = (*x.shape(), row(x.shape(), axes)?);
+        Ok(self.reduced("mean", result, |_| {
+            Box::new(move |gradient| Ok(vec![Some((gradient / count)?.expand(&shape)?)]))
+        }))
+    }
+
+    /// Gives equal shares of the gradient to all elements that equal the extreme.
+    fn extreme_over(&self, operation: &'static str, result: Tensor, axes: Axes<'_>) -> Result<Variable> {
+        let is_folded = folded(&self.shape(), axes)?;
+        let axes: Vec<isize> =
+            (0..is_folded.len()).filter(|&axis| is_folded[axis]).map(|axis| axis as isize).collect();
+        let x = self.save();
+        Ok(self.reduced(operation, result, |result| {
+            let result = result.save();
+            Box::new(move |gradient| {
+                let (x, extreme) = (x.tensor(operation)?, result.tensor(operation)?);
+                let is_extreme = x.eq(&extreme)?;
+                let share = (gradient / &is_extreme.count_nonzero_keepdim(&axes[..])?)?;
+                Ok(vec![Some(is_extreme.choose(&share, 0.0)?)])
+            })
+        }))
+    }
+
+    /// 2 (x - mean) / (n - correction), and for the root of it half of that over the root, 0 where that is 0.
+    fn variance_over(&self, is_root: bool, axes: Axes<'_>, correction: usize) -> Result<Variable> {
+        let tensor = self.tensor();
+        let (operation, result) = match is_root {
+            true => ("std", tensor.std_keepdim(axes, correction)?),
+            false => ("var", tensor.var_keepdim(axes, correction)?),
+        };
+        let divisor = row(tensor.shape(), axes)? as f64 - correction as f64;
+        let is_folded = folded(tensor.shape(), axes)?;
+        let axes: Vec<isize> =
+            (0..is_folded.len()).filter(|&axis| is_folded[axis]).map(|axis| axis as isize).collect();
+        let x = self.save();
+        Ok(self.reduced(operation, result, |result| {
+            let root = is_root.then(|| result.save());
+            Box::new(move |gradient| {
+                let x = x.tensor(operation)?;
+                let deviation = (&x - &x.mean_keepdim(&axes[..])?)?;
+                let scale = match &root {
+                    None => (gradient * (2.0 / divisor))?,
+                    Some(root) => {
+                        let root = root.tensor(operation)?;
+                        let scale = (gradient / &(&root * divisor)?)?;
+                        root.eq(0.0)?.choose(0.0, &scale)?
+                    }
+                };
+                Ok(vec![Some((&deviation * &scale)?)])
+            })
+        }))
+    }
+
+    fn logsumexp_over(&self, axes: Axes<'_>) -> Result<Variable> {
+        const OPERATION: &str = "logsumexp";
+        let result = self.tensor().logsumexp_keepdim(axes)?;
+        let x = self.save();
+        Ok(self.reduced(OPERATION, result, |result| {
+            let result = result.save();
+            Box::new(move |gradient| {
+                let share = (&x.tensor(OPERATION)? - &result.tensor(OPERATION)?)?.exp()?;
+                Ok(vec![Some((&share * gradient)?)])
+            })
+        }))
+    }
+}
+
+macro_rules! reductions {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident, $name_keepdim:ident, $name_all:ident [$($last:ident: $last_type:ty)?] |$x:ident, $axes:ident| $reduce:expr;
+    )*) => {
+        /// Reductions, in the three forms and with the axes of [`Tensor`]'s.
+        ///
+        /// # Errors
+        ///
+        /// As the same reduction of [`Tensor`].
+        impl Variable {
+            $(
+                $(#[doc = $doc])*
+                #[allow(clippy::missing_errors_doc)]
+                pub fn $name<'a>(&self, axes: impl Into<Axes<'a>> $(, $last: $last_type)?) -> Result<Variable> {
+                    let ($x, $axes) = (self, axes.into());
+                    $reduce?.without(self, $axes)
+                }
+
+                #[doc = concat!("Reduces as [`", stringify!($name), "`](Self::", stringify!($name), "), and leaves the folded axes with size 1.")]
+                #[allow(clippy::missing_errors_doc)]
+                pub fn $name_keepdim<'a>(&self, axes: impl Into<Axes<'a>> $(, $last: $last_type)?) -> Result<Variable> {
+                    let ($x, $axes) = (self, axes.into());
+                    $reduce
+                }
+
+                #[doc = concat!("Reduces every axis as [`", stringify!($name), "`](Self::", stringify!($name), "), to a variable without dimensions.")]
+                #[allow(clippy::missing_errors_doc)]
+                pub fn $name_all(&self $(, $last: $last_type)?) -> Result<Variable> {
+                    let ($x, $axes) = (self, Axes::All);
+                    $reduce?.without(self, $axes)
+                }
+            )*
+        }
+    };
+}
+
+reductions! {
+    /// Returns the sum.
+    sum, sum_keepdim, sum_all [] |x, axes| x.sum_over(axes);
+    /// Returns the mean.
+    mean, mean_keepdim, mean_all [] |x, axes| x.mean_over(axes);
+    /// Returns the largest element. Equal ones share the gradient.
+    max, max_keepdim, max_all [] |x, axes| x.extreme_over("max", x.tensor().max_keepdim(axes)?, axes);
+    /// Returns the smallest element. Equal ones share the gradient.
+    min, min_keepdim, min_all [] |x, axes| x.extreme_over("min", x.tensor().min_keepdim(axes)?, axes);
+    /// Returns the variance, with the count less `correction` as the divisor.
+    var, var_keepdim, var_all [correction: usize] |x, axes| x.variance_over(false, axes, correction);
+    /// Returns the standard deviation. Its gradient is 0 where it is 0.
+    std, std_keepdim, std_all [correction: usize] |x, axes| x.variance_over(true, axes, correction);
+    /// Returns the logarithm of the sum of exponentials.
+    logsumexp, logsumexp_keepdim, logsumexp_all [] |x, axes| x.logsumexp_over(axes);
+}

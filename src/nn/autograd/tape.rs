@@ -1,0 +1,269 @@
+//! [`Node`], the record of an operation, and the backward pass over nodes.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+use crate::types::{DType, Shape};
+
+/// The gradients of an operation's operands; `None` is 0.
+pub(super) type Gradients = Vec<Option<Tensor>>;
+
+/// Computes the gradients of an operation's operands from the result's.
+pub(super) type BackwardRule = Box<dyn Fn(&Tensor) -> Result<Gradients> + Send + Sync>;
+
+/// The tensor of a variable, with the number of changes in place.
+pub(super) struct Value(RwLock<(Tensor, u64)>);
+
+impl Value {
+    pub(super) fn new(tensor: Tensor) -> Arc<Value> {
+        Arc::new(Value(RwLock::new((tensor, 0))))
+    }
+
+    pub(super) fn tensor(&self) -> Tensor {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    /// Changes the tensor, and counts the change even if it fails: some elements may have changed.
+    pub(super) fn change<R>(&self, change: impl FnOnce(&mut Tensor) -> R) -> R {
+        let mut value = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        value.1 += 1;
+        change(&mut value.0)
+    }
+}
+
+/// A value that a backward rule reads.
+pub(super) struct Saved {
+    value: Arc<Value>,
+    version: u64,
+}
+
+impl Saved {
+    pub(super) fn new(value: &Arc<Value>) -> Saved {
+        let version = value.0.read().unwrap_or_else(PoisonError::into_inner).1;
+        Saved { value: value.clone(), version }
+    }
+
+    /// Returns the value.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backward`] if it was changed in place since.
+    pub(super) fn tensor(&self, operation: &'static str) -> Result<Tensor> {
+        let value = self.value.0.read().unwrap_or_else(PoisonError::into_inner);
+        if value.1 == self.version {
+            return Ok(value.0.clone());
+        }
+        let found = format!(
+            "a value of shape {} at version {}, which was changed in place since the operation ran",
+            value.0.shape(),
+            value.1
+        );
+        let wanted = format!("version {}; update it after the backward", self.version);
+        Err(Error::Backward { operation, found, wanted })
+    }
+}
+
+/// The state of a node.
+enum NodeKind {
+    /// A variable that no operation made, with the sum of its gradients.
+    Leaf(Box<Mutex<Option<Tensor>>>),
+    /// The result of an operation. A backward takes the rule, and with it the saved values.
+    Operation(Mutex<Option<BackwardRule>>),
+}
+
+/// A variable on the tape: a leaf, or the record of the operation that made it.
+pub(super) struct Node {
+    operation: &'static str,
+    /// Operands are created before results, so the numbers of a graph are in topological order.
+    number: u64,
+    shape: Shape,
+    dtype: DType,
+    /// The nodes of the operands; `None` for operands that require no gradient.
+    parents: Vec<Option<Arc<Node>>>,
+    kind: NodeKind,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Node {
+    fn new(
+        operation: &'static str,
+        tensor: &Tensor,
+        parents: Vec<Option<Arc<Node>>>,
+        kind: NodeKind,
+    ) -> Arc<Node> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Node { operation, number, shape: *tensor.shape(), dtype: tensor.dtype(), parents, kind })
+    }
+
+    pub(super) fn leaf(tensor: &Tensor) -> Arc<Node> {
+        Node::new("a leaf", tensor, Vec::new(), NodeKind::Leaf(Box::default()))
+    }
+
+    pub(super) fn operation(
+        operation: &'static str,
+        tensor: &Tensor,
+        parents: Vec<Option<Arc<Node>>>,
+        rule: BackwardRule,
+    ) -> Arc<Node> {
+        Node::new(operation, tensor, parents, NodeKind::Operation(Mutex::new(Some(rule))))
+    }
+
+    pub(super) fn is_leaf(&self) -> bool {
+        matches!(self.kind, NodeKind::Leaf(_))
+    }
+
+    /// Returns the name of the operation.
+    pub(super) fn name(&self) -> &'static str {
+        self.operation
+    }
+
+    /// Returns the sum of the gradients of a leaf.
+    pub(super) fn gradient(&self) -> Option<Tensor> {
+        match &self.kind {
+            NodeKind::Leaf(gradient) => lock(gradient).clone(),
+            NodeKind::Operation(_) => None,
+        }
+    }
+
+    /// Removes the gradient of a leaf.
+    pub(super) fn take_gradient(&self) -> Option<Tensor> {
+        match &self.kind {
+            NodeKind::Leaf(gradient) => lock(gradient).take(),
+            NodeKind::Operation(_) => None,
+        }
+    }
+
+    /// Adds to the gradient of a leaf.
+    fn accumulate(&self, gradient: &Tensor) -> Result<()> {
+        if let NodeKind::Leaf(sum) = &self.kind {
+            let mut sum = lock(sum);
+            match &mut *sum {
+                Some(sum) => {
+                    sum.in_place().add(gradient)?;
+                }
+                // A broadcast gradient is stored as one element.
+                None => *sum = Some(gradient.contiguous()?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the rule, and takes it unless the graph is retained.
+    fn run(&self, gradient: &Tensor, retain_graph: bool) -> Result<Gradients> {
+        let NodeKind::Operation(rule) = &self.kind else { return Ok(Vec::new()) };
+        let mut rule = lock(rule);
+        if retain_graph {
+            return match &*rule {
+                Some(rule) => rule(gradient),
+                None => Err(self.freed()),
+            };
+        }
+        let taken = rule.take().ok_or_else(|| self.freed())?;
+        drop(rule);
+        taken(gradient)
+    }
+
+    #[cold]
+    fn freed(&self) -> Error {
+        Error::Backward {
+            operation: self.operation,
+            found: "saved values that an earlier backward has freed".to_owned(),
+            wanted: "one backward of a graph, or backward_retain_graph before the last".to_owned(),
+        }
+    }
+
+    /// Returns the gradient that a rule computed for this operand in the operand's shape and dtype.
+    fn fit(&self, operation: &'static str, gradient: Tensor) -> Result<Tensor> {
+        let reduced = if *gradient.shape() == self.shape {
+            gradient
+        } else {
+            let Some(reduced) = reduce(&gradient, &self.shape)? else {
+                return Err(Error::Backward {
+                    operation,
+                    found: format!(
+                        "a gradient of shape {} for an operand of shape {}",
+                        gradient.shape(),
+                        self.shape
+                    ),
+                    wanted: "the operand's shape".to_owned(),
+                });
+            };
+            reduced
+        };
+        if reduced.dtype() == self.dtype { Ok(reduced) } else { reduced.cast(self.dtype) }
+    }
+}
+
+/// Sums a gradient over the dimensions that broadcasting added or repeated. `None` if the shape does not broadcast to the
+/// gradient's.
+fn reduce(gradient: &Tensor, shape: &Shape) -> Result<Option<Tensor>> {
+    let Some(added) = gradient.rank().checked_sub(shape.rank()) else { return Ok(None) };
+    let mut axes: Vec<isize> = (0..added as isize).collect();
+    for (axis, (&size, &whole)) in shape.iter().zip(&gradient.shape()[added..]).enumerate() {
+        match size {
+            _ if size == whole => {}
+            1 => axes.push((added + axis) as isize),
+            _ => return Ok(None),
+        }
+    }
+    let sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
+    Ok(Some(gradient.sum(&axes[..])?.reshape(&sizes)?))
+}
+
+impl Drop for Node {
+    /// Frees a chain of nodes one by one: each would otherwise drop its operands within its own drop.
+    fn drop(&mut self) {
+        let mut stack = std::mem::take(&mut self.parents);
+        while let Some(parent) = stack.pop() {
+            if let Some(mut node) = parent.and_then(Arc::into_inner) {
+                stack.append(&mut node.parents);
+            }
+        }
+    }
+}
+
+/// Adds the gradients of all leaves that a node depends on, given its own. Leaves change only if all rules succeed.
+///
+/// # Errors
+///
+/// [`Error::Backward`] for freed or changed values and for gradients that fit no operand, and those of the rules.
+pub(super) fn backward(root: &Arc<Node>, gradient: Tensor, retain_graph: bool) -> Result<()> {
+    let mut leaves = Vec::new();
+    let mut pending = BTreeMap::from([(root.number, (root.clone(), gradient))]);
+    while let Some((_, (node, gradient))) = pending.pop_last() {
+        if node.is_leaf() {
+            leaves.push((node, gradient));
+            continue;
+        }
+        let gradients = node.run(&gradient, retain_graph)?;
+        if gradients.len() != node.parents.len() {
+            return Err(Error::Backward {
+                operation: node.operation,
+                found: format!("{} gradients", gradients.len()),
+                wanted: format!("one for each of {} operands", node.parents.len()),
+            });
+        }
+        for (parent, gradient) in node.parents.iter().zip(gradients) {
+            let (Some(parent), Some(gradient)) = (parent, gradient) else { continue };
+            let gradient = parent.fit(node.operation, gradient)?;
+            match pending.entry(parent.number) {
+                Entry::Vacant(entry) => {
+                    entry.insert((parent.clone(), gradient));
+                }
+                Entry::Occupied(mut entry) => {
+                    let sum = entry.get().1.add(&gradient)?;
+                    entry.get_mut().1 = sum;
+                }
+            }
+        }
+    }
+    leaves.iter().try_for_each(|(leaf, gradient)| leaf.accumulate(gradient))
+}

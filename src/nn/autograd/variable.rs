@@ -1,0 +1,261 @@
+//! [`Variable`], a tensor with a node on the tape.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::mode::is_grad_enabled;
+use super::tape::{BackwardRule, Node, Saved, Value, backward};
+use crate::error::{Error, Result};
+use crate::tensor::{Device, Tensor, TensorMut};
+use crate::types::{DType, Shape};
+
+/// A tensor that takes part in automatic differentiation.
+///
+/// A variable from [`with_grad`](Self::with_grad) is a leaf whose gradient [`backward`](Self::backward) computes; results of
+/// operations on it are recorded. Its operations have the names and the rules of [`Tensor`]'s. A clone is the same variable.
+///
+/// ```
+/// use selvedge::nn::Variable;
+/// use selvedge::{Device, Tensor};
+/// let x = Variable::with_grad(Tensor::new([1.0f64, 2.0], &Device::cpu())?)?;
+/// let y = ((&x * 3.0)?.square()? + &x)?;
+/// y.sum_all()?.backward()?;
+/// assert_eq!(x.grad().map(|gradient| gradient.to_vec::<f64>()).transpose()?, Some(vec![19.0, 37.0]));
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Variable {
+    value: Arc<Value>,
+    node: Option<Arc<Node>>,
+}
+
+impl Variable {
+    /// Creates a constant: operations on it alone are not recorded.
+    pub fn new(tensor: Tensor) -> Variable {
+        Variable { value: Value::new(tensor), node: None }
+    }
+
+    /// Creates a leaf that requires a gradient.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`] for elements that are neither floats nor complex numbers.
+    pub fn with_grad(tensor: Tensor) -> Result<Variable> {
+        if !is_differentiable(tensor.dtype()) {
+            return Err(Error::DTypeMismatch {
+                operation: "a variable with a gradient",
+                wanted: "floats or complex numbers".to_owned(),
+                found: tensor.dtype().to_string(),
+            });
+        }
+        let node = Some(Node::leaf(&tensor));
+        Ok(Variable { value: Value::new(tensor), node })
+    }
+
+    /// Returns the tensor, which shares the elements.
+    pub fn tensor(&self) -> Tensor {
+        self.value.tensor()
+    }
+
+    /// Returns the sizes of the dimensions.
+    pub fn shape(&self) -> Shape {
+        *self.tensor().shape()
+    }
+
+    /// Returns the dtype of the elements.
+    pub fn dtype(&self) -> DType {
+        self.tensor().dtype()
+    }
+
+    /// Returns the device of the elements.
+    pub fn device(&self) -> Device {
+        self.tensor().device()
+    }
+
+    /// Returns whether operations on the variable are recorded.
+    pub fn requires_grad(&self) -> bool {
+        self.node.is_some()
+    }
+
+    /// Returns whether no recorded operation made the variable.
+    pub fn is_leaf(&self) -> bool {
+        self.node.as_ref().is_none_or(|node| node.is_leaf())
+    }
+
+    /// Returns the sum of the gradients that backwards have computed: ∂L/∂x, for complex elements
+    /// ∂L/∂Re + i ∂L/∂Im. `None` before the first backward and for variables other than leaves.
+    pub fn grad(&self) -> Option<Tensor> {
+        self.node.as_ref()?.gradient()
+    }
+
+    /// Removes the gradient of a leaf, and returns it.
+    pub fn take_grad(&self) -> Option<Tensor> {
+        self.node.as_ref()?.take_gradient()
+    }
+
+    /// Removes the gradient of a leaf.
+    pub fn zero_grad(&self) {
+        self.take_grad();
+    }
+
+    /// Returns a constant with the same value. It shares the versions too: a change of either is one of both.
+    #[must_use]
+    pub fn detach(&self) -> Variable {
+        Variable { value: self.value.clone(), node: None }
+    }
+
+    /// Changes the elements in place. A later backward through the old value is an error.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for the result of a recorded operation, and for a variable that requires a gradient outside
+    /// [`no_grad`](super::no_grad); and those of `change`.
+    pub fn update(&self, change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>) -> Result<()> {
+        const OPERATION: &str = "update";
+        let refused = |found: String, wanted: &str| Err(Error::invalid(OPERATION, found, wanted));
+        if let Some(node) = &self.node {
+            if !node.is_leaf() {
+                return refused(format!("the result of {}", node.name()), "a leaf or a constant");
+            }
+            if is_grad_enabled() {
+                return refused("a leaf that requires a gradient".to_owned(), "an update within no_grad");
+            }
+        }
+        self.value.change(|tensor| change(&mut tensor.in_place()))
+    }
+
+    /// Computes the gradients of this variable, of one element, with respect to all leaves that it depends on, and adds them
+    /// to theirs. Frees the saved values: a second backward through the same operations is an error.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backward`] with the operation's name: for a variable of more elements or that requires no gradient, for
+    /// saved values that were freed or changed in place, and for a gradient of the wrong shape from a [`Function`](super::Function).
+    /// Otherwise those of the operations. In each case all gradients stay as they were.
+    pub fn backward(&self) -> Result<()> {
+        self.run_backward(None, false)
+    }
+
+    /// Computes gradients as [`backward`](Self::backward), given the gradient of this variable of any shape.
+    ///
+    /// # Errors
+    ///
+    /// As there; [`Error::Backward`] too for a gradient of another shape or dtype.
+    pub fn backward_with(&self, gradient: &Tensor) -> Result<()> {
+        self.run_backward(Some(gradient), false)
+    }
+
+    /// Computes gradients as [`backward`](Self::backward), and keeps the saved values for another one. Without a gradient
+    /// the variable must have one element.
+    ///
+    /// # Errors
+    ///
+    /// As [`backward_with`](Self::backward_with).
+    pub fn backward_retain_graph(&self, gradient: Option<&Tensor>) -> Result<()> {
+        self.run_backward(gradient, true)
+    }
+
+    fn run_backward(&self, gradient: Option<&Tensor>, retain_graph: bool) -> Result<()> {
+        let refused = |found: String, wanted: String| {
+            let operation = self.node.as_ref().map_or("a constant", |node| node.name());
+            Err(Error::Backward { operation, found, wanted })
+        };
+        let tensor = self.tensor();
+        let Some(node) = &self.node else {
+            let wanted = "a variable that requires one: a leaf of with_grad, or a result of it";
+            return refused("a variable that requires no gradient".to_owned(), wanted.to_owned());
+        };
+        let gradient = match gradient {
+            Some(gradient) if gradient.shape() != tensor.shape() || gradient.dtype() != tensor.dtype() => {
+                return refused(
+                    format!("a gradient of {} of shape {}", gradient.dtype(), gradient.shape()),
+                    format!("{} of shape {}", tensor.dtype(), tensor.shape()),
+                );
+            }
+            Some(gradient) => gradient.clone(),
+            None if tensor.count() == 1 => tensor.ones_like()?,
+            None => {
+                return refused(
+                    format!("a result of shape {} without a gradient", tensor.shape()),
+                    "one element, or backward_with and a gradient".to_owned(),
+                );
+            }
+        };
+        backward(node, gradient, retain_graph)
+    }
+
+    /// Returns what a backward rule reads of this variable's value.
+    pub(super) fn save(&self) -> Saved {
+        Saved::new(&self.value)
+    }
+
+    /// Returns the variable's node if operations on it are to be recorded now.
+    pub(super) fn tracked(&self) -> Option<Arc<Node>> {
+        if is_grad_enabled() { self.node.clone() } else { None }
+    }
+
+    /// Records the operation that made this constant from operands, if one of them requires a gradient.
+    pub(super) fn recorded(
+        mut self,
+        operation: &'static str,
+        parents: Vec<Option<Arc<Node>>>,
+        rule: impl FnOnce(&Variable) -> BackwardRule,
+    ) -> Variable {
+        let tensor = self.tensor();
+        if parents.iter().any(Option::is_some) && is_differentiable(tensor.dtype()) {
+            let rule = rule(&self);
+            self.node = Some(Node::operation(operation, &tensor, parents, rule));
+        }
+        self
+    }
+
+    /// Records an operation with one operand whose rule saves nothing of the result.
+    pub(super) fn unary(
+        &self,
+        operation: &'static str,
+        result: Tensor,
+        rule: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static,
+    ) -> Variable {
+        Variable::new(result).recorded(operation, vec![self.tracked()], |_| {
+            Box::new(move |gradient| Ok(vec![Some(rule(gradient)?)]))
+        })
+    }
+
+    /// Casts the elements to another dtype. The gradient is cast back; integers and bools have none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::cast`].
+    pub fn cast(&self, dtype: DType) -> Result<Variable> {
+        let result = self.tensor().cast(dtype)?;
+        Ok(self.unary("cast", result, |gradient| Ok(gradient.clone())))
+    }
+
+    /// Copies the elements to a device. The gradient is copied back.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::to`].
+    pub fn to(&self, device: &Device) -> Result<Variable> {
+        let own = self.device();
+        Ok(self.unary("to", self.tensor().to(device)?, move |gradient| gradient.to(&own)))
+    }
+}
+
+/// Returns whether elements of a dtype have gradients.
+pub(super) fn is_differentiable(dtype: DType) -> bool {
+    (dtype.is_float() || dtype.is_complex()) && !dtype.is_storage_only()
+}
+
+impl From<Tensor> for Variable {
+    fn from(tensor: Tensor) -> Variable {
+        Variable::new(tensor)
+    }
+}
+
+impl fmt::Debug for Variable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (tensor, node) = (self.tensor(), self.node.as_ref().map_or("constant", |node| node.name()));
+        write!(formatter, "Variable({} of {}, {node})", tensor.dtype(), tensor.shape())
+    }
+}

@@ -1,0 +1,55 @@
+//! Gradients of a function of variables, compared with central differences.
+
+use selvedge::nn::{Variable, no_grad};
+use selvedge::{DType, Device, Result, Tensor};
+
+const H: f64 = 1e-5;
+
+const TOLERANCE: f64 = 1e-7;
+
+/// Returns distinct numbers from 0.15 to 0.95 that no short ratio relates.
+pub fn samples(seed: usize, shape: &[usize]) -> Tensor {
+    let golden = 0.618_033_988_749_894_9;
+    let number = |index: usize| 0.15 + 0.8 * (((index + 17 * seed + 1) as f64 * golden).fract());
+    let numbers: Vec<f64> = (0..shape.iter().product()).map(number).collect();
+    Tensor::from_slice(&numbers, shape, &Device::cpu()).unwrap()
+}
+
+/// Compares the gradients of Σ w f(inputs), for fixed weights w, with differences. All inputs are f64.
+pub fn check(name: &str, inputs: &[Tensor], function: impl Fn(&[Variable]) -> Result<Variable>) {
+    let run = |inputs: &[Tensor]| function(&inputs.iter().cloned().map(Variable::new).collect::<Vec<_>>());
+    let result = run(inputs).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let weights = samples(9, &result.shape()).cast(result.dtype()).unwrap();
+    let leaves: Vec<Variable> = inputs.iter().map(|x| Variable::with_grad(x.clone()).unwrap()).collect();
+    let output = function(&leaves).unwrap();
+    assert!(output.requires_grad(), "{name} is recorded");
+    output.backward_with(&weights).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for (place, leaf) in leaves.iter().enumerate() {
+        let gradient = leaf.grad().unwrap_or_else(|| panic!("{name} has a gradient of operand {place}"));
+        assert_eq!(gradient.shape(), inputs[place].shape(), "{name}: operand {place}");
+        assert_eq!(gradient.dtype(), DType::F64, "{name}: operand {place}");
+        let gradient = gradient.to_vec::<f64>().unwrap();
+        let numbers = inputs[place].to_vec::<f64>().unwrap();
+        for at in 0..numbers.len() {
+            let loss = |by: f64| {
+                let mut numbers = numbers.clone();
+                numbers[at] += by;
+                let mut inputs = inputs.to_vec();
+                inputs[place] = Tensor::from_slice(&numbers, inputs[place].shape(), &Device::cpu()).unwrap();
+                let output = no_grad(|| run(&inputs)).unwrap().tensor().cast(DType::F64).unwrap();
+                (&output * &weights.cast(DType::F64).unwrap())
+                    .unwrap()
+                    .sum_all()
+                    .unwrap()
+                    .item::<f64>()
+                    .unwrap()
+            };
+            let difference = (loss(H) - loss(-H)) / (2.0 * H);
+            assert!(
+                (gradient[at] - difference).abs() <= TOLERANCE * (1.0 + difference.abs()),
+                "{name}: element {at} of operand {place}: the gradient is {}, the difference {difference}",
+                gradient[at]
+            );
+        }
+    }
+}
