@@ -63,6 +63,7 @@ mod reduce;
 mod resets;
 mod sanitizer;
 mod soak;
+mod srt;
 mod streams_events;
 mod tensor;
 mod tensor_map;
@@ -118,6 +119,7 @@ fn device_tests() -> Vec<DeviceTest> {
         resets::device_tests(),
         libraries::device_tests(),
         burst::device_tests(),
+        srt::device_tests(),
         threads::device_tests(),
         soak::device_tests(),
         sanitizer::device_tests(),
