@@ -20,6 +20,7 @@ mod rares;
 mod reduced;
 mod reductions;
 mod reference;
+mod rows;
 mod rules;
 mod scans;
 mod sweeps;
@@ -62,6 +63,7 @@ fn main() -> std::process::ExitCode {
         native::tests(),
         coordinates::tests(),
         reductions::tests(),
+        rows::tests(),
         scans::tests(),
         tiles::tests(),
     ] {
@@ -72,6 +74,7 @@ fn main() -> std::process::ExitCode {
     }
     for all in [
         random::tests(),
+        rows::always(),
         rares::tests(),
         native::always(),
         rules::tests(),

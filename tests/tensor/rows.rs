@@ -2,7 +2,7 @@
 //! and dtypes, and bad input.
 
 use selvedge::Error;
-use selvedge::fuse::{Expr, Fold, Graph, HostInput, HostOutput, RowLaunches, RowProgram};
+use selvedge::fuse::{Expr, Fold, Graph, HostInput, HostOutput, RowExplanation, RowLaunches, RowProgram};
 use selvedge::tensor::{Device, Fused, Tensor, fuse};
 use selvedge::types::{DType, Layout, Slice};
 
@@ -439,28 +439,40 @@ fn a_program_runs_equal_reductions_once_and_explains_its_kernels() {
     assert_eq!(program.outputs(), [DType::F32, DType::BF16, DType::BF16]);
     assert_eq!([0, 1, 2, 3].map(|output| program.is_per_group(output)), [false, true, true, false]);
     let of = |sizes: &[usize]| Layout::contiguous(sizes).unwrap();
+    let kernels = |plan: &RowExplanation| -> Vec<(usize, String, usize, usize)> {
+        let described = plan
+            .kernels
+            .iter()
+            .map(|kernel| (kernel.phase, kernel.name.clone(), kernel.bytes_read, kernel.bytes_written));
+        described.collect()
+    };
     let (matrix, column, row) = (of(&[8, 100]), of(&[8, 1]), of(&[100]));
     let plan = program.explain(&[matrix, row], &[1], &[matrix, column, column], (9, 0)).unwrap();
-    let kernels: Vec<(usize, &str, usize, usize)> = plan
-        .kernels
-        .iter()
-        .map(|kernel| (kernel.phase, &*kernel.name, kernel.bytes_read, kernel.bytes_written))
-        .collect();
+    assert_eq!(kernels(&plan), [(0, "2 reductions and all outputs".to_owned(), 1600 + 400, 3200 + 32)]);
+    assert_eq!(plan.temporary, 0);
+    assert!(plan.schedule.contains("a warp for each row, in registers"), "{}", plan.schedule);
+    assert!(matches!(plan.kernels[0].launches, RowLaunches::Rows(_)));
+    assert!(plan.to_string().contains(".entry fused"));
+    // Columns run as several kernels.
+    let across = of(&[1, 100]);
+    let plan = program.explain(&[matrix, column], &[0], &[matrix, across, across], (9, 0)).unwrap();
     let wanted = [
-        (0, "sum of each group", 1600, 32),
-        (1, "sum of each group", 1600 + 32, 32),
-        (2, "outputs per element", 1600 + 400 + 64, 3200),
-        (2, "outputs per group", 64, 32),
+        (0, "sum of each group", 1600, 400),
+        (1, "sum of each group", 1600 + 400, 400),
+        (2, "outputs per element", 1600 + 32 + 800, 3200),
+        (2, "outputs per group", 800, 400),
     ];
-    assert_eq!(kernels, wanted);
-    assert_eq!((plan.temporary, plan.bytes_read(), plan.bytes_written()), (64, 5360, 3296));
+    let wanted = wanted.map(|(phase, name, read, written)| (phase, name.to_owned(), read, written));
+    assert_eq!(kernels(&plan), wanted);
+    assert_eq!((plan.temporary, plan.bytes_read(), plan.bytes_written()), (800, 6832, 4400));
     assert!(matches!(plan.kernels[0].launches, RowLaunches::Reduction(_)));
     let text = plan.to_string();
-    assert!(text.contains("phase 1: sum of each group; reads 1632 bytes") && text.contains(".entry fused"));
+    assert!(text.starts_with("4 kernels, because") && text.contains(".entry fused"), "{text}");
+    assert!(text.contains("phase 1: sum of each group; reads 2000 bytes"), "{text}");
     let x = tensor(&[8, 100], DType::F32);
     let softmax = Fused::new(|[x]| (x - x.max_group()).exp() / (x - x.max_group()).exp().sum_group());
     let plan = softmax.explain_groups([&x]).unwrap();
-    assert_eq!((plan.kernels.len(), plan.bytes_read()), (3, 3 * 3200 + 32 + 64));
+    assert_eq!((plan.kernels.len(), plan.bytes_read()), (1, 3200));
     assert!(matches!(softmax.explain([&x]), Err(Error::InvalidArgument { .. })));
     assert!(matches!(Fused::new(|[x]| x.exp()).explain_groups([&x]), Err(Error::InvalidArgument { .. })));
 }

@@ -201,7 +201,7 @@ impl Writer<'_> {
     }
 
     /// Returns the value that a store of this dtype takes, and whether the store rounds it.
-    fn stored(&self, dtype: DType, value: Value) -> (Value, bool) {
+    pub(in crate::fuse) fn stored(&self, dtype: DType, value: Value) -> (Value, bool) {
         match (dtype, self.program.steps[value.index()].0) {
             (DType::F16, Step::Apply(Instruction::RoundToHalf, operands)) => (operands[0], true),
             (DType::BF16, Step::Apply(Instruction::RoundToBrain, operands)) if self.key.converts_brain => {

@@ -124,7 +124,7 @@ impl ReductionState {
 }
 
 /// Writes the bits of all scalars into a parameter block.
-pub(super) fn write_scalars(block: &mut [u8], scalars: &[[u64; 2]]) {
+pub(in crate::fuse) fn write_scalars(block: &mut [u8], scalars: &[[u64; 2]]) {
     for (slot, bits) in block.chunks_exact_mut(8).zip(scalars.iter().flatten()) {
         slot.copy_from_slice(&bits.to_le_bytes());
     }

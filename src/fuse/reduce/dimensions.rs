@@ -10,23 +10,23 @@ use crate::types::{Layout, MAXIMUM_RANK, Shape};
 
 /// A dimension: its size, and the stride of every operand (inputs before the output) in elements.
 #[derive(Debug, Clone)]
-pub(super) struct Dimension {
-    pub(super) size: usize,
-    pub(super) strides: Vec<isize>,
+pub(in crate::fuse) struct Dimension {
+    pub(in crate::fuse) size: usize,
+    pub(in crate::fuse) strides: Vec<isize>,
 }
 
 /// The dimensions, innermost first. The output has stride 0 in folded ones.
 #[derive(Debug, Clone)]
-pub(super) struct Dimensions {
-    pub(super) kept: Vec<Dimension>,
-    pub(super) folded: Vec<Dimension>,
+pub(in crate::fuse) struct Dimensions {
+    pub(in crate::fuse) kept: Vec<Dimension>,
+    pub(in crate::fuse) folded: Vec<Dimension>,
     /// By operand.
-    pub(super) offsets: Vec<usize>,
+    pub(in crate::fuse) offsets: Vec<usize>,
     /// The input that determines the iteration order.
-    pub(super) leader: usize,
+    pub(in crate::fuse) leader: usize,
     /// Elements of a row, and the number of rows.
-    pub(super) row: usize,
-    pub(super) rows: usize,
+    pub(in crate::fuse) row: usize,
+    pub(in crate::fuse) rows: usize,
 }
 
 /// Adds the next outer dimension, or merges it into the last one.
@@ -59,7 +59,11 @@ impl Dimensions {
     ///
     /// [`Error::InvalidArgument`] for inputs without a common shape, and for an output whose shape differs
     /// otherwise than by sizes of 1 or whose elements overlap.
-    pub(super) fn new(operation: &'static str, inputs: &[Layout], output: &Layout) -> Result<Dimensions> {
+    pub(in crate::fuse) fn new(
+        operation: &'static str,
+        inputs: &[Layout],
+        output: &Layout,
+    ) -> Result<Dimensions> {
         let shape = common(operation, inputs)?;
         let fits = output.rank() == shape.rank()
             && output.shape().iter().zip(shape.iter()).all(|(&result, &size)| result == size || result == 1);
@@ -77,7 +81,7 @@ impl Dimensions {
     /// # Errors
     ///
     /// As [`new`](Self::new), and for an axis that does not exist.
-    pub(super) fn along(
+    pub(in crate::fuse) fn along(
         operation: &'static str,
         inputs: &[Layout],
         output: &Layout,
@@ -103,17 +107,27 @@ impl Dimensions {
             return Err(Error::invalid(operation, format!("an output of {output:?}"), wanted));
         }
         let mut layouts = inputs.iter().map(|input| input.expand(shape)).collect::<Result<Vec<_>>>()?;
+        layouts.push(*output);
+        Ok(Dimensions::of_operands(shape, &layouts, layouts.len() - 1, is_folded))
+    }
+
+    /// Creates the dimensions of operands with layouts of this shape, of which the first `inputs` are inputs.
+    pub(in crate::fuse) fn of_operands(
+        shape: &Shape,
+        layouts: &[Layout],
+        inputs: usize,
+        is_folded: impl Fn(usize) -> bool,
+    ) -> Dimensions {
         let spread = |layout: &Layout| -> usize {
             let axes = layout.strides().iter().zip(shape.iter());
             axes.filter(|(stride, _)| **stride != 0).map(|(_, size)| *size).product()
         };
-        let most = layouts.iter().map(spread).max();
-        let leader = layouts.iter().position(|layout| Some(spread(layout)) == most).unwrap_or(0);
+        let most = layouts[..inputs].iter().map(spread).max();
+        let leader = layouts[..inputs].iter().position(|layout| Some(spread(layout)) == most).unwrap_or(0);
         let product = |folded: bool| {
             (0..shape.rank()).filter(|&axis| is_folded(axis) == folded).map(|axis| shape[axis]).product()
         };
         let (row, rows) = (product(true), product(false));
-        layouts.push(*output);
         let mut dimensions = Dimensions {
             kept: Vec::new(),
             folded: Vec::new(),
@@ -123,7 +137,7 @@ impl Dimensions {
             rows,
         };
         if row == 0 || rows == 0 {
-            return Ok(dimensions);
+            return dimensions;
         }
         let mut axes: Vec<usize> = (0..shape.rank()).rev().filter(|&axis| shape[axis] > 1).collect();
         let of = |axis: usize| {
@@ -141,15 +155,15 @@ impl Dimensions {
             stride => stride,
         });
         axes.into_iter().for_each(|axis| push(&mut dimensions.kept, of(axis)));
-        Ok(dimensions)
+        dimensions
     }
 
-    pub(super) fn inputs(&self) -> usize {
+    pub(in crate::fuse) fn inputs(&self) -> usize {
         self.offsets.len() - 1
     }
 
     /// Returns whether an index or offset exceeds 31 bits.
-    pub(super) fn is_wide(&self) -> bool {
+    pub(in crate::fuse) fn is_wide(&self) -> bool {
         const LIMIT: usize = 1 << 31;
         let reach = |operand: usize| -> usize {
             let all = self.kept.iter().chain(&self.folded);
@@ -163,7 +177,7 @@ impl Dimensions {
     }
 
     /// Returns one space of all dimensions, with the folded ones innermost or outermost.
-    pub(super) fn space(&self, folded_inside: bool) -> Space {
+    pub(in crate::fuse) fn space(&self, folded_inside: bool) -> Space {
         let unit = Dimension { size: 1, strides: vec![0; self.offsets.len()] };
         let all: Vec<&Dimension> = match folded_inside {
             true => self.folded.iter().chain(&self.kept).collect(),

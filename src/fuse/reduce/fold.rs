@@ -91,7 +91,7 @@ impl Fold {
     /// # Errors
     ///
     /// As [`result`](Self::result).
-    pub(super) fn accumulator(self, dtype: DType) -> Result<DType> {
+    pub(in crate::fuse) fn accumulator(self, dtype: DType) -> Result<DType> {
         let ordered = matches!(self, Fold::Minimum | Fold::Maximum | Fold::ArgMinimum | Fold::ArgMaximum);
         if dtype.is_storage_only() || ordered && dtype.is_complex() {
             let wanted = match ordered {
@@ -128,19 +128,19 @@ fn whole(dtype: DType) -> DType {
 }
 
 /// A fold of a dtype, compiled for both devices.
-pub(super) struct FoldRules {
+pub(in crate::fuse) struct FoldRules {
     /// The register kind of each part of a value.
-    pub(super) kinds: Vec<RegisterKind>,
+    pub(in crate::fuse) kinds: Vec<RegisterKind>,
     /// The bits of the parts of a missing element.
-    pub(super) identity: [u64; 2],
+    pub(in crate::fuse) identity: [u64; 2],
     /// The bits of the value of an empty reduction, in the accumulator's dtype.
-    pub(super) empty: [u64; 2],
+    pub(in crate::fuse) empty: [u64; 2],
     /// Merges any two values in order: inputs 0 and 1.
-    pub(super) merge: Program,
+    pub(in crate::fuse) merge: Program,
     /// Appends an element, which is not the identity, to a value of earlier elements.
-    pub(super) append: Program,
+    pub(in crate::fuse) append: Program,
     /// Converts a folded value, input 0, to the value that it represents, if the two differ.
-    pub(super) restore: Option<Program>,
+    pub(in crate::fuse) restore: Option<Program>,
 }
 
 impl FoldRules {
@@ -172,7 +172,7 @@ impl FoldRules {
     }
 
     /// Returns the bytes of a value.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::fuse) fn bytes(&self) -> usize {
         self.kinds.iter().map(|kind| bytes(*kind)).sum()
     }
 }
@@ -183,7 +183,7 @@ fn side(program: &mut Program, kinds: &[RegisterKind], input: u32) -> [Value; 2]
 }
 
 /// Returns the bytes of a part in memory.
-pub(super) fn bytes(kind: RegisterKind) -> usize {
+pub(in crate::fuse) fn bytes(kind: RegisterKind) -> usize {
     match kind {
         RegisterKind::Bits64 | RegisterKind::Float64 => 8,
         RegisterKind::Predicate | RegisterKind::Bits32 | RegisterKind::Float32 => 4,

@@ -32,12 +32,12 @@
 //! therefore a node of the tree, which a warp, a block or a launch can compute, and the error grows with the
 //! logarithm of the length.
 
-mod device;
-mod dimensions;
-mod fold;
+pub(in crate::fuse) mod device;
+pub(in crate::fuse) mod dimensions;
+pub(in crate::fuse) mod fold;
 mod host;
-mod plan;
-mod ptx;
+pub(in crate::fuse) mod plan;
+pub(in crate::fuse) mod ptx;
 mod scan;
 
 use std::collections::HashMap;
@@ -63,15 +63,15 @@ pub use scan::Scan;
 ///
 /// Cloning is cheap, and clones share the compiled kernels.
 #[derive(Clone)]
-pub struct Reduction(Arc<ReductionState>);
+pub struct Reduction(pub(in crate::fuse) Arc<ReductionState>);
 
-struct ReductionState {
-    fold: Fold,
-    rules: FoldRules,
+pub(in crate::fuse) struct ReductionState {
+    pub(in crate::fuse) fold: Fold,
+    pub(in crate::fuse) rules: FoldRules,
     /// The expression of the inputs, in the dtype that is folded.
-    prologue: Arc<ExpressionState>,
+    pub(in crate::fuse) prologue: Arc<ExpressionState>,
     /// The expression of the folded value.
-    epilogue: Arc<ExpressionState>,
+    pub(in crate::fuse) epilogue: Arc<ExpressionState>,
     merge: Schedule,
     append: Schedule,
     restore: Option<Schedule>,

@@ -15,15 +15,15 @@ use super::scan::QUAD;
 use crate::error::{Error, Result};
 
 /// Lanes of a segment: element i of the segment belongs to lane i mod `LANES`.
-pub(super) const LANES: usize = 256;
+pub(in crate::fuse) const LANES: usize = 256;
 /// Elements of a lane, which are folded in order.
-pub(super) const ROUNDS: usize = 4;
+pub(in crate::fuse) const ROUNDS: usize = 4;
 /// Elements of a segment.
-pub(super) const SEGMENT: usize = LANES * ROUNDS;
+pub(in crate::fuse) const SEGMENT: usize = LANES * ROUNDS;
 
-pub(super) const WARP: usize = 32;
+pub(in crate::fuse) const WARP: usize = 32;
 /// Threads of a block that folds; twice as many if a row has enough work.
-pub(super) const BLOCK: usize = 256;
+pub(in crate::fuse) const BLOCK: usize = 256;
 /// Threads of a block that merges the values of one row.
 const MERGERS: usize = 512;
 /// The number of values up to which one thread merges a row.
@@ -150,9 +150,9 @@ pub(super) enum ReductionKey {
 
 /// Offsets of a kernel's parameters in their block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ReductionParameters {
+pub(in crate::fuse) struct ReductionParameters {
     scalars: usize,
-    pub(super) word: usize,
+    pub(in crate::fuse) word: usize,
     kept: usize,
     folded: usize,
     operands: usize,
@@ -160,7 +160,7 @@ pub(super) struct ReductionParameters {
 
 impl ReductionParameters {
     /// Creates the layout of a block with the strides of `operands` operands.
-    pub(super) fn new(
+    pub(in crate::fuse) fn new(
         scalars: usize,
         wide: bool,
         kept: usize,
@@ -175,41 +175,41 @@ impl ReductionParameters {
     }
 
     /// Returns the offset of the elements of a row.
-    pub(super) fn row(self) -> usize {
+    pub(in crate::fuse) fn row(self) -> usize {
         self.at(0)
     }
 
     /// Returns the offset of the number of rows or vectors of rows.
-    pub(super) fn items(self) -> usize {
+    pub(in crate::fuse) fn items(self) -> usize {
         self.at(1)
     }
 
     /// Returns the offset of the number of rows.
-    pub(super) fn rows(self) -> usize {
+    pub(in crate::fuse) fn rows(self) -> usize {
         self.at(2)
     }
 
     /// Returns the offset of size, factor and shift of the divisor of the block index.
-    pub(super) fn launch(self) -> usize {
+    pub(in crate::fuse) fn launch(self) -> usize {
         self.at(3)
     }
 
     /// Returns the offset of size, factor and shift of a dimension; folded dimensions follow kept ones.
-    pub(super) fn divisor(self, dimension: usize) -> usize {
+    pub(in crate::fuse) fn divisor(self, dimension: usize) -> usize {
         self.at(6 + 3 * dimension)
     }
 
-    pub(super) fn stride(self, operand: usize, dimension: usize) -> usize {
+    pub(in crate::fuse) fn stride(self, operand: usize, dimension: usize) -> usize {
         let dimensions = self.kept + self.folded;
         self.at(6 + 3 * dimensions + operand * dimensions + dimension)
     }
 
-    pub(super) fn bytes(self) -> usize {
+    pub(in crate::fuse) fn bytes(self) -> usize {
         self.stride(self.operands, 0).next_multiple_of(8)
     }
 
     /// Returns a block with everything but the scalars.
-    pub(super) fn block(
+    pub(in crate::fuse) fn block(
         self,
         row: usize,
         items: usize,
@@ -521,7 +521,7 @@ impl PlanInput<'_> {
     }
 }
 
-pub(super) fn blocks(of_items: usize, groups: usize) -> Result<u32> {
+pub(in crate::fuse) fn blocks(of_items: usize, groups: usize) -> Result<u32> {
     match of_items.checked_mul(groups).and_then(|blocks| i32::try_from(blocks).ok()) {
         Some(blocks) => Ok(blocks as u32),
         None => Err(Error::invalid(

@@ -3,16 +3,22 @@
 use std::fmt;
 
 use super::super::explain::Explanation;
+use super::super::number::Number;
 use super::super::reduce::ReductionExplanation;
+use super::super::reduce::device::write_scalars;
+use super::plan::RowOperands;
+use super::shape::RowShape;
 use super::split::PhaseInput;
-use super::{PhaseOperands, RowProgram};
+use super::{PhaseOperands, RowProgram, RowProgramState, ptx};
 use crate::error::Result;
 use crate::types::{DType, Layout, Shape};
 
 /// The result of [`RowProgram::explain`].
 #[derive(Debug, Clone)]
 pub struct RowExplanation {
-    /// The reductions in order, then the outputs per element and those per group.
+    /// The schedule in words: the threads of a row, or the reason why the program runs as several kernels.
+    pub schedule: String,
+    /// One kernel, or the reductions in order, then the outputs per element and those per group.
     pub kernels: Vec<RowKernel>,
     /// Bytes of temporary memory for the values of groups.
     pub temporary: usize,
@@ -40,6 +46,26 @@ pub enum RowLaunches {
     Reduction(ReductionExplanation),
     /// The launches of an elementwise expression.
     Expression(Explanation),
+    /// The launch of the whole program.
+    Rows(RowLaunch),
+}
+
+/// The launch of a whole row program.
+#[derive(Debug, Clone)]
+pub struct RowLaunch {
+    /// The text of the kernel.
+    pub ptx: String,
+    /// Blocks of the grid.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// The inputs behind the first address parameters. The outputs follow in order.
+    pub inputs: Vec<usize>,
+    /// The offset in bytes of each address.
+    pub offsets: Vec<usize>,
+    /// The kernel's last parameter, which follows the addresses. Scalars of a run are 0 in it, except the size of
+    /// a group.
+    pub parameters: Vec<u8>,
 }
 
 impl RowExplanation {
@@ -103,6 +129,10 @@ impl RowProgram {
         let dtypes = self.outputs().into_iter().chain(more());
         let of_outputs: Vec<(DType, Layout)> = dtypes.zip(outputs.iter().copied()).collect();
         let shape = state.row_shape(&of_inputs, state.scalars.len(), axes, &of_outputs)?;
+        let reason = match state.explained(&shape, &of_inputs, &of_outputs, capability) {
+            Ok(explanation) => return explanation,
+            Err(reason) => reason,
+        };
         let groups = Layout::from_shape(shape.groups);
         let values: Vec<DType> =
             state.reductions.iter().map(|reduction| reduction.reduction.output()).collect();
@@ -141,13 +171,65 @@ impl RowProgram {
             });
         }
         let temporary = values.iter().map(|dtype| groups.count() * dtype.size()).sum();
-        Ok(RowExplanation { kernels, temporary })
+        let schedule = format!("{} kernels, because {reason}", kernels.len());
+        Ok(RowExplanation { schedule, kernels, temporary })
+    }
+}
+
+impl RowProgramState {
+    /// Returns the launch of the whole program, or the reason why it runs as several kernels.
+    fn explained(
+        &self,
+        shape: &RowShape,
+        inputs: &[(DType, Layout)],
+        outputs: &[(DType, Layout)],
+        capability: (i32, i32),
+    ) -> std::result::Result<Result<RowExplanation>, &'static str> {
+        let starts = vec![0; inputs.len() + outputs.len()];
+        let plan =
+            self.plan(shape, &RowOperands { inputs, outputs, starts: &starts }, capability >= (8, 0))?;
+        let Some(stages) = &self.stages else { return Err("the program does not fit one expression") };
+        let given = vec![Number::Integer(0); self.scalars.len()];
+        let bits = match stages.expression.scalar_bits(&stages.operands.scalars(&given, shape)) {
+            Ok(bits) => bits,
+            Err(error) => return Ok(Err(error)),
+        };
+        let ptx = ptx::write(self, stages, &plan.key, plan.parameters, plan.threads);
+        let mut parameters = plan.block;
+        write_scalars(&mut parameters, &bits);
+        let numbers = RowProgramState::kernel_inputs(stages);
+        let elements = |&number: &usize| -> usize {
+            let (dtype, layout) = inputs[number];
+            let once = distinct_bytes(&(dtype, layout));
+            let expanded = layout.expand(&shape.elements).map_or(layout, |layout| layout);
+            let differs = |axis: usize| shape.groups[axis] != shape.elements[axis];
+            let along = (0..expanded.rank()).any(|axis| differs(axis) && expanded.strides()[axis] != 0);
+            // An input with one value for the row is read once.
+            if plan.key.held || !along { once } else { once * stages.readers(number) }
+        };
+        let kernel = RowKernel {
+            phase: 0,
+            name: format!("{} reductions and all outputs", self.reductions.len()),
+            bytes_read: numbers.iter().map(elements).sum(),
+            bytes_written: outputs.iter().map(distinct_bytes).sum(),
+            launches: RowLaunches::Rows(RowLaunch {
+                ptx,
+                blocks: plan.blocks,
+                threads: plan.threads,
+                inputs: numbers,
+                offsets: plan.offsets,
+                parameters,
+            }),
+        };
+        let schedule = format!("one kernel: {}", plan.key.schedule());
+        Ok(Ok(RowExplanation { schedule, kernels: vec![kernel], temporary: 0 }))
     }
 }
 
 impl fmt::Display for RowExplanation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (read, written) = (self.bytes_read(), self.bytes_written());
+        writeln!(formatter, "{}", self.schedule)?;
         writeln!(
             formatter,
             "{} kernels read {read} bytes and write {written}; {} bytes of temporary memory",
@@ -163,6 +245,9 @@ impl fmt::Display for RowExplanation {
             match &kernel.launches {
                 RowLaunches::Reduction(reduction) => write!(formatter, "{reduction}")?,
                 RowLaunches::Expression(expression) => write!(formatter, "{expression}")?,
+                RowLaunches::Rows(RowLaunch { ptx, blocks, threads, .. }) => {
+                    writeln!(formatter, "{blocks} blocks of {threads} threads\n{ptx}")?;
+                }
             }
         }
         Ok(())

@@ -5,33 +5,45 @@
 //! reduction over groups is an expression of inputs, scalars and the values of earlier reductions; so are the
 //! outputs. Reductions of phase 0 depend on no other, those of phase n on one of phase n - 1.
 //!
-//! **Execution.** Each reduction runs as a [`Reduction`] with its phase's expression before the fold, into
-//! temporary memory with one value per group. Then one [`Expression`] computes the outputs per element and one
-//! those per group. The values of groups broadcast over their elements.
+//! **One kernel.** On a device, the whole program is one kernel if its groups are rows (`plan`): a row stays in
+//! registers between the reductions, or each stage reads it again. `stages` lowers the program to one expression
+//! for this kernel, and `ptx` writes it.
+//!
+//! **Several kernels.** On the CPU, and on a device for programs that the plan refuses, each reduction runs as a
+//! [`Reduction`] with its phase's expression before the fold, into temporary memory with one value per group. Then
+//! one [`Expression`] computes the outputs per element and one those per group. The values of groups broadcast
+//! over their elements. This execution is the reference of the kernel.
 //!
 //! Invariants: the order of each sum is the tree of [`Reduction`], so results have the same bits on every
 //! device. Scalars and the size of a group are parameters of kernels, never text.
 //!
-//! Tests: `tests/tensor/rows.rs`.
+//! Tests: `tests/tensor/rows.rs`; the kernels in `tests/parity/rows.rs`.
 
+mod device;
 mod explain;
 mod language;
+mod plan;
+mod ptx;
 mod run;
 mod shape;
 mod split;
+mod stages;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::expression::Expression;
 use super::graph::{Expr, Graph};
 use super::node::{Node, NodeIndex, needed};
 use super::reduce::Reduction;
+use crate::driver::Function;
 use crate::error::{Error, Result};
 use crate::types::DType;
-pub use explain::{RowExplanation, RowKernel, RowLaunches};
+pub use explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches};
+use plan::RowKey;
 use split::{Phase, PhaseInput, PhaseScalar};
+use stages::RowStages;
 
 const OPERATION: &str = "a row program";
 
@@ -82,6 +94,10 @@ struct RowProgramState {
     reductions: Vec<RowReduction>,
     /// The outputs per element, then those per group, if any.
     finishes: Vec<Finish>,
+    /// The program as one expression, for a single kernel; `None` if it does not fit one.
+    stages: Option<RowStages>,
+    /// The assembled kernels, by device and kernel key.
+    kernels: Mutex<HashMap<(usize, RowKey), Function>>,
     compares_by_value: bool,
 }
 
@@ -134,9 +150,10 @@ impl Graph {
         let needed = needed(&nodes, &outputs, |_| false);
         let mut numbers: HashMap<NodeIndex, usize> = HashMap::new();
         let mut reductions: Vec<RowReduction> = Vec::new();
+        let mut arguments: Vec<NodeIndex> = Vec::new();
         for (index, &(node, _)) in nodes.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
-            let Node::Group(fold, of) = node else { continue };
-            let phase = Phase::new(&nodes, &[of], &numbers);
+            let Node::Group(fold, of_node) = node else { continue };
+            let phase = Phase::new(&nodes, &[of_node], &numbers);
             let [of] = phase.outputs()[..] else { continue };
             let reduction = phase.graph.reduction(fold, of)?;
             let earlier = phase.inputs.iter().filter_map(|input| match *input {
@@ -145,6 +162,7 @@ impl Graph {
             });
             let number = earlier.max().unwrap_or(0);
             numbers.insert(index as NodeIndex, reductions.len());
+            arguments.push(of_node);
             let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
             reductions.push(RowReduction { reduction, operands, phase: number });
         }
@@ -161,6 +179,11 @@ impl Graph {
             let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
             finishes.push(Finish { expression, operands, is_per_group: of_groups, outputs: numbers_of });
         }
+        arguments.extend(&outputs);
+        let stages = match reductions.is_empty() {
+            true => None,
+            false => RowStages::new(Phase::new(&nodes, &arguments, &numbers), &reductions),
+        };
         let given = nodes.scalars.iter().filter(|(_, literal)| literal.is_none());
         let described = outputs
             .iter()
@@ -172,6 +195,8 @@ impl Graph {
             inputs: nodes.inputs.clone(),
             reductions,
             finishes,
+            stages,
+            kernels: Mutex::default(),
         })))
     }
 }

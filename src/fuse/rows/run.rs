@@ -102,6 +102,9 @@ impl RowProgram {
         if inputs.iter().any(|input| input.memory().is_none()) {
             return Err(in_place());
         }
+        if state.run_fused(stream, &shape, inputs, scalars, outputs)? {
+            return Ok(());
+        }
         let groups = Layout::from_shape(shape.groups);
         let mut values: Vec<GroupValues<DeviceBuffer<u8>>> = Vec::with_capacity(state.reductions.len());
         for reduction in &state.reductions {

@@ -24,19 +24,19 @@ use super::scan::words;
 use crate::types::DType;
 
 /// The registers of a folded value's parts; a value with one part has it twice.
-type Folded = [Name; 2];
+pub(in crate::fuse) type Folded = [Name; 2];
 
 /// A kernel under construction.
-struct KernelWriter<'a> {
-    writer: Writer<'a>,
-    state: &'a ReductionState,
-    parameters: ReductionParameters,
-    wide: bool,
+pub(in crate::fuse) struct KernelWriter<'a> {
+    pub(in crate::fuse) writer: Writer<'a>,
+    pub(in crate::fuse) state: &'a ReductionState,
+    pub(in crate::fuse) parameters: ReductionParameters,
+    pub(in crate::fuse) wide: bool,
     /// Bytes of shared memory.
-    shared: usize,
+    pub(in crate::fuse) shared: usize,
     /// A register with the start of shared memory, if one is kept.
-    start: Option<Name>,
-    addresses: Vec<Name>,
+    pub(in crate::fuse) start: Option<Name>,
+    pub(in crate::fuse) addresses: Vec<Name>,
 }
 
 /// Returns the text of a kernel of the reduction.
@@ -94,7 +94,7 @@ pub(super) fn write(
 }
 
 impl KernelWriter<'_> {
-    fn text(&self, threads: u32, blocks: &str, target: u32) -> String {
+    pub(in crate::fuse) fn text(&self, threads: u32, blocks: &str, target: u32) -> String {
         let KernelWriter { writer, shared, .. } = self;
         let addresses: String = self.addresses.iter().map(|name| format!(".param .u64 {name},\n")).collect();
         let shared = match shared {
@@ -110,49 +110,49 @@ impl KernelWriter<'_> {
         )
     }
 
-    fn result(&mut self, register: Register, mnemonic: &str, operands: &[&str]) -> Name {
+    pub(in crate::fuse) fn result(&mut self, register: Register, mnemonic: &str, operands: &[&str]) -> Name {
         self.writer.result(register, mnemonic, operands)
     }
 
-    fn bits32(&mut self, mnemonic: &str, operands: &[&str]) -> Name {
+    pub(in crate::fuse) fn bits32(&mut self, mnemonic: &str, operands: &[&str]) -> Name {
         self.result(Register::Bits32, mnemonic, operands)
     }
 
-    fn predicate(&mut self, mnemonic: &str, operands: &[&str]) -> Name {
+    pub(in crate::fuse) fn predicate(&mut self, mnemonic: &str, operands: &[&str]) -> Name {
         self.result(Register::Predicate, mnemonic, operands)
     }
 
-    fn line(&mut self, text: impl AsRef<str>) {
+    pub(in crate::fuse) fn line(&mut self, text: impl AsRef<str>) {
         self.writer.line(text);
     }
 
     /// Emits the load of an operand's address.
-    fn base(&mut self, operand: usize) -> Name {
+    pub(in crate::fuse) fn base(&mut self, operand: usize) -> Name {
         let place = format!("[{}]", self.addresses[operand]);
         self.result(Register::Bits64, "ld.param.u64", &[&place])
     }
 
     /// Emits an index instruction at the key's width.
-    fn index(&mut self, narrow: &str, wide: &str, operands: &[&str]) -> Name {
+    pub(in crate::fuse) fn index(&mut self, narrow: &str, wide: &str, operands: &[&str]) -> Name {
         match self.wide {
             true => self.result(Register::Bits64, wide, operands),
             false => self.result(Register::Bits32, narrow, operands),
         }
     }
 
-    fn word(&mut self, at: usize) -> Name {
+    pub(in crate::fuse) fn word(&mut self, at: usize) -> Name {
         self.index("ld.param.u32", "ld.param.u64", &[&format!("[block+{at}]")])
     }
 
     /// Widens a 32-bit register to an index.
-    fn widened(&mut self, name: &str) -> Name {
+    pub(in crate::fuse) fn widened(&mut self, name: &str) -> Name {
         match self.wide {
             true => self.result(Register::Bits64, "cvt.u64.u32", &[name]),
             false => name.to_owned(),
         }
     }
 
-    fn plus(&mut self, index: &str, number: usize) -> Name {
+    pub(in crate::fuse) fn plus(&mut self, index: &str, number: usize) -> Name {
         match number {
             0 => index.to_owned(),
             _ => self.index("add.u32", "add.u64", &[index, &number.to_string()]),
@@ -160,16 +160,16 @@ impl KernelWriter<'_> {
     }
 
     /// Emits index · factor + other.
-    fn times_plus(&mut self, index: &str, factor: &str, other: &str) -> Name {
+    pub(in crate::fuse) fn times_plus(&mut self, index: &str, factor: &str, other: &str) -> Name {
         self.index("mad.lo.u32", "mad.lo.u64", &[index, factor, other])
     }
 
-    fn is_below(&mut self, index: &str, limit: &str) -> Name {
+    pub(in crate::fuse) fn is_below(&mut self, index: &str, limit: &str) -> Name {
         let mnemonic = if self.wide { "setp.lt.u64" } else { "setp.lt.u32" };
         self.predicate(mnemonic, &[index, limit])
     }
 
-    fn lesser(&mut self, index: &str, limit: &str) -> Name {
+    pub(in crate::fuse) fn lesser(&mut self, index: &str, limit: &str) -> Name {
         self.index("min.u32", "min.u64", &[index, limit])
     }
 
@@ -203,7 +203,7 @@ impl KernelWriter<'_> {
     }
 
     /// Decodes an index into coordinates of these dimensions.
-    fn decode(&mut self, index: &str, dimensions: std::ops::Range<usize>) -> Vec<Name> {
+    pub(in crate::fuse) fn decode(&mut self, index: &str, dimensions: std::ops::Range<usize>) -> Vec<Name> {
         let mut coordinates = Vec::with_capacity(dimensions.len());
         let mut rest = index.to_owned();
         let last = dimensions.end;
@@ -220,7 +220,12 @@ impl KernelWriter<'_> {
     }
 
     /// Emits an operand's offset at coordinates of dimensions starting at `first`.
-    fn offset(&mut self, operand: usize, coordinates: &[Name], first: usize) -> Option<Name> {
+    pub(in crate::fuse) fn offset(
+        &mut self,
+        operand: usize,
+        coordinates: &[Name],
+        first: usize,
+    ) -> Option<Name> {
         let mut offset: Option<Name> = None;
         for (dimension, coordinate) in coordinates.iter().enumerate() {
             let stride = self.word(self.parameters.stride(operand, first + dimension));
@@ -233,14 +238,14 @@ impl KernelWriter<'_> {
     }
 
     /// Emits the address `offset` elements of `size` bytes after a base.
-    fn address(&mut self, base: &str, offset: Option<&str>, size: usize) -> Name {
+    pub(in crate::fuse) fn address(&mut self, base: &str, offset: Option<&str>, size: usize) -> Name {
         let Some(offset) = offset else { return base.to_owned() };
         let mnemonic = if self.wide { "mad.lo.u64" } else { "mad.wide.s32" };
         self.result(Register::Bits64, mnemonic, &[offset, &size.to_string(), base])
     }
 
     /// Emits the steps of a program without a register in `known`, and returns the registers of all.
-    fn evaluate(
+    pub(in crate::fuse) fn evaluate(
         &mut self,
         program: &Program,
         known: &[Name],
@@ -319,7 +324,7 @@ impl KernelWriter<'_> {
     }
 
     /// Emits the combination of two values in order.
-    fn combine(&mut self, program: &Program, left: &Folded, right: &Folded) -> Folded {
+    pub(in crate::fuse) fn combine(&mut self, program: &Program, left: &Folded, right: &Folded) -> Folded {
         let wanted = program.live(program.outputs.iter().flatten().copied());
         let side =
             |input: u32, part: u32| if input == 0 { &left[part as usize] } else { &right[part as usize] };
@@ -327,13 +332,13 @@ impl KernelWriter<'_> {
         program.outputs[0].map(|value| names[value.index()].clone())
     }
 
-    fn merged(&mut self, left: &Folded, right: &Folded) -> Folded {
+    pub(in crate::fuse) fn merged(&mut self, left: &Folded, right: &Folded) -> Folded {
         let state = self.state;
         self.combine(&state.rules.merge, left, right)
     }
 
     /// Emits the value that a folded value represents.
-    fn restored(&mut self, value: &Folded) -> Folded {
+    pub(in crate::fuse) fn restored(&mut self, value: &Folded) -> Folded {
         let state = self.state;
         let Some(program) = &state.rules.restore else { return value.clone() };
         let wanted = program.live(program.outputs.iter().flatten().copied());
@@ -342,7 +347,7 @@ impl KernelWriter<'_> {
     }
 
     /// Merges adjacent pairs repeatedly, to one value.
-    fn merge_neighbours(&mut self, mut values: Vec<Folded>) -> Folded {
+    pub(in crate::fuse) fn merge_neighbours(&mut self, mut values: Vec<Folded>) -> Folded {
         while values.len() > 1 {
             values = values.chunks(2).map(|pair| self.merged(&pair[0], &pair[pair.len() - 1])).collect();
         }
@@ -350,7 +355,7 @@ impl KernelWriter<'_> {
     }
 
     /// Merges the first half with the second repeatedly, to `left` values.
-    fn halve(&mut self, mut values: Vec<Folded>, left: usize) -> Vec<Folded> {
+    pub(in crate::fuse) fn halve(&mut self, mut values: Vec<Folded>, left: usize) -> Vec<Folded> {
         while values.len() > left {
             let upper = values.split_off(values.len() / 2);
             values = values.iter().zip(&upper).map(|(low, high)| self.merged(low, high)).collect();
@@ -359,12 +364,12 @@ impl KernelWriter<'_> {
     }
 
     /// Returns the register kinds of a value's parts.
-    fn kinds(&self) -> Vec<RegisterKind> {
+    pub(in crate::fuse) fn kinds(&self) -> Vec<RegisterKind> {
         self.state.rules.kinds.clone()
     }
 
     /// Selects a value, or the identity if the predicate is false.
-    fn or_identity(&mut self, value: &Folded, valid: &str) -> Folded {
+    pub(in crate::fuse) fn or_identity(&mut self, value: &Folded, valid: &str) -> Folded {
         self.each_part(|kernel, part, kind| {
             let identity = immediate(kernel.state.rules.identity[part], kind);
             let mnemonic = format!("selp.{}", type_of(kind));
@@ -372,7 +377,10 @@ impl KernelWriter<'_> {
         })
     }
 
-    fn each_part(&mut self, mut each: impl FnMut(&mut Self, usize, RegisterKind) -> Name) -> Folded {
+    pub(in crate::fuse) fn each_part(
+        &mut self,
+        mut each: impl FnMut(&mut Self, usize, RegisterKind) -> Name,
+    ) -> Folded {
         let kinds = self.kinds();
         let names: Vec<Name> =
             kinds.into_iter().enumerate().map(|(part, kind)| each(self, part, kind)).collect();
@@ -380,12 +388,18 @@ impl KernelWriter<'_> {
     }
 
     /// Returns the value of the thread `distance` further in the warp.
-    fn shuffled(&mut self, value: &Folded, distance: usize) -> Folded {
+    pub(in crate::fuse) fn shuffled(&mut self, value: &Folded, distance: usize) -> Folded {
         self.exchanged(value, "down", &distance.to_string(), WARP as u32)
     }
 
     /// Returns the value of another thread of the warp, or of its segment of so many lanes.
-    fn exchanged(&mut self, value: &Folded, mode: &str, which: &str, segment: u32) -> Folded {
+    pub(in crate::fuse) fn exchanged(
+        &mut self,
+        value: &Folded,
+        mode: &str,
+        which: &str,
+        segment: u32,
+    ) -> Folded {
         let mnemonic = format!("shfl.sync.{mode}.b32");
         // The bits of a lane that stay, and the last lane.
         let clamp = ((WARP as u32 - segment) << 8 | 31).to_string();
@@ -401,7 +415,7 @@ impl KernelWriter<'_> {
     }
 
     /// Reserves shared memory for `slots` values, and returns its start and the offset of each part's plane.
-    fn planes(&mut self, slots: usize) -> (Name, Vec<usize>) {
+    pub(in crate::fuse) fn planes(&mut self, slots: usize) -> (Name, Vec<usize>) {
         let mut planes = Vec::new();
         for kind in self.kinds() {
             planes.push(self.shared);
@@ -416,7 +430,7 @@ impl KernelWriter<'_> {
     }
 
     /// Returns the address of the thread's slot in each plane.
-    fn slots(&mut self, start: &str, slot: &str, planes: &[usize]) -> Vec<Name> {
+    pub(in crate::fuse) fn slots(&mut self, start: &str, slot: &str, planes: &[usize]) -> Vec<Name> {
         let kinds = self.kinds();
         kinds
             .iter()
@@ -428,7 +442,7 @@ impl KernelWriter<'_> {
             .collect()
     }
 
-    fn put_shared(&mut self, guard: &str, slots: &[Name], offset: usize, value: &Folded) {
+    pub(in crate::fuse) fn put_shared(&mut self, guard: &str, slots: &[Name], offset: usize, value: &Folded) {
         for (part, kind) in self.kinds().into_iter().enumerate() {
             let (at, bytes) = (&slots[part], offset * bytes(kind));
             let text = format!("@{guard} st.shared.{} [{at}+{bytes}], {};", type_of(kind), value[part]);
@@ -436,7 +450,7 @@ impl KernelWriter<'_> {
         }
     }
 
-    fn get_shared(&mut self, slots: &[Name], offset: usize) -> Folded {
+    pub(in crate::fuse) fn get_shared(&mut self, slots: &[Name], offset: usize) -> Folded {
         self.each_part(|kernel, part, kind| {
             let place = format!("[{}+{}]", slots[part], offset * bytes(kind));
             kernel.result(kind.into(), &format!("ld.shared.{}", type_of(kind)), &[&place])
@@ -507,7 +521,7 @@ impl KernelWriter<'_> {
 }
 
 /// Returns the type suffix of an untyped move, select, load or store of a register kind.
-fn type_of(kind: RegisterKind) -> &'static str {
+pub(in crate::fuse) fn type_of(kind: RegisterKind) -> &'static str {
     match kind {
         RegisterKind::Predicate | RegisterKind::Bits32 => "b32",
         RegisterKind::Bits64 => "b64",

@@ -1,0 +1,72 @@
+//! Runs of row programs in one kernel on a device.
+
+use std::sync::{Arc, PoisonError};
+
+use super::super::device::{DeviceInput, DeviceOutput, assembled};
+use super::super::number::Number;
+use super::super::plan::WIDEST;
+use super::super::reduce::device::write_scalars;
+use super::plan::{RowOperands, RowPlan};
+use super::shape::RowShape;
+use super::stages::RowStages;
+use super::{RowProgramState, ptx};
+use crate::driver::{Device, Function, LaunchConfig, Operand, OperandAccess, Operands, Stream, View};
+use crate::error::Result;
+use crate::types::{DType, Layout};
+
+impl RowProgramState {
+    /// Runs the program in one kernel and returns true, or returns false if it needs several.
+    ///
+    /// # Errors
+    ///
+    /// Errors of [`Device::load`] and of the launch, and of scalars that their dtypes do not hold.
+    pub(super) fn run_fused(
+        &self,
+        stream: &Stream,
+        shape: &RowShape,
+        inputs: &[DeviceInput<'_>],
+        scalars: &[Number],
+        outputs: &[DeviceOutput<'_>],
+    ) -> Result<bool> {
+        let Some(stages) = &self.stages else { return Ok(false) };
+        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(DeviceInput::described).collect();
+        let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
+        let mut views: Vec<View<'_>> = inputs.iter().filter_map(DeviceInput::memory).collect();
+        views.extend(outputs.iter().map(|output| output.memory()));
+        let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
+        let device = stream.device();
+        let operands = RowOperands { inputs: &of_inputs, outputs: &of_outputs, starts: &starts };
+        let Ok(plan) = self.plan(shape, &operands, device.compute_capability() >= (8, 0)) else {
+            return Ok(false);
+        };
+        let bits = stages.expression.scalar_bits(&stages.operands.scalars(scalars, shape))?;
+        let function = self.kernel(stages, &device, &plan)?;
+        let mut block = plan.block;
+        write_scalars(&mut block, &bits);
+        let numbers = RowProgramState::kernel_inputs(stages);
+        let read = numbers.iter().map(|&number| (views[number], OperandAccess::Read));
+        let written = views[inputs.len()..].iter().map(|&view| (view, OperandAccess::Write));
+        let memory: Vec<Operand<'_>> = read
+            .chain(written)
+            .zip(&plan.offsets)
+            .map(|((view, access), offset)| Operand { view, address: view.address + *offset as u64, access })
+            .collect();
+        let config = LaunchConfig::new(plan.blocks, plan.threads);
+        // SAFETY: the kernel accesses elements that the layouts name, which have been checked against the memory.
+        // The arguments match its parameters.
+        unsafe { function.launch(stream, config, &Operands { memory: &memory, block: &block })? };
+        Ok(true)
+    }
+
+    fn kernel(&self, stages: &RowStages, device: &Device, plan: &RowPlan) -> Result<Function> {
+        let place = (device.ordinal(), plan.key.clone());
+        let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
+        if let Some(function) = known.filter(|function| !function.module().device().is_lost()) {
+            return Ok(function);
+        }
+        let text: Arc<str> = ptx::write(self, stages, &plan.key, plan.parameters, plan.threads).into();
+        let function = assembled(device, text)?;
+        self.kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(place, function.clone());
+        Ok(function)
+    }
+}

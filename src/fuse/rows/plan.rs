@@ -1,0 +1,347 @@
+//! The schedule of a row program in one kernel: the threads of a row, and the memory that holds it between the
+//! reductions.
+//!
+//! A warp, or some of its threads, folds a segment of the tree of [`Reduction`](super::super::Reduction). Rows of
+//! at most [`HELD_SEGMENTS`] segments have a warp for each segment and stay in registers, in their dtype in
+//! memory. Longer rows, unaligned ones of more than [`UNALIGNED_SEGMENTS`], and programs with too many values for
+//! registers read their row again in each stage. Other programs run as several kernels, for a reason that
+//! [`RowExplanation`](super::RowExplanation) gives.
+//!
+//! The text of a kernel depends only on the program and the [`RowKey`], and the schedule never changes a bit of a
+//! result.
+
+use super::super::plan::WIDEST;
+use super::super::program::parts;
+use super::super::reduce::dimensions::Dimensions;
+use super::super::reduce::plan::{BLOCK, LANES, ROUNDS, ReductionParameters, SEGMENT, WARP, blocks};
+use super::shape::RowShape;
+use super::split::PhaseInput;
+use super::stages::RowStages;
+use super::{RowProgramState, RowReduction};
+use crate::types::{DType, Layout};
+
+/// The most segments of a row in registers: the warps of a block.
+const HELD_SEGMENTS: usize = 32;
+/// The most segments of an unaligned row in registers.
+const UNALIGNED_SEGMENTS: usize = 2;
+/// Warps of a block that reads its row again.
+const READING_WARPS: usize = 16;
+/// The most segments of a row: a lane folds 64 neighbouring values of segments.
+const MOST_SEGMENTS: usize = 2048;
+/// The number of rows below which a block for each long row would leave most of a device idle.
+const FEW_ROWS: usize = 16;
+/// Bytes of static shared memory.
+const SHARED_BYTES: usize = 48 * 1024;
+/// The most instructions on elements of a kernel with the row in registers, and of any kernel. A longer text takes
+/// more than 0.2 seconds to assemble.
+const HELD_INSTRUCTIONS: usize = 3000;
+const MOST_INSTRUCTIONS: usize = 6000;
+/// Registers of a multiprocessor, of a thread at most, and those that a thread needs beside the row.
+const REGISTERS: usize = 65536;
+const MOST_REGISTERS: usize = 255;
+const OTHER_REGISTERS: usize = 28;
+
+/// The access to an operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum RowAccess {
+    /// One element for the whole row.
+    Still,
+    /// Adjacent elements, one access for a vector.
+    Contiguous,
+    /// Any strides, one access an element.
+    Strided,
+}
+
+/// Everything but the program that the text of a kernel depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct RowKey {
+    /// True if the row stays in registers, false if each stage reads it.
+    pub(super) held: bool,
+    /// True if indices have 64 bits.
+    pub(super) wide: bool,
+    /// Adjacent elements of one access.
+    pub(super) vector: usize,
+    /// Threads that share a segment, and accesses of each in a round.
+    pub(super) threads: usize,
+    pub(super) groups: usize,
+    pub(super) rounds: usize,
+    /// Warps of a row.
+    pub(super) warps: usize,
+    /// The power of two above the number of segments.
+    pub(super) slots: usize,
+    /// Rows of a block.
+    pub(super) across: usize,
+    /// Numbers of dimensions.
+    pub(super) kept: usize,
+    pub(super) folded: usize,
+    /// By operand, inputs before outputs.
+    pub(super) accesses: Vec<RowAccess>,
+    /// True if some lanes have fewer elements.
+    pub(super) tail: bool,
+    /// True if the device has conversions to bf16 (compute capability 8.0 or higher).
+    pub(super) converts_brain: bool,
+}
+
+/// The launch of a program in one kernel.
+pub(super) struct RowPlan {
+    pub(super) key: RowKey,
+    pub(super) blocks: u32,
+    pub(super) threads: u32,
+    pub(super) parameters: ReductionParameters,
+    /// The parameter block, with space for the scalars.
+    pub(super) block: Vec<u8>,
+    /// By operand, the byte offset of its first element.
+    pub(super) offsets: Vec<usize>,
+}
+
+impl RowKey {
+    /// Returns the schedule in words.
+    pub(super) fn schedule(&self) -> String {
+        let place = if self.held { "in registers" } else { "that each stage reads" };
+        match (self.warps, self.threads) {
+            (1, WARP) => format!("a warp for each row, {place}; {} rows a block", self.across),
+            (1, threads) => format!("{threads} threads for each row, {place}; {} rows a block", self.across),
+            (warps, _) => format!("a block of {warps} warps for each row, {place}"),
+        }
+    }
+}
+
+/// The operands of a plan: inputs in the order of the stages' expression, then outputs.
+pub(super) struct RowOperands<'a> {
+    pub(super) inputs: &'a [(DType, Layout)],
+    pub(super) outputs: &'a [(DType, Layout)],
+    /// Addresses modulo [`WIDEST`], inputs of the program before outputs.
+    pub(super) starts: &'a [u64],
+}
+
+impl RowProgramState {
+    /// Returns the program's inputs in the order of the kernel's operands.
+    pub(super) fn kernel_inputs(stages: &RowStages) -> Vec<usize> {
+        let inputs = stages.operands.inputs.iter();
+        inputs
+            .filter_map(|input| match input {
+                PhaseInput::Input(index) => Some(*index),
+                PhaseInput::Group(_) => None,
+            })
+            .collect()
+    }
+
+    /// Plans a run in one kernel.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the program runs as several kernels.
+    pub(super) fn plan(
+        &self,
+        shape: &RowShape,
+        given: &RowOperands<'_>,
+        converts_brain: bool,
+    ) -> Result<RowPlan, &'static str> {
+        let Some(stages) = &self.stages else {
+            return Err("the program does not fit one expression, or has indices or positions");
+        };
+        if shape.size == 0 || shape.groups.count() == 0 {
+            return Err("there are no elements");
+        }
+        if given.outputs.iter().any(|(_, layout)| layout.may_overlap()) {
+            return Err("elements of an output overlap");
+        }
+        let numbers = RowProgramState::kernel_inputs(stages);
+        let (mut operands, mut starts) = (Vec::new(), Vec::new());
+        for &number in &numbers {
+            operands.push(given.inputs[number]);
+            starts.push(given.starts[number]);
+        }
+        operands.extend(given.outputs);
+        starts.extend(&given.starts[given.inputs.len()..]);
+        let expanded: Result<Vec<Layout>, _> =
+            operands.iter().map(|(_, layout)| layout.expand(&shape.elements)).collect();
+        let expanded = expanded.map_err(|_| "an operand does not broadcast to the elements")?;
+        let dimensions = Dimensions::of_operands(&shape.elements, &expanded, numbers.len(), |axis| {
+            shape.groups[axis] != shape.elements[axis]
+        });
+        let layout = OperandLayout { dimensions: &dimensions, operands: &operands, starts: &starts };
+        if layout.has_columns() {
+            return Err("the elements of a group are further apart than those of neighbouring groups");
+        }
+        self.plan_rows(stages, &layout, converts_brain)
+    }
+
+    fn plan_rows(
+        &self,
+        stages: &RowStages,
+        layout: &OperandLayout<'_>,
+        converts_brain: bool,
+    ) -> Result<RowPlan, &'static str> {
+        let (dimensions, operands) = (layout.dimensions, layout.operands);
+        let (row, rows) = (dimensions.row, dimensions.rows);
+        let segments = row.div_ceil(SEGMENT);
+        if segments > MOST_SEGMENTS {
+            return Err("a group has more than 2097152 elements");
+        }
+        let accesses: Vec<RowAccess> = (0..operands.len()).map(|operand| layout.access(operand)).collect();
+        let vector = layout.vector(&accesses);
+        let lanes = row.min(LANES).next_power_of_two();
+        let threads = row.div_ceil(vector.max(4)).next_power_of_two().min(WARP);
+        let groups = (lanes / (threads * vector)).max(1);
+        let rounds = row.div_ceil(LANES).min(ROUNDS);
+        let is_still: Vec<bool> = stages
+            .operand_of()
+            .iter()
+            .map(|operand| operand.is_none_or(|at| accesses[at] == RowAccess::Still))
+            .collect();
+        let uniform = stages.uniform(&is_still);
+        let instructions = |stage: &super::stages::Stage| {
+            stage.wanted.iter().zip(&uniform).filter(|(wanted, uniform)| **wanted && !**uniform).count()
+        };
+        let folds = self.reductions.iter().map(|reduction| {
+            let rules = &reduction.reduction.0.rules;
+            rules.append.steps.len() + rules.kinds.len()
+        });
+        let of_element = stages.stages.iter().map(instructions).sum::<usize>() + folds.sum::<usize>();
+        let copies = vector * groups;
+        if of_element * copies > MOST_INSTRUCTIONS {
+            return Err("the expression has too many instructions for one kernel");
+        }
+        let aligned = vector > 1 || row < LANES && segments == 1;
+        let warps = if segments > 1 { segments } else { 1 };
+        let block = if warps > 1 { warps * WARP } else { BLOCK };
+        let registers = (REGISTERS / block.max(BLOCK)).min(MOST_REGISTERS);
+        let held = segments <= if aligned { HELD_SEGMENTS } else { UNALIGNED_SEGMENTS }
+            && of_element * copies * rounds <= HELD_INSTRUCTIONS
+            && layout.registers(stages, &accesses, &uniform) * copies * rounds + OTHER_REGISTERS <= registers;
+        if segments > HELD_SEGMENTS && rows < FEW_ROWS {
+            return Err("several blocks share each of few long groups");
+        }
+        let warps = if held { warps } else { segments.min(READING_WARPS) };
+        let slots = segments.next_power_of_two();
+        let shared: usize = self.reductions.iter().map(|reduction| slot_bytes(reduction) * slots + 16).sum();
+        if segments > 1 && shared > SHARED_BYTES {
+            return Err("the values of segments do not fit shared memory");
+        }
+        let across = match segments {
+            1 => (BLOCK / threads).min(rows.next_power_of_two()).max(WARP / threads),
+            _ => 1,
+        };
+        let covered = if segments == 1 { lanes * rounds } else { SEGMENT };
+        let key = RowKey {
+            held,
+            wide: dimensions.is_wide(),
+            vector,
+            threads,
+            groups,
+            rounds,
+            warps,
+            slots,
+            across,
+            kept: dimensions.kept.len(),
+            folded: dimensions.folded.len(),
+            accesses,
+            tail: !row.is_multiple_of(covered),
+            converts_brain,
+        };
+        let scalars = stages.expression.scalars.len();
+        let parameters = ReductionParameters::new(scalars, key.wide, key.kept, key.folded, operands.len());
+        let sizes: Vec<(usize, Vec<isize>)> = dimensions
+            .kept
+            .iter()
+            .chain(&dimensions.folded)
+            .map(|dimension| (dimension.size, dimension.strides.clone()))
+            .collect();
+        let block = parameters.block(row, rows, rows, segments, &sizes);
+        let block = block.map_err(|_| "the strides of all operands exceed the parameters of a kernel")?;
+        let bytes = |operand: usize| dimensions.offsets[operand] * operands[operand].0.size();
+        Ok(RowPlan {
+            blocks: blocks(rows.div_ceil(across), 1).map_err(|_| "a grid has too many blocks")?,
+            threads: (threads * warps * across) as u32,
+            key,
+            parameters,
+            block,
+            offsets: (0..operands.len()).map(bytes).collect(),
+        })
+    }
+}
+
+/// Returns the bytes of a segment's value.
+fn slot_bytes(reduction: &RowReduction) -> usize {
+    reduction.reduction.0.rules.bytes()
+}
+
+/// The dimensions of a run with the dtypes and alignment of its operands.
+struct OperandLayout<'a> {
+    dimensions: &'a Dimensions,
+    operands: &'a [(DType, Layout)],
+    starts: &'a [u64],
+}
+
+impl OperandLayout<'_> {
+    /// Returns whether neighbouring groups are adjacent and the elements of a group are not.
+    fn has_columns(&self) -> bool {
+        let (leader, all) = (self.dimensions.leader, self.dimensions);
+        let stride = |dimensions: &[super::super::reduce::dimensions::Dimension]| {
+            dimensions.first().map(|dimension| dimension.strides[leader])
+        };
+        matches!((stride(&all.kept), stride(&all.folded)), (Some(1), Some(inner)) if inner.unsigned_abs() > 1)
+    }
+
+    fn access(&self, operand: usize) -> RowAccess {
+        let folded = &self.dimensions.folded;
+        match &folded[..] {
+            all if all.iter().all(|dimension| dimension.strides[operand] == 0) => RowAccess::Still,
+            [one] if one.strides[operand] == 1 => RowAccess::Contiguous,
+            _ => RowAccess::Strided,
+        }
+    }
+
+    /// Returns the longest vector of adjacent elements that suits all operands.
+    fn vector(&self, accesses: &[RowAccess]) -> usize {
+        let contiguous = || (0..accesses.len()).filter(|&at| accesses[at] == RowAccess::Contiguous);
+        if accesses.contains(&RowAccess::Strided) {
+            return 1;
+        }
+        let Some(widest) = contiguous().map(|operand| self.operands[operand].0.size()).max() else {
+            return 1;
+        };
+        let mut vector = (WIDEST as usize / widest).clamp(1, 8);
+        let fits = |vector: usize| {
+            self.dimensions.row.is_multiple_of(vector) && contiguous().all(|at| self.is_aligned(at, vector))
+        };
+        while vector > 1 && !fits(vector) {
+            vector /= 2;
+        }
+        vector
+    }
+
+    /// Returns whether every row of an operand begins at a whole vector.
+    fn is_aligned(&self, operand: usize, vector: usize) -> bool {
+        let size = self.operands[operand].0.size();
+        let width = (size * vector).min(WIDEST as usize);
+        let start = self.starts[operand] as usize + self.dimensions.offsets[operand] * size;
+        let pitches = self.dimensions.kept.iter().map(|other| other.strides[operand].unsigned_abs() * size);
+        start.is_multiple_of(width) && pitches.into_iter().all(|pitch| pitch.is_multiple_of(width))
+    }
+
+    /// Returns the registers of an element between two stages, at most.
+    fn registers(&self, stages: &RowStages, accesses: &[RowAccess], uniform: &[bool]) -> usize {
+        let (operand_of, kept) = (stages.operand_of(), stages.kept(uniform));
+        let steps = &stages.expression.program.steps;
+        // In halves of registers: packed elements of 16 bits take one.
+        let halves = |stage: usize| -> usize {
+            let inputs = operand_of.iter().enumerate().filter_map(|(input, operand)| {
+                let operand = operand.filter(|&operand| accesses[operand] != RowAccess::Still)?;
+                let is_held = (0..=stage).any(|stage| stages.reads(stage, input))
+                    && (stage + 1..stages.stages.len()).any(|stage| stages.reads(stage, input));
+                let dtype = self.operands[operand].0;
+                let packed = accesses[operand] == RowAccess::Contiguous && dtype.size() / parts(dtype) < 4;
+                let size = if packed { dtype.size().max(2) / 2 } else { dtype.size().max(4) / 2 };
+                is_held.then_some(size)
+            });
+            let values = (0..=stage).flat_map(|stage| kept[stage].iter().zip(steps));
+            let values = values.filter(|(kept, _)| **kept);
+            let wide = super::super::instruction::RegisterKind::Float64;
+            let values = values.map(|(_, (_, kind))| if *kind == wide { 4 } else { 2 });
+            inputs.sum::<usize>() + values.sum::<usize>()
+        };
+        (0..stages.stages.len()).map(halves).max().unwrap_or(0).div_ceil(2)
+    }
+}

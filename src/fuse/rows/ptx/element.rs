@@ -1,0 +1,192 @@
+//! The elements of a thread in a row program: their loads, steps and stores.
+
+use super::super::super::instruction::RegisterKind;
+use super::super::super::program::parts;
+use super::super::super::ptx::{Name, StateSpace};
+use super::super::super::reduce::ptx::Folded;
+use super::super::plan::RowAccess;
+use super::RowWriter;
+
+/// A vector of adjacent elements of a thread.
+pub(super) struct Access {
+    /// The index in the row of the first element.
+    place: Name,
+    /// The predicate that the elements are in the row; empty if all are.
+    valid: Name,
+    /// The coordinates of the first element in the folded dimensions, if an operand needs them.
+    coordinates: Vec<Name>,
+    /// By input of the expression, the registers as loaded; empty if the input is not loaded.
+    raw: Vec<Vec<Name>>,
+    /// By element, the kept steps and their registers.
+    kept: Vec<Vec<(usize, Name)>>,
+}
+
+impl RowWriter<'_> {
+    /// Creates an access `offset` elements after `from`.
+    pub(super) fn access(&mut self, from: &str, offset: usize) -> Access {
+        let (key, kernel) = (self.key, &mut self.kernel);
+        let mut place = kernel.plus(from, offset);
+        let mut valid = Name::new();
+        if key.tail {
+            let count = kernel.word(kernel.parameters.row());
+            valid = kernel.is_below(&place, &count);
+            let last = kernel.index("sub.u32", "sub.u64", &[&count, &key.vector.to_string()]);
+            place = kernel.lesser(&place, &last);
+        }
+        let coordinates = match key.accesses.contains(&RowAccess::Strided) {
+            true => kernel.decode(&place, key.kept..key.kept + key.folded),
+            false => Vec::new(),
+        };
+        let raw = vec![Vec::new(); self.operand_of.len()];
+        Access { place, valid, coordinates, raw, kept: vec![Vec::new(); key.vector] }
+    }
+
+    /// Returns the address of an operand's elements.
+    fn address(&mut self, operand: usize, access: &Access, size: usize) -> Name {
+        let base = self.bases[operand].clone();
+        match self.key.accesses[operand] {
+            RowAccess::Still => base,
+            RowAccess::Contiguous => self.kernel.address(&base, Some(&access.place), size),
+            RowAccess::Strided => {
+                let offset = self.kernel.offset(operand, &access.coordinates, self.key.kept);
+                self.kernel.address(&base, offset.as_deref(), size)
+            }
+        }
+    }
+
+    /// Loads the inputs of a stage that are not in registers.
+    pub(super) fn load(&mut self, access: &mut Access, wanted: &[bool]) {
+        let stages = self.stages;
+        for input in 0..self.operand_of.len() {
+            let Some(operand) = self.operand_of[input] else { continue };
+            let is_loaded = self.key.accesses[operand] == RowAccess::Still || !access.raw[input].is_empty();
+            if is_loaded || !stages.is_loaded(input, wanted) {
+                continue;
+            }
+            let dtype = stages.expression.inputs[input];
+            let address = self.address(operand, access, dtype.size());
+            let writer = &mut self.kernel.writer;
+            access.raw[input] = writer.load_raw_vector(StateSpace::Global, dtype, &address, self.key.vector);
+        }
+    }
+
+    /// Computes the steps of a stage. Returns the registers of all steps, by element.
+    pub(super) fn evaluate(&mut self, stage: usize, access: &mut Access, wanted: &[bool]) -> Vec<Vec<Name>> {
+        let stages = self.stages;
+        let expression = &*stages.expression;
+        let mut loaded: Vec<Vec<[Name; 2]>> = Vec::with_capacity(access.raw.len());
+        for (input, raw) in access.raw.iter().enumerate() {
+            let needed = !raw.is_empty() && stages.is_loaded(input, wanted);
+            loaded.push(match needed {
+                // Widened again in each stage, so that the row takes few registers between stages.
+                true => self.kernel.writer.elements(expression.inputs[input], raw, self.key.vector),
+                false => Vec::new(),
+            });
+        }
+        let mut all = Vec::with_capacity(self.key.vector);
+        for element in 0..self.key.vector {
+            let mut names = self.known.clone();
+            for (step, name) in &access.kept[element] {
+                names[*step] = name.clone();
+            }
+            let still = &self.still;
+            let load = |input: u32, part: u32| -> Name {
+                let of_row = still[input as usize].as_ref();
+                let found = of_row.or(loaded[input as usize].get(element));
+                found.map_or(Name::new(), |parts| parts[part as usize].clone())
+            };
+            let names = self.kernel.evaluate(&expression.program, &names, wanted, 0, &load);
+            for (step, _) in self.kept[stage].iter().enumerate().filter(|(_, kept)| **kept) {
+                if !self.has[step] && !names[step].is_empty() {
+                    access.kept[element].push((step, names[step].clone()));
+                }
+            }
+            all.push(names);
+        }
+        all
+    }
+
+    /// Returns the values that a reduction folds, the identity for missing elements.
+    pub(super) fn arguments(&mut self, reduction: usize, access: &Access, all: &[Vec<Name>]) -> Vec<Folded> {
+        self.with(reduction);
+        let state = self.kernel.state;
+        let output = self.stages.expression.program.outputs[reduction];
+        let mut values = Vec::with_capacity(all.len());
+        for (element, names) in all.iter().enumerate() {
+            let mut value = output.map(|value| names[value.index()].clone());
+            if parts(state.prologue.outputs[0]) == 1 {
+                value[1] = value[0].clone();
+            }
+            if state.fold.has_index() {
+                let place = self.kernel.plus(&access.place, element);
+                value[1] = match self.key.wide {
+                    true => place,
+                    false => self.kernel.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[&place]),
+                };
+            }
+            values.push(match access.valid.is_empty() {
+                true => value,
+                false => self.kernel.or_identity(&value, &access.valid),
+            });
+        }
+        values
+    }
+
+    /// Stores the outputs per element.
+    pub(super) fn store(&mut self, access: &Access, all: &[Vec<Name>]) {
+        let stages = self.stages;
+        let guard = match (self.thread.inside.as_str(), access.valid.as_str()) {
+            ("", "") => String::new(),
+            ("", one) | (one, "") => format!("@{one} "),
+            (inside, valid) => {
+                let (inside, valid) = (inside.to_owned(), valid.to_owned());
+                format!("@{} ", self.kernel.predicate("and.pred", &[&inside, &valid]))
+            }
+        };
+        let inputs = self.operand_of.iter().flatten().count();
+        for (at, output) in (self.reductions.len()..stages.expression.outputs.len()).enumerate() {
+            if self.is_per_group(at) {
+                continue;
+            }
+            let operand = inputs + at;
+            let dtype = stages.expression.outputs[output];
+            let values = self.output(output);
+            let elements: Vec<[Name; 2]> =
+                all.iter().map(|names| values.map(|(value, _)| names[value.index()].clone())).collect();
+            let address = self.address(operand, access, dtype.size());
+            let writer = &mut self.kernel.writer;
+            match self.key.vector {
+                1 => writer.store_single(dtype, &guard, &address, &elements[0], values[0].1),
+                _ => writer.store_vector(dtype, &guard, &address, &elements, values[0].1),
+            }
+        }
+    }
+
+    /// Stores the outputs per group.
+    pub(super) fn store_groups(&mut self) {
+        let stages = self.stages;
+        let inputs = self.operand_of.iter().flatten().count();
+        if !(0..stages.expression.outputs.len() - self.reductions.len()).any(|at| self.is_per_group(at)) {
+            return;
+        }
+        let mut first = self.thread.leads.clone();
+        if !self.thread.warp.is_empty() {
+            let is_first = self.kernel.predicate("setp.eq.u32", &[&self.thread.warp, "0"]);
+            first = self.kernel.predicate("and.pred", &[&first, &is_first]);
+        }
+        if !self.thread.inside.is_empty() {
+            first = self.kernel.predicate("and.pred", &[&first, &self.thread.inside]);
+        }
+        for (at, output) in (self.reductions.len()..stages.expression.outputs.len()).enumerate() {
+            if !self.is_per_group(at) {
+                continue;
+            }
+            let dtype = stages.expression.outputs[output];
+            let values = self.output(output);
+            let element = values.map(|(value, _)| self.known[value.index()].clone());
+            let address = self.bases[inputs + at].clone();
+            let guard = format!("@{first} ");
+            self.kernel.writer.store_single(dtype, &guard, &address, &element, values[0].1);
+        }
+    }
+}

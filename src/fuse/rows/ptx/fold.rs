@@ -1,0 +1,108 @@
+//! The folds of a row program: lanes of a segment in a warp, then segments by shared memory.
+
+use super::super::super::ptx::{Name, immediate};
+use super::super::super::reduce::ptx::{Folded, type_of};
+use super::{RowWriter, WARP};
+
+/// Shared memory of a reduction: its start and the offset of each part's plane.
+pub(super) type Planes = (Name, Vec<usize>);
+
+impl RowWriter<'_> {
+    /// Chooses the rules that the kernel folds with.
+    pub(super) fn with(&mut self, reduction: usize) {
+        self.kernel.state = &self.reductions[reduction].reduction.0;
+    }
+
+    /// Returns registers for the lanes of a thread that hold missing elements.
+    pub(super) fn identities(&mut self, reduction: usize) -> Vec<Folded> {
+        self.with(reduction);
+        let count = self.key.groups * self.key.vector;
+        (0..count)
+            .map(|_| {
+                self.kernel.each_part(|kernel, part, kind| {
+                    let identity = immediate(kernel.state.rules.identity[part], kind);
+                    kernel.result(kind.into(), &format!("mov.{}", type_of(kind)), &[&identity])
+                })
+            })
+            .collect()
+    }
+
+    /// Merges an element into the registers of a lane.
+    pub(super) fn merge_into(&mut self, lane: &Folded, element: &Folded) {
+        let next = self.kernel.merged(lane, element);
+        for (part, kind) in self.kernel.kinds().into_iter().enumerate() {
+            self.kernel.line(format!("mov.{} {}, {};", type_of(kind), lane[part], next[part]));
+        }
+    }
+
+    /// Folds the lanes of a segment. The first thread of the segment has the value.
+    pub(super) fn segment(&mut self, reduction: usize, lanes: Vec<Folded>) -> Folded {
+        self.with(reduction);
+        let mut values = self.kernel.halve(lanes, self.key.vector);
+        let mut distance = self.key.threads / 2;
+        while distance > 0 {
+            for value in &mut values {
+                let further = self.kernel.shuffled(value, distance);
+                *value = self.kernel.merged(value, &further);
+            }
+            distance /= 2;
+        }
+        self.kernel.halve(values, 1).swap_remove(0)
+    }
+
+    /// Returns the value of the first of `threads` threads in all of them.
+    pub(super) fn spread(&mut self, reduction: usize, value: &Folded, threads: usize) -> Folded {
+        self.with(reduction);
+        match threads {
+            1 => value.clone(),
+            _ => self.kernel.exchanged(value, "idx", "0", threads as u32),
+        }
+    }
+
+    pub(super) fn planes(&mut self, reduction: usize) -> Planes {
+        self.with(reduction);
+        match self.key.warps {
+            1 => (Name::new(), Vec::new()),
+            _ => self.kernel.planes(self.key.slots),
+        }
+    }
+
+    /// Stores the value of a segment in its slot.
+    pub(super) fn publish(&mut self, reduction: usize, planes: &Planes, segment: &str, value: &Folded) {
+        self.with(reduction);
+        let slots = self.kernel.slots(&planes.0, segment, &planes.1);
+        let leads = self.thread.leads.clone();
+        self.kernel.put_shared(&leads, &slots, 0, value);
+    }
+
+    /// Folds the values of all segments, neighbours first. Every warp does so, which saves a second barrier.
+    pub(super) fn collect(&mut self, reduction: usize, planes: &Planes) -> Folded {
+        self.with(reduction);
+        let (holders, slots) = (self.holders(), self.key.slots);
+        let each = slots / holders;
+        let kernel = &mut self.kernel;
+        let segments = kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())]);
+        let holder = kernel.bits32("and.b32", &[&self.thread.lane, &(holders - 1).to_string()]);
+        let slot = kernel.bits32("mul.lo.u32", &[&holder, &each.to_string()]);
+        let last = kernel.bits32("sub.u32", &[&segments, "1"]);
+        let values = (0..each)
+            .map(|next| {
+                let at = kernel.bits32("add.u32", &[&slot, &next.to_string()]);
+                let exists = kernel.predicate("setp.lt.u32", &[&at, &segments]);
+                // Slots past the last segment hold nothing.
+                let at = kernel.bits32("min.u32", &[&at, &last]);
+                let places = kernel.slots(&planes.0, &at, &planes.1);
+                let value = kernel.get_shared(&places, 0);
+                kernel.or_identity(&value, &exists)
+            })
+            .collect();
+        let mut value = kernel.merge_neighbours(values);
+        let mut distance = 1;
+        while distance < holders {
+            let further = kernel.shuffled(&value, distance);
+            value = kernel.merged(&value, &further);
+            distance *= 2;
+        }
+        self.spread(reduction, &value, WARP)
+    }
+}

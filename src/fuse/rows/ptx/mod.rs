@@ -1,0 +1,378 @@
+//! The PTX writer of row programs: one kernel for all reductions and outputs.
+//!
+//! As for reductions, the module is PTX 8.0 for sm_60 with one entry, whose parameters are addresses followed by
+//! one block, and its text depends only on the program and the key. [`element`] loads, computes and stores
+//! elements, [`fold`] folds segments and rows. This file has the stages: straight-line code if the row is held in
+//! registers, loops over its segments if each stage reads it.
+//!
+//! Invariants: no thread exits before the last shuffle or barrier of its block. Threads past the last row repeat
+//! it, and threads past the end of a row repeat its last elements, which count as missing; neither stores. Slots of
+//! shared memory are written once, so a reduction costs one barrier.
+
+mod element;
+mod fold;
+
+use super::super::plan::{self, Iteration};
+use super::super::program::Value;
+use super::super::ptx::{ENTRY, Name, StateSpace, Writer};
+use super::super::reduce::plan::{LANES, ReductionParameters, SEGMENT, WARP};
+use super::super::reduce::ptx::{Folded, KernelWriter};
+use super::plan::{RowAccess, RowKey};
+use super::split::PhaseInput;
+use super::stages::RowStages;
+use super::{RowOutput, RowProgramState, RowReduction};
+use element::Access;
+
+/// A kernel under construction.
+struct RowWriter<'a> {
+    kernel: KernelWriter<'a>,
+    reductions: &'a [RowReduction],
+    outputs: &'a [RowOutput],
+    stages: &'a RowStages,
+    key: &'a RowKey,
+    /// By input of the expression, its operand; `None` for the value of a reduction.
+    operand_of: Vec<Option<usize>>,
+    /// By operand, the address of the row.
+    bases: Vec<Name>,
+    /// By input of the expression, its value if that is one for the whole row.
+    still: Vec<Option<[Name; 2]>>,
+    /// The steps with one value for the whole row, and the registers of those computed so far.
+    uniform: Vec<bool>,
+    known: Vec<Name>,
+    /// By stage, the steps to keep for later stages.
+    kept: Vec<Vec<bool>>,
+    /// The steps that every element has kept so far.
+    has: Vec<bool>,
+    thread: Thread,
+}
+
+/// The position of a thread.
+#[derive(Default)]
+struct Thread {
+    /// Its index among the threads that share a segment.
+    lane: Name,
+    /// Its warp in the block; empty if a row has one warp.
+    warp: Name,
+    /// The index in the row of its first element.
+    first: Name,
+    /// The predicate that its row exists; empty if all do.
+    inside: Name,
+    /// The predicate that it is the first thread of its segment.
+    leads: Name,
+}
+
+/// Returns the text of a kernel of the program.
+pub(super) fn write(
+    state: &RowProgramState,
+    stages: &RowStages,
+    key: &RowKey,
+    parameters: ReductionParameters,
+    threads: u32,
+) -> String {
+    // The elementwise writer needs a key, but only its instructions, loads and stores are used.
+    let plain = plan::KernelKey {
+        iteration: Iteration::Flat,
+        lanes: 1,
+        rank: 0,
+        access_patterns: Vec::new(),
+        tail: false,
+        converts_brain: key.converts_brain,
+    };
+    let Some(first) = state.reductions.first() else { return String::new() };
+    let expression = &*stages.expression;
+    let scalars = plan::ParameterLayout::new(&plain, expression.scalars.len(), 0);
+    let operand_of = stages.operand_of();
+    let inputs = operand_of.iter().flatten().count();
+    let name = |access: &'static str| move |index: usize| format!("{ENTRY}_{access}_{index}");
+    let addresses =
+        (0..inputs).map(name("read")).chain((0..state.outputs.len()).map(name("write"))).collect();
+    let writer = Writer::new(&expression.program, &[], 0, &plain, scalars);
+    let is_still = |operand: &Option<usize>| operand.is_none_or(|at| key.accesses[at] == RowAccess::Still);
+    let still: Vec<bool> = operand_of.iter().map(is_still).collect();
+    let uniform = stages.uniform(&still);
+    let count = expression.program.steps.len();
+    let mut writer = RowWriter {
+        kernel: KernelWriter {
+            writer,
+            state: &first.reduction.0,
+            parameters,
+            wide: key.wide,
+            shared: 0,
+            start: None,
+            addresses,
+        },
+        reductions: &state.reductions,
+        outputs: &state.outputs,
+        stages,
+        key,
+        bases: Vec::new(),
+        still: vec![None; operand_of.len()],
+        operand_of,
+        known: vec![Name::new(); count],
+        kept: if key.held { stages.kept(&uniform) } else { vec![vec![false; count]; stages.stages.len()] },
+        has: vec![false; count],
+        uniform,
+        thread: Thread::default(),
+    };
+    writer.begin();
+    match key.held {
+        true => writer.held(),
+        false => writer.read_again(),
+    }
+    writer.kernel.line("ret;");
+    writer.kernel.text(threads, "", if key.converts_brain { 80 } else { 60 })
+}
+
+impl<'a> RowWriter<'a> {
+    /// Emits the position of the thread, the addresses of its row and the inputs with one value for it.
+    fn begin(&mut self) {
+        let (key, kernel) = (self.key, &mut self.kernel);
+        let shift = |count: usize| count.trailing_zeros().to_string();
+        let index = kernel.bits32("mov.u32", &["%tid.x"]);
+        let block = kernel.bits32("mov.u32", &["%ctaid.x"]);
+        let block = kernel.widened(&block);
+        let lane = kernel.bits32("and.b32", &[&index, &(key.threads - 1).to_string()]);
+        let above = kernel.bits32("shr.u32", &[&index, &shift(key.threads)]);
+        let leads = kernel.predicate("setp.eq.u32", &[&lane, "0"]);
+        let mut item = block;
+        let mut inside = Name::new();
+        if key.across > 1 {
+            let across = kernel.widened(&above);
+            item = kernel.times_plus(&item, &key.across.to_string(), &across);
+            let items = kernel.word(kernel.parameters.items());
+            inside = kernel.is_below(&item, &items);
+            let last = kernel.index("sub.u32", "sub.u64", &[&items, "1"]);
+            item = kernel.lesser(&item, &last);
+        }
+        let wide_lane = kernel.widened(&lane);
+        let mut first = kernel.index("mul.lo.u32", "mul.lo.u64", &[&wide_lane, &key.vector.to_string()]);
+        let mut warp = Name::new();
+        if key.warps > 1 {
+            let segment = kernel.widened(&above);
+            first = kernel.times_plus(&segment, &SEGMENT.to_string(), &first);
+            warp = above;
+        }
+        let coordinates = kernel.decode(&item, 0..key.kept);
+        for operand in 0..key.accesses.len() {
+            let size = self.stages.operand_dtype(operand, self.reductions.len()).size();
+            let base = kernel.base(operand);
+            let offset = kernel.offset(operand, &coordinates, 0);
+            let base = kernel.address(&base, offset.as_deref(), size);
+            self.bases.push(base);
+        }
+        for (input, operand) in self.operand_of.iter().enumerate() {
+            let Some(operand) = operand.filter(|&operand| key.accesses[operand] == RowAccess::Still) else {
+                continue;
+            };
+            let dtype = self.stages.expression.inputs[input];
+            let value = kernel.writer.load(StateSpace::Global, dtype, &self.bases[operand]);
+            self.still[input] = Some(value);
+        }
+        self.thread = Thread { lane, warp, first, inside, leads };
+    }
+
+    /// Emits the stages of a row in registers.
+    fn held(&mut self) {
+        let (key, stages) = (self.key, self.stages);
+        let first = self.thread.first.clone();
+        let places = (0..key.rounds).flat_map(|round| (0..key.groups).map(move |group| (round, group)));
+        let mut accesses: Vec<Access> =
+            places.map(|(round, group)| self.access(&first, self.place(round, group))).collect();
+        for (number, stage) in stages.stages.iter().enumerate() {
+            let wanted = self.prepare(number);
+            for access in &mut accesses {
+                self.load(access, &wanted);
+            }
+            let mut lanes: Vec<Vec<Folded>> = vec![Vec::new(); stage.reductions.len()];
+            for (at, access) in accesses.iter_mut().enumerate() {
+                let all = self.evaluate(number, access, &wanted);
+                if stage.reductions.is_empty() {
+                    self.store(access, &all);
+                }
+                for (lanes, &reduction) in lanes.iter_mut().zip(&stage.reductions) {
+                    let elements = self.arguments(reduction, access, &all);
+                    if at < key.groups {
+                        lanes.extend(elements);
+                        continue;
+                    }
+                    let append = &self.kernel.state.rules.append;
+                    let start = at % key.groups * key.vector;
+                    for (lane, element) in lanes[start..].iter_mut().zip(&elements) {
+                        *lane = self.kernel.combine(append, lane, element);
+                    }
+                }
+            }
+            for (step, kept) in self.has.iter_mut().zip(&self.kept[number]) {
+                *step |= *kept;
+            }
+            let folded = lanes.into_iter().zip(&stage.reductions);
+            let folded: Vec<(usize, Folded)> =
+                folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
+            self.rows(folded);
+        }
+    }
+
+    /// Emits the stages of a row that each of them reads.
+    fn read_again(&mut self) {
+        let (key, stages) = (self.key, self.stages);
+        for (number, stage) in stages.stages.iter().enumerate() {
+            let wanted = self.prepare(number);
+            let planes: Vec<_> = stage.reductions.iter().map(|&reduction| self.planes(reduction)).collect();
+            let kernel = &mut self.kernel;
+            let from = kernel.index("mov.u32", "mov.u64", &[&self.thread.first]);
+            let segment = match key.warps {
+                1 => Name::new(),
+                _ => kernel.bits32("mov.u32", &[&self.thread.warp]),
+            };
+            let unique = kernel.writer.unique();
+            kernel.line(format!("$segment_{unique}:"));
+            let lanes: Vec<Vec<Folded>> =
+                stage.reductions.iter().map(|&reduction| self.identities(reduction)).collect();
+            let at = self.kernel.index("mov.u32", "mov.u64", &[&from]);
+            let round = self.kernel.bits32("mov.u32", &["0"]);
+            self.kernel.line(format!("$round_{unique}:"));
+            let mut accesses: Vec<Access> =
+                (0..key.groups).map(|group| self.access(&at, self.place(0, group))).collect();
+            for access in &mut accesses {
+                self.load(access, &wanted);
+            }
+            for (group, access) in accesses.iter_mut().enumerate() {
+                let all = self.evaluate(number, access, &wanted);
+                if stage.reductions.is_empty() {
+                    self.store(access, &all);
+                }
+                for (lanes, &reduction) in lanes.iter().zip(&stage.reductions) {
+                    let elements = self.arguments(reduction, access, &all);
+                    for (lane, element) in lanes[group * key.vector..].iter().zip(&elements) {
+                        self.merge_into(lane, element);
+                    }
+                }
+            }
+            let width = if key.wide { "u64" } else { "u32" };
+            let kernel = &mut self.kernel;
+            kernel.line(format!("add.{width} {at}, {at}, {};", LANES));
+            kernel.line(format!("add.u32 {round}, {round}, 1;"));
+            let again = kernel.predicate("setp.lt.u32", &[&round, &key.rounds.to_string()]);
+            kernel.line(format!("@{again} bra $round_{unique};"));
+            let folded = lanes.into_iter().zip(&stage.reductions);
+            let folded: Vec<(usize, Folded)> =
+                folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
+            if segment.is_empty() {
+                self.rows(folded);
+                continue;
+            }
+            for ((reduction, value), planes) in folded.iter().zip(&planes) {
+                self.publish(*reduction, planes, &segment, value);
+            }
+            let kernel = &mut self.kernel;
+            let segments =
+                kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())]);
+            kernel.line(format!("add.{width} {from}, {from}, {};", key.warps * SEGMENT));
+            kernel.line(format!("add.u32 {segment}, {segment}, {};", key.warps));
+            let again = kernel.predicate("setp.lt.u32", &[&segment, &segments]);
+            kernel.line(format!("@{again} bra $segment_{unique};"));
+            if stage.reductions.is_empty() {
+                continue;
+            }
+            self.kernel.line("bar.sync 0;");
+            for (&reduction, planes) in stage.reductions.iter().zip(&planes) {
+                let value = self.collect(reduction, planes);
+                self.finish(reduction, &value);
+            }
+        }
+    }
+
+    /// Folds the values of segments, which the warps hold, to the values of rows.
+    fn rows(&mut self, folded: Vec<(usize, Folded)>) {
+        if self.key.warps == 1 {
+            for (reduction, value) in folded {
+                let value = self.spread(reduction, &value, self.key.threads);
+                self.finish(reduction, &value);
+            }
+            return;
+        }
+        let mut all = Vec::with_capacity(folded.len());
+        let warp = self.thread.warp.clone();
+        for (reduction, value) in folded {
+            let planes = self.planes(reduction);
+            self.publish(reduction, &planes, &warp, &value);
+            all.push((reduction, planes));
+        }
+        // Independent reductions share the barrier.
+        if !all.is_empty() {
+            self.kernel.line("bar.sync 0;");
+        }
+        for (reduction, planes) in all {
+            let value = self.collect(reduction, &planes);
+            self.finish(reduction, &value);
+        }
+    }
+
+    /// Emits the steps of a stage that are the same for the whole row, and stores the outputs per group. Returns
+    /// the steps to compute for each element.
+    fn prepare(&mut self, number: usize) -> Vec<bool> {
+        let stages = self.stages;
+        let (program, stage) = (&stages.expression.program, &stages.stages[number]);
+        let outputs = stage.outputs.iter().flat_map(|&output| self.output(output));
+        let roots: Vec<usize> = outputs.map(|(value, _)| value.index()).collect();
+        let needed = stages.needed(roots.into_iter(), |step| self.has[step]);
+        let once: Vec<bool> =
+            needed.iter().zip(&self.uniform).map(|(needed, uniform)| *needed && *uniform).collect();
+        let still = &self.still;
+        let load = |input: u32, part: u32| {
+            let found = still[input as usize].as_ref();
+            found.map_or(Name::new(), |parts| parts[part as usize].clone())
+        };
+        self.known = self.kernel.evaluate(program, &self.known, &once, 0, &load);
+        if stage.reductions.is_empty() {
+            self.store_groups();
+        }
+        needed
+    }
+
+    /// Returns the values that an output of the expression is stored from, and whether the store rounds them.
+    fn output(&self, output: usize) -> [(Value, bool); 2] {
+        let stages = self.stages;
+        let values = stages.expression.program.outputs[output];
+        match output < self.reductions.len() {
+            true => values.map(|value| (value, false)),
+            false => {
+                let dtype = stages.expression.outputs[output];
+                values.map(|value| self.kernel.writer.stored(dtype, value))
+            }
+        }
+    }
+
+    /// Makes the value of a reduction known to later stages.
+    fn finish(&mut self, reduction: usize, value: &Folded) {
+        let state = &*self.reductions[reduction].reduction.0;
+        self.kernel.state = state;
+        let value = self.kernel.restored(value);
+        let program = &state.epilogue.program;
+        let wanted = program.live(program.outputs[0].into_iter());
+        let part_of = |part: u32| if state.fold.has_index() { 1 } else { part as usize };
+        let load = |_: u32, part: u32| value[part_of(part)].clone();
+        let names = self.kernel.evaluate(program, &[], &wanted, 0, &load);
+        let result = program.outputs[0].map(|value| names[value.index()].clone());
+        for (input, of) in self.stages.operands.inputs.iter().enumerate() {
+            if *of == PhaseInput::Group(reduction) {
+                self.still[input] = Some(result.clone());
+            }
+        }
+    }
+
+    /// Returns the offset of a thread's access from its first element.
+    fn place(&self, round: usize, group: usize) -> usize {
+        round * LANES + group * self.key.threads * self.key.vector
+    }
+
+    /// Returns whether output `at` of the program has one value per group.
+    fn is_per_group(&self, at: usize) -> bool {
+        self.outputs[at].is_per_group
+    }
+
+    /// Returns the number of lanes of a warp that hold values of segments.
+    fn holders(&self) -> usize {
+        self.key.slots.min(WARP)
+    }
+}

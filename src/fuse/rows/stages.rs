@@ -1,0 +1,188 @@
+//! [`RowStages`]: a whole row program as one lowered expression, for a single kernel.
+//!
+//! The expression's inputs are the program's inputs and the values of reductions. Its outputs are the arguments
+//! of all reductions, followed by the program's outputs, so steps that several phases share exist once. A stage
+//! computes the arguments of the reductions of one phase; the last stage computes the outputs.
+
+use std::sync::Arc;
+
+use super::super::expression::ExpressionState;
+use super::super::instruction::RegisterKind;
+use super::super::program::Step;
+use super::super::reduce::Fold;
+use super::split::{Phase, PhaseInput};
+use super::{PhaseOperands, RowReduction};
+use crate::types::DType;
+
+/// The instruction count from which a kernel keeps an element's value in registers instead of computing it again
+/// in a later stage. An exponential has more, a widening or a difference fewer.
+const KEPT_COST: usize = 8;
+
+/// The work between two barriers.
+pub(super) struct Stage {
+    /// The reductions, which do not depend on each other; none in the last stage.
+    pub(super) reductions: Vec<usize>,
+    /// The outputs of the expression that the stage computes.
+    pub(super) outputs: Vec<usize>,
+    /// The steps that the stage needs, if every value is computed anew.
+    pub(super) wanted: Vec<bool>,
+}
+
+/// The lowered expression of a program, by stages.
+pub(super) struct RowStages {
+    pub(super) expression: Arc<ExpressionState>,
+    pub(super) operands: PhaseOperands,
+    pub(super) stages: Vec<Stage>,
+}
+
+impl RowStages {
+    /// Lowers a phase whose outputs are the arguments of the reductions and then the program's outputs. Returns
+    /// `None` if one expression cannot hold them.
+    pub(super) fn new(phase: Phase, reductions: &[RowReduction]) -> Option<RowStages> {
+        let mut outputs = phase.outputs();
+        for (output, reduction) in outputs.iter_mut().zip(reductions) {
+            let state = &reduction.reduction.0;
+            let of = match state.fold {
+                Fold::Any | Fold::All => output.cast(DType::Bool),
+                _ => *output,
+            };
+            *output = of.cast(state.prologue.outputs[0]);
+        }
+        let expression = phase.graph.expression(&outputs).ok()?.0;
+        if !expression.coordinates.is_empty() {
+            return None;
+        }
+        let program = &expression.program;
+        let wanted =
+            |outputs: &[usize]| program.live(outputs.iter().flat_map(|&output| program.outputs[output]));
+        let last = reductions.iter().map(|reduction| reduction.phase + 1).max().unwrap_or(0);
+        let mut stages: Vec<Stage> = (0..last)
+            .map(|phase| {
+                let numbers = (0..reductions.len()).filter(|&number| reductions[number].phase == phase);
+                let reductions: Vec<usize> = numbers.collect();
+                Stage { wanted: wanted(&reductions), outputs: reductions.clone(), reductions }
+            })
+            .collect();
+        let outputs: Vec<usize> = (reductions.len()..program.outputs.len()).collect();
+        stages.push(Stage { reductions: Vec::new(), wanted: wanted(&outputs), outputs });
+        let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
+        Some(RowStages { expression, operands, stages })
+    }
+
+    /// Returns whether a stage reads an input, if every value is computed anew.
+    pub(super) fn reads(&self, stage: usize, input: usize) -> bool {
+        self.is_loaded(input, &self.stages[stage].wanted)
+    }
+
+    /// Returns the number of stages that read an input of the program.
+    pub(super) fn readers(&self, number: usize) -> usize {
+        let input = self.operands.inputs.iter().position(|input| *input == PhaseInput::Input(number));
+        let Some(input) = input else { return 0 };
+        (0..self.stages.len()).filter(|&stage| self.reads(stage, input)).count()
+    }
+
+    /// Returns whether some of these steps read an input.
+    pub(super) fn is_loaded(&self, input: usize, wanted: &[bool]) -> bool {
+        let steps = self.expression.program.steps.iter().zip(wanted);
+        let mut wanted = steps.filter(|(_, wanted)| **wanted);
+        wanted
+            .any(|((step, _), _)| matches!(step, Step::Load { input: found, .. } if *found as usize == input))
+    }
+
+    /// Returns the dtype of an operand, which is an input or an output of the program.
+    pub(super) fn operand_dtype(&self, operand: usize, reductions: usize) -> DType {
+        let inputs = self.operands.inputs.iter().zip(&self.expression.inputs);
+        let inputs = inputs.filter(|(input, _)| matches!(input, PhaseInput::Input(_)));
+        let inputs: Vec<DType> = inputs.map(|(_, dtype)| *dtype).collect();
+        match operand.checked_sub(inputs.len()) {
+            Some(output) => self.expression.outputs[reductions + output],
+            None => inputs[operand],
+        }
+    }
+
+    /// Returns the operand of each input of the expression; `None` for values of reductions.
+    pub(super) fn operand_of(&self) -> Vec<Option<usize>> {
+        let mut next = 0;
+        let of = |input: &PhaseInput| match input {
+            PhaseInput::Input(_) => {
+                next += 1;
+                Some(next - 1)
+            }
+            PhaseInput::Group(_) => None,
+        };
+        self.operands.inputs.iter().map(of).collect()
+    }
+
+    /// Returns the steps whose value is one for all elements of a group, given the inputs with that property.
+    pub(super) fn uniform(&self, is_still: &[bool]) -> Vec<bool> {
+        self.expression.program.uniform(|input| is_still[input])
+    }
+
+    /// Returns for each stage the steps whose values the kernel keeps for later stages: those of many
+    /// instructions that later steps use.
+    pub(super) fn kept(&self, uniform: &[bool]) -> Vec<Vec<bool>> {
+        let program = &self.expression.program;
+        let count = program.steps.len();
+        let mut cost = vec![0usize; count];
+        for (index, (step, _)) in program.steps.iter().enumerate() {
+            let below = program.values(*step).map(|value| cost[value.index()]).max().unwrap_or(0);
+            let own = matches!(step, Step::Apply(..)) && !uniform[index];
+            cost[index] = below + usize::from(own);
+        }
+        // Steps of rare bodies exist for some elements only, and predicates are cheap to compute again.
+        let mut is_rare = vec![false; count];
+        for rare in &program.rares {
+            is_rare[rare.body.clone()].fill(true);
+        }
+        let is_kept = |index: usize| {
+            let (_, kind) = program.steps[index];
+            cost[index] >= KEPT_COST
+                && !uniform[index]
+                && !is_rare[index]
+                && matches!(kind, RegisterKind::Float32 | RegisterKind::Float64)
+        };
+        let mut all = Vec::with_capacity(self.stages.len());
+        let mut computed: Vec<bool> = vec![false; count];
+        for (number, stage) in self.stages.iter().enumerate() {
+            let candidates: Vec<bool> =
+                (0..count).map(|index| stage.wanted[index] && !computed[index] && is_kept(index)).collect();
+            let mut kept = vec![false; count];
+            for later in &self.stages[number + 1..] {
+                let roots = later.outputs.iter().flat_map(|&output| program.outputs[output]);
+                let exists = |index: usize| candidates[index] || computed[index];
+                let needed = self.needed(roots.map(|value| value.index()), exists);
+                for index in (0..count).filter(|&index| needed[index] && candidates[index]) {
+                    kept[index] = true;
+                }
+            }
+            for (computed, kept) in computed.iter_mut().zip(&kept) {
+                *computed |= *kept;
+            }
+            all.push(kept);
+        }
+        all
+    }
+
+    /// Returns the steps that values depend on, down to those that exist already.
+    pub(super) fn needed(
+        &self,
+        roots: impl Iterator<Item = usize>,
+        exists: impl Fn(usize) -> bool,
+    ) -> Vec<bool> {
+        let program = &self.expression.program;
+        let mut needed = vec![false; program.steps.len()];
+        roots.for_each(|root| needed[root] = true);
+        for index in (0..needed.len()).rev() {
+            if !needed[index] || exists(index) {
+                continue;
+            }
+            let (step, _) = program.steps[index];
+            if let Step::Result { rare, .. } = step {
+                // The marker before the body.
+                needed[program.rares[rare as usize].body.start - 1] = true;
+            }
+            program.values(step).for_each(|value| needed[value.index()] = true);
+        }
+        needed
+    }
+}

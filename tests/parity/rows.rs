@@ -1,0 +1,365 @@
+//! Row programs in one kernel: the text in the interpreter against the CPU bit for bit, for every schedule, dtype of
+//! floats and length, and on a device if there is one.
+
+use selvedge::driver::Stream;
+use selvedge::fuse::{
+    DeviceInput, DeviceOutput, Expr, Graph, HostInput, HostOutput, RowLaunches, RowProgram,
+};
+use selvedge::types::{DType, Layout};
+
+use super::arrays::{Array, aligned, assert_same};
+use super::harness;
+use super::reductions::{contiguous, plain};
+use super::texts;
+use super::value::special;
+use crate::common::suite::Test;
+use ptx_interpreter::{Kernel, Memory};
+
+const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
+const LENGTHS: [usize; 16] = [1, 2, 31, 32, 33, 127, 128, 129, 256, 1000, 1001, 1024, 1025, 2050, 4096, 4097];
+
+type Outputs<'g> = Vec<Expr<'g>>;
+
+/// A name, the inputs beside the elements (true for one value per group, false for one along the group), and the
+/// outputs.
+type Program = (&'static str, &'static [bool], for<'g> fn(Expr<'g>, &[Expr<'g>]) -> Outputs<'g>);
+
+fn softmax<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
+    let powers = (x - x.max_group()).exp();
+    vec![powers / powers.sum_group()]
+}
+
+fn log_softmax<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
+    let shifted = x - x.max_group();
+    vec![shifted - shifted.exp().sum_group().log()]
+}
+
+fn layer_norm<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Outputs<'g> {
+    let centred = x - x.mean_group();
+    let variance = centred.square().mean_group();
+    vec![centred * (variance + 1e-5).rsqrt() * others[0] + others[1], variance]
+}
+
+fn rms_norm<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Outputs<'g> {
+    vec![x * (x.square().mean_group() + 1e-5).rsqrt() * others[0]]
+}
+
+fn standardize<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
+    let centred = x - x.mean_group();
+    vec![centred / centred.square().mean_group().sqrt()]
+}
+
+/// Two reductions that share a barrier, one that needs both, an index, a test, and outputs of other dtypes.
+fn several<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Outputs<'g> {
+    let (low, high) = (x.min_group(), x.max_group());
+    let scaled = (x - low) / (high - low + others[0]);
+    let total = scaled.sum_group();
+    let place = scaled.argmax_group();
+    vec![
+        scaled / total,
+        x.ge(others[0]).cast(DType::I8),
+        total,
+        place + 1,
+        x.gt(2.0).any_group(),
+        (x * 0.5).prod_group(),
+    ]
+}
+
+const PROGRAMS: [Program; 6] = [
+    ("softmax", &[], softmax),
+    ("log_softmax", &[], log_softmax),
+    ("layer_norm", &[false, false], layer_norm),
+    ("rms_norm", &[false], rms_norm),
+    ("standardize", &[], standardize),
+    ("several", &[true], several),
+];
+
+fn program((_, others, outputs): Program, dtype: DType) -> RowProgram {
+    let graph = Graph::new();
+    let x = graph.input(dtype);
+    let others: Vec<Expr<'_>> = others.iter().map(|_| graph.input(dtype)).collect();
+    graph.row_program(&outputs(x, &others)).expect("a program")
+}
+
+fn on_host(program: &RowProgram, inputs: &[Array], axes: &[isize], outputs: &mut [Array]) {
+    let sources: Vec<Vec<u128>> = inputs.iter().map(|input| aligned(&input.bytes)).collect();
+    let mut targets: Vec<Vec<u128>> = outputs.iter().map(|output| aligned(&output.bytes)).collect();
+    let given = inputs.iter().zip(&sources).map(|(input, words)| {
+        let bytes = &bytemuck::cast_slice(words)[..input.bytes.len()];
+        HostInput::of_bytes(input.dtype, bytes, input.layout).expect("an input")
+    });
+    let taken = outputs.iter().zip(&mut targets).map(|(output, words)| {
+        let bytes = &mut bytemuck::cast_slice_mut(words)[..output.bytes.len()];
+        HostOutput::of_bytes(output.dtype, bytes, output.layout).expect("an output")
+    });
+    let (given, mut taken): (Vec<_>, Vec<_>) = (given.collect(), taken.collect());
+    program.run_host(&given, &[], axes, &mut taken).expect("a run on the CPU");
+    for (output, words) in outputs.iter_mut().zip(&targets) {
+        let length = output.bytes.len();
+        output.bytes.copy_from_slice(&bytemuck::cast_slice(words)[..length]);
+    }
+}
+
+/// Runs the text of the one kernel, after a change of it. Returns the schedule and the text.
+fn as_ptx(
+    program: &RowProgram,
+    inputs: &[Array],
+    axes: &[isize],
+    outputs: &mut [Array],
+    capability: (i32, i32),
+    change: &dyn Fn(String) -> String,
+) -> (String, String) {
+    let layouts = |arrays: &[Array]| arrays.iter().map(|array| array.layout).collect::<Vec<_>>();
+    let plan = program.explain(&layouts(inputs), axes, &layouts(outputs), capability).expect("a plan");
+    let [kernel] = &plan.kernels[..] else { panic!("{}", plan.schedule) };
+    let RowLaunches::Rows(launch) = &kernel.launches else { panic!("{}", plan.schedule) };
+    let mut memory = Memory::default();
+    let from: Vec<u64> = inputs.iter().map(|input| memory.add(input.bytes.clone())).collect();
+    let to: Vec<u64> = outputs.iter().map(|output| memory.add(output.bytes.clone())).collect();
+    let addresses = launch.inputs.iter().map(|&input| from[input]).chain(to.iter().copied());
+    let mut parameters = Vec::new();
+    for (address, offset) in addresses.zip(&launch.offsets) {
+        parameters.extend((address + *offset as u64).to_le_bytes());
+    }
+    parameters.extend(&launch.parameters);
+    let text = change(launch.ptx.clone());
+    Kernel::read(&text).run(launch.blocks, launch.threads, &parameters, &mut memory);
+    for (output, address) in outputs.iter_mut().zip(&to) {
+        output.bytes = memory.bytes(*address).to_vec();
+    }
+    (plan.schedule.clone(), text)
+}
+
+/// Runs on a device; the outputs' memory is changed.
+fn on_device(
+    stream: &Stream,
+    program: &RowProgram,
+    inputs: &[Array],
+    axes: &[isize],
+    outputs: &mut [Array],
+) -> selvedge::Result<()> {
+    let sources = inputs.iter().map(|input| stream.upload(&input.bytes)).collect::<Result<Vec<_>, _>>()?;
+    let mut targets =
+        outputs.iter().map(|output| stream.upload(&output.bytes)).collect::<Result<Vec<_>, _>>()?;
+    let given = inputs.iter().zip(&sources);
+    let given = given
+        .map(|(input, memory)| DeviceInput::of_bytes(input.dtype, memory, input.layout))
+        .collect::<Result<Vec<_>, _>>()?;
+    let taken = outputs.iter().zip(&mut targets);
+    let mut taken = taken
+        .map(|(output, memory)| DeviceOutput::of_bytes(output.dtype, memory, output.layout))
+        .collect::<Result<Vec<_>, _>>()?;
+    program.run(stream, &given, &[], axes, &mut taken)?;
+    for (output, memory) in outputs.iter_mut().zip(&targets) {
+        output.bytes = stream.download(memory)?;
+    }
+    Ok(())
+}
+
+/// A layout of rows, its groups, and the layouts of values per group and along a group.
+struct Rows {
+    elements: Layout,
+    /// The layout of outputs per element.
+    written: Layout,
+    axes: &'static [isize],
+    groups: Layout,
+    along: Layout,
+}
+
+impl Rows {
+    fn contiguous(rows: usize, length: usize) -> Rows {
+        let elements = contiguous(&[rows, length]);
+        Rows {
+            elements,
+            written: elements,
+            axes: &[1],
+            groups: contiguous(&[rows, 1]),
+            along: contiguous(&[length]),
+        }
+    }
+}
+
+fn operands(program: &RowProgram, given: Program, rows: &Rows, is_special: bool) -> (Vec<Array>, Vec<Array>) {
+    let dtype = program.inputs()[0];
+    let values = if is_special { special(dtype) } else { plain(dtype) };
+    let mut inputs = vec![Array::new(dtype, rows.elements, &values, 3)];
+    for (at, &per_group) in given.1.iter().enumerate() {
+        let layout = if per_group { rows.groups } else { rows.along };
+        inputs.push(Array::new(dtype, layout, &plain(dtype), 5 + at));
+    }
+    let outputs = program.outputs().into_iter().enumerate().map(|(at, dtype)| {
+        let layout = if program.is_per_group(at) { rows.groups } else { rows.written };
+        Array::new(dtype, layout, &special(dtype)[..1], 0)
+    });
+    (inputs, outputs.collect())
+}
+
+/// Checks the kernel of a program against the CPU, and that its schedule is the one that these words name.
+fn check(given: Program, dtype: DType, rows: &Rows, schedule: &str) {
+    check_values(given, dtype, rows, schedule, &[false, true]);
+}
+
+/// Checks plain values, special ones, or both.
+fn check_values(given: Program, dtype: DType, rows: &Rows, schedule: &str, special: &[bool]) {
+    let program = program(given, dtype);
+    for &is_special in special {
+        let (inputs, before) = operands(&program, given, rows, is_special);
+        let mut on_cpu = before.clone();
+        on_host(&program, &inputs, rows.axes, &mut on_cpu);
+        if let Ok(stream) = harness::device() {
+            let mut found = before.clone();
+            on_device(stream, &program, &inputs, rows.axes, &mut found).expect("a run on the device");
+            assert_same(&format!("{} of {dtype} on the device", given.0), &on_cpu, &found, &before);
+        }
+        for capability in [(9, 0), (7, 5)] {
+            let mut found = before.clone();
+            let (plan, text) = as_ptx(&program, &inputs, rows.axes, &mut found, capability, &|text| text);
+            assert!(plan.contains(schedule), "{plan}, not {schedule}");
+            let what = format!("{} of {dtype} in {:?}, {plan}", given.0, rows.elements);
+            assert_same(&what, &on_cpu, &found, &before);
+            texts::keep(&[text], !is_special);
+            if dtype != DType::BF16 {
+                break;
+            }
+        }
+    }
+}
+
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
+    for given in PROGRAMS {
+        for dtype in FLOATS {
+            for length in LENGTHS {
+                tests.push(Test::new(format!("rows::{}::{dtype}::of_{length}", given.0), move || {
+                    check(given, dtype, &Rows::contiguous(3, length), "");
+                    Ok(())
+                }));
+            }
+        }
+    }
+    tests.push(Test::new("rows::long", || {
+        let schedule = "a block of 16 warps for each row, that each stage reads";
+        check_values(PROGRAMS[3], DType::F32, &Rows::contiguous(16, 33000), schedule, &[false]);
+        Ok(())
+    }));
+    tests
+}
+
+/// Tests that always run.
+pub fn always() -> Vec<Test> {
+    let mut tests = Vec::new();
+    let mut one = |name: &str, run: fn()| {
+        tests.push(Test::new(format!("rows::{name}"), move || {
+            run();
+            Ok(())
+        }));
+    };
+    one("schedules", schedules);
+    one("layouts", layouts);
+    one("faults_are_found", faults);
+    one("several_kernels_for_a_reason", several_kernels);
+    tests
+}
+
+fn schedules() {
+    for (rows, length, schedule) in [
+        (37, 8, "2 threads for each row, in registers"),
+        (9, 256, "a warp for each row, in registers; 8 rows a block"),
+        (3, 1024, "a warp for each row, in registers"),
+        (2, 4096, "a block of 4 warps for each row, in registers"),
+        (2, 4097, "a block of 5 warps for each row, that each stage reads"),
+    ] {
+        check(PROGRAMS[2], DType::F32, &Rows::contiguous(rows, length), schedule);
+    }
+    check(
+        PROGRAMS[0],
+        DType::BF16,
+        &Rows::contiguous(1, 20000),
+        "a block of 20 warps for each row, in registers",
+    );
+    check(PROGRAMS[0], DType::F64, &Rows::contiguous(1, 30000), "each stage reads");
+}
+
+fn layouts() {
+    let view = |layout: selvedge::Result<Layout>| layout.expect("a view");
+    let shifted = |sizes: &[usize], strides: &[isize], offset| view(Layout::strided(sizes, strides, offset));
+    let all = [
+        // Misaligned, and rows a gap apart.
+        Rows { elements: shifted(&[3, 64], &[64, 1], 1), ..Rows::contiguous(3, 64) },
+        Rows { written: shifted(&[3, 64], &[65, 1], 0), ..Rows::contiguous(3, 64) },
+        Rows { elements: shifted(&[3, 2048], &[2052, 1], 4), ..Rows::contiguous(3, 2048) },
+        // Broadcast: all rows are one, or all elements of a row.
+        Rows {
+            elements: view(contiguous(&[1, 100]).expand(contiguous(&[4, 100]).shape())),
+            ..Rows::contiguous(4, 100)
+        },
+        Rows {
+            elements: view(contiguous(&[4, 1]).expand(contiguous(&[4, 100]).shape())),
+            ..Rows::contiguous(4, 100)
+        },
+        Rows { elements: view(contiguous(&[3, 50]).flip(&[1])), ..Rows::contiguous(3, 50) },
+        // Groups of two axes, and of two axes around one of groups.
+        Rows {
+            elements: contiguous(&[3, 5, 24]),
+            written: contiguous(&[3, 5, 24]),
+            axes: &[1, 2],
+            groups: contiguous(&[3, 1, 1]),
+            along: contiguous(&[5, 24]),
+        },
+        Rows {
+            elements: contiguous(&[5, 3, 24]),
+            written: contiguous(&[5, 3, 24]),
+            axes: &[0, -1],
+            groups: contiguous(&[1, 3, 1]),
+            along: contiguous(&[5, 1, 24]),
+        },
+        Rows { axes: &[0, 1], groups: contiguous(&[1, 1]), ..Rows::contiguous(3, 700) },
+    ];
+    for rows in &all {
+        for given in [PROGRAMS[0], PROGRAMS[2], PROGRAMS[5]] {
+            for dtype in [DType::BF16, DType::F32] {
+                check(given, dtype, rows, "");
+            }
+        }
+    }
+}
+
+/// Injects faults into the text, which the comparison must find.
+fn faults() {
+    let rows = Rows::contiguous(2, 4000);
+    let program = program(PROGRAMS[2], DType::F32);
+    let (inputs, before) = operands(&program, PROGRAMS[2], &rows, false);
+    let mut on_cpu = before.clone();
+    on_host(&program, &inputs, rows.axes, &mut on_cpu);
+    for (name, from, to) in [
+        ("no fault", "", ""),
+        ("another order of lanes and segments", ", 2, 31, -1;", ", 3, 31, -1;"),
+        ("another identity", "0f80000000", "0f3F800000"),
+        ("an element past the end", "setp.lt.u32", "setp.le.u32"),
+        ("another lane's value", "shfl.sync.idx.b32", "shfl.sync.down.b32"),
+    ] {
+        let change = |text: String| {
+            assert!(text.contains(from), "no {from}");
+            if from.is_empty() { text } else { text.replace(from, to) }
+        };
+        let mut found = before.clone();
+        as_ptx(&program, &inputs, rows.axes, &mut found, (9, 0), &change);
+        let differs = on_cpu.iter().zip(&found).any(|(left, right)| left.bytes != right.bytes);
+        assert_eq!(differs, !from.is_empty(), "{name}");
+    }
+}
+
+fn several_kernels() {
+    let softmax = program(PROGRAMS[0], DType::F32);
+    for (sizes, axis, reason) in [
+        (&[40, 33][..], 0, "further apart than those of neighbouring groups"),
+        (&[1 << 22], 0, "more than 2097152 elements"),
+        (&[3, 40000], 1, "several blocks share each of few long groups"),
+        (&[0, 4], 1, "no elements"),
+    ] {
+        let layout = contiguous(sizes);
+        let plan = softmax.explain(&[layout], &[axis], &[layout], (9, 0)).expect("a plan");
+        assert!(plan.schedule.contains(reason) && plan.kernels.len() == 3, "{}", plan.schedule);
+        assert!(plan.to_string().starts_with(&plan.schedule));
+    }
+}
