@@ -281,6 +281,7 @@ fn complaints(path: &str, source: &str, names: &BTreeMap<String, String>) -> Vec
 }
 
 /// Returns the items that lib.rs re-exports, with their modules: `pub use error::{Error, Result};` gives `Error` to `error`.
+/// Items of other crates belong to [`KNOWN_TO_ALL`].
 fn names_of_the_root(source: &str) -> BTreeMap<String, String> {
     let tokens = tokens(source);
     let mut names = BTreeMap::new();
@@ -293,7 +294,9 @@ fn names_of_the_root(source: &str) -> BTreeMap<String, String> {
             })
             .collect();
         let Some(start) = words.iter().position(|word| *word == "use") else { continue };
-        let Some(module) = words.get(start + 1).filter(|module| layer(module).is_some()) else { continue };
+        let Some(module) = words.get(start + 1) else { continue };
+        // Every module may use what the root re-exports of another crate.
+        let module = if layer(module).is_some() { module } else { &KNOWN_TO_ALL };
         for name in &words[start + 2..] {
             names.insert((*name).to_owned(), (*module).to_owned());
         }
