@@ -5,8 +5,8 @@ use bytemuck::Pod;
 use super::super::plan::{LANES, SEGMENT};
 use super::vectors::vectorized;
 
-/// A fold of lanes. The state of a fold is a key, which [`value`](Self::value) turns into the folded value.
-pub(super) trait FoldKernel: Copy + Send + Sync {
+/// A merge of lanes. The state of a fold is a key, which [`value`](Self::value) turns into the folded value.
+pub(in crate::fuse::reduce) trait MergeKernel: Copy + Send + Sync {
     type Lane: Pod + Send + Sync;
 
     /// Returns the key of an element.
@@ -17,7 +17,10 @@ pub(super) trait FoldKernel: Copy + Send + Sync {
 
     /// Folds two keys.
     fn merge(self, left: Self::Lane, right: Self::Lane) -> Self::Lane;
+}
 
+/// A fold of whole rows.
+pub(super) trait FoldKernel: MergeKernel {
     /// Folds a row, or a part of one that is a node of the tree. The row has at least one element.
     fn fold_row(self, elements: &[Self::Lane]) -> Self::Lane;
 
@@ -29,7 +32,7 @@ pub(super) trait FoldKernel: Copy + Send + Sync {
 }
 
 /// A number that sums are made of.
-pub(super) trait Addend: Pod + Send + Sync {
+pub(in crate::fuse::reduce) trait Addend: Pod + Send + Sync {
     fn plus(self, other: Self) -> Self;
 
     /// Returns the sum of a row.
@@ -38,15 +41,15 @@ pub(super) trait Addend: Pod + Send + Sync {
 
 /// Sums. A key is the sum itself.
 #[derive(Clone, Copy)]
-pub(super) struct Sum<T>(std::marker::PhantomData<T>);
+pub(in crate::fuse::reduce) struct Sum<T>(std::marker::PhantomData<T>);
 
 impl<T> Sum<T> {
-    pub(super) fn new() -> Sum<T> {
+    pub(in crate::fuse::reduce) fn new() -> Sum<T> {
         Sum(std::marker::PhantomData)
     }
 }
 
-impl<T: Addend> FoldKernel for Sum<T> {
+impl<T: Addend> MergeKernel for Sum<T> {
     type Lane = T;
 
     #[inline(always)]
@@ -63,7 +66,9 @@ impl<T: Addend> FoldKernel for Sum<T> {
     fn merge(self, left: T, right: T) -> T {
         left.plus(right)
     }
+}
 
+impl<T: Addend> FoldKernel for Sum<T> {
     #[inline(always)]
     fn fold_row(self, elements: &[T]) -> T {
         T::sum(elements)
@@ -195,7 +200,9 @@ vectorized! {
 }
 
 /// A number with an order.
-pub(super) trait Ordered: Pod + Send + Sync + PartialEq + PartialOrd {
+pub(in crate::fuse::reduce) trait Ordered:
+    Pod + Send + Sync + PartialEq + PartialOrd
+{
     /// Inverts the order, or the place of the sign bit's half, as `flip` says.
     fn flipped(self, flip: Self) -> Self;
 
@@ -213,17 +220,17 @@ pub(super) trait Ordered: Pod + Send + Sync + PartialEq + PartialOrd {
 
 /// Extremes and the tests any and all. A key is an element flipped so that the greatest is wanted.
 #[derive(Clone, Copy)]
-pub(super) struct Extreme<T> {
+pub(in crate::fuse::reduce) struct Extreme<T> {
     flip: T,
 }
 
 impl<T: Ordered> Extreme<T> {
-    pub(super) fn new(least: bool, signed: bool) -> Extreme<T> {
+    pub(in crate::fuse::reduce) fn new(least: bool, signed: bool) -> Extreme<T> {
         Extreme { flip: T::flip(least, signed) }
     }
 }
 
-impl<T: Ordered> FoldKernel for Extreme<T> {
+impl<T: Ordered> MergeKernel for Extreme<T> {
     type Lane = T;
 
     #[inline(always)]
@@ -240,7 +247,9 @@ impl<T: Ordered> FoldKernel for Extreme<T> {
     fn merge(self, left: T, right: T) -> T {
         left.greater(right)
     }
+}
 
+impl<T: Ordered> FoldKernel for Extreme<T> {
     #[inline(always)]
     fn fold_row(self, elements: &[T]) -> T {
         T::greatest(elements, self.flip)
@@ -399,7 +408,7 @@ impl<T> Default for Neighbours<T> {
 
 impl<T: Pod> Neighbours<T> {
     /// Adds the next leaf, and folds the nodes that it completes.
-    pub(super) fn push<K: FoldKernel<Lane = T>>(&mut self, kernel: K, keys: &[T]) {
+    pub(super) fn push<K: MergeKernel<Lane = T>>(&mut self, kernel: K, keys: &[T]) {
         let mut node = keys.to_vec();
         for _ in 0..self.count.trailing_ones() {
             node = self.fold_last(kernel, node);
@@ -408,14 +417,14 @@ impl<T: Pod> Neighbours<T> {
         self.count += 1;
     }
 
-    fn fold_last<K: FoldKernel<Lane = T>>(&mut self, kernel: K, node: Vec<T>) -> Vec<T> {
+    fn fold_last<K: MergeKernel<Lane = T>>(&mut self, kernel: K, node: Vec<T>) -> Vec<T> {
         let Some(mut left) = self.levels.pop() else { return node };
         left.iter_mut().zip(&node).for_each(|(left, &right)| *left = kernel.merge(*left, right));
         left
     }
 
     /// Folds the pending nodes, and empties the tree.
-    pub(super) fn finish<K: FoldKernel<Lane = T>>(&mut self, kernel: K) -> Vec<T> {
+    pub(super) fn finish<K: MergeKernel<Lane = T>>(&mut self, kernel: K) -> Vec<T> {
         self.count = 0;
         let mut node = self.levels.pop().unwrap_or_default();
         while !self.levels.is_empty() {

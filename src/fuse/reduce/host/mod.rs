@@ -31,8 +31,10 @@ use crate::error::{Error, Result};
 use crate::threads::{run_on_threads, threads_for};
 use crate::types::{DType, Layout};
 pub(super) use interpreted::{BlockParts, combine, get, registers, registers_to_restore, restore, set};
-use kernel::{Extreme, FoldKernel, Neighbours, Sum};
-use source::Source;
+pub(super) use kernel::{Extreme, MergeKernel, Sum};
+use kernel::{FoldKernel, Neighbours};
+pub(super) use source::Source;
+pub(super) use vectors::vectorized;
 
 /// The segments of a task if rows are few; a power of two.
 const SEGMENTS_OF_A_TASK: usize = 64;
@@ -360,4 +362,4 @@ fn is_across(dimensions: &Dimensions) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -5,17 +5,17 @@ use bytemuck::Pod;
 use super::super::super::host::block::{Block, LANES as WIDTH};
 use super::super::super::host::memory::HostOperand;
 use super::super::super::host::run_on_inputs;
-use super::super::super::program::Step;
+use super::super::super::program::{Program, Step};
 use super::super::super::space::Space;
 use super::super::ReductionState;
 use super::registers;
 use crate::types::DType;
 
 /// The elements of a scratch buffer, a multiple of a segment: few enough for the L1 cache.
-pub(super) const SCRATCH: usize = 4096;
+pub(in crate::fuse::reduce) const SCRATCH: usize = 4096;
 
 /// The inputs of a run, and the expression of them.
-pub(super) struct Source<'a> {
+pub(in crate::fuse::reduce) struct Source<'a> {
     state: &'a ReductionState,
     space: Space,
     operands: Vec<HostOperand>,
@@ -24,41 +24,34 @@ pub(super) struct Source<'a> {
     plain: Option<usize>,
     /// The elements of the plain input that are adjacent in memory and in the space, if memory is read as it is.
     run: Option<usize>,
+    /// The same of the output, if folded values are written as they are.
+    output_run: Option<usize>,
 }
 
 impl<'a> Source<'a> {
     /// Creates the source of a space whose elements have been checked against the memory of the operands.
-    pub(super) fn new(
+    pub(in crate::fuse::reduce) fn new(
         state: &'a ReductionState,
         space: Space,
         operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
     ) -> Source<'a> {
-        let program = &state.prologue.program;
-        let step = |part: usize| program.steps.get(program.outputs[0][part].index()).map(|step| step.0);
-        let plain = match (step(0), step(1)) {
-            (Some(Step::Load { input, part: 0 }), Some(Step::Load { input: other, .. }))
-                if input == other =>
-            {
-                Some(input as usize)
-            }
-            _ => None,
-        };
+        let plain = input_of(&state.prologue.program);
         // Elements of these dtypes are the lanes of a register.
-        let as_they_are = |input: &usize| {
+        let run = |operand: usize| {
             use DType::{F32, F64, I32, I64, U32, U64};
-            matches!(operands[*input].dtype, F32 | F64 | I32 | I64 | U32 | U64)
+            let is_lane = matches!(operands[operand].dtype, F32 | F64 | I32 | I64 | U32 | U64);
+            let is_adjacent = space.strides(operand)[0] == 1 || space.sizes[0] == 1;
+            (is_lane && is_adjacent).then_some(space.sizes[0])
         };
-        let run = plain.filter(as_they_are).and_then(|input| {
-            let strides = space.strides(input);
-            let adjacent = strides[0] == 1 || space.sizes[0] == 1;
-            adjacent.then_some(space.sizes[0])
-        });
-        Source { state, space, operands, scalars, plain, run }
+        let output = operands.len() - 1;
+        let (run, output_run) =
+            (plain.and_then(run), input_of(&state.epilogue.program).and_then(|_| run(output)));
+        Source { state, space, operands, scalars, plain, run, output_run }
     }
 
     /// Returns the registers of a thread.
-    pub(super) fn registers(&self) -> Vec<Block> {
+    pub(in crate::fuse::reduce) fn registers(&self) -> Vec<Block> {
         match self.plain {
             Some(_) => vec![[0; WIDTH]],
             None => registers(&self.state.prologue.program, &self.state.prologue.schedule, self.scalars),
@@ -66,12 +59,12 @@ impl<'a> Source<'a> {
     }
 
     /// Returns whether runs of elements are read from memory as they are.
-    pub(super) fn is_direct(&self) -> bool {
+    pub(in crate::fuse::reduce) fn is_direct(&self) -> bool {
         self.run.is_some()
     }
 
     /// Returns an estimate of the time of folding so many elements, in picoseconds.
-    pub(super) fn estimate(&self, elements: usize) -> usize {
+    pub(in crate::fuse::reduce) fn estimate(&self, elements: usize) -> usize {
         let each = match (self.run, self.plain) {
             (Some(_), _) => 100,
             (_, Some(_)) => 400,
@@ -81,13 +74,13 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the distance of the plain input's elements in one dimension.
-    pub(super) fn pitch(&self, strides: &[isize]) -> Option<isize> {
+    pub(in crate::fuse::reduce) fn pitch(&self, strides: &[isize]) -> Option<isize> {
         self.run.and(self.plain).map(|input| strides[input])
     }
 
     /// Returns elements that follow each other in memory and in the space, if memory is read as it is.
     #[inline]
-    pub(super) fn direct<T: Pod>(&self, start: usize, count: usize) -> Option<&[T]> {
+    pub(in crate::fuse::reduce) fn direct<T: Pod>(&self, start: usize, count: usize) -> Option<&[T]> {
         let memory = self.address(start, count)?;
         // SAFETY: the space's elements are those of the layouts, which have been checked against the memory and
         // its alignment, and nobody writes an input.
@@ -96,22 +89,33 @@ impl<'a> Source<'a> {
 
     /// Returns the address of such elements, which reaches all of the input's memory.
     #[inline]
-    pub(super) fn address<T: Pod>(&self, start: usize, count: usize) -> Option<*const T> {
-        let (run, input) = (self.run?, self.plain?);
+    pub(in crate::fuse::reduce) fn address<T: Pod>(&self, start: usize, count: usize) -> Option<*const T> {
+        self.adjacent(self.plain?, self.run?, start, count).map(<*mut T>::cast_const)
+    }
+
+    /// Returns the address of elements of the output that follow each other in memory and in the space, if folded
+    /// values are written there as they are.
+    #[inline]
+    pub(in crate::fuse::reduce) fn target<T: Pod>(&self, start: usize, count: usize) -> Option<*mut T> {
+        self.adjacent(self.operands.len() - 1, self.output_run?, start, count)
+    }
+
+    #[inline]
+    fn adjacent<T: Pod>(&self, operand: usize, run: usize, start: usize, count: usize) -> Option<*mut T> {
         let (along, mut rest) = if start < run { (start, 0) } else { (start % run, start / run) };
-        if along + count > run || size_of::<T>() != self.operands[input].dtype.size() {
+        if along + count > run || size_of::<T>() != self.operands[operand].dtype.size() {
             return None;
         }
-        let mut offset = (self.space.offsets[input] + along) as isize;
-        for (size, stride) in self.space.sizes[1..].iter().zip(&self.space.strides(input)[1..]) {
+        let mut offset = (self.space.offsets[operand] + along) as isize;
+        for (size, stride) in self.space.sizes[1..].iter().zip(&self.space.strides(operand)[1..]) {
             offset += (rest % size) as isize * stride;
             rest /= size;
         }
-        Some(self.operands[input].memory.cast_const().cast::<T>().wrapping_offset(offset))
+        Some(self.operands[operand].memory.cast::<T>().wrapping_offset(offset))
     }
 
     /// Computes part `part` of elements.
-    pub(super) fn values<'s, T: Pod>(
+    pub(in crate::fuse::reduce) fn values<'s, T: Pod>(
         &self,
         registers: &mut [Block],
         scratch: &'s mut Vec<T>,
@@ -157,10 +161,27 @@ impl<'a> Source<'a> {
     /// # Safety
     ///
     /// The space's elements of the output must be within its memory, and nobody else may access these.
-    pub(super) unsafe fn store(&self, space: &Space, start: usize, count: usize, values: [&Block; 2]) {
+    pub(in crate::fuse::reduce) unsafe fn store(
+        &self,
+        space: &Space,
+        start: usize,
+        count: usize,
+        values: [&Block; 2],
+    ) {
         let output = self.operands.len() - 1;
         // SAFETY: the caller guarantees it.
         unsafe { self.operands[output].store(space, output, start, count, values) };
+    }
+}
+
+/// Returns the input that a program returns as it is.
+fn input_of(program: &Program) -> Option<usize> {
+    let step = |part: usize| program.steps.get(program.outputs[0][part].index()).map(|step| step.0);
+    match (step(0), step(1)) {
+        (Some(Step::Load { input, part: 0 }), Some(Step::Load { input: other, .. })) if input == other => {
+            Some(input as usize)
+        }
+        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::fuse::Graph;
 use crate::types::Slice;
 
 /// Appends a number as an element of a dtype.
-fn write(dtype: DType, number: f64, bytes: &mut Vec<u8>) {
+pub(in crate::fuse::reduce) fn write(dtype: DType, number: f64, bytes: &mut Vec<u8>) {
     macro_rules! as_type {
         ($($type:ty)*) => {{ $(bytes.extend_from_slice(&(number as $type).to_le_bytes());)* }};
     }
@@ -29,7 +29,7 @@ fn write(dtype: DType, number: f64, bytes: &mut Vec<u8>) {
 }
 
 /// Returns the bits of an element; all NaN are one.
-fn bits(dtype: DType, element: &[u8]) -> Vec<u8> {
+pub(in crate::fuse::reduce) fn bits(dtype: DType, element: &[u8]) -> Vec<u8> {
     let nan = match dtype {
         DType::F16 => element.try_into().is_ok_and(|x| half::f16::from_le_bytes(x).is_nan()),
         DType::BF16 => element.try_into().is_ok_and(|x| half::bf16::from_le_bytes(x).is_nan()),
@@ -69,10 +69,10 @@ fn layouts() -> Vec<(Layout, Layout)> {
     all
 }
 
-/// Numbers without and with special values at places that depend on `seed`.
-fn numbers(count: usize, seed: usize, special: bool) -> Vec<f64> {
+/// Numbers whose sums are rounded, without and with special values at places that depend on `seed`.
+pub(in crate::fuse::reduce) fn numbers(count: usize, seed: usize, special: bool) -> Vec<f64> {
     let mut numbers: Vec<f64> =
-        (0..count).map(|k| ((k * 37 + seed * 11) % 101) as f64 * 0.375 - 18.0).collect();
+        (0..count).map(|k| ((k * 37 + seed * 11) % 101) as f64 * 0.3701 - 18.0).collect();
     if special {
         let each = [-0.0, 0.0, f64::INFINITY, f64::NAN, f64::NEG_INFINITY, -f64::NAN];
         for (at, value) in each.into_iter().take(1 + seed % 6).enumerate() {
@@ -112,8 +112,12 @@ fn vector_loops_give_the_bits_of_the_interpreter() {
         for fold in Fold::EVERY.into_iter().filter(|fold| fold.result(dtype).is_ok()) {
             let graph = Graph::new();
             let reduction = graph.reduction(fold, graph.input(dtype)).unwrap();
-            // Dtypes that share a kernel with these are tried with a third of the layouts each.
-            let step = if matches!(dtype, DType::F32 | DType::F64 | DType::I64) { 1 } else { 3 };
+            // Kernels are generic, so the layouts are divided among the dtypes that share them.
+            let step = match dtype {
+                DType::F32 => 1,
+                DType::F64 | DType::I64 => 4,
+                _ => 9,
+            };
             let first = dtype as usize % step;
             for (seed, (layout, output)) in layouts().into_iter().enumerate().skip(first).step_by(step) {
                 let special = seed % 2 == 1 && (dtype.is_float() || dtype.is_complex());
@@ -131,7 +135,9 @@ fn vector_loops_after_an_expression_give_the_bits_of_the_interpreter() {
             let graph = Graph::new();
             let x = graph.input(dtype);
             let reduction = graph.reduction(fold, x * x).unwrap();
-            for (seed, (layout, output)) in layouts().into_iter().enumerate() {
+            for (seed, (layout, output)) in
+                layouts().into_iter().enumerate().skip(dtype as usize % 4).step_by(4)
+            {
                 let numbers = numbers(layout.count().max(5400), seed, dtype.is_float());
                 assert_equal(&format!("{fold:?} of {dtype}²"), &reduction, &numbers, layout, output);
             }
@@ -141,21 +147,21 @@ fn vector_loops_after_an_expression_give_the_bits_of_the_interpreter() {
 
 #[test]
 fn rows_of_many_tasks_and_special_values_anywhere_give_the_bits_of_the_interpreter() {
-    let length = 70 * SEGMENT + 300;
+    let length = 65 * SEGMENT + 300;
     let of = |sizes: &[usize]| Layout::contiguous(sizes).unwrap();
     for fold in [Fold::Sum, Fold::Minimum, Fold::Maximum, Fold::ArgMinimum, Fold::ArgMaximum] {
         let graph = Graph::new();
         let reduction = graph.reduction(fold, graph.input(DType::F32)).unwrap();
-        for (seed, special) in [(3, false), (0, true), (3, true), (5, true)] {
+        for (seed, special) in [(3, false), (5, true)] {
             let numbers = numbers(length, seed, special);
             assert_equal(&format!("{fold:?}"), &reduction, &numbers, of(&[length]), of(&[1]));
             let half = length / 2;
             assert_equal(&format!("{fold:?}"), &reduction, &numbers, of(&[half, 2]), of(&[1, 2]));
         }
         // Every position of a NaN, of the zeros' signs, and of equal extremes around a step of vectors.
-        for length in [1, 8, 31, 32, 33, 65] {
+        for length in [1, 8, 33, 65] {
             for (value, rest) in [(f64::NAN, 1.0), (-0.0, 0.0), (0.0, -0.0), (2.0, 1.0), (0.0, 1.0)] {
-                for place in 0..length {
+                for place in (0..length).step_by(1 + length / 16) {
                     let mut numbers = vec![rest; length];
                     numbers[place] = value;
                     numbers[length - 1 - place] = value;

@@ -29,4 +29,4 @@ macro_rules! vectorized {
     )*};
 }
 
-pub(super) use vectorized;
+pub(in crate::fuse::reduce) use vectorized;

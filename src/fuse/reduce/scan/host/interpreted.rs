@@ -1,4 +1,4 @@
-//! Scans on the CPU: the same order, 256 quads at a time.
+//! The interpreted scan: 256 quads at a time, for float products and as the reference of the vector loops.
 //!
 //! A task is a tile of a row, or several whole rows if they are no longer than a run of 128 elements. Rows of
 //! several tiles are read twice: once for the tiles' totals, and again for the results when the prefixes are
@@ -8,61 +8,34 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::super::super::host::block::{Block, LANES as WIDTH};
-use super::super::super::host::memory::HostOperand;
-use super::super::super::host::{HostInput, HostOutput, run_on_inputs};
-use super::super::super::number::Number;
-use super::super::super::space::Space;
-use super::super::ReductionState;
-use super::super::host::{BlockParts, combine, get, registers, registers_to_restore, restore, set};
-use super::super::plan::{BLOCK, WARP};
-use super::{GROUP, QUAD, Scan, WARPS, accesses, tile};
-use crate::error::{Error, Result};
+use super::super::super::super::host::block::{Block, LANES as WIDTH};
+use super::super::super::super::host::memory::HostOperand;
+use super::super::super::super::host::run_on_inputs;
+use super::super::super::super::space::Space;
+use super::super::super::ReductionState;
+use super::super::super::dimensions::Dimensions;
+use super::super::super::host::{BlockParts, combine, get, registers, registers_to_restore, restore, set};
+use super::super::{QUAD, WARPS, accesses, tile};
+use super::RUN;
+use super::prefixes::TilePrefixes;
 use crate::threads::{run_on_threads, thread_count};
-use crate::types::{DType, Layout};
 
-/// Quads of a run of lanes.
-const RUN: usize = 32;
 /// The number of elements above which another thread pays for its start.
 const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
 
 /// The bits of a value's parts.
 type Bits = [u64; 2];
 
-impl Scan {
-    /// Computes the scan on the CPU; see [`run`](Self::run).
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`run`](Self::run) about operands.
-    pub fn run_host(
-        &self,
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        output: &mut HostOutput<'_>,
-        axis: usize,
-    ) -> Result<()> {
-        let state = self.state();
-        let bits = state.scalar_bits(scalars)?;
-        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
-        let dimensions = self.dimensions(&of_inputs, output.described(), axis)?;
-        if dimensions.rows == 0 || dimensions.row == 0 {
-            return Ok(());
-        }
-        let mut operands = Vec::with_capacity(inputs.len() + 1);
-        for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
-            let memory = input.memory();
-            let memory = memory.ok_or_else(|| {
-                Error::invalid("a scan", "an in-place input", "an input with its own memory")
-            })?;
-            operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
-        }
-        operands.push(HostOperand { memory: output.memory(), dtype: self.output() });
-        let (before, behind) = bits.split_at(state.prologue.scalars.len());
-        let (row, rows) = (dimensions.row, dimensions.rows);
-        Run { state, row, rows, space: dimensions.space(true), operands, scalars: (before, behind) }.all();
-        Ok(())
-    }
+/// Scans the rows of `dimensions`.
+pub(super) fn run(
+    state: &ReductionState,
+    dimensions: &Dimensions,
+    operands: Vec<HostOperand>,
+    scalars: &[Bits],
+) {
+    let scalars = scalars.split_at(state.prologue.scalars.len());
+    let (row, rows) = (dimensions.row, dimensions.rows);
+    Run { state, row, rows, space: dimensions.space(true), operands, scalars }.all();
 }
 
 /// A run in progress, shared by its threads.
@@ -347,44 +320,16 @@ impl Run<'_> {
     /// Returns the prefix of each tile of each row.
     fn before_tiles(&self, whole: &[Bits], tiles: usize) -> Vec<Bits> {
         let mut workspace = Workspace::new(self);
+        let mut both = |left: Bits, right: Bits| self.merge_bits(&mut workspace, left, right);
         let mut before = Vec::with_capacity(whole.len());
         for row in whole.chunks(tiles.max(1)) {
-            let mut before_group = self.state.rules.identity;
-            for group in row.chunks(GROUP) {
-                let mut tree = self.tree();
-                for (at, &value) in group.iter().enumerate() {
-                    before.push(self.merge_bits(&mut workspace, before_group, tree[tree.len() - 1][0]));
-                    self.add_tile(&mut workspace, &mut tree, at, value);
-                }
-                if let (Some(&last), Some(&value)) = (before.last(), group.last()) {
-                    before_group = self.merge_bits(&mut workspace, last, value);
-                }
+            let mut prefixes = TilePrefixes::new(self.state.rules.identity);
+            for &value in row {
+                before.push(prefixes.next(&mut both));
+                prefixes.push(value, &mut both);
             }
         }
         before
-    }
-
-    /// Returns the tree of a group, leaves first, without tiles.
-    fn tree(&self) -> Vec<Vec<Bits>> {
-        let sizes = std::iter::successors(Some(GROUP), |&size| (size > 1).then_some(size / 2));
-        sizes.map(|size| vec![self.state.rules.identity; size]).collect()
-    }
-
-    /// Adds a tile to a group: halves down to the threads of a block, halves of the 32 lanes of a warp, then
-    /// neighbours.
-    fn add_tile(&self, workspace: &mut Workspace, tree: &mut [Vec<Bits>], at: usize, value: Bits) {
-        tree[0][at] = value;
-        let mut node = at;
-        for level in 1..tree.len() {
-            let size = tree[level].len();
-            // The size that is halved, down to one for each warp.
-            let segment = if size >= BLOCK { size } else { (size * WARP / BLOCK).max(1) };
-            let start = node / (2 * segment);
-            let left = 2 * segment * start + node % segment;
-            let both = self.merge_bits(workspace, tree[level - 1][left], tree[level - 1][left + segment]);
-            node = segment * start + node % segment;
-            tree[level][node] = both;
-        }
     }
 
     fn bits(&self, values: &BlockParts, lane: usize) -> Bits {
