@@ -4,8 +4,10 @@
 //! a scatter's have parts of the axis, and each goes through all indices in order, so the last one writes last.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use bytemuck::Pod;
 
 use super::space::{IndexSpace, OPERANDS};
 use crate::threads::{run_on_threads, thread_count};
@@ -121,8 +123,9 @@ fn for_runs(
     }
 }
 
-/// Copies to the elements (contiguous memory, all of it) from the array, zeros where an index is out of range.
-pub(super) fn gather(space: &IndexSpace, indices: Indices<'_>, array: &[u8], elements: &mut [u8]) {
+/// Copies to the elements (contiguous memory, all of it) from the array, zeros where an index is out of range. Returns
+/// whether all indices are in range.
+pub(super) fn gather(space: &IndexSpace, indices: Indices<'_>, array: &[u8], elements: &mut [u8]) -> bool {
     match space.run() {
         1 => gather_runs::<1>(space, indices, array, elements),
         2 => gather_runs::<2>(space, indices, array, elements),
@@ -139,27 +142,122 @@ fn gather_runs<const RUN: usize>(
     indices: Indices<'_>,
     array: &[u8],
     elements: &mut [u8],
-) {
+) -> bool {
     let run = if RUN == 0 { space.run() } else { RUN };
     let part = (BYTES_OF_A_THREAD / 4).div_ceil(run);
     let count = threads(elements.len());
+    let all_inside = AtomicBool::new(true);
     let parts = Mutex::new(elements.chunks_mut(part * run).enumerate());
     run_on_threads(count, &|| {
         loop {
             let next = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((number, elements)) = next else { break };
-            let first = number * part;
-            let mut rooms = elements.chunks_exact_mut(run);
-            for_runs(space, indices, first..first + rooms.len(), |places, position| {
-                let Some(room) = rooms.next() else { return };
-                let from = position.map(|position| (places[1] + position * space.reach(1)) as usize);
-                match from.and_then(|from| array.get(from..from + run)) {
-                    Some(bytes) => room.copy_from_slice(bytes),
-                    None => room.fill(0),
+            let Some((number, mut elements)) = next else { break };
+            let mut walk = space.walk(number * part);
+            let mut inside = true;
+            while !elements.is_empty() {
+                let (runs, strides) = walk.line();
+                let runs = runs.min(elements.len() / run);
+                let (now, later) = elements.split_at_mut(runs * run);
+                let line = Line { places: walk.places, strides, size: space.size(), reach: space.reach(1) };
+                inside &= match indices.bytes {
+                    _ if RUN == 0 => line.gather(indices, array, now.chunks_exact_mut(run)),
+                    8 => line.gather_units::<i64, RUN>(indices, array, now),
+                    _ => line.gather_units::<i32, RUN>(indices, array, now),
+                };
+                if later.is_empty() {
+                    break;
                 }
-            });
+                walk.advance(runs);
+                elements = later;
+            }
+            if !inside {
+                all_inside.store(false, Ordering::Relaxed);
+            }
         }
     });
+    all_inside.into_inner()
+}
+
+/// Runs whose places are at equal distances.
+struct Line {
+    places: [i64; OPERANDS],
+    strides: [i64; OPERANDS],
+    /// Positions of the axis, and the distance between two in the array.
+    size: usize,
+    reach: i64,
+}
+
+impl Line {
+    /// Copies runs of any length. Returns whether all indices are in range.
+    fn gather<'r>(
+        &self,
+        indices: Indices<'_>,
+        array: &[u8],
+        rooms: impl Iterator<Item = &'r mut [u8]>,
+    ) -> bool {
+        let mut inside = true;
+        let mut places = self.places;
+        for room in rooms {
+            let position = position(indices.at(places[0]), self.size);
+            let from = position.map(|position| (places[1] + position * self.reach) as usize);
+            match from.and_then(|from| array.get(from..from + room.len())) {
+                Some(bytes) => room.copy_from_slice(bytes),
+                None => room.fill(0),
+            }
+            inside &= position.is_some();
+            places.iter_mut().zip(self.strides).for_each(|(place, stride)| *place += stride);
+        }
+        inside
+    }
+
+    /// Copies runs of `RUN` bytes. Memory is checked once for the whole line. Returns whether all indices are in range.
+    #[inline(always)]
+    fn gather_units<I: Pod + Into<i64>, const RUN: usize>(
+        &self,
+        indices: Indices<'_>,
+        array: &[u8],
+        elements: &mut [u8],
+    ) -> bool {
+        let runs = elements.len() / RUN;
+        let last = runs as i64 - 1;
+        // The first and the last unit that `steps` and positions lead to.
+        let bounds = |start: i64, steps: [(i64, i64); 2]| {
+            let ends = steps.map(|(count, stride)| count.saturating_mul(stride));
+            let low = ends.iter().fold(start, |sum, end| sum.saturating_add((*end).min(0)));
+            (low, ends.iter().fold(start, |sum, end| sum.saturating_add((*end).max(0))))
+        };
+        let (first, end) = bounds(self.places[0], [(last, self.strides[0]), (0, 0)]);
+        let of_indices = first >= 0 && (end as usize) < indices.memory.len() / size_of::<I>();
+        let (first, end) =
+            bounds(self.places[1], [(last, self.strides[1]), (self.size as i64 - 1, self.reach)]);
+        let of_array = first >= 0 && (end as usize).saturating_add(RUN) <= array.len();
+        if self.size == 0 || !of_indices || !of_array {
+            return self.gather(indices, array, elements.chunks_exact_mut(RUN));
+        }
+        let size = self.size as i64;
+        let mut outside = false;
+        let (mut of_index, mut of_array) = (self.places[0], self.places[1]);
+        for room in elements.chunks_exact_mut(RUN) {
+            // SAFETY: places from the first to the last are inside of the indices' memory.
+            let index: i64 = unsafe {
+                let at = indices.memory.as_ptr().cast::<I>().wrapping_offset(of_index as isize);
+                at.read_unaligned().into()
+            };
+            let position = if index < 0 { index.wrapping_add(size) } else { index };
+            let is_outside = position as u64 >= size as u64;
+            let place = of_array + if is_outside { 0 } else { position } * self.reach;
+            // SAFETY: as above, for the array at any of its positions.
+            let unit: [u8; RUN] = unsafe { array.as_ptr().offset(place as isize).cast::<[u8; RUN]>().read() };
+            room.copy_from_slice(&unit);
+            if is_outside {
+                room.fill(0);
+                outside = true;
+            }
+            of_index += self.strides[0];
+            of_array += self.strides[1];
+        }
+        !outside
+    }
 }
 
 /// Memory that threads write different parts of.

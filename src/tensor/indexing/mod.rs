@@ -148,7 +148,7 @@ fn operand(layout: &Layout) -> IndexedOperand {
     IndexedOperand::new(layout.strides(), layout.offset())
 }
 
-/// Returns the error of an index out of range before any work, on the CPU.
+/// Returns the error of the first index out of range, on the CPU.
 fn check_on_host(call: IndexOperation, along: &IndexedAxis, index: &Tensor, memory: &[u8]) -> Result<()> {
     let indices = host::Indices::new(memory, index.dtype());
     match indices.first_outside(index.layout(), along.size) {
@@ -173,11 +173,13 @@ fn read(
     let name = call.name();
     if device.is_cpu() {
         let indices = index.memory().host(name)?;
-        if check == IndexCheck::Report {
+        let elements = fresh.memory_mut().into_host(name)?;
+        let of_index = host::Indices::new(indices, index.dtype());
+        let all_inside = host::gather(&space, of_index, array.memory().host(name)?, elements);
+        // A result without elements has read no index.
+        if check == IndexCheck::Report && (!all_inside || space.count() == 0) {
             check_on_host(call, along, index, indices)?;
         }
-        let indices = host::Indices::new(indices, index.dtype());
-        host::gather(&space, indices, array.memory().host(name)?, fresh.memory_mut().host(name)?);
     } else if space.count() > 0 {
         let indices = kernels::Indices { memory: index.memory().cuda(name)?, dtype: index.dtype() };
         let (from, mut to) = (array.memory().cuda(name)?, fresh.memory_mut());
