@@ -77,6 +77,14 @@ impl Area {
     }
 }
 
+/// Returns the least of 1, 2, 2.5 and 5 times a power of ten that is no smaller.
+pub fn round_step(value: f64) -> f64 {
+    let power = 10f64.powf(value.max(1e-9).log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|step| step * power);
+    // A step that is equal but for rounding is large enough.
+    steps.into_iter().find(|step| *step >= value * (1.0 - 1e-9)).unwrap_or(10.0 * power)
+}
+
 /// A picture under construction. Its height is known at the end only.
 pub struct Picture {
     width: f64,
@@ -260,6 +268,14 @@ mod tests {
     fn numbers_are_short_and_finite() {
         for (value, text) in [(1.0, "1"), (1.0 / 3.0, "0.33"), (-1e-9, "0"), (f64::NAN, "0"), (2.5, "2.5")] {
             assert_eq!(Short(value).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn steps_are_round() {
+        for (value, step) in [(1.0, 1.0), (1.1, 2.0), (23.0, 25.0), (0.03, 0.05), (0.2, 0.2), (600.0, 1000.0)]
+        {
+            assert!((round_step(value) - step).abs() < 1e-9 * step, "{value}: {}", round_step(value));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::run::Recording;
 use crate::output::{counted, grouped};
-use crate::svg::{Area, FAINT, Font, Picture};
+use crate::svg::{Area, FAINT, Font, Picture, round_step};
 
 pub const WIDTH: f64 = 1200.0;
 pub const LEFT: f64 = 104.0;
@@ -59,25 +59,4 @@ pub fn title(picture: &mut Picture, recording: &Recording, subject: &str) {
         grouped(recording.last)
     );
     picture.text(MARGIN, 62.0, Font::new(13.0).faint(), &line);
-}
-
-/// Returns the least of 1, 2, 2.5 and 5 times a power of ten that is no smaller.
-pub fn round_step(value: f64) -> f64 {
-    let power = 10f64.powf(value.max(1e-9).log10().floor());
-    let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|step| step * power);
-    // A step that is equal but for rounding is large enough.
-    steps.into_iter().find(|step| *step >= value * (1.0 - 1e-9)).unwrap_or(10.0 * power)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_are_round() {
-        for (value, step) in [(1.0, 1.0), (1.1, 2.0), (23.0, 25.0), (0.03, 0.05), (0.2, 0.2), (600.0, 1000.0)]
-        {
-            assert!((round_step(value) - step).abs() < 1e-9 * step, "{value}: {}", round_step(value));
-        }
-    }
 }

@@ -8,7 +8,7 @@ use selvedge::driver::Device;
 
 use crate::demo::is_reason_for_the_cpu;
 use crate::failure::{FAILED, Failure};
-use crate::options::{BurstCommand, BurstDevice, BurstOptions};
+use crate::options::{BurstCommand, BurstOptions, DeviceChoice};
 use crate::output;
 
 mod chart;
@@ -37,12 +37,12 @@ pub fn burst(options: &BurstOptions) -> ExitCode {
 }
 
 /// Returns the backend of a device, and the reason for the CPU where that was not asked for.
-fn backend(device: BurstDevice) -> Result<(Box<dyn Backend>, Option<Error>), Failure> {
+fn backend(device: DeviceChoice) -> Result<(Box<dyn Backend>, Option<Error>), Failure> {
     let cuda = |ordinal| Device::new(ordinal).and_then(Cuda::new);
     match device {
-        BurstDevice::Cpu => Ok((Box::new(Cpu::new()), None)),
-        BurstDevice::Cuda(ordinal) => Ok((Box::new(cuda(ordinal)?), None)),
-        BurstDevice::Auto => match cuda(0) {
+        DeviceChoice::Cpu => Ok((Box::new(Cpu::new()), None)),
+        DeviceChoice::Cuda(ordinal) => Ok((Box::new(cuda(ordinal)?), None)),
+        DeviceChoice::Auto => match cuda(0) {
             Ok(cuda) => Ok((Box::new(Auto::new(Box::new(cuda), Box::new(Cpu::new()))), None)),
             Err(error) if is_reason_for_the_cpu(&error) => Ok((Box::new(Cpu::new()), Some(error))),
             Err(error) => Err(error.into()),

@@ -1,10 +1,10 @@
 //! The raster plot: which neurons fired in which bursts. A cell holds several neurons and bursts where there are more of them
 //! than pixels; its colour then shows its number of spikes.
 
-use super::chart::{Bursts, LEFT, RIGHT, TOP, WIDTH, round_step, title};
+use super::chart::{Bursts, LEFT, RIGHT, TOP, WIDTH, title};
 use super::run::Recording;
 use crate::output::{counted, grouped};
-use crate::svg::{Area, FAINT, Font, GRID, Picture};
+use crate::svg::{Area, FAINT, Font, GRID, Picture, round_step};
 
 const HEIGHT: f64 = 520.0;
 /// The least size of a cell in pixels.

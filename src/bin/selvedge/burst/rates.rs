@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::chart::{Bursts, COLOURS, LEFT, RIGHT, TOP, WIDTH, round_step, title};
+use super::chart::{Bursts, COLOURS, LEFT, RIGHT, TOP, WIDTH, title};
 use super::run::Recording;
 use crate::output::{counted, grouped};
-use crate::svg::{Area, FAINT, Font, GRID, INK, Picture};
+use crate::svg::{Area, FAINT, Font, GRID, INK, Picture, round_step};
 
 const HEIGHT: f64 = 320.0;
 const LOWER: f64 = 170.0;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
-use super::{EXIT_CODES, EXIT_CODES_OF_GROUP};
+use super::{DeviceChoice, EXIT_CODES, EXIT_CODES_OF_GROUP};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES_OF_GROUP, arg_required_else_help = true)]
@@ -129,7 +129,7 @@ pub struct BurstRunOptions {
     pub inject: Option<PathBuf>,
     /// The device: auto, cpu, or a device's ordinal
     #[arg(long, value_name = "auto|cpu|I", default_value = "auto")]
-    pub device: BurstDevice,
+    pub device: DeviceChoice,
     /// Draw the spikes: neurons over bursts
     #[arg(long, value_name = "RASTER.svg")]
     pub raster: Option<PathBuf>,
@@ -147,29 +147,6 @@ pub struct BurstRunOptions {
     pub json: bool,
 }
 
-/// The device of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BurstDevice {
-    Auto,
-    Cpu,
-    Cuda(usize),
-}
-
-impl FromStr for BurstDevice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<BurstDevice, String> {
-        match text {
-            "auto" => Ok(BurstDevice::Auto),
-            "cpu" => Ok(BurstDevice::Cpu),
-            number => {
-                let wanted = || format!("found '{text}'; wanted auto, cpu or the number of a device");
-                number.parse().map(BurstDevice::Cuda).map_err(|_| wanted())
-            }
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct BurstVerifyOptions {
@@ -183,11 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_and_networks_have_names() {
-        assert_eq!("auto".parse(), Ok(BurstDevice::Auto));
-        assert_eq!("cpu".parse(), Ok(BurstDevice::Cpu));
-        assert_eq!("3".parse(), Ok(BurstDevice::Cuda(3)));
-        assert!("-1".parse::<BurstDevice>().unwrap_err().contains("'-1'"));
+    fn networks_have_names() {
         assert_eq!("G".parse(), Ok(NetworkSource::Varied));
         assert_eq!("x/a.npz".parse(), Ok(NetworkSource::Arrays("x/a.npz".into())));
         assert!("x.npy".parse::<NetworkSource>().unwrap_err().contains("'x.npy'"));

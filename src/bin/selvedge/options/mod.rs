@@ -16,6 +16,7 @@ Exit codes:
 mod build_images;
 mod burst;
 mod compile;
+mod device;
 mod expr;
 mod gemm;
 mod memory;
@@ -24,14 +25,15 @@ mod run;
 mod srt;
 
 pub use build_images::BuildImagesOptions;
-pub use burst::{BurstCommand, BurstDevice, BurstMakeOptions, BurstOptions, BurstRunOptions, NetworkSource};
+pub use burst::{BurstCommand, BurstMakeOptions, BurstOptions, BurstRunOptions, NetworkSource};
 pub use compile::{CompileOptions, TargetOptions};
+pub use device::DeviceChoice;
 pub use expr::ExprOptions;
 pub use gemm::{ExplainOptions, Explained, MatmulOptions};
 pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOptions};
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
-pub use srt::{SrtCommand, SrtOptions};
+pub use srt::{SrtCommand, SrtEvolveOptions, SrtOptions};
 
 /// The exit codes, for the help of a command that only groups others and has no `--json` of its own.
 const EXIT_CODES_OF_GROUP: &str = exit_codes!();
