@@ -26,7 +26,7 @@ impl SrtOptions {
 #[derive(Debug, Subcommand)]
 pub enum SrtCommand {
     /// Evolve a state toward syntony, draw its course, and save it
-    Evolve(SrtEvolveOptions),
+    Evolve(Box<SrtEvolveOptions>),
     /// Compare the worked numbers of every operation with the results of this machine's devices
     Verify(SrtVerifyOptions),
 }
