@@ -4234,7 +4234,7 @@ int32_t sv_srt_gemm(const struct sv_number *alpha,
                     uint64_t *result);
 
 /**
- * Computes psi + the sum over k of factors[k] P_k psi of `count` square matrices P_k. `mode` is one of
+ * Computes psi + the sum over k of factor k times P_k psi of `count` square matrices P_k. `mode` is one of
  * `SV_SRT_PRODUCT_...`.
  *
  * Any thread may call it.
@@ -4249,7 +4249,7 @@ int32_t sv_srt_projection_sum(uint64_t psi,
                               uint64_t *result);
 
 /**
- * Computes the sum over k of weights[k] T_k of `count` tensors of one shape.
+ * Computes the sum over k of weight k times T_k of `count` tensors of one shape.
  *
  * Any thread may call it.
  *

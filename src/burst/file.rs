@@ -34,7 +34,7 @@ impl Simulation {
     /// all. Staged input, samplers, recordings and rules are not saved.
     ///
     /// # Errors
-    /// [`Error::File`] if the file cannot be written; those of the backend.
+    /// [`File`](crate::Error::File) if the file cannot be written; those of the backend.
     ///
     /// # Examples
     /// ```no_run
@@ -57,7 +57,7 @@ impl Simulation {
     /// Continues a saved run on a backend. Rules must be added again; they find their past in the saved ledger.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that cannot be read, is damaged or holds less than it says; the errors of
+    /// [`File`](crate::Error::File) for a file that cannot be read, is damaged or holds less than it says; the errors of
     /// [`Network::with_areas`] for values out of range; those of the backend.
     pub fn restore(path: impl AsRef<Path>, backend: Box<dyn Backend>) -> Result<Simulation> {
         let saved = read(path.as_ref())?;

@@ -298,7 +298,7 @@ pub unsafe extern "C" fn sv_srt_gemm(
     }
 }
 
-/// Computes psi + the sum over k of factors[k] P_k psi of `count` square matrices P_k. `mode` is one of
+/// Computes psi + the sum over k of factor k times P_k psi of `count` square matrices P_k. `mode` is one of
 /// `SV_SRT_PRODUCT_...`.
 ///
 /// Any thread may call it.
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn sv_srt_projection_sum(
     }
 }
 
-/// Computes the sum over k of weights[k] T_k of `count` tensors of one shape.
+/// Computes the sum over k of weight k times T_k of `count` tensors of one shape.
 ///
 /// Any thread may call it.
 ///

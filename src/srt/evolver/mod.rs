@@ -40,7 +40,11 @@ const WINDOW: usize = 10;
 
 type Fitness = dyn Fn(&Tensor) -> Result<Tensor> + Send + Sync;
 
-/// An evolution of one state; see the [module](self).
+/// An evolution of one state.
+///
+/// A generation mutates the best state into candidates, keeps those of largest syntony, sends each through the D phase and the
+/// H phase, and snaps it. The candidate of the largest score replaces the best state if its syntony is larger. All random
+/// numbers follow from the seed, so equal seeds choose equal survivors and winners on every device.
 ///
 /// ```
 /// use std::ops::ControlFlow;
