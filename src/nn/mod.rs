@@ -1,8 +1,11 @@
-//! Neural networks on tensors: automatic differentiation.
+//! Neural networks on tensors: automatic differentiation and layers.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `autograd` | [`Variable`], the tape, gradients of operations, custom functions |
+//! | `module` | [`Module`]: a forward, named parameters, train and eval modes, `state_dict` |
+//! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters |
+//! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`Dropout`], [`Sequential`], activations |
 //!
 //! ```
 //! use selvedge::nn::Variable;
@@ -19,5 +22,11 @@
 //! ```
 
 mod autograd;
+mod initializer;
+mod layers;
+mod module;
 
 pub use autograd::{Function, FunctionContext, Variable, VariableOperand, is_grad_enabled, no_grad};
+pub use initializer::Initializer;
+pub use layers::{Dropout, Embedding, Gelu, LayerNorm, Linear, Relu, Sequential, Sigmoid, Tanh};
+pub use module::Module;

@@ -1,5 +1,7 @@
-//! Automatic differentiation on the CPU: gradients against central differences in f64, accumulation, and bad input.
+//! Automatic differentiation, layers, losses and optimizers on the CPU: gradients against central differences in f64,
+//! accumulation, formulas, training, and bad input.
 
 mod differences;
 mod gradients;
+mod layers;
 mod tape;
