@@ -1,4 +1,4 @@
-//! Neural networks on tensors: automatic differentiation and layers.
+//! Neural networks on tensors: automatic differentiation, layers and losses.
 //!
 //! | file | contents |
 //! |---|---|
@@ -6,6 +6,7 @@
 //! | `module` | [`Module`]: a forward, named parameters, train and eval modes, `state_dict` |
 //! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters |
 //! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`Dropout`], [`Sequential`], activations |
+//! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //!
 //! ```
 //! use selvedge::nn::Variable;
@@ -24,9 +25,14 @@
 mod autograd;
 mod initializer;
 mod layers;
+mod losses;
 mod module;
 
 pub use autograd::{Function, FunctionContext, Variable, VariableOperand, is_grad_enabled, no_grad};
 pub use initializer::Initializer;
 pub use layers::{Dropout, Embedding, Gelu, LayerNorm, Linear, Relu, Sequential, Sigmoid, Tanh};
+pub use losses::{
+    CrossEntropyOptions, Reduction, binary_cross_entropy_with_logits, cross_entropy, kl_div, mse_loss,
+    nll_loss,
+};
 pub use module::Module;

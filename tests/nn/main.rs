@@ -4,4 +4,5 @@
 mod differences;
 mod gradients;
 mod layers;
+mod losses;
 mod tape;

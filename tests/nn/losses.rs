@@ -1,0 +1,159 @@
+//! Losses against their formulas in f64, and bad labels.
+
+use selvedge::nn::{
+    CrossEntropyOptions, Reduction, Variable, binary_cross_entropy_with_logits, cross_entropy, kl_div,
+    mse_loss, nll_loss,
+};
+use selvedge::{Device, Error, Result, Tensor};
+
+fn leaf(numbers: &[f64], shape: &[usize]) -> Variable {
+    Variable::with_grad(Tensor::from_slice(numbers, shape, &Device::cpu()).unwrap()).unwrap()
+}
+
+fn labels(numbers: &[i64]) -> Tensor {
+    Tensor::new(numbers.to_vec(), &Device::cpu()).unwrap()
+}
+
+fn close(found: &Variable, wanted: &[f64]) {
+    let found: Vec<f64> = found.tensor().to_vec().unwrap();
+    let is_close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-13 * (1.0 + b.abs());
+    assert!(
+        found.len() == wanted.len() && found.iter().zip(wanted).all(is_close),
+        "{found:?}, not {wanted:?}"
+    );
+}
+
+/// Checks the four reductions of losses whose first dimension has `rows`.
+fn reduces(loss: impl Fn(Reduction) -> Result<Variable>, wanted: &[f64], rows: f64) {
+    let sum: f64 = wanted.iter().sum();
+    close(&loss(Reduction::None).unwrap(), wanted);
+    close(&loss(Reduction::Sum).unwrap(), &[sum]);
+    close(&loss(Reduction::Mean).unwrap(), &[sum / wanted.len() as f64]);
+    close(&loss(Reduction::BatchMean).unwrap(), &[sum / rows]);
+}
+
+#[test]
+fn elementwise_losses_have_the_values_of_their_formulas() {
+    let (x, t) = ([0.5, -2.0, 3.0, 0.0, 30.0, -30.0], [1.0, 0.0, 0.25, 0.5, 1.0, 0.0]);
+    let (input, target) = (leaf(&x, &[2, 3]), Variable::new(leaf(&t, &[2, 3]).tensor()));
+    let by = |f: &dyn Fn(f64, f64) -> f64| x.iter().zip(&t).map(|(&x, &t)| f(x, t)).collect::<Vec<f64>>();
+    reduces(|reduction| mse_loss(&input, &target, reduction), &by(&|x, t| (x - t) * (x - t)), 2.0);
+
+    let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
+    let wanted = by(&|x, t| t * softplus(-x) + (1.0 - t) * softplus(x));
+    reduces(|reduction| binary_cross_entropy_with_logits(&input, &target, reduction), &wanted, 2.0);
+    // A loss of e^-30 is not rounded to 0.
+    assert!(wanted[4] > 0.0);
+    let none = binary_cross_entropy_with_logits(&input, &target, Reduction::None).unwrap();
+    let found = none.tensor().to_vec::<f64>().unwrap()[4];
+    assert!((found / wanted[4] - 1.0).abs() < 1e-12);
+    none.sum_all().unwrap().backward().unwrap();
+    // The gradient is s(x) - t.
+    close(&Variable::new(input.grad().unwrap()), &by(&|x, t| 1.0 / (1.0 + (-x).exp()) - t));
+
+    let divergence = by(&|x, t| if t == 0.0 { 0.0 } else { t * (t.ln() - x) });
+    reduces(|reduction| kl_div(&input, &target, false, reduction), &divergence, 2.0);
+    let of_logarithms = by(&|x, t| t.exp() * (t - x));
+    reduces(|reduction| kl_div(&input, &target, true, reduction), &of_logarithms, 2.0);
+}
+
+#[test]
+fn cross_entropy_is_the_formula_with_smoothing_and_ignored_labels() {
+    let x = [1.0, 2.0, 0.5, -1.0, 0.0, 3.0, 0.25, 0.25, 0.25];
+    let input = leaf(&x, &[3, 3]);
+    let logarithm = |row: usize, class: usize| {
+        x[3 * row + class] - x[3 * row..3 * row + 3].iter().map(|x| x.exp()).sum::<f64>().ln()
+    };
+    let smoothed = |row: usize, label: usize, eps: f64| {
+        let all: f64 = (0..3).map(|class| -logarithm(row, class)).sum();
+        (1.0 - eps) * -logarithm(row, label) + eps / 3.0 * all
+    };
+    for (eps, ignore_index, list) in [(0.0, -100, [2, 0, 1]), (0.1, -100, [2, -100, 1]), (1.0, 0, [2, 0, 1])]
+    {
+        let of = |reduction| {
+            let options = CrossEntropyOptions { reduction, ignore_index, label_smoothing: eps };
+            cross_entropy(&input, &labels(&list), options).unwrap()
+        };
+        let wanted: Vec<f64> = list
+            .iter()
+            .enumerate()
+            .map(|(row, &label)| if label == ignore_index { 0.0 } else { smoothed(row, label as usize, eps) })
+            .collect();
+        let (sum, counted) =
+            (wanted.iter().sum::<f64>(), list.iter().filter(|&&x| x != ignore_index).count());
+        close(&of(Reduction::None), &wanted);
+        close(&of(Reduction::Sum), &[sum]);
+        close(&of(Reduction::Mean), &[sum / counted as f64]);
+        // The gradient of the sum of counted rows is softmax - (1 - ε) onehot - ε / C.
+        input.zero_grad();
+        of(Reduction::Sum).backward().unwrap();
+        let gradient: Vec<f64> = (0..9)
+            .map(|place| {
+                let (row, class) = (place / 3, place % 3);
+                if list[row] == ignore_index {
+                    return 0.0;
+                }
+                let is_label = if list[row] == class as i64 { 1.0 } else { 0.0 };
+                logarithm(row, class).exp() - (1.0 - eps) * is_label - eps / 3.0
+            })
+            .collect();
+        close(&Variable::new(input.grad().unwrap()), &gradient);
+    }
+}
+
+#[test]
+fn classes_lie_along_axis_1_or_the_only_one() {
+    let x = leaf(&[-1.0, -2.0, -3.0, -4.0], &[1, 2, 2]);
+    let target = Tensor::new([[1u8, 0]], &Device::cpu()).unwrap();
+    let none = CrossEntropyOptions { reduction: Reduction::None, ..CrossEntropyOptions::default() };
+    close(&nll_loss(&x, &target, none).unwrap(), &[3.0, 2.0]);
+    let row = leaf(&[-1.0, -2.0], &[2]);
+    let one = Tensor::full(&[], 1, selvedge::DType::I32, &Device::cpu()).unwrap();
+    close(&nll_loss(&row, &one, none).unwrap(), &[2.0]);
+    // No counted label: 0 / 0, as in PyTorch.
+    let ignored = nll_loss(&leaf(&[-1.0, -2.0], &[1, 2]), &labels(&[-100]), CrossEntropyOptions::default());
+    assert!(ignored.unwrap().tensor().item::<f64>().unwrap().is_nan());
+}
+
+#[test]
+fn a_label_outside_the_classes_is_an_index_out_of_range() {
+    let x = leaf(&[0.0; 6], &[2, 3]);
+    for (label, reported) in [(3, 3), (-1, i64::MAX), (i64::MIN, i64::MAX)] {
+        match cross_entropy(&x, &labels(&[0, label]), CrossEntropyOptions::default()) {
+            Err(Error::IndexOutOfRange { index, axis, size, .. }) => {
+                assert_eq!((index, axis, size), (reported, Some(1), 3));
+            }
+            other => panic!("label {label}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn losses_of_bad_arguments_are_errors() {
+    let x = leaf(&[0.0; 6], &[2, 3]);
+    let options = CrossEntropyOptions::default();
+    let smoothed = CrossEntropyOptions { label_smoothing: 1.5, ..options };
+    let cases = [
+        (
+            mse_loss(&x, &leaf(&[0.0; 3], &[3]), Reduction::Mean),
+            "mse_loss: found an input of shape [2, 3] and a target of shape [3]; wanted equal shapes",
+        ),
+        (
+            cross_entropy(&x, &labels(&[0, 1, 2]), options),
+            "cross_entropy: found an input of shape [2, 3] and labels of shape [3]; wanted labels of the input's shape \
+             without the classes' axis",
+        ),
+        (nll_loss(&x, &x.tensor(), options), "nll_loss wants labels of integers, but found f64"),
+        (
+            cross_entropy(&x, &labels(&[0, 1]), smoothed),
+            "cross_entropy: found a label smoothing of 1.5; wanted one from 0 to 1",
+        ),
+        (
+            nll_loss(&x, &labels(&[0, 1]), smoothed),
+            "nll_loss: found a label smoothing of 1.5; wanted 0; cross_entropy has one",
+        ),
+    ];
+    for (result, text) in cases {
+        assert_eq!(result.unwrap_err().to_string(), text);
+    }
+}
