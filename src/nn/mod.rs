@@ -1,4 +1,4 @@
-//! Neural networks on tensors: automatic differentiation, layers and losses.
+//! Neural networks on tensors: automatic differentiation, layers, losses and optimizers.
 //!
 //! | file | contents |
 //! |---|---|
@@ -7,18 +7,26 @@
 //! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters |
 //! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`Dropout`], [`Sequential`], activations |
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
+//! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`clip_grad_norm`], [`WarmupCosine`] |
 //!
 //! ```
-//! use selvedge::nn::Variable;
+//! use selvedge::nn::{Adam, Initializer, Linear, Module, Optimizer, Reduction, Sequential, Tanh, Variable, mse_loss};
 //! use selvedge::{Device, Tensor};
 //!
 //! let device = Device::best();
-//! let x = Variable::new(Tensor::new([[1.0f32, 2.0], [3.0, 4.0]], &device)?);
-//! let weight = Variable::with_grad(Tensor::new([0.5f32, -1.0], &device)?)?;
-//! let loss = x.matmul(&weight)?.square()?.mean_all()?;
-//! loss.backward()?;
-//! let gradient = weight.grad().map(|gradient| gradient.to_vec::<f32>()).transpose()?;
-//! assert_eq!(gradient, Some(vec![-9.0, -13.0]));
+//! let x = Variable::new(Tensor::new([[0.0f32, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], &device)?);
+//! let y = Variable::new(Tensor::new([[0.0f32], [1.0], [1.0], [0.0]], &device)?);
+//! let initializer = Initializer::new(&device).with_seed(1);
+//! let model = Sequential::new()
+//!     .with(Linear::new(2, 8, &initializer)?)
+//!     .with(Tanh)
+//!     .with(Linear::new(8, 1, &initializer)?);
+//! let mut optimizer = Adam::new(model.parameters(), 0.05)?;
+//! for _ in 0..3 {
+//!     optimizer.zero_grad();
+//!     mse_loss(&model.forward(&x)?, &y, Reduction::Mean)?.backward()?;
+//!     optimizer.step()?;
+//! }
 //! # Ok::<(), selvedge::Error>(())
 //! ```
 
@@ -27,6 +35,7 @@ mod initializer;
 mod layers;
 mod losses;
 mod module;
+mod optimizers;
 
 pub use autograd::{Function, FunctionContext, Variable, VariableOperand, is_grad_enabled, no_grad};
 pub use initializer::Initializer;
@@ -36,3 +45,4 @@ pub use losses::{
     nll_loss,
 };
 pub use module::Module;
+pub use optimizers::{Adam, AdamW, Optimizer, Sgd, WarmupCosine, clip_grad_norm};

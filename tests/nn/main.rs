@@ -5,4 +5,6 @@ mod differences;
 mod gradients;
 mod layers;
 mod losses;
+mod optimizers;
 mod tape;
+mod training;

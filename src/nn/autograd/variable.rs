@@ -104,6 +104,11 @@ impl Variable {
         Variable { value: self.value.clone(), node: None }
     }
 
+    /// Returns whether two variables have one value, as a variable and its clone have.
+    pub(crate) fn is_same(&self, other: &Variable) -> bool {
+        Arc::ptr_eq(&self.value, &other.value)
+    }
+
     /// Changes the elements in place. A later backward through the old value is an error.
     ///
     /// # Errors

@@ -1,0 +1,159 @@
+//! Steps of optimizers against PyTorch's formulas, clipping, and bad input.
+
+use selvedge::nn::{Adam, AdamW, Optimizer, Sgd, Variable, clip_grad_norm};
+use selvedge::{DType, Device, Result, Tensor};
+
+const START: [f64; 3] = [1.0, -2.0, 0.5];
+/// The gradients of three steps.
+const GRADIENTS: [[f64; 3]; 3] = [[0.5, -1.0, 0.0], [0.25, 2.0, -0.125], [-1.0, 0.5, 4.0]];
+
+fn leaf(numbers: &[f64]) -> Variable {
+    Variable::with_grad(Tensor::from_slice(numbers, &[numbers.len()], &Device::cpu()).unwrap()).unwrap()
+}
+
+fn numbers(tensor: &Tensor) -> Vec<f64> {
+    tensor.to_vec().unwrap()
+}
+
+/// Sets the gradient.
+fn give(x: &Variable, gradient: &[f64]) {
+    x.zero_grad();
+    let gradient = Tensor::from_slice(gradient, &[gradient.len()], &Device::cpu()).unwrap();
+    x.backward_with(&gradient.cast(x.dtype()).unwrap()).unwrap();
+}
+
+/// Runs three steps, and the formula for each element, which is given the number of the step, p and g.
+fn follows(
+    create: impl Fn(Vec<Variable>) -> Result<Box<dyn Optimizer>>,
+    formula: impl Fn(&mut [f64; 2], i32, f64, f64) -> f64,
+) {
+    let x = leaf(&START);
+    // A parameter given twice counts once.
+    let mut optimizer = create(vec![x.clone(), x.clone()]).unwrap();
+    assert_eq!(optimizer.parameters().len(), 1);
+    let (mut wanted, mut states) = (START, [[0.0; 2]; 3]);
+    for (step, gradient) in GRADIENTS.iter().enumerate() {
+        give(&x, gradient);
+        optimizer.step().unwrap();
+        for place in 0..3 {
+            wanted[place] = formula(&mut states[place], step as i32 + 1, wanted[place], gradient[place]);
+        }
+        let found = numbers(&x.tensor());
+        let is_close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-14 * (1.0 + b.abs());
+        assert!(found.iter().zip(&wanted).all(is_close), "step {step}: {found:?}, not {wanted:?}");
+    }
+    optimizer.zero_grad();
+    assert!(x.grad().is_none());
+    let before = numbers(&x.tensor());
+    optimizer.step().unwrap();
+    assert_eq!(numbers(&x.tensor()), before, "without a gradient nothing changes");
+}
+
+fn adam(state: &mut [f64; 2], step: i32, g: f64, (first, second): (f64, f64), eps: f64) -> f64 {
+    state[0] = first * state[0] + (1.0 - first) * g;
+    state[1] = second * state[1] + (1.0 - second) * g * g;
+    let (m, v) = (state[0] / (1.0 - first.powi(step)), state[1] / (1.0 - second.powi(step)));
+    m / (v.sqrt() + eps)
+}
+
+#[test]
+fn steps_are_those_of_the_formulas() {
+    follows(|list| Ok(Box::new(Sgd::new(list, 0.1)?)), |_, _, p, g| p - 0.1 * g);
+    follows(
+        |list| Ok(Box::new(Sgd::new(list, 0.1)?.with_momentum(0.9)?.with_weight_decay(0.01)?)),
+        |state, _, p, g| {
+            state[0] = 0.9 * state[0] + g + 0.01 * p;
+            p - 0.1 * state[0]
+        },
+    );
+    follows(
+        |list| Ok(Box::new(Adam::new(list, 0.1)?)),
+        |state, step, p, g| p - 0.1 * adam(state, step, g, (0.9, 0.999), 1e-8),
+    );
+    follows(
+        |list| {
+            Ok(Box::new(Adam::new(list, 0.1)?.with_betas(0.5, 0.75)?.with_eps(0.1)?.with_weight_decay(0.2)?))
+        },
+        |state, step, p, g| p - 0.1 * adam(state, step, g + 0.2 * p, (0.5, 0.75), 0.1),
+    );
+    follows(
+        |list| Ok(Box::new(AdamW::new(list, 0.1)?)),
+        |state, step, p, g| p * (1.0 - 0.1 * 0.01) - 0.1 * adam(state, step, g, (0.9, 0.999), 1e-8),
+    );
+}
+
+#[test]
+fn a_bf16_parameter_has_moments_of_f32() {
+    let x = Variable::with_grad(leaf(&[1.0]).tensor().cast(DType::BF16).unwrap()).unwrap();
+    let mut optimizer = Sgd::new(vec![x.clone()], 1.0).unwrap().with_momentum(0.5).unwrap();
+    // The buffer is 1 + 2⁻⁹ after two steps, which bf16 would round to 1.
+    for (gradient, wanted) in [(2f64.powi(-8), 1.0 - 2f64.powi(-8)), (1.0, -2f64.powi(-8) - 2f64.powi(-9))] {
+        give(&x, &[gradient]);
+        optimizer.step().unwrap();
+        assert_eq!(x.dtype(), DType::BF16);
+        assert_eq!(x.tensor().cast(DType::F64).unwrap().item::<f64>().unwrap(), wanted);
+    }
+}
+
+#[test]
+fn a_step_between_a_forward_and_its_backward_is_an_error() {
+    let x = leaf(&[2.0]);
+    give(&x, &[1.0]);
+    let loss = x.square().unwrap();
+    let before = x.tensor();
+    let mut optimizer = Sgd::new(vec![x.clone()], 1.0).unwrap();
+    optimizer.step().unwrap();
+    assert_eq!((numbers(&before), numbers(&x.tensor())), (vec![2.0], vec![1.0]));
+    let text = loss.backward().unwrap_err().to_string();
+    assert!(text.starts_with("the backward of square: found a value of shape [1] at version 1"), "{text}");
+    optimizer.set_learning_rate(0.5);
+    assert_eq!(optimizer.learning_rate(), 0.5);
+    optimizer.step().unwrap();
+    assert_eq!(numbers(&x.tensor()), [0.5]);
+}
+
+#[test]
+fn clip_grad_norm_scales_all_gradients_by_their_common_norm() {
+    let (x, y, unused) = (leaf(&[0.0, 0.0]), leaf(&[0.0]), leaf(&[1.0]));
+    give(&x, &[2.0, 4.0]);
+    give(&y, &[4.0]);
+    let all = [x.clone(), y.clone(), x.clone(), unused.clone()];
+    assert_eq!(clip_grad_norm(&all, 6.5).unwrap().item::<f64>().unwrap(), 6.0);
+    assert_eq!(numbers(&x.grad().unwrap()), [2.0, 4.0], "a smaller norm is left");
+    let norm = clip_grad_norm(&all, 3.0).unwrap();
+    assert_eq!(norm.item::<f64>().unwrap(), 6.0);
+    let found = [numbers(&x.grad().unwrap()), numbers(&y.grad().unwrap())].concat();
+    let factor = 3.0 / (6.0 + 1e-6);
+    assert!(found.iter().zip([2.0, 4.0, 4.0]).all(|(a, b)| (a - b * factor).abs() < 1e-15), "{found:?}");
+    assert!(unused.grad().is_none());
+    assert_eq!(clip_grad_norm(&[unused], 1.0).unwrap().item::<f32>().unwrap(), 0.0);
+    let text = clip_grad_norm(&[], -1.0).unwrap_err().to_string();
+    assert_eq!(text, "clip_grad_norm: found a max_norm of -1; wanted a number that is at least 0");
+}
+
+#[test]
+fn optimizers_refuse_what_they_cannot_change() {
+    let constant = Variable::new(leaf(&[1.0]).tensor());
+    let x = leaf(&[1.0]);
+    let cases = [
+        (
+            Sgd::new(vec![x.clone(), constant], 0.1).map(drop),
+            "Sgd: found Variable(f64 of [1], constant) as parameter 1; wanted a leaf that requires a gradient",
+        ),
+        (
+            Adam::new(vec![x.exp().unwrap()], 0.1).map(drop),
+            "Adam: found Variable(f64 of [1], exp) as parameter 0; wanted a leaf that requires a gradient",
+        ),
+        (
+            AdamW::new(vec![x.clone()], f64::NAN).map(drop),
+            "AdamW: found a learning rate of NaN; wanted a finite number that is at least 0",
+        ),
+        (
+            Adam::new(vec![x], 0.1).unwrap().with_betas(0.9, 1.0).map(drop),
+            "Adam: found a second beta of 1; wanted a number of at least 0 and below 1",
+        ),
+    ];
+    for (result, text) in cases {
+        assert_eq!(result.unwrap_err().to_string(), text);
+    }
+}
