@@ -1,4 +1,4 @@
-//! Tensors out of `.npy` and `.npz` files and into them.
+//! Tensors out of `.npy`, `.npz` and safetensors files and into them.
 //!
 //! To a CUDA device the elements go in chunks: one is read into page-locked memory while the one before it is copied, so a
 //! file of any size needs little host memory. Invariants: a file is trusted as little as `io` trusts it, and nothing is
@@ -15,6 +15,7 @@ use crate::driver::{DeviceBuffer, PinnedBuffer, Transfer};
 use crate::error::{Error, Result};
 use crate::io::npy::{Contents, NpyFile, NpyWriter};
 use crate::io::npz::{NpzFile, NpzWriter};
+use crate::io::safetensors::{SafetensorsArray, SafetensorsFile, SafetensorsWriter};
 use crate::types::DType;
 
 /// Bytes that are read or written at a time, between two reports of progress.
@@ -79,16 +80,10 @@ impl Tensor {
         device: &Device,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Tensor> {
-        let mut reading = Reading::of(file, device)?;
+        let reading = Reading::of(file, device)?;
         // SAFETY: the caller's word.
         let pages = unsafe { file.map()? };
-        let (total, mut done) = (pages.len() as u64, 0);
-        for chunk in pages.chunks(CHUNK) {
-            reading.output.memory_mut().write(done, chunk)?;
-            done += chunk.len();
-            progress(done as u64, total);
-        }
-        reading.finish()
+        reading.copy(&pages, progress)
     }
 
     /// Writes an `.npy` file, row-major, replacing what the path holds.
@@ -164,6 +159,93 @@ impl Tensor {
         write_archive(NpzWriter::compressed(path)?, arrays)
     }
 
+    /// Reads every tensor of a safetensors file, or of the files of a `model.safetensors.index.json`, as
+    /// `(name, tensor)`, in the file's order.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Tensor};
+    /// let path = std::env::temp_dir().join(format!("selvedge-doc-tensor-{}.safetensors", std::process::id()));
+    /// let weight = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]], &Device::best())?;
+    /// Tensor::write_safetensors(&path, &[("weight", &weight)], &[("format", "pt")])?;
+    /// let tensors = Tensor::read_safetensors(&path, &Device::best())?;
+    /// assert_eq!((tensors[0].0.as_str(), tensors[0].1.to_vec::<f32>()?), ("weight", vec![1.0, 2.0, 3.0, 4.0]));
+    /// # let _ = std::fs::remove_file(&path);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`SafetensorsFile::open`] and [`read_safetensors_tensor`](Self::read_safetensors_tensor).
+    pub fn read_safetensors(path: impl AsRef<Path>, device: &Device) -> Result<Vec<(String, Tensor)>> {
+        let mut file = SafetensorsFile::open(path)?;
+        let names = file.names().to_vec();
+        let read = |name: String| {
+            let tensor = Tensor::read_safetensors_tensor(&mut file, &name, device)?;
+            Ok((name, tensor))
+        };
+        names.into_iter().map(read).collect()
+    }
+
+    /// Reads one tensor of an open safetensors file by name.
+    ///
+    /// # Errors
+    ///
+    /// As [`SafetensorsFile::array`], [`SafetensorsArray::dtype`], [`SafetensorsArray::read_bytes`] and
+    /// [`zeros`](Self::zeros).
+    pub fn read_safetensors_tensor(
+        file: &mut SafetensorsFile,
+        name: &str,
+        device: &Device,
+    ) -> Result<Tensor> {
+        let mut array = file.array(name)?;
+        let reading = Reading::row_major(&array, device)?;
+        reading.fill(&mut |bytes| array.read_bytes(bytes), &mut |_, _| {})
+    }
+
+    /// As [`read_safetensors_tensor`](Self::read_safetensors_tensor), through the file's own pages, without a read of
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// As there, and [`Error::File`] where the system cannot map the file.
+    ///
+    /// # Safety
+    ///
+    /// As [`NpyFile::map`]: nobody writes the file or makes it shorter meanwhile.
+    pub unsafe fn map_safetensors_tensor(
+        file: &mut SafetensorsFile,
+        name: &str,
+        device: &Device,
+    ) -> Result<Tensor> {
+        let array = file.array(name)?;
+        let reading = Reading::row_major(&array, device)?;
+        // SAFETY: the caller's word.
+        let pages = unsafe { array.map()? };
+        reading.copy(&pages, &mut |_, _| {})
+    }
+
+    /// Writes tensors with their names, and metadata, into a safetensors file. The file gets its name when it is whole; until
+    /// then the path keeps what it holds.
+    ///
+    /// # Errors
+    ///
+    /// As [`SafetensorsWriter::create`], and what happened on a device before.
+    pub fn write_safetensors(
+        path: impl AsRef<Path>,
+        tensors: &[(&str, &Tensor)],
+        metadata: &[(&str, &str)],
+    ) -> Result<()> {
+        let listed: Vec<(&str, DType, &[usize])> =
+            tensors.iter().map(|(name, tensor)| (*name, tensor.dtype(), &tensor.shape()[..])).collect();
+        let mut file = SafetensorsWriter::create(path, &listed, metadata)?;
+        for (name, tensor) in tensors {
+            let dense = tensor.contiguous()?;
+            file.begin(name)?;
+            dense.for_each_chunk(&mut |chunk| file.write(chunk), &mut |_, _| {})?;
+        }
+        file.finish()
+    }
+
     /// Hands out the bytes of a tensor that lies element behind element, in parts.
     fn for_each_chunk(
         &self,
@@ -217,6 +299,22 @@ impl Reading {
         }
         let output = Output::new(device, contents.dtype()?, &sizes)?;
         Ok(Reading { output, column_major })
+    }
+
+    fn row_major(array: &SafetensorsArray<'_>, device: &Device) -> Result<Reading> {
+        let output = Output::new(device, array.dtype()?, array.shape())?;
+        Ok(Reading { output, column_major: false })
+    }
+
+    /// Copies the pages of a mapped file.
+    fn copy(mut self, pages: &[u8], progress: Progress<'_>) -> Result<Tensor> {
+        let (total, mut done) = (pages.len() as u64, 0);
+        for chunk in pages.chunks(CHUNK) {
+            self.output.memory_mut().write(done, chunk)?;
+            done += chunk.len();
+            progress(done as u64, total);
+        }
+        self.finish()
     }
 
     fn fill(mut self, read: Read<'_>, progress: Progress<'_>) -> Result<Tensor> {

@@ -1,5 +1,5 @@
-//! `.npy` files (and `.npz`, in `npz`): round trips of every element type, every version of the header, and
-//! every kind of refused file.
+//! `.npy` files (others in `npz` and `safetensors`): round trips of every element type, every version of the
+//! header, and every kind of refused file.
 //!
 //! The tests build refused files byte by byte, as a broken or foreign writer would leave them. Each must
 //! return an error that names what was found and what was wanted.
@@ -13,6 +13,7 @@ use selvedge::io::{HostArray, npy};
 use selvedge::types::{Bool, DType, Element, F8E4M3, F8E5M2};
 
 mod npz;
+mod safetensors;
 
 /// A file that is removed when the test ends.
 struct Scratch(PathBuf);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use selvedge::Error;
 use selvedge::io::npy::NpyFile;
+use selvedge::io::safetensors::SafetensorsFile;
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::{Bool, DType, Slice};
 
@@ -150,6 +151,45 @@ fn progress_ends_at_the_whole() {
     // SAFETY: the file is this test's alone.
     unsafe { Tensor::map_npy_file(&file, &CPU, &mut |done, all| reports.push((done, all))) }.unwrap();
     check(reports);
+}
+
+#[test]
+fn safetensors_there_and_back() {
+    let scratch = Scratch::new("all.safetensors");
+    let whole: Vec<_> = DType::ALL
+        .into_iter()
+        .filter(|dtype| *dtype != DType::C128)
+        .map(|dtype| (dtype.name(), numbers(&[4, 6], dtype)))
+        .collect();
+    let mut tensors: Vec<(&str, Tensor)> =
+        whole.iter().map(|(name, tensor)| (*name, tensor.transpose(0, 1).unwrap())).collect();
+    tensors.push(("none", numbers(&[0, 2], DType::I8)));
+    tensors.push(("one", numbers(&[], DType::BF16)));
+    let listed: Vec<(&str, &Tensor)> = tensors.iter().map(|(name, tensor)| (*name, tensor)).collect();
+    Tensor::write_safetensors(&scratch.0, &listed, &[("format", "pt")]).unwrap();
+    let mut found = Tensor::read_safetensors(&scratch.0, &CPU).unwrap();
+    found.sort_by_key(|(name, _)| listed.iter().position(|(wanted, _)| wanted == name));
+    assert_eq!(found.len(), listed.len());
+    let mut file = SafetensorsFile::open(&scratch.0).unwrap();
+    assert_eq!(file.metadata()["format"], "pt");
+    for ((found_name, found), (name, wanted)) in found.iter().zip(listed) {
+        assert_eq!(found_name, name);
+        assert_same(found, wanted);
+        assert_same(&Tensor::read_safetensors_tensor(&mut file, name, &CPU).unwrap(), wanted);
+        // SAFETY: the file is this test's alone.
+        assert_same(&unsafe { Tensor::map_safetensors_tensor(&mut file, name, &CPU) }.unwrap(), wanted);
+    }
+
+    let refused =
+        Tensor::write_safetensors(&scratch.0, &[("x", &numbers(&[2], DType::C128))], &[]).unwrap_err();
+    assert!(refused.to_string().contains("'x'"), "{refused}");
+    // The file that was there stays.
+    assert!(SafetensorsFile::open(&scratch.0).is_ok());
+    let header = r#"{"small":{"dtype":"F8_E8M0","shape":[1],"data_offsets":[0,1]}}"#;
+    let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[0]].concat();
+    std::fs::write(&scratch.0, bytes).unwrap();
+    let message = Tensor::read_safetensors(&scratch.0, &CPU).unwrap_err().to_string();
+    assert!(message.contains("'small'") && message.contains("F8_E8M0"), "{message}");
 }
 
 #[test]

@@ -359,7 +359,7 @@ fn indexed(array: &[usize], axis: isize, of_index: &[usize], of_elements: &[usiz
     let mut read = |name: &str, result: selvedge::Result<Tensor>| {
         let result = result.unwrap_or_else(|error| panic!("{name} of {array:?} by {of_index:?}: {error}"));
         assert_eq!(result.count(), 0, "{name} of {array:?} by {of_index:?}");
-        assert_eq!(result.to_vec::<f32>().unwrap(), [], "{name}");
+        assert!(result.to_vec::<f32>().unwrap().is_empty(), "{name}");
         shapes.push(result.shape().to_vec());
     };
     if of_index.len() == array.len() {

@@ -109,14 +109,19 @@ impl Contents {
     }
 }
 
-/// Returns the error of a failed access to a file.
+/// Returns the error of a failed access to an `.npy` file.
 pub(in crate::io) fn read_error(name: &str, error: &std::io::Error) -> Error {
+    read_failure(name, ".npy", error)
+}
+
+/// Returns the error of a failed access to a file of this kind.
+pub(in crate::io) fn read_failure(name: &str, kind: &str, error: &std::io::Error) -> Error {
     let found = match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".to_owned(),
         std::io::ErrorKind::UnexpectedEof => "an unexpected end of the file".to_owned(),
         _ => format!("a read error: {error}"),
     };
-    file_error(name, found, "a readable .npy file")
+    file_error(name, found, format!("a readable {kind} file"))
 }
 
 pub(in crate::io) fn file_error(

@@ -31,7 +31,7 @@ pub(super) mod header;
 mod legacy;
 
 pub use contents::Contents;
-pub(super) use contents::{file_error, read_error};
+pub(super) use contents::{file_error, read_error, read_failure};
 
 /// The bytes read or written between two reports of progress.
 const CHUNK: usize = 8 << 20;
@@ -125,14 +125,9 @@ impl NpyFile {
     /// No process may write or shorten the file while the mapping lives: bytes would change under a shared
     /// borrow, and reading past the new end ends the process.
     pub unsafe fn map(&self) -> Result<Mapped> {
-        let mut options = memmap2::MmapOptions::new();
-        options.offset(self.start).len(self.contents.byte_count());
-        if self.contents.byte_count() == 0 {
-            return Ok(Mapped(None));
-        }
         // SAFETY: the caller guarantees that the file does not change.
-        let map = unsafe { options.map(&self.file) };
-        map.map(|map| Mapped(Some(map))).map_err(|error| read_error(&self.contents.name, &error))
+        let mapped = unsafe { map_bytes(&self.file, self.start, self.contents.byte_count()) };
+        mapped.map_err(|error| read_error(&self.contents.name, &error))
     }
 }
 
@@ -144,7 +139,8 @@ impl Deref for NpyFile {
     }
 }
 
-/// The mapped pages of a file's elements; see [`NpyFile::map`].
+/// The mapped pages of a file's elements; see [`NpyFile::map`] and
+/// [`SafetensorsArray::map`](super::safetensors::SafetensorsArray::map).
 #[derive(Debug)]
 pub struct Mapped(Option<memmap2::Mmap>);
 
@@ -154,6 +150,21 @@ impl Deref for Mapped {
     fn deref(&self) -> &[u8] {
         self.0.as_deref().unwrap_or_default()
     }
+}
+
+/// Maps so many bytes of a file, from `start` on.
+///
+/// # Safety
+///
+/// As [`NpyFile::map`].
+pub(super) unsafe fn map_bytes(file: &File, start: u64, bytes: usize) -> std::io::Result<Mapped> {
+    // Systems refuse a mapping of no bytes.
+    if bytes == 0 {
+        return Ok(Mapped(None));
+    }
+    // SAFETY: the caller guarantees that the file does not change.
+    let map = unsafe { memmap2::MmapOptions::new().offset(start).len(bytes).map(file) };
+    map.map(|map| Mapped(Some(map)))
 }
 
 /// A reader of an array's elements, in storage order.
@@ -187,7 +198,7 @@ pub(super) fn open_regular(path: &Path, kind: &str) -> Result<(File, u64)> {
         let metadata = std::fs::metadata(path)?;
         Ok((File::open(path)?, metadata))
     };
-    let (file, metadata) = opened().map_err(|error| read_error(&name, &error))?;
+    let (file, metadata) = opened().map_err(|error| read_failure(&name, kind, &error))?;
     if !metadata.is_file() {
         let found =
             if metadata.is_dir() { "a folder" } else { "a pipe or a device, whose length is not known" };
