@@ -17,6 +17,8 @@ use ptx_interpreter::{Kernel, Memory};
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 const LENGTHS: [usize; 16] = [1, 2, 31, 32, 33, 127, 128, 129, 256, 1000, 1001, 1024, 1025, 2050, 4096, 4097];
+/// The lengths whose kernels are assembled by `scripts/check_fuse.py`, one for each kind of schedule: these texts are long.
+const ASSEMBLED: [usize; 4] = [33, 1000, 1001, 4097];
 
 type Outputs<'g> = Vec<Expr<'g>>;
 
@@ -217,7 +219,8 @@ fn check_values(given: Program, dtype: DType, rows: &Rows, schedule: &str, speci
             assert!(plan.contains(schedule), "{plan}, not {schedule}");
             let what = format!("{} of {dtype} in {:?}, {plan}", given.0, rows.elements);
             assert_same(&what, &on_cpu, &found, &before);
-            texts::keep(&[text], !is_special);
+            let length = rows.elements.shape().last().copied().unwrap_or(0);
+            texts::keep(&[text], !is_special && (ASSEMBLED.contains(&length) || !LENGTHS.contains(&length)));
             if dtype != DType::BF16 {
                 break;
             }
