@@ -36,9 +36,10 @@ const SHARED_BYTES: usize = 48 * 1024;
 /// more than 0.2 seconds to assemble.
 const HELD_INSTRUCTIONS: usize = 3000;
 const MOST_INSTRUCTIONS: usize = 6000;
-/// Registers of a multiprocessor, of a thread at most, and those that a thread needs beside the row.
+/// Registers of a multiprocessor; those of a thread by the estimate, above which assemblers spilled f64 rows; and those that a
+/// thread needs beside the row.
 const REGISTERS: usize = 65536;
-const MOST_REGISTERS: usize = 255;
+const MOST_REGISTERS: usize = 176;
 const OTHER_REGISTERS: usize = 28;
 
 /// The access to an operand.
