@@ -41,6 +41,9 @@ const MOST_INSTRUCTIONS: usize = 6000;
 const REGISTERS: usize = 65536;
 const MOST_REGISTERS: usize = 176;
 const OTHER_REGISTERS: usize = 28;
+/// The most bytes that a thread with the row in registers reads. Assemblers load all of them early, and spilled
+/// three inputs of f64.
+const HELD_BYTES: usize = 640;
 
 /// The access to an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -210,7 +213,8 @@ impl RowProgramState {
         let registers = (REGISTERS / block.max(BLOCK)).min(MOST_REGISTERS);
         let held = segments <= if aligned { HELD_SEGMENTS } else { UNALIGNED_SEGMENTS }
             && of_element * copies * rounds <= HELD_INSTRUCTIONS
-            && layout.registers(stages, &accesses, &uniform) * copies * rounds + OTHER_REGISTERS <= registers;
+            && layout.registers(stages, &accesses, &uniform) * copies * rounds + OTHER_REGISTERS <= registers
+            && layout.bytes_read(stages, &accesses) * copies * rounds <= HELD_BYTES;
         if segments > HELD_SEGMENTS && rows < FEW_ROWS {
             return Err("several blocks share each of few long groups");
         }
@@ -320,6 +324,13 @@ impl OperandLayout<'_> {
         let start = self.starts[operand] as usize + self.dimensions.offsets[operand] * size;
         let pitches = self.dimensions.kept.iter().map(|other| other.strides[operand].unsigned_abs() * size);
         start.is_multiple_of(width) && pitches.into_iter().all(|pitch| pitch.is_multiple_of(width))
+    }
+
+    /// Returns the bytes of an element's inputs that a thread reads from memory.
+    fn bytes_read(&self, stages: &RowStages, accesses: &[RowAccess]) -> usize {
+        let operands = stages.operand_of().into_iter().flatten();
+        let read = operands.filter(|&operand| accesses[operand] != RowAccess::Still);
+        read.map(|operand| self.operands[operand].0.size() / parts(self.operands[operand].0)).sum()
     }
 
     /// Returns the registers of an element between two stages, at most.
