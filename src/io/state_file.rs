@@ -9,12 +9,13 @@
 //! Tests: `tests/burst/simulation.rs`, `tests/srt/evolver.rs`.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
 use bytemuck::Pod;
 use sha2::{Digest, Sha256};
 
+use super::new_file::NewFile;
 use crate::error::{Error, Result};
 
 const CHECKSUM_BYTES: u64 = 32;
@@ -29,7 +30,7 @@ pub(crate) struct StateFileKind {
 
 /// A writer that hashes.
 pub(crate) struct StateWriter {
-    file: BufWriter<File>,
+    file: NewFile,
     hash: Sha256,
 }
 
@@ -55,24 +56,16 @@ pub(crate) fn save(
     kind: &StateFileKind,
     contents: impl FnOnce(&mut StateWriter) -> std::io::Result<()>,
 ) -> Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
     let written = || -> std::io::Result<()> {
-        let mut writer = StateWriter { file: BufWriter::new(File::create(&temporary)?), hash: Sha256::new() };
+        let mut writer = StateWriter { file: NewFile::create(path)?, hash: Sha256::new() };
         writer.bytes(&kind.magic)?;
         writer.array(&[kind.version, 0])?;
         contents(&mut writer)?;
         let checksum = writer.hash.finalize_reset();
         writer.file.write_all(&checksum)?;
-        writer.file.flush()?;
-        writer.file.get_ref().sync_all()?;
-        std::fs::rename(&temporary, path)
+        writer.file.finish()
     };
-    written().map_err(|error| {
-        // The temporary file may not exist; the first error is the one to report.
-        let _ = std::fs::remove_file(&temporary);
-        file_error(path, error, "a file that can be written")
-    })
+    written().map_err(|error| file_error(path, error, "a file that can be written"))
 }
 
 fn file_error(path: &Path, found: impl std::fmt::Display, wanted: impl Into<String>) -> Error {

@@ -1,10 +1,8 @@
 //! [`SafetensorsWriter`], which writes a file beside the path and renames it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::safetensors::tensor::TensorInfo;
 
@@ -12,6 +10,7 @@ use super::header::{LENGTH_BYTES, MAXIMUM_BYTES, METADATA};
 use super::{name_of, quoted, refusal};
 use crate::error::{Error, Result};
 use crate::io::array::{byte_count, describe, too_large};
+use crate::io::new_file::NewFile;
 use crate::types::DType;
 
 const OPERATION: &str = "writing a safetensors file";
@@ -26,8 +25,7 @@ type Ranges = HashMap<String, (u64, u64)>;
 /// aligned to its elements.
 pub struct SafetensorsWriter {
     path: PathBuf,
-    temporary: PathBuf,
-    file: Option<BufWriter<File>>,
+    file: NewFile,
     /// The tensors that are not written yet.
     missing: Ranges,
     /// The bytes of the last tensor that are still missing, and its name.
@@ -48,15 +46,10 @@ impl SafetensorsWriter {
         tensors: &[(&str, DType, &[usize])],
         metadata: &[(&str, &str)],
     ) -> Result<SafetensorsWriter> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
         let (header, missing) = header(tensors, metadata)?;
         let path = path.as_ref().to_owned();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let temporary = path.with_file_name(format!(".{name}.{}.{number}.tmp", std::process::id()));
-        let file = File::create(&temporary).map_err(|error| write_error(&path, &error))?;
-        let file = Some(BufWriter::new(file));
-        let mut writer = SafetensorsWriter { path, temporary, file, missing, left: (0, String::new()) };
+        let file = NewFile::create(&path).map_err(|error| write_error(&path, &error))?;
+        let mut writer = SafetensorsWriter { path, file, missing, left: (0, String::new()) };
         writer.bytes(&(header.len() as u64).to_le_bytes())?;
         writer.bytes(&header)?;
         Ok(writer)
@@ -75,8 +68,7 @@ impl SafetensorsWriter {
             return Err(Error::invalid(OPERATION, found, "a tensor of the header that is not written yet"));
         };
         self.left = (end - start, name.to_owned());
-        let Some(file) = &mut self.file else { return Ok(()) };
-        file.seek(SeekFrom::Start(start)).map(drop).map_err(|error| write_error(&self.path, &error))
+        self.file.seek(SeekFrom::Start(start)).map(drop).map_err(|error| write_error(&self.path, &error))
     }
 
     /// Writes the next bytes of the tensor's elements, row-major.
@@ -104,27 +96,18 @@ impl SafetensorsWriter {
     ///
     /// [`Error::InvalidArgument`] if a tensor was not begun, or elements of the last are missing; [`Error::File`]
     /// if the file cannot be written.
-    pub fn finish(mut self) -> Result<()> {
+    pub fn finish(self) -> Result<()> {
         self.check_complete()?;
         if let Some(name) = self.missing.keys().min() {
             let found = format!("no elements of the tensor {}", quoted(name));
             return Err(Error::invalid(OPERATION, found, "the elements of every tensor of the header"));
         }
-        let Some(mut file) = self.file.take() else { return Ok(()) };
-        let named = file
-            .flush()
-            .and_then(|()| file.get_ref().sync_all())
-            .and_then(|()| std::fs::rename(&self.temporary, &self.path));
-        named.map_err(|error| {
-            // The first error is the one to report.
-            let _ = std::fs::remove_file(&self.temporary);
-            write_error(&self.path, &error)
-        })
+        let SafetensorsWriter { path, file, .. } = self;
+        file.finish().map_err(|error| write_error(&path, &error))
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        file.write_all(bytes).map_err(|error| write_error(&self.path, &error))
+        self.file.write_all(bytes).map_err(|error| write_error(&self.path, &error))
     }
 
     fn check_complete(&self) -> Result<()> {
@@ -134,15 +117,6 @@ impl SafetensorsWriter {
                 let found = format!("{left} bytes too few of the tensor {}", quoted(&self.left.1));
                 Err(Error::invalid(OPERATION, found, "all elements of a tensor before the next"))
             }
-        }
-    }
-}
-
-impl Drop for SafetensorsWriter {
-    fn drop(&mut self) {
-        if self.file.take().is_some() {
-            // Nobody is there to get an error, and the file has a temporary name.
-            let _ = std::fs::remove_file(&self.temporary);
         }
     }
 }
