@@ -130,6 +130,23 @@ impl RowProgram {
 }
 
 impl PhaseOperands {
+    /// Returns the inputs of a phase: those of the program by `expand`, and values of groups by `of_group`.
+    fn list<'v, I, M>(
+        &self,
+        inputs: &[I],
+        values: &'v [GroupValues<M>],
+        expand: impl Fn(&I) -> Result<I>,
+        of_group: impl Fn(&'v GroupValues<M>) -> Result<I>,
+    ) -> Result<Vec<I>> {
+        let input = |input: &PhaseInput| match *input {
+            PhaseInput::Input(index) => expand(inputs.get(index).ok_or_else(|| missing("input"))?),
+            PhaseInput::Group(index) => {
+                of_group(values.get(index).ok_or_else(|| missing("value of a group"))?)
+            }
+        };
+        self.inputs.iter().map(input).collect()
+    }
+
     /// Returns the inputs of a phase, broadcast to a shape.
     fn host_inputs<'a>(
         &self,
@@ -138,20 +155,14 @@ impl PhaseOperands {
         groups: Layout,
         shape: &Shape,
     ) -> Result<Vec<HostInput<'a>>> {
-        let mut found = Vec::with_capacity(self.inputs.len());
-        for input in &self.inputs {
-            found.push(match *input {
-                PhaseInput::Input(index) => {
-                    inputs.get(index).ok_or_else(|| missing("input"))?.expand(shape)?
-                }
-                PhaseInput::Group(index) => {
-                    let GroupValues { dtype, memory } =
-                        values.get(index).ok_or_else(|| missing("value of a group"))?;
-                    HostInput::of_bytes(*dtype, bytemuck::cast_slice(memory), groups.expand(shape)?)?
-                }
-            });
-        }
-        Ok(found)
+        self.list(
+            inputs,
+            values,
+            |input| input.expand(shape),
+            |value| {
+                HostInput::of_bytes(value.dtype, bytemuck::cast_slice(&value.memory), groups.expand(shape)?)
+            },
+        )
     }
 
     /// As [`host_inputs`](Self::host_inputs), on a device.
@@ -162,19 +173,11 @@ impl PhaseOperands {
         groups: Layout,
         shape: &Shape,
     ) -> Result<Vec<DeviceInput<'a>>> {
-        let mut found = Vec::with_capacity(self.inputs.len());
-        for input in &self.inputs {
-            found.push(match *input {
-                PhaseInput::Input(index) => {
-                    inputs.get(index).ok_or_else(|| missing("input"))?.expand(shape)?
-                }
-                PhaseInput::Group(index) => {
-                    let GroupValues { dtype, memory } =
-                        values.get(index).ok_or_else(|| missing("value of a group"))?;
-                    DeviceInput::of_bytes(*dtype, memory, groups.expand(shape)?)?
-                }
-            });
-        }
-        Ok(found)
+        self.list(
+            inputs,
+            values,
+            |input| input.expand(shape),
+            |value| DeviceInput::of_bytes(value.dtype, &value.memory, groups.expand(shape)?),
+        )
     }
 }
