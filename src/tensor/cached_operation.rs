@@ -15,7 +15,7 @@ use crate::types::{DType, NumberKind, common_dtype};
 
 /// The kind of an operand, without its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum OperandKind {
+pub(crate) enum OperandKind {
     Tensor(DType),
     /// A tensor without dimensions, which takes part by kind.
     ZeroDim(DType),
@@ -32,7 +32,7 @@ impl OperandKind {
     }
 
     #[inline]
-    pub(super) fn of_tensor(tensor: &Tensor) -> OperandKind {
+    pub(crate) fn of_tensor(tensor: &Tensor) -> OperandKind {
         OperandKind::of_rank(tensor.dtype(), tensor.rank())
     }
 
@@ -43,7 +43,7 @@ impl OperandKind {
     }
 
     /// The dtype of a tensor, with whether it has no dimensions.
-    pub(super) fn dtype(self) -> Option<(DType, bool)> {
+    pub(crate) fn dtype(self) -> Option<(DType, bool)> {
         match self {
             OperandKind::Tensor(dtype) => Some((dtype, false)),
             OperandKind::ZeroDim(dtype) => Some((dtype, true)),

@@ -140,6 +140,8 @@ mod storage;
 mod tensor;
 
 pub use axes::Axes;
+#[cfg(feature = "nn")]
+pub(crate) use cached_operation::OperandKind;
 pub use convert::{Item, Nested};
 pub use device::Device;
 #[cfg(feature = "capi")]

@@ -1,12 +1,12 @@
 //! The elementwise operations of variables, by the list of operations.
 
 use super::operand::VariableOperand;
-use super::rule::{ElementwiseRule, GradientSource, OperandKind};
+use super::rule::{ElementwiseRule, GradientSource};
 use super::tape::Saved;
 use super::variable::{Variable, is_differentiable};
 use crate::error::Result;
 use crate::fuse::{Number, Operation, with_operations};
-use crate::tensor::{Tensor, TensorOperand, evaluate, run_operation};
+use crate::tensor::{OperandKind, Tensor, TensorOperand, evaluate, run_operation};
 
 /// An operand with its tensor held: a variable's is a handle of its own.
 #[allow(clippy::large_enum_variant, reason = "at most three exist, for the time of a call")]

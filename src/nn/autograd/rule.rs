@@ -8,35 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::error::Result;
 use crate::fuse::{Expr, Expression, Graph, Number, Operation, Rule, dtype_of_numbers, operand_gradients};
-use crate::tensor::Tensor;
-use crate::types::{DType, NumberKind};
-
-/// The kind of an operand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum OperandKind {
-    Tensor(DType),
-    /// A tensor without dimensions, which takes part in promotion by kind.
-    ZeroDim(DType),
-    Number(NumberKind),
-}
-
-impl OperandKind {
-    pub(super) fn of_tensor(tensor: &Tensor) -> OperandKind {
-        if tensor.rank() == 0 {
-            OperandKind::ZeroDim(tensor.dtype())
-        } else {
-            OperandKind::Tensor(tensor.dtype())
-        }
-    }
-
-    fn tensor(self) -> Option<(DType, bool)> {
-        match self {
-            OperandKind::Tensor(dtype) => Some((dtype, false)),
-            OperandKind::ZeroDim(dtype) => Some((dtype, true)),
-            OperandKind::Number(_) => None,
-        }
-    }
-}
+use crate::tensor::OperandKind;
+use crate::types::DType;
 
 /// The source of an operand's gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +60,7 @@ impl ElementwiseRule {
         let mut reads = [false; 4];
         let mut input = 0;
         for (place, reads) in reads.iter_mut().enumerate() {
-            let is_tensor = place == 3 || kinds.get(place).is_some_and(|kind| kind.tensor().is_some());
+            let is_tensor = place == 3 || kinds.get(place).is_some_and(|kind| kind.dtype().is_some());
             if is_tensor {
                 *reads = expression.reads(input);
                 input += 1;
@@ -104,7 +77,7 @@ impl ElementwiseRule {
     ) -> Result<ElementwiseRule> {
         let conditions = usize::from(operation.rule() == Rule::Choice);
         let arrays: Vec<(DType, bool)> =
-            kinds.iter().skip(conditions).filter_map(|kind| kind.tensor()).collect();
+            kinds.iter().skip(conditions).filter_map(|kind| kind.dtype()).collect();
         let common = if arrays.is_empty() { None } else { Some(operation.common(&arrays)?) };
         let number_kinds = kinds.iter().skip(conditions).filter_map(|kind| match kind {
             OperandKind::Number(kind) => Some(*kind),
@@ -112,13 +85,13 @@ impl ElementwiseRule {
         });
         let numbers = dtype_of_numbers(operation, number_kinds, common)?;
         let dtypes: Vec<(DType, bool)> =
-            kinds.iter().map(|kind| kind.tensor().unwrap_or((numbers, true))).collect();
+            kinds.iter().map(|kind| kind.dtype().unwrap_or((numbers, true))).collect();
         let signature = operation.signature_of(&dtypes)?;
 
         let graph = Graph::new();
         let mut operands = Vec::with_capacity(3);
         for (place, (kind, &(dtype, _))) in kinds.iter().zip(&dtypes).enumerate() {
-            operands.push(match kind.tensor() {
+            operands.push(match kind.dtype() {
                 None => graph.scalar(dtype),
                 Some(_) if reads[place] => graph.input(dtype),
                 // Nothing reads this literal.
