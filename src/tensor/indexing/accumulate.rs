@@ -8,11 +8,12 @@
 
 use super::runs::Runs;
 use super::{
-    IndexCheck, IndexOperation, IndexedAxis, check_index_shape, flattened, indices, list, read, resized,
+    IndexCheck, IndexOperation, IndexedAxis, check_index_shape, check_same, flattened, indices, list, read,
+    resized,
 };
 use crate::error::{Error, Result};
 use crate::tensor::in_place::TensorMut;
-use crate::tensor::tensor::{mismatch, one_device};
+use crate::tensor::tensor::one_device;
 use crate::tensor::{Tensor, fuse};
 use crate::types::{DType, Layout, Shape};
 
@@ -176,7 +177,7 @@ impl Tensor {
         if accumulate {
             check_elements(CALL, self, elements)?;
         } else {
-            check_same(CALL, self, elements)?;
+            check_same(CALL, (self.device(), self.dtype()), elements)?;
         }
         let shape: Vec<usize> = places.shape.iter().chain(places.rest(self)).copied().collect();
         let elements = as_rows(&elements.expand(&shape)?, places.targets.count())?;
@@ -477,26 +478,9 @@ pub(super) fn reshaped(tensor: &Tensor, shape: &Shape) -> Result<Tensor> {
 
 /// # Errors
 ///
-/// [`Error::DeviceMismatch`], and [`Error::DTypeMismatch`] for elements of another dtype.
-fn check_same(call: IndexOperation, array: &Tensor, elements: &Tensor) -> Result<()> {
-    if array.device() != elements.device() {
-        return Err(mismatch(call.name(), array.device(), elements.device()));
-    }
-    if array.dtype() != elements.dtype() {
-        return Err(Error::DTypeMismatch {
-            operation: call.name(),
-            wanted: format!("elements of {}, the dtype of what they go to; cast them first", array.dtype()),
-            found: format!("elements of {}", elements.dtype()),
-        });
-    }
-    Ok(())
-}
-
-/// # Errors
-///
 /// As [`check_same`], and [`Error::DTypeMismatch`] for a dtype without arithmetic.
 fn check_elements(call: IndexOperation, array: &Tensor, elements: &Tensor) -> Result<()> {
-    check_same(call, array, elements)?;
+    check_same(call, (array.device(), array.dtype()), elements)?;
     let dtype = array.dtype();
     if matches!(dtype, DType::Bool | DType::F8E4M3 | DType::F8E5M2) {
         let wanted = "numbers that can be added; cast the tensor first".to_owned();

@@ -90,6 +90,25 @@ fn indices(call: IndexOperation, device: Device, index: &Tensor) -> Result<Tenso
     }
 }
 
+/// Checks that elements have the device and the dtype of the array that they go to.
+///
+/// # Errors
+///
+/// [`Error::DeviceMismatch`] and [`Error::DTypeMismatch`].
+fn check_same(call: IndexOperation, (device, dtype): (Device, DType), elements: &Tensor) -> Result<()> {
+    if device != elements.device() {
+        return Err(mismatch(call.name(), device, elements.device()));
+    }
+    if dtype != elements.dtype() {
+        return Err(Error::DTypeMismatch {
+            operation: call.name(),
+            wanted: format!("elements of {dtype}, the dtype of what they go to; cast them first"),
+            found: format!("elements of {}", elements.dtype()),
+        });
+    }
+    Ok(())
+}
+
 /// An index with as many dimensions as an array of this shape, none larger than the array's but the axis.
 fn check_index_shape(call: IndexOperation, shape: &Shape, axis: usize, index: &Tensor) -> Result<()> {
     let sizes = index.shape();

@@ -3,13 +3,13 @@
 use super::kernels;
 use super::{
     IndexCheck, IndexOperation, IndexSpace, IndexedAxis, IndexedOperand, along_axis, check_index_shape,
-    check_on_host, flattened, host, indices, list, operand, resized,
+    check_on_host, check_same, flattened, host, indices, list, operand, resized,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::tensor::device::stream;
 use crate::tensor::in_place::TensorMut;
 use crate::tensor::storage::MemoryMut;
-use crate::tensor::tensor::{Tensor, mismatch};
+use crate::tensor::tensor::Tensor;
 use crate::types::{Layout, Shape};
 
 /// The most positions along an axis that the marks of a scatter can tell apart.
@@ -238,7 +238,7 @@ impl<'a> TensorMut<'a> {
         repeated: &Layout,
         elements: &Tensor,
     ) -> Result<()> {
-        check_elements(call, self, elements)?;
+        check_same(call, (self.device(), self.dtype()), elements)?;
         let from = elements.layout().expand(repeated.shape())?;
         if self.device().is_cpu() && check == IndexCheck::Report {
             check_on_host(call, &seen(self.layout(), axis)?, index, index.memory().host(call.name())?)?;
@@ -383,21 +383,4 @@ impl Marks {
         let operands = [self.marks.across(axis), moved[2].along(axis), moved[1].across(axis)];
         IndexSpace::new(&self.places, &operands, Some(bytes), (operation, told, self.positions))
     }
-}
-
-/// # Errors
-///
-/// [`Error::DTypeMismatch`] and [`Error::DeviceMismatch`].
-fn check_elements(call: IndexOperation, array: &TensorMut<'_>, elements: &Tensor) -> Result<()> {
-    if array.device() != elements.device() {
-        return Err(mismatch(call.name(), array.device(), elements.device()));
-    }
-    if array.dtype() != elements.dtype() {
-        return Err(Error::DTypeMismatch {
-            operation: call.name(),
-            wanted: format!("elements of {}, the dtype of what they go to; cast them first", array.dtype()),
-            found: format!("elements of {}", elements.dtype()),
-        });
-    }
-    Ok(())
 }
