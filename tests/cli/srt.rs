@@ -37,6 +37,7 @@ fn an_evolution_resumes_where_it_was_saved_and_is_drawn() {
     {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
+    assert_eq!(text.matches("No GPU is used").count(), 1, "{text}");
     let texts = xml::texts(&std::fs::read_to_string(&plot).unwrap()).unwrap();
     assert!(texts.iter().any(|text| text.contains("after 3 generations")), "{texts:?}");
 }

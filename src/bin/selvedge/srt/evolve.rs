@@ -121,7 +121,7 @@ fn report(
     }
     let mut text = table.render(Style::of_stdout());
     if let Some(reason) = reason {
-        text += &format!("\nNo GPU is used: {}\n", reason_text(reason));
+        text += &format!("\n{}", reason_text(reason));
     }
     let mut json = json!({
         "points": evolver.n2().count(),
@@ -136,7 +136,7 @@ fn report(
         "best_syntony": evolver.best_syntony(),
         "converged": evolver.is_converged(),
         "seconds": seconds,
-        "reason": reason.map(|reason| reason_text(reason).to_string()),
+        "reason": reason.map(Error::to_string),
     });
     if let Some(object) = json.as_object_mut() {
         for (name, path) in written {
