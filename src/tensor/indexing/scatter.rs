@@ -40,8 +40,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As [`gather`](Self::gather); [`InvalidArgument`](Error::InvalidArgument) for elements that do not broadcast to the
-    /// index's shape, [`DTypeMismatch`](Error::DTypeMismatch) for those of another dtype.
+    /// As [`gather`](Self::gather); [`InvalidArgument`](crate::Error::InvalidArgument) for elements that do not broadcast to the
+    /// index's shape, [`DTypeMismatch`](crate::Error::DTypeMismatch) for those of another dtype.
     pub fn scatter(&self, axis: isize, index: &Tensor, elements: &Tensor) -> Result<Tensor> {
         let mut result = self.clone();
         result.in_place().scatter(axis, index, elements)?;
@@ -112,7 +112,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`DTypeMismatch`](Error::DTypeMismatch) where this is not of integers, [`InvalidArgument`](Error::InvalidArgument)
+    /// [`DTypeMismatch`](crate::Error::DTypeMismatch) where this is not of integers, [`InvalidArgument`](crate::Error::InvalidArgument)
     /// if the rank is the largest, and a class that is out of range as for [`gather`](Self::gather).
     pub fn one_hot(&self, classes: usize) -> Result<Tensor> {
         let (device, dtype) = (self.device(), self.dtype());
