@@ -2,9 +2,12 @@
 //!
 //! Tests: `tests/nn/losses.rs`.
 
-use super::autograd::Variable;
+use std::sync::OnceLock;
+
+use super::autograd::{Function, FunctionContext, Variable};
 use crate::error::{Error, Result};
-use crate::tensor::Tensor;
+use crate::fuse::Expr;
+use crate::tensor::{Fused, Tensor};
 use crate::types::DType;
 
 /// The form in which a loss returns the losses of its elements.
@@ -67,6 +70,81 @@ pub fn binary_cross_entropy_with_logits(
     let rest: Variable = (1.0 - target)?;
     let of_zeros = (input.softplus()? * &rest)?;
     reduction.of(&(of_ones + of_zeros)?)
+}
+
+/// Returns -t ln x - (1 - t) ln(1 - x) for probabilities x and targets t from 0 to 1. The logarithms are at least -100, as in
+/// PyTorch, so a loss is finite. The gradient of x is (x - t) / max(x (1 - x), 10⁻¹²).
+///
+/// The call reads the smallest and the largest probability, and so waits for the device.
+/// [`binary_cross_entropy_with_logits`] does not wait, and loses no digits near 0 and 1.
+///
+/// # Errors
+///
+/// As [`mse_loss`]; [`Error::InvalidArgument`] for an `input` with elements outside 0 to 1 or NaN.
+pub fn binary_cross_entropy(input: &Variable, target: &Variable, reduction: Reduction) -> Result<Variable> {
+    const OPERATION: &str = BinaryCrossEntropy::NAME;
+    check_shapes(OPERATION, input, target)?;
+    let x = input.tensor();
+    if x.count() > 0 {
+        let (smallest, largest) = x.aminmax(..)?;
+        let [smallest, largest] = [smallest, largest].map(|x| x.cast(DType::F64)?.item::<f64>());
+        let (smallest, largest) = (smallest?, largest?);
+        if !(smallest >= 0.0 && largest <= 1.0) {
+            let found = format!("probabilities from {smallest} to {largest}");
+            return Err(Error::invalid(OPERATION, found, "probabilities from 0 to 1"));
+        }
+    }
+    reduction.of(&Variable::apply(BinaryCrossEntropy, &[input, target])?)
+}
+
+/// The loss of each probability.
+struct BinaryCrossEntropy;
+
+impl BinaryCrossEntropy {
+    const NAME: &'static str = "binary_cross_entropy";
+
+    /// Returns probabilities and targets in the dtype to compute in, ln x and ln(1 - x).
+    fn terms<'g>(x: Expr<'g>, t: Expr<'g>) -> [Expr<'g>; 4] {
+        let [x, t] = [x, t].map(|x| if x.dtype() == DType::F64 { x } else { x.cast(DType::F32) });
+        [x, t, x.log().maximum(-100.0), (-x).log1p().maximum(-100.0)]
+    }
+}
+
+impl Function for BinaryCrossEntropy {
+    fn name(&self) -> &'static str {
+        BinaryCrossEntropy::NAME
+    }
+
+    fn forward(&self, context: &mut FunctionContext, inputs: &[&Tensor]) -> Result<Tensor> {
+        static LOSSES: OnceLock<Fused<2>> = OnceLock::new();
+        let losses = || {
+            Fused::new(|[input, target]| {
+                let [_, t, of_one, of_zero] = BinaryCrossEntropy::terms(input, target);
+                (-(t * of_one) - (1.0 - t) * of_zero).cast(input.dtype())
+            })
+        };
+        let &[input, target] = inputs else {
+            return Err(Error::LengthMismatch { operation: Self::NAME, wanted: 2, found: inputs.len() });
+        };
+        context.save_input(0);
+        context.save_input(1);
+        LOSSES.get_or_init(losses).run([input, target])
+    }
+
+    fn backward(&self, saved: &[Tensor], gradient: &Tensor) -> Result<Vec<Option<Tensor>>> {
+        static GRADIENTS: OnceLock<Fused<3, 2>> = OnceLock::new();
+        let gradients = || {
+            Fused::with_outputs(|[input, target, g]| {
+                let [x, t, of_one, of_zero] = BinaryCrossEntropy::terms(input, target);
+                [g * (x - t) / (x * (1.0 - x)).maximum(1e-12), g * (of_zero - of_one)]
+            })
+        };
+        let [input, target] = saved else {
+            return Err(Error::LengthMismatch { operation: Self::NAME, wanted: 2, found: saved.len() });
+        };
+        let found = GRADIENTS.get_or_init(gradients).run_all([input, target, gradient])?;
+        Ok(found.into_iter().map(Some).collect())
+    }
 }
 
 /// Returns the divergence of `target` from `input`, which is given as logarithms: t (ln t - x), and with `is_log_target`

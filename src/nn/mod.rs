@@ -2,10 +2,10 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `autograd` | [`Variable`], the tape, gradients of operations, custom functions |
+//! | `autograd` | [`Variable`], the tape, gradients of operations, [`scaled_dot_product_attention`], custom functions |
 //! | `module` | [`Module`]: a forward, named parameters, train and eval modes, `state_dict` |
-//! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters |
-//! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`Dropout`], [`Sequential`], activations |
+//! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters; [`WeightDistribution`] |
+//! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`RmsNorm`], [`BatchNorm1d`], [`BatchNorm2d`], [`Dropout`], [`MultiHeadAttention`], [`FeedForward`], [`TransformerBlock`], [`Sequential`], activations |
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`clip_grad_norm`], [`WarmupCosine`] |
 //!
@@ -37,12 +37,19 @@ mod losses;
 mod module;
 mod optimizers;
 
-pub use autograd::{Function, FunctionContext, Variable, VariableOperand, is_grad_enabled, no_grad};
-pub use initializer::Initializer;
-pub use layers::{Dropout, Embedding, Gelu, LayerNorm, Linear, Relu, Sequential, Sigmoid, Tanh};
+pub use autograd::{
+    AttentionOptions, Function, FunctionContext, Variable, VariableOperand, is_grad_enabled, no_grad,
+    scaled_dot_product_attention,
+};
+pub use initializer::{Initializer, WeightDistribution};
+pub use layers::{
+    BatchNorm1d, BatchNorm2d, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu, GeluTanh, LayerNorm,
+    Linear, MultiHeadAttention, MultiHeadAttentionOptions, Relu, RmsNorm, Sequential, Sigmoid, Silu, Tanh,
+    TransformerBlock,
+};
 pub use losses::{
-    CrossEntropyOptions, Reduction, binary_cross_entropy_with_logits, cross_entropy, kl_div, mse_loss,
-    nll_loss,
+    CrossEntropyOptions, Reduction, binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy,
+    kl_div, mse_loss, nll_loss,
 };
 pub use module::Module;
 pub use optimizers::{Adam, AdamW, Optimizer, Sgd, WarmupCosine, clip_grad_norm};

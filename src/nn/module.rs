@@ -43,6 +43,13 @@ pub trait Module: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the buffers with their names, as [`named_parameters`](Self::named_parameters) returns the parameters: variables
+    /// that no optimizer changes but that belong to the state, such as the running statistics of
+    /// [`BatchNorm1d`](super::BatchNorm1d). A container returns those of its layers.
+    fn named_buffers(&self) -> Vec<(String, Variable)> {
+        Vec::new()
+    }
+
     /// Sets the mode of layers that differ between training and evaluation, such as [`Dropout`](super::Dropout). Modules
     /// begin in the training mode.
     fn set_training(&mut self, _is_training: bool) {}
@@ -62,22 +69,30 @@ pub trait Module: Send + Sync {
         self.named_parameters().into_iter().map(|(_, parameter)| parameter).collect()
     }
 
-    /// Returns the parameters' tensors by name. Later steps of an optimizer do not change them.
+    /// Returns the tensors of the parameters and buffers by name. Later steps do not change them.
     fn state_dict(&self) -> BTreeMap<String, Tensor> {
-        let entries = self.named_parameters().into_iter();
+        let entries = self.named_parameters().into_iter().chain(self.named_buffers());
         entries.map(|(name, parameter)| (name, parameter.tensor())).collect()
     }
 
-    /// Sets the parameters to tensors by name. They are copied to the parameters' devices and cast to their dtypes. A
-    /// backward through the old values is an error from then on.
+    /// Sets the parameters and buffers to tensors by name. They are copied to the parameters' devices and cast to their dtypes.
+    /// A backward through the old values is an error from then on.
     ///
     /// # Errors
     ///
     /// One [`Error::InvalidArgument`] that names every missing and every extra entry, and every entry of a wrong shape or
-    /// of another kind of dtype than the parameter's. No parameter changes then.
+    /// of another kind of dtype than the parameter's. Nothing changes then.
     fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
-        load(self.named_parameters(), entries)
+        load(self.named_parameters().into_iter().chain(self.named_buffers()).collect(), entries)
     }
+}
+
+/// Returns the variables of a layer with its name and a dot in front of theirs.
+pub(super) fn prefixed(
+    layer: impl std::fmt::Display,
+    variables: Vec<(String, Variable)>,
+) -> impl Iterator<Item = (String, Variable)> {
+    variables.into_iter().map(move |(name, variable)| (format!("{layer}.{name}"), variable))
 }
 
 fn load(parameters: Vec<(String, Variable)>, entries: &BTreeMap<String, Tensor>) -> Result<()> {

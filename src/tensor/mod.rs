@@ -158,5 +158,7 @@ pub use indexing::{Index, IndexExpression, ScatterReduction};
 pub use matmul::Matmul;
 pub use operand::TensorOperand;
 pub use random::{Generator, GeneratorState};
+#[cfg(feature = "nn")]
+pub(crate) use rows::machine_epsilon;
 pub use shape::{Padding, Rows};
 pub use tensor::Tensor;

@@ -19,6 +19,16 @@ fn computed(dtype: DType) -> DType {
     if dtype == DType::F64 { dtype } else { DType::F32 }
 }
 
+/// Returns the distance from 1 to the next number of a float dtype.
+pub(crate) fn machine_epsilon(dtype: DType) -> f64 {
+    match dtype {
+        DType::BF16 => f64::from(half::bf16::EPSILON),
+        DType::F16 => f64::from(half::f16::EPSILON),
+        DType::F64 => f64::EPSILON,
+        _ => f64::from(f32::EPSILON),
+    }
+}
+
 /// x - mean.
 fn centred(x: Expr<'_>) -> Expr<'_> {
     x - x.mean_group()
@@ -222,14 +232,8 @@ impl Tensor {
         const OPERATION: &str = "rms_norm";
         let axes =
             &self.normalised_axes(OPERATION, normalized_shape, [("weight", weight), ("bias", None)])?;
-        let epsilon = match self.dtype() {
-            DType::BF16 => f64::from(half::bf16::EPSILON),
-            DType::F16 => f64::from(half::f16::EPSILON),
-            DType::F64 => f64::EPSILON,
-            _ => f64::from(f32::EPSILON),
-        };
         let bias: Option<&Tensor> = None;
-        let eps = eps.unwrap_or(epsilon);
+        let eps = eps.unwrap_or_else(|| machine_epsilon(self.dtype()));
         let [result] = affine!(OPERATION, axes, self, eps, weight, bias, root_normalised)?;
         Ok(result)
     }

@@ -92,7 +92,7 @@ fn gradients_of_reductions_are_their_differences() {
 }
 
 #[test]
-fn gradients_of_softmax_and_layer_norm_are_their_differences() {
+fn gradients_of_softmax_and_norms_are_their_differences() {
     let x = || vec![samples(0, &[2, 3, 4])];
     let parameters = || vec![samples(0, &[2, 3, 4]), samples(1, &[3, 4]), samples(2, &[3, 4])];
     let cases: Vec<Case> = vec![
@@ -103,6 +103,10 @@ fn gradients_of_softmax_and_layer_norm_are_their_differences() {
         ("layer_norm", x(), |x| x[0].layer_norm(&[4], None, None, 1e-5)),
         ("layer_norm with a weight", parameters()[..2].to_vec(), |x| {
             x[0].layer_norm(&[3, 4], Some(&x[1]), None, 1e-5)
+        }),
+        ("rms_norm", x(), |x| x[0].rms_norm(&[4], None, None)),
+        ("rms_norm with a weight", parameters()[..2].to_vec(), |x| {
+            x[0].rms_norm(&[3, 4], Some(&x[1]), Some(0.5))
         }),
         ("layer_norm with both", parameters(), |x| x[0].layer_norm(&[3, 4], Some(&x[1]), Some(&x[2]), 1e-5)),
     ];

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use selvedge::nn::{
-    Dropout, Embedding, Gelu, Initializer, LayerNorm, Linear, Module, Relu, Sequential, Sigmoid, Tanh,
-    Variable,
+    Dropout, Embedding, Gelu, GeluTanh, Initializer, LayerNorm, Linear, Module, Relu, RmsNorm, Sequential,
+    Sigmoid, Silu, Tanh, Variable, WeightDistribution,
 };
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Tensor};
@@ -51,7 +51,7 @@ fn linear_multiplies_the_last_axis_and_adds_the_bias() {
 }
 
 #[test]
-fn embedding_and_layer_norm_have_the_values_of_their_formulas() {
+fn embedding_and_norms_have_the_values_of_their_formulas() {
     let table = Embedding::new(3, 2, &initializer()).unwrap();
     let rows = numbers(table.weight());
     assert!(rows.iter().all(|x| x.abs() < 0.2));
@@ -61,15 +61,23 @@ fn embedding_and_layer_norm_have_the_values_of_their_formulas() {
     let norm = LayerNorm::new(&[2], &initializer()).unwrap().with_eps(0.75);
     // The mean is 2 and the variance 1/4.
     assert_eq!(numbers(&norm.forward(&constant(&[1.5, 2.5], &[1, 2])).unwrap()), [-0.5, 0.5]);
+
+    let norm = RmsNorm::new(&[2], &initializer()).unwrap();
+    // The mean square is 25, and the eps of f64 does not change it.
+    let found = numbers(&norm.forward(&constant(&[1.0, 7.0], &[1, 2])).unwrap());
+    assert!((found[0] - 0.2).abs() < 1e-15 && (found[1] - 1.4).abs() < 1e-15, "{found:?}");
+    assert_eq!(numbers(&norm.with_eps(11.0).forward(&constant(&[1.0, 7.0], &[2])).unwrap())[0], 1.0 / 6.0);
 }
 
 #[test]
 fn activations_are_those_of_tensors() {
     let x = constant(&[-1.5, 0.0, 2.0], &[3]);
     let tensor = x.tensor();
-    let cases: [(&dyn Module, Tensor); 4] = [
+    let cases: [(&dyn Module, Tensor); 6] = [
         (&Relu, tensor.relu().unwrap()),
         (&Gelu, tensor.gelu().unwrap()),
+        (&GeluTanh, tensor.gelu_tanh().unwrap()),
+        (&Silu, tensor.silu().unwrap()),
         (&Tanh, tensor.tanh().unwrap()),
         (&Sigmoid, tensor.sigmoid().unwrap()),
     ];
@@ -125,8 +133,14 @@ fn shapes_that_do_not_meet_are_reported_with_the_layer_and_both_shapes() {
     let initializer = initializer();
     let model = Sequential::new().with(Tanh).with(Linear::new(3, 4, &initializer).unwrap());
     let norm = LayerNorm::new(&[4], &initializer).unwrap();
+    let root = RmsNorm::new(&[3], &initializer).unwrap();
     let x = constant(&[0.0; 4], &[2, 2]);
-    let cases: [(&dyn Module, &str); 2] = [
+    let cases: [(&dyn Module, &str); 3] = [
+        (
+            &root,
+            "RmsNorm: found an input of shape [2, 2] for a weight of shape [3]; wanted an input that ends with the \
+             weight's sizes",
+        ),
         (
             &model,
             "Linear: found an input of shape [2, 2] for a weight of shape [3, 4] in layer 1; wanted 3 as the input's \
@@ -183,4 +197,36 @@ fn a_state_dict_that_does_not_fit_names_every_entry_and_changes_nothing() {
                   names and shapes of the module's own state_dict";
     assert_eq!(text, wanted);
     assert_eq!(model.parameters().iter().map(numbers).collect::<Vec<_>>(), before);
+}
+
+#[test]
+fn weights_have_the_deviation_and_the_bound_of_their_distribution() {
+    let (inputs, outputs) = (200, 100);
+    let root = 3f64.sqrt();
+    // The deviation, and the bound of a uniform distribution.
+    let cases = [
+        (WeightDistribution::FanIn, 0.1 / root, Some(0.1)),
+        (WeightDistribution::Uniform { bound: 0.3 }, 0.3 / root, Some(0.3)),
+        (WeightDistribution::Normal { deviation: 0.02 }, 0.02, None),
+        (WeightDistribution::XavierUniform { gain: 1.0 }, (2.0f64 / 300.0).sqrt(), Some(0.02f64.sqrt())),
+        (WeightDistribution::XavierNormal { gain: 2.0 }, 2.0 * (2.0f64 / 300.0).sqrt(), None),
+        (WeightDistribution::KaimingUniform { gain: 2f64.sqrt() }, 0.1, Some(0.1 * root)),
+        (WeightDistribution::KaimingNormal { gain: 2f64.sqrt() }, 0.1, None),
+    ];
+    for (distribution, deviation, bound) in cases {
+        let initializer = initializer().with_weights(distribution);
+        let drawn = numbers(Linear::new(inputs, outputs, &initializer).unwrap().weight());
+        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
+        let found = (drawn.iter().map(|x| x * x).sum::<f64>() / drawn.len() as f64).sqrt();
+        assert!(mean.abs() < 0.03 * deviation, "{distribution:?}: a mean of {mean}");
+        assert!((found / deviation - 1.0).abs() < 0.03, "{distribution:?}: a deviation of {found}");
+        let largest = drawn.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        match bound {
+            Some(bound) => assert!(largest <= bound && largest > 0.99 * bound, "{distribution:?}: {largest}"),
+            None => assert!(largest > 3.0 * deviation, "{distribution:?}: {largest}"),
+        }
+        // A residual's weights have the same distribution unless they are given another.
+        let residual = initializer.with_seed(5).for_residual();
+        assert_eq!(numbers(&residual.weight(inputs, outputs).unwrap()), drawn);
+    }
 }

@@ -1,10 +1,12 @@
 //! Losses against their formulas in f64, and bad labels.
 
 use selvedge::nn::{
-    CrossEntropyOptions, Reduction, Variable, binary_cross_entropy_with_logits, cross_entropy, kl_div,
-    mse_loss, nll_loss,
+    CrossEntropyOptions, Reduction, Variable, binary_cross_entropy, binary_cross_entropy_with_logits,
+    cross_entropy, kl_div, mse_loss, nll_loss,
 };
-use selvedge::{Device, Error, Result, Tensor};
+use selvedge::{DType, Device, Error, Result, Tensor};
+
+use crate::differences::{check, samples};
 
 fn leaf(numbers: &[f64], shape: &[usize]) -> Variable {
     Variable::with_grad(Tensor::from_slice(numbers, shape, &Device::cpu()).unwrap()).unwrap()
@@ -58,6 +60,38 @@ fn elementwise_losses_have_the_values_of_their_formulas() {
 }
 
 #[test]
+fn binary_cross_entropy_of_probabilities_is_finite_at_0_and_1() {
+    let (x, t) = ([0.25, 0.5, 0.0, 1.0, 0.0, 1.0], [1.0, 0.25, 0.0, 1.0, 1.0, 0.0]);
+    let (input, target) = (leaf(&x, &[2, 3]), leaf(&t, &[2, 3]));
+    // The last two logarithms are -100.
+    let wanted = [4f64.ln(), 2f64.ln(), 0.0, 0.0, 100.0, 100.0];
+    reduces(|reduction| binary_cross_entropy(&input, &target, reduction), &wanted, 2.0);
+    binary_cross_entropy(&input, &target, Reduction::Sum).unwrap().backward().unwrap();
+    close(&Variable::new(input.grad().unwrap()), &[-4.0, 1.0, 0.0, 0.0, -1e12, 1e12]);
+    check("binary_cross_entropy", &[samples(0, &[2, 3]), samples(1, &[2, 3])], |x| {
+        binary_cross_entropy(&x[0], &x[1], Reduction::Mean)
+    });
+    let empty = leaf(&[], &[0]);
+    close(&binary_cross_entropy(&empty, &empty, Reduction::Sum).unwrap(), &[0.0]);
+    let halves = Variable::new(input.tensor().cast(DType::F16).unwrap());
+    let loss = binary_cross_entropy(&halves, &halves, Reduction::None).unwrap();
+    assert_eq!(loss.dtype(), DType::F16);
+}
+
+#[test]
+fn a_probability_outside_0_to_1_is_an_error() {
+    let cases = [([-0.5, 0.25], "-0.5 to 0.25"), ([0.5, 1.5], "0.5 to 1.5"), ([f64::NAN, 0.5], "NaN to NaN")];
+    for (x, found) in cases {
+        let (input, target) = (leaf(&x, &[2]), leaf(&[0.0, 1.0], &[2]));
+        let error = binary_cross_entropy(&input, &target, Reduction::Mean).unwrap_err();
+        let wanted = format!(
+            "binary_cross_entropy: found probabilities from {found}; wanted probabilities from 0 to 1"
+        );
+        assert_eq!(error.to_string(), wanted);
+    }
+}
+
+#[test]
 fn cross_entropy_is_the_formula_with_smoothing_and_ignored_labels() {
     let x = [1.0, 2.0, 0.5, -1.0, 0.0, 3.0, 0.25, 0.25, 0.25];
     let input = leaf(&x, &[3, 3]);
@@ -108,7 +142,7 @@ fn classes_lie_along_axis_1_or_the_only_one() {
     let none = CrossEntropyOptions { reduction: Reduction::None, ..CrossEntropyOptions::default() };
     close(&nll_loss(&x, &target, none).unwrap(), &[3.0, 2.0]);
     let row = leaf(&[-1.0, -2.0], &[2]);
-    let one = Tensor::full(&[], 1, selvedge::DType::I32, &Device::cpu()).unwrap();
+    let one = Tensor::full(&[], 1, DType::I32, &Device::cpu()).unwrap();
     close(&nll_loss(&row, &one, none).unwrap(), &[2.0]);
     // No counted label: 0 / 0, as in PyTorch.
     let ignored = nll_loss(&leaf(&[-1.0, -2.0], &[1, 2]), &labels(&[-100]), CrossEntropyOptions::default());
@@ -134,6 +168,10 @@ fn losses_of_bad_arguments_are_errors() {
     let options = CrossEntropyOptions::default();
     let smoothed = CrossEntropyOptions { label_smoothing: 1.5, ..options };
     let cases = [
+        (
+            binary_cross_entropy(&x, &leaf(&[0.0; 3], &[3]), Reduction::Mean),
+            "binary_cross_entropy: found an input of shape [2, 3] and a target of shape [3]; wanted equal shapes",
+        ),
         (
             mse_loss(&x, &leaf(&[0.0; 3], &[3]), Reduction::Mean),
             "mse_loss: found an input of shape [2, 3] and a target of shape [3]; wanted equal shapes",

@@ -1,6 +1,8 @@
 //! Automatic differentiation, layers, losses and optimizers on the CPU: gradients against central differences in f64,
 //! accumulation, formulas, training, and bad input.
 
+mod attention;
+mod batch_norm;
 mod differences;
 mod gradients;
 mod layers;
@@ -8,3 +10,4 @@ mod losses;
 mod optimizers;
 mod tape;
 mod training;
+mod transformer;

@@ -15,6 +15,8 @@
 //!
 //! Tests: `tests/nn`.
 
+mod attention;
+mod batch_norm;
 mod elementwise;
 mod function;
 mod indexing;
@@ -29,6 +31,8 @@ mod shape;
 mod tape;
 mod variable;
 
+pub(in crate::nn) use attention::packed_attention;
+pub use attention::{AttentionOptions, scaled_dot_product_attention};
 pub use function::{Function, FunctionContext};
 pub use mode::{is_grad_enabled, no_grad};
 pub use operand::VariableOperand;

@@ -23,11 +23,12 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// Creates a layer with a bias of zeros. The weight is uniform in ±sqrt(2 / inputs).
+    /// Creates a layer with a bias of zeros and a weight of [`Initializer::weight`]: uniform in ±sqrt(2 / inputs) unless the
+    /// initializer has another distribution.
     ///
     /// # Errors
     ///
-    /// As [`Initializer::uniform`]; [`Error::InvalidArgument`] without inputs.
+    /// As [`Initializer::weight`]; [`Error::InvalidArgument`] without inputs.
     pub fn new(inputs: usize, outputs: usize, initializer: &Initializer) -> Result<Linear> {
         let bias = initializer.zeros(&[outputs])?;
         Ok(Linear { bias: Some(bias), ..Linear::without_bias(inputs, outputs, initializer)? })
@@ -42,8 +43,20 @@ impl Linear {
         if inputs == 0 {
             return Err(Error::invalid(NAME, "0 inputs", "at least one"));
         }
-        let bound = (2.0 / inputs as f64).sqrt();
-        Ok(Linear { weight: initializer.uniform(bound, &[inputs, outputs])?, bias: None })
+        Ok(Linear { weight: initializer.weight(inputs, outputs)?, bias: None })
+    }
+
+    /// Creates a layer with or without a bias.
+    pub(super) fn with_bias(
+        has_bias: bool,
+        inputs: usize,
+        outputs: usize,
+        initializer: &Initializer,
+    ) -> Result<Linear> {
+        match has_bias {
+            true => Linear::new(inputs, outputs, initializer),
+            false => Linear::without_bias(inputs, outputs, initializer),
+        }
     }
 
     /// Returns the weight.

@@ -1,6 +1,7 @@
 //! [`Sequential`], layers one after another.
 
 use crate::error::{Error, Result};
+use crate::nn::module::prefixed;
 use crate::nn::{Module, Variable};
 
 /// Applies layers in order. Names of parameters begin with the layer's position: `0.weight`.
@@ -64,12 +65,12 @@ impl Module for Sequential {
 
     fn named_parameters(&self) -> Vec<(String, Variable)> {
         let layers = self.layers.iter().enumerate();
-        layers
-            .flat_map(|(position, layer)| {
-                let parameters = layer.named_parameters().into_iter();
-                parameters.map(move |(name, parameter)| (format!("{position}.{name}"), parameter))
-            })
-            .collect()
+        layers.flat_map(|(position, layer)| prefixed(position, layer.named_parameters())).collect()
+    }
+
+    fn named_buffers(&self) -> Vec<(String, Variable)> {
+        let layers = self.layers.iter().enumerate();
+        layers.flat_map(|(position, layer)| prefixed(position, layer.named_buffers())).collect()
     }
 
     fn set_training(&mut self, is_training: bool) {

@@ -1,0 +1,136 @@
+//! Normalisation by channel of variables.
+
+use std::sync::OnceLock;
+
+use super::rows::{normalised_gradients, widened};
+use super::shape::in_shape;
+use super::variable::Variable;
+use crate::error::Result;
+use crate::tensor::{Fused, Tensor, TensorOperand};
+use crate::types::Shape;
+
+const OPERATION: &str = "batch_norm";
+
+/// The gradients of [`normalised_gradients`] for channels of (N, C, rest).
+fn training_gradients() -> &'static Fused<4, 2> {
+    static FUNCTION: OnceLock<Fused<4, 2>> = OnceLock::new();
+    FUNCTION.get_or_init(|| Fused::with_outputs(normalised_gradients).over(&[0, 2]))
+}
+
+/// With r = 1 / sqrt(variance + eps), the gradients of the input and, before its sum, of the weight: g weight r and
+/// g (x - mean) r.
+fn evaluation_gradients() -> &'static Fused<6, 2> {
+    static FUNCTION: OnceLock<Fused<6, 2>> = OnceLock::new();
+    FUNCTION.get_or_init(|| {
+        Fused::with_outputs(|[x, g, weight, mean, variance, eps]| {
+            let (x, g, weight) = (widened(x), widened(g), widened(weight));
+            let scaled = g * (widened(variance) + eps).rsqrt();
+            [scaled * weight, scaled * (x - widened(mean))]
+        })
+    })
+}
+
+/// The statistics of an evaluation: mean and variance.
+type Statistics = (Tensor, Tensor);
+
+impl Variable {
+    /// Returns the elements of shape (N, C, …) normalised by channel with given statistics, as
+    /// [`Tensor::batch_norm`]. The statistics are constants.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::batch_norm`].
+    pub fn batch_norm(
+        &self,
+        running_mean: &Tensor,
+        running_var: &Tensor,
+        weight: Option<&Variable>,
+        bias: Option<&Variable>,
+        eps: f64,
+    ) -> Result<Variable> {
+        let parameters = [weight, bias].map(|parameter| parameter.map(Variable::tensor));
+        let [of_weight, of_bias] = parameters.each_ref().map(Option::as_ref);
+        let result = self.tensor().batch_norm(running_mean, running_var, of_weight, of_bias, eps)?;
+        let statistics = (running_mean.clone(), running_var.clone());
+        self.normalised_by_channel(result, Some(statistics), weight, bias, eps)
+    }
+
+    /// Returns the elements of shape (N, C, …) normalised by channel with the statistics of each channel, and updates the
+    /// running ones, if given, in place, as [`Tensor::batch_norm_training`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::batch_norm_training`] and [`update`](Self::update).
+    pub fn batch_norm_training(
+        &self,
+        running: Option<(&Variable, &Variable)>,
+        weight: Option<&Variable>,
+        bias: Option<&Variable>,
+        momentum: f64,
+        eps: f64,
+    ) -> Result<Variable> {
+        let parameters = [weight, bias].map(|parameter| parameter.map(Variable::tensor));
+        let [of_weight, of_bias] = parameters.each_ref().map(Option::as_ref);
+        let mut new = running.map(|(mean, variance)| (mean.tensor(), variance.tensor()));
+        let pair = new.as_mut().map(|(mean, variance)| (mean, variance));
+        let result = self.tensor().batch_norm_training(pair, of_weight, of_bias, momentum, eps)?;
+        let result = self.normalised_by_channel(result, None, weight, bias, eps)?;
+        if let (Some((mean, variance)), Some(new)) = (running, new) {
+            // Assigned, not replaced: a captured graph relies on their addresses.
+            mean.update(|elements| elements.assign(&new.0).map(|_| ()))?;
+            variance.update(|elements| elements.assign(&new.1).map(|_| ()))?;
+        }
+        Ok(result)
+    }
+
+    /// Records a normalisation by channel: with statistics, or with those of the elements.
+    fn normalised_by_channel(
+        &self,
+        result: Tensor,
+        statistics: Option<Statistics>,
+        weight: Option<&Variable>,
+        bias: Option<&Variable>,
+        eps: f64,
+    ) -> Result<Variable> {
+        let shape = *result.shape();
+        // In this shape a parameter's gradient is the sum of a broadcast operand, which the tape computes.
+        let by_channel = |parameter: Option<&Variable>| {
+            let sizes: Vec<isize> = (0..shape.rank()).map(|axis| if axis == 1 { -1 } else { 1 }).collect();
+            parameter.map(|parameter| parameter.reshape(&sizes)).transpose()
+        };
+        let (weight, bias) = (by_channel(weight)?, by_channel(bias)?);
+        let tracked = |parameter: &Option<Variable>| parameter.as_ref().and_then(Variable::tracked);
+        let parents = vec![self.tracked(), tracked(&weight), tracked(&bias)];
+        let reads_input = parents[0].is_some() || parents[1].is_some();
+        let (x, weight) = (self.save(), weight.map(|weight| weight.save()));
+        Ok(Variable::new(result).recorded(OPERATION, parents, |_| {
+            Box::new(move |gradient| {
+                if !reads_input || gradient.count() == 0 {
+                    return Ok(vec![Some(gradient.clone()), Some(gradient.clone()), Some(gradient.clone())]);
+                }
+                let sizes = channels(&shape);
+                let x = x.tensor(OPERATION)?.reshape(&sizes)?;
+                let g = gradient.reshape(&sizes)?;
+                let one_by_channel = |x: &Tensor| x.reshape(&[1, -1, 1]);
+                let weight =
+                    weight.as_ref().map(|weight| one_by_channel(&weight.tensor(OPERATION)?)).transpose()?;
+                let weight = weight.as_ref().map_or(TensorOperand::from(1.0), TensorOperand::Tensor);
+                let [of_x, of_weight] = match &statistics {
+                    None => training_gradients().run_all((&x, &g, weight, eps))?,
+                    Some((mean, variance)) => {
+                        let (mean, variance) = (one_by_channel(mean)?, one_by_channel(variance)?);
+                        evaluation_gradients().run_all((&x, &g, weight, &mean, &variance, eps))?
+                    }
+                };
+                let (of_x, of_weight) = (in_shape(&of_x, &shape)?, in_shape(&of_weight, &shape)?);
+                Ok(vec![Some(of_x), Some(of_weight), Some(gradient.clone())])
+            })
+        }))
+    }
+}
+
+/// Returns (N, C, …) as (N, C, rest).
+fn channels(shape: &Shape) -> [isize; 3] {
+    let size = |axis: usize| shape.get(axis).map_or(1, |&size| size as isize);
+    [size(0), size(1), shape.iter().skip(2).product::<usize>() as isize]
+}

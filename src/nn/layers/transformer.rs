@@ -1,0 +1,115 @@
+//! [`TransformerBlock`], attention and feed-forward with residuals.
+
+use crate::error::{Error, Result};
+use crate::nn::module::prefixed;
+use crate::nn::{Dropout, FeedForward, Initializer, LayerNorm, Module, MultiHeadAttention, Variable};
+use crate::tensor::Generator;
+
+const NAME: &str = "TransformerBlock";
+
+/// Computes x + attention(norm(x)), then y + feed_forward(norm(y)), for an input (batch, length, width).
+///
+/// Parameters have the names of a GPT-2 block: `ln_1`, `attn`, `ln_2` and `mlp`.
+///
+/// ```
+/// use selvedge::nn::{
+///     FeedForward, FeedForwardOptions, Initializer, Module, MultiHeadAttention, MultiHeadAttentionOptions,
+///     TransformerBlock,
+/// };
+/// use selvedge::Device;
+/// let initializer = Initializer::new(&Device::cpu());
+/// let options = MultiHeadAttentionOptions { is_causal: true, ..MultiHeadAttentionOptions::new(2) };
+/// let block = TransformerBlock::new(
+///     MultiHeadAttention::new(8, options, &initializer)?,
+///     FeedForward::new(8, FeedForwardOptions::default(), &initializer)?,
+///     &initializer,
+/// )?;
+/// let names: Vec<String> = block.named_parameters().into_iter().map(|(name, _)| name).collect();
+/// assert_eq!(names[..3], ["ln_1.weight", "ln_1.bias", "attn.c_attn.weight"]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+pub struct TransformerBlock {
+    ln_1: LayerNorm,
+    attn: MultiHeadAttention,
+    ln_2: LayerNorm,
+    mlp: FeedForward,
+    dropout: Option<Dropout>,
+}
+
+impl TransformerBlock {
+    /// Creates a block of these layers, with norms of the attention's width and without dropout.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for layers of different widths; otherwise as [`LayerNorm::new`].
+    pub fn new(
+        attn: MultiHeadAttention,
+        mlp: FeedForward,
+        initializer: &Initializer,
+    ) -> Result<TransformerBlock> {
+        let width = attn.width();
+        if mlp.width() != width {
+            let found = format!("an attention of width {width} and a feed-forward of width {}", mlp.width());
+            return Err(Error::invalid(NAME, found, "equal widths"));
+        }
+        let norm = || LayerNorm::new(&[width], initializer);
+        Ok(TransformerBlock { ln_1: norm()?, attn, ln_2: norm()?, mlp, dropout: None })
+    }
+
+    /// Drops elements of the attention's and of the feed-forward's result with this probability in training, by draws of a
+    /// generator. [`MultiHeadAttention::with_dropout`] drops attention probabilities.
+    ///
+    /// # Errors
+    ///
+    /// As [`Dropout::new`].
+    pub fn with_dropout(self, probability: f64, generator: &Generator) -> Result<TransformerBlock> {
+        Ok(TransformerBlock { dropout: Some(Dropout::new(probability, generator)?), ..self })
+    }
+
+    /// Returns the norm before the attention.
+    pub fn ln_1(&self) -> &LayerNorm {
+        &self.ln_1
+    }
+
+    /// Returns the attention.
+    pub fn attn(&self) -> &MultiHeadAttention {
+        &self.attn
+    }
+
+    /// Returns the result for an input and the attention's result for it: [`forward`](Module::forward) after the attention,
+    /// which a caller with a key/value cache computes by [`MultiHeadAttention::attend`].
+    ///
+    /// # Errors
+    ///
+    /// As [`forward`](Module::forward).
+    pub fn after_attention(&self, input: &Variable, attention: &Variable) -> Result<Variable> {
+        let x = (input + &self.dropped(attention)?)?;
+        &x + &self.dropped(&self.mlp.forward(&self.ln_2.forward(&x)?)?)?
+    }
+
+    fn dropped(&self, x: &Variable) -> Result<Variable> {
+        self.dropout.as_ref().map_or_else(|| Ok(x.clone()), |dropout| dropout.forward(x))
+    }
+}
+
+impl Module for TransformerBlock {
+    fn forward(&self, input: &Variable) -> Result<Variable> {
+        self.attn.check_input(NAME, input)?;
+        let attention = self.attn.forward(&self.ln_1.forward(input)?)?;
+        self.after_attention(input, &attention)
+    }
+
+    fn named_parameters(&self) -> Vec<(String, Variable)> {
+        let layers: [(&str, &dyn Module); 4] =
+            [("ln_1", &self.ln_1), ("attn", &self.attn), ("ln_2", &self.ln_2), ("mlp", &self.mlp)];
+        layers.into_iter().flat_map(|(name, layer)| prefixed(name, layer.named_parameters())).collect()
+    }
+
+    fn set_training(&mut self, is_training: bool) {
+        self.attn.set_training(is_training);
+        self.mlp.set_training(is_training);
+        if let Some(dropout) = &mut self.dropout {
+            dropout.set_training(is_training);
+        }
+    }
+}
