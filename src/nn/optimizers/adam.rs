@@ -1,10 +1,12 @@
 //! [`Adam`] and [`AdamW`].
 
-use super::parameters::{ParameterList, check_fraction, check_number};
+use std::collections::BTreeMap;
+
+use super::parameters::{ParameterList, ParameterState, STEP, check_fraction, check_number, fields};
 use super::{Optimizer, compute_dtype, widened};
 use crate::error::{Error, Result};
 use crate::nn::{Variable, no_grad};
-use crate::tensor::{Fused, Tensor};
+use crate::tensor::{Device, Fused, Tensor};
 
 /// The moments of a parameter, and its steps.
 #[derive(Debug)]
@@ -12,6 +14,25 @@ struct Moments {
     first: Tensor,
     second: Tensor,
     steps: i32,
+}
+
+impl ParameterState for Moments {
+    const FIELDS: &'static [&'static str] = &["exp_avg", "exp_avg_sq", STEP];
+
+    fn to_tensors(&self) -> Result<Vec<Tensor>> {
+        let steps = Tensor::new(i64::from(self.steps), &Device::cpu())?;
+        Ok(vec![self.first.clone(), self.second.clone(), steps])
+    }
+
+    fn from_tensors(tensors: Vec<Tensor>) -> Result<Moments> {
+        let [first, second, steps] = fields(tensors)?;
+        let found = steps.item::<i64>()?;
+        let steps = i32::try_from(found).ok().filter(|steps| *steps >= 0).ok_or_else(|| {
+            let wanted = format!("a number from 0 to {}", i32::MAX);
+            Error::invalid("load_state_dict", format!("{found} steps of a parameter"), wanted)
+        })?;
+        Ok(Moments { first, second, steps })
+    }
 }
 
 /// The state of both optimizers.
@@ -174,6 +195,16 @@ macro_rules! optimizers {
 
             fn set_learning_rate(&mut self, learning_rate: f64) {
                 self.0.learning_rate = learning_rate;
+            }
+
+            fn state_dict(&self) -> Result<BTreeMap<String, Tensor>> {
+                self.0.parameters.state_dict(self.0.learning_rate)
+            }
+
+            fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
+                let operation = concat!(stringify!($name), "::load_state_dict");
+                self.0.learning_rate = self.0.parameters.load_state_dict(operation, entries)?;
+                Ok(())
             }
         }
     )*};

@@ -28,9 +28,12 @@ pub use clip::clip_grad_norm;
 pub use schedule::WarmupCosine;
 pub use sgd::Sgd;
 
+use std::collections::BTreeMap;
+
 use super::autograd::Variable;
 use crate::error::Result;
 use crate::fuse::Expr;
+use crate::tensor::Tensor;
 use crate::types::DType;
 
 /// Changes parameters by their gradients.
@@ -50,6 +53,23 @@ pub trait Optimizer {
 
     /// Sets the learning rate, such as to a schedule's.
     fn set_learning_rate(&mut self, learning_rate: f64);
+
+    /// Returns the learning rate and the state of each parameter as tensors, by the parameter's position and PyTorch's name.
+    /// Later steps do not change them. Other numbers, such as β, are those of the optimizer's creation.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    fn state_dict(&self) -> Result<BTreeMap<String, Tensor>>;
+
+    /// Sets the learning rate and the states, bit for bit. A parameter without entries begins anew. States are copied to
+    /// the devices of the parameters.
+    ///
+    /// # Errors
+    ///
+    /// One [`Error::InvalidArgument`](crate::Error::InvalidArgument) that names every entry that is missing, extra, or of
+    /// another shape or dtype. Nothing changes then.
+    fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()>;
 
     /// Removes the gradients.
     fn zero_grad(&self) {

@@ -1,12 +1,31 @@
 //! [`Sgd`], stochastic gradient descent.
 
-use super::parameters::{ParameterList, check_number};
+use std::collections::BTreeMap;
+
+use super::parameters::{ParameterList, ParameterState, check_number, fields};
 use super::{Optimizer, widened};
 use crate::error::Result;
 use crate::nn::{Variable, no_grad};
 use crate::tensor::{Fused, Tensor};
 
 const NAME: &str = "Sgd";
+
+/// The buffer b of a parameter.
+#[derive(Debug)]
+struct MomentumBuffer(Tensor);
+
+impl ParameterState for MomentumBuffer {
+    const FIELDS: &'static [&'static str] = &["momentum_buffer"];
+
+    fn to_tensors(&self) -> Result<Vec<Tensor>> {
+        Ok(vec![self.0.clone()])
+    }
+
+    fn from_tensors(tensors: Vec<Tensor>) -> Result<MomentumBuffer> {
+        let [buffer] = fields(tensors)?;
+        Ok(MomentumBuffer(buffer))
+    }
+}
 
 /// Stochastic gradient descent with momentum: b = μ b + g + λ p, p = p - lr b.
 ///
@@ -22,8 +41,7 @@ const NAME: &str = "Sgd";
 /// ```
 #[derive(Debug)]
 pub struct Sgd {
-    /// The states are the buffers b.
-    parameters: ParameterList<Tensor>,
+    parameters: ParameterList<MomentumBuffer>,
     learning_rate: f64,
     momentum: f64,
     weight_decay: f64,
@@ -94,10 +112,10 @@ impl Optimizer for Sgd {
                     continue;
                 }
                 let before = match state.take() {
-                    Some(buffer) => buffer,
+                    Some(MomentumBuffer(buffer)) => buffer,
                     None => value.zeros_like()?.cast(super::compute_dtype(value.dtype()))?,
                 };
-                let buffer = state.insert(before.clone());
+                let MomentumBuffer(buffer) = state.insert(MomentumBuffer(before.clone()));
                 parameter.update(|elements| {
                     let operands = (&value, &gradient, &before, rate, decay, momentum);
                     with_momentum.run_into(operands, [elements.reborrow(), buffer.in_place()])
@@ -117,5 +135,14 @@ impl Optimizer for Sgd {
 
     fn set_learning_rate(&mut self, learning_rate: f64) {
         self.learning_rate = learning_rate;
+    }
+
+    fn state_dict(&self) -> Result<BTreeMap<String, Tensor>> {
+        self.parameters.state_dict(self.learning_rate)
+    }
+
+    fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
+        self.learning_rate = self.parameters.load_state_dict("Sgd::load_state_dict", entries)?;
+        Ok(())
     }
 }
