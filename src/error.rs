@@ -405,6 +405,20 @@ pub enum Error {
         /// The accepted contents or state.
         wanted: String,
     },
+
+    /// A folder that another process writes.
+    #[error(
+        "{path}: found the lock of process {pid} on host {host}; wanted a folder that no other process writes: choose \
+         another folder, or delete the lock if that process has ended"
+    )]
+    FolderLocked {
+        /// The lock file.
+        path: String,
+        /// The process that holds the lock.
+        pid: u32,
+        /// The host of that process.
+        host: String,
+    },
 }
 
 /// Details of an [`Error::Compilation`].

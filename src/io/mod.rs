@@ -5,7 +5,7 @@
 //! nor tensors: its readers and writers take and return slices.
 
 mod array;
-mod new_file;
+pub(crate) mod new_file;
 pub mod npy;
 pub mod npz;
 pub mod safetensors;

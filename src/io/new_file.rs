@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A temporary file beside a path. The path gets it at [`finish`](Self::finish); a file that is dropped before leaves what
 /// the path held.
-pub(super) struct NewFile {
+pub(crate) struct NewFile {
     path: PathBuf,
     temporary: PathBuf,
     /// None once it was finished.
@@ -16,7 +16,7 @@ pub(super) struct NewFile {
 
 impl NewFile {
     /// Creates a file whose name no other writer has.
-    pub(super) fn create(path: &Path) -> Result<NewFile> {
+    pub(crate) fn create(path: &Path) -> Result<NewFile> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -30,7 +30,7 @@ impl NewFile {
     }
 
     /// Gives the file its name. It replaces what the path held.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         let file = self.open()?;
         file.flush()?;
         file.get_ref().sync_all()?;

@@ -8,6 +8,8 @@
 //! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`RmsNorm`], [`BatchNorm1d`], [`BatchNorm2d`], [`Dropout`], [`MultiHeadAttention`], [`FeedForward`], [`TransformerBlock`], [`Sequential`], activations |
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`clip_grad_norm`], [`WarmupCosine`] |
+//! | `text` | [`Tokenizer`], [`TextFile`], [`TokenizedText`], [`Batches`] |
+//! | `training` | [`Checkpoints`]: the state of a run in a folder, from which it resumes bit for bit |
 //!
 //! ```
 //! use selvedge::nn::{Adam, Initializer, Linear, Module, Optimizer, Reduction, Sequential, Tanh, Variable, mse_loss};
@@ -36,6 +38,8 @@ mod layers;
 mod losses;
 mod module;
 mod optimizers;
+mod text;
+mod training;
 
 pub use autograd::{
     AttentionOptions, Function, FunctionContext, Variable, VariableOperand, is_grad_enabled, no_grad,
@@ -53,3 +57,10 @@ pub use losses::{
 };
 pub use module::Module;
 pub use optimizers::{Adam, AdamW, Optimizer, Sgd, WarmupCosine, clip_grad_norm};
+pub use text::{
+    Batch, Batches, ByteTokenizer, CharTokenizer, Split, TextFile, TokenizedText, Tokenizer,
+    tokenizer_from_json,
+};
+pub use training::{
+    BestCheckpoint, Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Checkpoints,
+};

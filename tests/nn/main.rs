@@ -3,11 +3,13 @@
 
 mod attention;
 mod batch_norm;
+mod checkpoints;
 mod differences;
 mod gradients;
 mod layers;
 mod losses;
 mod optimizers;
 mod tape;
+mod text;
 mod training;
 mod transformer;

@@ -55,7 +55,8 @@ impl From<Error> for Failure {
             | Error::Compilation { .. }
             | Error::InvalidArgument { .. }
             | Error::DTypeMismatch { .. }
-            | Error::File { .. } => BAD_INPUT,
+            | Error::File { .. }
+            | Error::FolderLocked { .. } => BAD_INPUT,
             _ => FAILED,
         };
         Failure { code, message: error.to_string() }

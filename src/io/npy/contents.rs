@@ -110,12 +110,12 @@ impl Contents {
 }
 
 /// Returns the error of a failed access to an `.npy` file.
-pub(in crate::io) fn read_error(name: &str, error: &std::io::Error) -> Error {
+pub(crate) fn read_error(name: &str, error: &std::io::Error) -> Error {
     read_failure(name, ".npy", error)
 }
 
 /// Returns the error of a failed access to a file of this kind.
-pub(in crate::io) fn read_failure(name: &str, kind: &str, error: &std::io::Error) -> Error {
+pub(crate) fn read_failure(name: &str, kind: &str, error: &std::io::Error) -> Error {
     let found = match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".to_owned(),
         std::io::ErrorKind::UnexpectedEof => "an unexpected end of the file".to_owned(),
@@ -124,10 +124,6 @@ pub(in crate::io) fn read_failure(name: &str, kind: &str, error: &std::io::Error
     file_error(name, found, format!("a readable {kind} file"))
 }
 
-pub(in crate::io) fn file_error(
-    name: &str,
-    found: impl std::fmt::Display,
-    wanted: impl std::fmt::Display,
-) -> Error {
+pub(crate) fn file_error(name: &str, found: impl std::fmt::Display, wanted: impl std::fmt::Display) -> Error {
     Error::File { path: name.to_owned(), found: found.to_string(), wanted: wanted.to_string() }
 }

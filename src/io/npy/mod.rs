@@ -31,7 +31,7 @@ pub(super) mod header;
 mod legacy;
 
 pub use contents::Contents;
-pub(super) use contents::{file_error, read_error, read_failure};
+pub(crate) use contents::{file_error, read_error, read_failure};
 
 /// The bytes read or written between two reports of progress.
 const CHUNK: usize = 8 << 20;
@@ -157,7 +157,7 @@ impl Deref for Mapped {
 /// # Safety
 ///
 /// As [`NpyFile::map`].
-pub(super) unsafe fn map_bytes(file: &File, start: u64, bytes: usize) -> std::io::Result<Mapped> {
+pub(crate) unsafe fn map_bytes(file: &File, start: u64, bytes: usize) -> std::io::Result<Mapped> {
     // Systems refuse a mapping of no bytes.
     if bytes == 0 {
         return Ok(Mapped(None));
@@ -191,7 +191,7 @@ impl std::fmt::Debug for Elements<'_> {
 }
 
 /// Opens a regular file. A pipe has no known length.
-pub(super) fn open_regular(path: &Path, kind: &str) -> Result<(File, u64)> {
+pub(crate) fn open_regular(path: &Path, kind: &str) -> Result<(File, u64)> {
     let name = path.display().to_string();
     let opened = || -> std::io::Result<(File, std::fs::Metadata)> {
         // Opening a pipe would block until its other end opens, so the metadata is read first.

@@ -1,0 +1,126 @@
+//! [`TokenizedText`], the ids of a text.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::text_file::TextFile;
+use super::tokenizer::Tokenizer;
+use crate::error::{Error, Result};
+
+/// The part of a text that batches come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// The beginning, for steps of the optimizer.
+    Training,
+    /// The rest, for evaluations.
+    Validation,
+}
+
+/// The token ids of a text, and their division into training and validation. A clone shares the ids.
+///
+/// ```
+/// use selvedge::nn::{ByteTokenizer, Split, TextFile, TokenizedText};
+/// let text = TokenizedText::new(TextFile::from_bytes("0123456789"), &ByteTokenizer)?;
+/// assert_eq!((text.range(Split::Training), text.range(Split::Validation)), (0..9, 9..10));
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct TokenizedText {
+    ids: Ids,
+    hash: Arc<str>,
+    training: usize,
+}
+
+#[derive(Clone)]
+enum Ids {
+    /// The ids are the bytes of the text.
+    Bytes(Arc<TextFile>),
+    Words(Arc<[u32]>),
+}
+
+const TRAINING_FRACTION: f64 = 0.9;
+
+impl TokenizedText {
+    /// Encodes a text. The first 0.9 of its ids are the training part.
+    ///
+    /// A [mapped](TextFile::map) text of [`ByteTokenizer`](super::ByteTokenizer) stays where it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tokenizer::encode_bytes`].
+    pub fn new(text: TextFile, tokenizer: &dyn Tokenizer) -> Result<TokenizedText> {
+        let hash = text.hash().into();
+        let ids = if tokenizer.has_byte_ids() {
+            Ids::Bytes(Arc::new(text))
+        } else {
+            Ids::Words(tokenizer.encode_bytes(&text)?.into())
+        };
+        TokenizedText { ids, hash, training: 0 }.with_training_fraction(TRAINING_FRACTION)
+    }
+
+    /// Sets the fraction of the ids that are the training part, rounded down to whole ids.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a number outside 0 to 1.
+    pub fn with_training_fraction(self, fraction: f64) -> Result<TokenizedText> {
+        if !(0.0..=1.0).contains(&fraction) {
+            let found = format!("a training fraction of {fraction}");
+            return Err(Error::invalid("TokenizedText", found, "a number from 0 to 1"));
+        }
+        let training = (self.len() as f64 * fraction) as usize;
+        Ok(TokenizedText { training: training.min(self.len()), ..self })
+    }
+
+    /// Returns the number of ids.
+    pub fn len(&self) -> usize {
+        match &self.ids {
+            Ids::Bytes(bytes) => bytes.len(),
+            Ids::Words(words) => words.len(),
+        }
+    }
+
+    /// Returns whether there are no ids.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the positions of a part.
+    pub fn range(&self, split: Split) -> Range<usize> {
+        match split {
+            Split::Training => 0..self.training,
+            Split::Validation => self.training..self.len(),
+        }
+    }
+
+    /// Returns the SHA-256 of the text in hexadecimal digits.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Appends the ids at positions.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for positions outside the text.
+    pub(super) fn extend_with(&self, range: Range<usize>, ids: &mut Vec<i64>) -> Result<()> {
+        let (start, end, length) = (range.start, range.end, self.len());
+        let outside = || Error::OutOfRange { start, end, length };
+        match &self.ids {
+            Ids::Bytes(bytes) => {
+                ids.extend(bytes.get(range).ok_or_else(outside)?.iter().map(|&id| i64::from(id)))
+            }
+            Ids::Words(words) => {
+                ids.extend(words.get(range).ok_or_else(outside)?.iter().map(|&id| i64::from(id)))
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for TokenizedText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "TokenizedText({} ids, {} of them for training)", self.len(), self.training)
+    }
+}

@@ -1,0 +1,23 @@
+//! Text for language models: tokenizers and batches.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `tokenizer` | [`Tokenizer`], [`CharTokenizer`], [`ByteTokenizer`] |
+//! | `text_file` | [`TextFile`], a text in memory or mapped from its file, with its hash |
+//! | `data` | [`TokenizedText`], ids split into training and validation |
+//! | `batches` | [`Batches`], windows of a text at random positions |
+//!
+//! Invariant: a batch is a function of the text, its split, the sizes, the seed and the batch's number. A run that resumes
+//! needs the number alone.
+//!
+//! Tests: `tests/nn/text.rs`.
+
+mod batches;
+mod data;
+mod text_file;
+mod tokenizer;
+
+pub use batches::{Batch, Batches};
+pub use data::{Split, TokenizedText};
+pub use text_file::TextFile;
+pub use tokenizer::{ByteTokenizer, CharTokenizer, Tokenizer, tokenizer_from_json};

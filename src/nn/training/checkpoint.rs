@@ -1,0 +1,226 @@
+//! [`Checkpoint`], the state of a run in a folder of four files.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `model.safetensors` | the parameters by name |
+//! | `optimizer.safetensors` | the optimizer's `state_dict` |
+//! | `info.json` | [`CheckpointInfo`] and the version of the format |
+//! | `SHA256SUMS` | the hashes of the others, which `sha256sum -c SHA256SUMS` verifies too |
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::io::new_file::NewFile;
+use crate::io::npy::{file_error, open_regular, read_failure};
+use crate::tensor::{Device, Tensor};
+
+/// The version of the format that this crate writes.
+const FORMAT_VERSION: u64 = 1;
+
+const PARAMETERS: &str = "model.safetensors";
+const OPTIMIZER: &str = "optimizer.safetensors";
+const INFO: &str = "info.json";
+const HASHES: &str = "SHA256SUMS";
+const HASHED: [&str; 3] = [PARAMETERS, OPTIMIZER, INFO];
+
+/// The most bytes of a file of text.
+const MOST_TEXT: u64 = 64 << 20;
+
+/// A checkpoint's step and its loss.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BestCheckpoint {
+    /// The steps that the run had taken.
+    pub step: u64,
+    /// The loss of the validation text.
+    pub loss: f64,
+}
+
+/// The part of a [`Checkpoint`] that is no tensor.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct CheckpointInfo {
+    /// The steps that the run has taken.
+    pub step: u64,
+    /// The loss of the validation text, if it was evaluated at this step. NaN and infinities are read back as none.
+    pub loss: Option<f64>,
+    /// The checkpoint of the lowest loss so far. [`Checkpoints::save`](super::Checkpoints::save) sets it.
+    pub best: Option<BestCheckpoint>,
+    /// The number of the next batch.
+    pub data_position: u64,
+    /// The seed of the batches.
+    pub data_seed: u64,
+    /// The seed of the generator of dropout and the like.
+    pub generator_seed: u64,
+    /// The block at which the generator continues.
+    pub generator_offset: u64,
+    /// The SHA-256 of the text in hexadecimal digits.
+    pub text_hash: String,
+    /// The tokenizer, of [`Tokenizer::to_json`](crate::nn::Tokenizer::to_json).
+    pub tokenizer: Value,
+    /// The configuration of the model.
+    pub model: Value,
+    /// The configuration of the training, such as the steps of a schedule.
+    pub training: Value,
+}
+
+/// The state of a run of training.
+#[derive(Debug, Clone, Default)]
+pub struct Checkpoint {
+    /// Steps, losses, positions and configurations.
+    pub info: CheckpointInfo,
+    /// The model's `state_dict`.
+    pub parameters: BTreeMap<String, Tensor>,
+    /// The optimizer's `state_dict`.
+    pub optimizer: BTreeMap<String, Tensor>,
+}
+
+#[derive(Serialize)]
+struct VersionedInfo<'a> {
+    format_version: u64,
+    #[serde(flatten)]
+    info: &'a CheckpointInfo,
+}
+
+impl Checkpoint {
+    /// Reads a checkpoint of any process. Its tensors go to `device`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] with the file's name for a file that is missing, truncated or damaged, and for a checkpoint of a newer
+    /// version of the format; [`Error::OutOfMemory`].
+    pub fn load(folder: impl AsRef<Path>, device: &Device) -> Result<Checkpoint> {
+        let folder = folder.as_ref();
+        let info = CheckpointInfo::load(folder)?;
+        let hashes = read_hashes(folder)?;
+        let tensors = |file: &str| -> Result<BTreeMap<String, Tensor>> {
+            let path = folder.join(file);
+            check_hash(&path, hashes.get(file), &hash_of(&path)?)?;
+            Ok(Tensor::read_safetensors(path, device)?.into_iter().collect())
+        };
+        Ok(Checkpoint { info, parameters: tensors(PARAMETERS)?, optimizer: tensors(OPTIMIZER)? })
+    }
+
+    /// Writes the files into a folder, with `best` in the information. The files are on the disk when it returns.
+    pub(super) fn write(&self, folder: &Path, best: Option<BestCheckpoint>) -> Result<()> {
+        let list = |entries: &BTreeMap<String, Tensor>, file: &str| {
+            let entries: Vec<(&str, &Tensor)> =
+                entries.iter().map(|(name, tensor)| (&name[..], tensor)).collect();
+            Tensor::write_safetensors(folder.join(file), &entries, &[("format", "pt")])
+        };
+        list(&self.parameters, PARAMETERS)?;
+        list(&self.optimizer, OPTIMIZER)?;
+        let info = CheckpointInfo { best, ..self.info.clone() };
+        let info = VersionedInfo { format_version: FORMAT_VERSION, info: &info };
+        let text = serde_json::to_string_pretty(&info)
+            .map_err(|error| Error::invalid("Checkpoints::save", error, "information that JSON can hold"))?;
+        write_text(&folder.join(INFO), &text)?;
+        let hashes = HASHED.iter().map(|file| Ok(format!("{}  {file}\n", hash_of(&folder.join(file))?)));
+        write_text(&folder.join(HASHES), &hashes.collect::<Result<String>>()?)
+    }
+}
+
+impl CheckpointInfo {
+    /// Reads the information of a checkpoint without its tensors.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] with the file's name for a file that is missing, truncated or damaged, and for a checkpoint of a newer
+    /// version of the format.
+    pub fn load(folder: impl AsRef<Path>) -> Result<CheckpointInfo> {
+        let folder = folder.as_ref();
+        let path = folder.join(INFO);
+        let name = path.display().to_string();
+        let text = read_text(&path)?;
+        let damaged = |error: serde_json::Error| {
+            file_error(&name, format!("damaged JSON: {error}"), "the information of a checkpoint")
+        };
+        // A newer version may have other files and other hashes, so the version comes first.
+        let json: Value = serde_json::from_slice(&text).map_err(damaged)?;
+        match json["format_version"].as_u64() {
+            Some(version) if version > FORMAT_VERSION => {
+                let wanted = format!("at most version {FORMAT_VERSION}: use a newer selvedge");
+                return Err(file_error(&name, format!("version {version} of the checkpoint format"), wanted));
+            }
+            Some(1..) => {}
+            _ => return Err(file_error(&name, "no format_version", "the information of a checkpoint")),
+        }
+        let hash = format!("{:x}", Sha256::digest(&text));
+        check_hash(&path, read_hashes(folder)?.get(INFO), &hash)?;
+        serde_json::from_value(json).map_err(damaged)
+    }
+}
+
+/// Writes a file and waits until it is on the disk.
+fn write_text(path: &Path, text: &str) -> Result<()> {
+    let written = || -> std::io::Result<()> {
+        let mut file = NewFile::create(path)?;
+        file.write_all(text.as_bytes())?;
+        file.finish()
+    };
+    written().map_err(|error| super::checkpoints::write_error(path, &error))
+}
+
+fn read_text(path: &Path) -> Result<Vec<u8>> {
+    let (file, length) = open_regular(path, KIND)?;
+    if length > MOST_TEXT {
+        let found = format!("{length} bytes");
+        return Err(file_error(&path.display().to_string(), found, format!("at most {MOST_TEXT} bytes")));
+    }
+    let mut text = Vec::new();
+    file.take(MOST_TEXT)
+        .read_to_end(&mut text)
+        .map_err(|error| read_failure(&path.display().to_string(), KIND, &error))?;
+    Ok(text)
+}
+
+const KIND: &str = "checkpoint";
+
+/// Reads the hashes of a checkpoint's files by name.
+fn read_hashes(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let text = read_text(&folder.join(HASHES))?;
+    let text = String::from_utf8_lossy(&text);
+    let lines = text.split_terminator('\n').map(|line| line.split_once("  ")).collect::<Option<Vec<_>>>();
+    match lines.filter(|_| text.ends_with('\n')) {
+        Some(lines) => Ok(lines.into_iter().map(|(hash, file)| (file.to_owned(), hash.to_owned())).collect()),
+        None => {
+            let path = folder.join(HASHES).display().to_string();
+            Err(file_error(&path, "a damaged list", "lines of a hash, two spaces and a file's name"))
+        }
+    }
+}
+
+/// Compares a file's hash with the one of the list.
+fn check_hash(path: &Path, listed: Option<&String>, found: &str) -> Result<()> {
+    match listed {
+        Some(listed) if listed == found => Ok(()),
+        Some(listed) => {
+            let found = format!("a damaged file of SHA-256 {found}");
+            Err(file_error(&path.display().to_string(), found, format!("SHA-256 {listed}, of {HASHES}")))
+        }
+        None => {
+            let list = path.with_file_name(HASHES).display().to_string();
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            Err(file_error(&list, format!("no hash of {file}"), "the hash of every file of the checkpoint"))
+        }
+    }
+}
+
+/// Returns a file's SHA-256 in hexadecimal digits.
+fn hash_of(path: &Path) -> Result<String> {
+    let (mut file, _): (File, u64) = open_regular(path, KIND)?;
+    let (mut hash, mut bytes) = (Sha256::new(), vec![0; 1 << 20]);
+    loop {
+        let count =
+            file.read(&mut bytes).map_err(|error| read_failure(&path.display().to_string(), KIND, &error))?;
+        match bytes.get(..count) {
+            None | Some([]) => return Ok(format!("{:x}", hash.finalize())),
+            Some(bytes) => hash.update(bytes),
+        }
+    }
+}

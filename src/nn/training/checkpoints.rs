@@ -1,0 +1,328 @@
+//! [`Checkpoints`], a folder of checkpoints, and [`CheckpointList`].
+//!
+//! A checkpoint is the folder `checkpoint_step_` and at least six digits. Hidden folders of the same name are intermediate
+//! states: `.tmp` is being written, `.replaced` made way for a new one of its step, `.removed` is being deleted.
+//! [`Checkpoints::open`] finishes or undoes what a killed process left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::checkpoint::{BestCheckpoint, Checkpoint, CheckpointInfo};
+use super::lock::FolderLock;
+use crate::error::{Error, Result};
+use crate::io::npy::file_error;
+use crate::tensor::Device;
+
+const PREFIX: &str = "checkpoint_step_";
+const WRITTEN: &str = "tmp";
+const REPLACED: &str = "replaced";
+const REMOVED: &str = "removed";
+/// The checkpoints that stay if nothing else is said.
+const KEPT: usize = 3;
+
+/// A folder of checkpoints that this process alone writes, until it is dropped.
+///
+/// ```
+/// use selvedge::nn::{Adam, Checkpoint, Checkpoints, Initializer, Linear, Module, Optimizer};
+/// use selvedge::Device;
+/// # let folder = std::env::temp_dir().join(format!("selvedge-doc-checkpoints-{}", std::process::id()));
+/// let device = Device::best();
+/// let mut model = Linear::new(2, 2, &Initializer::new(&device))?;
+/// let mut optimizer = Adam::new(model.parameters(), 1e-3)?;
+/// let mut checkpoints = Checkpoints::open(&folder)?.with_kept(2)?;
+/// let mut checkpoint = Checkpoint { parameters: model.state_dict(), optimizer: optimizer.state_dict()?, ..Default::default() };
+/// checkpoint.info.step = 100;
+/// checkpoints.save(&checkpoint)?;
+///
+/// if let Some(latest) = checkpoints.list()?.latest() {
+///     let checkpoint = latest.load(&device)?;
+///     model.load_state_dict(&checkpoint.parameters)?;
+///     optimizer.load_state_dict(&checkpoint.optimizer)?;
+///     assert_eq!(checkpoint.info.step, 100);
+/// }
+/// # drop(checkpoints);
+/// # let _ = std::fs::remove_dir_all(&folder);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Checkpoints {
+    folder: PathBuf,
+    lock: FolderLock,
+    kept: usize,
+    best: Option<BestCheckpoint>,
+}
+
+impl Checkpoints {
+    /// Opens a folder for writing, creates it if it is missing, and locks it. A lock whose process has ended on this host is
+    /// taken over with a warning in the log.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::FolderLocked`] if another process writes the folder; [`Error::File`] if the folder cannot be created or
+    /// written, and if its latest checkpoint is damaged or of a newer version.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Checkpoints> {
+        let folder = folder.as_ref().to_owned();
+        fs::create_dir_all(&folder).map_err(|error| write_error(&folder, &error))?;
+        let lock = FolderLock::acquire(&folder)?;
+        recover(&folder)?;
+        let list = CheckpointList::read(&folder)?;
+        let best = list.latest().map(CheckpointEntry::info).transpose()?.and_then(|info| info.best);
+        Ok(Checkpoints { folder, lock, kept: KEPT, best })
+    }
+
+    /// Sets the number of last checkpoints that stay beside the best one, 3 otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for 0.
+    pub fn with_kept(self, kept: usize) -> Result<Checkpoints> {
+        if kept == 0 {
+            return Err(Error::invalid("Checkpoints::with_kept", "0 checkpoints", "at least 1"));
+        }
+        Ok(Checkpoints { kept, ..self })
+    }
+
+    /// Saves a checkpoint, which replaces one of the same step, then deletes old ones. Returns its folder.
+    ///
+    /// Until the new checkpoint is whole and on the disk, all others stay.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if the checkpoint cannot be written, [`Error::FolderLocked`] if another process took the lock over,
+    /// [`Error::InvalidArgument`] for tensors that safetensors cannot hold, [`Error::OutOfMemory`] and driver errors. The
+    /// folder stays as it was.
+    pub fn save(&mut self, checkpoint: &Checkpoint) -> Result<PathBuf> {
+        self.lock.check()?;
+        let CheckpointInfo { step, loss, .. } = checkpoint.info;
+        let path = self.folder.join(name(step));
+        let written = intermediate(&path, WRITTEN);
+        let best = best_with(self.best, step, loss);
+        remove_folder(&written)?;
+        let finished = fs::create_dir(&written)
+            .map_err(|error| write_error(&written, &error))
+            .and_then(|()| checkpoint.write(&written, best))
+            .and_then(|()| sync_folder(&written))
+            .and_then(|()| publish(&written, &path))
+            .and_then(|()| sync_folder(&self.folder));
+        if let Err(error) = finished {
+            // The first error is the one to report; the next save or open deletes the rest.
+            let _ = remove_folder(&written);
+            return Err(error);
+        }
+        self.best = best;
+        self.prune(step);
+        Ok(path)
+    }
+
+    /// Returns the checkpoints of the folder.
+    ///
+    /// # Errors
+    ///
+    /// As [`CheckpointList::read`].
+    pub fn list(&self) -> Result<CheckpointList> {
+        CheckpointList::read(&self.folder)
+    }
+
+    /// Deletes all but the last checkpoints, the best one and the one that was saved.
+    fn prune(&self, saved: u64) {
+        let prune = || -> Result<()> {
+            remove_folder(&intermediate(&self.folder.join(name(saved)), REPLACED))?;
+            let list = self.list()?;
+            let old = list.entries.len().saturating_sub(self.kept);
+            for entry in list.entries.iter().take(old) {
+                if entry.step != saved && self.best.is_none_or(|best| best.step != entry.step) {
+                    let removed = intermediate(&entry.path, REMOVED);
+                    fs::rename(&entry.path, &removed).map_err(|error| write_error(&entry.path, &error))?;
+                    remove_folder(&removed)?;
+                }
+            }
+            Ok(())
+        };
+        if let Err(error) = prune() {
+            log::warn!("an old checkpoint stays: {error}");
+        }
+    }
+}
+
+/// A checkpoint's folder, whose files are not read yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointEntry {
+    step: u64,
+    path: PathBuf,
+}
+
+impl CheckpointEntry {
+    /// Returns the steps that the run had taken.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// Returns the folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the information without the tensors.
+    ///
+    /// # Errors
+    ///
+    /// As [`CheckpointInfo::load`].
+    pub fn info(&self) -> Result<CheckpointInfo> {
+        CheckpointInfo::load(&self.path)
+    }
+
+    /// Reads the checkpoint. Its tensors go to `device`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Checkpoint::load`].
+    pub fn load(&self, device: &Device) -> Result<Checkpoint> {
+        Checkpoint::load(&self.path, device)
+    }
+}
+
+/// The checkpoints of a folder by step. Reading it takes no lock: another process may write the folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointList {
+    entries: Vec<CheckpointEntry>,
+}
+
+impl CheckpointList {
+    /// Lists the checkpoints of a folder.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if the folder cannot be read.
+    pub fn read(folder: impl AsRef<Path>) -> Result<CheckpointList> {
+        let folder = folder.as_ref();
+        let mut entries = Vec::new();
+        for path in paths(folder)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if let Some(step) = step_of(&name).filter(|_| path.is_dir()) {
+                entries.push(CheckpointEntry { step, path });
+            }
+        }
+        entries.sort_by_key(|entry| entry.step);
+        Ok(CheckpointList { entries })
+    }
+
+    /// Returns the checkpoints in the order of their steps.
+    pub fn entries(&self) -> &[CheckpointEntry] {
+        &self.entries
+    }
+
+    /// Returns the checkpoint of the most steps.
+    pub fn latest(&self) -> Option<&CheckpointEntry> {
+        self.entries.last()
+    }
+
+    /// Returns the checkpoint of the lowest loss, if any was saved with a loss and it is still there.
+    ///
+    /// # Errors
+    ///
+    /// As [`CheckpointInfo::load`], of the latest checkpoint.
+    pub fn best(&self) -> Result<Option<&CheckpointEntry>> {
+        let Some(latest) = self.latest() else { return Ok(None) };
+        let Some(best) = latest.info()?.best else { return Ok(None) };
+        Ok(self.entries.iter().find(|entry| entry.step == best.step))
+    }
+}
+
+/// Returns the error of a failed write to a checkpoint or its folder.
+pub(super) fn write_error(path: &Path, error: &std::io::Error) -> Error {
+    let wanted = "a folder that can be written, with enough free space";
+    file_error(&path.display().to_string(), format!("a write error: {error}"), wanted)
+}
+
+/// Returns the best checkpoint once this one is saved. NaN and infinities, which JSON lacks, do not count.
+fn best_with(before: Option<BestCheckpoint>, step: u64, loss: Option<f64>) -> Option<BestCheckpoint> {
+    // The new checkpoint replaces one of the same step.
+    let before = before.filter(|best| best.step != step);
+    match loss {
+        Some(loss) if loss.is_finite() && before.is_none_or(|best| loss < best.loss) => {
+            Some(BestCheckpoint { step, loss })
+        }
+        _ => before,
+    }
+}
+
+fn name(step: u64) -> String {
+    format!("{PREFIX}{step:06}")
+}
+
+/// Returns the step of a checkpoint's name.
+fn step_of(found: &str) -> Option<u64> {
+    let step = found.strip_prefix(PREFIX)?.parse().ok()?;
+    (name(step) == found).then_some(step)
+}
+
+/// Returns the hidden folder of an intermediate state of a checkpoint.
+fn intermediate(path: &Path, state: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{state}"))
+}
+
+/// Returns the paths in a folder.
+fn paths(folder: &Path) -> Result<Vec<PathBuf>> {
+    let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
+    read().map_err(|error| {
+        let found = format!("a read error: {error}");
+        file_error(&folder.display().to_string(), found, "a folder of checkpoints that can be read")
+    })
+}
+
+/// Gives a written checkpoint its name. One that has the name makes way, and comes back if the rename fails.
+fn publish(written: &Path, path: &Path) -> Result<()> {
+    let fail = |error: std::io::Error| write_error(path, &error);
+    let replaced = intermediate(path, REPLACED);
+    let is_replacement = path.exists();
+    if is_replacement {
+        remove_folder(&replaced)?;
+        fs::rename(path, &replaced).map_err(fail)?;
+    }
+    fs::rename(written, path).map_err(|error| {
+        if is_replacement {
+            // `recover` does it if this fails.
+            let _ = fs::rename(&replaced, path);
+        }
+        fail(error)
+    })
+}
+
+/// Finishes or undoes what a killed process left.
+fn recover(folder: &Path) -> Result<()> {
+    for path in paths(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let parts = name.strip_prefix('.').and_then(|name| name.rsplit_once('.'));
+        let Some((checkpoint, state)) = parts.filter(|(checkpoint, _)| step_of(checkpoint).is_some()) else {
+            continue;
+        };
+        let whole = folder.join(checkpoint);
+        match state {
+            REPLACED if !whole.exists() => {
+                fs::rename(&path, &whole).map_err(|error| write_error(&whole, &error))?;
+            }
+            WRITTEN | REPLACED | REMOVED => remove_folder(&path)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Deletes a folder, if it exists.
+fn remove_folder(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(write_error(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until a folder's list of names is on the disk.
+fn sync_folder(folder: &Path) -> Result<()> {
+    // Other systems do not open folders as files.
+    if cfg!(unix) {
+        let synced = fs::File::open(folder).and_then(|file| file.sync_all());
+        synced.map_err(|error| write_error(folder, &error))?;
+    }
+    Ok(())
+}
