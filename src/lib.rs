@@ -18,6 +18,7 @@
 //! | [`tensor`] | arrays on the CPU and CUDA devices, as in NumPy and PyTorch |
 //! | `io` | arrays in files (feature `io`) |
 //! | `burst` | spiking neural networks on the CPU and CUDA devices (feature `burst`) |
+//! | `catalogue` | functions of numerical models: oscillators, information, policies (feature `catalogue`) |
 //! | `nn` | automatic differentiation (feature `nn`) |
 //! | `srt` | golden-ratio tensor operations on the CPU and CUDA devices (feature `srt`) |
 //! | `capi` | the C ABI (feature `capi`) |
@@ -51,6 +52,8 @@
 pub mod burst;
 #[cfg(feature = "capi")]
 pub mod capi;
+#[cfg(feature = "catalogue")]
+pub mod catalogue;
 pub mod cublas;
 pub mod driver;
 pub mod error;

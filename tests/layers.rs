@@ -32,6 +32,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("nn", 5),
     ("srt", 5),
     ("burst", 5),
+    ("catalogue", 5),
     ("capi", 6),
     ("bin", 6),
 ];

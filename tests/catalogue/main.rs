@@ -1,0 +1,12 @@
+//! The functions of `selvedge::catalogue` on the CPU: golden numbers, lengths around blocks of 256, edges and bad input.
+
+mod beliefs;
+mod common;
+mod counts;
+mod gates;
+mod information;
+mod neurons;
+mod oscillators;
+mod policies;
+mod sampling;
+mod table;
