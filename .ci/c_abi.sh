@@ -1,7 +1,7 @@
 #!/bin/bash
 # c_abi.sh LIMIT [BASE]: the C ABI. The header and the list of symbols are those of src/capi, and keep what they had at the
 # commit BASE. The library is installed in an empty folder, which is moved; its shared library has at most LIMIT MB and
-# exports the listed functions alone; the C examples are built by pkg-config, shared and static, and by CMake, and run.
+# exports the listed functions alone; the examples are built by pkg-config and by CMake, shared and static, and run.
 set -euo pipefail
 
 folder=$(mktemp -d)
@@ -55,6 +55,14 @@ for source in csrc/examples/*.c; do
     "$folder/static_$name" >"$folder/static_output"
     cmp "$folder/shared_output" "$folder/static_output"
 done
+for source in csrc/examples/*.cpp; do
+    name=$(basename "$source" .cpp)
+    for standard in c++17 c++20; do
+        echo "-- $name, $standard"
+        c++ -std=$standard -Wall -Wextra -Wpedantic -Werror "${flags[@]}" "$source" "${dynamic[@]}" -o "$folder/$name"
+        LD_LIBRARY_PATH=$prefix/lib "$folder/$name"
+    done
+done
 
 cmake=$(command -v cmake || true)
 if [ -z "$cmake" ] && python3 -m venv "$folder/venv" && "$folder/venv/bin/pip" install --quiet cmake; then
@@ -63,16 +71,21 @@ fi
 if [ -z "$cmake" ]; then
     echo "the CMake project is left out: CMake cannot be fetched here"
 else
-    
     "$cmake" -S csrc/examples/cmake -B "$folder/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
     "$cmake" --build "$folder/build" >/dev/null
     "$folder/build/devices"
     "$folder/build/devices_static"
+    "$folder/build/tensors" >/dev/null
+    # The profile and the folder are those of the installation above, so that cargo has nothing to build.
+    CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target} "$cmake" -S csrc/examples/cmake_subdirectory -B "$folder/subdirectory" >/dev/null
+    "$cmake" --build "$folder/subdirectory" >/dev/null
+    "$folder/subdirectory/tensors" >/dev/null
+    "$folder/subdirectory/devices_static"
 fi
 
 if command -v cargo-cinstall >/dev/null; then
     cargo cinstall --release --destdir "$folder/cargo_c" --prefix /usr --libdir /usr/lib
-    [ -f "$folder/cargo_c/usr/include/selvedge.h" ] && [ -e "$folder/cargo_c/usr/lib/libselvedge.so.$abi" ]
+    [ -f "$folder/cargo_c/usr/include/selvedge.h" ] && [ -f "$folder/cargo_c/usr/include/selvedge/tensor.hpp" ] && [ -e "$folder/cargo_c/usr/lib/libselvedge.so.$abi" ]
 else
     echo "cargo cinstall is left out: cargo-c is not installed"
 fi

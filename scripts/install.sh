@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs the C library, its header, and the files by which pkg-config and CMake find it.
+# Installs the C library, its headers for C and C++, and the files by which pkg-config and CMake find it.
 #
 #   scripts/install.sh PREFIX
 #
-# PREFIX/include/selvedge.h, PREFIX/lib/libselvedge.{so,a}, PREFIX/lib/pkgconfig/selvedge.pc and
+# PREFIX/include/selvedge.h, selvedge.hpp and selvedge/, PREFIX/lib/libselvedge.{so,a}, PREFIX/lib/pkgconfig/selvedge.pc and
 # PREFIX/lib/cmake/selvedge. The installed tree may be moved. LIBDIR is another name than `lib`, such as `lib64`; DESTDIR goes
 # before every path, for packages. CARGO and CARGO_TARGET_DIR are honoured.
 set -eu
@@ -25,11 +25,12 @@ esac
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 abi=$(sed -n 's/^abi //p' include/selvedge.symbols)
 
-mkdir -p "$root/include" "$root/$library/pkgconfig" "$root/$library/cmake/selvedge"
+mkdir -p "$root/include/selvedge" "$root/$library/pkgconfig" "$root/$library/cmake/selvedge"
 scripts/build_library.sh "$root/$library" release
 private=$(cat "$root/$library/private_libraries")
 rm "$root/$library/private_libraries"
-cp include/selvedge.h "$root/include/"
+cp include/selvedge.h include/selvedge.hpp "$root/include/"
+cp include/selvedge/*.hpp "$root/include/selvedge/"
 
 cat >"$root/$library/pkgconfig/selvedge.pc" <<END
 prefix=\${pcfiledir}/../..

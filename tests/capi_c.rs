@@ -1,8 +1,9 @@
-//! The C ABI from C: programs in `tests/capi` and `csrc/examples`, built by the host's C compiler with the address and
+//! The C ABI from C and C++: programs in `tests/capi` and `csrc/examples`, built by the host's compiler with the address and
 //! undefined-behaviour sanitizers, and linked with the shared library of a debug build. They run on the fake driver, and the
 //! examples also without a driver. They need Linux, a C compiler and cargo.
 #![cfg(target_os = "linux")]
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,14 +56,22 @@ fn succeeds(what: &str, output: &Output) {
     assert!(output.status.success(), "{what}: {}\n{out}{errors}", output.status);
 }
 
-/// Compiles a C program against the header and the shared library.
+/// Compiles a C or C++ program against the headers and the shared library.
 fn compile(name: &str, source: &Path, more: &[&str]) -> PathBuf {
+    compile_with(name, source, &[&SANITIZERS, more].concat())
+}
+
+/// As `compile`, without the sanitizers.
+fn compile_with(name: &str, source: &Path, more: &[&str]) -> PathBuf {
     let program = folder().join(name);
     let mut command = variant::compiler();
-    command.args(WARNINGS).args(SANITIZERS).args(more).arg(source).arg("-o").arg(&program);
+    command.args(WARNINGS).args(more).arg(source).arg("-o").arg(&program);
     command.arg("-I").arg(common::repository().join("include"));
     command.arg("-I").arg(common::repository().join("tests/capi"));
     command.arg("-L").arg(library()).args(["-lselvedge", "-ldl", "-lpthread", "-lm"]);
+    if source.extension().is_some_and(|extension| extension == "cpp") {
+        command.arg("-lstdc++");
+    }
     command.arg(format!("-Wl,-rpath,{}", library().display()));
     variant::compile(&mut command).unwrap_or_else(|error| panic!("{error}"));
     program
@@ -207,20 +216,101 @@ fn the_version_for_cargo_c_is_that_of_the_abi() {
     assert_eq!(selvedge::capi::library::SV_ABI_VERSION.to_string(), abi);
 }
 
+/// The text of the headers for C++.
+fn cpp_headers() -> String {
+    let entries = fs::read_dir(common::repository().join("include/selvedge")).expect("the headers are there");
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.map(|path| fs::read_to_string(path).expect("headers are text")).collect()
+}
+
+/// Functions that the C++ layer has no use for: operations by code and their names, and DLPack before 1.0.
+const LEFT_TO_C: [&str; 10] = [
+    "sv_abi_version",
+    "sv_binary",
+    "sv_operation_arity",
+    "sv_operation_code",
+    "sv_operation_name",
+    "sv_tensor_from_dlpack_legacy",
+    "sv_tensor_to_dlpack_legacy",
+    "sv_ternary",
+    "sv_unary",
+    "sv_version",
+];
+
 #[test]
-fn c_examples_run_with_and_without_a_device() {
-    if common::is_left_out("c_examples_run_with_and_without_a_device", NEEDS) {
+fn the_cpp_headers_cover_every_function_operation_and_status() {
+    let text = cpp_headers();
+    let words: HashSet<&str> =
+        text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').collect();
+    let header = header();
+    let named = |prefix| header.split(prefix).skip(1).filter_map(|rest| rest.split_whitespace().next());
+    let operations: Vec<String> = named("#define SV_OP_").map(str::to_lowercase).collect();
+    assert!(operations.len() > 90, "{operations:?}");
+    for operation in &operations {
+        let entry = format!("X({operation}, {})", operation.to_uppercase());
+        assert!(text.contains(&entry), "include/selvedge/operations.hpp lacks {entry}");
+    }
+    for status in named("#define SV_ERROR_") {
+        assert!(text.contains(&format!("SELVEDGE_STATUS(SV_ERROR_{status})")), "error.hpp lacks {status}");
+    }
+    for function in hostile::functions(&header) {
+        let name = function.name.as_str();
+        // Operations have one function for all codes; some of `sv_srt_` are made by macros from the rest of their names.
+        let short = name.trim_start_matches("sv_");
+        let is_operation =
+            operations.iter().any(|operation| *operation == short.trim_end_matches("_in_place"));
+        let is_made = name.strip_prefix("sv_srt_").is_some_and(|rest| words.contains(rest));
+        assert!(
+            words.contains(name) || is_operation || is_made || LEFT_TO_C.contains(&name),
+            "the C++ headers do not use {name}"
+        );
+    }
+}
+
+#[test]
+fn cpp_classes_do_what_the_functions_do() {
+    if common::is_left_out("cpp_classes_do_what_the_functions_do", NEEDS) {
+        return;
+    }
+    let source = common::repository().join("tests/capi/classes.cpp");
+    // The sanitizers see one standard; the other one has std::span.
+    for (standard, program) in [
+        ("C++17", compile("classes", &source, &["-std=c++17", "-O0"])),
+        ("C++20", compile_with("classes_20", &source, &["-std=c++20", "-O0"])),
+    ] {
+        runs_in_silence(standard, &program, &[&folder()]);
+    }
+}
+
+#[test]
+fn cpp_classes_work_without_exceptions() {
+    if common::is_left_out("cpp_classes_work_without_exceptions", NEEDS) {
+        return;
+    }
+    let source = common::repository().join("tests/capi/without_exceptions.cpp");
+    let program = compile("without_exceptions", &source, &["-std=c++17", "-fno-exceptions", "-O0"]);
+    runs_in_silence::<&str>("without_exceptions", &program, &[]);
+    let output = on_fake(&program, &["fail"]);
+    assert!(!output.status.success() && output.status.code().is_none(), "{output:?}");
+    assert!(output.stderr.starts_with(b"SV_ERROR_INVALID_ARGUMENT: sv_tensor_squeeze"), "{output:?}");
+}
+
+#[test]
+fn examples_run_with_and_without_a_device() {
+    if common::is_left_out("examples_run_with_and_without_a_device", NEEDS) {
         return;
     }
     let folder = common::repository().join("csrc/examples");
     let mut count = 0;
     for entry in fs::read_dir(folder).unwrap() {
         let source = entry.unwrap().path();
-        if source.extension().is_none_or(|extension| extension != "c") {
-            continue;
-        }
+        let standard = match source.extension().and_then(OsStr::to_str) {
+            Some("c") => "-std=c99",
+            Some("cpp") => "-std=c++17",
+            _ => continue,
+        };
         let name = source.file_stem().unwrap().to_str().unwrap().to_owned();
-        let program = compile(&format!("example_{name}"), &source, &["-std=c99", "-lm"]);
+        let program = compile(&format!("example_{name}"), &source, &[standard, "-O0"]);
         // The kernels of the fake driver compute other numbers, which an example finds after all of its calls succeeded.
         let output = on_fake::<&str>(&program, &[]);
         if !output.stderr.starts_with(b"element") {

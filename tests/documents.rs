@@ -67,6 +67,15 @@ fn the_readme_shows_code_of_the_examples() {
 }
 
 #[test]
+fn the_readme_shows_cpp_of_the_example() {
+    let example = read("csrc/examples/tensors.cpp");
+    let shown = blocks(&read("README.md"), "cpp");
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    let lines: Vec<String> = shown[0].lines().map(|line| format!("    {line}")).collect();
+    assert!(example.contains(&lines.join("\n")), "csrc/examples/tensors.cpp has not\n{}", shown[0]);
+}
+
+#[test]
 fn the_readme_is_short() {
     let lines = read("README.md").lines().count();
     assert!(lines <= 150, "README.md has {lines} lines: reference material belongs to docs/");

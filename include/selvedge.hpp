@@ -1,0 +1,21 @@
+// selvedge in C++17: tensors, devices, kernels, graphs and spiking networks as classes over selvedge.h.
+//
+// Every class owns its objects. A failed call throws selvedge::Error; selvedge::attempt() gives a Result instead.
+// docs/cpp.md is the manual.
+
+#ifndef SELVEDGE_HPP
+#define SELVEDGE_HPP
+
+#include "selvedge/burst.hpp"
+#include "selvedge/custom.hpp"
+#include "selvedge/device.hpp"
+#include "selvedge/functions.hpp"
+#include "selvedge/fused.hpp"
+#include "selvedge/graph.hpp"
+#include "selvedge/launch.hpp"
+#include "selvedge/memory.hpp"
+#include "selvedge/random.hpp"
+#include "selvedge/srt.hpp"
+#include "selvedge/tensor.hpp"
+
+#endif

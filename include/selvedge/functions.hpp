@@ -1,0 +1,105 @@
+// Functions of tensors: tensors of lists, joins, comparison and `.npz` files.
+
+#ifndef SELVEDGE_FUNCTIONS_HPP
+#define SELVEDGE_FUNCTIONS_HPP
+
+#include "tensor.hpp"
+
+SELVEDGE_BEGIN
+
+namespace detail {
+
+template <class T>
+Tensor from_rows(std::initializer_list<T> elements, const Shape &shape, Device device)
+{
+    if constexpr (std::is_same_v<T, bool>)
+        return Tensor::from(std::vector<bool>(elements), shape, device);
+    else
+        return Tensor::from(Elements<const T>(elements.begin(), elements.size()), shape, device);
+}
+
+} // namespace detail
+
+/// Makes a tensor of a list, such as `tensor({1.0f, 2.0f})`. The type of the numbers decides on the dtype.
+template <class T>
+Tensor tensor(std::initializer_list<T> elements, Device device = Device::cpu())
+{
+    return detail::from_rows(elements, Shape(elements.size()), device);
+}
+
+/// Makes a matrix of a list of rows, or a tensor of three dimensions of a list of such lists.
+template <class T>
+Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, Device device = Device::cpu())
+{
+    std::vector<T> elements;
+    const std::size_t columns = rows.size() == 0 ? 0 : rows.begin()->size();
+    for (const std::initializer_list<T> &row : rows) {
+        if (row.size() != columns) {
+            detail::fail(Error(SV_ERROR_LENGTH_MISMATCH, "tensor: found a row of " + std::to_string(row.size()) +
+                                                             " elements, the first one has " +
+                                                             std::to_string(columns)));
+            return {};
+        }
+        elements.insert(elements.end(), row.begin(), row.end());
+    }
+    return Tensor::from(elements, Shape(rows.size(), columns), device);
+}
+
+template <class T>
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks,
+              Device device = Device::cpu());
+
+/// Joins tensors along an axis.
+inline Tensor cat(const std::vector<Tensor> &tensors, std::int64_t axis = 0)
+{
+    const std::vector<std::uint64_t> handles = detail::handles(tensors);
+    return detail::make<Tensor>(sv_tensor_cat, handles.data(), handles.size(), axis);
+}
+
+/// Joins tensors of one shape along a new axis.
+inline Tensor stack(const std::vector<Tensor> &tensors, std::int64_t axis = 0)
+{
+    const std::vector<std::uint64_t> handles = detail::handles(tensors);
+    return detail::make<Tensor>(sv_tensor_stack, handles.data(), handles.size(), axis);
+}
+
+template <class T>
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks, Device device)
+{
+    std::vector<Tensor> matrices;
+    for (const auto &block : blocks)
+        matrices.push_back(tensor(block));
+    return stack(matrices).to(device);
+}
+
+/// Returns elements of `x` for true elements of the mask, and of `y` for the others.
+inline Tensor choose(const Tensor &mask, const Operand &x, const Operand &y) { return mask.choose(x, y); }
+
+inline Tensor matmul(const Tensor &left, const Tensor &right, const MatmulOptions &options = {})
+{
+    return left.matmul(right, options);
+}
+
+/// Returns whether two tensors are equal up to `rtol` times the second one plus `atol`.
+inline bool allclose(const Tensor &left, const Tensor &right, double rtol = 1e-5, double atol = 1e-8)
+{
+    return detail::get<std::int32_t>(sv_tensor_allclose, left.handle(), right.handle(), rtol, atol) != 0;
+}
+
+/// Writes tensors with their names to an `.npz` file.
+inline void write_npz(const std::string &path, const std::vector<std::pair<std::string, Tensor>> &arrays,
+                      bool compress = false)
+{
+    std::vector<const char *> names;
+    std::vector<std::uint64_t> handles;
+    for (const auto &[name, array] : arrays) {
+        names.push_back(name.c_str());
+        handles.push_back(array.handle());
+    }
+    detail::call(sv_tensor_write_npz, path.c_str(), names.data(), handles.data(), names.size(),
+                 std::int32_t{compress});
+}
+
+SELVEDGE_END
+
+#endif
