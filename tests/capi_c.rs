@@ -97,26 +97,31 @@ fn is_there(compiler: &str) -> bool {
 }
 
 #[test]
-fn the_header_is_clean_c99_and_cpp17() {
-    if common::is_left_out("the_header_is_clean_c99_and_cpp17", NEEDS) {
+fn the_headers_are_clean_c99_cpp17_and_cpp20() {
+    if common::is_left_out("the_headers_are_clean_c99_cpp17_and_cpp20", NEEDS) {
         return;
     }
-    let file = folder().join("header.c");
-    fs::write(&file, "#include \"selvedge.h\"\n#include \"selvedge.h\"\n").unwrap();
-    let compilers = [
-        ("gcc", ["-std=c99", "-xc"]),
-        ("clang", ["-std=c99", "-xc"]),
-        ("g++", ["-std=c++17", "-xc++"]),
-        ("clang++", ["-std=c++17", "-xc++"]),
-    ];
-    let found: Vec<_> = compilers.iter().filter(|(compiler, _)| is_there(compiler)).collect();
-    assert!(!found.is_empty(), "no C compiler");
-    for (compiler, language) in found {
-        let mut command = Command::new(compiler);
-        command.args(WARNINGS).args(language).arg("-fsyntax-only").arg("-I");
-        command.arg(common::repository().join("include")).arg(&file);
-        succeeds(compiler, &command.output().unwrap());
+    let sources = ["selvedge.h", "selvedge.hpp"].map(|header| {
+        let file = folder().join(format!("includes_{header}"));
+        fs::write(&file, format!("#include \"{header}\"\n#include \"{header}\"\n")).unwrap();
+        file
+    });
+    let mut checked = 0;
+    for (compilers, file, options) in [
+        (["gcc", "clang"], &sources[0], &["-std=c99", "-xc"][..]),
+        (["g++", "clang++"], &sources[0], &["-std=c++17", "-xc++"]),
+        (["g++", "clang++"], &sources[1], &["-std=c++17", "-fno-exceptions", "-xc++"]),
+        (["g++", "clang++"], &sources[1], &["-std=c++20", "-xc++"]),
+    ] {
+        for compiler in compilers.into_iter().filter(|compiler| is_there(compiler)) {
+            let mut command = Command::new(compiler);
+            command.args(WARNINGS).args(options).arg("-fsyntax-only").arg("-I");
+            command.arg(common::repository().join("include")).arg(file);
+            succeeds(&format!("{compiler} {options:?}"), &command.output().unwrap());
+            checked += 1;
+        }
     }
+    assert!(checked >= 2, "no C compiler");
 }
 
 #[test]

@@ -33,10 +33,10 @@ public:
     constexpr Device() noexcept = default;
 
     static constexpr Device cpu() noexcept { return Device(); }
-    static constexpr Device cuda(std::int32_t ordinal = 0) noexcept { return Device(ordinal); }
+    static constexpr Device cuda(std::int32_t ordinal = 0) noexcept { return Device(Ordinal{ordinal}); }
 
     /// Returns the device of an ordinal as selvedge.h has it: `SV_CPU`, `SV_AUTO` or that of a CUDA device.
-    static constexpr Device from_ordinal(std::int32_t ordinal) noexcept { return Device(ordinal); }
+    static constexpr Device from_ordinal(std::int32_t ordinal) noexcept { return Device(Ordinal{ordinal}); }
 
     /// Returns CUDA device 0, or the CPU if there is none.
     static Device best() noexcept
@@ -51,7 +51,7 @@ public:
     /// Returns the device of a `CUcontext`.
     static Device of_context(void *context)
     {
-        return Device(detail::get<std::int32_t>(sv_device_of_context, context));
+        return from_ordinal(detail::get<std::int32_t>(sv_device_of_context, context));
     }
 
     constexpr std::int32_t ordinal() const noexcept { return ordinal_; }
@@ -132,7 +132,11 @@ public:
     }
 
 private:
-    explicit constexpr Device(std::int32_t ordinal) noexcept : ordinal_(ordinal) {}
+    // A type of its own, so that a list of one number is a shape and no device.
+    struct Ordinal {
+        std::int32_t value;
+    };
+    explicit constexpr Device(Ordinal ordinal) noexcept : ordinal_(ordinal.value) {}
 
     std::int32_t ordinal_ = SV_CPU;
 };

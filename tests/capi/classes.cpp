@@ -103,6 +103,7 @@ void tensors_come_from_lists_and_go_to_vectors()
     const std::size_t rows = 2;
     CHECK(Tensor::from(std::array<std::int64_t, 4>{1, 2, 3, 4}, {rows, 2}).select(1, 0).to_vector<std::int64_t>() ==
           List<std::int64_t>{1, 3});
+    CHECK(Tensor::from(List<int>{1, 2}, {2}).rank() == 1 && Tensor::from(List<bool>{true}, {1, 1}).rank() == 2);
     CHECK(Tensor::from(List<bool>{true, true}).sum().item<std::int64_t>() == 2);
     CHECK(Tensor::scalar(2.5).item<double>() == 2.5 && Tensor::scalar(std::uint8_t{3}).rank() == 0);
     CHECK(Tensor::zeros<float>({2, 2}).sum().item<float>() == 0);
