@@ -155,7 +155,7 @@ std::string text(Function function, Arguments... arguments)
     return text;
 }
 
-/// Whether `Range` has adjacent elements: a vector, an array, Elements or std::span.
+/// True if `Range` has adjacent elements: a vector, an array, Elements or std::span.
 template <class Range, class = void>
 struct is_contiguous : std::false_type {};
 template <class Range>
