@@ -20,6 +20,7 @@
 //! | `burst` | spiking neural networks on the CPU and CUDA devices (feature `burst`) |
 //! | `catalogue` | functions of numerical models: oscillators, information, policies (feature `catalogue`) |
 //! | `nn` | automatic differentiation (feature `nn`) |
+//! | `classifier` | an active-inference classifier (feature `classifier`) |
 //! | `srt` | golden-ratio tensor operations on the CPU and CUDA devices (feature `srt`) |
 //! | `capi` | the C ABI (feature `capi`) |
 //! | [`error`] | the error type, and the hook for errors of `Drop` |
@@ -54,6 +55,8 @@ pub mod burst;
 pub mod capi;
 #[cfg(feature = "catalogue")]
 pub mod catalogue;
+#[cfg(feature = "classifier")]
+pub mod classifier;
 pub mod cublas;
 pub mod driver;
 pub mod error;

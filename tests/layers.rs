@@ -33,8 +33,9 @@ const LAYERS: &[(&str, u32)] = &[
     ("srt", 5),
     ("burst", 5),
     ("catalogue", 5),
-    ("capi", 6),
-    ("bin", 6),
+    ("classifier", 6),
+    ("capi", 7),
+    ("bin", 7),
 ];
 
 /// The only module that others of its layer may use: every fallible function returns its type.
