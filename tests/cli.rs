@@ -10,6 +10,8 @@ use serde_json::Value;
 
 #[path = "cli/burst.rs"]
 mod burst;
+#[path = "cli/classify.rs"]
+mod classify;
 #[path = "common/mod.rs"]
 mod common;
 #[path = "cli/compile.rs"]

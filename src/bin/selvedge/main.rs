@@ -1,6 +1,6 @@
 //! `selvedge`, the command line: devices and libraries of this machine, a kernel run on `.npy` files, the contents of an image,
 //! images from CUDA C++ and their cache, snapshots and traces of memory, the engine of a matrix product, the kernels of an
-//! expression, spiking networks, golden-ratio operations, and a demonstration.
+//! expression, spiking networks, golden-ratio operations, a classifier, and a demonstration.
 //!
 //! Every command first gathers a [`Report`](output::Report) and only then prints it, as text or as JSON, so that a reader
 //! that goes away early (`selvedge info | head`) is no error. Progress goes to stderr, and only to a terminal.
@@ -14,6 +14,7 @@ use clap::Parser;
 mod build_images;
 mod burst;
 mod cache;
+mod classify;
 mod demo;
 mod explain;
 mod failure;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Memory(options) => (memory::memory(options), options.json()),
         Command::Burst(options) => return burst::burst(options),
         Command::Srt(options) => return srt::srt(options),
+        Command::Classify(options) => return classify::classify(options),
         Command::Explain(options) => (explain::explain(options), options.json()),
         Command::Demo(options) => (demo::demo(options), options.json),
     };

@@ -15,6 +15,7 @@ Exit codes:
 
 mod build_images;
 mod burst;
+mod classify;
 mod compile;
 mod device;
 mod expr;
@@ -26,6 +27,9 @@ mod srt;
 
 pub use build_images::BuildImagesOptions;
 pub use burst::{BurstCommand, BurstMakeOptions, BurstOptions, BurstRunOptions, NetworkSource};
+pub use classify::{
+    ClassifyCommand, ClassifyOptions, ClassifyPictures, ClassifyRunOptions, ClassifyTrainOptions,
+};
 pub use compile::{CompileOptions, TargetOptions};
 pub use device::DeviceChoice;
 pub use expr::ExprOptions;
@@ -68,6 +72,8 @@ pub enum Command {
     Burst(BurstOptions),
     /// Verify the golden-ratio operations
     Srt(SrtOptions),
+    /// Train and run a classifier on rows of a file
+    Classify(ClassifyOptions),
     /// Show what would be done, and why, without doing it
     Explain(ExplainOptions),
     /// Add vectors and divide complex numbers, verified and timed; on the CPU where there is no device

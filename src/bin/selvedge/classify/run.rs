@@ -1,0 +1,187 @@
+//! `selvedge classify run`.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use selvedge::classifier::{Classifier, Evaluation, synthetic};
+use selvedge::{DType, Device, Error, Tensor};
+use serde_json::{Value, json};
+
+use super::data::{self, Columns, Rows};
+use super::{add_files, evaluation_json, percent};
+use crate::demo::reason_text;
+use crate::failure::Failure;
+use crate::files;
+use crate::options::ClassifyRunOptions;
+use crate::output::{self, Progress, Report, Style, Table, grouped};
+
+/// The rows of a batch.
+const BATCH: usize = 65_536;
+/// The rows that are shown.
+const SHOWN: usize = 8;
+
+/// The results of all rows.
+#[derive(Default)]
+struct Results {
+    classes: Vec<i64>,
+    confidences: Vec<f64>,
+    free_energies: Vec<f64>,
+    beliefs: Vec<f64>,
+}
+
+pub fn run(options: &ClassifyRunOptions) -> Result<Report, Failure> {
+    options.pictures.check_writable()?;
+    if let Some(path) = &options.output {
+        files::check_writable(path)?;
+    }
+    let (device, reason) = super::device(options.device)?;
+    let mut classifier = Classifier::load(&options.model, &device)?;
+    if options.fuse_prior {
+        classifier.set_fuse_prior(true);
+    }
+    let rows = rows(options, classifier.features())?;
+    if rows.labels.is_none() && !options.pictures.is_empty() {
+        let (found, wanted) = ("a picture without labels".to_owned(), "the class of each row".to_owned());
+        return Err(Error::InvalidArgument { operation: "classify run", found, wanted }.into());
+    }
+    let start = Instant::now();
+    let results = classify(&mut classifier, &rows.features, &device)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let evaluation = match &rows.labels {
+        Some(labels) => Some(evaluation(&results, labels, classifier.classes())?),
+        None => None,
+    };
+    let mut written: Vec<(&str, &Path)> = match &evaluation {
+        Some(evaluation) => options.pictures.draw(evaluation)?,
+        None => Vec::new(),
+    };
+    if let Some(path) = &options.output {
+        files::write(path, &table(&results, classifier.classes()))?;
+        written.push(("results", path));
+    }
+    Ok(report(&classifier, &results, evaluation.as_ref(), seconds, reason.as_ref(), &written))
+}
+
+fn rows(options: &ClassifyRunOptions, features: usize) -> Result<Rows, Failure> {
+    if let Some(count) = options.rows.synthetic {
+        let drawn = synthetic(count as usize, options.seed, &Device::cpu())?;
+        return Ok(Rows { features: drawn.features, labels: Some(drawn.labels) });
+    }
+    let path = options.rows.data.as_deref().unwrap_or(Path::new(""));
+    let rows = data::read(path, Columns::Known(features))?;
+    match &options.labels {
+        Some(path) => Ok(Rows { labels: Some(data::read_labels(path)?), ..rows }),
+        None => Ok(rows),
+    }
+}
+
+fn classify(classifier: &mut Classifier, features: &Tensor, device: &Device) -> Result<Results, Failure> {
+    let count = features.shape().first().copied().unwrap_or(0);
+    let progress = Progress::of_steps("rows", count as u64);
+    let mut results = Results::default();
+    for start in (0..count).step_by(BATCH) {
+        let end = count.min(start + BATCH);
+        let batch = features.slice(0, start as isize..end as isize)?.to(device)?;
+        let found = classifier.classify_batch(&batch).map_err(|error| in_file(error, start))?;
+        let numbers = |tensor: &Tensor| tensor.cast(DType::F64)?.to_vec::<f64>();
+        results.classes.extend(found.classes.to_vec::<i64>()?);
+        results.confidences.extend(numbers(&found.confidence)?);
+        results.free_energies.extend(numbers(&found.free_energy)?);
+        results.beliefs.extend(numbers(&found.beliefs)?);
+        progress.set(end as u64);
+    }
+    Ok(results)
+}
+
+/// Says from which row on an error counts.
+fn in_file(error: Error, start: usize) -> Error {
+    match error {
+        Error::InvalidArgument { operation, found, wanted } if start > 0 => {
+            let found = format!("{found} of the rows from {start}");
+            Error::InvalidArgument { operation, found, wanted }
+        }
+        other => other,
+    }
+}
+
+fn evaluation(results: &Results, labels: &Tensor, classes: usize) -> Result<Evaluation, Failure> {
+    let labels = labels.cast(DType::I64)?.to_vec::<i64>()?;
+    Ok(Evaluation::new(&results.classes, &results.confidences, &labels, classes)?)
+}
+
+/// Returns the results as CSV.
+fn table(results: &Results, classes: usize) -> String {
+    let mut text = String::from("class,confidence,free_energy");
+    // Writing to a `String` cannot fail.
+    for class in 0..classes {
+        let _ = write!(text, ",belief_{class}");
+    }
+    text.push('\n');
+    let columns = results.classes.iter().zip(&results.confidences).zip(&results.free_energies);
+    for (((class, confidence), energy), beliefs) in columns.zip(results.beliefs.chunks(classes.max(1))) {
+        let _ = write!(text, "{class},{confidence},{energy}");
+        for belief in beliefs {
+            let _ = write!(text, ",{belief}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn report(
+    classifier: &Classifier,
+    results: &Results,
+    evaluation: Option<&Evaluation>,
+    seconds: f64,
+    reason: Option<&Error>,
+    written: &[(&str, &Path)],
+) -> Report {
+    let count = results.classes.len();
+    let mut counts = vec![0u64; classifier.classes()];
+    for &class in &results.classes {
+        if let Some(count) = counts.get_mut(class as usize) {
+            *count += 1;
+        }
+    }
+    let mean = results.free_energies.iter().sum::<f64>() / count.max(1) as f64;
+    let mut table = Table::new("<<");
+    let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
+    row("rows", grouped(count as u64));
+    row("device", classifier.device().to_string());
+    let shown = counts.iter().enumerate().map(|(class, &count)| format!("c{class} {}", grouped(count)));
+    row("classes", shown.collect::<Vec<_>>().join(", "));
+    row("free energy", format!("{mean:.4} on average"));
+    if let Some(evaluation) = evaluation {
+        row("accuracy", percent(evaluation.accuracy()));
+        row("calibration error", format!("{:.3}", evaluation.calibration_error()));
+    }
+    row("time", output::seconds(seconds));
+    for (name, path) in written {
+        row(name, path.display().to_string());
+    }
+    let mut text = table.render(Style::of_stdout());
+    let mut first = Table::with_head(">>>>", ["row", "class", "confidence", "free energy"]);
+    for at in 0..count.min(SHOWN) {
+        let (confidence, energy) = (results.confidences[at], results.free_energies[at]);
+        let class = format!("c{}", results.classes[at]);
+        first.row([at.to_string(), class, format!("{confidence:.4}"), format!("{energy:.4}")]);
+    }
+    text += &format!("\n{}", first.render(Style::of_stdout()));
+    if let Some(reason) = reason {
+        text += &format!("\n{}", reason_text(reason));
+    }
+    let mut json = json!({
+        "rows": count,
+        "device": classifier.device().to_string(),
+        "classes": results.classes,
+        "confidences": results.confidences,
+        "free_energies": results.free_energies,
+        "mean_free_energy": mean,
+        "evaluation": evaluation.map_or(Value::Null, evaluation_json),
+        "seconds": seconds,
+        "reason": reason.map(Error::to_string),
+    });
+    add_files(&mut json, written);
+    Report { text, json }
+}

@@ -1,0 +1,113 @@
+//! `selvedge classify`: training and runs on synthetic rows and files, pictures, and bad input.
+
+use selvedge::io::npy;
+
+use super::{FAILED_FOR_INPUT, Folder, fails, json, succeeds, xml};
+
+#[test]
+fn a_classifier_of_synthetic_rows_is_trained_drawn_saved_and_run() {
+    let folder = Folder::new("classify");
+    let [model, confusion, calibration, results] =
+        ["model.safetensors", "confusion.svg", "calibration.svg", "results.csv"]
+            .map(|name| folder.file(name));
+    let train =
+        ["classify", "train", "--synthetic", "600", "--epochs", "2", "--hidden", "8", "--device", "cpu"];
+    let pictures = ["--confusion", &confusion, "--calibration", &calibration];
+    let text = succeeds(&[&train[..], &pictures, &["-o", &model]].concat());
+    for part in ["100-8-5, 853 parameters", "480 to train on, 120 for validation", "Bayes rule", "model.saf"]
+    {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    for (picture, title) in [(&confusion, "Confusion matrix"), (&calibration, "Calibration")] {
+        let texts = xml::texts(&std::fs::read_to_string(picture).unwrap()).unwrap();
+        assert!(texts.iter().any(|text| text == title), "{texts:?}");
+        assert!(texts.iter().any(|text| text.starts_with("120 rows, accuracy")), "{texts:?}");
+    }
+    let value = json(&succeeds(&[&train[..], &["--json"]].concat()));
+    assert_eq!((value["epochs"].as_array().unwrap().len(), &value["evaluation"]["rows"]), (2, &120.into()));
+
+    let run = ["classify", "run", &model, "--synthetic", "50", "--seed", "1"];
+    let text = succeeds(&[&run[..], &["-o", &results, "--confusion", &confusion]].concat());
+    for part in ["accuracy", "free energy", "c0", "No GPU is used", "results.csv"] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    let value = json(&succeeds(&[&run[..], &["--json"]].concat()));
+    let written = std::fs::read_to_string(&results).unwrap();
+    let classes: Vec<i64> =
+        written.lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
+    assert_eq!(value["classes"], serde_json::json!(classes));
+    assert_eq!((classes.len(), &value["evaluation"]["rows"]), (50, &50.into()));
+    assert!(written.starts_with("class,confidence,free_energy,belief_0,"), "{written}");
+}
+
+#[test]
+fn rows_come_from_csv_and_npy_files() {
+    let folder = Folder::new("classify-files");
+    let [csv, rows, labels, model] =
+        ["rows.csv", "rows.npy", "labels.npy", "model.safetensors"].map(|name| folder.file(name));
+    let (mut text, mut features, mut classes) = (String::from("x,y,class\n"), Vec::new(), Vec::new());
+    for row in 0..40 {
+        let class = row % 2;
+        let [x, y] = [class * 4 - 2, row % 5 - 2];
+        text += &format!("{x}, {y}, {class}\n");
+        features.extend([f64::from(x), f64::from(y)]);
+        classes.push(class as u8);
+    }
+    std::fs::write(&csv, text).unwrap();
+    npy::write_slice(&rows, &features, &[40, 2]).unwrap();
+    npy::write_slice(&labels, &classes, &[40]).unwrap();
+    let options = ["--epochs", "40", "--learning-rate", "0.05", "--hidden", "8", "--json", "-o", &model];
+    let of_csv = json(&succeeds(&[&["classify", "train", &csv], &options[..]].concat()));
+    let of_npy =
+        json(&succeeds(&[&["classify", "train", &rows, "--labels", &labels], &options[..]].concat()));
+    assert_eq!(of_csv["epochs"], of_npy["epochs"]);
+    assert_eq!(of_csv["prior"], serde_json::json!([0.5, 0.5]));
+    assert_eq!(of_csv["evaluation"]["accuracy"], 1.0);
+    let value = json(&succeeds(&["classify", "run", &model, &csv, "--json"]));
+    assert_eq!((&value["rows"], &value["evaluation"]["accuracy"]), (&40.into(), &1.0.into()));
+    let value = json(&succeeds(&["classify", "run", &model, &rows, "--json"]));
+    assert_eq!((&value["classes"], value["evaluation"].is_null()), (&serde_json::json!(classes), true));
+}
+
+#[test]
+fn bad_rows_labels_and_models_are_refused() {
+    let folder = Folder::new("classify-bad");
+    let [csv, rows, labels, model] =
+        ["rows.csv", "rows.npy", "labels.npy", "model.safetensors"].map(|name| folder.file(name));
+    for (text, parts) in [
+        ("", ["rows.csv", "no rows"]),
+        ("a,b,class\n", ["rows.csv", "no rows"]),
+        ("1,2,0\n1,x,0\n", ["'x' in line 2, column 2", "a finite number"]),
+        ("a,b,class\n\n1,nan,0\n", ["'nan' in line 3, column 2", "a finite number"]),
+        ("1,2,0\n1,2,0.5\n", ["'0.5' in line 2, column 3", "whole number"]),
+        ("1,2,0\n1,2\n", ["2 cells in line 2", "3, as in line 1"]),
+        ("1\n2\n", ["1 cell in line 1", "the class"]),
+        ("1,2,0\n1,2,-1\n", ["label -1 in row 1", "from 0"]),
+    ] {
+        std::fs::write(&csv, text).unwrap();
+        fails(FAILED_FOR_INPUT, &["classify", "train", &csv], &parts);
+    }
+    npy::write_slice(&rows, &[1.0f32, 2.0, f32::NAN, 4.0], &[2, 2]).unwrap();
+    npy::write_slice(&labels, &[0u8, 1], &[2]).unwrap();
+    let train = ["classify", "train", &rows];
+    fails(FAILED_FOR_INPUT, &train, &["rows.npy", "--labels"]);
+    fails(FAILED_FOR_INPUT, &[&train[..], &["--labels", &labels]].concat(), &["NaN in row 1, feature 0"]);
+    fails(FAILED_FOR_INPUT, &[&train[..], &["--labels", &rows]].concat(), &["rows.npy", "integers"]);
+    fails(FAILED_FOR_INPUT, &[&train[..], &["--synthetic", "9"]].concat(), &["--synthetic"]);
+    fails(FAILED_FOR_INPUT, &["classify", "train"], &["--synthetic"]);
+    let prior = ["classify", "train", "--synthetic", "9", "--prior", "0.5,0.6"];
+    fails(FAILED_FOR_INPUT, &prior, &["sum 1.1"]);
+
+    std::fs::write(&model, "no model").unwrap();
+    fails(FAILED_FOR_INPUT, &["classify", "run", &model, &rows], &["model.safetensors"]);
+    let good = ["classify", "train", "--synthetic", "50", "--epochs", "1", "--hidden", "4", "--json", "-o"];
+    succeeds(&[&good[..], &[&model]].concat());
+    fails(FAILED_FOR_INPUT, &["classify", "run", &model, &rows], &["[2, 2]", "100 features"]);
+    std::fs::write(&csv, "1,2,3\n").unwrap();
+    fails(FAILED_FOR_INPUT, &["classify", "run", &model, &csv], &["3 cells in line 1", "100 features"]);
+    npy::write_slice(&rows, &[0.5f32; 100], &[1, 100]).unwrap();
+    let picture = folder.file("confusion.svg");
+    let run = ["classify", "run", &model, &rows, "--confusion", &picture];
+    fails(FAILED_FOR_INPUT, &run, &["a picture without labels"]);
+    fails(FAILED_FOR_INPUT, &[&run[..], &["--labels", &labels]].concat(), &["1 classes", "2 labels"]);
+}
