@@ -11,8 +11,24 @@ use super::node::{Node, NodeIndex};
 use super::number::Number;
 use super::operation::{Operation, Rule, with_operations};
 use super::scalar::{by_value, dtype_of_numbers};
+use crate::driver::KernelError;
 use crate::error::{Error, Result};
 use crate::types::{DType, NumberKind};
+
+/// A reduction that chooses an element of a group by an index, which a run checks.
+#[derive(Clone, Copy)]
+pub(super) struct IndexedGroup {
+    pub(super) group: NodeIndex,
+    pub(super) index: NodeIndex,
+    /// The error of an index out of range.
+    pub(super) error: &'static KernelError,
+}
+
+impl std::fmt::Debug for IndexedGroup {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}({}, {})", self.error.operation(), self.group, self.index)
+    }
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
@@ -21,6 +37,8 @@ pub(crate) struct Nodes {
     /// The scalars that each run passes and the literals with their values, in the order of creation.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
     pub(crate) coordinates: Vec<Coordinate>,
+    /// The reductions that choose an element of a group by an index.
+    pub(super) indexed: Vec<IndexedGroup>,
     /// For each node, whether it takes part in promotion by kind: it has no dimensions or is a number.
     zero_dim: Vec<bool>,
     /// True if an integer is compared with a real scalar that each run passes.

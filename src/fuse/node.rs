@@ -26,13 +26,17 @@ pub(crate) enum Node {
     Group(Fold, NodeIndex),
     /// The number of elements of a group, for row programs only.
     GroupSize,
+    /// The index of an element within its group, for row programs only.
+    GroupIndex,
 }
 
 impl Node {
     /// Returns the same node with each operand replaced.
     pub(super) fn map_operands(self, map: impl Fn(NodeIndex) -> NodeIndex) -> Node {
         match self {
-            Node::Input(_) | Node::Scalar(_) | Node::Coordinate(_) | Node::GroupSize => self,
+            Node::Input(_) | Node::Scalar(_) | Node::Coordinate(_) | Node::GroupSize | Node::GroupIndex => {
+                self
+            }
             Node::Random(words, scalars) => Node::Random(words, scalars.map(map)),
             Node::Normal(of) => Node::Normal(map(of)),
             Node::Permute(operands) => Node::Permute(operands.map(map)),
@@ -45,7 +49,9 @@ impl Node {
     /// Returns the operands. An operation of fewer than three repeats its first one.
     pub(super) fn operands(self) -> impl Iterator<Item = NodeIndex> {
         let (operands, count) = match self {
-            Node::Input(_) | Node::Scalar(_) | Node::Coordinate(_) | Node::GroupSize => ([0; 3], 0),
+            Node::Input(_) | Node::Scalar(_) | Node::Coordinate(_) | Node::GroupSize | Node::GroupIndex => {
+                ([0; 3], 0)
+            }
             Node::Random(_, [seed, offset]) => ([seed, offset, offset], 2),
             Node::Normal(of) | Node::Cast(of) | Node::Group(_, of) => ([of; 3], 1),
             Node::Permute(operands) | Node::Apply(_, operands) => (operands, 3),

@@ -48,6 +48,9 @@ fn every_function_of_groups_is_explained() {
         assert_eq!(value["result"]["shape"], serde_json::json!([rows, 128]), "{name}");
         assert!(!value["kernels"].as_array().unwrap().is_empty(), "{name}");
     }
+    let value = explained("at_group(x, argmax_group(x))", &[]);
+    assert_eq!(value["result"]["shape"], serde_json::json!([64, 1]));
+    assert!(value["kernels"][0].to_string().contains("at_group"), "{value}");
 }
 
 #[test]
@@ -81,6 +84,7 @@ fn an_error_points_at_its_column() {
         ("a + fma(a, b)", 5, "found 2 operands of fma; wanted 3"),
         ("a + exp(2)", 5, "numbers alone"),
         ("sum_group(a, b)", 1, "found 2 operands of sum_group; wanted 1"),
+        ("at_group(a)", 1, "found 1 operands of at_group; wanted at_group(x, index)"),
         ("rms_norm(a, b, a)", 1, "found 3 operands; wanted rms_norm(x, weight)"),
         ("exp + a", 1, "found the function 'exp' as an input"),
         ("a + bit_and(a, b)", 5, "bit_and"),

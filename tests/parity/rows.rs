@@ -51,7 +51,7 @@ fn standardize<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
     vec![centred / centred.square().mean_group().sqrt()]
 }
 
-/// Two reductions that share a barrier, one that needs both, an index, a test, and outputs of other dtypes.
+/// Two reductions that share a barrier, one that needs both, an index, the element there, tests, and outputs of other dtypes.
 fn several<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Outputs<'g> {
     let (low, high) = (x.min_group(), x.max_group());
     let scaled = (x - low) / (high - low + others[0]);
@@ -64,16 +64,39 @@ fn several<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Outputs<'g> {
         place + 1,
         x.gt(2.0).any_group(),
         (x * 0.5).prod_group(),
+        x.at_group(place),
+        x.index_in_group().eq(place),
     ]
 }
 
-const PROGRAMS: [Program; 6] = [
+/// With gradients x · others[1] of the result.
+fn layer_norm_backward<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Outputs<'g> {
+    let gradient = x * others[1];
+    let mean = x.mean_group();
+    let root = ((x - mean).square().mean_group() + 1e-5).rsqrt();
+    let (h, v) = ((x - mean) * root, gradient * others[0]);
+    vec![root * (v - v.mean_group() - h * (v * h).mean_group()), mean, root]
+}
+
+/// With the smallest element as the label.
+fn cross_entropy<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
+    let label = x.argmin_group();
+    let largest = x.max_group();
+    let powers = (x - largest).exp();
+    let total = powers.sum_group();
+    let p = powers / total;
+    vec![total.log() - (x.at_group(label) - largest), x.index_in_group().eq(label).choose(p - 1.0, p)]
+}
+
+const PROGRAMS: [Program; 8] = [
     ("softmax", &[], softmax),
     ("log_softmax", &[], log_softmax),
     ("layer_norm", &[false, false], layer_norm),
     ("rms_norm", &[false], rms_norm),
     ("standardize", &[], standardize),
     ("several", &[true], several),
+    ("layer_norm_backward", &[false, false], layer_norm_backward),
+    ("cross_entropy", &[], cross_entropy),
 ];
 
 fn program((_, others, outputs): Program, dtype: DType) -> RowProgram {
@@ -261,6 +284,7 @@ pub fn always() -> Vec<Test> {
     one("layouts", layouts);
     one("faults_are_found", faults);
     one("several_kernels_for_a_reason", several_kernels);
+    one("a_wrong_index_is_reported", reports);
     tests
 }
 
@@ -349,6 +373,102 @@ fn faults() {
         as_ptx(&program, &inputs, rows.axes, &mut found, (9, 0), &change);
         let differs = on_cpu.iter().zip(&found).any(|(left, right)| left.bytes != right.bytes);
         assert_eq!(differs, !from.is_empty(), "{name}");
+    }
+}
+
+/// The elements of rows at an index of each, by one kernel and by the check of several kernels.
+fn reports() {
+    let graph = Graph::new();
+    let (x, index) = (graph.input(DType::F32), graph.input(DType::I32));
+    let program = graph.row_program(&[x.at_group(index)]).expect("a program");
+    let (rows, length) = (9, 40usize);
+    let elements: Vec<f32> = (0..rows * length).map(|at| at as f32).collect();
+    let good = [0i32, 39, 5, 7, 11, 13, 17, 19, 23];
+    // An index for each element of a row is no index of the row.
+    let all = vec![0i32; rows * length];
+    let layouts = [contiguous(&[rows, length]); 2];
+    let column = contiguous(&[rows, 1]);
+    let plan = program.explain(&layouts, &[1], &[column], (9, 0));
+    assert!(plan.is_err(), "an index that differs within a row");
+    let inputs = [HostInput::new(&elements, layouts[0]), HostInput::new(&all, layouts[1])];
+    let inputs = inputs.map(|input| input.expect("an input"));
+    let mut outputs = [0f32; 9];
+    let output = HostOutput::new(&mut outputs, column).expect("an output");
+    assert!(program.run_host(&inputs, &[], &[1], &mut [output]).is_err());
+    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+    for (wrong, value) in [(None, 0), (Some(8), 40), (Some(3), -1), (Some(0), i32::MIN)] {
+        let mut indices = good;
+        if let Some(wrong) = wrong {
+            indices[wrong] = value;
+        }
+        let (matrix, column) = (contiguous(&[rows, length]), contiguous(&[rows, 1]));
+        let inputs = [HostInput::new(&elements, matrix), HostInput::new(&indices, column)];
+        let mut chosen = vec![0f32; rows];
+        let found = program.run_host(
+            &inputs.map(|input| input.expect("an input")),
+            &[],
+            &[1],
+            &mut [HostOutput::new(&mut chosen, column).expect("an output")],
+        );
+        let is_outside = matches!(
+            found,
+            Err(selvedge::Error::IndexOutOfRange { operation: "at_group", index, size: 40, .. })
+                if index == i64::from(value)
+        );
+        assert_eq!(is_outside, wrong.is_some(), "{found:?}");
+        // Rows are one kernel; the same elements as columns are several.
+        for (layout, axis) in [(matrix, 1), (matrix.transpose(0, 1).expect("a view"), 0)] {
+            let groups = if axis == 1 { column } else { contiguous(&[1, rows]) };
+            let plan = program.explain(&[layout, groups], &[axis], &[groups], (9, 0)).expect("a plan");
+            let one = match &plan.kernels[..] {
+                [one] => one,
+                all => all
+                    .iter()
+                    .find(|kernel| kernel.name == "check of the index of at_group")
+                    .expect("a check"),
+            };
+            let (launch, code) = match &one.launches {
+                RowLaunches::Rows(launch) => (launch, 16),
+                RowLaunches::Check(launch) => (launch, 8),
+                _ => panic!("{}", one.name),
+            };
+            let mut memory = Memory::default();
+            let all: Vec<i64> = indices.iter().map(|&index| i64::from(index)).collect();
+            let bytes = |index: &usize| match index {
+                0 => bytemuck::cast_slice(&elements).to_vec(),
+                _ => bytemuck::cast_slice(&indices).to_vec(),
+            };
+            let mut addresses: Vec<u64> =
+                launch.inputs.iter().map(|index| memory.add(bytes(index))).collect();
+            addresses.push(match code {
+                16 => memory.add(vec![0; 4 * rows]),
+                _ => memory.add(bytemuck::cast_slice(&all).to_vec()),
+            });
+            let report = memory.add(vec![0; 136]);
+            let mut parameters: Vec<u8> =
+                addresses.iter().flat_map(|address| address.to_le_bytes()).collect();
+            let start = parameters.len() + launch.report.expect("a report");
+            parameters.extend(&launch.parameters);
+            parameters[start..start + 8].copy_from_slice(&report.to_le_bytes());
+            parameters[start + code] = 77;
+            Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, &mut memory);
+            let found = memory.bytes(report);
+            let wanted = match wrong {
+                // Claimed and complete once, the code and no axis, the index, the size.
+                Some(_) => [1 | 1 << 32, 77 | 0xffff_ffff << 32, i64::from(value) as u64, 40],
+                None => [0; 4],
+            };
+            assert_eq!([0, 8, 16, 24].map(|at| word(found, at)), wanted, "{}", one.name);
+            if code == 16 {
+                let found: &[f32] =
+                    bytemuck::cast_slice(memory.bytes(*addresses.last().expect("an address")));
+                for (row, (&found, &index)) in found.iter().zip(&indices).enumerate() {
+                    let wanted =
+                        if wrong == Some(row) { 0.0 } else { elements[row * length + index as usize] };
+                    assert_eq!(found, wanted, "row {row}");
+                }
+            }
+        }
     }
 }
 

@@ -448,7 +448,10 @@ fn a_program_runs_equal_reductions_once_and_explains_its_kernels() {
     };
     let (matrix, column, row) = (of(&[8, 100]), of(&[8, 1]), of(&[100]));
     let plan = program.explain(&[matrix, row], &[1], &[matrix, column, column], (9, 0)).unwrap();
-    assert_eq!(kernels(&plan), [(0, "2 reductions and all outputs".to_owned(), 1600 + 400, 3200 + 32)]);
+    assert_eq!(
+        kernels(&plan),
+        [(0, "2 reductions (sum, sum) and all outputs".to_owned(), 1600 + 400, 3200 + 32)]
+    );
     assert_eq!(plan.temporary, 0);
     assert!(plan.schedule.contains("a warp for each row, in registers"), "{}", plan.schedule);
     assert!(matches!(plan.kernels[0].launches, RowLaunches::Rows(_)));

@@ -39,7 +39,10 @@ impl RowProgramState {
         let Ok(plan) = self.plan(shape, &operands, device.compute_capability() >= (8, 0)) else {
             return Ok(false);
         };
-        let bits = stages.expression.scalar_bits(&stages.operands.scalars(scalars, shape))?;
+        let mut bits = stages.expression.scalar_bits(&stages.operands.scalars(scalars, shape))?;
+        if let Some(index) = self.indices.first() {
+            bits.extend([[device.report_address()?.0, 0], [u64::from(index.error.code()), 0]]);
+        }
         let function = self.kernel(stages, &device, &plan)?;
         let mut block = plan.block;
         write_scalars(&mut block, &bits);

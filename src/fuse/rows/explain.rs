@@ -6,6 +6,7 @@ use super::super::explain::Explanation;
 use super::super::number::Number;
 use super::super::reduce::ReductionExplanation;
 use super::super::reduce::device::write_scalars;
+use super::index::CheckLaunch;
 use super::plan::RowOperands;
 use super::shape::RowShape;
 use super::split::PhaseInput;
@@ -48,9 +49,11 @@ pub enum RowLaunches {
     Expression(Explanation),
     /// The launch of the whole program.
     Rows(RowLaunch),
+    /// The launch of the check of an index of each group, whose only address is that of the indices.
+    Check(RowLaunch),
 }
 
-/// The launch of a whole row program.
+/// The launch of a whole row program, or of a check of indices.
 #[derive(Debug, Clone)]
 pub struct RowLaunch {
     /// The text of the kernel.
@@ -66,6 +69,9 @@ pub struct RowLaunch {
     /// The kernel's last parameter, which follows the addresses. Scalars of a run are 0 in it, except the size of
     /// a group.
     pub parameters: Vec<u8>,
+    /// The offset in these parameters of the address of the device's report, if the kernel checks an index. The
+    /// code of the error follows: 16 bytes later, in a check 8 bytes later.
+    pub report: Option<usize>,
 }
 
 impl RowExplanation {
@@ -93,6 +99,7 @@ impl PhaseOperands {
         inputs: &[(DType, Layout)],
         values: &[DType],
         groups: Layout,
+        places: Layout,
         shape: &Shape,
     ) -> Result<Vec<(DType, Layout)>> {
         let mut found = Vec::with_capacity(self.inputs.len());
@@ -100,6 +107,7 @@ impl PhaseOperands {
             let (dtype, layout) = match *input {
                 PhaseInput::Input(index) => inputs[index],
                 PhaseInput::Group(index) => (values[index], groups),
+                PhaseInput::Index => (DType::I64, places),
             };
             found.push((dtype, layout.expand(shape)?));
         }
@@ -133,7 +141,7 @@ impl RowProgram {
             Ok(explanation) => return explanation,
             Err(reason) => reason,
         };
-        let groups = Layout::from_shape(shape.groups);
+        let (groups, places) = (Layout::from_shape(shape.groups), shape.places()?);
         let values: Vec<DType> =
             state.reductions.iter().map(|reduction| reduction.reduction.output()).collect();
         let layouts = |operands: &[(DType, Layout)]| -> Vec<Layout> {
@@ -141,24 +149,61 @@ impl RowProgram {
         };
         let bytes = |operands: &[(DType, Layout)]| operands.iter().map(distinct_bytes).sum();
         let mut kernels = Vec::new();
-        for reduction in &state.reductions {
-            let operands = reduction.operands.described(&of_inputs, &values, groups, &shape.elements)?;
+        if let Some(expression) = &state.places {
+            kernels.push(RowKernel {
+                phase: 0,
+                name: "index of each element in its group".to_owned(),
+                bytes_read: 0,
+                bytes_written: 8 * shape.size,
+                launches: RowLaunches::Expression(expression.explain(&[], &[places], capability)?),
+            });
+        }
+        for (number, reduction) in state.reductions.iter().enumerate() {
+            let operands =
+                reduction.operands.described(&of_inputs, &values, groups, places, &shape.elements)?;
             let explained = reduction.reduction.explain(&layouts(&operands), &groups, capability)?;
             kernels.push(RowKernel {
                 phase: reduction.phase,
-                name: format!("{} of each group", reduction.reduction.fold().name()),
+                name: format!("{} of each group", state.name_of(number)),
                 bytes_read: bytes(&operands),
                 bytes_written: groups.count() * reduction.reduction.output().size(),
                 launches: RowLaunches::Reduction(explained),
             });
         }
         let last = state.reductions.iter().map(|reduction| reduction.phase + 1).max().unwrap_or(0);
+        for index in &state.indices {
+            let operands = index.operands.described(&of_inputs, &values, groups, places, &shape.groups)?;
+            let explained = index.expression.explain(&layouts(&operands), &[groups], capability)?;
+            kernels.push(RowKernel {
+                phase: last,
+                name: format!("index of {}", index.error.operation()),
+                bytes_read: bytes(&operands),
+                bytes_written: 8 * groups.count(),
+                launches: RowLaunches::Expression(explained),
+            });
+            let check = CheckLaunch::new(index.error, 0, 0, groups.count(), shape.size)?;
+            kernels.push(RowKernel {
+                phase: last,
+                name: format!("check of the index of {}", index.error.operation()),
+                bytes_read: 8 * groups.count(),
+                bytes_written: 0,
+                launches: RowLaunches::Check(RowLaunch {
+                    ptx: check.text,
+                    blocks: check.blocks,
+                    threads: check.threads,
+                    inputs: Vec::new(),
+                    offsets: vec![0],
+                    parameters: check.block,
+                    report: Some(0),
+                }),
+            });
+        }
         for finish in &state.finishes {
             let (within, name) = match finish.is_per_group {
                 true => (&shape.groups, "outputs per group"),
                 false => (&shape.elements, "outputs per element"),
             };
-            let operands = finish.operands.described(&of_inputs, &values, groups, within)?;
+            let operands = finish.operands.described(&of_inputs, &values, groups, places, within)?;
             let written: Vec<(DType, Layout)> =
                 finish.outputs.iter().map(|&output| of_outputs[output]).collect();
             let explained = finish.expression.explain(&layouts(&operands), &layouts(&written), capability)?;
@@ -170,13 +215,23 @@ impl RowProgram {
                 launches: RowLaunches::Expression(explained),
             });
         }
-        let temporary = values.iter().map(|dtype| groups.count() * dtype.size()).sum();
+        let of_values: usize = values.iter().map(|dtype| groups.count() * dtype.size()).sum();
+        let of_indices = 8 * groups.count() * state.indices.len();
+        let temporary = of_values + of_indices + state.places.as_ref().map_or(0, |_| 8 * shape.size);
         let schedule = format!("{} kernels, because {reason}", kernels.len());
         Ok(RowExplanation { schedule, kernels, temporary })
     }
 }
 
 impl RowProgramState {
+    /// Returns the name of a reduction.
+    fn name_of(&self, reduction: usize) -> &'static str {
+        match self.indices.iter().find(|index| index.reduction == reduction) {
+            Some(index) => index.error.operation(),
+            None => self.reductions[reduction].reduction.fold().name(),
+        }
+    }
+
     /// Returns the launch of the whole program, or the reason why it runs as several kernels.
     fn explained(
         &self,
@@ -209,7 +264,11 @@ impl RowProgramState {
         };
         let kernel = RowKernel {
             phase: 0,
-            name: format!("{} reductions and all outputs", self.reductions.len()),
+            name: format!(
+                "{} reductions ({}) and all outputs",
+                self.reductions.len(),
+                (0..self.reductions.len()).map(|number| self.name_of(number)).collect::<Vec<_>>().join(", ")
+            ),
             bytes_read: numbers.iter().map(elements).sum(),
             bytes_written: outputs.iter().map(distinct_bytes).sum(),
             launches: RowLaunches::Rows(RowLaunch {
@@ -218,6 +277,7 @@ impl RowProgramState {
                 threads: plan.threads,
                 inputs: numbers,
                 offsets: plan.offsets,
+                report: stages.report(),
                 parameters,
             }),
         };
@@ -245,7 +305,8 @@ impl fmt::Display for RowExplanation {
             match &kernel.launches {
                 RowLaunches::Reduction(reduction) => write!(formatter, "{reduction}")?,
                 RowLaunches::Expression(expression) => write!(formatter, "{expression}")?,
-                RowLaunches::Rows(RowLaunch { ptx, blocks, threads, .. }) => {
+                RowLaunches::Rows(launch) | RowLaunches::Check(launch) => {
+                    let RowLaunch { ptx, blocks, threads, .. } = launch;
                     writeln!(formatter, "{blocks} blocks of {threads} threads\n{ptx}")?;
                 }
             }

@@ -1,11 +1,16 @@
 //! The reductions over groups that an expression of a row program may contain.
 
-use super::super::graph::{Expr, Graph, Nodes};
+use super::super::graph::{Expr, Graph, IndexedGroup, Nodes};
 use super::super::node::{Node, NodeIndex};
+use super::super::number::Number;
 use super::super::operation::Operation;
 use super::super::reduce::Fold;
+use crate::driver::KernelError;
 use crate::error::Error;
 use crate::types::DType;
+
+/// The error of an index of [`Expr::at_group`].
+static AT_GROUP: KernelError = KernelError::index_out_of_range("at_group");
 
 /// Reductions over the group of each element. Their values broadcast over the group in later operations.
 ///
@@ -79,6 +84,62 @@ impl<'g> Expr<'g> {
         self.group(Fold::All)
     }
 
+    /// Returns the index of each element within its group in row-major order, as i64.
+    #[must_use]
+    pub fn index_in_group(self) -> Expr<'g> {
+        let node = self.graph.0.borrow_mut().push(Node::GroupIndex, DType::I64);
+        Expr { graph: self.graph, node }
+    }
+
+    /// Returns the element of a group at an index in row-major order, such as the logarithm at a label. `index` has
+    /// one value per group.
+    ///
+    /// An index that is negative or not below the size of the group is [`Error::IndexOutOfRange`]: of the run on the
+    /// CPU, and on a device of the next call that waits ([`KernelError`]). There, the value of its group is 0.
+    ///
+    /// ```
+    /// use selvedge::fuse::{Graph, HostInput, HostOutput};
+    /// use selvedge::types::{DType, Layout};
+    ///
+    /// let graph = Graph::new();
+    /// let (x, index) = (graph.input(DType::F32), graph.input(DType::I64));
+    /// let program = graph.row_program(&[x.at_group(index)])?;
+    /// let (matrix, column) = (Layout::contiguous(&[2, 2])?, Layout::contiguous(&[2, 1])?);
+    /// let (x, mut chosen) = ([1.0f32, 2.0, 3.0, 4.0], [0.0f32; 2]);
+    /// let mut run = |index: [i64; 2]| {
+    ///     let inputs = [HostInput::new(&x, matrix)?, HostInput::new(&index, column)?];
+    ///     program.run_host(&inputs, &[], &[-1], &mut [HostOutput::new(&mut chosen, column)?])
+    /// };
+    /// assert!(run([1, 2]).unwrap_err().to_string().contains("at_group: found index 2"));
+    /// run([1, 0])?;
+    /// assert_eq!(chosen, [2.0, 3.0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn at_group(self, index: Expr<'g>) -> Expr<'g> {
+        self.at_group_of(index, &AT_GROUP)
+    }
+
+    /// As [`at_group`](Self::at_group), with another error.
+    #[must_use]
+    pub(crate) fn at_group_of(self, index: Expr<'g>, error: &'static KernelError) -> Expr<'g> {
+        let (dtype, found) = (self.dtype(), index.dtype());
+        if !found.is_integer() || dtype.is_complex() {
+            let found = format!("an index of {found} and elements of {dtype}");
+            let wanted = "an index of integers and elements that are not complex";
+            self.graph.0.borrow_mut().refuse(error.operation(), found, wanted);
+            return self;
+        }
+        let of = if dtype == DType::Bool { self.cast(DType::U8) } else { self };
+        // Adding -0 changes no float, so the sum has the bits of the element.
+        let other = if dtype.is_float() { Number::Real(-0.0) } else { Number::Integer(0) };
+        let index = index.cast(DType::I64);
+        let chosen = self.index_in_group().eq(index).choose(of, self.graph.number(other, of.dtype()));
+        let sum = chosen.sum_group();
+        self.graph.0.borrow_mut().indexed.push(IndexedGroup { group: sum.node, index: index.node, error });
+        sum.cast(dtype)
+    }
+
     fn group(self, fold: Fold) -> Expr<'g> {
         let mut nodes = self.graph.0.borrow_mut();
         match fold.result(nodes.dtype(self.node)) {
@@ -97,7 +158,7 @@ impl<'g> Expr<'g> {
 impl Graph {
     /// Returns whether the graph contains reductions over groups.
     pub(crate) fn has_groups(&self) -> bool {
-        self.0.borrow().nodes.iter().any(|(node, _)| matches!(node, Node::Group(..)))
+        self.0.borrow().nodes.iter().any(|(node, _)| matches!(node, Node::Group(..) | Node::GroupIndex))
     }
 }
 

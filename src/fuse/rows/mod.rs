@@ -21,6 +21,7 @@
 
 mod device;
 mod explain;
+mod index;
 mod language;
 mod plan;
 mod ptx;
@@ -34,10 +35,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use super::expression::Expression;
-use super::graph::{Expr, Graph};
+use super::graph::{Expr, Graph, IndexedGroup};
 use super::node::{Node, NodeIndex, needed};
 use super::reduce::Reduction;
-use crate::driver::Function;
+use crate::driver::{Function, KernelError};
 use crate::error::{Error, Result};
 use crate::types::DType;
 pub use explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches};
@@ -94,6 +95,10 @@ struct RowProgramState {
     reductions: Vec<RowReduction>,
     /// The outputs per element, then those per group, if any.
     finishes: Vec<Finish>,
+    /// The indices of `at_group`.
+    indices: Vec<GroupIndex>,
+    /// The indices of elements within their group, if a phase reads them.
+    places: Option<Expression>,
     /// The program as one expression, for a single kernel; `None` if it does not fit one.
     stages: Option<RowStages>,
     /// The assembled kernels, by device and kernel key.
@@ -119,6 +124,15 @@ struct RowReduction {
     reduction: Reduction,
     operands: PhaseOperands,
     phase: usize,
+}
+
+/// An index of [`Expr::at_group`], which a run checks.
+struct GroupIndex {
+    expression: Expression,
+    operands: PhaseOperands,
+    /// The reduction that chooses the element.
+    reduction: usize,
+    error: &'static KernelError,
 }
 
 /// The expression of outputs after the last reduction.
@@ -158,7 +172,7 @@ impl Graph {
             let reduction = phase.graph.reduction(fold, of)?;
             let earlier = phase.inputs.iter().filter_map(|input| match *input {
                 PhaseInput::Group(number) => Some(reductions[number].phase + 1),
-                PhaseInput::Input(_) => None,
+                PhaseInput::Input(_) | PhaseInput::Index => None,
             });
             let number = earlier.max().unwrap_or(0);
             numbers.insert(index as NodeIndex, reductions.len());
@@ -180,9 +194,27 @@ impl Graph {
             finishes.push(Finish { expression, operands, is_per_group: of_groups, outputs: numbers_of });
         }
         arguments.extend(&outputs);
+        let mut indices = Vec::new();
+        for &IndexedGroup { group, index, error } in &nodes.indexed {
+            let Some(&reduction) = numbers.get(&group) else { continue };
+            let phase = Phase::new(&nodes, &[index], &numbers);
+            let expression = phase.graph.expression(&phase.outputs())?;
+            let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
+            indices.push(GroupIndex { expression, operands, reduction, error });
+            arguments.push(index);
+        }
+        let of_reductions = reductions.iter().map(|reduction| &reduction.operands);
+        let mut phases = of_reductions.chain(finishes.iter().map(|finish| &finish.operands));
+        let places = match phases.any(|operands| operands.inputs.contains(&PhaseInput::Index)) {
+            true => {
+                let graph = Graph::new();
+                Some(graph.expression(&[graph.position()])?)
+            }
+            false => None,
+        };
         let stages = match reductions.is_empty() {
             true => None,
-            false => RowStages::new(Phase::new(&nodes, &arguments, &numbers), &reductions),
+            false => RowStages::new(Phase::new(&nodes, &arguments, &numbers), &reductions, indices.len()),
         };
         let given = nodes.scalars.iter().filter(|(_, literal)| literal.is_none());
         let described = outputs
@@ -195,6 +227,8 @@ impl Graph {
             inputs: nodes.inputs.clone(),
             reductions,
             finishes,
+            indices,
+            places,
             stages,
             kernels: Mutex::default(),
         })))

@@ -125,7 +125,7 @@ impl RowProgramState {
         inputs
             .filter_map(|input| match input {
                 PhaseInput::Input(index) => Some(*index),
-                PhaseInput::Group(_) => None,
+                PhaseInput::Group(_) | PhaseInput::Index => None,
             })
             .collect()
     }
@@ -189,12 +189,11 @@ impl RowProgramState {
         let threads = row.div_ceil(vector.max(4)).next_power_of_two().min(WARP);
         let groups = (lanes / (threads * vector)).max(1);
         let rounds = row.div_ceil(LANES).min(ROUNDS);
-        let is_still: Vec<bool> = stages
-            .operand_of()
-            .iter()
-            .map(|operand| operand.is_none_or(|at| accesses[at] == RowAccess::Still))
-            .collect();
-        let uniform = stages.uniform(&is_still);
+        let uniform = stages.uniform(&stages.still(&accesses));
+        let program = &stages.expression.program;
+        if stages.indices().any(|index| !uniform[program.outputs[index][0].index()]) {
+            return Err("an index of at_group differs within a group");
+        }
         let instructions = |stage: &super::stages::Stage| {
             stage.wanted.iter().zip(&uniform).filter(|(wanted, uniform)| **wanted && !**uniform).count()
         };
@@ -245,7 +244,7 @@ impl RowProgramState {
             tail: !row.is_multiple_of(covered),
             converts_brain,
         };
-        let scalars = stages.expression.scalars.len();
+        let scalars = stages.scalars();
         let parameters = ReductionParameters::new(scalars, key.wide, key.kept, key.folded, operands.len());
         let sizes: Vec<(usize, Vec<isize>)> = dimensions
             .kept

@@ -3,6 +3,7 @@
 use super::super::device::{DeviceInput, DeviceOutput};
 use super::super::host::{HostInput, HostOutput};
 use super::super::number::Number;
+use super::index::{check_device, check_host};
 use super::shape::RowShape;
 use super::split::PhaseInput;
 use super::{OPERATION, PhaseOperands, RowProgram};
@@ -51,20 +52,34 @@ impl RowProgram {
             return Err(in_place());
         }
         let groups = Layout::from_shape(shape.groups);
+        let of_places = shape.places()?;
+        let mut places = vec![0i64; if state.places.is_some() { shape.size } else { 0 }];
+        if let Some(expression) = &state.places {
+            expression.run_host(&[], &[], &mut [HostOutput::new(&mut places, of_places)?])?;
+        }
+        let places = |within: &Shape| HostInput::new(&places, of_places)?.expand(within);
         let mut values: Vec<GroupValues<Vec<u64>>> = Vec::with_capacity(state.reductions.len());
         for reduction in &state.reductions {
             let dtype = reduction.reduction.output();
             // Words, so that the address is aligned for any element.
             let mut memory = vec![0u64; (groups.count() * dtype.size()).div_ceil(8)];
-            let of_phase = reduction.operands.host_inputs(inputs, &values, groups, &shape.elements)?;
+            let of_phase =
+                reduction.operands.host_inputs(inputs, &values, &places, groups, &shape.elements)?;
             let scalars = reduction.operands.scalars(scalars, &shape);
             let mut output = HostOutput::of_bytes(dtype, bytemuck::cast_slice_mut(&mut memory), groups)?;
             reduction.reduction.run_host(&of_phase, &scalars, &mut output)?;
             values.push(GroupValues { dtype, memory });
         }
+        for index in &state.indices {
+            let mut found = vec![0i64; groups.count()];
+            let of_phase = index.operands.host_inputs(inputs, &values, &places, groups, &shape.groups)?;
+            let scalars = index.operands.scalars(scalars, &shape);
+            index.expression.run_host(&of_phase, &scalars, &mut [HostOutput::new(&mut found, groups)?])?;
+            check_host(index.error, &found, shape.size)?;
+        }
         for finish in &state.finishes {
             let within = finish_shape(&shape, finish.is_per_group);
-            let of_phase = finish.operands.host_inputs(inputs, &values, groups, within)?;
+            let of_phase = finish.operands.host_inputs(inputs, &values, &places, groups, within)?;
             let scalars = finish.operands.scalars(scalars, &shape);
             let chosen = outputs.iter_mut().zip(&state.outputs);
             let chosen = chosen.filter(|(_, output)| output.is_per_group == finish.is_per_group);
@@ -106,19 +121,38 @@ impl RowProgram {
             return Ok(());
         }
         let groups = Layout::from_shape(shape.groups);
+        let of_places = shape.places()?;
+        let bytes = if state.places.is_some() { 8 * shape.size } else { 0 };
+        let mut places = stream.uninitialized::<u8>(bytes)?;
+        if let Some(expression) = &state.places {
+            let output = DeviceOutput::of_bytes(DType::I64, &mut places, of_places)?;
+            expression.run(stream, &[], &[], &mut [output])?;
+        }
+        let places = |within: &Shape| DeviceInput::of_bytes(DType::I64, &places, of_places)?.expand(within);
         let mut values: Vec<GroupValues<DeviceBuffer<u8>>> = Vec::with_capacity(state.reductions.len());
         for reduction in &state.reductions {
             let dtype = reduction.reduction.output();
             let mut memory = stream.uninitialized::<u8>(groups.count() * dtype.size())?;
-            let of_phase = reduction.operands.device_inputs(inputs, &values, groups, &shape.elements)?;
+            let of_phase =
+                reduction.operands.device_inputs(inputs, &values, &places, groups, &shape.elements)?;
             let scalars = reduction.operands.scalars(scalars, &shape);
             let mut output = DeviceOutput::of_bytes(dtype, &mut memory, groups)?;
             reduction.reduction.run(stream, &of_phase, &scalars, &mut output)?;
             values.push(GroupValues { dtype, memory });
         }
+        for index in &state.indices {
+            let mut found = stream.uninitialized::<u8>(8 * groups.count())?;
+            let of_phase = index.operands.device_inputs(inputs, &values, &places, groups, &shape.groups)?;
+            let scalars = index.operands.scalars(scalars, &shape);
+            let output = DeviceOutput::of_bytes(DType::I64, &mut found, groups)?;
+            index.expression.run(stream, &of_phase, &scalars, &mut [output])?;
+            let found = DeviceInput::of_bytes(DType::I64, &found, groups)?;
+            let memory = found.memory().ok_or_else(in_place)?;
+            check_device(index.error, stream, memory, groups.count(), shape.size)?;
+        }
         for finish in &state.finishes {
             let within = finish_shape(&shape, finish.is_per_group);
-            let of_phase = finish.operands.device_inputs(inputs, &values, groups, within)?;
+            let of_phase = finish.operands.device_inputs(inputs, &values, &places, groups, within)?;
             let scalars = finish.operands.scalars(scalars, &shape);
             let chosen = outputs.iter_mut().zip(&state.outputs);
             let chosen = chosen.filter(|(_, output)| output.is_per_group == finish.is_per_group);
@@ -135,11 +169,13 @@ impl PhaseOperands {
         &self,
         inputs: &[I],
         values: &'v [GroupValues<M>],
+        places: impl Fn() -> Result<I>,
         expand: impl Fn(&I) -> Result<I>,
         of_group: impl Fn(&'v GroupValues<M>) -> Result<I>,
     ) -> Result<Vec<I>> {
         let input = |input: &PhaseInput| match *input {
             PhaseInput::Input(index) => expand(inputs.get(index).ok_or_else(|| missing("input"))?),
+            PhaseInput::Index => places(),
             PhaseInput::Group(index) => {
                 of_group(values.get(index).ok_or_else(|| missing("value of a group"))?)
             }
@@ -148,16 +184,18 @@ impl PhaseOperands {
     }
 
     /// Returns the inputs of a phase, broadcast to a shape.
-    fn host_inputs<'a>(
+    fn host_inputs<'a, 'p: 'a>(
         &self,
         inputs: &[HostInput<'a>],
         values: &'a [GroupValues<Vec<u64>>],
+        places: &impl Fn(&Shape) -> Result<HostInput<'p>>,
         groups: Layout,
         shape: &Shape,
     ) -> Result<Vec<HostInput<'a>>> {
         self.list(
             inputs,
             values,
+            || places(shape),
             |input| input.expand(shape),
             |value| {
                 HostInput::of_bytes(value.dtype, bytemuck::cast_slice(&value.memory), groups.expand(shape)?)
@@ -166,16 +204,18 @@ impl PhaseOperands {
     }
 
     /// As [`host_inputs`](Self::host_inputs), on a device.
-    fn device_inputs<'a>(
+    fn device_inputs<'a, 'p: 'a>(
         &self,
         inputs: &[DeviceInput<'a>],
         values: &'a [GroupValues<DeviceBuffer<u8>>],
+        places: &impl Fn(&Shape) -> Result<DeviceInput<'p>>,
         groups: Layout,
         shape: &Shape,
     ) -> Result<Vec<DeviceInput<'a>>> {
         self.list(
             inputs,
             values,
+            || places(shape),
             |input| input.expand(shape),
             |value| DeviceInput::of_bytes(value.dtype, &value.memory, groups.expand(shape)?),
         )

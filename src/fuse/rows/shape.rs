@@ -16,6 +16,15 @@ pub(super) struct RowShape {
     pub(super) size: usize,
 }
 
+impl RowShape {
+    /// Returns the layout of one value for each index within a group.
+    pub(super) fn places(&self) -> Result<Layout> {
+        let axes = self.groups.iter().zip(self.elements.iter());
+        let sizes = axes.map(|(&group, &size)| if group == 1 { size } else { 1 });
+        Layout::contiguous(&sizes.collect::<Vec<_>>())
+    }
+}
+
 impl RowProgramState {
     /// Checks the operands of a run and returns its shapes.
     ///

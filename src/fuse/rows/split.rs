@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::super::graph::{Expr, Graph, Nodes};
+use super::super::graph::{Expr, Graph, IndexedGroup, Nodes};
 use super::super::node::{Node, NodeIndex, needed};
 use super::super::operation::{Operation, Rule};
 use crate::types::DType;
@@ -86,6 +86,13 @@ pub(super) fn widen(nodes: &Nodes, outputs: &[NodeIndex]) -> (Nodes, Vec<NodeInd
         };
         rewritten[index] = distinct.cast(narrowed, computed(dtype));
     }
+    for &indexed in nodes.indexed.iter().filter(|indexed| needed[indexed.group as usize]) {
+        let [group, index] = [indexed.group, indexed.index].map(|node| rewritten[node as usize]);
+        let all = &mut distinct.nodes.indexed;
+        if !all.iter().any(|known| (known.group, known.index) == (group, index)) {
+            all.push(IndexedGroup { group, index, ..indexed });
+        }
+    }
     let outputs = outputs.iter().map(|&output| {
         let dtype = nodes.dtype(output);
         distinct.cast(rewritten[output as usize], dtype)
@@ -103,7 +110,7 @@ pub(super) fn is_per_group(nodes: &Nodes) -> Vec<bool> {
     for &(node, _) in &nodes.nodes {
         let any = |list: &[bool]| node.operands().any(|operand| list[operand as usize]);
         let (element, group) = match node {
-            Node::Input(_) | Node::Coordinate(_) | Node::Random(..) => (true, false),
+            Node::Input(_) | Node::Coordinate(_) | Node::Random(..) | Node::GroupIndex => (true, false),
             Node::Group(..) => (false, true),
             _ => (any(&is_element), any(&is_group)),
         };
@@ -120,6 +127,8 @@ pub(super) enum PhaseInput {
     Input(usize),
     /// The value of a reduction.
     Group(usize),
+    /// The index of an element within its group, as i64.
+    Index,
 }
 
 /// A scalar that a run passes to a phase.
@@ -172,6 +181,11 @@ impl Phase {
                     }
                     copy.scalars.push((dtype, literal));
                     Node::Scalar(copy.scalars.len() as u32 - 1)
+                }
+                Node::GroupIndex => {
+                    phase.inputs.push(PhaseInput::Index);
+                    copy.inputs.push(dtype);
+                    Node::Input(copy.inputs.len() as u32 - 1)
                 }
                 Node::GroupSize => {
                     phase.scalars.push(PhaseScalar::GroupSize);

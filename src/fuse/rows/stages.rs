@@ -4,12 +4,15 @@
 //! of all reductions, followed by the program's outputs, so steps that several phases share exist once. A stage
 //! computes the arguments of the reductions of one phase; the last stage computes the outputs.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::expression::ExpressionState;
 use super::super::instruction::RegisterKind;
 use super::super::program::Step;
 use super::super::reduce::Fold;
+use super::index::report_parameters;
+use super::plan::RowAccess;
 use super::split::{Phase, PhaseInput};
 use super::{PhaseOperands, RowReduction};
 use crate::types::DType;
@@ -33,12 +36,14 @@ pub(super) struct RowStages {
     pub(super) expression: Arc<ExpressionState>,
     pub(super) operands: PhaseOperands,
     pub(super) stages: Vec<Stage>,
+    /// The number of indices of `at_group`, which are the last outputs of the expression.
+    indices: usize,
 }
 
 impl RowStages {
-    /// Lowers a phase whose outputs are the arguments of the reductions and then the program's outputs. Returns
-    /// `None` if one expression cannot hold them.
-    pub(super) fn new(phase: Phase, reductions: &[RowReduction]) -> Option<RowStages> {
+    /// Lowers a phase whose outputs are the arguments of the reductions, then the program's outputs, then
+    /// `indices` indices of `at_group`. Returns `None` if one expression cannot hold them.
+    pub(super) fn new(phase: Phase, reductions: &[RowReduction], indices: usize) -> Option<RowStages> {
         let mut outputs = phase.outputs();
         for (output, reduction) in outputs.iter_mut().zip(reductions) {
             let state = &reduction.reduction.0;
@@ -66,7 +71,7 @@ impl RowStages {
         let outputs: Vec<usize> = (reductions.len()..program.outputs.len()).collect();
         stages.push(Stage { reductions: Vec::new(), wanted: wanted(&outputs), outputs });
         let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
-        Some(RowStages { expression, operands, stages })
+        Some(RowStages { expression, operands, stages, indices })
     }
 
     /// Returns whether a stage reads an input, if every value is computed anew.
@@ -100,7 +105,34 @@ impl RowStages {
         }
     }
 
-    /// Returns the operand of each input of the expression; `None` for values of reductions.
+    /// Returns the outputs of the expression that are indices of `at_group`.
+    pub(super) fn indices(&self) -> Range<usize> {
+        let all = self.expression.program.outputs.len();
+        all - self.indices..all
+    }
+
+    /// Returns the scalars of the kernel: those of the expression, and with indices also the address and the code of
+    /// the device's report.
+    pub(super) fn scalars(&self) -> usize {
+        self.expression.scalars.len() + if self.indices > 0 { 2 } else { 0 }
+    }
+
+    /// Returns the offset of the report's address in the kernel's parameters, if it checks an index.
+    pub(super) fn report(&self) -> Option<usize> {
+        (self.indices > 0).then(|| report_parameters(self.expression.scalars.len())[0])
+    }
+
+    /// Returns for each input of the expression whether it is one value for the whole row.
+    pub(super) fn still(&self, accesses: &[RowAccess]) -> Vec<bool> {
+        let inputs = self.operands.inputs.iter().zip(self.operand_of());
+        let is_still = |(input, operand): (&PhaseInput, Option<usize>)| match operand {
+            Some(operand) => accesses[operand] == RowAccess::Still,
+            None => *input != PhaseInput::Index,
+        };
+        inputs.map(is_still).collect()
+    }
+
+    /// Returns the operand of each input of the expression; `None` for values of reductions and indices of elements.
     pub(super) fn operand_of(&self) -> Vec<Option<usize>> {
         let mut next = 0;
         let of = |input: &PhaseInput| match input {
@@ -108,7 +140,7 @@ impl RowStages {
                 next += 1;
                 Some(next - 1)
             }
-            PhaseInput::Group(_) => None,
+            PhaseInput::Group(_) | PhaseInput::Index => None,
         };
         self.operands.inputs.iter().map(of).collect()
     }

@@ -103,6 +103,14 @@ enum Action {
         address: usize,
         value: Source,
     },
+    /// Writes memory if it holds the expected value, and returns the old value.
+    Swap {
+        result: usize,
+        address: usize,
+        expected: Source,
+        value: Source,
+    },
+    Nothing,
     Jump(usize),
     Barrier,
     Return,
@@ -389,6 +397,19 @@ impl Kernel {
                         return Stop::Pause;
                     }
                 }
+                Action::Swap { result, address, expected, value } => {
+                    let [expected, value] = [expected, value].map(|source| read(registers, source) as u32);
+                    let word = memory.at(registers[*address].expect("an address"), 4);
+                    let before = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+                    if before == expected {
+                        word.copy_from_slice(&value.to_le_bytes());
+                    }
+                    registers[*result] = Some(before.into());
+                    if pauses() {
+                        return Stop::Pause;
+                    }
+                }
+                Action::Nothing => {}
                 Action::Shuffle(_) => return Stop::Shuffle(*at - 1),
                 Action::Jump(target) => {
                     let back = *target < *at;
@@ -429,6 +450,8 @@ fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest
                 bytes: bytes(),
             }
         }
+        // Threads run one at a time, so their writes have an order.
+        ("membar", _) => Action::Nothing,
         ("bar", Some("sync")) => {
             assert_eq!(rest, "0", "the one barrier");
             Action::Barrier
@@ -480,11 +503,17 @@ fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest
             })
         }
         ("atom", _) => {
-            assert_eq!(mnemonic, "atom.global.add.u32");
             let (base, offset) = place(&all[1]);
             assert_eq!(offset, 0, "an offset");
-            let (result, value) = (reader.register(&all[0]), reader.source(&all[2]));
-            Action::Add { result, address: reader.register(&base), value }
+            let (result, address) = (reader.register(&all[0]), reader.register(&base));
+            let first = reader.source(&all[2]);
+            match mnemonic {
+                "atom.global.add.u32" => Action::Add { result, address, value: first },
+                "atom.global.cas.b32" => {
+                    Action::Swap { result, address, expected: first, value: reader.source(&all[3]) }
+                }
+                _ => panic!("instruction {mnemonic}"),
+            }
         }
         _ => Action::Pure {
             result: reader.register(&all[0]),

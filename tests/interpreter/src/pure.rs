@@ -147,6 +147,7 @@ pub fn function(mnemonic: &str) -> Option<Pure> {
         "setp.eq.u64" => |a| u64::from(a[0] == a[1]),
         "setp.lt.s64" => |a| u64::from(l(a[0]) < l(a[1])),
         "setp.lt.u64" => |a| u64::from(a[0] < a[1]),
+        "setp.ge.u64" => |a| u64::from(a[0] >= a[1]),
         "cvt.s64.s32" => |a| i64::from(s(a[0])) as u64,
         "cvt.u64.u32" => |a| u64::from(w(a[0])),
         "cvt.u32.u64" => |a| u64::from(w(a[0])),

@@ -62,7 +62,9 @@ fn elementwise_launches(explanation: &Explanation) -> Vec<(u32, u32, &str)> {
 fn row_launches(kernel: &RowKernel) -> Vec<(u32, u32, &str)> {
     match &kernel.launches {
         RowLaunches::Expression(explanation) => elementwise_launches(explanation),
-        RowLaunches::Rows(launch) => vec![(launch.blocks, launch.threads, launch.ptx.as_str())],
+        RowLaunches::Rows(launch) | RowLaunches::Check(launch) => {
+            vec![(launch.blocks, launch.threads, launch.ptx.as_str())]
+        }
         RowLaunches::Reduction(reduction) => {
             let launches = reduction.launches.iter();
             launches.map(|launch| (launch.blocks, launch.threads, launch.ptx.as_str())).collect()

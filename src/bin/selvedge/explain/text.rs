@@ -7,8 +7,8 @@
 //! atom    = number | input | '(' sum ')' | function '(' sum (',' sum)* ')'
 //! ```
 //!
-//! A function is an operation of `selvedge::fuse::Operation`, a reduction over groups, a dtype, which casts, or one of
-//! [`MACROS`]. Numbers take part in promotion by kind, as in Rust. Arithmetic of two numbers is computed while reading.
+//! A function is an operation of `selvedge::fuse::Operation`, a reduction over groups, `at_group` (an element of a group at
+//! an index), a dtype, which casts, or one of [`MACROS`]. Numbers take part in promotion by kind, as in Rust. Arithmetic of two numbers is computed while reading.
 
 use selvedge::fuse::{Expr, Fold, Graph, Number, Operation};
 use selvedge::types::DType;
@@ -34,6 +34,9 @@ const REDUCTIONS: [Reduction; 9] = [
     ("any_group", Fold::Any, |x| x.any_group()),
     ("all_group", Fold::All, |x| x.all_group()),
 ];
+
+/// The element of a group at an index.
+const AT_GROUP: &str = "at_group";
 
 /// An error at a character of the text.
 #[derive(Debug, PartialEq, Eq)]
@@ -317,6 +320,19 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
         if let Some((_, parameters)) = MACROS.iter().find(|(known, _)| *known == name) {
             return self.expand(at, name, parameters, &operands).map(Value::Expr);
         }
+        if name == AT_GROUP {
+            let [x, index] = operands[..] else {
+                let found = operands.len();
+                return error(at, format!("found {found} operands of {name}; wanted {name}(x, index)"));
+            };
+            if !index.dtype().is_integer() || x.dtype().is_complex() {
+                let found = format!("found {name} of {} at an index of {}", x.dtype(), index.dtype());
+                return error(at, format!("{found}; wanted an index of integers and no complex elements"));
+            }
+            Fold::Sum.result(x.dtype()).map_err(|refusal| TextError { at, message: refusal.to_string() })?;
+            self.has_groups = true;
+            return Ok(Value::Expr(x.at_group(index)));
+        }
         let [x] = operands[..] else {
             return error(at, format!("found {} operands of {name}; wanted 1", operands.len()));
         };
@@ -444,6 +460,7 @@ fn is_computable(dtype: DType) -> bool {
 
 fn is_function(name: &str) -> bool {
     Operation::ALL.iter().any(|operation| operation.name() == name)
+        || name == AT_GROUP
         || REDUCTIONS.iter().any(|(known, ..)| *known == name)
         || MACROS.iter().any(|(known, _)| *known == name)
         || name.parse::<DType>().is_ok()

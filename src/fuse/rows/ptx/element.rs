@@ -4,7 +4,9 @@ use super::super::super::instruction::RegisterKind;
 use super::super::super::program::parts;
 use super::super::super::ptx::{Name, StateSpace};
 use super::super::super::reduce::ptx::Folded;
+use super::super::index::{ReportNames, report_parameters};
 use super::super::plan::RowAccess;
+use super::super::split::PhaseInput;
 use super::RowWriter;
 
 /// A vector of adjacent elements of a thread.
@@ -76,6 +78,11 @@ impl RowWriter<'_> {
         let expression = &*stages.expression;
         let mut loaded: Vec<Vec<[Name; 2]>> = Vec::with_capacity(access.raw.len());
         for (input, raw) in access.raw.iter().enumerate() {
+            if stages.operands.inputs[input] == PhaseInput::Index && stages.is_loaded(input, wanted) {
+                let places = (0..self.key.vector).map(|element| self.index_in_row(&access.place, element));
+                loaded.push(places.map(|place| [place.clone(), place]).collect());
+                continue;
+            }
             let needed = !raw.is_empty() && stages.is_loaded(input, wanted);
             loaded.push(match needed {
                 // Widened again in each stage, so that the row takes few registers between stages.
@@ -106,6 +113,15 @@ impl RowWriter<'_> {
         all
     }
 
+    /// Returns the index in the row of an element of an access, in 64 bits.
+    fn index_in_row(&mut self, place: &str, element: usize) -> Name {
+        let place = self.kernel.plus(place, element);
+        match self.key.wide {
+            true => place,
+            false => self.kernel.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[&place]),
+        }
+    }
+
     /// Returns the values that a reduction folds, the identity for missing elements.
     pub(super) fn arguments(&mut self, reduction: usize, access: &Access, all: &[Vec<Name>]) -> Vec<Folded> {
         self.with(reduction);
@@ -118,11 +134,7 @@ impl RowWriter<'_> {
                 value[1] = value[0].clone();
             }
             if state.fold.has_index() {
-                let place = self.kernel.plus(&access.place, element);
-                value[1] = match self.key.wide {
-                    true => place,
-                    false => self.kernel.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[&place]),
-                };
+                value[1] = self.index_in_row(&access.place, element);
             }
             values.push(match access.valid.is_empty() {
                 true => value,
@@ -144,7 +156,7 @@ impl RowWriter<'_> {
             }
         };
         let inputs = self.operand_of.iter().flatten().count();
-        for (at, output) in (self.reductions.len()..stages.expression.outputs.len()).enumerate() {
+        for (at, output) in (self.reductions.len()..stages.indices().start).enumerate() {
             if self.is_per_group(at) {
                 continue;
             }
@@ -162,11 +174,11 @@ impl RowWriter<'_> {
         }
     }
 
-    /// Stores the outputs per group.
-    pub(super) fn store_groups(&mut self) {
+    /// Stores the outputs per group, and reports indices of `at_group` that are out of range.
+    pub(super) fn finish_groups(&mut self) {
         let stages = self.stages;
         let inputs = self.operand_of.iter().flatten().count();
-        if !(0..stages.expression.outputs.len() - self.reductions.len()).any(|at| self.is_per_group(at)) {
+        if stages.indices().is_empty() && !self.outputs.iter().any(|output| output.is_per_group) {
             return;
         }
         let mut first = self.thread.leads.clone();
@@ -177,7 +189,7 @@ impl RowWriter<'_> {
         if !self.thread.inside.is_empty() {
             first = self.kernel.predicate("and.pred", &[&first, &self.thread.inside]);
         }
-        for (at, output) in (self.reductions.len()..stages.expression.outputs.len()).enumerate() {
+        for (at, output) in (self.reductions.len()..stages.indices().start).enumerate() {
             if !self.is_per_group(at) {
                 continue;
             }
@@ -188,5 +200,42 @@ impl RowWriter<'_> {
             let guard = format!("@{first} ");
             self.kernel.writer.store_single(dtype, &guard, &address, &element, values[0].1);
         }
+        for index in stages.indices() {
+            self.check_index(index, &first);
+        }
+    }
+
+    /// Reports the index of a row if it is out of range.
+    fn check_index(&mut self, output: usize, first: &str) {
+        let stages = self.stages;
+        let index = self.known[stages.expression.program.outputs[output][0].index()].clone();
+        let kernel = &mut self.kernel;
+        let size = kernel.word(kernel.parameters.row());
+        let size = match self.key.wide {
+            true => size,
+            false => kernel.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[&size]),
+        };
+        let outside = kernel.predicate("setp.ge.u64", &[&index, &size]);
+        let outside = kernel.predicate("and.pred", &[first, &outside]);
+        let label = format!("$index_{}", kernel.writer.unique());
+        kernel.line(format!("@!{outside} bra {label};"));
+        let [report, code] = report_parameters(stages.expression.scalars.len());
+        let report =
+            kernel.result(RegisterKind::Bits64.into(), "ld.param.u64", &[&format!("[block+{report}]")]);
+        let code = kernel.bits32("ld.param.u32", &[&format!("[block+{code}]")]);
+        let names = ReportNames {
+            report,
+            code,
+            index,
+            differs: kernel.predicate("setp.eq.u64", &[&size, "0"]),
+            taken: kernel.bits32("mov.u32", &["0"]),
+            claimed: kernel.bits32("mov.u32", &["0"]),
+            label: label.clone(),
+            size,
+        };
+        for line in names.lines() {
+            kernel.line(line);
+        }
+        kernel.line(format!("{label}:"));
     }
 }

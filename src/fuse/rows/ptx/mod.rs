@@ -87,9 +87,7 @@ pub(super) fn write(
     let addresses =
         (0..inputs).map(name("read")).chain((0..state.outputs.len()).map(name("write"))).collect();
     let writer = Writer::new(&expression.program, &[], 0, &plain, scalars);
-    let is_still = |operand: &Option<usize>| operand.is_none_or(|at| key.accesses[at] == RowAccess::Still);
-    let still: Vec<bool> = operand_of.iter().map(is_still).collect();
-    let uniform = stages.uniform(&still);
+    let uniform = stages.uniform(&stages.still(&key.accesses));
     let count = expression.program.steps.len();
     let mut writer = RowWriter {
         kernel: KernelWriter {
@@ -325,7 +323,7 @@ impl<'a> RowWriter<'a> {
         };
         self.known = self.kernel.evaluate(program, &self.known, &once, 0, &load);
         if stage.reductions.is_empty() {
-            self.store_groups();
+            self.finish_groups();
         }
         needed
     }
