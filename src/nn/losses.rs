@@ -7,31 +7,17 @@ use std::sync::OnceLock;
 use super::autograd::{Function, FunctionContext, Variable};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
+pub use crate::tensor::{CrossEntropyOptions, LossReduction as Reduction};
 use crate::tensor::{Fused, Tensor};
 use crate::types::DType;
 
-/// The form in which a loss returns the losses of its elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reduction {
-    /// One loss an element.
-    None,
-    /// Their mean.
-    #[default]
-    Mean,
-    /// Their sum.
-    Sum,
-    /// Their sum over the size of the first dimension: the divergence's mean over a batch.
-    BatchMean,
-}
-
-impl Reduction {
-    fn of(self, losses: &Variable) -> Result<Variable> {
-        match self {
-            Reduction::None => Ok(losses.clone()),
-            Reduction::Mean => losses.mean_all(),
-            Reduction::Sum => losses.sum_all(),
-            Reduction::BatchMean => losses.sum_all()? / losses.shape().first().copied().unwrap_or(1) as f64,
-        }
+/// Returns losses in the form of a reduction.
+fn reduced(reduction: Reduction, losses: &Variable) -> Result<Variable> {
+    match reduction {
+        Reduction::None => Ok(losses.clone()),
+        Reduction::Mean => losses.mean_all(),
+        Reduction::Sum => losses.sum_all(),
+        Reduction::BatchMean => losses.sum_all()? / losses.shape().first().copied().unwrap_or(1) as f64,
     }
 }
 
@@ -51,7 +37,7 @@ fn check_shapes(operation: &'static str, input: &Variable, target: &Variable) ->
 /// [`Error::InvalidArgument`] for different shapes, and errors of the operations.
 pub fn mse_loss(input: &Variable, target: &Variable, reduction: Reduction) -> Result<Variable> {
     check_shapes("mse_loss", input, target)?;
-    reduction.of(&(input - target)?.square()?)
+    reduced(reduction, &(input - target)?.square()?)
 }
 
 /// Returns -t ln s(x) - (1 - t) ln(1 - s(x)) with the sigmoid s, for logits x and targets t from 0 to 1.
@@ -69,7 +55,7 @@ pub fn binary_cross_entropy_with_logits(
     let of_ones = ((-input)?.softplus()? * target)?;
     let rest: Variable = (1.0 - target)?;
     let of_zeros = (input.softplus()? * &rest)?;
-    reduction.of(&(of_ones + of_zeros)?)
+    reduced(reduction, &(of_ones + of_zeros)?)
 }
 
 /// Returns -t ln x - (1 - t) ln(1 - x) for probabilities x and targets t from 0 to 1. The logarithms are at least -100, as in
@@ -94,7 +80,7 @@ pub fn binary_cross_entropy(input: &Variable, target: &Variable, reduction: Redu
             return Err(Error::invalid(OPERATION, found, "probabilities from 0 to 1"));
         }
     }
-    reduction.of(&Variable::apply(BinaryCrossEntropy, &[input, target])?)
+    reduced(reduction, &Variable::apply(BinaryCrossEntropy, &[input, target])?)
 }
 
 /// The loss of each probability.
@@ -165,24 +151,7 @@ pub fn kl_div(
     } else {
         (target.xlogy(target)? - (target * input)?)?
     };
-    reduction.of(&losses)
-}
-
-/// The options of [`cross_entropy`] and [`nll_loss`].
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CrossEntropyOptions {
-    /// The form of the result. Means do not count ignored labels.
-    pub reduction: Reduction,
-    /// The label whose elements count as no loss: -100.
-    pub ignore_index: i64,
-    /// The part ε of the loss that all classes share equally: 0. [`nll_loss`] has none.
-    pub label_smoothing: f64,
-}
-
-impl Default for CrossEntropyOptions {
-    fn default() -> Self {
-        CrossEntropyOptions { reduction: Reduction::Mean, ignore_index: -100, label_smoothing: 0.0 }
-    }
+    reduced(reduction, &losses)
 }
 
 /// Returns -ln softmax(input) at the labels. The input has the classes along axis 1, or along axis 0 if it has one; the
@@ -203,76 +172,36 @@ impl Default for CrossEntropyOptions {
 /// # Errors
 ///
 /// [`Error::IndexOutOfRange`] for a label that is neither a class nor ignored: here on the CPU, and on a CUDA device at the
-/// next call that waits. A negative one is reported as the index [`i64::MAX`]. [`Error::InvalidArgument`] for shapes that do not meet and a smoothing outside 0 to 1,
+/// next call that waits. [`Error::InvalidArgument`] for shapes that do not meet and a smoothing outside 0 to 1,
 /// [`Error::DTypeMismatch`] for labels other than integers, and errors of the operations.
 pub fn cross_entropy(input: &Variable, labels: &Tensor, options: CrossEntropyOptions) -> Result<Variable> {
-    const OPERATION: &str = "cross_entropy";
-    let smoothing = options.label_smoothing;
-    if !(0.0..=1.0).contains(&smoothing) {
-        let found = format!("a label smoothing of {smoothing}");
-        return Err(Error::invalid(OPERATION, found, "one from 0 to 1"));
-    }
-    let axis = class_axis(OPERATION, input, labels)?;
-    class_losses(&input.log_softmax(axis)?, axis, labels, options)
+    input.cross_entropy(labels, options)
 }
 
 /// Returns -input at the labels, for an input of logarithms of probabilities; otherwise as [`cross_entropy`].
 ///
 /// # Errors
 ///
-/// As [`cross_entropy`]; [`Error::InvalidArgument`] with a label smoothing.
+/// As [`cross_entropy`], but a negative label is reported as the index [`i64::MAX`]; [`Error::InvalidArgument`] with a
+/// label smoothing.
 pub fn nll_loss(input: &Variable, labels: &Tensor, options: CrossEntropyOptions) -> Result<Variable> {
     const OPERATION: &str = "nll_loss";
     if options.label_smoothing != 0.0 {
         let found = format!("a label smoothing of {}", options.label_smoothing);
         return Err(Error::invalid(OPERATION, found, "0; cross_entropy has one"));
     }
-    class_losses(input, class_axis(OPERATION, input, labels)?, labels, options)
-}
-
-/// Returns the axis of the classes.
-fn class_axis(operation: &'static str, input: &Variable, labels: &Tensor) -> Result<isize> {
-    if !labels.dtype().is_integer() {
-        let (wanted, found) = ("labels of integers".to_owned(), labels.dtype().to_string());
-        return Err(Error::DTypeMismatch { operation, wanted, found });
-    }
-    let shape = input.shape();
-    let axis = usize::from(shape.rank() > 1);
-    let sizes = shape.iter().enumerate().filter(|(place, _)| *place != axis).map(|(_, size)| size);
-    if shape.rank() == 0 || !sizes.eq(labels.shape().iter()) {
-        let found = format!("an input of shape {shape} and labels of shape {}", labels.shape());
-        return Err(Error::invalid(
-            operation,
-            found,
-            "labels of the input's shape without the classes' axis",
-        ));
-    }
-    Ok(axis as isize)
-}
-
-fn class_losses(
-    logarithms: &Variable,
-    axis: isize,
-    labels: &Tensor,
-    options: CrossEntropyOptions,
-) -> Result<Variable> {
+    let axis = input.tensor().class_axis(OPERATION, labels)?;
     let labels = labels.cast(DType::I64)?;
     let is_ignored = labels.eq(options.ignore_index)?;
     // A negative index would count from the end. As an unsigned one it is out of range.
     let index = is_ignored.choose(0i64, &labels)?.cast(DType::U64)?.unsqueeze(axis)?;
-    let mut losses = (-logarithms.gather(axis, &index)?.squeeze(axis)?)?;
-    let smoothing = options.label_smoothing;
-    if smoothing > 0.0 {
-        let classes = logarithms.shape().get(axis as usize).copied().unwrap_or(1);
-        let of_all = (logarithms.sum(axis)? * (-smoothing / classes as f64))?;
-        losses = ((losses * (1.0 - smoothing))? + of_all)?;
-    }
+    let losses = (-input.gather(axis, &index)?.squeeze(axis)?)?;
     let losses = Variable::new(is_ignored.clone()).choose(0.0, &losses)?;
     match options.reduction {
         Reduction::Mean => {
             let count = is_ignored.logical_not()?.count_nonzero_all()?.cast(losses.dtype())?;
             losses.sum_all()? / &count
         }
-        reduction => reduction.of(&losses),
+        reduction => reduced(reduction, &losses),
     }
 }

@@ -160,5 +160,6 @@ pub use operand::TensorOperand;
 pub use random::{Generator, GeneratorState};
 #[cfg(feature = "nn")]
 pub(crate) use rows::machine_epsilon;
+pub use rows::{CrossEntropyOptions, LossReduction, NormGradients};
 pub use shape::{Padding, Rows};
 pub use tensor::Tensor;

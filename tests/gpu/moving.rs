@@ -4,7 +4,7 @@
 use num_complex::Complex;
 use selvedge::Error;
 use selvedge::driver;
-use selvedge::tensor::{Device, Padding, Tensor};
+use selvedge::tensor::{CrossEntropyOptions, Device, LossReduction, Padding, Tensor};
 use selvedge::types::{DType, Slice};
 
 use crate::support::{Need, Outcome, assert_error, device_tests};
@@ -15,6 +15,7 @@ device_tests! {
     the_last_of_many_stays => needs(Need::Isa(8, 0)),
     wrong_indices_are_told_once => in_child(&[]) => needs(Need::Isa(8, 0)),
     wrong_indices_in_graphs_and_on_other_streams_are_told => in_child(&[]) => needs(Need::Isa(8, 0)),
+    wrong_labels_in_graphs_are_reported_by_one_kernel_and_by_several => in_child(&[]) => needs(Need::Isa(8, 0)),
     many_wrong_indices_are_told_as_one => in_child(&[]) => needs(Need::Isa(8, 0)),
     more_than_2_to_the_32_elements => needs(Need::FreeRunning),
 }
@@ -278,6 +279,49 @@ fn wrong_indices_in_graphs_and_on_other_streams_are_told() -> Outcome {
     // The reader waits for the other stream.
     assert_error!(taken.to_vec::<f32>(), Error::IndexOutOfRange { operation: "take", index: 8, .. });
     device.synchronize()?;
+    Ok(())
+}
+
+fn wrong_labels_in_graphs_are_reported_by_one_kernel_and_by_several() -> Outcome {
+    let device = cuda()?;
+    let options = CrossEntropyOptions { reduction: LossReduction::None, ..CrossEntropyOptions::default() };
+    // Classes along rows, and along columns.
+    for shape in [&[4usize, 3][..], &[1, 3, 4]] {
+        let x = Tensor::from_vec((0..12).map(|at| (at * 5 % 7) as f32).collect(), shape, &device)?;
+        let of = |labels: [i64; 4], device: &Device| -> selvedge::Result<Tensor> {
+            let sizes: Vec<isize> = if shape.len() == 2 { vec![4] } else { vec![1, 4] };
+            Tensor::new(labels, device)?.reshape(&sizes)
+        };
+        let labels = of([2, -100, 3, 0], &device)?;
+        device.synchronize()?;
+        let stream = device.stream()?;
+        let (graph, (losses, gradient)) =
+            stream.capture(|_| x.cross_entropy_with_gradient(&labels, options))?;
+        let graph = graph.instantiate()?;
+        device.synchronize()?;
+        for _ in 0..3 {
+            graph.launch(&stream)?;
+            let found = device.synchronize();
+            assert_error!(
+                found,
+                Error::IndexOutOfRange { operation: "cross_entropy", index: 3, size: 3, .. }
+            );
+        }
+        let cpu = Device::cpu();
+        let (wanted, of_x) =
+            x.to(&cpu)?.cross_entropy_with_gradient(&of([2, -100, -100, 0], &cpu)?, options)?;
+        let (found, wanted) = (losses.to_vec::<f32>()?, wanted.to_vec::<f32>()?);
+        if [0, 1, 3].iter().any(|&row| found[row].to_bits() != wanted[row].to_bits()) {
+            return Err(format!("losses {found:?}, not {wanted:?}").into());
+        }
+        let axis = if shape.len() == 2 { 0 } else { 2 };
+        for row in [0, 1, 3] {
+            let (found, wanted) = (gradient.select(axis, row)?, of_x.select(axis, row)?);
+            if found.to_vec::<f32>()? != wanted.to_vec::<f32>()? {
+                return Err(format!("gradient {found:?}, not {wanted:?}").into());
+            }
+        }
+    }
     Ok(())
 }
 

@@ -152,10 +152,10 @@ fn classes_lie_along_axis_1_or_the_only_one() {
 #[test]
 fn a_label_outside_the_classes_is_an_index_out_of_range() {
     let x = leaf(&[0.0; 6], &[2, 3]);
-    for (label, reported) in [(3, 3), (-1, i64::MAX), (i64::MIN, i64::MAX)] {
+    for label in [3, -1, i64::MIN] {
         match cross_entropy(&x, &labels(&[0, label]), CrossEntropyOptions::default()) {
-            Err(Error::IndexOutOfRange { index, axis, size, .. }) => {
-                assert_eq!((index, axis, size), (reported, Some(1), 3));
+            Err(Error::IndexOutOfRange { operation, index, size, .. }) => {
+                assert_eq!((operation, index, size), ("cross_entropy", label, 3));
             }
             other => panic!("label {label}: {other:?}"),
         }

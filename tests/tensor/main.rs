@@ -25,6 +25,7 @@ mod properties;
 mod random;
 mod ranges;
 mod reductions;
+mod row_gradients;
 mod rows;
 mod samples;
 mod scalars;

@@ -1,39 +1,21 @@
-//! Softmax and normalisation of variables. The backward of each is one row program.
+//! Softmax, normalisation and cross-entropy of variables. The backward of each is a function of tensors.
 
-use std::sync::OnceLock;
-
-use super::shape::in_shape;
 use super::variable::Variable;
 use crate::error::Result;
 use crate::fuse::Expr;
-use crate::tensor::{Fused, Tensor, TensorOperand, machine_epsilon};
+use crate::tensor::{CrossEntropyOptions, NormGradients, Tensor, machine_epsilon};
 use crate::types::DType;
+
+/// The gradient of a function along an axis, from its result and the result's gradient.
+type AlongBackward = fn(&Tensor, &Tensor, isize) -> Result<Tensor>;
+
+/// The gradients of a normalisation of x, from the result's gradient, the normalised shape, the weight and eps; those of
+/// the parameters on request.
+type NormBackward = fn(&Tensor, &Tensor, &[usize], Option<&Tensor>, f64, bool) -> Result<NormGradients>;
 
 /// Gradients of 16-bit floats are computed in f32.
 pub(super) fn widened(x: Expr<'_>) -> Expr<'_> {
     if matches!(x.dtype(), DType::F16 | DType::BF16) { x.cast(DType::F32) } else { x }
-}
-
-/// p (g - Σ p g).
-fn softmax_gradient() -> &'static Fused<2> {
-    static FUNCTION: OnceLock<Fused<2>> = OnceLock::new();
-    FUNCTION.get_or_init(|| {
-        Fused::new(|[p, g]| {
-            let (p, g) = (widened(p), widened(g));
-            p * (g - (p * g).sum_group())
-        })
-    })
-}
-
-/// g - e^y Σ g.
-fn log_softmax_gradient() -> &'static Fused<2> {
-    static FUNCTION: OnceLock<Fused<2>> = OnceLock::new();
-    FUNCTION.get_or_init(|| {
-        Fused::new(|[y, g]| {
-            let (y, g) = (widened(y), widened(g));
-            g - y.exp() * g.sum_group()
-        })
-    })
 }
 
 /// With r = 1 / sqrt(variance + eps), h = (x - mean) r and v = g weight, the gradients of the input and, before its sum,
@@ -46,25 +28,6 @@ pub(super) fn normalised_gradients<'g>([x, g, weight, eps]: [Expr<'g>; 4]) -> [E
     [inverse * (v - v.mean_group() - h * (v * h).mean_group()), g * h]
 }
 
-fn layer_norm_gradients() -> &'static Fused<4, 2> {
-    static FUNCTION: OnceLock<Fused<4, 2>> = OnceLock::new();
-    FUNCTION.get_or_init(|| Fused::with_outputs(normalised_gradients))
-}
-
-/// With r = 1 / sqrt(mean(x²) + eps), h = x r and v = g weight, the gradients of the input and, before its sum, of the
-/// weight: r (v - h mean(v h)) and g h.
-fn rms_norm_gradients() -> &'static Fused<4, 2> {
-    static FUNCTION: OnceLock<Fused<4, 2>> = OnceLock::new();
-    FUNCTION.get_or_init(|| {
-        Fused::with_outputs(|[x, g, weight, eps]| {
-            let (x, g, weight) = (widened(x), widened(g), widened(weight));
-            let inverse = (x.square().mean_group() + eps).rsqrt();
-            let (h, v) = (x * inverse, g * weight);
-            [inverse * (v - h * (v * h).mean_group()), g * h]
-        })
-    })
-}
-
 impl Variable {
     /// Records a function along an axis whose gradient follows from the result.
     fn along(
@@ -72,20 +35,11 @@ impl Variable {
         operation: &'static str,
         axis: isize,
         result: Tensor,
-        function: fn() -> &'static Fused<2>,
+        backward: AlongBackward,
     ) -> Variable {
-        let has_axes = result.rank() > 0;
         Variable::new(result).recorded(operation, vec![self.tracked()], |result| {
             let result = result.save();
-            Box::new(move |gradient| {
-                let result = result.tensor(operation)?;
-                if !has_axes {
-                    return Ok(vec![Some(function().run([&result, gradient])?)]);
-                }
-                let last = |x: &Tensor| x.transpose(axis, -1);
-                let found = function().run([&last(&result)?, &last(gradient)?])?;
-                Ok(vec![Some(last(&found)?)])
-            })
+            Box::new(move |gradient| Ok(vec![Some(backward(&result.tensor(operation)?, gradient, axis)?)]))
         })
     }
 
@@ -95,7 +49,7 @@ impl Variable {
     ///
     /// As [`Tensor::softmax`].
     pub fn softmax(&self, axis: isize) -> Result<Variable> {
-        Ok(self.along("softmax", axis, self.tensor().softmax(axis)?, softmax_gradient))
+        Ok(self.along("softmax", axis, self.tensor().softmax(axis)?, Tensor::softmax_backward))
     }
 
     /// Returns the logarithm of [`softmax`](Self::softmax).
@@ -104,7 +58,7 @@ impl Variable {
     ///
     /// As [`Tensor::log_softmax`].
     pub fn log_softmax(&self, axis: isize) -> Result<Variable> {
-        Ok(self.along("log_softmax", axis, self.tensor().log_softmax(axis)?, log_softmax_gradient))
+        Ok(self.along("log_softmax", axis, self.tensor().log_softmax(axis)?, Tensor::log_softmax_backward))
     }
 
     /// Returns (x - mean) / sqrt(variance + eps) · weight + bias over the last axes, whose sizes are `normalized_shape`.
@@ -122,8 +76,9 @@ impl Variable {
         let tensors = [weight, bias].map(|parameter| parameter.map(Variable::tensor));
         let result =
             self.tensor().layer_norm(normalized_shape, tensors[0].as_ref(), tensors[1].as_ref(), eps)?;
-        let axes = normalized_shape.len();
-        Ok(self.normalised("layer_norm", result, axes, [weight, bias], eps, layer_norm_gradients))
+        let backward: NormBackward =
+            |x, g, shape, weight, eps, all| x.layer_norm_backward(g, shape, weight, eps, None, all);
+        Ok(self.normalised("layer_norm", result, normalized_shape, [weight, bias], eps, backward))
     }
 
     /// Returns x / sqrt(mean(x²) + eps) · weight over the last axes, whose sizes are `normalized_shape`. Without `eps` it is
@@ -141,8 +96,9 @@ impl Variable {
         let eps = eps.unwrap_or_else(|| machine_epsilon(self.dtype()));
         let tensor = weight.map(Variable::tensor);
         let result = self.tensor().rms_norm(normalized_shape, tensor.as_ref(), Some(eps))?;
-        let axes = normalized_shape.len();
-        Ok(self.normalised("rms_norm", result, axes, [weight, None], eps, rms_norm_gradients))
+        let backward: NormBackward =
+            |x, g, shape, weight, eps, all| x.rms_norm_backward(g, shape, weight, Some(eps), None, all);
+        Ok(self.normalised("rms_norm", result, normalized_shape, [weight, None], eps, backward))
     }
 
     /// Records a normalisation over the last axes.
@@ -150,29 +106,48 @@ impl Variable {
         &self,
         operation: &'static str,
         result: Tensor,
-        axes: usize,
+        normalized_shape: &[usize],
         [weight, bias]: [Option<&Variable>; 2],
         eps: f64,
-        function: fn() -> &'static Fused<4, 2>,
+        backward: NormBackward,
     ) -> Variable {
-        let shape = *result.shape();
+        let normalized_shape = normalized_shape.to_vec();
         let tracked = |parameter: Option<&Variable>| parameter.and_then(Variable::tracked);
         let parents = vec![self.tracked(), tracked(weight), tracked(bias)];
-        let wanted = [parents[0].is_some() || parents[1].is_some(), parents[2].is_some()];
+        let wanted = [parents[0].is_some() || parents[1].is_some(), parents[1].is_some()];
         let saved = (self.save(), weight.map(Variable::save));
         Variable::new(result).recorded(operation, parents, |_| {
             Box::new(move |gradient| {
-                let of_bias = wanted[1].then(|| gradient.clone());
                 if !wanted[0] || gradient.count() == 0 {
-                    return Ok(vec![Some(gradient.clone()), Some(gradient.clone()), of_bias]);
+                    return Ok(vec![Some(gradient.clone()), Some(gradient.clone()), Some(gradient.clone())]);
                 }
-                let rows = |x: &Tensor| x.flatten(-(axes as isize), -1);
-                let x = rows(&saved.0.tensor(operation)?)?;
-                let weight = saved.1.as_ref().map(|weight| rows(&weight.tensor(operation)?)).transpose()?;
-                let weight = weight.as_ref().map_or(TensorOperand::from(1.0), TensorOperand::Tensor);
-                let [of_x, of_weight] = function().run_all((&x, &rows(gradient)?, weight, eps))?;
-                Ok(vec![Some(in_shape(&of_x, &shape)?), Some(in_shape(&of_weight, &shape)?), of_bias])
+                let x = saved.0.tensor(operation)?;
+                let weight = saved.1.as_ref().map(|weight| weight.tensor(operation)).transpose()?;
+                let found = backward(&x, gradient, &normalized_shape, weight.as_ref(), eps, wanted[1])?;
+                let (of_weight, of_bias) = match found.parameters {
+                    Some([weight, bias]) => (Some(weight), Some(bias)),
+                    // The tape sums it to the shape of the bias.
+                    None => (None, Some(gradient.clone())),
+                };
+                Ok(vec![Some(found.input), of_weight, of_bias])
             })
         })
+    }
+
+    /// Returns -ln softmax(x) at the labels.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::cross_entropy`].
+    pub fn cross_entropy(&self, labels: &Tensor, options: CrossEntropyOptions) -> Result<Variable> {
+        const OPERATION: &str = "cross_entropy";
+        let result = self.tensor().cross_entropy(labels, options)?;
+        Ok(Variable::new(result).recorded(OPERATION, vec![self.tracked()], |_| {
+            let (x, labels) = (self.save(), labels.clone());
+            Box::new(move |gradient| {
+                let x = x.tensor(OPERATION)?;
+                Ok(vec![Some(x.cross_entropy_backward(&labels, options, gradient)?)])
+            })
+        }))
     }
 }

@@ -1,6 +1,5 @@
 //! [`clip_grad_norm`].
 
-use super::compute_dtype;
 use crate::error::{Error, Result};
 use crate::nn::Variable;
 use crate::tensor::{Device, Tensor};
@@ -42,11 +41,8 @@ pub fn clip_grad_norm(parameters: &[Variable], max_norm: f64) -> Result<Tensor> 
     if pairs.is_empty() {
         return Tensor::zeros(&[], DType::F32, &Device::cpu());
     }
-    let norm = |gradient: &Tensor| gradient.cast(compute_dtype(gradient.dtype()))?.norm_all(2.0);
-    let norms = pairs.iter().map(|(_, gradient)| norm(gradient)).collect::<Result<Vec<Tensor>>>()?;
-    let total = Tensor::stack(&norms.iter().collect::<Vec<_>>(), 0)?.norm_all(2.0)?;
-    let factor = (&(&total + 1e-6)?.reciprocal()? * max_norm)?.minimum(1.0)?;
-    let scaled = pairs.iter().map(|(_, gradient)| gradient * &factor).collect::<Result<Vec<Tensor>>>()?;
+    let gradients: Vec<&Tensor> = pairs.iter().map(|(_, gradient)| gradient).collect();
+    let (scaled, total) = Tensor::clip_by_global_norm(&gradients, max_norm)?;
     // All that can fail has been computed. The gradient of a leaf itself is the gradient that its backward is given.
     for ((parameter, _), gradient) in pairs.iter().zip(&scaled) {
         parameter.zero_grad();

@@ -4,7 +4,19 @@
 //! `torch.nn.functional`. f16 and bf16 are computed in f32 and rounded once; a variance is the mean of (x - mean)². Results
 //! have the dtype of the input and the same bits on every device.
 //!
+//! | file | contents |
+//! |---|---|
+//! | `softmax_backward` | gradients of softmax and its logarithm |
+//! | `norm_backward` | gradients of layer, RMS, group and batch normalisation |
+//! | `losses` | cross-entropy and its gradient |
+//! | `clip` | a limit of the norm of several tensors |
+//!
 //! Tests: `tests/tensor/rows.rs`.
+
+mod clip;
+mod losses;
+mod norm_backward;
+mod softmax_backward;
 
 use super::axes::Axes;
 use super::groups::{GroupAxes, fuse_groups};
@@ -13,6 +25,8 @@ use super::tensor::Tensor;
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::types::DType;
+pub use losses::{CrossEntropyOptions, LossReduction};
+pub use norm_backward::NormGradients;
 
 /// Returns the dtype in which values of a float dtype are computed.
 fn computed(dtype: DType) -> DType {
@@ -254,17 +268,9 @@ impl Tensor {
     ) -> Result<Tensor> {
         const OPERATION: &str = "group_norm";
         let channels = self.check_channels(OPERATION, [("weight", weight), ("bias", bias)])?;
-        if num_groups == 0 || !channels.is_multiple_of(num_groups) {
-            let found = format!("{num_groups} groups of {channels} channels");
-            return Err(Error::invalid(OPERATION, found, "a number of groups that divides the channels"));
-        }
-        let (groups, each) = (num_groups as isize, (channels / num_groups) as isize);
-        let mut sizes: Vec<isize> = self.shape().iter().map(|&size| size as isize).collect();
-        sizes.splice(1..2, [groups, each]);
+        let sizes = self.grouped_sizes(OPERATION, num_groups, channels)?;
         let by_channel = |parameter: Option<&Tensor>| {
-            let mut sizes = vec![1; self.rank() + 1];
-            (sizes[1], sizes[2]) = (groups, each);
-            parameter.map(|parameter| parameter.reshape(&sizes)).transpose()
+            parameter.map(|parameter| parameter.reshape(&norm_backward::by_channel(&sizes))).transpose()
         };
         let (x, weight, bias) = (self.reshape(&sizes)?, by_channel(weight)?, by_channel(bias)?);
         let axes = &GroupAxes::Of((2..sizes.len() as isize).collect());

@@ -1,0 +1,45 @@
+//! [`Tensor::clip_by_global_norm`].
+
+use super::computed;
+use crate::error::{Error, Result};
+use crate::tensor::tensor::Tensor;
+
+impl Tensor {
+    /// Returns the tensors multiplied by min(1, `max_norm` / (norm + 1e-6)), and their norm: the square root of the sum of
+    /// the squares of all elements. Norm and factor stay on the device as tensors without dimensions, so nothing waits.
+    ///
+    /// ```
+    /// use selvedge::{Device, Tensor};
+    /// let x = Tensor::new([3.0f64, 0.0], &Device::cpu())?;
+    /// let y = Tensor::new([4.0f64], &Device::cpu())?;
+    /// let (clipped, norm) = Tensor::clip_by_global_norm(&[&x, &y], 1.0)?;
+    /// assert_eq!(norm.item::<f64>()?, 5.0);
+    /// assert!((clipped[1].item::<f64>()? - 0.8).abs() < 1e-6);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](Error::InvalidArgument) for a `max_norm` that is negative or NaN and for no tensors,
+    /// [`DeviceMismatch`](Error::DeviceMismatch) for tensors on several devices, and
+    /// [`DTypeMismatch`](Error::DTypeMismatch) for elements that are not real floats.
+    pub fn clip_by_global_norm(tensors: &[&Tensor], max_norm: f64) -> Result<(Vec<Tensor>, Tensor)> {
+        const OPERATION: &str = "clip_by_global_norm";
+        if max_norm.is_nan() || max_norm < 0.0 {
+            let found = format!("a max_norm of {max_norm}");
+            return Err(Error::invalid(OPERATION, found, "a number that is at least 0"));
+        }
+        let mut norms = Vec::with_capacity(tensors.len());
+        for tensor in tensors {
+            tensor.check_float(OPERATION)?;
+            norms.push(tensor.cast(computed(tensor.dtype()))?.norm_all(2.0)?);
+        }
+        if norms.is_empty() {
+            return Err(Error::invalid(OPERATION, "no tensors", "at least one"));
+        }
+        let norm = Tensor::stack(&norms.iter().collect::<Vec<_>>(), 0)?.norm_all(2.0)?;
+        let factor = (&(&norm + 1e-6)?.reciprocal()? * max_norm)?.minimum(1.0)?;
+        let clipped = tensors.iter().map(|tensor| *tensor * &factor).collect::<Result<Vec<Tensor>>>()?;
+        Ok((clipped, norm))
+    }
+}

@@ -1,0 +1,313 @@
+//! Cross-entropy and its gradient: one row program, with the loss, the gradient or both as its outputs.
+//!
+//! With the largest logit m, t = ln Σ e^(x - m) and the smoothing ε, the loss of a group with C classes is
+//! t - (1 - ε) (x[label] - m) - ε mean(x - m). Its gradient is softmax(x) - (1 - ε) onehot(label) - ε / C.
+
+use super::computed;
+use crate::driver::KernelError;
+use crate::error::{Error, Result};
+use crate::fuse::Expr;
+use crate::tensor::groups::{GroupAxes, fuse_groups};
+use crate::tensor::operand::TensorOperand;
+use crate::tensor::tensor::Tensor;
+use crate::types::DType;
+
+const OPERATION: &str = "cross_entropy";
+
+/// The error of a label that is neither a class nor ignored.
+static LABEL: KernelError = KernelError::index_out_of_range(OPERATION);
+
+/// The form in which a loss returns the losses of its elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LossReduction {
+    /// One loss an element.
+    None,
+    /// Their mean.
+    #[default]
+    Mean,
+    /// Their sum.
+    Sum,
+    /// Their sum over the size of the first dimension: the divergence's mean over a batch.
+    BatchMean,
+}
+
+/// The options of a cross-entropy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CrossEntropyOptions {
+    /// The form of the result. Means do not count ignored labels.
+    pub reduction: LossReduction,
+    /// The label whose elements count as no loss: -100.
+    pub ignore_index: i64,
+    /// The part ε of the loss that all classes share equally: 0.
+    pub label_smoothing: f64,
+}
+
+impl Default for CrossEntropyOptions {
+    fn default() -> Self {
+        CrossEntropyOptions { reduction: LossReduction::Mean, ignore_index: -100, label_smoothing: 0.0 }
+    }
+}
+
+/// A group's values that loss and gradient share.
+struct ClassTerms<'g> {
+    x: Expr<'g>,
+    is_ignored: Expr<'g>,
+    label: Expr<'g>,
+    shifted: Expr<'g>,
+    powers: Expr<'g>,
+    total: Expr<'g>,
+    largest: Expr<'g>,
+}
+
+impl<'g> ClassTerms<'g> {
+    fn new(x: Expr<'g>, label: Expr<'g>, ignored: Expr<'g>) -> ClassTerms<'g> {
+        let is_ignored = label.eq(ignored);
+        // Ignored labels are no classes; class 0 is read in their place.
+        let label = is_ignored.choose(0, label);
+        let largest = x.max_group();
+        let shifted = x - largest;
+        let powers = shifted.exp();
+        ClassTerms { x, is_ignored, label, shifted, powers, total: powers.sum_group(), largest }
+    }
+
+    /// The loss, in the dtype in which it is computed and also for an ignored label: a value that depends on an input
+    /// outside a reduction would be one per element. `smoothing` has ε.
+    fn loss(&self, smoothing: Option<Expr<'g>>) -> Expr<'g> {
+        let of_label = self.x.at_group_of(self.label, &LABEL) - self.largest;
+        let loss = match smoothing {
+            None => self.total.log() - of_label,
+            Some(part) => self.total.log() - (1.0 - part) * of_label - part * self.shifted.mean_group(),
+        };
+        loss.cast(computed(self.x.dtype()))
+    }
+
+    /// The gradient times a scale. `smoothing` has ε and ε / C.
+    fn gradient(&self, scale: Expr<'g>, smoothing: Option<[Expr<'g>; 2]>) -> Expr<'g> {
+        let is_label = self.x.index_in_group().eq(self.label);
+        let p = self.powers / self.total;
+        let gradient = match smoothing {
+            None => is_label.choose(p - 1.0, p),
+            Some([part, share]) => is_label.choose(p - (1.0 - part), p) - share,
+        };
+        self.is_ignored.choose(0.0, gradient * scale).cast(self.x.dtype())
+    }
+}
+
+/// The labels as i64 and the axis of the classes.
+struct Labels {
+    index: Tensor,
+    axis: isize,
+}
+
+impl Tensor {
+    /// Returns the cross-entropy -ln softmax(x) at the labels. The classes are along axis 1, or along axis 0 if there is no
+    /// other; the labels are integers of this tensor's shape without that axis.
+    ///
+    /// With label smoothing ε and C classes: (1 - ε) times that, and ε / C times the sum over all classes.
+    ///
+    /// ```
+    /// use selvedge::tensor::CrossEntropyOptions;
+    /// use selvedge::{Device, Tensor};
+    /// let x = Tensor::new([[0.0f64, 0.0], [0.0, 0.0]], &Device::cpu())?;
+    /// let labels = Tensor::new([0i64, -100], &Device::cpu())?;
+    /// let (loss, gradient) = x.cross_entropy_with_gradient(&labels, CrossEntropyOptions::default())?;
+    /// assert!((loss.item::<f64>()? - 2f64.ln()).abs() < 1e-15);
+    /// assert_eq!(gradient.to_vec::<f64>()?, [-0.5, 0.5, 0.0, 0.0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`IndexOutOfRange`](Error::IndexOutOfRange) for a label that is neither a class nor ignored: here on the CPU, and on
+    /// a CUDA device at the next call that waits. [`InvalidArgument`](Error::InvalidArgument) for labels of another shape
+    /// and a smoothing outside 0 to 1, [`DTypeMismatch`](Error::DTypeMismatch) for labels other than integers and elements
+    /// other than real floats.
+    pub fn cross_entropy(&self, labels: &Tensor, options: CrossEntropyOptions) -> Result<Tensor> {
+        let labels = self.class_labels(labels, options)?;
+        let losses = self.class_losses(&labels, options)?;
+        self.reduced_losses(losses, &labels, options)
+    }
+
+    /// Returns the [`cross_entropy`](Self::cross_entropy) and its gradient with respect to this tensor, computed in one pass.
+    /// Without a reduction, the gradient is that of the sum of the losses.
+    ///
+    /// # Errors
+    ///
+    /// As [`cross_entropy`](Self::cross_entropy).
+    pub fn cross_entropy_with_gradient(
+        &self,
+        labels: &Tensor,
+        options: CrossEntropyOptions,
+    ) -> Result<(Tensor, Tensor)> {
+        let labels = self.class_labels(labels, options)?;
+        let scale = self.class_scale(&labels, options)?;
+        let [x, label, ignored, part, share] = self.class_operands(&labels, options);
+        let scale = scale.as_ref().map_or(TensorOperand::from(1.0), TensorOperand::Tensor);
+        let axes = &GroupAxes::Of(vec![labels.axis]);
+        let [losses, gradient] = match options.label_smoothing > 0.0 {
+            false => {
+                fuse_groups(OPERATION, [x, label, ignored, scale], axes, |[x, label, ignored, scale]| {
+                    let terms = ClassTerms::new(x, label, ignored);
+                    [terms.loss(None), terms.gradient(scale, None)]
+                })
+            }
+            true => {
+                let operands = [x, label, ignored, scale, part, share];
+                fuse_groups(OPERATION, operands, axes, |[x, label, ignored, scale, part, share]| {
+                    let terms = ClassTerms::new(x, label, ignored);
+                    [terms.loss(Some(part)), terms.gradient(scale, Some([part, share]))]
+                })
+            }
+        }?;
+        Ok((self.reduced_losses(losses.squeeze(labels.axis)?, &labels, options)?, gradient))
+    }
+
+    /// Returns the gradient of [`cross_entropy`](Self::cross_entropy) with respect to this tensor, for the gradient of its
+    /// result.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](Error::InvalidArgument) for a gradient of another shape than the result's; otherwise as
+    /// [`cross_entropy`](Self::cross_entropy).
+    pub fn cross_entropy_backward(
+        &self,
+        labels: &Tensor,
+        options: CrossEntropyOptions,
+        gradient: &Tensor,
+    ) -> Result<Tensor> {
+        let wanted: &[usize] = if options.reduction == LossReduction::None { labels.shape() } else { &[] };
+        if **gradient.shape() != *wanted {
+            let found = format!("a gradient of shape {}", gradient.shape());
+            return Err(Error::invalid("cross_entropy_backward", found, format!("shape {wanted:?}")));
+        }
+        let labels = self.class_labels(labels, options)?;
+        let scale = match options.reduction {
+            LossReduction::None => gradient.cast(computed(self.dtype()))?.unsqueeze(labels.axis)?,
+            _ => {
+                let gradient = gradient.cast(computed(self.dtype()))?;
+                match self.class_scale(&labels, options)? {
+                    Some(scale) => (&gradient * &scale)?,
+                    None => gradient,
+                }
+            }
+        };
+        let [x, label, ignored, part, share] = self.class_operands(&labels, options);
+        let axes = &GroupAxes::Of(vec![labels.axis]);
+        let scale = TensorOperand::Tensor(&scale);
+        let [gradient] = match options.label_smoothing > 0.0 {
+            false => {
+                fuse_groups(OPERATION, [x, label, ignored, scale], axes, |[x, label, ignored, scale]| {
+                    [ClassTerms::new(x, label, ignored).gradient(scale, None)]
+                })
+            }
+            true => {
+                let operands = [x, label, ignored, scale, part, share];
+                fuse_groups(OPERATION, operands, axes, |[x, label, ignored, scale, part, share]| {
+                    [ClassTerms::new(x, label, ignored).gradient(scale, Some([part, share]))]
+                })
+            }
+        }?;
+        Ok(gradient)
+    }
+
+    /// Checks labels and options.
+    fn class_labels(&self, labels: &Tensor, options: CrossEntropyOptions) -> Result<Labels> {
+        self.check_float(OPERATION)?;
+        let smoothing = options.label_smoothing;
+        if !(0.0..=1.0).contains(&smoothing) {
+            let found = format!("a label smoothing of {smoothing}");
+            return Err(Error::invalid(OPERATION, found, "one from 0 to 1"));
+        }
+        let axis = self.class_axis(OPERATION, labels)?;
+        Ok(Labels { index: labels.cast(DType::I64)?.unsqueeze(axis)?, axis })
+    }
+
+    /// Returns the axis of the classes, after a check of labels for each.
+    ///
+    /// # Errors
+    ///
+    /// [`DTypeMismatch`](Error::DTypeMismatch) for labels other than integers,
+    /// [`InvalidArgument`](Error::InvalidArgument) for labels of another shape than this tensor's without the axis.
+    pub(crate) fn class_axis(&self, operation: &'static str, labels: &Tensor) -> Result<isize> {
+        if !labels.dtype().is_integer() {
+            let (wanted, found) = ("labels of integers".to_owned(), labels.dtype().to_string());
+            return Err(Error::DTypeMismatch { operation, wanted, found });
+        }
+        let shape = self.shape();
+        let axis = usize::from(shape.rank() > 1);
+        let sizes = shape.iter().enumerate().filter(|(place, _)| *place != axis).map(|(_, size)| size);
+        if shape.rank() == 0 || !sizes.eq(labels.shape().iter()) {
+            let found = format!("an input of shape {shape} and labels of shape {}", labels.shape());
+            let wanted = "labels of the input's shape without the classes' axis";
+            return Err(Error::invalid(operation, found, wanted));
+        }
+        Ok(axis as isize)
+    }
+
+    /// Returns the operands x, label, ignored label, ε and ε / C.
+    fn class_operands<'a>(
+        &'a self,
+        labels: &'a Labels,
+        options: CrossEntropyOptions,
+    ) -> [TensorOperand<'a>; 5] {
+        let classes = self.shape().get(labels.axis as usize).copied().unwrap_or(1);
+        let part = options.label_smoothing;
+        let label = TensorOperand::Tensor(&labels.index);
+        [self.into(), label, options.ignore_index.into(), part.into(), (part / classes as f64).into()]
+    }
+
+    /// Returns the losses, in the dtype in which they are computed and also for ignored labels.
+    fn class_losses(&self, labels: &Labels, options: CrossEntropyOptions) -> Result<Tensor> {
+        let [x, label, ignored, part, _] = self.class_operands(labels, options);
+        let axes = &GroupAxes::Of(vec![labels.axis]);
+        let [losses] = match options.label_smoothing > 0.0 {
+            false => fuse_groups(OPERATION, [x, label, ignored], axes, |[x, label, ignored]| {
+                [ClassTerms::new(x, label, ignored).loss(None)]
+            }),
+            true => fuse_groups(OPERATION, [x, label, ignored, part], axes, |[x, label, ignored, part]| {
+                [ClassTerms::new(x, label, ignored).loss(Some(part))]
+            }),
+        }?;
+        losses.squeeze(labels.axis)
+    }
+
+    /// Returns the factor of the gradient of each loss; `None` for 1.
+    fn class_scale(&self, labels: &Labels, options: CrossEntropyOptions) -> Result<Option<Tensor>> {
+        let dtype = computed(self.dtype());
+        Ok(match options.reduction {
+            LossReduction::None | LossReduction::Sum => None,
+            LossReduction::Mean => Some(labels.counted(options, dtype)?.reciprocal()?),
+            LossReduction::BatchMean => Some(Tensor::full(&[], 1.0 / labels.rows(), dtype, &self.device())?),
+        })
+    }
+
+    fn reduced_losses(
+        &self,
+        losses: Tensor,
+        labels: &Labels,
+        options: CrossEntropyOptions,
+    ) -> Result<Tensor> {
+        let is_ignored = labels.index.eq(options.ignore_index)?.squeeze(labels.axis)?;
+        let losses = is_ignored.choose(0.0, &losses)?;
+        let result = match options.reduction {
+            LossReduction::None => losses,
+            LossReduction::Sum => losses.sum_all()?,
+            LossReduction::Mean => (&losses.sum_all()? / &labels.counted(options, losses.dtype())?)?,
+            LossReduction::BatchMean => (&losses.sum_all()? / labels.rows())?,
+        };
+        result.cast(self.dtype())
+    }
+}
+
+impl Labels {
+    /// Returns the number of labels that count, as a tensor without dimensions.
+    fn counted(&self, options: CrossEntropyOptions, dtype: DType) -> Result<Tensor> {
+        self.index.ne(options.ignore_index)?.count_nonzero_all()?.cast(dtype)
+    }
+
+    /// Returns the size of the first dimension of the labels.
+    fn rows(&self) -> f64 {
+        let size = if self.axis == 0 { None } else { self.index.shape().first().copied() };
+        size.unwrap_or(1) as f64
+    }
+}

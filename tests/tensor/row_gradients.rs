@@ -1,0 +1,246 @@
+//! Gradients of softmax, normalisation and cross-entropy: against central differences in f64, in narrower dtypes against
+//! f64, and bad input. `clip_by_global_norm`.
+
+use selvedge::tensor::{CrossEntropyOptions, Device, LossReduction, NormGradients, Tensor};
+use selvedge::types::DType;
+use selvedge::{Error, Result};
+
+const EPS: f64 = 1e-3;
+
+fn samples(seed: usize, shape: &[usize]) -> Tensor {
+    let number = |at: usize| ((at * 7 + 13 * seed + 1) as f64 * 0.618_033_988_749_894_9).fract() * 3.0 - 1.2;
+    let numbers: Vec<f64> = (0..shape.iter().product()).map(number).collect();
+    Tensor::from_vec(numbers, shape, &Device::cpu()).unwrap()
+}
+
+fn numbers(x: &Tensor) -> Vec<f64> {
+    x.cast(DType::F64).unwrap().to_vec::<f64>().unwrap()
+}
+
+fn labels(numbers: &[i64], shape: &[isize]) -> Tensor {
+    Tensor::new(numbers.to_vec(), &Device::cpu()).unwrap().reshape(shape).unwrap()
+}
+
+/// Compares a gradient with the differences of Σ w f(x).
+fn check(
+    name: &str,
+    x: &Tensor,
+    weights: &Tensor,
+    found: &Tensor,
+    function: &dyn Fn(&Tensor) -> Result<Tensor>,
+) {
+    assert_eq!(found.shape(), x.shape(), "{name}");
+    let loss =
+        |x: &Tensor| (&function(x).unwrap() * weights).unwrap().sum_all().unwrap().item::<f64>().unwrap();
+    let (values, found) = (numbers(x), numbers(found));
+    for at in 0..values.len() {
+        let moved = |by: f64| {
+            let mut values = values.clone();
+            values[at] += by;
+            loss(&Tensor::from_vec(values, x.shape(), &Device::cpu()).unwrap())
+        };
+        let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+        let error = (found[at] - difference).abs();
+        assert!(
+            error <= 2e-7 * (1.0 + difference.abs()),
+            "{name}, element {at}: {}, not {difference}",
+            found[at]
+        );
+    }
+}
+
+#[test]
+fn gradients_of_softmax_are_their_differences() {
+    for (shape, axis) in [(&[3, 5][..], -1), (&[4, 3, 2], 1), (&[1, 1], 0), (&[], 0)] {
+        let (x, g) = (samples(1, shape), samples(2, shape));
+        let found = x.softmax(axis).unwrap().softmax_backward(&g, axis).unwrap();
+        check("softmax", &x, &g, &found, &|x| x.softmax(axis));
+        let found = x.log_softmax(axis).unwrap().log_softmax_backward(&g, axis).unwrap();
+        check("log_softmax", &x, &g, &found, &|x| x.log_softmax(axis));
+    }
+}
+
+type Forward = fn(&Tensor, Option<&Tensor>, Option<&Tensor>) -> Result<Tensor>;
+type Backward = fn(&Tensor, &Tensor, Option<&Tensor>, Option<&Tensor>) -> Result<NormGradients>;
+
+/// Name, shape of the elements and of the parameters, the function and its gradients.
+type Norm = (&'static str, &'static [usize], &'static [usize], Forward, Backward);
+
+const NORMS: [Norm; 5] = [
+    (
+        "layer_norm",
+        &[3, 2, 4],
+        &[2, 4],
+        |x, w, b| x.layer_norm(&[2, 4], w, b, EPS),
+        |x, g, w, r| x.layer_norm_backward(g, &[2, 4], w, EPS, r, true),
+    ),
+    (
+        "layer_norm of one group",
+        &[5],
+        &[5],
+        |x, w, b| x.layer_norm(&[5], w, b, EPS),
+        |x, g, w, r| x.layer_norm_backward(g, &[5], w, EPS, r, true),
+    ),
+    (
+        "rms_norm",
+        &[70, 4],
+        &[4],
+        |x, w, b| {
+            let result = x.rms_norm(&[4], w, Some(EPS))?;
+            b.map_or(Ok(result.clone()), |b| &result + b)
+        },
+        |x, g, w, r| x.rms_norm_backward(g, &[4], w, Some(EPS), r, true),
+    ),
+    (
+        "group_norm",
+        &[2, 6, 3],
+        &[6],
+        |x, w, b| x.group_norm(3, w, b, EPS),
+        |x, g, w, r| x.group_norm_backward(g, 3, w, EPS, r, true),
+    ),
+    (
+        "batch_norm",
+        &[4, 3, 2],
+        &[3],
+        |x, w, b| x.batch_norm_training(None, w, b, 0.1, EPS),
+        |x, g, w, r| x.batch_norm_backward(g, w, EPS, r),
+    ),
+];
+
+#[test]
+fn gradients_of_normalisation_are_their_differences() {
+    for (name, shape, parameters, forward, backward) in NORMS {
+        let (x, g, residual) = (samples(1, shape), samples(2, shape), samples(3, shape));
+        let (weight, bias) = (samples(4, parameters), samples(5, parameters));
+        let plain = backward(&x, &g, None, None).unwrap();
+        check(name, &x, &g, &plain.input, &|x| forward(x, None, None));
+        let all = backward(&x, &g, Some(&weight), None).unwrap();
+        check(name, &x, &g, &all.input, &|x| forward(x, Some(&weight), Some(&bias)));
+        let [of_weight, of_bias] = all.parameters.unwrap();
+        check(name, &weight, &g, &of_weight, &|weight| forward(&x, Some(weight), Some(&bias)));
+        check(name, &bias, &g, &of_bias, &|bias| forward(&x, Some(&weight), Some(bias)));
+        // The residual's gradient is added before the only rounding.
+        let added = backward(&x, &g, Some(&weight), Some(&residual)).unwrap().input;
+        assert_eq!(numbers(&added), numbers(&(&all.input + &residual).unwrap()), "{name}");
+    }
+}
+
+#[test]
+fn gradients_in_narrow_dtypes_are_those_of_f64() {
+    for (dtype, tolerance) in [(DType::F32, 1e-5), (DType::BF16, 2e-2), (DType::F16, 2e-3)] {
+        let narrow = |x: &Tensor| x.cast(dtype).unwrap();
+        let close = |name: &str, found: &Tensor, wanted: &Tensor, of: DType| {
+            assert_eq!(found.dtype(), of, "{name}");
+            for (found, wanted) in numbers(found).into_iter().zip(numbers(wanted)) {
+                let error = (found - wanted).abs();
+                assert!(
+                    error <= tolerance * (1.0 + wanted.abs()),
+                    "{name} of {dtype}: {found}, not {wanted}"
+                );
+            }
+        };
+        for (name, shape, parameters, _, backward) in NORMS {
+            let [x, g, w] =
+                [samples(1, shape), samples(2, shape), samples(4, parameters)].map(|x| narrow(&x));
+            let wide = [&x, &g, &w].map(|x| x.cast(DType::F64).unwrap());
+            let found = backward(&x, &g, Some(&w), None).unwrap();
+            let wanted = backward(&wide[0], &wide[1], Some(&wide[2]), None).unwrap();
+            close(name, &found.input, &wanted.input, dtype);
+            for (found, wanted) in found.parameters.unwrap().iter().zip(wanted.parameters.unwrap().iter()) {
+                close(name, found, wanted, DType::F32);
+            }
+        }
+        let (x, target) = (narrow(&samples(1, &[3, 5])), labels(&[4, -100, 0], &[3]));
+        let options = CrossEntropyOptions { label_smoothing: 0.1, ..CrossEntropyOptions::default() };
+        let (loss, gradient) = x.cross_entropy_with_gradient(&target, options).unwrap();
+        let x = x.cast(DType::F64).unwrap();
+        let (wanted_loss, wanted) = x.cross_entropy_with_gradient(&target, options).unwrap();
+        close("cross_entropy", &loss, &wanted_loss, dtype);
+        close("gradient of cross_entropy", &gradient, &wanted, dtype);
+    }
+}
+
+#[test]
+fn gradients_of_cross_entropy_are_their_differences() {
+    let reductions = [LossReduction::None, LossReduction::Mean, LossReduction::Sum, LossReduction::BatchMean];
+    for (shape, target) in [
+        (&[4, 3][..], labels(&[2, -100, 0, 1], &[4])),
+        (&[2, 3, 2], labels(&[0, 1, -100, 2], &[2, 2])),
+        (&[3], labels(&[1], &[])),
+    ] {
+        let x = samples(1, shape);
+        for reduction in reductions {
+            for label_smoothing in [0.0, 0.1, 1.0] {
+                let options = CrossEntropyOptions { reduction, label_smoothing, ignore_index: -100 };
+                let (loss, gradient) = x.cross_entropy_with_gradient(&target, options).unwrap();
+                assert_eq!(numbers(&loss), numbers(&x.cross_entropy(&target, options).unwrap()));
+                let ones = loss.ones_like().unwrap();
+                let name = format!("{options:?} of {shape:?}");
+                check(&name, &x, &ones, &gradient, &|x| x.cross_entropy(&target, options));
+                let weights = samples(6, loss.shape());
+                let found = x.cross_entropy_backward(&target, options, &weights).unwrap();
+                check(&name, &x, &weights, &found, &|x| x.cross_entropy(&target, options));
+            }
+        }
+    }
+    // Logits of -∞ are classes without probability.
+    let x = Tensor::new([[f64::NEG_INFINITY, 0.0, 0.0]], &Device::cpu()).unwrap();
+    let options = CrossEntropyOptions::default();
+    let (loss, gradient) = x.cross_entropy_with_gradient(&labels(&[1], &[1]), options).unwrap();
+    assert_eq!(loss.item::<f64>().unwrap(), 2f64.ln());
+    assert_eq!(numbers(&gradient), [0.0, -0.5, 0.5]);
+}
+
+#[test]
+fn bad_operands_of_gradients_are_errors() {
+    let (x, g) = (samples(1, &[2, 3]), samples(2, &[3, 2]));
+    let options = CrossEntropyOptions::default();
+    let target = labels(&[0, 1], &[2]);
+    let smoothed = CrossEntropyOptions { label_smoothing: -0.1, ..options };
+    let texts = [
+        x.softmax_backward(&g, -1).err(),
+        x.layer_norm_backward(&x, &[3], None, EPS, Some(&g), false).err(),
+        x.group_norm_backward(&x, 2, None, EPS, None, false).err(),
+        x.cross_entropy(&labels(&[0], &[1]), options).err(),
+        x.cross_entropy(&target, smoothed).err(),
+        x.cross_entropy_backward(&target, options, &x).err(),
+        Tensor::clip_by_global_norm(&[&x], -1.0).err(),
+        Tensor::clip_by_global_norm(&[], 1.0).err(),
+    ]
+    .map(|error| error.unwrap().to_string());
+    assert_eq!(
+        texts,
+        [
+            "softmax_backward: found a gradient of shape [3, 2] for shape [2, 3]; wanted equal shapes",
+            "layer_norm_backward: found a gradient of shape [3, 2] for shape [2, 3]; wanted equal shapes",
+            "group_norm_backward: found 2 groups of 3 channels; wanted a number of groups that divides the channels",
+            "cross_entropy: found an input of shape [2, 3] and labels of shape [1]; wanted labels of the input's shape \
+             without the classes' axis",
+            "cross_entropy: found a label smoothing of -0.1; wanted one from 0 to 1",
+            "cross_entropy_backward: found a gradient of shape [2, 3]; wanted shape []",
+            "clip_by_global_norm: found a max_norm of -1; wanted a number that is at least 0",
+            "clip_by_global_norm: found no tensors; wanted at least one",
+        ]
+    );
+    for label in [3, -1, i64::MIN] {
+        let found = x.cross_entropy(&labels(&[0, label], &[2]), options);
+        assert!(
+            matches!(found, Err(Error::IndexOutOfRange { operation: "cross_entropy", index, size: 3, .. }) if index == label),
+            "{found:?}"
+        );
+    }
+    let found = x.cross_entropy(&x.select(1, 0).unwrap(), options);
+    assert!(matches!(found, Err(Error::DTypeMismatch { .. })), "{found:?}");
+}
+
+#[test]
+fn clipped_tensors_have_the_norm_together() {
+    let tensors = [samples(1, &[2, 3]), samples(2, &[5]).cast(DType::F32).unwrap()];
+    let total = tensors.iter().flat_map(numbers).map(|x| x * x).sum::<f64>().sqrt();
+    let (clipped, norm) = Tensor::clip_by_global_norm(&[&tensors[0], &tensors[1]], 0.5).unwrap();
+    assert!((numbers(&norm)[0] - total).abs() < 1e-6);
+    let after = clipped.iter().flat_map(numbers).map(|x| x * x).sum::<f64>().sqrt();
+    assert!((after - 0.5).abs() < 1e-5 && clipped[1].dtype() == DType::F32);
+    let (same, _) = Tensor::clip_by_global_norm(&[&tensors[0]], 100.0).unwrap();
+    assert_eq!(numbers(&same[0]), numbers(&tensors[0]));
+}
