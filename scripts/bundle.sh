@@ -20,6 +20,8 @@ cd "$(dirname "$0")/.."
 out=${1:-.carry}
 cargo=${CARGO:-cargo}
 parts=${PARTS:-suite benches gemm cli}
+# One set for all, so that the library is built once.
+features=gpu,cli
 mkdir -p "$out"
 
 if [ "$parts" = all ]; then
@@ -52,25 +54,27 @@ place() {
 }
 
 case " $parts " in *" suite "*)
-    place gpu gpu test --release --features gpu --test gpu --no-run ;;
+    place gpu gpu test --release --features "$features" --test gpu --no-run ;;
 esac
 case " $parts " in *" benches "*)
-    place ground ground bench --bench ground --no-run
-    place memory memory bench --bench memory --no-run
-    place launcher launcher bench --bench launcher --no-run
-    place fuse fuse bench --bench fuse --no-run
-    place reduce reduce bench --bench reduce --no-run
-    place moving moving bench --bench moving --no-run
-    place burst burst bench --features burst --bench burst --no-run
-    place host host bench --bench host --no-run
+    place ground ground bench --features "$features" --bench ground --no-run
+    place memory memory bench --features "$features" --bench memory --no-run
+    place launcher launcher bench --features "$features" --bench launcher --no-run
+    place fuse fuse bench --features "$features" --bench fuse --no-run
+    place reduce reduce bench --features "$features" --bench reduce --no-run
+    place moving moving bench --features "$features" --bench moving --no-run
+    place rows rows bench --features "$features" --bench rows --no-run
+    place sorting sorting bench --features "$features" --bench sorting --no-run
+    place burst burst bench --features "$features" --bench burst --no-run
+    place host host bench --features "$features" --bench host --no-run
     "${CC:-cc}" -O2 -Wa,-Icsrc/bench -o "$out/first_result_c" csrc/bench/first_result.c -ldl
     strip "$out/first_result_c" 2>/dev/null || true ;;
 esac
 case " $parts " in *" gemm "*)
-    place gemm gemm bench --bench gemm --no-run ;;
+    place gemm gemm bench --features "$features" --bench gemm --no-run ;;
 esac
 case " $parts " in *" cli "*)
-    place selvedge selvedge build --release --features cli --bin selvedge ;;
+    place selvedge selvedge build --release --features "$features" --bin selvedge ;;
 esac
 case " $parts " in *" capi "*)
     # The C library and its examples, which find it beside them.

@@ -12,4 +12,5 @@ pub mod program;
 pub mod pytorch;
 pub mod random;
 pub mod report;
+pub mod tensor_bench;
 pub mod turns;

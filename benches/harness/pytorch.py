@@ -125,6 +125,17 @@ def fused(operands, output, axes):
         return call, lambda: torch.addcmul(c, a, b, out=output).relu_()
 
 
+def compiled(call, function):
+    """A function as torch.compile makes it for these operands' shapes."""
+
+    def make(operands, output, axes):
+        ours = torch.compile(function, dynamic=False)
+        ours(*operands)
+        return f"torch.compile of {call}", functools.partial(ours, *operands)
+
+    return make
+
+
 def into(name):
     """A function of torch that writes into an output that is there."""
     function = getattr(torch, name, None)
@@ -153,6 +164,40 @@ def of_a_number(operands, output, axes):
 
 
 functional = torch.nn.functional
+
+
+def softmax(x, w, b):
+    return torch.softmax(x, -1)
+
+
+def layer_norm(x, w, b):
+    return functional.layer_norm(x, w.shape, w, b, 1e-5)
+
+
+def rms_norm(x, w, b):
+    return functional.rms_norm(x, w.shape, w, 1e-5)
+
+
+def residual_layer_norm(x, residual, bias):
+    return functional.layer_norm((x + residual + bias).float(), bias.shape).bfloat16()
+
+
+def batch_norm(x, w, b):
+    return functional.batch_norm(x, None, None, w, b, training=True)
+
+
+def scatter_add(operands, output, axes):
+    target, elements = operands
+    index = torch.randint(target.numel(), (elements.numel(),), device="cuda")
+
+    def work():
+        torch.use_deterministic_algorithms(True)
+        target.scatter_add(0, index, elements)
+        torch.use_deterministic_algorithms(False)
+
+    return "torch.scatter_add, deterministic", work
+
+
 # PyTorch's functions for our operations, by our names.
 OPERATIONS = {
     **{
@@ -187,6 +232,20 @@ OPERATIONS = {
     ),
     "take": new("torch.take", torch.take),
     "put": lambda operands, output, axes: ("Tensor.put_", functools.partial(operands[0].put_, *operands[1:])),
+    "softmax": new("torch.softmax", softmax),
+    "layer_norm": new("torch.nn.functional.layer_norm", layer_norm),
+    "rms_norm": new("torch.nn.functional.rms_norm", rms_norm),
+    "softmax, compiled": compiled("softmax", softmax),
+    "layer_norm, compiled": compiled("layer_norm", layer_norm),
+    "rms_norm, compiled": compiled("rms_norm", rms_norm),
+    "residual_layer_norm, compiled": compiled("the same", residual_layer_norm),
+    "batch_norm": new("torch.nn.functional.batch_norm", batch_norm),
+    "sort": new("torch.sort, stable", lambda x: torch.sort(x, stable=True)),
+    "topk": lambda operands, output, axes: ("torch.topk", functools.partial(torch.topk, *operands, *axes)),
+    "masked_select": new("torch.masked_select", lambda x: torch.masked_select(x, x > 0)),
+    "nonzero": new("torch.nonzero", lambda x: torch.nonzero(x > 0)),
+    "histc": lambda operands, output, axes: ("torch.histc", lambda: torch.histc(*operands, *axes, -2, 2)),
+    "scatter_add": scatter_add,
     # As a program writes them, for the host's time.
     "a + b": of_two,
     "a * 0.25": of_a_number,

@@ -1,30 +1,20 @@
 //! Rows and elements by index, in random order, beside the driver's copy of as many bytes, and beside PyTorch.
 
-use selvedge::tensor::{Device, Tensor};
+use selvedge::tensor::Tensor;
 use selvedge::types::DType;
 
 use crate::Options;
-use crate::harness::bare::{Address, Bare};
-use crate::harness::beside_copy::Copies;
+use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
 use crate::harness::pytorch::{Operand, Work};
 use crate::harness::random::Random;
 use crate::harness::report::Failure;
+use crate::harness::tensor_bench::{self, TensorBench};
 
 /// f32 in a row of 1 KiB.
 const WIDTH: usize = 256;
 /// The goal for rows; single elements have none, since a sector is read for each.
 const OF_ROWS: f64 = 0.9;
-
-/// The data that the figures share.
-struct Bench<'a> {
-    bare: &'a Bare,
-    options: &'a Options,
-    recorder: Recorder,
-    device: Device,
-    source: Address,
-    target: Address,
-}
 
 /// Every figure.
 pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
@@ -45,19 +35,12 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
          that it should have, at samples. PyTorch does the same to tensors of its own, of the same sizes and another \
          random order.",
     )?;
-    // Large enough for the indices, too.
-    let (source, target) = (bare.allocate(bytes + bytes / 64)?, bare.allocate(bytes + bytes / 64)?);
     let mut random = Random::new(19);
     let mut words = vec![0; bytes / 8];
     random.fill(&mut words);
-    bare.upload_plain(source, &words)?;
-    bare.upload_plain(source + bytes as u64, &words[..bytes / 512])?;
-    let bench = Bench { bare, options, recorder, device: Device::cuda(0)?, source, target };
-    let figures = bench.all(&mut random, words);
-    bare.free(source)?;
-    bare.free(target)?;
-    options.pytorch().drop_operands();
-    figures
+    // Large enough for the indices, too.
+    let memory = (bytes + bytes / 64, &*words.clone());
+    tensor_bench::measure(bare, options, recorder, memory, |bench| figures(bench, &mut random, words))
 }
 
 /// 0 to `count` in random order.
@@ -69,78 +52,52 @@ fn shuffled(random: &mut Random, count: usize) -> Vec<i64> {
     order
 }
 
-impl Bench<'_> {
-    fn all(mut self, random: &mut Random, mut words: Vec<u64>) -> Result<(), Failure> {
-        // Numbers, none of them a NaN, so that equal is equal.
-        words.iter_mut().for_each(|word| *word = *word & 0x807f_ffff_807f_ffff | 0x3f00_0000_3f00_0000);
-        let count = words.len() * 2;
-        let rows = count / WIDTH;
-        let x = Tensor::from_slice::<f32>(bytemuck::cast_slice(&words), &[rows, WIDTH], &self.device)?;
-        let order = shuffled(random, rows);
-        let index = Tensor::from_slice(&order, &[rows], &self.device)?;
-        let bytes = count * 4;
+fn figures(bench: &mut TensorBench, random: &mut Random, mut words: Vec<u64>) -> Result<(), Failure> {
+    // Numbers, none of them a NaN, so that equal is equal.
+    words.iter_mut().for_each(|word| *word = *word & 0x807f_ffff_807f_ffff | 0x3f00_0000_3f00_0000);
+    let count = words.len() * 2;
+    let rows = count / WIDTH;
+    let x = Tensor::from_slice::<f32>(bytemuck::cast_slice(&words), &[rows, WIDTH], &bench.device)?;
+    let order = shuffled(random, rows);
+    let index = Tensor::from_slice(&order, &[rows], &bench.device)?;
+    let bytes = count * 4;
 
-        let selected = x.index_select(0, &index)?;
-        check(&order, |at, from| same(&selected.select(0, at as isize)?, &x.select(0, from as isize)?))?;
-        let moved = 2 * bytes + 8 * rows;
-        let (numbers, order_of_rows) =
-            (Operand::numbers(DType::F32, *x.layout()), Operand::permutation(rows)?);
-        let subject = ("index_select of rows of 1 KiB", moved, Some(OF_ROWS));
-        let operands = [numbers, order_of_rows];
-        let theirs = work("index_select", &operands);
-        self.figure(subject, &theirs, &mut || x.index_select(0, &index).map(drop))?;
-        drop(selected);
+    let selected = x.index_select(0, &index)?;
+    check(&order, |at, from| same(&selected.select(0, at as isize)?, &x.select(0, from as isize)?))?;
+    let moved = 2 * bytes + 8 * rows;
+    let (numbers, order_of_rows) = (Operand::numbers(DType::F32, *x.layout()), Operand::permutation(rows)?);
+    let subject = ("index_select of rows of 1 KiB", moved, Some(OF_ROWS));
+    let operands = [numbers, order_of_rows];
+    let theirs = work("index_select", &operands);
+    bench.figure(subject, &theirs, || x.index_select(0, &index).map(drop))?;
+    drop(selected);
 
-        let mut written = Tensor::zeros(&[rows, WIDTH], DType::F32, &self.device)?;
-        written.in_place().index_copy(0, &index, &x)?;
-        check(&order, |at, to| same(&written.select(0, to as isize)?, &x.select(0, at as isize)?))?;
-        let subject = ("index_copy of rows of 1 KiB", moved, Some(OF_ROWS));
-        let operands = [numbers, order_of_rows, numbers];
-        let theirs = work("index_copy", &operands);
-        self.figure(subject, &theirs, &mut || written.in_place().index_copy(0, &index, &x).map(drop))?;
+    let mut written = Tensor::zeros(&[rows, WIDTH], DType::F32, &bench.device)?;
+    written.in_place().index_copy(0, &index, &x)?;
+    check(&order, |at, to| same(&written.select(0, to as isize)?, &x.select(0, at as isize)?))?;
+    let subject = ("index_copy of rows of 1 KiB", moved, Some(OF_ROWS));
+    let operands = [numbers, order_of_rows, numbers];
+    let theirs = work("index_copy", &operands);
+    bench.figure(subject, &theirs, || written.in_place().index_copy(0, &index, &x).map(drop))?;
 
-        let flat = x.reshape(&[-1])?;
-        let few = shuffled(random, count / 16);
-        let index = Tensor::from_slice(&few, &[few.len()], &self.device)?;
-        let taken = flat.take(&index)?;
-        check(&few, |at, from| same(&taken.select(0, at as isize)?, &flat.select(0, from as isize)?))?;
-        let order_of_few = Operand::permutation(few.len())?;
-        let operands = [Operand::numbers(DType::F32, *flat.layout()), order_of_few];
-        let subject = ("take of f32", few.len() * 16, None);
-        self.figure(subject, &work("take", &operands), &mut || flat.take(&index).map(drop))?;
-        let elements = flat.narrow(0, 0, few.len())?;
-        let mut places = Tensor::zeros(&[few.len()], DType::F32, &self.device)?;
-        places.in_place().put(&index, &elements)?;
-        check(&few, |at, to| same(&places.select(0, to as isize)?, &elements.select(0, at as isize)?))?;
-        let numbers = Operand::numbers(DType::F32, *places.layout());
-        let operands = [numbers, order_of_few, numbers];
-        let subject = ("put of f32", few.len() * 16, None);
-        self.figure(subject, &work("put", &operands), &mut || {
-            places.in_place().put(&index, &elements).map(drop)
-        })?;
-        self.recorder.finish(&self.options.out)
-    }
-
-    /// One operation in turns with the copy, and with PyTorch's.
-    fn figure(
-        &mut self,
-        subject: (&str, usize, Option<f64>),
-        theirs: &Work,
-        operation: &mut dyn FnMut() -> selvedge::Result<()>,
-    ) -> Result<(), Failure> {
-        let copies = Copies { bare: self.bare, source: self.source, target: self.target };
-        let stream = self.device.stream()?;
-        let (turns, stream) = (self.options.turns(3, 30), stream.as_raw());
-        let mut run = || operation().map_err(Failure::from);
-        // SAFETY: the stream lives as long as the process.
-        let mut figure = unsafe { copies.beside(turns, subject, stream, &mut run)? };
-        let (mut pytorch, recorder) = (self.options.pytorch(), &mut self.recorder);
-        // SAFETY: as above.
-        unsafe { copies.pytorch_beside(&mut pytorch, recorder, (&mut figure, theirs), stream, run)? };
-        drop(pytorch);
-        self.recorder.add(figure);
-        Ok(())
-    }
+    let flat = x.reshape(&[-1])?;
+    let few = shuffled(random, count / 16);
+    let index = Tensor::from_slice(&few, &[few.len()], &bench.device)?;
+    let taken = flat.take(&index)?;
+    check(&few, |at, from| same(&taken.select(0, at as isize)?, &flat.select(0, from as isize)?))?;
+    let order_of_few = Operand::permutation(few.len())?;
+    let operands = [Operand::numbers(DType::F32, *flat.layout()), order_of_few];
+    let subject = ("take of f32", few.len() * 16, None);
+    bench.figure(subject, &work("take", &operands), || flat.take(&index).map(drop))?;
+    let elements = flat.narrow(0, 0, few.len())?;
+    let mut places = Tensor::zeros(&[few.len()], DType::F32, &bench.device)?;
+    places.in_place().put(&index, &elements)?;
+    check(&few, |at, to| same(&places.select(0, to as isize)?, &elements.select(0, at as isize)?))?;
+    let numbers = Operand::numbers(DType::F32, *places.layout());
+    let operands = [numbers, order_of_few, numbers];
+    let subject = ("put of f32", few.len() * 16, None);
+    bench.figure(subject, &work("put", &operands), || places.in_place().put(&index, &elements).map(drop))?;
+    Ok(())
 }
 
 /// PyTorch's operation on the first axis, if on an axis.

@@ -1,0 +1,108 @@
+//! Sorts, the largest elements, elements that are not 0, sums by index and counts.
+
+use selvedge::tensor::{Device, Tensor};
+use selvedge::types::DType;
+
+use crate::Options;
+use crate::harness::bare::Bare;
+use crate::harness::machine::Recorder;
+use crate::harness::pytorch::{Operand, Work};
+use crate::harness::random::Random;
+use crate::harness::report::Failure;
+use crate::harness::tensor_bench::{self, TensorBench, same_bits};
+
+/// Elements of the comparison with the CPU.
+const FEW: usize = 1 << 16;
+
+/// Every figure.
+pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
+    let bytes = match &options.file {
+        None => 1 << 30,
+        Some(text) => text.to_string_lossy().parse::<usize>()?,
+    };
+    if bytes < 1 << 22 || !bytes.is_power_of_two() {
+        return Err(format!("--bytes {bytes}: a power of two from {} on is wanted", 1 << 22).into());
+    }
+    let recorder = Recorder::new(
+        bare,
+        "sorting",
+        "Sorting, selecting and counting",
+        "Device time of one operation on tensors, by events around four runs, on 2^28 random f32 (a quarter as many for the \
+         largest elements), and of as many of the driver's own copies of as many bytes: each input and output once. A short \
+         array's results are compared with the CPU's, bit for bit. PyTorch does the same to tensors of its own, of the same \
+         sizes and distributions, with deterministic algorithms for sums by index.",
+    )?;
+    let mut random = Random::new(31);
+    let mut words = vec![0; bytes / 8];
+    random.fill(&mut words);
+    let copied = bytes * 2;
+    tensor_bench::measure(bare, options, recorder, (copied, &words.clone()), |bench| figures(bench, words))
+}
+
+type Operation = fn(&Tensor) -> selvedge::Result<Tensor>;
+
+fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> {
+    let count = words.len() * 2;
+    let integers = Tensor::from_slice::<i32>(bytemuck::cast_slice(&words), &[count], &Device::cpu())?;
+    // Numbers of half to two, with either sign.
+    words.iter_mut().for_each(|word| *word = *word & 0x80ff_ffff_80ff_ffff | 0x3f00_0000_3f00_0000);
+    let here = Tensor::from_slice::<f32>(bytemuck::cast_slice(&words), &[count], &Device::cpu())?;
+    let sort: Operation = |x| Ok(x.sort(-1, false)?.1);
+    for (name, here) in [("sort with indices, f32", &here), ("sort with indices, i32", &integers)] {
+        figure(bench, (name, 16 * count, Some(0.8)), ("sort", &[0]), here, sort)?;
+    }
+    drop(integers);
+    let quarter = here.narrow(0, 0, count / 4)?;
+    figure(bench, ("the 64 largest, f32", count, Some(0.8)), ("topk", &[64]), &quarter, |x| {
+        Ok(x.topk(64.min(x.shape()[x.rank() - 1]), -1, true)?.0)
+    })?;
+    let rows = 4096.min(count / 50257);
+    let wide = here.narrow(0, 0, rows * 50257)?.reshape(&[rows as isize, 50257])?;
+    let name = format!("the 64 largest of rows of 50257, {rows} rows, f32");
+    figure(bench, (&name, rows * 50257 * 4, Some(0.8)), ("topk", &[64]), &wide, |x| {
+        Ok(x.topk(64.min(x.shape()[x.rank() - 1]), -1, true)?.0)
+    })?;
+    // Half of them are positive.
+    let selected: Operation = |x| x.masked_select(&x.gt(0.0)?);
+    figure(bench, ("elements above 0, f32", 6 * count, Some(0.8)), ("masked_select", &[]), &here, selected)?;
+    figure(bench, ("places of elements above 0, f32", 8 * count, Some(0.8)), ("nonzero", &[]), &here, |x| {
+        x.gt(0.0)?.nonzero()
+    })?;
+    figure(bench, ("histc of 256 bins, f32", 4 * count, Some(0.8)), ("histc", &[256]), &here, |x| {
+        x.histc(256, -2.0, 2.0)
+    })?;
+
+    let (many, places) = (10_000_000.min(count / 4), 100_000.min(count / 64));
+    let elements = here.narrow(0, 0, many)?.to(&bench.device)?;
+    let index: Vec<i64> = words[..many].iter().map(|word| ((word >> 3) % places as u64) as i64).collect();
+    let index = Tensor::from_slice(&index, &[many], &bench.device)?;
+    let zeros = Tensor::zeros(&[places], DType::F32, &bench.device)?;
+    let sums = || zeros.scatter_add(0, &index, &elements);
+    let on_host = zeros.to(&Device::cpu())?.scatter_add(
+        0,
+        &index.to(&Device::cpu())?,
+        &elements.to(&Device::cpu())?,
+    )?;
+    same_bits("scatter_add", &on_host, &sums()?)?;
+    let operands =
+        [Operand::numbers(DType::F32, *zeros.layout()), Operand::numbers(DType::F32, *elements.layout())];
+    let work = Work { operation: "scatter_add", operands: &operands, output: None, axes: &[] };
+    bench.figure(("scatter_add of 10^7 into 10^5, f32", many * 12, None), &work, || sums().map(drop))
+}
+
+/// One operation, in turns with the copy and with PyTorch's.
+fn figure(
+    bench: &mut TensorBench,
+    subject: (&str, usize, Option<f64>),
+    (operation, axes): (&str, &[usize]),
+    here: &Tensor,
+    run: Operation,
+) -> Result<(), Failure> {
+    let last = here.rank() as isize - 1;
+    let few = here.narrow(last, 0, FEW.min(here.shape()[last as usize]))?;
+    let few = if last == 0 { few } else { few.narrow(0, 0, 2)? };
+    same_bits(subject.0, &run(&few)?, &run(&few.to(&bench.device)?)?)?;
+    let x = here.to(&bench.device)?;
+    let operands = [Operand::numbers(x.dtype(), *x.layout())];
+    bench.figure(subject, &Work { operation, operands: &operands, output: None, axes }, || run(&x).map(drop))
+}
