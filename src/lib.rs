@@ -107,3 +107,8 @@ mod from_numpy {}
 #[cfg(all(doctest, feature = "tensor"))]
 #[doc = include_str!("../docs/from-pytorch.md")]
 mod from_pytorch {}
+
+/// Compiles the examples of that page.
+#[cfg(all(doctest, feature = "nn"))]
+#[doc = include_str!("../docs/training.md")]
+mod training {}

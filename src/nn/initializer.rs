@@ -108,6 +108,11 @@ impl Initializer {
         Initializer { generator: generator.clone(), ..self }
     }
 
+    /// Returns the generator.
+    pub fn generator(&self) -> &Generator {
+        &self.generator
+    }
+
     /// Sets a generator with this seed.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Initializer {

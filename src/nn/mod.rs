@@ -6,6 +6,7 @@
 //! | `module` | [`Module`]: a forward, named parameters, train and eval modes, `state_dict` |
 //! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters; [`WeightDistribution`] |
 //! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`RmsNorm`], [`BatchNorm1d`], [`BatchNorm2d`], [`Dropout`], [`MultiHeadAttention`], [`FeedForward`], [`TransformerBlock`], [`Sequential`], activations |
+//! | `gpt` | [`Gpt`], a decoder-only transformer, and [`Generation`] |
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`clip_grad_norm`], [`WarmupCosine`] |
 //! | `text` | [`Tokenizer`], [`TextFile`], [`TokenizedText`], [`Batches`] |
@@ -33,6 +34,7 @@
 //! ```
 
 mod autograd;
+mod gpt;
 mod initializer;
 mod layers;
 mod losses;
@@ -45,6 +47,7 @@ pub use autograd::{
     AttentionOptions, Function, FunctionContext, Variable, VariableOperand, is_grad_enabled, no_grad,
     scaled_dot_product_attention,
 };
+pub use gpt::{Activation, Generation, Gpt, GptConfig, KeyValueCache, Sampler, SamplerOptions};
 pub use initializer::{Initializer, WeightDistribution};
 pub use layers::{
     BatchNorm1d, BatchNorm2d, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu, GeluTanh, LayerNorm,
@@ -62,5 +65,6 @@ pub use text::{
     tokenizer_from_json,
 };
 pub use training::{
-    BestCheckpoint, Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Checkpoints,
+    BestCheckpoint, Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Checkpoints, StepReport,
+    Trainer, TrainerOptions,
 };

@@ -95,7 +95,7 @@ pub(super) fn prefixed(
     variables.into_iter().map(move |(name, variable)| (format!("{layer}.{name}"), variable))
 }
 
-fn load(parameters: Vec<(String, Variable)>, entries: &BTreeMap<String, Tensor>) -> Result<()> {
+pub(super) fn load(parameters: Vec<(String, Variable)>, entries: &BTreeMap<String, Tensor>) -> Result<()> {
     let mut faults: Vec<String> = Vec::new();
     let mut pairs = Vec::with_capacity(parameters.len());
     for (name, parameter) in &parameters {

@@ -1,15 +1,20 @@
 //! Automatic differentiation, layers, losses and optimizers on the CPU: gradients against central differences in f64,
 //! accumulation, formulas, training, and bad input.
 
+#[path = "../common/mod.rs"]
+mod common;
+
 mod attention;
 mod batch_norm;
 mod checkpoints;
 mod differences;
+mod gpt;
 mod gradients;
 mod layers;
 mod losses;
 mod optimizers;
 mod tape;
 mod text;
+mod trainer;
 mod training;
 mod transformer;

@@ -28,7 +28,7 @@ pub struct AttentionOptions {
     /// A mask that broadcasts to (batch, query heads, query length, key length): bools that are true where a query reads a
     /// key, or floats that are added to the scaled scores. None by default.
     pub mask: Option<Variable>,
-    /// Whether a query reads no later key: false. The last query is at the last key's position, so with more keys than
+    /// True if a query reads no later key; false by default. The last query is at the last key's position, so with more keys than
     /// queries the first keys are those of a cache. A mask applies too.
     pub is_causal: bool,
     /// The factor of the scores: 1 / sqrt(head dimension).
@@ -200,7 +200,7 @@ impl Kept {
     }
 }
 
-/// What the backward reads besides queries, keys and values.
+/// The values that the backward reads besides queries, keys and values.
 struct State {
     scale: f64,
     key_heads: usize,

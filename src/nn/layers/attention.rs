@@ -15,9 +15,9 @@ pub struct MultiHeadAttentionOptions {
     pub heads: usize,
     /// The heads of keys and values, which divide those of the queries: as many. Fewer make grouped queries.
     pub key_value_heads: usize,
-    /// Whether a position reads no later one: false.
+    /// True if a position reads no later one; false by default.
     pub is_causal: bool,
-    /// Whether both products have a bias: true.
+    /// True if both products have a bias, as by default.
     pub has_bias: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::nn::{GeluTanh, Initializer, Linear, Module, Variable};
 pub struct FeedForwardOptions {
     /// The outputs of the first product: 4 times the width.
     pub hidden: Option<usize>,
-    /// Whether both products have a bias: true.
+    /// True if both products have a bias, as by default.
     pub has_bias: bool,
 }
 

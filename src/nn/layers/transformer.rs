@@ -66,6 +66,12 @@ impl TransformerBlock {
         Ok(TransformerBlock { dropout: Some(Dropout::new(probability, generator)?), ..self })
     }
 
+    /// Sets the number that both norms add to the variance.
+    #[must_use]
+    pub fn with_eps(self, eps: f64) -> TransformerBlock {
+        TransformerBlock { ln_1: self.ln_1.with_eps(eps), ln_2: self.ln_2.with_eps(eps), ..self }
+    }
+
     /// Returns the norm before the attention.
     pub fn ln_1(&self) -> &LayerNorm {
         &self.ln_1

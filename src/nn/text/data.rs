@@ -1,5 +1,6 @@
 //! [`TokenizedText`], the ids of a text.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -92,6 +93,18 @@ impl TokenizedText {
             Split::Training => 0..self.training,
             Split::Validation => self.training..self.len(),
         }
+    }
+
+    /// Returns the entropy of single ids in nats: the loss of a model that knows nothing but how often each id occurs.
+    pub fn unigram_entropy(&self) -> f64 {
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        match &self.ids {
+            Ids::Bytes(bytes) => bytes.iter().for_each(|&id| *counts.entry(u32::from(id)).or_default() += 1),
+            Ids::Words(words) => words.iter().for_each(|&id| *counts.entry(id).or_default() += 1),
+        }
+        let total = self.len() as f64;
+        let probabilities = counts.values().map(|&count| count as f64 / total);
+        -probabilities.map(|p| p * p.ln()).sum::<f64>()
     }
 
     /// Returns the SHA-256 of the text in hexadecimal digits.

@@ -1,10 +1,12 @@
-//! Runs of training: checkpoints in a folder.
+//! Runs of training: the steps of a language model, and checkpoints in a folder.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `checkpoint` | [`Checkpoint`], the state of a run, and [`CheckpointInfo`], its part in JSON |
 //! | `checkpoints` | [`Checkpoints`], a folder that one process writes, and [`CheckpointList`], its contents |
 //! | `lock` | the lock of the folder |
+//! | `options` | [`TrainerOptions`], the numbers of a run |
+//! | `trainer` | [`Trainer`], a model with its optimizer and its text |
 //!
 //! Invariants:
 //!
@@ -13,11 +15,15 @@
 //! - Each file's SHA-256 is compared before its contents are used.
 //! - Numbers are read back as the bits that were written.
 //!
-//! Tests: `tests/nn/checkpoints.rs`.
+//! Tests: `tests/nn/checkpoints.rs`, `tests/nn/trainer.rs`.
 
 mod checkpoint;
 mod checkpoints;
 mod lock;
+mod options;
+mod trainer;
 
 pub use checkpoint::{BestCheckpoint, Checkpoint, CheckpointInfo};
 pub use checkpoints::{CheckpointEntry, CheckpointList, Checkpoints};
+pub use options::TrainerOptions;
+pub use trainer::{StepReport, Trainer};

@@ -1,0 +1,164 @@
+//! [`GptConfig`], the form of a [`Gpt`](super::Gpt).
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+const OPERATION: &str = "GptConfig";
+
+/// The activation between a feed-forward's products.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Activation {
+    /// GELU by its tanh form, GPT-2's.
+    #[default]
+    #[serde(rename = "gelu_new", alias = "gelu_pytorch_tanh")]
+    GeluTanh,
+    /// GELU by the error function.
+    #[serde(rename = "gelu")]
+    Gelu,
+    /// max(x, 0).
+    #[serde(rename = "relu")]
+    Relu,
+}
+
+/// The sizes and options of a [`Gpt`](super::Gpt).
+///
+/// As JSON it has the names of a Hugging Face `config.json` of GPT-2; entries that it does not know are ignored.
+///
+/// ```
+/// use selvedge::nn::GptConfig;
+/// let config = GptConfig { vocab_size: 50257, ..GptConfig::gpt2() };
+/// assert_eq!(config.parameter_count(), 124_439_808);
+/// let tiny = GptConfig::tiny(65);
+/// assert_eq!((tiny.layers, tiny.width, tiny.heads, tiny.context), (4, 128, 4, 128));
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GptConfig {
+    /// The number of token ids.
+    pub vocab_size: usize,
+    /// The longest sequence.
+    #[serde(rename = "n_positions")]
+    pub context: usize,
+    /// The size of the embeddings.
+    #[serde(rename = "n_embd")]
+    pub width: usize,
+    /// The number of blocks.
+    #[serde(rename = "n_layer")]
+    pub layers: usize,
+    /// The number of attention heads, which divide the width.
+    #[serde(rename = "n_head")]
+    pub heads: usize,
+    /// The probability of dropout after embeddings, attention and feed-forward, and of attention probabilities.
+    #[serde(rename = "resid_pdrop", default)]
+    pub dropout: f64,
+    /// The activation of the feed-forward.
+    #[serde(rename = "activation_function", default)]
+    pub activation: Activation,
+    /// True if the products of a block have a bias.
+    #[serde(default = "yes")]
+    pub has_bias: bool,
+    /// True if the head is the token embedding.
+    #[serde(rename = "tie_word_embeddings", default = "yes")]
+    pub has_tied_head: bool,
+    /// The number that norms add to the variance.
+    #[serde(rename = "layer_norm_epsilon", default = "norm_eps")]
+    pub norm_eps: f64,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn norm_eps() -> f64 {
+    1e-5
+}
+
+impl GptConfig {
+    /// Returns GPT-2's smallest form: 12 layers of width 768 and 12 heads, a context of 1024, 50257 ids, no dropout.
+    pub fn gpt2() -> GptConfig {
+        GptConfig {
+            vocab_size: 50257,
+            context: 1024,
+            width: 768,
+            layers: 12,
+            heads: 12,
+            ..GptConfig::tiny(0)
+        }
+    }
+
+    /// Returns a form that trains in minutes on a CPU: 4 layers of width 128 and 4 heads, a context of 128, no dropout.
+    pub fn tiny(vocab_size: usize) -> GptConfig {
+        GptConfig {
+            vocab_size,
+            context: 128,
+            width: 128,
+            layers: 4,
+            heads: 4,
+            dropout: 0.0,
+            activation: Activation::GeluTanh,
+            has_bias: true,
+            has_tied_head: true,
+            norm_eps: norm_eps(),
+        }
+    }
+
+    /// Returns the number of the model's trainable elements. A tied head counts once.
+    pub fn parameter_count(&self) -> usize {
+        let GptConfig { vocab_size, context, width, layers, .. } = *self;
+        let bias = usize::from(self.has_bias);
+        let block = 4 * width + 12 * width * width + bias * 9 * width;
+        let head = if self.has_tied_head { 0 } else { vocab_size * width };
+        (vocab_size + context) * width + layers * block + 2 * width + head
+    }
+
+    /// Reads a configuration from JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] with the place of a fault, and as [`check`](Self::check).
+    pub fn from_json(text: &str) -> Result<GptConfig> {
+        let config: GptConfig = serde_json::from_str(text)
+            .map_err(|error| Error::invalid("GptConfig::from_json", error, "a GPT-2 configuration"))?;
+        config.check().map(|()| config)
+    }
+
+    /// Returns the configuration as JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!(self)
+    }
+
+    /// Checks that a model can have this form.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a size of 0, heads that do not divide the width, a dropout outside 0 to 1, and a norm's
+    /// number that is negative or not finite.
+    pub fn check(&self) -> Result<()> {
+        let sizes = [
+            ("vocab_size", self.vocab_size),
+            ("context", self.context),
+            ("width", self.width),
+            ("layers", self.layers),
+            ("heads", self.heads),
+        ];
+        if let Some((name, _)) = sizes.iter().find(|(_, size)| *size == 0) {
+            return Err(Error::invalid(OPERATION, format!("{name} = 0"), "at least 1"));
+        }
+        if !self.width.is_multiple_of(self.heads) {
+            let found = format!("{} heads of a width of {}", self.heads, self.width);
+            return Err(Error::invalid(OPERATION, found, "heads that divide the width"));
+        }
+        if !(0.0..=1.0).contains(&self.dropout) {
+            return Err(Error::invalid(OPERATION, format!("dropout = {}", self.dropout), "one from 0 to 1"));
+        }
+        if !(self.norm_eps.is_finite() && self.norm_eps >= 0.0) {
+            return Err(Error::invalid(
+                OPERATION,
+                format!("norm_eps = {}", self.norm_eps),
+                "a number from 0 on",
+            ));
+        }
+        Ok(())
+    }
+}

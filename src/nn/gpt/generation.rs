@@ -1,0 +1,73 @@
+//! [`Generation`], new ids one after another.
+
+use super::cache::KeyValueCache;
+use super::model::Gpt;
+use super::sampler::Sampler;
+use crate::error::{Error, Result};
+use crate::nn::no_grad;
+use crate::tensor::Tensor;
+use crate::types::DType;
+
+const OPERATION: &str = "Generation";
+
+/// An endless iterator of ids that continue a prompt.
+///
+/// The model reads each position once. When the context is full, it reads the last half of it again as the first positions,
+/// and goes on. The model should be in the evaluation mode ([`Module::eval`](crate::nn::Module::eval)).
+pub struct Generation<'m> {
+    model: &'m Gpt,
+    sampler: Sampler,
+    cache: KeyValueCache,
+    ids: Vec<i64>,
+    /// How many of `ids` the cache does not have.
+    unread: usize,
+}
+
+impl<'m> Generation<'m> {
+    /// Creates a generation. Of a prompt that is longer than the context, the model reads the end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for an empty prompt, and for an id outside the vocabulary.
+    pub fn new(model: &'m Gpt, prompt: &[u32], sampler: Sampler) -> Result<Generation<'m>> {
+        let vocab_size = model.config().vocab_size;
+        if prompt.is_empty() {
+            return Err(Error::invalid(OPERATION, "an empty prompt", "at least one id"));
+        }
+        if let Some(id) = prompt.iter().find(|&&id| id as usize >= vocab_size) {
+            let wanted = format!("ids below {vocab_size}");
+            return Err(Error::invalid(OPERATION, format!("id {id} in the prompt"), wanted));
+        }
+        let ids: Vec<i64> = prompt.iter().map(|&id| i64::from(id)).collect();
+        let unread = ids.len();
+        Ok(Generation { model, sampler, cache: KeyValueCache::new(), ids, unread })
+    }
+
+    fn next_id(&mut self) -> Result<u32> {
+        let context = self.model.config().context;
+        if self.cache.length() + self.unread > context {
+            self.cache.clear();
+            self.unread = if self.ids.len() > context { (context / 2).max(1) } else { self.ids.len() };
+        }
+        let device = self.model.device();
+        let unread = &self.ids[self.ids.len() - self.unread..];
+        let ids = Tensor::from_slice(unread, &[1, unread.len()], &device)?;
+        let logits = no_grad(|| self.model.forward_cached(&ids, &mut self.cache))?;
+        let logits = logits.tensor().cast(DType::F32)?.to_vec::<f32>()?;
+        let id = self.sampler.draw(&logits)?;
+        self.unread = 1;
+        self.ids.push(id as i64);
+        if self.ids.len() > 2 * context {
+            self.ids.drain(..self.ids.len() - context);
+        }
+        Ok(id as u32)
+    }
+}
+
+impl Iterator for Generation<'_> {
+    type Item = Result<u32>;
+
+    fn next(&mut self) -> Option<Result<u32>> {
+        Some(self.next_id())
+    }
+}

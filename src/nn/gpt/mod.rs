@@ -1,0 +1,23 @@
+//! A decoder-only transformer, GPT-2's architecture: configuration, model and generation.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `config` | [`GptConfig`], sizes and options with the JSON names of Hugging Face's GPT-2 |
+//! | `model` | [`Gpt`], the [`Module`](super::Module), with the parameter names of Hugging Face's GPT-2 |
+//! | `cache` | [`KeyValueCache`], the keys and values of earlier positions |
+//! | `sampler` | [`Sampler`]: temperature, top-k and top-p draws from logits |
+//! | `generation` | [`Generation`], an iterator of new ids |
+//!
+//! Tests: `tests/nn/gpt.rs`, which compares logits, loss and every gradient with those of an independent implementation.
+
+mod cache;
+mod config;
+mod generation;
+mod model;
+mod sampler;
+
+pub use cache::KeyValueCache;
+pub use config::{Activation, GptConfig};
+pub use generation::Generation;
+pub use model::Gpt;
+pub use sampler::{Sampler, SamplerOptions};

@@ -1,0 +1,244 @@
+//! [`Gpt`], the model.
+
+use std::collections::BTreeMap;
+
+use super::cache::KeyValueCache;
+use super::config::{Activation, GptConfig};
+use crate::error::{Error, Result};
+use crate::nn::module::prefixed;
+use crate::nn::{
+    Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu, GeluTanh, Initializer, LayerNorm, Module,
+    MultiHeadAttention, MultiHeadAttentionOptions, Relu, TransformerBlock, Variable, WeightDistribution,
+};
+use crate::tensor::{Device, Generator, Tensor};
+use crate::types::DType;
+
+const NAME: &str = "Gpt";
+/// The deviation of weights in a new model.
+const DEVIATION: f64 = 0.02;
+/// The first part of the names that Hugging Face gives to all but the head.
+const PREFIX: &str = "transformer.";
+
+/// A decoder-only transformer. [`forward`](Module::forward) takes ids (batch, length) and returns logits (batch, length,
+/// vocabulary).
+///
+/// New weights are normally distributed with deviation 0.02, those of products before a residual with
+/// 0.02 / sqrt(2 layers), as in the GPT-2 paper. Parameters have the names of Hugging Face's GPT-2, so a model's safetensors
+/// load there and theirs load here.
+///
+/// ```
+/// use selvedge::nn::{Gpt, GptConfig, Initializer, Module, Variable};
+/// use selvedge::{Device, Tensor};
+/// let device = Device::cpu();
+/// let config = GptConfig { layers: 1, width: 8, heads: 2, context: 4, ..GptConfig::tiny(11) };
+/// let model = Gpt::new(config, &Initializer::new(&device).with_seed(1))?;
+/// let ids = Variable::new(Tensor::new([[1i64, 2, 3], [4, 5, 10]], &device)?);
+/// assert_eq!(model.forward(&ids)?.shape()[..], [2, 3, 11]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+pub struct Gpt {
+    config: GptConfig,
+    wte: Embedding,
+    wpe: Embedding,
+    dropout: Option<Dropout>,
+    blocks: Vec<TransformerBlock>,
+    ln_f: LayerNorm,
+    /// None if the token embedding is the head.
+    lm_head: Option<Variable>,
+}
+
+impl Gpt {
+    /// Creates a model with new weights, whose dropout draws from the initializer's generator.
+    ///
+    /// # Errors
+    ///
+    /// As [`GptConfig::check`], and errors of memory.
+    pub fn new(config: GptConfig, initializer: &Initializer) -> Result<Gpt> {
+        Gpt::with_dropout_generator(config, initializer, initializer.generator())
+    }
+
+    /// Creates a model with new weights, whose dropout draws from `dropout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_dropout_generator(
+        config: GptConfig,
+        initializer: &Initializer,
+        dropout: &Generator,
+    ) -> Result<Gpt> {
+        config.check()?;
+        let residual = DEVIATION / (2.0 * config.layers as f64).sqrt();
+        let initializer = initializer
+            .clone()
+            .with_weights(WeightDistribution::Normal { deviation: DEVIATION })
+            .with_residual_weights(WeightDistribution::Normal { deviation: residual });
+        let GptConfig { vocab_size, context, width, .. } = config;
+        let (wte, wpe) =
+            (Embedding::new(vocab_size, width, &initializer)?, Embedding::new(context, width, &initializer)?);
+        let blocks =
+            (0..config.layers).map(|_| block(&config, &initializer, dropout)).collect::<Result<_>>()?;
+        let lm_head = match config.has_tied_head {
+            true => None,
+            false => Some(initializer.normal(DEVIATION, &[vocab_size, width])?),
+        };
+        Ok(Gpt {
+            config,
+            wte,
+            wpe,
+            dropout: match config.dropout > 0.0 {
+                true => Some(Dropout::new(config.dropout, dropout)?),
+                false => None,
+            },
+            blocks,
+            ln_f: LayerNorm::new(&[width], &initializer)?.with_eps(config.norm_eps),
+            lm_head,
+        })
+    }
+
+    /// Returns the configuration.
+    pub fn config(&self) -> &GptConfig {
+        &self.config
+    }
+
+    /// Returns the device of the parameters.
+    pub fn device(&self) -> Device {
+        self.wte.weight().device()
+    }
+
+    /// Returns the logits of the last position of `ids` (batch, length), which follow the positions in the cache, as (batch,
+    /// vocabulary). The cache takes their keys and values in.
+    ///
+    /// # Errors
+    ///
+    /// As [`forward`](Module::forward); [`Error::InvalidArgument`] for another batch than the cache's, and for more positions
+    /// than the context has.
+    pub fn forward_cached(&self, ids: &Tensor, cache: &mut KeyValueCache) -> Result<Variable> {
+        let length = self.check_ids(ids, cache.length())?;
+        cache.check_batch(ids.shape()[0], self.blocks.len())?;
+        let mut x = self.embed(ids, cache.length())?;
+        for (index, block) in self.blocks.iter().enumerate() {
+            let [queries, keys, values] = block.attn().project(&block.ln_1().forward(&x)?)?;
+            let (keys, values) =
+                cache.extend(index, &keys.tensor(), &values.tensor(), self.config.context)?;
+            let attention = block.attn().attend(&queries, &Variable::new(keys), &Variable::new(values))?;
+            x = block.after_attention(&x, &attention)?;
+        }
+        cache.advance(length);
+        let last = x.select(1, -1)?;
+        self.logits(&self.ln_f.forward(&last)?)
+    }
+
+    /// Returns the length of ids of shape (batch, length) that fit behind `past` positions.
+    fn check_ids(&self, ids: &Tensor, past: usize) -> Result<usize> {
+        let shape = ids.shape();
+        let &[_, length] = &shape[..] else {
+            return Err(Error::invalid(NAME, format!("ids of shape {shape}"), "(batch, length)"));
+        };
+        if ids.dtype() != DType::I64 && ids.dtype() != DType::I32 {
+            return Err(Error::invalid(NAME, format!("ids of {}", ids.dtype()), "i64 or i32"));
+        }
+        if length == 0 || past + length > self.config.context {
+            let found = format!("{length} ids at position {past}");
+            return Err(Error::invalid(NAME, found, format!("1 to {} positions", self.config.context)));
+        }
+        Ok(length)
+    }
+
+    /// Returns the sum of both embeddings, for ids that begin at a position.
+    fn embed(&self, ids: &Tensor, past: usize) -> Result<Variable> {
+        let length = ids.shape()[1];
+        let positions = self.wpe.weight().narrow(0, past, length)?;
+        let x = (self.wte.weight().embedding(ids)? + positions)?;
+        self.dropout.as_ref().map_or_else(|| Ok(x.clone()), |dropout| dropout.forward(&x))
+    }
+
+    /// Returns the product of the last axis and the head.
+    fn logits(&self, x: &Variable) -> Result<Variable> {
+        let head = self.lm_head.as_ref().unwrap_or_else(|| self.wte.weight());
+        let shape = x.shape();
+        let sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
+        let Some((_, outer)) = sizes.split_last() else {
+            return Err(Error::invalid(NAME, "a scalar", "at least one axis"));
+        };
+        // One matrix instead of a batch, as in `Linear`.
+        let rows = x.reshape(&[-1, self.config.width as isize])?;
+        rows.matmul(&head.t()?)?.reshape(&[outer, &[self.config.vocab_size as isize]].concat())
+    }
+}
+
+fn block(config: &GptConfig, initializer: &Initializer, generator: &Generator) -> Result<TransformerBlock> {
+    let GptConfig { width, has_bias, dropout, .. } = *config;
+    let options = MultiHeadAttentionOptions {
+        is_causal: true,
+        has_bias,
+        ..MultiHeadAttentionOptions::new(config.heads)
+    };
+    let mut attention = MultiHeadAttention::new(width, options, initializer)?;
+    let feed_forward = FeedForward::new(
+        width,
+        FeedForwardOptions { has_bias, ..FeedForwardOptions::default() },
+        initializer,
+    )?;
+    let feed_forward = match config.activation {
+        Activation::GeluTanh => feed_forward.with_activation(GeluTanh),
+        Activation::Gelu => feed_forward.with_activation(Gelu),
+        Activation::Relu => feed_forward.with_activation(Relu),
+    };
+    if dropout > 0.0 {
+        attention = attention.with_dropout(dropout, generator)?;
+    }
+    let block = TransformerBlock::new(attention, feed_forward, initializer)?.with_eps(config.norm_eps);
+    if dropout > 0.0 { block.with_dropout(dropout, generator) } else { Ok(block) }
+}
+
+impl Module for Gpt {
+    fn forward(&self, input: &Variable) -> Result<Variable> {
+        let ids = input.tensor();
+        self.check_ids(&ids, 0)?;
+        let mut x = self.embed(&ids, 0)?;
+        for block in &self.blocks {
+            x = block.forward(&x)?;
+        }
+        self.logits(&self.ln_f.forward(&x)?)
+    }
+
+    fn named_parameters(&self) -> Vec<(String, Variable)> {
+        let mut parameters: Vec<(String, Variable)> = Vec::new();
+        let mut add = |name: &str, layer: &dyn Module| {
+            parameters.extend(prefixed(&format!("{PREFIX}{name}"), layer.named_parameters()));
+        };
+        add("wte", &self.wte);
+        add("wpe", &self.wpe);
+        for (index, block) in self.blocks.iter().enumerate() {
+            add(&format!("h.{index}"), block);
+        }
+        add("ln_f", &self.ln_f);
+        parameters.extend(self.lm_head.iter().map(|head| ("lm_head.weight".to_owned(), head.clone())));
+        parameters
+    }
+
+    fn set_training(&mut self, is_training: bool) {
+        if let Some(dropout) = &mut self.dropout {
+            dropout.set_training(is_training);
+        }
+        self.blocks.iter_mut().for_each(|block| block.set_training(is_training));
+    }
+
+    /// As [`Module::load_state_dict`]. Names may lack `transformer.`; the masks of older files and the copy of a tied head
+    /// are left out.
+    fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
+        let is_mask = |name: &str| name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+        let mut own = BTreeMap::new();
+        for (name, entry) in entries {
+            let is_head = name == "lm_head.weight";
+            if is_mask(name) || (is_head && self.lm_head.is_none()) {
+                continue;
+            }
+            let has_prefix = is_head || name.starts_with(PREFIX);
+            let name = if has_prefix { name.clone() } else { format!("{PREFIX}{name}") };
+            own.insert(name, entry.clone());
+        }
+        crate::nn::module::load(self.named_parameters(), &own)
+    }
+}

@@ -1,0 +1,91 @@
+//! [`TrainerOptions`], the numbers of a run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::nn::WarmupCosine;
+
+const OPERATION: &str = "TrainerOptions";
+
+/// The numbers of a run of training. The defaults suit a model like [`GptConfig::tiny`](crate::nn::GptConfig::tiny).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TrainerOptions {
+    /// Steps of the run, which the schedule is drawn over: 300.
+    pub steps: u64,
+    /// Sequences of a batch: 16.
+    pub batch: usize,
+    /// Ids of a sequence: the model's context.
+    pub context: Option<usize>,
+    /// Batches whose gradients are averaged in a step: 1.
+    pub accumulation: usize,
+    /// The largest learning rate: 2e-3.
+    pub learning_rate: f64,
+    /// The learning rate at the end: 2e-4.
+    pub min_learning_rate: f64,
+    /// Steps of the warm-up: 20.
+    pub warmup_steps: u64,
+    /// AdamW's decay, of parameters with two axes or more: 0.1.
+    pub weight_decay: f64,
+    /// AdamW's β: 0.9 and 0.99.
+    pub betas: (f64, f64),
+    /// The largest norm of all gradients together: 1. None leaves them.
+    pub max_norm: Option<f64>,
+    /// Batches of the validation text in an evaluation: 8.
+    pub evaluation_batches: usize,
+    /// The seed of the weights, the batches and the dropout: 1.
+    pub seed: u64,
+}
+
+impl Default for TrainerOptions {
+    fn default() -> Self {
+        TrainerOptions {
+            steps: 300,
+            batch: 16,
+            context: None,
+            accumulation: 1,
+            learning_rate: 2e-3,
+            min_learning_rate: 2e-4,
+            warmup_steps: 20,
+            weight_decay: 0.1,
+            betas: (0.9, 0.99),
+            max_norm: Some(1.0),
+            evaluation_batches: 8,
+            seed: 1,
+        }
+    }
+}
+
+impl TrainerOptions {
+    /// Returns the schedule of the learning rate.
+    pub fn schedule(&self) -> WarmupCosine {
+        WarmupCosine {
+            peak: self.learning_rate,
+            minimum: self.min_learning_rate,
+            warmup_steps: self.warmup_steps.min(self.steps),
+            total_steps: self.steps,
+        }
+    }
+
+    /// Checks the numbers that no other part of a run checks.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a count of 0, and for a rate that is negative or not finite.
+    pub fn check(&self) -> Result<()> {
+        let counts = [
+            ("batch", self.batch),
+            ("accumulation", self.accumulation),
+            ("evaluation_batches", self.evaluation_batches),
+        ];
+        if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Err(Error::invalid(OPERATION, format!("{name} = 0"), "at least 1"));
+        }
+        let rates = [("learning_rate", self.learning_rate), ("min_learning_rate", self.min_learning_rate)];
+        match rates.iter().find(|(_, rate)| !(rate.is_finite() && *rate >= 0.0)) {
+            Some((name, rate)) => {
+                Err(Error::invalid(OPERATION, format!("{name} = {rate}"), "a number from 0 on"))
+            }
+            None => Ok(()),
+        }
+    }
+}

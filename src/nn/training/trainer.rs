@@ -1,0 +1,293 @@
+//! [`Trainer`], the steps of a language model's training.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::checkpoint::{Checkpoint, CheckpointInfo};
+use super::options::TrainerOptions;
+use crate::error::{Error, Result};
+use crate::nn::{
+    AdamW, Batch, Batches, CrossEntropyOptions, Gpt, GptConfig, Initializer, Module, Optimizer, Split,
+    TokenizedText, Tokenizer, Variable, clip_grad_norm, cross_entropy, no_grad,
+};
+use crate::tensor::{Device, Generator, GeneratorState, Tensor};
+
+const OPERATION: &str = "Trainer";
+/// Added to the seed for draws of another purpose than the weights'.
+const DROPOUT: u64 = 1 << 32;
+const VALIDATION: u64 = 2 << 32;
+
+/// The figures of a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepReport {
+    /// The step, counted from 1.
+    pub step: u64,
+    /// The mean loss of its batches, in nats an id.
+    pub loss: f64,
+    /// The norm of all gradients together before clipping, if they are clipped.
+    pub grad_norm: Option<f64>,
+    /// The learning rate.
+    pub learning_rate: f64,
+}
+
+/// A model, its optimizer and its text: a step draws a batch, computes the gradients of the loss, and changes the parameters.
+///
+/// All of a run follows from the options, the text and the device, bit for bit, and so does a run that continues from a
+/// [`checkpoint`](Self::checkpoint).
+///
+/// ```
+/// use selvedge::nn::{ByteTokenizer, GptConfig, TextFile, TokenizedText, Trainer, TrainerOptions};
+/// use selvedge::Device;
+/// let text = TextFile::from_bytes("to be, or not to be, that is the question: ".repeat(9));
+/// let config = GptConfig { layers: 1, width: 8, heads: 2, context: 8, ..GptConfig::tiny(256) };
+/// let options = TrainerOptions { batch: 2, ..TrainerOptions::default() };
+/// let mut trainer = Trainer::new(config, text, &ByteTokenizer, options, &Device::cpu())?;
+/// let report = trainer.step()?;
+/// assert_eq!(report.step, 1);
+/// assert!((report.loss - 256f64.ln()).abs() < 0.5);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+pub struct Trainer {
+    model: Gpt,
+    /// Of parameters that decay, and of the others.
+    optimizers: [AdamW; 2],
+    options: TrainerOptions,
+    training: Batches,
+    validation: Batches,
+    dropout: Generator,
+    tokenizer: Value,
+    text: TokenizedText,
+    step: u64,
+    loss: Option<f64>,
+    device: Device,
+}
+
+impl Trainer {
+    /// Creates a new model and a run that has taken no step.
+    ///
+    /// # Errors
+    ///
+    /// As [`GptConfig::check`], [`TrainerOptions::check`], [`Batches::new`] and [`TokenizedText::new`];
+    /// [`Error::InvalidArgument`] for a context that is longer than the model's, and for a tokenizer with more ids than the
+    /// model.
+    pub fn new(
+        config: GptConfig,
+        text: crate::nn::TextFile,
+        tokenizer: &dyn Tokenizer,
+        options: TrainerOptions,
+        device: &Device,
+    ) -> Result<Trainer> {
+        options.check()?;
+        let context = options.context.unwrap_or(config.context);
+        if context > config.context {
+            let wanted = format!("at most the model's, {}", config.context);
+            return Err(Error::invalid(OPERATION, format!("a context of {context}"), wanted));
+        }
+        if tokenizer.vocab_size() > config.vocab_size {
+            let found = format!("a tokenizer of {} ids", tokenizer.vocab_size());
+            let wanted = format!("at most the model's, {}", config.vocab_size);
+            return Err(Error::invalid(OPERATION, found, wanted));
+        }
+        let text = TokenizedText::new(text, tokenizer)?;
+        let batches = |split, seed| Batches::new(&text, split, options.batch, context, seed);
+        let (training, validation) = (
+            batches(Split::Training, options.seed)?,
+            batches(Split::Validation, options.seed.wrapping_add(VALIDATION))?,
+        );
+        let dropout = Generator::new(options.seed.wrapping_add(DROPOUT));
+        let initializer = Initializer::new(device).with_seed(options.seed);
+        let model = Gpt::with_dropout_generator(config, &initializer, &dropout)?;
+        let (decayed, others): (Vec<Variable>, Vec<Variable>) =
+            model.parameters().into_iter().partition(|parameter| parameter.shape().rank() >= 2);
+        let optimizer = |parameters, weight_decay| {
+            let (first, second) = options.betas;
+            AdamW::new(parameters, options.learning_rate)?
+                .with_betas(first, second)?
+                .with_weight_decay(weight_decay)
+        };
+        let optimizers = [optimizer(decayed, options.weight_decay)?, optimizer(others, 0.0)?];
+        Ok(Trainer {
+            model,
+            optimizers,
+            options,
+            training,
+            validation,
+            dropout,
+            tokenizer: tokenizer.to_json(),
+            text,
+            step: 0,
+            loss: None,
+            device: *device,
+        })
+    }
+
+    /// Returns the model.
+    pub fn model(&self) -> &Gpt {
+        &self.model
+    }
+
+    /// Returns the model, such as to set its mode.
+    pub fn model_mut(&mut self) -> &mut Gpt {
+        &mut self.model
+    }
+
+    /// Returns the options.
+    pub fn options(&self) -> &TrainerOptions {
+        &self.options
+    }
+
+    /// Returns the text.
+    pub fn text(&self) -> &TokenizedText {
+        &self.text
+    }
+
+    /// Returns the number of steps taken.
+    pub fn step_count(&self) -> u64 {
+        self.step
+    }
+
+    /// Returns the ids that a step reads.
+    pub fn ids_of_a_step(&self) -> usize {
+        let context = self.options.context.unwrap_or(self.model.config().context);
+        self.options.batch * self.options.accumulation * context
+    }
+
+    /// Takes a step.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] with the step for a loss that is not finite; the parameters are those of the step before
+    /// then. Otherwise errors of memory and of the operations.
+    pub fn step(&mut self) -> Result<StepReport> {
+        self.model.train();
+        let learning_rate = self.options.schedule().learning_rate(self.step);
+        let share = 1.0 / self.options.accumulation as f64;
+        self.optimizers.iter().for_each(Optimizer::zero_grad);
+        let mut losses = Vec::with_capacity(self.options.accumulation);
+        for _ in 0..self.options.accumulation {
+            let batch = self.training.next_batch(&self.device)?;
+            let loss = loss_of(&self.model, &batch)?;
+            losses.push(loss.tensor());
+            if self.options.accumulation > 1 { (&loss * share)? } else { loss }.backward()?;
+        }
+        let norm = match self.options.max_norm {
+            Some(max_norm) => Some(clip_grad_norm(&self.model.parameters(), max_norm)?),
+            None => None,
+        };
+        let mut loss = 0.0;
+        for one in losses {
+            loss += one.item::<f32>().map(f64::from)? * share;
+        }
+        let step = self.step + 1;
+        if !loss.is_finite() {
+            let found = format!("a loss of {loss} at step {step}");
+            let wanted = "a finite loss; lower the learning rate or clip gradients";
+            return Err(Error::invalid(OPERATION, found, wanted));
+        }
+        for optimizer in &mut self.optimizers {
+            optimizer.set_learning_rate(learning_rate);
+            optimizer.step()?;
+        }
+        self.step = step;
+        self.loss = None;
+        let grad_norm = norm.map(|norm| norm.item::<f32>().map(f64::from)).transpose()?;
+        Ok(StepReport { step, loss, grad_norm, learning_rate })
+    }
+
+    /// Returns the mean loss of some batches of the validation text, the same at each call, in nats an id.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step).
+    pub fn evaluate(&mut self) -> Result<f64> {
+        self.model.eval();
+        let count = self.options.evaluation_batches;
+        let mut sum = 0.0;
+        for number in 0..count as u64 {
+            let batch = self.validation.batch(number, &self.device)?;
+            sum += no_grad(|| loss_of(&self.model, &batch))?.tensor().item::<f32>().map(f64::from)?;
+        }
+        let loss = sum / count as f64;
+        self.loss = Some(loss);
+        Ok(loss)
+    }
+
+    /// Returns the state of the run, with the loss of an evaluation since the last step.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`].
+    pub fn checkpoint(&self) -> Result<Checkpoint> {
+        let GeneratorState { seed, offset } = self.dropout.state();
+        let mut optimizer = BTreeMap::new();
+        for (name, part) in PARTS.iter().zip(&self.optimizers) {
+            let entries = part.state_dict()?.into_iter();
+            optimizer.extend(entries.map(|(entry, tensor)| (format!("{name}{entry}"), tensor)));
+        }
+        Ok(Checkpoint {
+            info: CheckpointInfo {
+                step: self.step,
+                loss: self.loss,
+                best: None,
+                data_position: self.training.position(),
+                data_seed: self.training.seed(),
+                generator_seed: seed,
+                generator_offset: offset,
+                text_hash: self.text.hash().to_owned(),
+                tokenizer: self.tokenizer.clone(),
+                model: self.model.config().to_json(),
+                training: serde_json::json!(self.options),
+            },
+            parameters: self.model.state_dict(),
+            optimizer,
+        })
+    }
+
+    /// Continues from a checkpoint of a run with the same model, text and options; the number of steps may differ.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] that names both sides for another model, tokenizer or seed, for another text unless
+    /// `allow_other_text`, and for states of other shapes.
+    pub fn resume(&mut self, checkpoint: &Checkpoint, allow_other_text: bool) -> Result<()> {
+        let info = &checkpoint.info;
+        let same = |what: &str, found: &Value, wanted: &Value| match found == wanted {
+            true => Ok(()),
+            false => Err(Error::invalid("Trainer::resume", format!("{what} {found}"), format!("{wanted}"))),
+        };
+        same("a model", &info.model, &self.model.config().to_json())?;
+        same("a tokenizer", &info.tokenizer, &self.tokenizer)?;
+        same("a seed", &info.data_seed.into(), &self.training.seed().into())?;
+        if info.text_hash != self.text.hash() && !allow_other_text {
+            let found = format!("a text with the hash {}", self.text.hash());
+            let wanted = format!("the checkpoint's, {}", info.text_hash);
+            return Err(Error::invalid("Trainer::resume", found, wanted));
+        }
+        let parts = PARTS.map(|part| {
+            let entries = checkpoint.optimizer.iter();
+            entries
+                .filter_map(|(name, tensor)| Some((name.strip_prefix(part)?.to_owned(), tensor.clone())))
+                .collect::<BTreeMap<String, Tensor>>()
+        });
+        self.model.load_state_dict(&checkpoint.parameters)?;
+        for (optimizer, entries) in self.optimizers.iter_mut().zip(&parts) {
+            optimizer.load_state_dict(entries)?;
+        }
+        self.training.set_position(info.data_position);
+        self.dropout.set_state(GeneratorState { seed: info.generator_seed, offset: info.generator_offset });
+        self.step = info.step;
+        self.loss = info.loss;
+        Ok(())
+    }
+}
+
+/// The first parts of the names of both optimizers' entries.
+const PARTS: [&str; 2] = ["decayed.", "others."];
+
+/// Returns the mean cross-entropy of a batch.
+fn loss_of(model: &Gpt, batch: &Batch) -> Result<Variable> {
+    let logits = model.forward(&Variable::new(batch.inputs.clone()))?;
+    let rows = logits.reshape(&[-1, model.config().vocab_size as isize])?;
+    cross_entropy(&rows, &batch.targets.reshape(&[-1])?, CrossEntropyOptions::default())
+}

@@ -1,0 +1,223 @@
+//! The GPT model: logits, loss and gradients against an independent implementation, the key/value cache, and sampling.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use selvedge::nn::{
+    CrossEntropyOptions, Generation, Gpt, GptConfig, Initializer, KeyValueCache, Module, Sampler,
+    SamplerOptions, Variable, cross_entropy, no_grad,
+};
+use selvedge::{DType, Device, Error, Result, Tensor};
+
+use crate::common::repository;
+
+fn small() -> GptConfig {
+    GptConfig { layers: 2, width: 16, heads: 2, context: 8, ..GptConfig::tiny(11) }
+}
+
+fn model(config: GptConfig) -> Result<Gpt> {
+    let mut model = Gpt::new(config, &Initializer::new(&Device::cpu()).with_seed(3))?;
+    model.eval();
+    Ok(model)
+}
+
+/// The largest difference of elements over the largest element.
+fn distance(found: &Tensor, wanted: &Tensor) -> Result<f64> {
+    let (found, wanted) =
+        (found.cast(DType::F64)?.to_vec::<f64>()?, wanted.cast(DType::F64)?.to_vec::<f64>()?);
+    assert_eq!(found.len(), wanted.len());
+    let largest = wanted.iter().fold(0f64, |most, x| most.max(x.abs()));
+    Ok(found.iter().zip(&wanted).fold(0f64, |most, (a, b)| most.max((a - b).abs())) / largest)
+}
+
+/// Each `NAME.json` of tests/data/gpt2 with its weights and results; make_reference.py there wrote them.
+#[test]
+fn logits_loss_and_gradients_are_those_of_an_independent_implementation() -> Result<()> {
+    let device = Device::cpu();
+    let folder = repository().join("tests/data/gpt2");
+    let mut sets = 0;
+    for entry in fs::read_dir(&folder).expect("the folder is in the repository") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        sets += 1;
+        let config = GptConfig::from_json(&fs::read_to_string(&path).expect("a configuration"))?;
+        let weights: BTreeMap<String, Tensor> =
+            Tensor::read_safetensors(path.with_extension("safetensors"), &device)?.into_iter().collect();
+        let reference: BTreeMap<String, Tensor> =
+            Tensor::read_safetensors(path.with_extension("reference.safetensors"), &device)?
+                .into_iter()
+                .collect();
+        // The reference was computed in f64 and rounded to f32.
+        for (dtype, tolerance) in [(DType::F32, 2e-4), (DType::F64, 2e-6)] {
+            let mut model = Gpt::new(config, &Initializer::new(&device).with_dtype(dtype))?;
+            model.load_state_dict(&weights)?;
+            assert_eq!(
+                model.parameters().iter().map(|p| p.shape().iter().product::<usize>()).sum::<usize>(),
+                config.parameter_count()
+            );
+            let ids = reference["ids"].cast(DType::I64)?;
+            let length = ids.shape()[1] - 1;
+            let logits = model.forward(&Variable::new(ids.narrow(1, 0, length)?))?;
+            let far = distance(&logits.tensor(), &reference["logits"])?;
+            assert!(far < tolerance, "{}: logits in {dtype}: {far}", path.display());
+            let targets = ids.narrow(1, 1, length)?.reshape(&[-1])?;
+            let rows = logits.reshape(&[-1, config.vocab_size as isize])?;
+            let loss = cross_entropy(&rows, &targets, CrossEntropyOptions::default())?;
+            let far = distance(&loss.tensor().reshape(&[1])?, &reference["loss"])?;
+            assert!(far < tolerance, "{}: loss in {dtype}: {far}", path.display());
+            loss.backward()?;
+            let mut gradients = 0;
+            for (name, parameter) in model.named_parameters() {
+                let gradient = parameter.grad().expect("each parameter has a gradient");
+                let far = distance(&gradient, &reference[&format!("grad.{name}")])?;
+                assert!(far < tolerance, "{}: gradient of {name} in {dtype}: {far}", path.display());
+                gradients += 1;
+            }
+            let wanted = reference.keys().filter(|name| name.starts_with("grad.")).count();
+            assert_eq!(gradients, wanted);
+        }
+    }
+    assert!(sets > 0, "no sets in {}", folder.display());
+    Ok(())
+}
+
+#[test]
+fn a_later_id_changes_no_earlier_logits() -> Result<()> {
+    let model = model(small())?;
+    let logits = |ids: [i64; 6]| -> Result<Vec<f32>> {
+        let ids = Variable::new(Tensor::new([ids], &Device::cpu())?);
+        model.forward(&ids)?.tensor().narrow(1, 0, 4)?.to_vec::<f32>()
+    };
+    assert_eq!(logits([1, 2, 3, 4, 5, 6])?, logits([1, 2, 3, 4, 10, 0])?);
+    Ok(())
+}
+
+#[test]
+fn a_cache_gives_the_logits_of_a_whole_pass() -> Result<()> {
+    let model = model(small())?;
+    let ids = Tensor::new([[1i64, 2, 3, 4, 5, 6, 7], [7, 6, 5, 4, 3, 2, 1]], &Device::cpu())?;
+    no_grad(|| {
+        let mut cache = KeyValueCache::new();
+        let mut read = 0;
+        for count in [3, 1, 2, 1] {
+            let logits = model.forward_cached(&ids.narrow(1, read, count)?, &mut cache)?;
+            read += count;
+            assert_eq!(cache.length(), read);
+            let whole = model.forward(&Variable::new(ids.narrow(1, 0, read)?))?;
+            let far = distance(&logits.tensor(), &whole.tensor().select(1, -1)?)?;
+            assert!(far < 1e-5, "after {read} positions: {far}");
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn generation_follows_from_the_seed_and_goes_past_the_context() -> Result<()> {
+    let model = model(small())?;
+    let ids = |seed| -> Result<Vec<u32>> {
+        Generation::new(&model, &[1, 2], Sampler::new(SamplerOptions::default(), seed)?)?.take(40).collect()
+    };
+    assert_eq!(ids(1)?, ids(1)?);
+    assert_ne!(ids(1)?, ids(2)?);
+    assert!(ids(1)?.iter().all(|&id| id < 11));
+    // Greedy ids are the largest logits of whole passes while the context lasts.
+    let greedy = Sampler::new(SamplerOptions::greedy(), 1)?;
+    let mut text = vec![4i64];
+    for id in Generation::new(&model, &[4], greedy)?.take(7) {
+        let logits =
+            model.forward(&Variable::new(Tensor::from_slice(&text, &[1, text.len()], &Device::cpu())?))?;
+        let wanted = logits.tensor().select(1, -1)?.argmax(&[1])?.to_vec::<i64>()?;
+        assert_eq!(i64::from(id?), wanted[0]);
+        text.push(wanted[0]);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_sampler_draws_among_the_ids_that_its_options_leave() -> Result<()> {
+    let logits = [1.0f32, 3.0, 2.0, 3.0, f32::NEG_INFINITY];
+    let drawn = |options: SamplerOptions, seed: u64| -> Result<Vec<usize>> {
+        let mut sampler = Sampler::new(options, seed)?;
+        let mut counts = vec![0; logits.len()];
+        for _ in 0..300 {
+            counts[sampler.draw(&logits)?] += 1;
+        }
+        Ok(counts)
+    };
+    let some = |counts: Vec<usize>| counts.into_iter().map(|count| count > 0).collect::<Vec<_>>();
+    let table = [
+        (SamplerOptions::default(), [true, true, true, true, false]),
+        (
+            SamplerOptions { temperature: 0.0, ..SamplerOptions::default() },
+            [false, true, false, false, false],
+        ),
+        (SamplerOptions { top_k: Some(1), ..SamplerOptions::default() }, [false, true, false, false, false]),
+        (SamplerOptions { top_k: Some(3), ..SamplerOptions::default() }, [false, true, true, true, false]),
+        (SamplerOptions { top_p: 0.5, ..SamplerOptions::default() }, [false, true, false, true, false]),
+        (SamplerOptions { top_p: 1e-9, ..SamplerOptions::default() }, [false, true, false, false, false]),
+        (
+            SamplerOptions { temperature: 1e-3, ..SamplerOptions::default() },
+            [false, true, false, true, false],
+        ),
+    ];
+    for (row, (options, wanted)) in table.into_iter().enumerate() {
+        assert_eq!(some(drawn(options, 1)?), wanted, "row {row}");
+    }
+    // Probabilities at temperature 1: 0.054, 0.397, 0.146, 0.397.
+    let counts = drawn(SamplerOptions::default(), 7)?;
+    assert!(
+        (95..145).contains(&counts[1]) && (95..145).contains(&counts[3]) && (25..65).contains(&counts[2]),
+        "{counts:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn bad_input_is_an_error() -> Result<()> {
+    let device = Device::cpu();
+    let invalid = |result: Result<()>, part: &str| match result {
+        Err(Error::InvalidArgument { .. }) => {
+            let text = result.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(text.contains(part), "{text}: wanted {part}");
+        }
+        other => panic!("{other:?} in place of an invalid argument about {part}"),
+    };
+    let mut sampler = Sampler::new(SamplerOptions::default(), 1)?;
+    let config = small();
+    for (config, part) in [
+        (GptConfig { heads: 3, ..config }, "3 heads of a width of 16"),
+        (GptConfig { layers: 0, ..config }, "layers = 0"),
+        (GptConfig { dropout: 1.5, ..config }, "dropout = 1.5"),
+        (GptConfig { norm_eps: f64::NAN, ..config }, "norm_eps = NaN"),
+    ] {
+        invalid(Gpt::new(config, &Initializer::new(&device)).map(drop), part);
+    }
+    invalid(GptConfig::from_json("{\"n_embd\": 3}").map(drop), "missing field");
+    let model = model(config)?;
+    let forward = |ids: Tensor| model.forward(&Variable::new(ids)).map(drop);
+    invalid(forward(Tensor::zeros(&[1, 9], DType::I64, &device)?), "9 ids at position 0");
+    invalid(forward(Tensor::zeros(&[1, 0], DType::I64, &device)?), "0 ids");
+    invalid(forward(Tensor::zeros(&[4], DType::I64, &device)?), "[4]");
+    invalid(forward(Tensor::zeros(&[1, 4], DType::F32, &device)?), "ids of f32");
+    let ids = Tensor::new([[1i64, 11]], &device)?;
+    assert!(matches!(forward(ids), Err(Error::IndexOutOfRange { .. })));
+    invalid(Generation::new(&model, &[], sampler.clone()).map(drop), "an empty prompt");
+    invalid(Generation::new(&model, &[11], sampler.clone()).map(drop), "id 11 in the prompt");
+    let mut cache = KeyValueCache::new();
+    let ids = |batch: usize, length: usize| Tensor::zeros(&[batch, length], DType::I64, &device);
+    model.forward_cached(&ids(2, 5)?, &mut cache)?;
+    invalid(model.forward_cached(&ids(1, 1)?, &mut cache).map(drop), "a batch of 1");
+    invalid(model.forward_cached(&ids(2, 4)?, &mut cache).map(drop), "4 ids at position 5");
+    for options in [
+        SamplerOptions { temperature: -1.0, ..SamplerOptions::default() },
+        SamplerOptions { top_k: Some(0), ..SamplerOptions::default() },
+        SamplerOptions { top_p: 0.0, ..SamplerOptions::default() },
+    ] {
+        invalid(Sampler::new(options, 1).map(drop), "Sampler");
+    }
+    invalid(sampler.draw(&[1.0, f32::NAN]).map(drop), "NaN as the logit of id 1");
+    invalid(sampler.draw(&[]).map(drop), "no logits");
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Runs of training: the loss falls, runs follow from their options bit for bit, and continue from checkpoints.
+
+use selvedge::nn::{ByteTokenizer, CharTokenizer, GptConfig, Module, TextFile, Trainer, TrainerOptions};
+use selvedge::{Device, Error, Result};
+
+const TEXT: &str = "it was the best of times, it was the worst of times, it was the age of wisdom, it was the age of \
+     foolishness, it was the epoch of belief, it was the epoch of incredulity, ";
+
+fn config(vocab_size: usize) -> GptConfig {
+    GptConfig { layers: 1, width: 16, heads: 2, context: 16, ..GptConfig::tiny(vocab_size) }
+}
+
+fn options() -> TrainerOptions {
+    TrainerOptions { steps: 40, batch: 4, warmup_steps: 4, learning_rate: 1e-2, ..TrainerOptions::default() }
+}
+
+fn text() -> TextFile {
+    TextFile::from_bytes(TEXT.repeat(3))
+}
+
+fn trainer(config: GptConfig, options: TrainerOptions) -> Result<Trainer> {
+    Trainer::new(config, text(), &CharTokenizer::from_text(text())?, options, &Device::cpu())
+}
+
+fn vocab_size() -> Result<usize> {
+    Ok(CharTokenizer::from_text(TEXT)?.vocabulary().len())
+}
+
+fn bits(trainer: &Trainer) -> Result<Vec<Vec<u8>>> {
+    trainer
+        .model()
+        .state_dict()
+        .values()
+        .map(|tensor| tensor.to_bytes().map(|bytes| bytes.to_vec()))
+        .collect()
+}
+
+#[test]
+fn the_loss_falls_below_the_entropy_of_single_ids() -> Result<()> {
+    let mut trainer = trainer(config(vocab_size()?), options())?;
+    let first = trainer.evaluate()?;
+    assert!((first - (vocab_size()? as f64).ln()).abs() < 0.2, "{first}");
+    let mut last = 0.0;
+    for step in 1..=40 {
+        let report = trainer.step()?;
+        assert_eq!((report.step, trainer.step_count()), (step, step));
+        assert!(report.grad_norm.is_some_and(|norm| norm > 0.0) && report.learning_rate <= 1e-2);
+        last = report.loss;
+    }
+    let entropy = trainer.text().unigram_entropy();
+    assert!(last < entropy && trainer.evaluate()? < entropy, "{last}, {entropy}");
+    Ok(())
+}
+
+#[test]
+fn a_run_that_continues_has_the_bits_of_one_that_was_not_stopped() -> Result<()> {
+    let config = GptConfig { dropout: 0.1, ..config(vocab_size()?) };
+    let options = TrainerOptions { accumulation: 2, ..options() };
+    let (mut whole, mut first, mut second) =
+        (trainer(config, options)?, trainer(config, options)?, trainer(config, options)?);
+    let losses: Vec<f64> = (0..6).map(|_| whole.step().map(|report| report.loss)).collect::<Result<_>>()?;
+    for loss in &losses[..3] {
+        assert_eq!(first.step()?.loss, *loss);
+    }
+    // An evaluation draws nothing from the generators of the run.
+    first.evaluate()?;
+    second.resume(&first.checkpoint()?, false)?;
+    for loss in &losses[3..] {
+        assert_eq!(second.step()?.loss, *loss);
+    }
+    assert_eq!(bits(&whole)?, bits(&second)?);
+    let other = trainer(config, TrainerOptions { seed: 2, ..options })?.step()?.loss;
+    assert_ne!(other, losses[0]);
+    Ok(())
+}
+
+#[test]
+fn accumulated_batches_are_averaged() -> Result<()> {
+    // Both steps read the same windows: batches 0 and 1 of 2 rows draw what one batch of 4 rows does.
+    let options = TrainerOptions { steps: 1, warmup_steps: 0, max_norm: None, ..options() };
+    let mut two = trainer(config(vocab_size()?), TrainerOptions { batch: 2, accumulation: 2, ..options })?;
+    let mut one = trainer(config(vocab_size()?), TrainerOptions { batch: 4, ..options })?;
+    let (two, one) = (two.step()?.loss, one.step()?.loss);
+    assert!((two - one).abs() < 1e-5, "{two}, {one}");
+    Ok(())
+}
+
+#[test]
+fn bad_input_is_an_error_that_names_both_sides() -> Result<()> {
+    let size = vocab_size()?;
+    let fails = |result: Result<()>, parts: &[&str]| {
+        let Err(error @ Error::InvalidArgument { .. }) = &result else {
+            panic!("{result:?} in place of an invalid argument about {parts:?}");
+        };
+        let text = error.to_string();
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}: wanted {parts:?}");
+    };
+    let new = |options| trainer(config(size), options).map(drop);
+    fails(new(TrainerOptions { batch: 0, ..options() }), &["batch = 0"]);
+    fails(new(TrainerOptions { accumulation: 0, ..options() }), &["accumulation = 0"]);
+    fails(new(TrainerOptions { learning_rate: f64::NAN, ..options() }), &["learning_rate = NaN"]);
+    fails(new(TrainerOptions { context: Some(17), ..options() }), &["17", "16"]);
+    fails(trainer(GptConfig { context: 1000, ..config(size) }, options()).map(drop), &["1001"]);
+    fails(trainer(config(size - 1), options()).map(drop), &["tokenizer"]);
+
+    let mut run = trainer(config(size), options())?;
+    run.step()?;
+    let checkpoint = run.checkpoint()?;
+    let resume = |trainer: Result<Trainer>, any_text| trainer?.resume(&checkpoint, any_text);
+    fails(resume(trainer(GptConfig { layers: 2, ..config(size) }, options()), false), &["n_layer"]);
+    fails(resume(trainer(config(size), TrainerOptions { seed: 9, ..options() }), false), &["a seed 1", "9"]);
+    let other = || {
+        let other = TextFile::from_bytes(TEXT.repeat(4));
+        Trainer::new(config(size), other, &CharTokenizer::from_text(TEXT)?, options(), &Device::cpu())
+    };
+    fails(resume(other(), false), &["hash"]);
+    resume(other(), true)?;
+    let bytes = Trainer::new(config(256), text(), &ByteTokenizer, options(), &Device::cpu());
+    fails(resume(bytes, false), &["vocab_size"]);
+    Ok(())
+}
+
+#[test]
+fn a_loss_that_is_not_finite_stops_the_run_before_the_parameters_change() -> Result<()> {
+    let mut run = trainer(config(vocab_size()?), options())?;
+    let weights = run.model().state_dict();
+    let mut broken = weights.clone();
+    let name = "transformer.ln_f.weight";
+    broken.insert(name.to_owned(), (&weights[name] * f64::INFINITY)?);
+    run.model_mut().load_state_dict(&broken)?;
+    let before = bits(&run)?;
+    let error = run.step().expect_err("the loss is NaN").to_string();
+    assert!(error.contains("step 1"), "{error}");
+    assert_eq!((bits(&run)?, run.step_count()), (before, 0));
+    Ok(())
+}
