@@ -28,6 +28,8 @@ mod memory;
 mod ptx;
 #[path = "cli/srt.rs"]
 mod srt;
+#[path = "cli/train.rs"]
+mod train;
 #[cfg(target_os = "linux")]
 #[path = "fake/variant.rs"]
 mod variant;

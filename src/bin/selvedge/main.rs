@@ -1,6 +1,6 @@
 //! `selvedge`, the command line: devices and libraries of this machine, a kernel run on `.npy` files, the contents of an image,
 //! images from CUDA C++ and their cache, snapshots and traces of memory, the engine of a matrix product, the kernels of an
-//! expression, spiking networks, golden-ratio operations, a classifier, and a demonstration.
+//! expression, a language model, spiking networks, golden-ratio operations, a classifier, and a demonstration.
 //!
 //! Every command first gathers a [`Report`](output::Report) and only then prints it, as text or as JSON, so that a reader
 //! that goes away early (`selvedge info | head`) is no error. Progress goes to stderr, and only to a terminal.
@@ -16,9 +16,11 @@ mod burst;
 mod cache;
 mod classify;
 mod demo;
+mod device;
 mod explain;
 mod failure;
 mod files;
+mod generate;
 mod info;
 mod memory;
 mod options;
@@ -31,6 +33,7 @@ mod scalar;
 mod source;
 mod srt;
 mod svg;
+mod train;
 
 use options::{Command, Options};
 
@@ -53,6 +56,9 @@ fn main() -> ExitCode {
         Command::Cache(options) => (cache::cache(options), options.json()),
         Command::Memory(options) => (memory::memory(options), options.json()),
         Command::Burst(options) => return burst::burst(options),
+        Command::Train(options) => return train::train(options),
+        Command::Generate(options) => return generate::generate(options),
+        Command::Evaluate(options) => (train::evaluate(options), options.json),
         Command::Srt(options) => return srt::srt(options),
         Command::Classify(options) => return classify::classify(options),
         Command::Explain(options) => (explain::explain(options), options.json()),

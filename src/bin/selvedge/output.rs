@@ -232,6 +232,11 @@ impl Progress {
         Progress(bar)
     }
 
+    /// Runs `work`, which may print, without the bar.
+    pub fn suspend<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.0.suspend(work)
+    }
+
     pub fn set(&self, done: u64) {
         self.0.set_position(done);
     }

@@ -6,7 +6,7 @@ use selvedge::Error;
 use selvedge::burst::{Auto, Backend, Cpu, Cuda};
 use selvedge::driver::Device;
 
-use crate::demo::is_reason_for_the_cpu;
+use crate::device::is_reason_for_the_cpu;
 use crate::failure::{FAILED, Failure};
 use crate::options::{BurstCommand, BurstOptions, DeviceChoice};
 use crate::output;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::input::{self, Input};
 use super::{backend, raster, rates};
-use crate::demo::reason_text;
+use crate::device::reason_text;
 use crate::failure::Failure;
 use crate::files;
 use crate::options::BurstRunOptions;

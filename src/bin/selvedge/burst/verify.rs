@@ -9,7 +9,7 @@ use selvedge::thread_count;
 use serde_json::{Value, json};
 
 use super::worked_example;
-use crate::demo::{is_reason_for_the_cpu, reason_text};
+use crate::device::{is_reason_for_the_cpu, reason_text};
 use crate::failure::Failure;
 use crate::output::{self, Progress, Report, Style, Table};
 

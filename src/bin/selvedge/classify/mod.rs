@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use selvedge::Tensor;
 use selvedge::classifier::Evaluation;
-use selvedge::{Device, Error, Tensor};
 use serde_json::{Value, json};
 
-use crate::demo::is_reason_for_the_cpu;
 use crate::failure::Failure;
 use crate::files;
-use crate::options::{ClassifyCommand, ClassifyOptions, ClassifyPictures, DeviceChoice};
+use crate::options::{ClassifyCommand, ClassifyOptions, ClassifyPictures};
 use crate::output;
 
 mod data;
@@ -27,19 +26,6 @@ pub fn classify(options: &ClassifyOptions) -> ExitCode {
     match result {
         Ok(report) => output::print(&report, options.json()),
         Err(failure) => failure.print(options.json()),
-    }
-}
-
-/// Returns the device, and the reason for the CPU if it was not requested.
-fn device(choice: DeviceChoice) -> Result<(Device, Option<Error>), Failure> {
-    match choice {
-        DeviceChoice::Cpu => Ok((Device::cpu(), None)),
-        DeviceChoice::Cuda(ordinal) => Ok((Device::cuda(ordinal)?, None)),
-        DeviceChoice::Auto => match Device::cuda(0) {
-            Ok(device) => Ok((device, None)),
-            Err(error) if is_reason_for_the_cpu(&error) => Ok((Device::cpu(), Some(error))),
-            Err(error) => Err(error.into()),
-        },
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::data::{self, Columns, Rows};
 use super::{add_files, evaluation_json, percent};
-use crate::demo::reason_text;
+use crate::device::{self, reason_text};
 use crate::failure::Failure;
 use crate::files;
 use crate::options::ClassifyRunOptions;
@@ -35,7 +35,7 @@ pub fn run(options: &ClassifyRunOptions) -> Result<Report, Failure> {
     if let Some(path) = &options.output {
         files::check_writable(path)?;
     }
-    let (device, reason) = super::device(options.device)?;
+    let (device, reason) = device::choose(options.device)?;
     let mut classifier = Classifier::load(&options.model, &device)?;
     if options.fuse_prior {
         classifier.set_fuse_prior(true);

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::data::{self, Columns};
 use super::{add_files, evaluation_json, part_of_equal, percent};
-use crate::demo::reason_text;
+use crate::device::{self, reason_text};
 use crate::failure::Failure;
 use crate::files;
 use crate::options::ClassifyTrainOptions;
@@ -29,7 +29,7 @@ pub fn train(options: &ClassifyTrainOptions) -> Result<Report, Failure> {
     if let Some(path) = &options.output {
         files::check_writable(path)?;
     }
-    let (device, reason) = super::device(options.device)?;
+    let (device, reason) = device::choose(options.device)?;
     let source = source(options, &device)?;
     let prior = prior(options, &source)?;
     let features = source.features.shape().last().copied().unwrap_or(0);

@@ -8,7 +8,8 @@ use selvedge::Error;
 use selvedge::tensor::Device;
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, NO_DEVICE};
+use crate::device::{is_reason_for_the_cpu, reason_text};
+use crate::failure::Failure;
 use crate::options::DemoOptions;
 use crate::output::{self, Report, Style, Table};
 
@@ -40,27 +41,10 @@ pub fn demo(options: &DemoOptions) -> Result<Report, Failure> {
     }
 }
 
-/// Returns `true` where there is nothing to run on. Every other error is a failure of the demonstration.
-pub fn is_reason_for_the_cpu(error: &Error) -> bool {
-    Failure::from(error.clone()).code == NO_DEVICE || matches!(error, Error::UnsupportedImage { .. })
-}
-
 /// The median of some times.
 fn middle(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or_default()
-}
-
-/// The sentence for a run on the CPU because of this error.
-pub fn reason_text(reason: &Error) -> String {
-    match reason {
-        Error::LibraryUnavailable { library, .. } => {
-            format!(
-                "No GPU is used: {library} could not be loaded (selvedge info lists the attempts, and what to do).\n"
-            )
-        }
-        reason => format!("No GPU is used: {reason}.\n"),
-    }
 }
 
 const COLUMNS: &str = "\

@@ -17,7 +17,8 @@ use crate::failure::Failure;
 use crate::output::{self, Progress, Report, Style, Table};
 
 use super::reference::{self, Limits, Wide};
-use super::{ROUNDS, middle, reason_text};
+use super::{ROUNDS, middle};
+use crate::device::reason_text;
 
 /// x · y + x of the arrays in two files, or of one with itself.
 pub fn demo(paths: &[PathBuf], ordinal: Option<usize>) -> Result<Report, Failure> {

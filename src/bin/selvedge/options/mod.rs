@@ -24,6 +24,7 @@ mod memory;
 mod ptx;
 mod run;
 mod srt;
+mod train;
 
 pub use build_images::BuildImagesOptions;
 pub use burst::{BurstCommand, BurstMakeOptions, BurstOptions, BurstRunOptions, NetworkSource};
@@ -38,6 +39,7 @@ pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOption
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
 pub use srt::{SrtCommand, SrtEvolveOptions, SrtOptions};
+pub use train::{EvaluateOptions, GenerateOptions, TokenizerKind, TrainOptions};
 
 /// The exit codes, for the help of a command that only groups others and has no `--json` of its own.
 const EXIT_CODES_OF_GROUP: &str = exit_codes!();
@@ -68,6 +70,13 @@ pub enum Command {
     Cache(CacheOptions),
     /// Show a snapshot of a device's memory, or replay a trace of its requests
     Memory(MemoryOptions),
+    /// Train a language model on a text, on the CPU where there is no device
+    Train(Box<TrainOptions>),
+    /// Continue a prompt by a trained language model
+    Generate(GenerateOptions),
+    /// Evaluate a trained language model on a text
+    #[command(name = "eval")]
+    Evaluate(EvaluateOptions),
     /// Make, run and verify networks of the spiking engine
     Burst(BurstOptions),
     /// Verify the golden-ratio operations

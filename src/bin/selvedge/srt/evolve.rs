@@ -8,10 +8,10 @@ use selvedge::{Device, Error};
 use serde_json::{Value, json};
 
 use super::plot;
-use crate::demo::{is_reason_for_the_cpu, reason_text};
+use crate::device::{self, reason_text};
 use crate::failure::Failure;
 use crate::files;
-use crate::options::{DeviceChoice, SrtEvolveOptions};
+use crate::options::SrtEvolveOptions;
 use crate::output::{self, Progress, Report, Style, Table, grouped};
 
 /// The purpose of the stream that gives the first state; a generation uses purposes 1 and 2.
@@ -22,7 +22,7 @@ pub fn evolve(options: &SrtEvolveOptions) -> Result<Report, Failure> {
     for path in [&options.plot, &options.save].into_iter().flatten() {
         files::check_writable(path)?;
     }
-    let (device, reason) = device(options.device)?;
+    let (device, reason) = device::choose(options.device)?;
     let mut evolver = match &options.resume {
         Some(path) => Evolver::restore(path, &device)?,
         None => first(options, &device)?,
@@ -42,19 +42,6 @@ pub fn evolve(options: &SrtEvolveOptions) -> Result<Report, Failure> {
         written.push(("saved", path));
     }
     Ok(report(&evolver, before, seconds, &device, reason.as_ref(), &written))
-}
-
-/// Returns the device, and the reason for the CPU if it was not requested.
-fn device(choice: DeviceChoice) -> Result<(Device, Option<Error>), Failure> {
-    match choice {
-        DeviceChoice::Cpu => Ok((Device::cpu(), None)),
-        DeviceChoice::Cuda(ordinal) => Ok((Device::cuda(ordinal)?, None)),
-        DeviceChoice::Auto => match Device::cuda(0) {
-            Ok(device) => Ok((device, None)),
-            Err(error) if is_reason_for_the_cpu(&error) => Ok((Device::cpu(), Some(error))),
-            Err(error) => Err(error.into()),
-        },
-    }
 }
 
 /// Returns an evolver of a random first state.

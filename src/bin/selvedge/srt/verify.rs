@@ -4,7 +4,7 @@ use selvedge::{Device, driver};
 use serde_json::{Value, json};
 
 use super::worked::{Case, Numbers, cases};
-use crate::demo::{is_reason_for_the_cpu, reason_text};
+use crate::device::{is_reason_for_the_cpu, reason_text};
 use crate::failure::Failure;
 use crate::output::{Progress, Report, Style, Table, counted};
 

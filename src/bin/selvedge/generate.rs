@@ -1,0 +1,107 @@
+//! `selvedge generate`: a trained language model continues a prompt.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use selvedge::nn::{Generation, Sampler, SamplerOptions, Tokenizer};
+use serde_json::json;
+
+use crate::device::{self, reason_text};
+use crate::failure::Failure;
+use crate::options::GenerateOptions;
+use crate::output::{self, Report, grouped};
+use crate::train::source;
+
+/// Runs the command. The text goes to stdout as it is generated, or with `--json` in one object at the end.
+pub fn generate(options: &GenerateOptions) -> ExitCode {
+    match run(options) {
+        Ok(report) if options.json => output::print(&report, true),
+        Ok(report) => {
+            if std::io::stderr().is_terminal() {
+                eprint!("{}", report.text);
+            }
+            ExitCode::SUCCESS
+        }
+        Err(failure) => failure.print(options.json),
+    }
+}
+
+fn run(options: &GenerateOptions) -> Result<Report, Failure> {
+    let (device, reason) = device::choose(options.device)?;
+    let trained = source::trained(&options.run, options.step, &device)?;
+    let sampler = SamplerOptions {
+        temperature: options.temperature,
+        top_k: options.top_k.map(|count| count as usize),
+        top_p: options.top_p,
+    };
+    let sampler = Sampler::new(sampler, options.seed)?;
+    let prompt = trained.tokenizer.encode(&options.prompt)?;
+    let generation = Generation::new(&trained.model, &prompt, sampler)?;
+    let mut writer = Writer::new(&*trained.tokenizer, !options.json);
+    writer.write(&prompt)?;
+    let start = Instant::now();
+    let mut count = 0u64;
+    for id in generation.take(options.length as usize) {
+        count += 1;
+        if !writer.write(&[id?])? {
+            break;
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let text = writer.finish();
+    let rate = count as f64 / seconds.max(1e-9);
+    let mut note = format!("{} ids at {} ids/s on {device}\n", grouped(count), grouped(rate as u64));
+    if let Some(reason) = &reason {
+        note += &reason_text(reason);
+    }
+    let json = json!({
+        "text": text,
+        "ids": count,
+        "ids_per_second": rate,
+        "step": trained.checkpoint.info.step,
+        "device": device.to_string(),
+        "cpu_because": reason.map(|reason| reason.to_string()),
+    });
+    Ok(Report { text: note, json })
+}
+
+/// Collects bytes, and writes whole characters as they come.
+struct Writer<'t> {
+    tokenizer: &'t dyn Tokenizer,
+    bytes: Vec<u8>,
+    written: usize,
+    prints: bool,
+}
+
+impl Writer<'_> {
+    fn new(tokenizer: &dyn Tokenizer, prints: bool) -> Writer<'_> {
+        Writer { tokenizer, bytes: Vec::new(), written: 0, prints }
+    }
+
+    /// Returns `false` if the reader went away.
+    fn write(&mut self, ids: &[u32]) -> Result<bool, Failure> {
+        self.bytes.extend(self.tokenizer.decode_bytes(ids)?);
+        if !self.prints {
+            return Ok(true);
+        }
+        let end = match std::str::from_utf8(&self.bytes[self.written..]) {
+            Ok(_) => self.bytes.len(),
+            // A character whose bytes have not all come.
+            Err(error) if error.error_len().is_none() => self.written + error.valid_up_to(),
+            Err(_) => self.bytes.len(),
+        };
+        let text = String::from_utf8_lossy(&self.bytes[self.written..end]).into_owned();
+        self.written = end;
+        let mut stdout = std::io::stdout().lock();
+        Ok(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_ok())
+    }
+
+    fn finish(self) -> String {
+        let text = String::from_utf8_lossy(&self.bytes).into_owned();
+        if self.prints && !text.ends_with('\n') {
+            output::write_stdout("\n");
+        }
+        text
+    }
+}

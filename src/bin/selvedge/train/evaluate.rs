@@ -1,0 +1,70 @@
+//! `selvedge eval`: the loss of a checkpoint on the validation part of a text.
+
+use std::time::Instant;
+
+use selvedge::nn::{
+    Batches, CrossEntropyOptions, Module, Split, TokenizedText, Variable, cross_entropy, no_grad,
+};
+use serde_json::json;
+
+use super::source;
+use crate::device::{self, reason_text};
+use crate::failure::Failure;
+use crate::options::EvaluateOptions;
+use crate::output::{Progress, Report, Style, Table, grouped};
+
+pub fn evaluate(options: &EvaluateOptions) -> Result<Report, Failure> {
+    let (device, reason) = device::choose(options.device)?;
+    let trained = source::trained(&options.run, options.step, &device)?;
+    let (text, name) = source::text(options.text.as_deref())?;
+    let text = TokenizedText::new(text, &*trained.tokenizer)?;
+    let config = *trained.model.config();
+    let batches = Batches::new(&text, Split::Validation, options.batch as usize, config.context, 0)?;
+    let ids = text.range(Split::Validation).len();
+    let windows = ids.saturating_sub(1) / config.context;
+    let progress = Progress::of_steps("evaluates", windows as u64);
+    let start = Instant::now();
+    let (mut sum, mut rows) = (0.0, 0);
+    for batch in batches.in_order(&device) {
+        let batch = batch?;
+        let count = batch.inputs.shape()[0];
+        let loss = no_grad(|| {
+            let logits = trained.model.forward(&Variable::new(batch.inputs.clone()))?;
+            let logits = logits.reshape(&[-1, config.vocab_size as isize])?;
+            cross_entropy(&logits, &batch.targets.reshape(&[-1])?, CrossEntropyOptions::default())
+        })?;
+        sum += f64::from(loss.tensor().item::<f32>()?) * count as f64;
+        rows += count;
+        progress.set(rows as u64);
+    }
+    drop(progress);
+    let seconds = start.elapsed().as_secs_f64();
+    let loss = sum / rows.max(1) as f64;
+    let evaluated = rows * config.context;
+    let rate = evaluated as f64 / seconds.max(1e-9);
+    let entropy = text.unigram_entropy();
+    let step = trained.checkpoint.info.step;
+    let mut table = Table::new("<<");
+    let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
+    row("text", format!("{name}, {} ids of its validation part", grouped(evaluated as u64)));
+    row("step", grouped(step));
+    row("loss", format!("{loss:.4} nats an id, {:.3} bits", loss / std::f64::consts::LN_2));
+    row("perplexity", format!("{:.3}", loss.exp()));
+    row("entropy of single ids", format!("{entropy:.4} nats"));
+    row("speed", format!("{} ids/s on {device}", grouped(rate as u64)));
+    let mut text = table.render(Style::of_stdout());
+    if let Some(reason) = &reason {
+        text += &format!("\n{}", reason_text(reason));
+    }
+    let json = json!({
+        "text": name,
+        "step": step,
+        "ids": evaluated,
+        "loss": loss,
+        "unigram_entropy": entropy,
+        "ids_per_second": rate,
+        "device": device.to_string(),
+        "cpu_because": reason.map(|reason| reason.to_string()),
+    });
+    Ok(Report { text, json })
+}

@@ -1,0 +1,31 @@
+//! `selvedge train` and `selvedge eval`: a language model trained and evaluated on a text.
+//!
+//! `train` prints while it runs; with `--json` it prints one object at the end. `run` has the loop, `report` the text and the
+//! JSON, `plot` the picture, `signals` the flag that a signal sets, `evaluate` the other command, and `source` the text and the
+//! checkpoint that both need.
+
+use std::process::ExitCode;
+
+use crate::failure::Failure;
+use crate::options::TrainOptions;
+use crate::output;
+
+mod evaluate;
+mod plot;
+mod report;
+mod run;
+mod signals;
+pub mod source;
+
+pub use evaluate::evaluate;
+
+/// Runs the command and prints its result. A signal ends it with the code of the signal.
+pub fn train(options: &TrainOptions) -> ExitCode {
+    match run::run(options) {
+        Ok(outcome) => {
+            let code = output::print(&outcome.report, options.json);
+            outcome.signal.map_or(code, |signal| ExitCode::from(signal.exit_code()))
+        }
+        Err(failure) => Failure::print(&failure, options.json),
+    }
+}

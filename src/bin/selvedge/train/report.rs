@@ -1,0 +1,149 @@
+//! The text and the JSON of a run.
+
+use std::path::PathBuf;
+
+use selvedge::nn::GptConfig;
+use serde_json::json;
+
+use super::run::Course;
+use super::signals::Signal;
+use crate::output::{Report, Style, Table, grouped, indented, seconds};
+
+/// The facts that are known before the first step.
+pub struct Start {
+    pub text: String,
+    pub ids: usize,
+    /// The entropy of single ids, in nats: the loss of a model that knows their frequencies alone.
+    pub entropy: f64,
+    pub vocab_size: usize,
+    pub config: GptConfig,
+    pub device: String,
+    pub cpu_because: Option<String>,
+    pub folder: PathBuf,
+    pub first_step: u64,
+    pub sample: String,
+}
+
+impl Start {
+    pub fn render(&self, style: Style) -> String {
+        let mut table = Table::new("<<");
+        let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
+        let GptConfig { layers, width, heads, context, .. } = self.config;
+        row("text", format!("{}: {} ids, {} distinct", self.text, grouped(self.ids as u64), self.vocab_size));
+        row(
+            "model",
+            format!(
+                "{layers} layers, {width} wide, {heads} heads, context {context}: {} parameters",
+                grouped(self.config.parameter_count() as u64)
+            ),
+        );
+        row("device", self.device.clone());
+        row("run", self.folder.display().to_string());
+        row(
+            "entropy of single ids",
+            format!("{:.4} nats, the loss of their frequencies alone", self.entropy),
+        );
+        let mut text = table.render(style);
+        text += &sample("before", &self.sample, style);
+        text + "\n"
+    }
+}
+
+fn sample(when: &str, text: &str, style: Style) -> String {
+    format!("\n{}\n{}", style.bold(&format!("A sample {when} the training:")), indented(text, 4))
+}
+
+/// The figures of an evaluation.
+#[derive(Debug, Clone, Copy)]
+pub struct Evaluation {
+    pub step: u64,
+    /// The mean loss of the steps since the last evaluation.
+    pub training: Option<f64>,
+    pub validation: f64,
+    pub ids_per_second: f64,
+    /// Seconds of steps so far.
+    pub seconds: f64,
+}
+
+impl Evaluation {
+    pub fn head(style: Style) -> String {
+        let line =
+            format!("{:>8}{:>14}{:>14}{:>14}{:>12}", "step", "training", "validation", "ids/s", "time");
+        format!("{}\n", style.dim(&line))
+    }
+
+    pub fn line(&self) -> String {
+        let training = self.training.map_or("-".to_owned(), |loss| format!("{loss:.4}"));
+        let rate = if self.step == 0 { "-".to_owned() } else { grouped(self.ids_per_second as u64) };
+        let time = if self.step == 0 { "-".to_owned() } else { seconds(self.seconds) };
+        let step = grouped(self.step);
+        format!("{step:>8}{training:>14}{:>14.4}{rate:>14}{time:>12}\n", self.validation)
+    }
+}
+
+/// The facts of a run that has ended.
+pub struct Finished {
+    pub last_step: u64,
+    pub seconds: f64,
+    pub steps_per_second: f64,
+    pub ids_of_a_step: usize,
+    pub sample: String,
+    pub plot: PathBuf,
+    pub signal: Option<Signal>,
+    pub course: Course,
+}
+
+/// Returns the end of the text, and the JSON of the whole run.
+pub fn report(start: &Start, finished: &Finished) -> Report {
+    let style = Style::of_stdout();
+    let mut text = sample("after", &finished.sample, style);
+    let folder = start.folder.display();
+    if let Some(signal) = finished.signal {
+        let name = if signal == Signal::Interrupt { "Ctrl-C" } else { "a signal" };
+        let step = grouped(finished.last_step);
+        text += &format!("\nEnded by {name} after step {step}; --run {folder} --resume continues.\n");
+    }
+    let mut table = Table::new("<<");
+    let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
+    row("picture", finished.plot.display().to_string());
+    row("continue a text", format!("selvedge generate --run {folder} --prompt 'Alice '"));
+    row(
+        "train on",
+        format!("selvedge train --run {folder} --resume --steps {}", 2 * finished.last_step.max(1)),
+    );
+    text += &format!("\n{}", table.render(style));
+    let evaluations: Vec<_> = finished
+        .course
+        .evaluations
+        .iter()
+        .map(|evaluation| {
+            json!({
+                "step": evaluation.step,
+                "training_loss": evaluation.training,
+                "validation_loss": evaluation.validation,
+            })
+        })
+        .collect();
+    let json = json!({
+        "text": start.text,
+        "ids": start.ids,
+        "unigram_entropy": start.entropy,
+        "vocab_size": start.vocab_size,
+        "model": start.config.to_json(),
+        "parameters": start.config.parameter_count(),
+        "device": start.device,
+        "cpu_because": start.cpu_because,
+        "run": start.folder,
+        "first_step": start.first_step,
+        "last_step": finished.last_step,
+        "losses": finished.course.losses.iter().map(|(_, loss)| loss).collect::<Vec<_>>(),
+        "evaluations": evaluations,
+        "seconds": finished.seconds,
+        "ids_per_second": finished.steps_per_second * finished.ids_of_a_step as f64,
+        "sample_before": start.sample,
+        "sample_after": finished.sample,
+        "plot": finished.plot,
+        "ended_by_signal": finished.signal.is_some(),
+    });
+    Report { text, json }
+}

@@ -1,0 +1,140 @@
+//! `selvedge train`, `generate` and `eval`: a small model from a text to its own text, and runs that stop and continue.
+
+use super::{FAILED_FOR_INPUT, Folder, fails, json, succeeds, xml};
+
+const TEXT: &str = "it was the best of times, it was the worst of times, it was the age of wisdom,\nit was the age of \
+     foolishness, it was the epoch of belief, it was the epoch of incredulity,\n";
+const CONFIG: &str = r#"{"vocab_size": 1, "n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 2}"#;
+
+/// A text, a configuration, and the arguments that train on them.
+fn small(folder: &Folder) -> Vec<String> {
+    let (text, config) = (folder.file("text.txt"), folder.file("config.json"));
+    std::fs::write(&text, TEXT.repeat(4)).unwrap();
+    std::fs::write(&config, CONFIG).unwrap();
+    let options =
+        ["--batch", "4", "--warmup", "2", "--learning-rate", "0.01", "--every", "4", "--sample", "20"];
+    let first = ["train", "--device", "cpu", "--text", &text, "--model", &config];
+    first.iter().chain(&options).map(|&word| word.to_owned()).collect()
+}
+
+fn with(first: &[String], more: &[&str]) -> Vec<String> {
+    first.iter().cloned().chain(more.iter().map(|&word| word.to_owned())).collect()
+}
+
+fn strs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn a_model_trains_stops_continues_and_writes() {
+    let folder = Folder::new("train");
+    let train = small(&folder);
+    let (whole, run) = (folder.file("whole"), folder.file("run"));
+    let of = |more: &[&str]| json(&succeeds(&strs(&with(&train, more))));
+    let at_once = of(&["--run", &whole, "--steps", "12", "--json"]);
+    let losses: Vec<f64> =
+        at_once["losses"].as_array().unwrap().iter().map(|loss| loss.as_f64().unwrap()).collect();
+    assert!(losses.len() == 12 && losses[11] < losses[0], "{losses:?}");
+    let evaluations = at_once["evaluations"].as_array().unwrap();
+    assert_eq!(evaluations.iter().map(|e| e["step"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 4, 8, 12]);
+    let loss = |at: usize| evaluations[at]["validation_loss"].as_f64().unwrap();
+    assert!(loss(3) < loss(0), "{evaluations:?}");
+
+    // The schedule is that of the steps of the whole run in both parts.
+    let text = succeeds(&strs(&with(&train, &["--run", &run, "--steps", "12"])));
+    for part in ["entropy of single ids", "step", "validation", "A sample after the training", "loss.svg"] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    let more = of(&["--run", &run, "--steps", "14", "--resume", "--json"]);
+    assert_eq!((&more["first_step"], &more["last_step"]), (&12.into(), &14.into()));
+    let picture = std::fs::read_to_string(folder.file("run/loss.svg")).unwrap();
+    assert!(xml::texts(&picture).unwrap().iter().any(|text| text.contains("validation loss")));
+
+    let generate = ["generate", "--run", &whole, "--device", "cpu", "--length", "30"];
+    let greedy = |more: &[&str]| succeeds(&[&generate[..], more].concat());
+    let first = greedy(&["--prompt", "it was", "--temperature", "0"]);
+    assert!(first.starts_with("it was") && first.trim_end_matches('\n').chars().count() >= 30, "{first}");
+    assert_eq!(first, greedy(&["--prompt", "it was", "--temperature", "0", "--seed", "7"]));
+    let drawn = json(&greedy(&["--seed", "3", "--json"]));
+    assert_eq!((&drawn["ids"], &drawn["step"]), (&30.into(), &12.into()));
+
+    let file = folder.file("text.txt");
+    let evaluated = json(&succeeds(&["eval", "--run", &whole, "--text", &file, "--device", "cpu", "--json"]));
+    assert!((evaluated["loss"].as_f64().unwrap() - loss(3)).abs() < 0.5, "{evaluated} {evaluations:?}");
+}
+
+#[test]
+fn bad_input_fails_with_its_reason() {
+    let folder = Folder::new("train-bad");
+    let train = small(&folder);
+    let run = folder.file("run");
+    let refused = |more: &[&str], parts: &[&str]| fails(FAILED_FOR_INPUT, &strs(&with(&train, more)), parts);
+    let short = folder.file("short.txt");
+    std::fs::write(&short, "too short").unwrap();
+    let not_text = folder.file("bytes.txt");
+    std::fs::write(&not_text, [b'a', b'b', 0xff, b'c']).unwrap();
+    let at_text = |path: &str| {
+        let mut words = with(&train, &["--run", &run]);
+        words[4] = path.to_owned();
+        words
+    };
+    fails(FAILED_FOR_INPUT, &strs(&at_text(&short)), &["17", "context of 16"]);
+    fails(FAILED_FOR_INPUT, &strs(&at_text(&not_text)), &["byte 2"]);
+    fails(FAILED_FOR_INPUT, &strs(&at_text(&folder.file("none.txt"))), &["none.txt"]);
+    refused(&["--run", &folder.file("text.txt")], &["text.txt"]);
+    refused(&["--run", &run, "--resume"], &["no checkpoint"]);
+    refused(&["--run", &run, "--force"], &["--resume"]);
+    succeeds(&strs(&with(&train, &["--run", &run, "--steps", "1"])));
+    refused(&["--run", &run], &["a run at step 1", "--resume"]);
+    refused(&["--run", &run, "--resume", "--seed", "5"], &["seed"]);
+    std::fs::write(folder.file("other.txt"), TEXT.repeat(5)).unwrap();
+    let mut other = at_text(&folder.file("other.txt"));
+    other.extend(["--resume".to_owned(), "--steps".to_owned(), "2".to_owned()]);
+    fails(FAILED_FOR_INPUT, &strs(&other), &["hash", "--force"]);
+    succeeds(&strs(&with(&other, &["--force"])));
+
+    let generate = |more: &[&str], parts: &[&str]| {
+        let first = ["generate", "--run", &run, "--device", "cpu"];
+        fails(FAILED_FOR_INPUT, &[&first[..], more].concat(), parts);
+    };
+    generate(&["--prompt", ""], &["empty prompt"]);
+    generate(&["--prompt", "Ω"], &["Ω"]);
+    generate(&["--temperature=-1"], &["temperature"]);
+    generate(&["--step", "77"], &["step 77"]);
+    fails(FAILED_FOR_INPUT, &["eval", "--run", &folder.file("nothing")], &["nothing"]);
+}
+
+/// The step of the last checkpoint in a folder, or 0.
+#[cfg(unix)]
+fn latest(run: &str) -> u64 {
+    let entries = std::fs::read_dir(run).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter_map(|name| name.strip_prefix("checkpoint_step_")?.parse().ok()).max().unwrap_or(0)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_a_checkpoint_to_continue_from() {
+    let folder = Folder::new("train-signal");
+    let run = folder.file("run");
+    let train = with(&small(&folder), &["--run", &run, "--steps", "100000", "--json"]);
+    for (signal, code) in [("-INT", 130), ("-USR1", 143)] {
+        let resume = if signal == "-INT" { vec![] } else { vec!["--resume"] };
+        let before = latest(&run);
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_selvedge"))
+            .args(with(&train, &resume))
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // A new checkpoint shows that signals are caught.
+        let begun = std::time::Instant::now();
+        while latest(&run) <= before && begun.elapsed().as_secs() < 60 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+    }
+    let resumed = with(&small(&folder), &["--run", &run, "--resume", "--steps", "1", "--json"]);
+    let value = json(&succeeds(&strs(&resumed)));
+    assert!(value["first_step"].as_u64().unwrap() >= 4, "{value}");
+}
