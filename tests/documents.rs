@@ -202,7 +202,7 @@ fn samples_of_tests_reach_every_row() {
 }
 
 /// The topics of docs/tensor-methods.md, and the sources of their methods.
-const METHOD_TOPICS: [(&str, &[&str]); 18] = [
+const METHOD_TOPICS: [(&str, &[&str]); 19] = [
     ("Creation", &["convert", "creation", "ranges", "ndarray", "files"]),
     ("Random numbers", &["random/distributions", "random/sampling"]),
     ("Properties and memory", &["tensor", "slices"]),
@@ -212,7 +212,8 @@ const METHOD_TOPICS: [(&str, &[&str]); 18] = [
     ("Scans", &["scan"]),
     ("Sorting and selection", &["sorting/order", "sorting/statistics", "sorting/nonzero"]),
     ("Search, sets and counts", &["sorting/search", "sorting/distinct", "sorting/counts"]),
-    ("Softmax and normalisation", &["rows"]),
+    ("Softmax and normalisation", &["rows/mod", "rows/softmax_backward", "rows/norm_backward"]),
+    ("Losses", &["rows/losses"]),
     ("Products", &["matmul/mod", "diagonals"]),
     ("Views", &["shape/views"]),
     ("Rows and single elements", &["shape/rows"]),

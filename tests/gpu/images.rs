@@ -37,7 +37,7 @@ fn every_family_loads() -> Outcome {
         assert!(!names.is_empty(), "{family}");
         for name in names {
             let function = module.function(&name)?;
-            assert!(function.parameters().is_some_and(|parameters| parameters.len() >= 3), "{name}");
+            assert!(function.parameters().is_some_and(|parameters| !parameters.is_empty()), "{name}");
             assert!(function.attributes()?.max_threads_per_block >= 64, "{name}");
         }
     }
