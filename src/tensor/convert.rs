@@ -70,6 +70,20 @@ impl Tensor {
         Ok(bytes)
     }
 
+    /// Writes the elements in row-major order to bytes of the caller, otherwise as [`to_bytes`](Self::to_bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] for another number of bytes, and as [`to_bytes`](Self::to_bytes).
+    pub fn copy_to_bytes(&self, bytes: &mut [u8]) -> Result<()> {
+        let (operation, found) = ("copy_to_bytes", bytes.len());
+        let wanted = self.count().saturating_mul(self.dtype().size());
+        if found != wanted {
+            return Err(Error::LengthMismatch { operation, wanted, found });
+        }
+        self.read(bytes)
+    }
+
     /// Returns zeros on the host, to read elements into.
     fn zeroed<T: Element>(&self, length: usize) -> Result<Vec<T>> {
         let mut elements = self.reserved(length)?;

@@ -7,6 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Deref;
+use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use crate::driver;
@@ -129,6 +130,24 @@ impl Device {
 impl From<driver::Device> for Device {
     fn from(device: driver::Device) -> Device {
         Device(DeviceKind::Cuda(device))
+    }
+}
+
+impl FromStr for Device {
+    type Err = Error;
+
+    /// Parses `cpu`, `cuda` (the first CUDA device), or `cuda:` and an ordinal.
+    fn from_str(text: &str) -> Result<Device> {
+        let wanted =
+            || Error::invalid("a device", format!("the name {text:?}"), "cpu, cuda, or cuda: and an ordinal");
+        match text {
+            "cpu" => Ok(Device::cpu()),
+            "cuda" => Device::cuda(0),
+            _ => {
+                let ordinal = text.strip_prefix("cuda:").ok_or_else(wanted)?;
+                Device::cuda(ordinal.parse().map_err(|_| wanted())?)
+            }
+        }
     }
 }
 

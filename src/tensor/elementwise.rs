@@ -16,8 +16,8 @@ impl Tensor {
     /// [`Error::ArgumentCount`] for another number of operands, and as the operation's own method.
     pub fn operation(&self, operation: Operation, others: &[TensorOperand<'_>]) -> Result<Tensor> {
         match *others {
-            [y] => run(operation, &[self.into(), y]),
-            [y, z] => run(operation, &[self.into(), y, z]),
+            [y] => apply(operation, &[self.into(), y]),
+            [y, z] => apply(operation, &[self.into(), y, z]),
             // Another number is refused there.
             _ => CachedOperation::of(operation, OperandKind::of_tensor(self), others, None)?
                 .run(&[self.into()]),
@@ -25,8 +25,20 @@ impl Tensor {
     }
 }
 
-/// Runs an operation on at most three operands.
-pub(crate) fn run(operation: Operation, operands: &[TensorOperand<'_>]) -> Result<Tensor> {
+/// Applies an elementwise operation to its operands, of which any may be a number but at least one is a tensor.
+///
+/// ```
+/// use selvedge::fuse::Operation;
+/// use selvedge::tensor::{Device, Tensor, apply};
+/// let x = Tensor::new([1.0f32, 2.0, 3.0], &Device::cpu())?;
+/// assert_eq!(apply(Operation::Pow, &[2.0.into(), (&x).into()])?.to_vec::<f32>()?, [2.0, 4.0, 8.0]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::ArgumentCount`] for another number of operands, and as the operation's own method.
+pub fn apply(operation: Operation, operands: &[TensorOperand<'_>]) -> Result<Tensor> {
     match operands {
         [first, others @ ..] => {
             let number = match *first {
@@ -62,21 +74,21 @@ macro_rules! methods {
         #[doc = $doc]
         #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
         pub fn $name(&self) -> Result<Tensor> {
-            run(Operation::$variant, &[self.into()])
+            apply(Operation::$variant, &[self.into()])
         }
     };
     (@one $variant:ident $name:ident 2 $doc:literal) => {
         #[doc = $doc]
         #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
         pub fn $name<'a>(&self, y: impl Into<TensorOperand<'a>>) -> Result<Tensor> {
-            run(Operation::$variant, &[self.into(), y.into()])
+            apply(Operation::$variant, &[self.into(), y.into()])
         }
     };
     (@one $variant:ident $name:ident 3 $doc:literal) => {
         #[doc = $doc]
         #[allow(clippy::missing_errors_doc)]
         pub fn $name<'a, 'b>(&self, y: impl Into<TensorOperand<'a>>, z: impl Into<TensorOperand<'b>>) -> Result<Tensor> {
-            run(Operation::$variant, &[self.into(), y.into(), z.into()])
+            apply(Operation::$variant, &[self.into(), y.into(), z.into()])
         }
     };
 }

@@ -148,8 +148,7 @@ pub use device::Device;
 pub(crate) use device::{pop_stream, push_stream};
 #[cfg(any(feature = "capi", feature = "srt"))]
 pub(crate) use dynamic_fused::DynamicFused;
-#[cfg(any(feature = "capi", feature = "nn"))]
-pub(crate) use elementwise::run as run_operation;
+pub use elementwise::apply;
 #[cfg(feature = "nn")]
 pub(crate) use evaluate::evaluate;
 pub use fused::{Fused, FusedOperands, fuse};

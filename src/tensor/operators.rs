@@ -7,7 +7,7 @@ use std::ops;
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::elementwise::run;
+use super::elementwise::apply;
 use super::operand::TensorOperand;
 use super::tensor::Tensor;
 use crate::error::Result;
@@ -37,7 +37,7 @@ macro_rules! of_tensors {
 
             fn $method(self, right: T) -> Result<Tensor> {
                 let $left = self;
-                run(Operation::$operation, &[$operand, right.into()])
+                apply(Operation::$operation, &[$operand, right.into()])
             }
         }
 
@@ -46,7 +46,7 @@ macro_rules! of_tensors {
 
             fn $method(self, right: Tensor) -> Result<Tensor> {
                 let $left = self;
-                run(Operation::$operation, &[$operand, (&right).into()])
+                apply(Operation::$operation, &[$operand, (&right).into()])
             }
         }
     };
@@ -86,7 +86,7 @@ macro_rules! of_numbers {
             type Output = Result<Tensor>;
 
             fn $method(self, right: &Tensor) -> Result<Tensor> {
-                run(Operation::$operation, &[self.into(), right.into()])
+                apply(Operation::$operation, &[self.into(), right.into()])
             }
         }
 
@@ -94,7 +94,7 @@ macro_rules! of_numbers {
             type Output = Result<Tensor>;
 
             fn $method(self, right: Tensor) -> Result<Tensor> {
-                run(Operation::$operation, &[self.into(), (&right).into()])
+                apply(Operation::$operation, &[self.into(), (&right).into()])
             }
         }
     )*};
@@ -116,7 +116,7 @@ macro_rules! of_one_tensor {
             type Output = Result<Tensor>;
 
             fn $method(self) -> Result<Tensor> {
-                run(Operation::$operation, &[self.into()])
+                apply(Operation::$operation, &[self.into()])
             }
         }
 
@@ -124,7 +124,7 @@ macro_rules! of_one_tensor {
             type Output = Result<Tensor>;
 
             fn $method(self) -> Result<Tensor> {
-                run(Operation::$operation, &[(&self).into()])
+                apply(Operation::$operation, &[(&self).into()])
             }
         }
     )*};

@@ -116,6 +116,26 @@ fn the_best_device_is_chosen_and_said() {
     assert_eq!(format!("{:?}", Device::cpu()), "cpu");
 }
 
+#[test]
+fn devices_parse_from_their_names() {
+    assert_eq!("cpu".parse::<Device>().unwrap(), Device::cpu());
+    for name in ["", "CPU", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda0"] {
+        let error = name.parse::<Device>().unwrap_err().to_string();
+        let wanted = format!("a device: found the name {name:?}; wanted cpu, cuda, or cuda: and an ordinal");
+        assert_eq!(error, wanted);
+    }
+}
+
+#[test]
+fn elements_are_written_to_bytes_of_the_caller() {
+    let x = Tensor::new([[1u16, 2], [3, 4]], &cpu()).unwrap().transpose(0, 1).unwrap();
+    let mut bytes = [0; 8];
+    x.copy_to_bytes(&mut bytes).unwrap();
+    assert_eq!(bytes.as_slice(), x.to_bytes().unwrap());
+    let error = x.copy_to_bytes(&mut bytes[1..]).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { wanted: 8, found: 7, .. }), "{error}");
+}
+
 #[cfg(feature = "ndarray")]
 #[test]
 fn arrays_of_ndarray_come_and_go() {

@@ -183,7 +183,7 @@ fn bad_index_expressions_name_both_sides_and_write_nothing() -> Result<()> {
         (&[(..).into(), (&bad).into(), (&bad).into()], "index: found index 3 along axis 1"),
         (&[(&three).into(), (..).into(), 4.into()], "index: found index 4 along axis 2"),
         (&[Index::NewAxis, 0.into(), (&bad).into()], "index: found index 3 along axis 1"),
-        (&[2.into()], "2"),
+        (&[2.into()], "index: found index 2 along axis 0; wanted one of 0 to 1"),
         (
             &[0.into(), 0.into(), 0.into(), 0.into()],
             "entries for 4 dimensions of shape [2, 3, 4]; wanted at most 3",

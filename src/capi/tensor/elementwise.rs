@@ -9,7 +9,7 @@ use super::super::guard;
 use super::super::handle::Object;
 use super::{Operand, TensorObject, change, enter, operands, sv_operand, sv_slice, tensor};
 use crate::fuse::Operation;
-use crate::tensor::{TensorOperand, run_operation};
+use crate::tensor::{TensorOperand, apply};
 
 /// Returns the operation of a code.
 pub(in crate::capi) fn operation(code: u32) -> Result<Operation> {
@@ -29,7 +29,7 @@ unsafe fn run(operation: Operation, handles: &[u64], result: *mut u64) -> Result
     let tensors = tensors.collect::<Result<Vec<_>>>()?;
     let operands: Vec<TensorOperand<'_>> = tensors.iter().map(TensorOperand::Tensor).collect();
     check_arity(operation, operands.len())?;
-    result.write(enter(run_operation(operation, &operands)?)?);
+    result.write(enter(apply(operation, &operands)?)?);
     Ok(())
 }
 
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn sv_operation(
         // SAFETY: as the caller vouches.
         let operands = unsafe { self::operands(operands, count)? };
         let operands: Vec<TensorOperand<'_>> = operands.iter().map(Operand::operand).collect();
-        result.write(enter(run_operation(operation, &operands)?)?);
+        result.write(enter(apply(operation, &operands)?)?);
         Ok(())
     })
 }

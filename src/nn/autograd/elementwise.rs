@@ -6,7 +6,7 @@ use super::tape::Saved;
 use super::variable::{Variable, is_differentiable};
 use crate::error::Result;
 use crate::fuse::{Number, Operation, with_operations};
-use crate::tensor::{OperandKind, Tensor, TensorOperand, evaluate, run_operation};
+use crate::tensor::{OperandKind, Tensor, TensorOperand, evaluate};
 
 /// An operand with its tensor held: a variable's is a handle of its own.
 #[allow(clippy::large_enum_variant, reason = "at most three exist, for the time of a call")]
@@ -32,7 +32,7 @@ pub(super) fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> R
             Held::Number(number) => (*number).into(),
         })
         .collect();
-    let result = run_operation(operation, &views)?;
+    let result = crate::tensor::apply(operation, &views)?;
     let parents: Vec<_> = operands
         .iter()
         .map(|operand| match operand {

@@ -146,8 +146,9 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](Error::InvalidArgument) for more entries than dimensions, a second ellipsis, a position or a slice
-    /// that is not there, a mask of another shape than the dimensions it is for, and index arrays that do not broadcast;
+    /// [`IndexOutOfRange`](Error::IndexOutOfRange) for an integer outside its dimension;
+    /// [`InvalidArgument`](Error::InvalidArgument) for more entries than dimensions, a second ellipsis, a slice with a step
+    /// of 0, a mask of another shape than the dimensions it is for, and index arrays that do not broadcast;
     /// [`DTypeMismatch`](Error::DTypeMismatch) for an index that is neither of integers nor of bools;
     /// [`DeviceMismatch`](Error::DeviceMismatch), [`OutOfMemory`](Error::OutOfMemory).
     pub fn index<'a>(&self, index: impl IndexExpression<'a>) -> Result<Tensor> {
@@ -334,6 +335,7 @@ impl<'a> IndexPlan<'a> {
         for (number, entry) in entries.iter().enumerate() {
             match entry {
                 Index::At(position) if !has_arrays => {
+                    checked(*position, dimension, tensor.shape()[dimension])?;
                     views.push(View::Select(axis, *position));
                     dimension += 1;
                 }
