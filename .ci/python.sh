@@ -1,0 +1,20 @@
+#!/bin/bash
+# Builds the Python package into a virtual environment, target/python, and runs its tests on the CPU.
+set -euo pipefail
+
+environment=${CARGO_TARGET_DIR:-target}/python
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "the Python package needs Python 3.11 or newer; found $(python3 --version 2>&1)"
+    exit 1
+fi
+[ -x "$environment/bin/python" ] || python3 -m venv "$environment"
+if ! "$environment/bin/pip" install --quiet --disable-pip-version-check "maturin>=1.9,<2" numpy pytest; then
+    echo "pip could not install maturin, numpy and pytest, which the tests of the Python package need"
+    exit 1
+fi
+
+cargo fmt --package selvedge-python --check
+cargo clippy --package selvedge-python -- -D warnings
+VIRTUAL_ENV=$(realpath "$environment") "$environment/bin/maturin" develop --quiet \
+    --manifest-path python/Cargo.toml
+"$environment/bin/pytest" python

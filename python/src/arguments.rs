@@ -1,0 +1,228 @@
+//! Arguments: dtypes, numbers, axes, sizes, tensors and operands as Python passes them.
+
+use num_complex::Complex;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use selvedge::fuse::Number;
+use selvedge::tensor::{Axes, TensorOperand};
+use selvedge::{DType, Device, Tensor};
+
+use crate::buffer;
+use crate::device::PyDevice;
+use crate::dtype::PyDType;
+use crate::error::{Failure, Result, invalid, type_name, wrong_type};
+use crate::tensor::PyTensor;
+
+/// Takes a value from an object, with the library's errors.
+macro_rules! extracted {
+    ($type:ty, |$object:ident| $body:expr) => {
+        impl<'a, 'py> FromPyObject<'a, 'py> for $type {
+            type Error = PyErr;
+
+            fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+                let work = |$object: &Bound<'py, PyAny>| -> Result<$type> { $body };
+                work(&object).map_err(PyErr::from)
+            }
+        }
+    };
+}
+
+/// A dtype: a `selvedge.DType`, a name such as `"f32"` or `"float32"`, a type of Python, or one of NumPy.
+#[derive(Clone, Copy)]
+pub struct DTypeArgument(pub DType);
+
+extracted!(DTypeArgument, |object| {
+    if let Ok(dtype) = object.cast::<PyDType>() {
+        return Ok(DTypeArgument(dtype.get().0));
+    }
+    let py = object.py();
+    let is = |known: Bound<'_, PyType>| object.is(&known);
+    let of_python = match () {
+        () if is(py.get_type::<PyBool>()) => Some(DType::Bool),
+        () if is(py.get_type::<PyInt>()) => Some(DType::I64),
+        () if is(py.get_type::<PyFloat>()) => Some(DType::F64),
+        () if is(py.get_type::<PyComplex>()) => Some(DType::C128),
+        () => None,
+    };
+    if let Some(dtype) = of_python {
+        return Ok(DTypeArgument(dtype));
+    }
+    let name = match object.cast::<PyString>() {
+        Ok(name) => Ok(name.to_string()),
+        Err(_) => ["name", "__name__"]
+            .iter()
+            .find_map(|attribute| object.getattr(*attribute).ok()?.extract::<String>().ok())
+            .ok_or_else(|| wrong_type("dtype", type_name(object), "a dtype, or the name of one")),
+    };
+    Ok(DTypeArgument(name?.parse()?))
+});
+
+/// A device: a `selvedge.Device`, or a name such as `"cpu"` or `"cuda:0"`.
+pub struct DeviceArgument(pub Device);
+
+extracted!(DeviceArgument, |object| {
+    if let Ok(device) = object.cast::<PyDevice>() {
+        return Ok(DeviceArgument(device.get().0));
+    }
+    match object.cast::<PyString>() {
+        Ok(name) => Ok(DeviceArgument(name.to_string().parse()?)),
+        Err(_) => Err(wrong_type("device", type_name(object), "a device, or the name of one").into()),
+    }
+});
+
+/// Returns the number that an object is, `None` if it is no number.
+fn number(object: &Bound<'_, PyAny>) -> Result<Option<Number>> {
+    if object.is_instance_of::<PyFloat>() {
+        return Ok(Some(Number::Real(object.extract()?)));
+    }
+    if object.is_instance_of::<PyBool>() {
+        return Ok(Some(Number::Bool(object.extract()?)));
+    }
+    if object.is_instance_of::<PyInt>() {
+        return match object.extract::<i64>() {
+            Ok(number) => Ok(Some(Number::Integer(number.into()))),
+            Err(_) => object
+                .extract::<u64>()
+                .map(|number| Some(Number::Integer(number.into())))
+                .map_err(|_| invalid("a number", object.to_string(), "an integer of at most 64 bits").into()),
+        };
+    }
+    if object.is_instance_of::<PyComplex>() {
+        return Ok(Some(Number::Complex(object.extract::<Complex<f64>>()?)));
+    }
+    Ok(None)
+}
+
+/// Returns the number that an object is or that its `item()` returns, as for NumPy's scalars.
+pub fn number_or_item(object: &Bound<'_, PyAny>) -> Result<Option<Number>> {
+    if let Some(found) = number(object)? {
+        return Ok(Some(found));
+    }
+    let is_scalar =
+        object.getattr("ndim").and_then(|rank| rank.extract::<usize>()).is_ok_and(|rank| rank == 0);
+    match object.call_method0("item") {
+        Ok(item) if is_scalar => number(&item),
+        _ => Ok(None),
+    }
+}
+
+/// A number.
+#[derive(Clone, Copy)]
+pub struct NumberArgument(pub Number);
+
+extracted!(NumberArgument, |object| {
+    let wanted = || wrong_type("a number", type_name(object), "an int, float, complex number or bool").into();
+    number_or_item(object)?.map(NumberArgument).ok_or_else(wanted)
+});
+
+/// A tensor, or an array with a buffer, which is copied to the CPU.
+pub struct TensorArgument(pub Tensor);
+
+impl TensorArgument {
+    fn of(object: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
+        if let Ok(tensor) = object.cast::<PyTensor>() {
+            return Ok(Some(tensor.get().tensor(object.py())));
+        }
+        buffer::tensor(object, &Device::cpu())
+    }
+}
+
+extracted!(TensorArgument, |object| {
+    let wanted = || wrong_type("a tensor", type_name(object), "a selvedge.Tensor or an array").into();
+    TensorArgument::of(object)?.map(TensorArgument).ok_or_else(wanted)
+});
+
+/// A tensor, an array or a number.
+#[allow(clippy::large_enum_variant, reason = "it lives for the time of a call")]
+pub enum Operand {
+    Tensor(Tensor),
+    Number(Number),
+}
+
+impl Operand {
+    pub fn operand(&self) -> TensorOperand<'_> {
+        match self {
+            Operand::Tensor(tensor) => tensor.into(),
+            Operand::Number(number) => (*number).into(),
+        }
+    }
+}
+
+extracted!(Operand, |object| {
+    if let Ok(tensor) = object.cast::<PyTensor>() {
+        return Ok(Operand::Tensor(tensor.get().tensor(object.py())));
+    }
+    if let Some(number) = number_or_item(object)? {
+        return Ok(Operand::Number(number));
+    }
+    let wanted =
+        || wrong_type("an operand", type_name(object), "a selvedge.Tensor, an array or a number").into();
+    TensorArgument::of(object)?.map(Operand::Tensor).ok_or_else(wanted)
+});
+
+/// The axes of a reduction: None for all, one axis, or several.
+pub enum AxesArgument {
+    All,
+    Of(Vec<isize>),
+}
+
+impl AxesArgument {
+    pub fn axes(&self) -> Axes<'_> {
+        match self {
+            AxesArgument::All => Axes::All,
+            AxesArgument::Of(axes) => Axes::Of(axes),
+        }
+    }
+}
+
+extracted!(AxesArgument, |object| {
+    if object.is_none() {
+        return Ok(AxesArgument::All);
+    }
+    integers("axis", object).map(AxesArgument::Of)
+});
+
+/// Returns one integer, or those of a list or tuple.
+fn integers(argument: &'static str, object: &Bound<'_, PyAny>) -> Result<Vec<isize>> {
+    let one = |object: &Bound<'_, PyAny>| {
+        let wanted = || wrong_type(argument, type_name(object), "integers").into();
+        object.extract::<isize>().map_err(|_| wanted()) as Result<isize>
+    };
+    if let Ok(list) = object.cast::<PyList>() {
+        return list.iter().map(|entry| one(&entry)).collect();
+    }
+    match object.cast::<PyTuple>() {
+        Ok(tuple) => tuple.iter().map(|entry| one(&entry)).collect(),
+        Err(_) => Ok(vec![one(object)?]),
+    }
+}
+
+/// Integers: one, or a list or tuple of them.
+pub struct Integers(pub Vec<isize>);
+
+extracted!(Integers, |object| integers("integers", object).map(Integers));
+
+/// Sizes of dimensions: one, or a list or tuple of them, none negative.
+pub struct Sizes(pub Vec<usize>);
+
+extracted!(Sizes, |object| {
+    let size = |size: isize| {
+        usize::try_from(size)
+            .map_err(|_| invalid("shape", format!("a size of {size}"), "sizes from 0 on").into())
+    };
+    integers("shape", object)?.into_iter().map(size).collect::<Result<_>>().map(Sizes)
+});
+
+/// Integers that are passed one by one or as one list or tuple: `reshape(2, 3)` and `reshape((2, 3))`.
+pub fn spread(arguments: &Bound<'_, PyTuple>) -> Result<Vec<isize>> {
+    match arguments.len() {
+        1 => integers("integers", &arguments.get_item(0)?),
+        _ => integers("integers", arguments.as_any()),
+    }
+}
+
+impl From<pyo3::CastError<'_, '_>> for Failure {
+    fn from(error: pyo3::CastError<'_, '_>) -> Failure {
+        Failure::Python(error.into())
+    }
+}

@@ -1,0 +1,196 @@
+//! Functions that create or join tensors.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use selvedge::fuse::{Number, Operation};
+use selvedge::types::NumberKind;
+use selvedge::{DType, Tensor};
+
+use crate::arguments::{DTypeArgument, DeviceArgument, NumberArgument, Operand, Sizes, TensorArgument};
+use crate::device::device_or_default;
+use crate::dlpack;
+use crate::error::{Result, invalid};
+use crate::tensor::{PyTensor, new_tensor};
+
+/// The dtype of numbers made without one.
+pub const DEFAULT: DType = DType::F32;
+
+pub fn dtype_or_default(dtype: Option<DTypeArgument>) -> DType {
+    dtype.map_or(DEFAULT, |dtype| dtype.0)
+}
+
+/// The dtype of a number that is given without one, as of a list of it.
+fn dtype_of(number: Number) -> DType {
+    match number.kind() {
+        NumberKind::Bool => DType::Bool,
+        NumberKind::Integer => DType::I64,
+        NumberKind::Real => DEFAULT,
+        NumberKind::Complex => DType::C64,
+    }
+}
+
+macro_rules! of_shape {
+    ($($name:ident $document:literal)*) => {$(
+        #[doc = $document]
+        #[pyfunction]
+        #[pyo3(signature = (shape, dtype=None, device=None))]
+        pub fn $name(
+            py: Python<'_>,
+            shape: Sizes,
+            dtype: Option<DTypeArgument>,
+            device: Option<DeviceArgument>,
+        ) -> Result<PyTensor> {
+            let (dtype, device) = (dtype_or_default(dtype), device_or_default(device));
+            Ok(py.detach(|| Tensor::$name(&shape.0, dtype, &device))?.into())
+        }
+    )*};
+}
+
+of_shape! {
+    zeros "A tensor of zeros."
+    ones "A tensor of ones."
+    empty "A tensor whose elements are not set."
+}
+
+macro_rules! like {
+    ($($name:ident $document:literal)*) => {$(
+        #[doc = $document]
+        #[pyfunction]
+        pub fn $name(py: Python<'_>, tensor: TensorArgument) -> Result<PyTensor> {
+            Ok(py.detach(|| tensor.0.$name())?.into())
+        }
+    )*};
+}
+
+like! {
+    zeros_like "Zeros in the shape and dtype of a tensor, on its device."
+    ones_like "Ones in the shape and dtype of a tensor, on its device."
+    empty_like "Elements that are not set in the shape and dtype of a tensor, on its device."
+    rand_like "Uniform random numbers in the shape and dtype of a tensor, on its device."
+    randn_like "Normal random numbers in the shape and dtype of a tensor, on its device."
+}
+
+/// A tensor of one number.
+#[pyfunction]
+#[pyo3(signature = (shape, number, dtype=None, device=None))]
+pub fn full(
+    py: Python<'_>,
+    shape: Sizes,
+    number: NumberArgument,
+    dtype: Option<DTypeArgument>,
+    device: Option<DeviceArgument>,
+) -> Result<PyTensor> {
+    let dtype = dtype.map_or(dtype_of(number.0), |dtype| dtype.0);
+    let device = device_or_default(device);
+    Ok(py.detach(|| Tensor::full(&shape.0, number.0, dtype, &device))?.into())
+}
+
+/// A number in the shape and dtype of a tensor, on its device.
+#[pyfunction]
+pub fn full_like(py: Python<'_>, tensor: TensorArgument, number: NumberArgument) -> Result<PyTensor> {
+    Ok(py.detach(|| tensor.0.full_like(number.0))?.into())
+}
+
+/// The numbers from start to before end: `arange(end)`, `arange(start, end)`, `arange(start, end, step)`.
+#[pyfunction]
+#[pyo3(signature = (*range, dtype=None, device=None))]
+pub fn arange(
+    range: &Bound<'_, PyTuple>,
+    dtype: Option<DTypeArgument>,
+    device: Option<DeviceArgument>,
+) -> Result<PyTensor> {
+    let numbers =
+        range.iter().map(|number| Ok(number.extract::<NumberArgument>()?.0)).collect::<Result<Vec<_>>>()?;
+    let (zero, one) = (Number::Integer(0), Number::Integer(1));
+    let [start, end, step] = match numbers[..] {
+        [end] => [zero, end, one],
+        [start, end] => [start, end, one],
+        [start, end, step] => [start, end, step],
+        _ => return Err(invalid("arange", format!("{} numbers", numbers.len()), "1, 2 or 3").into()),
+    };
+    let are_whole = [start, end, step].iter().all(|number| number.kind() == NumberKind::Integer);
+    let default = if are_whole { DType::I64 } else { DEFAULT };
+    let (dtype, device) = (dtype.map_or(default, |dtype| dtype.0), device_or_default(device));
+    Ok(range.py().detach(|| Tensor::arange(start, end, step, dtype, &device))?.into())
+}
+
+/// Numbers from start to end, both included, at equal distances.
+#[pyfunction]
+#[pyo3(signature = (start, end, count, dtype=None, device=None))]
+pub fn linspace(
+    py: Python<'_>,
+    start: f64,
+    end: f64,
+    count: usize,
+    dtype: Option<DTypeArgument>,
+    device: Option<DeviceArgument>,
+) -> Result<PyTensor> {
+    let (dtype, device) = (dtype_or_default(dtype), device_or_default(device));
+    Ok(py.detach(|| Tensor::linspace(start, end, count, dtype, &device))?.into())
+}
+
+/// A matrix with ones on its diagonal.
+#[pyfunction]
+#[pyo3(signature = (rows, columns=None, dtype=None, device=None))]
+pub fn eye(
+    py: Python<'_>,
+    rows: usize,
+    columns: Option<usize>,
+    dtype: Option<DTypeArgument>,
+    device: Option<DeviceArgument>,
+) -> Result<PyTensor> {
+    let (dtype, device) = (dtype_or_default(dtype), device_or_default(device));
+    Ok(py.detach(|| Tensor::eye(rows, columns.unwrap_or(rows), dtype, &device))?.into())
+}
+
+/// A tensor of data, as `Tensor(data, dtype, device)`; a tensor itself if it is one already.
+#[pyfunction]
+#[pyo3(signature = (data, dtype=None, device=None))]
+pub fn asarray(
+    data: &Bound<'_, PyAny>,
+    dtype: Option<DTypeArgument>,
+    device: Option<DeviceArgument>,
+) -> Result<PyTensor> {
+    let is_tensor = data.is_instance_of::<PyTensor>();
+    let device = if is_tensor { device.map(|device| device.0) } else { Some(device_or_default(device)) };
+    new_tensor(data, dtype.map(|dtype| dtype.0), device).map(PyTensor::from)
+}
+
+macro_rules! joined {
+    ($($name:ident $document:literal)*) => {$(
+        #[doc = $document]
+        #[pyfunction]
+        #[pyo3(signature = (tensors, axis=0))]
+        pub fn $name(py: Python<'_>, tensors: Vec<TensorArgument>, axis: isize) -> Result<PyTensor> {
+            let tensors: Vec<&Tensor> = tensors.iter().map(|tensor| &tensor.0).collect();
+            Ok(py.detach(|| Tensor::$name(&tensors, axis))?.into())
+        }
+    )*};
+}
+
+joined! {
+    cat "Tensors one after another along an axis."
+    stack "Tensors of one shape along a new axis."
+}
+
+/// Tensors with the coordinates of a grid, one for each vector.
+#[pyfunction]
+pub fn meshgrid(py: Python<'_>, vectors: Vec<TensorArgument>) -> Result<Vec<PyTensor>> {
+    let vectors: Vec<&Tensor> = vectors.iter().map(|tensor| &tensor.0).collect();
+    Ok(py.detach(|| Tensor::meshgrid(&vectors))?.into_iter().map(PyTensor::from).collect())
+}
+
+/// Elements of `yes` if the condition is true, otherwise of `no`.
+#[pyfunction(name = "where")]
+pub fn choose(py: Python<'_>, condition: TensorArgument, yes: Operand, no: Operand) -> Result<PyTensor> {
+    let condition = &condition.0;
+    let work =
+        || selvedge::tensor::apply(Operation::Select, &[condition.into(), yes.operand(), no.operand()]);
+    Ok(py.detach(work)?.into())
+}
+
+/// A tensor that shares the elements of an object with `__dlpack__`.
+#[pyfunction]
+pub fn from_dlpack(array: &Bound<'_, PyAny>) -> Result<PyTensor> {
+    Ok(dlpack::import(array)?.into())
+}

@@ -1,0 +1,121 @@
+//! `selvedge.Generator`, and random tensors.
+
+use pyo3::prelude::*;
+use selvedge::DType;
+use selvedge::tensor::{Generator, GeneratorState};
+
+use crate::arguments::{DTypeArgument, DeviceArgument, Operand, Sizes};
+use crate::creation::dtype_or_default;
+use crate::device::device_or_default;
+use crate::error::Result;
+use crate::tensor::PyTensor;
+
+/// A random number generator: `Generator(seed)`; without a seed an unpredictable one.
+#[pyclass(name = "Generator", module = "selvedge", frozen)]
+pub struct PyGenerator(Generator);
+
+/// Returns the given generator, or the device's own.
+fn generator(generator: Option<&Bound<'_, PyGenerator>>, device: &selvedge::Device) -> Generator {
+    generator.map_or_else(|| device.generator(), |generator| generator.get().0.clone())
+}
+
+macro_rules! draws {
+    ($($(#[doc = $document:literal])* $name:ident($($argument:ident: $type:ty = $default:expr),*) |$generator:ident, $shape:ident, $dtype:ident, $device:ident| $work:expr;)*) => {$(
+        $(#[doc = $document])*
+        #[pyfunction]
+        #[pyo3(signature = ($($argument = $default,)* shape=Sizes(Vec::new()), dtype=None, device=None, generator=None))]
+        pub fn $name(
+            py: Python<'_>,
+            $($argument: $type,)*
+            shape: Sizes,
+            dtype: Option<DTypeArgument>,
+            device: Option<DeviceArgument>,
+            generator: Option<&Bound<'_, PyGenerator>>,
+        ) -> Result<PyTensor> {
+            let ($dtype, $device) = (dtype_or_default(dtype), device_or_default(device));
+            let ($generator, $shape) = (self::generator(generator, &$device), shape.0);
+            Ok(py.detach(|| $work)?.into())
+        }
+    )*};
+}
+
+draws! {
+    /// Uniform random numbers from 0 to before 1.
+    rand() |generator, shape, dtype, device| generator.rand(&shape, dtype, &device);
+    /// Normal random numbers of mean 0 and deviation 1.
+    randn() |generator, shape, dtype, device| generator.randn(&shape, dtype, &device);
+    /// Uniform random numbers from low to before high.
+    uniform(low: Operand = Operand::Number(0.0.into()), high: Operand = Operand::Number(1.0.into()))
+        |generator, shape, dtype, device| generator.uniform(low.operand(), high.operand(), &shape, dtype, &device);
+    /// Normal random numbers.
+    normal(mean: Operand = Operand::Number(0.0.into()), deviation: Operand = Operand::Number(1.0.into()))
+        |generator, shape, dtype, device| generator.normal(mean.operand(), deviation.operand(), &shape, dtype, &device);
+}
+
+/// Random integers from low to before high.
+#[pyfunction]
+#[pyo3(signature = (low, high, shape, dtype=None, device=None, generator=None))]
+pub fn randint(
+    py: Python<'_>,
+    low: i64,
+    high: i64,
+    shape: Sizes,
+    dtype: Option<DTypeArgument>,
+    device: Option<DeviceArgument>,
+    generator: Option<&Bound<'_, PyGenerator>>,
+) -> Result<PyTensor> {
+    let (dtype, device) = (dtype.map_or(DType::I64, |dtype| dtype.0), device_or_default(device));
+    let generator = self::generator(generator, &device);
+    Ok(py.detach(|| generator.randint(low, high, &shape.0, dtype, &device))?.into())
+}
+
+/// The integers from 0 to before count in a random order.
+#[pyfunction]
+#[pyo3(signature = (count, device=None, generator=None))]
+pub fn permutation(
+    py: Python<'_>,
+    count: usize,
+    device: Option<DeviceArgument>,
+    generator: Option<&Bound<'_, PyGenerator>>,
+) -> Result<PyTensor> {
+    let device = device_or_default(device);
+    let generator = self::generator(generator, &device);
+    Ok(py.detach(|| generator.permutation(count, &device))?.into())
+}
+
+/// Sets the seed of the default generator of a device.
+#[pyfunction]
+#[pyo3(signature = (seed, device=None))]
+pub fn manual_seed(seed: u64, device: Option<DeviceArgument>) {
+    device_or_default(device).manual_seed(seed);
+}
+
+#[pymethods]
+impl PyGenerator {
+    #[new]
+    #[pyo3(signature = (seed=None))]
+    fn new(seed: Option<u64>) -> PyGenerator {
+        PyGenerator(seed.map_or_else(Generator::unpredictable, Generator::new))
+    }
+
+    /// The seed.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.seed()
+    }
+
+    /// The seed and the position, from which `set_state` continues.
+    #[getter]
+    fn state(&self) -> (u64, u64) {
+        let GeneratorState { seed, offset } = self.0.state();
+        (seed, offset)
+    }
+
+    fn set_state(&self, state: (u64, u64)) {
+        self.0.set_state(GeneratorState { seed: state.0, offset: state.1 });
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}

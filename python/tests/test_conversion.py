@@ -1,0 +1,175 @@
+"""Tensors of lists, arrays and buffers, and back; bad data."""
+
+import array
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import selvedge as sv
+
+LISTS = [
+    (5, "i64"),
+    (2.5, "f64"),
+    (True, "bool"),
+    (1 + 2j, "c128"),
+    ([], "f64"),
+    ([[], []], "f64"),
+    ([[1, 2], [3, 4]], "i64"),
+    ([[1, 2.5], [3, 4]], "f64"),
+    (((1, 2), (3j, 4.5)), "c128"),
+    ([[True, False]], "bool"),
+    ([np.float32(1), np.int64(2)], "f64"),
+]
+
+
+@pytest.mark.parametrize("data, dtype", LISTS)
+def test_nested_lists_have_numpys_shape_and_values(data, dtype):
+    tensor, wanted = sv.Tensor(data), np.array(data)
+    assert tensor.dtype == sv.DType(dtype)
+    assert tensor.shape == wanted.shape and tensor.ndim == wanted.ndim and tensor.size == wanted.size
+    assert tensor.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    "data, error, message",
+    [
+        ([[1, 2], [3]], ValueError, "data: found a row of 1 at data[1]; wanted rows of 2"),
+        ([1, [2]], ValueError, "found list at data[1]; wanted a number"),
+        ([[1], 2], ValueError, "found int at data[1]; wanted a row of 1"),
+        ([[1.0], [None]], ValueError, "found NoneType at data[1][0]"),
+        ([1, "a"], ValueError, "found str at data[1]"),
+        ([True, 1], ValueError, "found bools beside numbers at data[1]"),
+        ([10**30], ValueError, "at data[0]; wanted integers that i64 holds"),
+        ("abc", TypeError, "found str"),
+        (object(), TypeError, "found object"),
+        (np.array(["a"]), ValueError, "a buffer of the format"),
+        (np.array([1, 2], dtype=">i4"), ValueError, "a buffer of the format"),
+    ],
+)
+def test_bad_data_is_an_exception_that_names_its_place(data, error, message):
+    with pytest.raises(error) as raised:
+        sv.Tensor(data)
+    assert message in str(raised.value)
+    assert isinstance(raised.value, sv.Error)
+
+
+def test_lists_that_are_too_deep_are_refused():
+    data = 1
+    for _ in range(20):
+        data = [data]
+    with pytest.raises(ValueError, match="at most 16 dimensions"):
+        sv.Tensor(data)
+
+
+@pytest.mark.parametrize("dtype", ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64", "c64", "c128", "bool"])
+def test_every_dtype_goes_to_numpy_and_back(dtype):
+    name = sv.DType(dtype).numpy_name
+    wanted = (np.arange(12) % 5).reshape(3, 4).astype(name)
+    for view in [wanted, wanted.T, wanted[:, ::2], wanted[::-1], wanted[:0], wanted[1, 1]]:
+        tensor = sv.Tensor(view)
+        assert tensor.dtype == sv.DType(name)
+        for back in [tensor.numpy(), np.asarray(tensor)]:
+            assert back.dtype == view.dtype and back.shape == view.shape
+            np.testing.assert_array_equal(back, view)
+    assert sv.Tensor(wanted.tolist(), dtype=dtype).tolist() == wanted.tolist()
+
+
+def test_dtypes_are_named_by_rust_numpy_and_python():
+    for dtype, wanted in [("float32", sv.f32), (np.float32, sv.f32), (np.dtype("i2"), sv.i16), (float, sv.f64), (bool, sv.bool)]:
+        assert sv.DType(dtype) == wanted
+        assert sv.Tensor([1, 0], dtype=dtype).dtype == wanted
+    assert repr(sv.f32) == "selvedge.f32" and str(sv.f32) == "f32" and sv.float32 is not None
+    assert sv.f32 != sv.f64 and len({sv.f32, sv.float32}) == 1
+    with pytest.raises(ValueError, match="found 'foo'"):
+        sv.DType("foo")
+    with pytest.raises(TypeError, match="dtype"):
+        sv.DType(5)
+
+
+def test_narrow_integers_are_checked_and_u64_is_whole():
+    assert sv.Tensor([2**64 - 1], dtype="u64").item() == 2**64 - 1
+    for data, dtype in [([300], "u8"), ([-1], "u64"), ([1.5], "u64")]:
+        with pytest.raises(ValueError):
+            sv.Tensor(data, dtype=dtype)
+
+
+def test_buffers_of_the_standard_library_are_arrays():
+    assert sv.Tensor(array.array("d", [1, 2])).tolist() == [1.0, 2.0]
+    assert sv.Tensor(b"abc").tolist() == [97, 98, 99]
+    assert sv.Tensor(memoryview(b"abc")[::-1]).tolist() == [99, 98, 97]
+
+
+def test_a_tensor_owns_its_elements():
+    array_of_numpy = np.zeros(3)
+    tensor = sv.Tensor(array_of_numpy)
+    array_of_numpy[0] = 1
+    tensor.numpy()[1] = 1
+    assert tensor.tolist() == [0, 0, 0]
+
+
+def test_copies_and_pickles_are_equal_and_apart():
+    for data in [[[1 + 2j, 3]], [[True]], [], 7]:
+        tensor = sv.Tensor(data)
+        for other in [copy.copy(tensor), copy.deepcopy(tensor), tensor.copy(), pickle.loads(pickle.dumps(tensor))]:
+            assert other.dtype == tensor.dtype and other.equal(tensor)
+    other = copy.copy(sv.Tensor([1, 2]))
+    tensor = copy.copy(other)
+    tensor[0] = 9
+    assert other.tolist() == [1, 2]
+    for value in [sv.bf16, sv.Device("cpu")]:
+        assert pickle.loads(pickle.dumps(value)) == value
+
+
+def test_one_element_is_a_number():
+    tensor = sv.Tensor([[2.5]])
+    assert tensor.item() == 2.5 and float(tensor) == 2.5 and int(tensor) == 2 and complex(tensor) == 2.5
+    assert bool(tensor) and not sv.Tensor([0.0])
+    assert [10, 20, 30][sv.Tensor(1)] == 20
+    for bad in [sv.Tensor([1, 2]), sv.Tensor([])]:
+        with pytest.raises(ValueError):
+            bad.item()
+        with pytest.raises(ValueError, match="any\\(\\) and all\\(\\)"):
+            bool(bad)
+    with pytest.raises(TypeError):
+        [1, 2][sv.Tensor(1.0)]
+
+
+def test_length_iteration_and_text_are_numpys():
+    tensor = sv.Tensor([[1, 2], [3, 4]])
+    assert len(tensor) == 2 and [row.tolist() for row in tensor] == [[1, 2], [3, 4]]
+    assert 3 in tensor and 5 not in tensor
+    assert str(tensor) == "[[1 2]\n [3 4]]"
+    assert repr(sv.Tensor([1.5])) == "Tensor([1.5], dtype=f64, device=cpu)"
+    for function in [len, iter]:
+        with pytest.raises(TypeError):
+            function(sv.Tensor(1))
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(tensor)
+
+
+def test_tensors_move_to_dtypes_and_devices():
+    tensor = sv.Tensor([1.7, 2])
+    assert tensor.to("i32").tolist() == [1, 2] and tensor.to("cpu").dtype == sv.f64
+    assert tensor.to("cpu", "f32").dtype == sv.f32 and tensor.to(dtype=sv.f16, device=sv.Device("cpu")).dtype == sv.f16
+    assert sv.Tensor(tensor, dtype="f32").dtype == sv.f32 and sv.asarray(tensor).equal(tensor)
+    assert tensor.cpu().device == sv.Device("cpu") and str(tensor.device) == "cpu" and tensor.device.index is None
+    for bad in ["foo", "cuda:x", 5]:
+        with pytest.raises((ValueError, TypeError)):
+            tensor.to(bad)
+
+
+def test_a_device_is_a_scope():
+    with sv.device("cpu") as device:
+        assert sv.zeros(2).device == device
+    with pytest.raises(ValueError, match='the name "gpu"'):
+        sv.Device("gpu")
+
+
+def test_a_missing_driver_is_an_exception_that_says_so():
+    if sv.Device.best().type == "cuda":
+        pytest.skip("there is a device")
+    for call in [lambda: sv.zeros(2).cuda(), lambda: sv.zeros(2, device="cuda:0"), lambda: sv.zeros(2).to("cuda")]:
+        with pytest.raises(RuntimeError, match="could not be loaded|no device") as raised:
+            call()
+        assert isinstance(raised.value, sv.DeviceError)
