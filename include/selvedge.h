@@ -703,6 +703,31 @@
 #define SV_OPEN INT64_MIN
 
 /**
+ * One position, in `start`, which removes the axis. A negative one counts from the end.
+ */
+#define SV_INDEX_AT 1
+
+/**
+ * The positions `start:stop:step`.
+ */
+#define SV_INDEX_SLICE 2
+
+/**
+ * A new axis of size 1.
+ */
+#define SV_INDEX_NEW_AXIS 3
+
+/**
+ * All axes that no other entry takes; at most once, and at the end if it is left out.
+ */
+#define SV_INDEX_ELLIPSIS 4
+
+/**
+ * A tensor: integers for one axis, or a mask of bools for as many axes as it has.
+ */
+#define SV_INDEX_TENSOR 5
+
+/**
  * x + y; integers wrap, bools are or-ed.
  */
 #define SV_OP_ADD 1
@@ -1248,6 +1273,16 @@
 #define SV_REDUCE_LOGSUMEXP 14
 
 /**
+ * The sum of the elements that are not NaN.
+ */
+#define SV_REDUCE_NANSUM 15
+
+/**
+ * The mean of the elements that are not NaN.
+ */
+#define SV_REDUCE_NANMEAN 16
+
+/**
  * The sums up to each position.
  */
 #define SV_SCAN_SUM 1
@@ -1286,6 +1321,31 @@
  * Padding with the elements from the other end.
  */
 #define SV_PADDING_CIRCULAR 3
+
+/**
+ * The largest element along the axis, and its position; the first NaN if there is one.
+ */
+#define SV_WITH_INDICES_MAX 1
+
+/**
+ * The smallest element along the axis, and its position; the first NaN if there is one.
+ */
+#define SV_WITH_INDICES_MIN 2
+
+/**
+ * The median along the axis, the lower one of an even number of elements, and its position; the first NaN if there is one.
+ */
+#define SV_WITH_INDICES_MEDIAN 3
+
+/**
+ * The median of the elements that are not NaN.
+ */
+#define SV_WITH_INDICES_NANMEDIAN 4
+
+/**
+ * The most frequent element along the axis, the smallest of several, and its last position.
+ */
+#define SV_WITH_INDICES_MODE 5
 
 /**
  * A function that frees memory of other code.
@@ -1983,6 +2043,36 @@ typedef struct sv_slice {
    */
   int64_t step;
 } sv_slice;
+
+/**
+ * One entry of an index expression. The layout is permanent.
+ */
+typedef struct sv_index {
+  /**
+   * One of `SV_INDEX_...`, which says the fields that are read.
+   */
+  int32_t kind;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+  /**
+   * The handle of the tensor.
+   */
+  uint64_t tensor;
+  /**
+   * The position, or the first one of a slice; `SV_OPEN` for the beginning.
+   */
+  int64_t start;
+  /**
+   * The position behind the last one of a slice; `SV_OPEN` for the end.
+   */
+  int64_t stop;
+  /**
+   * The step of a slice, not 0; a negative one goes backwards.
+   */
+  int64_t step;
+} sv_index;
 
 #ifdef __cplusplus
 extern "C" {
@@ -4626,6 +4716,172 @@ int32_t sv_event_is_complete(uint64_t event, int32_t *complete);
 int32_t sv_event_elapsed(uint64_t start, uint64_t end, float *milliseconds);
 
 /**
+ * Gives a tensor whose elements at the places of an index along `axis` are combined with `elements`, which are broadcast to
+ * the index: by `SV_REDUCE_SUM`, `SV_REDUCE_PROD`, `SV_REDUCE_MIN`, `SV_REDUCE_MAX` or `SV_REDUCE_MEAN`. The tensor's own
+ * element takes part if `include_self` is 1. A place that no index names keeps its element.
+ *
+ * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
+ * waits for the device.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_scatter_reduce(uint64_t tensor,
+                                 int64_t axis,
+                                 uint64_t index,
+                                 uint64_t elements,
+                                 int32_t reduction,
+                                 int32_t include_self,
+                                 uint64_t *result);
+
+/**
+ * Writes the result of `sv_tensor_scatter_reduce` to the tensor.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_tensor_scatter_reduce_in_place(uint64_t tensor,
+                                          int64_t axis,
+                                          uint64_t index,
+                                          uint64_t elements,
+                                          int32_t reduction,
+                                          int32_t include_self);
+
+/**
+ * Gives a tensor with elements added at the places of an index along `axis`: `sv_tensor_scatter_reduce` by `SV_REDUCE_SUM`
+ * with the tensor's own elements.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_scatter_add(uint64_t tensor,
+                              int64_t axis,
+                              uint64_t index,
+                              uint64_t elements,
+                              uint64_t *result);
+
+/**
+ * Adds elements at the places of an index along `axis`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_tensor_scatter_add_in_place(uint64_t tensor,
+                                       int64_t axis,
+                                       uint64_t index,
+                                       uint64_t elements);
+
+/**
+ * Gives a tensor with elements added to the positions along an axis that a list of indices names.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_index_add(uint64_t tensor,
+                            int64_t axis,
+                            uint64_t index,
+                            uint64_t elements,
+                            uint64_t *result);
+
+/**
+ * Adds elements to the positions along an axis that a list of indices names.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_tensor_index_add_in_place(uint64_t tensor,
+                                     int64_t axis,
+                                     uint64_t index,
+                                     uint64_t elements);
+
+/**
+ * Gives a tensor with the positions along an axis that a list of indices names replaced by a number.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `number` points to a struct, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_index_fill(uint64_t tensor,
+                             int64_t axis,
+                             uint64_t index,
+                             const struct sv_number *number,
+                             uint64_t *result);
+
+/**
+ * Replaces the positions along an axis that a list of indices names by a number.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ *
+ * Requires: `number` points to a struct.
+ */
+int32_t sv_tensor_index_fill_in_place(uint64_t tensor,
+                                      int64_t axis,
+                                      uint64_t index,
+                                      const struct sv_number *number);
+
+/**
+ * Gives a tensor with elements written by coordinates: `indices` are `count` tensors of integers, one for each of the first
+ * axes, which are broadcast. Of several elements for one place the last one stays; all are added if `accumulate` is 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `indices` points to `count` handles, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_index_put(uint64_t tensor,
+                            const uint64_t *indices,
+                            size_t count,
+                            uint64_t elements,
+                            int32_t accumulate,
+                            uint64_t *result);
+
+/**
+ * Writes elements by coordinates, as `sv_tensor_index_put`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ *
+ * Requires: `indices` points to `count` handles.
+ */
+int32_t sv_tensor_index_put_in_place(uint64_t tensor,
+                                     const uint64_t *indices,
+                                     size_t count,
+                                     uint64_t elements,
+                                     int32_t accumulate);
+
+/**
+ * Gives a tensor in which the elements for which a mask of bools is true are replaced by the first elements of `elements`, in
+ * row-major order. The mask is broadcast.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_masked_scatter(uint64_t tensor,
+                                 uint64_t mask,
+                                 uint64_t elements,
+                                 uint64_t *result);
+
+/**
+ * Replaces the elements for which a mask of bools is true, as `sv_tensor_masked_scatter`.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ */
+int32_t sv_tensor_masked_scatter_in_place(uint64_t tensor, uint64_t mask, uint64_t elements);
+
+/**
+ * Combines neighbouring rows of a tensor by one of the codes of `sv_tensor_scatter_reduce`: the first `lengths[0]` along axis
+ * 0, the next `lengths[1]`, and so on. A length of 0 gives `initial`.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `initial` points to a struct, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_segment_reduce(uint64_t tensor,
+                                 uint64_t lengths,
+                                 int32_t reduction,
+                                 const struct sv_number *initial,
+                                 uint64_t *result);
+
+/**
  * Copies a tensor's elements to the host, in row-major order. `bytes` is their number times the size of one. Waits for the
  * work that the tensor needs, and returns the error of a kernel that faulted.
  *
@@ -4792,6 +5048,57 @@ int32_t sv_tensor_linspace(double start,
 int32_t sv_tensor_eye(size_t rows, size_t columns, int32_t dtype, int32_t device, uint64_t *result);
 
 /**
+ * Gives a tensor whose elements have any values until they are written.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_empty(int32_t dtype,
+                        const int64_t *shape,
+                        size_t rank,
+                        int32_t device,
+                        uint64_t *result);
+
+/**
+ * Gives a tensor of the shape, the dtype and the device of another one, whose elements are all one number.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `number` points to a struct, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_full_like(uint64_t tensor,
+                            const struct sv_number *number,
+                            uint64_t *result);
+
+/**
+ * Gives `count` numbers from `base` to the power of `start` to `base` to the power of `end`, both included, whose exponents are
+ * evenly spaced.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_logspace(double start,
+                           double end,
+                           size_t count,
+                           double base,
+                           int32_t dtype,
+                           int32_t device,
+                           uint64_t *result);
+
+/**
+ * Writes the coordinates of a grid: `count` views of the shape of all vectors' sizes, of which one varies along each axis.
+ *
+ * The caller owns one reference to each of `results`. Any thread may call it.
+ *
+ * Requires: `vectors` points to `count` handles, and `results` to `count` numbers.
+ */
+int32_t sv_tensor_meshgrid(const uint64_t *vectors,
+                           size_t count,
+                           uint64_t *results);
+
+/**
  * Computes an elementwise operation, one of `SV_OP_...`, on `count` operands, each a tensor or a number. At least one of them
  * is a tensor. Dtypes are promoted and shapes broadcast as in PyTorch.
  *
@@ -4931,6 +5238,47 @@ int32_t sv_operation_code(const char *name, uint32_t *operation);
  * Requires: `arity` points to a `size_t`.
  */
 int32_t sv_operation_arity(uint32_t operation, size_t *arity);
+
+/**
+ * Gives the elements that an index expression of `count` entries names, as `x[...]` in NumPy and PyTorch. The result is a view
+ * unless an entry is a tensor.
+ *
+ * An index out of range in a tensor is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the
+ * next call that waits for the device.
+ *
+ * Any thread may call it; it waits for the device if an entry is a mask.
+ *
+ * Requires: `items` points to `count` structs, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_index(uint64_t tensor,
+                        const struct sv_index *items,
+                        size_t count,
+                        uint64_t *result);
+
+/**
+ * Gives a tensor in which the elements that an index expression names are replaced by a value, which is broadcast.
+ *
+ * Any thread may call it; it waits for the device if an entry is a mask.
+ *
+ * Requires: `items` points to `count` structs, `value` to a struct, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_index_assign(uint64_t tensor,
+                               const struct sv_index *items,
+                               size_t count,
+                               const struct sv_operand *value,
+                               uint64_t *result);
+
+/**
+ * Replaces the elements that an index expression names by a value, which is broadcast.
+ *
+ * Any thread may call it; others that use the handle wait meanwhile.
+ *
+ * Requires: `items` points to `count` structs, and `value` to a struct.
+ */
+int32_t sv_tensor_index_assign_in_place(uint64_t tensor,
+                                        const struct sv_index *items,
+                                        size_t count,
+                                        const struct sv_operand *value);
 
 /**
  * Gives for each element of the index the element at the same position but along `axis`, where the index says.
@@ -5115,6 +5463,44 @@ int32_t sv_tensor_write_npz(const char *path,
                             const uint64_t *tensors,
                             size_t count,
                             int32_t compress);
+
+/**
+ * Reads the tensor of a name from a safetensors file, or from the files of a `model.safetensors.index.json`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` and `name` point to zero-terminated texts, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_read_safetensors(const char *path,
+                                   const char *name,
+                                   int32_t device,
+                                   uint64_t *result);
+
+/**
+ * Writes the names of the tensors in a safetensors file, one a line, in the file's order. The text is cut to fit `capacity`;
+ * `*length` gets the bytes of the whole text.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text, `names` is NULL or points to `capacity` bytes, and `length` is NULL or points to a
+ * `size_t`.
+ */
+int32_t sv_safetensors_names(const char *path,
+                             char *names,
+                             size_t capacity,
+                             size_t *length);
+
+/**
+ * Writes tensors with their names to a safetensors file, replacing the file at that path.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text, `names` to `count` pointers to such texts, and `tensors` to `count` handles.
+ */
+int32_t sv_tensor_write_safetensors(const char *path,
+                                    const char *const *names,
+                                    const uint64_t *tensors,
+                                    size_t count);
 
 /**
  * Computes `SV_OP_ADD` of tensors, as `sv_operation`: x + y; integers wrap, bools are or-ed.
@@ -6922,6 +7308,20 @@ int32_t sv_randint(uint64_t generator,
 int32_t sv_permutation(uint64_t generator, size_t count, int32_t device, uint64_t *result);
 
 /**
+ * Draws `count` positions of the last axis by weights, as `SV_DTYPE_I64`. `replacement` is 1 to draw a position more than
+ * once, or 0. A generator of 0 is the device's own.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_multinomial(uint64_t generator,
+                       uint64_t weights,
+                       size_t count,
+                       int32_t replacement,
+                       uint64_t *result);
+
+/**
  * Reduces a tensor along `count` axes by one of `SV_REDUCE_...`. `axes` of NULL are all axes. `keepdim` is 1 to leave the
  * reduced axes with size 1, or 0 to drop them. Only the codes that say so use `parameter`.
  *
@@ -7166,6 +7566,344 @@ int32_t sv_tensor_masked_fill(uint64_t tensor,
                               uint64_t *result);
 
 /**
+ * Writes the elements sorted along an axis, and the positions that they had, as `SV_DTYPE_I64`. Equal elements keep their
+ * order, and NaN is the largest number. `descending` is 1 or 0.
+ *
+ * The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
+ *
+ * Requires: `values` and `indices` each point to a `uint64_t`.
+ */
+int32_t sv_tensor_sort(uint64_t tensor,
+                       int64_t axis,
+                       int32_t descending,
+                       uint64_t *values,
+                       uint64_t *indices);
+
+/**
+ * Gives the indices of `sv_tensor_sort`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_argsort(uint64_t tensor, int64_t axis, int32_t descending, uint64_t *result);
+
+/**
+ * Writes the `k` largest elements along an axis in descending order, and their positions; the smallest in ascending order if
+ * `largest` is 0. NaN is the largest number.
+ *
+ * The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
+ *
+ * Requires: `values` and `indices` each point to a `uint64_t`.
+ */
+int32_t sv_tensor_topk(uint64_t tensor,
+                       size_t k,
+                       int64_t axis,
+                       int32_t largest,
+                       uint64_t *values,
+                       uint64_t *indices);
+
+/**
+ * Writes the element that is the k-th smallest along an axis, counted from 1, and its position.
+ *
+ * The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
+ *
+ * Requires: `values` and `indices` each point to a `uint64_t`.
+ */
+int32_t sv_tensor_kthvalue(uint64_t tensor,
+                           size_t k,
+                           int64_t axis,
+                           uint64_t *values,
+                           uint64_t *indices);
+
+/**
+ * Writes one of `SV_WITH_INDICES_...` along an axis: the elements, and their positions as `SV_DTYPE_I64`.
+ *
+ * The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
+ *
+ * Requires: `values` and `indices` each point to a `uint64_t`.
+ */
+int32_t sv_tensor_reduce_with_indices(uint64_t tensor,
+                                      int32_t reduction,
+                                      int64_t axis,
+                                      uint64_t *values,
+                                      uint64_t *indices);
+
+/**
+ * Gives the q-quantile along an axis of a tensor of f32 or f64, between two elements by their distance. `ignore_nan` is 1 to
+ * leave NaN out, or 0 for NaN in the result of a row with NaN.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_quantile(uint64_t tensor,
+                           double q,
+                           int64_t axis,
+                           int32_t ignore_nan,
+                           uint64_t *result);
+
+/**
+ * Gives the distinct elements in ascending order. `consecutive` is 1 to join only neighbours, in their order, or 0.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_unique(uint64_t tensor,
+                         int32_t consecutive,
+                         uint64_t *result);
+
+/**
+ * Writes the elements of `sv_tensor_unique`, the place among them of each element, and the number of times that each occurs.
+ *
+ * The caller owns one reference to each result. Any thread may call it; it waits for the device.
+ *
+ * Requires: `values`, `inverse` and `counts` each point to a `uint64_t`.
+ */
+int32_t sv_tensor_unique_with_counts(uint64_t tensor,
+                                     int32_t consecutive,
+                                     uint64_t *values,
+                                     uint64_t *inverse,
+                                     uint64_t *counts);
+
+/**
+ * Gives for each element a bool: 1 if it equals one of `elements`. NaN equals nothing.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_isin(uint64_t tensor, uint64_t elements, uint64_t *result);
+
+/**
+ * Gives for each of `values` the position, as `SV_DTYPE_I64`, at which it would be inserted into the last axis of a sorted
+ * tensor: before elements that equal it, or behind them if `right` is 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_searchsorted(uint64_t tensor,
+                               uint64_t values,
+                               int32_t right,
+                               uint64_t *result);
+
+/**
+ * Gives for each element of a tensor the number of its bucket among sorted `boundaries` of one dimension, as
+ * `sv_tensor_searchsorted` does with the operands in the other order.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_bucketize(uint64_t tensor,
+                            uint64_t boundaries,
+                            int32_t right,
+                            uint64_t *result);
+
+/**
+ * Counts the elements of a tensor of floats in `bins` bins of equal width from `min` to `max`, in the tensor's dtype. Bounds
+ * that are both 0 are the smallest and the largest element. NaN and elements outside of the bounds are left out.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_histc(uint64_t tensor,
+                        size_t bins,
+                        double min,
+                        double max,
+                        uint64_t *result);
+
+/**
+ * Counts the elements between sorted `edges`, as `SV_DTYPE_I64`. The last bin has its upper edge too.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_histogram(uint64_t tensor,
+                            uint64_t edges,
+                            uint64_t *result);
+
+/**
+ * Counts how often each integer from 0 on occurs in a tensor of one dimension, as `SV_DTYPE_I64`: up to the largest element,
+ * and at least `minlength` integers.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_bincount(uint64_t tensor,
+                           size_t minlength,
+                           uint64_t *result);
+
+/**
+ * Gives the indices of the elements that are not 0, in row-major order: a row for each element, with a column for each axis.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_nonzero(uint64_t tensor,
+                          uint64_t *result);
+
+/**
+ * Gives the elements for which a mask of bools, which is broadcast, is true, in row-major order.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_masked_select(uint64_t tensor, uint64_t mask, uint64_t *result);
+
+/**
+ * Writes the smallest and the largest elements along `count` axes, in one pass. `axes` of NULL are all axes.
+ *
+ * The caller owns one reference to each result. Any thread may call it.
+ *
+ * Requires: `axes` is NULL or points to `count` numbers, and `minimum` and `maximum` each point to a `uint64_t`.
+ */
+int32_t sv_tensor_aminmax(uint64_t tensor,
+                          const int64_t *axes,
+                          size_t count,
+                          uint64_t *minimum,
+                          uint64_t *maximum);
+
+/**
+ * Writes the standard deviation and the mean along `count` axes. `axes` of NULL are all axes. `correction` is 1 for a sample,
+ * or 0 for a population.
+ *
+ * The caller owns one reference to each result. Any thread may call it.
+ *
+ * Requires: `axes` is NULL or points to `count` numbers, and `deviation` and `mean` each point to a `uint64_t`.
+ */
+int32_t sv_tensor_std_mean(uint64_t tensor,
+                           const int64_t *axes,
+                           size_t count,
+                           size_t correction,
+                           uint64_t *deviation,
+                           uint64_t *mean);
+
+/**
+ * Writes the variance and the mean along `count` axes, as `sv_tensor_std_mean`.
+ *
+ * The caller owns one reference to each result. Any thread may call it.
+ *
+ * Requires: `axes` is NULL or points to `count` numbers, and `variance` and `mean` each point to a `uint64_t`.
+ */
+int32_t sv_tensor_var_mean(uint64_t tensor,
+                           const int64_t *axes,
+                           size_t count,
+                           size_t correction,
+                           uint64_t *variance,
+                           uint64_t *mean);
+
+/**
+ * Gives the differences of neighbours along an axis, `order` times.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_diff(uint64_t tensor, size_t order, int64_t axis, uint64_t *result);
+
+/**
+ * Gives the covariances of the rows of a matrix, which are variables. `correction` is as in `sv_tensor_std_mean`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_cov(uint64_t tensor,
+                      size_t correction,
+                      uint64_t *result);
+
+/**
+ * Gives the correlations of the rows of a matrix, which are variables.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_corrcoef(uint64_t tensor, uint64_t *result);
+
+/**
+ * Gives the p-norm of the difference of each row of a tensor and each row of another one.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_cdist(uint64_t tensor, uint64_t other, double p, uint64_t *result);
+
+/**
+ * Replaces NaN by `nan`, and infinities by two numbers. An infinity whose number is NaN becomes the dtype's largest or
+ * smallest number.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_nan_to_num(uint64_t tensor,
+                             double nan,
+                             double positive_infinity,
+                             double negative_infinity,
+                             uint64_t *result);
+
+/**
+ * Gives for each element a bool: 1 if it equals that of `other` up to `rtol` times the other one plus `atol`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_isclose(uint64_t tensor,
+                          uint64_t other,
+                          double rtol,
+                          double atol,
+                          uint64_t *result);
+
+/**
+ * Writes 1 if two tensors have one shape and equal elements, or 0.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to an `int32_t`.
+ */
+int32_t sv_tensor_equal(uint64_t tensor, uint64_t other, int32_t *result);
+
+/**
+ * Gives a matrix with a vector on a diagonal, or the diagonal of a matrix. `offset` counts diagonals from the main one upwards.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_diag(uint64_t tensor,
+                       int64_t offset,
+                       uint64_t *result);
+
+/**
+ * Gives the sum of the main diagonal of a matrix.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_trace(uint64_t tensor, uint64_t *result);
+
+/**
+ * Gives the Kronecker product of two tensors.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_kron(uint64_t tensor, uint64_t other, uint64_t *result);
+
+/**
  * Gives positions along axes, one axis after the other, as `start:stop:step` in Python.
  *
  * Any thread may call it.
@@ -7338,6 +8076,57 @@ int32_t sv_tensor_split(uint64_t tensor,
                         size_t count,
                         int64_t axis,
                         uint64_t *results);
+
+/**
+ * Gives all elements along one axis, in row-major order: a view if the elements allow one.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_ravel(uint64_t tensor, uint64_t *result);
+
+/**
+ * Gives an axis as several ones of these sizes, of which one may be -1 for the rest.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `sizes` points to `count` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_unflatten(uint64_t tensor,
+                            int64_t axis,
+                            const int64_t *sizes,
+                            size_t count,
+                            uint64_t *result);
+
+/**
+ * Gives the same bytes as elements of another dtype. The last axis changes if the dtypes differ in size.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_view_dtype(uint64_t tensor,
+                             int32_t dtype,
+                             uint64_t *result);
+
+/**
+ * Gives complex numbers as real ones with a last axis of size 2.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_view_as_real(uint64_t tensor, uint64_t *result);
+
+/**
+ * Gives real numbers whose last axis has size 2 as complex ones.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_tensor_view_as_complex(uint64_t tensor, uint64_t *result);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,5 +1,5 @@
-//! The functions of tensors, of spiking networks (tests/capi/burst.rs) and of golden-ratio tensors (tests/capi/srt.rs) of the C ABI on the CPU, called as C calls them: values,
-//! in-place forms, refusals and references.
+//! The functions of tensors (here and in tests/capi/ordering.rs), of spiking networks (tests/capi/burst.rs) and of golden-ratio
+//! tensors (tests/capi/srt.rs) of the C ABI on the CPU, called as C calls them: values, in-place forms, refusals and references.
 
 use std::ffi::{CStr, CString, c_void};
 
@@ -19,6 +19,8 @@ use selvedge::fuse::Operation;
 
 #[path = "capi/burst.rs"]
 mod burst;
+#[path = "capi/ordering.rs"]
+mod ordering;
 #[path = "capi/srt.rs"]
 mod srt;
 

@@ -1,7 +1,9 @@
-// Functions of tensors: tensors of lists, joins, comparison and `.npz` files.
+// Functions of tensors: tensors of lists, joins, grids, comparison, `.npz` and safetensors files.
 
 #ifndef SELVEDGE_FUNCTIONS_HPP
 #define SELVEDGE_FUNCTIONS_HPP
+
+#include <algorithm>
 
 #include "tensor.hpp"
 
@@ -86,18 +88,61 @@ inline bool allclose(const Tensor &left, const Tensor &right, double rtol = 1e-5
     return detail::get<std::int32_t>(sv_tensor_allclose, left.handle(), right.handle(), rtol, atol) != 0;
 }
 
-/// Writes tensors with their names to an `.npz` file.
-inline void write_npz(const std::string &path, const std::vector<std::pair<std::string, Tensor>> &arrays,
-                      bool compress = false)
+/// Returns the coordinates of a grid: a view for each vector, in the shape of all their sizes.
+inline std::vector<Tensor> meshgrid(const std::vector<Tensor> &vectors)
+{
+    const std::vector<std::uint64_t> handles = detail::handles(vectors);
+    std::vector<std::uint64_t> results(handles.size());
+    detail::call(sv_tensor_meshgrid, handles.data(), handles.size(), results.data());
+    std::vector<Tensor> grid;
+    for (std::uint64_t result : results)
+        grid.push_back(Tensor::adopt(result));
+    return grid;
+}
+
+/// Tensors with their names, in the order of a file.
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+namespace detail {
+
+template <class Function, class... Arguments>
+void write_named(Function function, const std::string &path, const NamedTensors &tensors, Arguments... arguments)
 {
     std::vector<const char *> names;
     std::vector<std::uint64_t> handles;
-    for (const auto &[name, array] : arrays) {
+    for (const auto &[name, tensor] : tensors) {
         names.push_back(name.c_str());
-        handles.push_back(array.handle());
+        handles.push_back(tensor.handle());
     }
-    detail::call(sv_tensor_write_npz, path.c_str(), names.data(), handles.data(), names.size(),
-                 std::int32_t{compress});
+    call(function, path.c_str(), names.data(), handles.data(), names.size(), arguments...);
+}
+
+} // namespace detail
+
+/// Writes tensors with their names to an `.npz` file.
+inline void write_npz(const std::string &path, const NamedTensors &arrays, bool compress = false)
+{
+    detail::write_named(sv_tensor_write_npz, path, arrays, std::int32_t{compress});
+}
+
+/// Writes tensors with their names to a safetensors file.
+inline void write_safetensors(const std::string &path, const NamedTensors &tensors)
+{
+    detail::write_named(sv_tensor_write_safetensors, path, tensors);
+}
+
+/// Reads all tensors of a safetensors file.
+inline NamedTensors read_safetensors(const std::string &path, Device device = Device::cpu())
+{
+    const std::string names = detail::text(sv_safetensors_names, path.c_str());
+    NamedTensors tensors;
+    for (std::size_t start = 0; start < names.size();) {
+        const std::size_t end = std::min(names.find('\n', start), names.size());
+        const std::string name = names.substr(start, end - start);
+        tensors.emplace_back(name, Tensor::read_safetensors(path, name, device));
+        start = end + 1;
+    }
+    return tensors;
 }
 
 SELVEDGE_END

@@ -69,6 +69,11 @@ public:
     {
         return detail::make<Tensor>(sv_permutation, handle(), count, device.ordinal());
     }
+    /// Draws `count` positions by the weights of the last axis.
+    Tensor multinomial(const Tensor &weights, std::size_t count, bool replacement = false)
+    {
+        return detail::make<Tensor>(sv_multinomial, handle(), weights.handle(), count, std::int32_t{replacement});
+    }
 
 private:
     template <class Function, class... Arguments>

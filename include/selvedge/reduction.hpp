@@ -29,6 +29,8 @@ public:
     SELVEDGE_REDUCTION(count_nonzero, COUNT_NONZERO)
     SELVEDGE_REDUCTION(mean, MEAN)
     SELVEDGE_REDUCTION(logsumexp, LOGSUMEXP)
+    SELVEDGE_REDUCTION(nansum, NANSUM)
+    SELVEDGE_REDUCTION(nanmean, NANMEAN)
 #undef SELVEDGE_REDUCTION
 
     /// Computes the variance. The correction is 1 for a sample, and 0 for a population.

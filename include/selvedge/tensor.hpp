@@ -5,12 +5,11 @@
 
 #include "device.hpp"
 #include "elementwise.hpp"
+#include "indexing.hpp"
 #include "reduction.hpp"
+#include "sorting.hpp"
 
 SELVEDGE_BEGIN
-
-/// The first or the last position of a slice that has no bound there.
-inline constexpr std::int64_t open_end = SV_OPEN;
 
 /// Positions along an axis, as `start:stop:step` in Python.
 struct Slice {
@@ -49,7 +48,11 @@ struct MatmulOptions {
 ///
 /// A tensor is a value: copies and views share elements until one of them is written to, which copies them. Methods that end in
 /// `_in_place`, `assign` and the operators `+=` and its kind write. A default-constructed tensor is empty: defined() is false.
-class Tensor : public Object<Tensor>, public detail::Elementwise<Tensor>, public detail::Reductions<Tensor> {
+class Tensor : public Object<Tensor>,
+               public detail::Elementwise<Tensor>,
+               public detail::Indexing<Tensor>,
+               public detail::Reductions<Tensor>,
+               public detail::Sorting<Tensor> {
 public:
     Tensor() noexcept = default;
     Tensor(const Tensor &other) : Object(other.defined() ? share(other.handle()) : 0) {}
@@ -118,6 +121,15 @@ public:
         return detail::make<Tensor>(sv_tensor_full, &number.raw(), static_cast<std::int32_t>(dtype), shape.data(),
                                     shape.size(), device.ordinal());
     }
+    /// Makes a tensor whose elements have any values until they are written.
+    static Tensor empty(const Shape &shape, DType dtype, Device device = Device::cpu())
+    {
+        return detail::make<Tensor>(sv_tensor_empty, static_cast<std::int32_t>(dtype), shape.data(), shape.size(),
+                                    device.ordinal());
+    }
+    Tensor full_like(Number number) const { return made(sv_tensor_full_like, &number.raw()); }
+    Tensor zeros_like() const { return full_like(0); }
+    Tensor ones_like() const { return full_like(1); }
     /// Makes the numbers `start`, `start + step` and so on before `end`.
     static Tensor arange(Number start, Number end, Number step, DType dtype, Device device = Device::cpu())
     {
@@ -128,6 +140,13 @@ public:
     static Tensor linspace(double start, double end, std::size_t count, DType dtype, Device device = Device::cpu())
     {
         return detail::make<Tensor>(sv_tensor_linspace, start, end, count, static_cast<std::int32_t>(dtype),
+                                    device.ordinal());
+    }
+    /// Makes `count` powers of `base` with evenly spaced exponents.
+    static Tensor logspace(double start, double end, std::size_t count, double base, DType dtype,
+                           Device device = Device::cpu())
+    {
+        return detail::make<Tensor>(sv_tensor_logspace, start, end, count, base, static_cast<std::int32_t>(dtype),
                                     device.ordinal());
     }
     static Tensor eye(std::size_t rows, std::size_t columns, DType dtype, Device device = Device::cpu())
@@ -173,6 +192,10 @@ public:
     static Tensor read_npz(const std::string &path, const std::string &name, Device device = Device::cpu())
     {
         return detail::make<Tensor>(sv_tensor_read_npz, path.c_str(), name.c_str(), device.ordinal());
+    }
+    static Tensor read_safetensors(const std::string &path, const std::string &name, Device device = Device::cpu())
+    {
+        return detail::make<Tensor>(sv_tensor_read_safetensors, path.c_str(), name.c_str(), device.ordinal());
     }
     void write_npy(const std::string &path) const { detail::call(sv_tensor_write_npy, handle(), path.c_str()); }
 
@@ -305,6 +328,15 @@ public:
     {
         return made(sv_tensor_flatten, first, last);
     }
+    Tensor ravel() const { return made(sv_tensor_ravel); }
+    Tensor unflatten(std::int64_t axis, const Shape &sizes) const
+    {
+        return made(sv_tensor_unflatten, axis, sizes.data(), sizes.size());
+    }
+    /// Returns the same bytes as elements of another dtype.
+    Tensor view_dtype(DType dtype) const { return made(sv_tensor_view_dtype, static_cast<std::int32_t>(dtype)); }
+    Tensor view_as_real() const { return made(sv_tensor_view_as_real); }
+    Tensor view_as_complex() const { return made(sv_tensor_view_as_complex); }
     Tensor transpose(std::int64_t first = -2, std::int64_t second = -1) const
     {
         return made(sv_tensor_transpose, first, second);
@@ -513,6 +545,8 @@ inline Operand::Operand(const Tensor &tensor) : operand_{tensor.handle(), {}}
     if (!tensor.defined() && !detail::has_failed())
         detail::fail(Error(SV_ERROR_INVALID_HANDLE, "found an empty tensor for an operand"));
 }
+
+inline Index::Index(const Tensor &tensor) : index_{SV_INDEX_TENSOR, 0, tensor.handle(), 0, 0, 1} {}
 
 inline sv_matmul_options MatmulOptions::raw() const
 {

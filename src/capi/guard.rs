@@ -40,6 +40,12 @@ pub(super) fn call(name: &'static str, body: impl FnOnce() -> Result<()>) -> i32
 
 /// As [`call`], also after `sv_shutdown`.
 pub(super) fn run(name: &'static str, body: impl FnOnce() -> Result<()>) -> i32 {
+    let mut body = Some(body);
+    frame(name, &mut || body.take().map_or(Ok(()), |body| body()))
+}
+
+/// The frame itself, which every function shares: the library has one copy of it.
+fn frame(name: &'static str, body: &mut dyn FnMut() -> Result<()>) -> i32 {
     silence_panics();
     let outer = INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true);
     // The body's objects are shared and guarded by locks that ignore poison, so a panic leaves them usable.

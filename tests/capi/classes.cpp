@@ -1,54 +1,18 @@
 // The C++ layer: tensors, fused functions, files, networks and golden-ratio operations on the CPU, and the objects of CUDA on
 // the fake driver. Each check that fails prints its line.
 
-#include <selvedge.hpp>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <sstream>
 #include <thread>
 
 #include "../../csrc/examples/vector_add_ptx.h"
-
-using namespace selvedge;
+#include "classes_check.hpp"
+#include "classes_indexing.hpp"
 
 namespace {
-
-int failures = 0;
-
-void check(bool holds, const char *text, int line)
-{
-    if (!holds) {
-        std::fprintf(stderr, "line %d: %s\n", line, text);
-        failures++;
-    }
-}
-
-#define CHECK(...) check(static_cast<bool>(__VA_ARGS__), #__VA_ARGS__, __LINE__)
-
-/// Returns the status of the error that a function raises, or `SV_OK`.
-template <class Function>
-std::int32_t status_of(Function &&function)
-{
-    const auto result = attempt([&] { static_cast<void>(function()); });
-    return result ? SV_OK : result.error().status();
-}
-
-#define FAILS(status, ...) CHECK(status_of([&] { return __VA_ARGS__; }) == (status))
-
-template <class T>
-using List = std::vector<T>;
-
-template <class T>
-std::string text(const T &value)
-{
-    std::ostringstream stream;
-    stream << value;
-    return stream.str();
-}
 
 void errors_have_status_name_and_message()
 {
@@ -599,6 +563,7 @@ int main(int count, char **arguments)
     tensors_are_values();
     operators_and_methods_compute_elements();
     views_reductions_and_indices();
+    sorting_indexing_and_statistics(folder);
     products_fused_functions_and_random_numbers();
     custom_operations_and_dlpack();
     files(folder);

@@ -11,28 +11,7 @@ pub mod values;
 use super::arguments::out;
 use super::error::Result;
 use super::guard;
-use super::tensor::enter_all;
-use crate::tensor::Tensor;
-
-/// Runs the body of a function with several tensors as its results, and writes their handles.
-///
-/// # Safety
-///
-/// Each pointer is NULL or points to a `u64` that this call alone uses.
-unsafe fn give_all<const COUNT: usize>(
-    function: &'static str,
-    results: [(*mut u64, &str); COUNT],
-    work: impl FnOnce() -> Result<[Tensor; COUNT]>,
-) -> i32 {
-    guard::call(function, || {
-        // SAFETY: as the caller vouches.
-        let outs = results.iter().map(|(pointer, name)| unsafe { out(*pointer, name) });
-        let outs = outs.collect::<Result<Vec<_>>>()?;
-        let handles = enter_all(work()?)?;
-        outs.into_iter().zip(handles).for_each(|(out, handle)| out.write(handle));
-        Ok(())
-    })
-}
+use super::tensor::give_all;
 
 /// Runs the body of a function whose result is a number, and writes it.
 ///

@@ -2,8 +2,9 @@
 
 use std::ffi::c_void;
 
-use super::super::arguments::slice;
-use super::{device, dtype, give, sizes, sv_number};
+use super::super::arguments::{slice, slice_mut};
+use super::super::guard;
+use super::{device, dtype, enter_all, give, sizes, sv_number, tensors};
 use crate::tensor::Tensor;
 
 /// Gives a tensor of elements in host memory, which are copied: in row-major order, `bytes` in all. A `rank` of 0 is one
@@ -187,4 +188,88 @@ pub unsafe extern "C" fn sv_tensor_eye(
             Ok(Tensor::eye(rows, columns, self::dtype(dtype)?, &self::device(device)?)?)
         })
     }
+}
+
+/// Gives a tensor whose elements have any values until they are written.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_empty(
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_empty", result, || {
+            Ok(Tensor::empty(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
+        })
+    }
+}
+
+/// Gives a tensor of the shape, the dtype and the device of another one, whose elements are all one number.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `number` points to a struct, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_full_like(tensor: u64, number: *const sv_number, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_full_like", result, || {
+            Ok(super::tensor(tensor, "tensor")?.full_like(super::number(number, "number")?)?)
+        })
+    }
+}
+
+/// Gives `count` numbers from `base` to the power of `start` to `base` to the power of `end`, both included, whose exponents are
+/// evenly spaced.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_logspace(
+    start: f64,
+    end: f64,
+    count: usize,
+    base: f64,
+    dtype: i32,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_logspace", result, || {
+            Ok(Tensor::logspace(start, end, count, base, self::dtype(dtype)?, &self::device(device)?)?)
+        })
+    }
+}
+
+/// Writes the coordinates of a grid: `count` views of the shape of all vectors' sizes, of which one varies along each axis.
+///
+/// The caller owns one reference to each of `results`. Any thread may call it.
+///
+/// # Safety
+///
+/// `vectors` points to `count` handles, and `results` to `count` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_meshgrid(vectors: *const u64, count: usize, results: *mut u64) -> i32 {
+    guard::call("sv_tensor_meshgrid", || {
+        // SAFETY: as the caller vouches.
+        let (results, vectors) = unsafe { (slice_mut(results, count, "results")?, tensors(vectors, count)?) };
+        let grid = Tensor::meshgrid(&vectors.iter().collect::<Vec<_>>())?;
+        results.copy_from_slice(&enter_all(grid)?);
+        Ok(())
+    })
 }

@@ -1,12 +1,36 @@
-//! Tensors in `.npy` and `.npz` files.
+//! Tensors in `.npy`, `.npz` and safetensors files.
 
 use std::ffi::c_char;
 
-use super::super::arguments::{slice, text};
-use super::super::error::Failure;
+use super::super::arguments::{slice, text, write_text};
+use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::{device, flag, give, tensors};
+use crate::io::safetensors::SafetensorsFile;
 use crate::tensor::Tensor;
+
+/// Tensors with their names.
+struct Named<'a> {
+    names: Vec<&'a str>,
+    tensors: Vec<Tensor>,
+}
+
+impl Named<'_> {
+    /// # Safety
+    ///
+    /// As [`slice`] of both pointers, and [`text`] of each name.
+    unsafe fn new<'a>(names: *const *const c_char, handles: *const u64, count: usize) -> Result<Named<'a>> {
+        // SAFETY: as the caller vouches.
+        let names =
+            unsafe { slice(names, count, "names")? }.iter().map(|name| unsafe { text(*name, "names") });
+        // SAFETY: as the caller vouches.
+        Ok(Named { names: names.collect::<Result<_>>()?, tensors: unsafe { tensors(handles, count)? } })
+    }
+
+    fn pairs(&self) -> Vec<(&str, &Tensor)> {
+        self.names.iter().copied().zip(&self.tensors).collect()
+    }
+}
 
 /// Reads an `.npy` file. `path` is UTF-8 and ends with a zero byte.
 ///
@@ -86,18 +110,80 @@ pub unsafe extern "C" fn sv_tensor_write_npz(
 ) -> i32 {
     guard::call("sv_tensor_write_npz", || {
         // SAFETY: as the caller vouches.
-        let (path, names) = unsafe { (text(path, "path")?, slice(names, count, "names")?) };
-        // SAFETY: as the caller vouches.
-        let tensors = unsafe { self::tensors(tensors, count)? };
-        let mut arrays = Vec::new();
-        for (name, tensor) in names.iter().zip(&tensors) {
-            // SAFETY: as the caller vouches.
-            arrays.push((unsafe { text(*name, "names")? }, tensor));
-        }
+        let (path, named) = unsafe { (text(path, "path")?, Named::new(names, tensors, count)?) };
+        let arrays = named.pairs();
         match flag(compress, "compress")? {
             true => Tensor::write_npz_compressed(path, &arrays)?,
             false => Tensor::write_npz(path, &arrays)?,
         }
         Ok(())
+    })
+}
+
+/// Reads the tensor of a name from a safetensors file, or from the files of a `model.safetensors.index.json`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `path` and `name` point to zero-terminated texts, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_read_safetensors(
+    path: *const c_char,
+    name: *const c_char,
+    device: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_read_safetensors", result, || {
+            let (path, name, device) = (text(path, "path")?, text(name, "name")?, self::device(device)?);
+            Ok(Tensor::read_safetensors_tensor(&mut SafetensorsFile::open(path)?, name, &device)?)
+        })
+    }
+}
+
+/// Writes the names of the tensors in a safetensors file, one a line, in the file's order. The text is cut to fit `capacity`;
+/// `*length` gets the bytes of the whole text.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `path` points to a zero-terminated text, `names` is NULL or points to `capacity` bytes, and `length` is NULL or points to a
+/// `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_safetensors_names(
+    path: *const c_char,
+    names: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> i32 {
+    guard::call("sv_safetensors_names", || {
+        // SAFETY: as the caller vouches.
+        let file = SafetensorsFile::open(unsafe { text(path, "path")? })?;
+        // SAFETY: as the caller vouches.
+        unsafe { write_text(&file.names().join("\n"), names, capacity, length) }
+    })
+}
+
+/// Writes tensors with their names to a safetensors file, replacing the file at that path.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `path` points to a zero-terminated text, `names` to `count` pointers to such texts, and `tensors` to `count` handles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_write_safetensors(
+    path: *const c_char,
+    names: *const *const c_char,
+    tensors: *const u64,
+    count: usize,
+) -> i32 {
+    guard::call("sv_tensor_write_safetensors", || {
+        // SAFETY: as the caller vouches.
+        let (path, named) = unsafe { (text(path, "path")?, Named::new(names, tensors, count)?) };
+        Ok(Tensor::write_safetensors(path, &named.pairs(), &[])?)
     })
 }

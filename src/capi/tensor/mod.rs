@@ -3,9 +3,11 @@
 //! A function that gives a tensor writes a new handle, of which the caller owns one reference. Views and clones share elements
 //! and never see them change: a function that writes to a tensor copies shared elements first, as in Rust.
 
+pub mod accumulate;
 pub mod copies;
 pub mod creation;
 pub mod elementwise;
+pub mod index;
 pub mod indexing;
 pub mod io;
 pub mod operations;
@@ -14,6 +16,8 @@ pub mod random;
 pub mod reduce;
 pub mod rows;
 pub mod shape;
+pub mod sorting;
+pub mod statistics;
 pub mod views;
 
 use super::arguments::{out, slice};
@@ -294,10 +298,45 @@ pub(super) unsafe fn give(
     result: *mut u64,
     work: impl FnOnce() -> Result<Tensor>,
 ) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe { give_all(function, [(result, "result")], || work().map(|tensor| [tensor])) }
+}
+
+/// Runs the body of a function with several tensors as its results, and writes all handles or none.
+///
+/// # Safety
+///
+/// Each pointer is NULL or points to a `u64` that this call alone uses.
+pub(super) unsafe fn give_all<const COUNT: usize>(
+    function: &'static str,
+    results: [(*mut u64, &str); COUNT],
+    work: impl FnOnce() -> Result<[Tensor; COUNT]>,
+) -> i32 {
+    let mut work = Some(work);
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_each(function, &results, &mut || {
+            Ok(work.take().map(|work| work()).transpose()?.into_iter().flatten().collect())
+        })
+    }
+}
+
+/// [`give_all`] for any number of results, of which the library has one copy.
+///
+/// # Safety
+///
+/// As [`give_all`].
+unsafe fn give_each(
+    function: &'static str,
+    results: &[(*mut u64, &str)],
+    work: &mut dyn FnMut() -> Result<Vec<Tensor>>,
+) -> i32 {
     guard::call(function, || {
         // SAFETY: as the caller vouches.
-        let result = unsafe { out(result, "result")? };
-        result.write(enter(work()?)?);
+        let results = results.iter().map(|(result, name)| unsafe { out(*result, name) });
+        let results = results.collect::<Result<Vec<_>>>()?;
+        let handles = enter_all(work()?)?;
+        results.into_iter().zip(handles).for_each(|(result, handle)| result.write(handle));
         Ok(())
     })
 }

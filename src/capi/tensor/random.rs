@@ -4,7 +4,7 @@ use super::super::arguments::out;
 use super::super::error::Result;
 use super::super::guard;
 use super::super::handle::{Object, object};
-use super::{Operand, device, dtype, give, sizes, sv_operand};
+use super::{Operand, device, dtype, flag, give, sizes, sv_operand, tensor};
 use crate::tensor::{Device, Generator, GeneratorState};
 
 /// A generator behind a handle.
@@ -289,6 +289,32 @@ pub unsafe extern "C" fn sv_permutation(generator: u64, count: usize, device: i3
         give("sv_permutation", result, || {
             let device = self::device(device)?;
             Ok(self::generator(generator, &device)?.permutation(count, &device)?)
+        })
+    }
+}
+
+/// Draws `count` positions of the last axis by weights, as `SV_DTYPE_I64`. `replacement` is 1 to draw a position more than
+/// once, or 0. A generator of 0 is the device's own.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_multinomial(
+    generator: u64,
+    weights: u64,
+    count: usize,
+    replacement: i32,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_multinomial", result, || {
+            let (weights, replacement) = (tensor(weights, "weights")?, flag(replacement, "replacement")?);
+            let generator = self::generator(generator, &weights.device())?;
+            Ok(generator.multinomial(&weights, count, replacement)?)
         })
     }
 }

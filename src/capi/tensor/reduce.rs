@@ -32,6 +32,10 @@ pub const SV_REDUCE_STD: i32 = 12;
 pub const SV_REDUCE_NORM: i32 = 13;
 /// ln(sum e^x) without overflow; minus infinity of no elements.
 pub const SV_REDUCE_LOGSUMEXP: i32 = 14;
+/// The sum of the elements that are not NaN.
+pub const SV_REDUCE_NANSUM: i32 = 15;
+/// The mean of the elements that are not NaN.
+pub const SV_REDUCE_NANMEAN: i32 = 16;
 
 /// The sums up to each position.
 pub const SV_SCAN_SUM: i32 = 1;
@@ -50,6 +54,24 @@ fn correction(parameter: f64) -> Result<usize> {
     Ok(parameter as usize)
 }
 
+/// The reductions without NaN, whose Rust functions drop the axes.
+fn nan_reduce(tensor: &Tensor, reduction: i32, axes: Axes<'_>, keepdim: bool) -> Result<Tensor> {
+    let result = if reduction == SV_REDUCE_NANSUM { tensor.nansum(axes) } else { tensor.nanmean(axes) }?;
+    if !keepdim {
+        return Ok(result);
+    }
+    let rank = tensor.rank() as isize;
+    let is_reduced = |axis: isize| match axes {
+        Axes::All => true,
+        Axes::One(reduced) => (reduced + rank) % rank == axis,
+        Axes::Of(axes) => axes.iter().any(|reduced| (reduced + rank) % rank == axis),
+    };
+    let sizes = (0..rank).zip(tensor.shape().iter());
+    let sizes: Vec<isize> =
+        sizes.map(|(axis, size)| if is_reduced(axis) { 1 } else { *size as isize }).collect();
+    Ok(result.reshape(&sizes)?)
+}
+
 fn reduce(tensor: &Tensor, reduction: i32, axes: Axes<'_>, keepdim: bool, parameter: f64) -> Result<Tensor> {
     macro_rules! reduce {
         ($($code:ident => $name:ident $keepdim:ident ($($before:expr)?; $($after:expr)?);)*) => {
@@ -58,6 +80,7 @@ fn reduce(tensor: &Tensor, reduction: i32, axes: Axes<'_>, keepdim: bool, parame
                     ($code, false) => tensor.$name($($before,)? axes $(, $after)?),
                     ($code, true) => tensor.$keepdim($($before,)? axes $(, $after)?),
                 )*
+                (SV_REDUCE_NANSUM | SV_REDUCE_NANMEAN, _) => return nan_reduce(tensor, reduction, axes, keepdim),
                 _ => return Err(Failure::argument("reduction", reduction, "one of SV_REDUCE_...")),
             }
         };

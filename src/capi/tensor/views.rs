@@ -340,3 +340,84 @@ pub unsafe extern "C" fn sv_tensor_split(
         Ok(())
     })
 }
+
+/// Gives all elements along one axis, in row-major order: a view if the elements allow one.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_ravel(tensor: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe { give("sv_tensor_ravel", result, || Ok(super::tensor(tensor, "tensor")?.ravel()?)) }
+}
+
+/// Gives an axis as several ones of these sizes, of which one may be -1 for the rest.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `sizes` points to `count` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_unflatten(
+    tensor: u64,
+    axis: i64,
+    sizes: *const i64,
+    count: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_unflatten", result, || {
+            Ok(super::tensor(tensor, "tensor")?.unflatten(axis as isize, &axes(sizes, count, "sizes")?)?)
+        })
+    }
+}
+
+/// Gives the same bytes as elements of another dtype. The last axis changes if the dtypes differ in size.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_view_dtype(tensor: u64, dtype: i32, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_view_dtype", result, || {
+            Ok(super::tensor(tensor, "tensor")?.view_dtype(super::dtype(dtype)?)?)
+        })
+    }
+}
+
+/// Gives complex numbers as real ones with a last axis of size 2.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_view_as_real(tensor: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe { give("sv_tensor_view_as_real", result, || Ok(super::tensor(tensor, "tensor")?.view_as_real()?)) }
+}
+
+/// Gives real numbers whose last axis has size 2 as complex ones.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_view_as_complex(tensor: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_view_as_complex", result, || Ok(super::tensor(tensor, "tensor")?.view_as_complex()?))
+    }
+}

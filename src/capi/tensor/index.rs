@@ -1,0 +1,159 @@
+//! The indexing expression of NumPy and PyTorch, `x[1, :, mask]`, as an array of entries.
+
+use super::super::arguments::slice;
+use super::super::error::{Failure, Result};
+use super::accumulate::{Write, give_written, write_to};
+use super::{Operand, give, sv_operand, sv_slice};
+use crate::tensor::{Index, Tensor};
+use crate::types::Slice;
+
+/// One position, in `start`, which removes the axis. A negative one counts from the end.
+pub const SV_INDEX_AT: i32 = 1;
+/// The positions `start:stop:step`.
+pub const SV_INDEX_SLICE: i32 = 2;
+/// A new axis of size 1.
+pub const SV_INDEX_NEW_AXIS: i32 = 3;
+/// All axes that no other entry takes; at most once, and at the end if it is left out.
+pub const SV_INDEX_ELLIPSIS: i32 = 4;
+/// A tensor: integers for one axis, or a mask of bools for as many axes as it has.
+pub const SV_INDEX_TENSOR: i32 = 5;
+
+/// One entry of an index expression. The layout is permanent.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_index {
+    /// One of `SV_INDEX_...`, which says the fields that are read.
+    pub kind: i32,
+    /// 0.
+    pub reserved: i32,
+    /// The handle of the tensor.
+    pub tensor: u64,
+    /// The position, or the first one of a slice; `SV_OPEN` for the beginning.
+    pub start: i64,
+    /// The position behind the last one of a slice; `SV_OPEN` for the end.
+    pub stop: i64,
+    /// The step of a slice, not 0; a negative one goes backwards.
+    pub step: i64,
+}
+
+enum Item {
+    At(isize),
+    Slice(Slice),
+    NewAxis,
+    Ellipsis,
+    Tensor(Box<Tensor>),
+}
+
+/// The entries of an expression, with references to their tensors.
+pub(super) struct Items(Vec<Item>);
+
+impl Items {
+    /// # Safety
+    ///
+    /// As [`slice`].
+    unsafe fn new(items: *const sv_index, count: usize) -> Result<Items> {
+        let item = |item: &sv_index| {
+            Ok(match item.kind {
+                SV_INDEX_AT => Item::At(item.start as isize),
+                SV_INDEX_SLICE => {
+                    let range = sv_slice { axis: 0, start: item.start, stop: item.stop, step: item.step };
+                    Item::Slice(range.parts().1)
+                }
+                SV_INDEX_NEW_AXIS => Item::NewAxis,
+                SV_INDEX_ELLIPSIS => Item::Ellipsis,
+                SV_INDEX_TENSOR => Item::Tensor(Box::new(super::tensor(item.tensor, "items.tensor")?)),
+                other => return Err(Failure::argument("items.kind", other, "one of SV_INDEX_...")),
+            })
+        };
+        // SAFETY: as the caller vouches.
+        unsafe { slice(items, count, "items")? }.iter().map(item).collect::<Result<_>>().map(Items)
+    }
+
+    /// Returns the entries as operations take them.
+    pub(super) fn entries(&self) -> Vec<Index<'_>> {
+        let entry = |item| match item {
+            &Item::At(position) => Index::At(position),
+            &Item::Slice(slice) => Index::Slice(slice),
+            Item::NewAxis => Index::NewAxis,
+            Item::Ellipsis => Index::Ellipsis,
+            Item::Tensor(tensor) => Index::Tensor(tensor),
+        };
+        self.0.iter().map(entry).collect()
+    }
+}
+
+/// Gives the elements that an index expression of `count` entries names, as `x[...]` in NumPy and PyTorch. The result is a view
+/// unless an entry is a tensor.
+///
+/// An index out of range in a tensor is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the
+/// next call that waits for the device.
+///
+/// Any thread may call it; it waits for the device if an entry is a mask.
+///
+/// # Safety
+///
+/// `items` points to `count` structs, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_index(
+    tensor: u64,
+    items: *const sv_index,
+    count: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_index", result, || {
+            let (tensor, items) = (super::tensor(tensor, "tensor")?, Items::new(items, count)?);
+            Ok(tensor.index(&items.entries()[..])?)
+        })
+    }
+}
+
+/// # Safety
+///
+/// As [`slice`] of `count` and of one struct.
+unsafe fn assign(items: *const sv_index, count: usize, value: *const sv_operand) -> Result<Write> {
+    // SAFETY: as the caller vouches.
+    let (items, value) = unsafe { (Items::new(items, count)?, Operand::pointer(value, "value")?) };
+    Ok(Write::Assign { items, value })
+}
+
+/// Gives a tensor in which the elements that an index expression names are replaced by a value, which is broadcast.
+///
+/// Any thread may call it; it waits for the device if an entry is a mask.
+///
+/// # Safety
+///
+/// `items` points to `count` structs, `value` to a struct, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_index_assign(
+    tensor: u64,
+    items: *const sv_index,
+    count: usize,
+    value: *const sv_operand,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    let write = || unsafe { assign(items, count, value) };
+    // SAFETY: as the caller vouches.
+    unsafe { give_written("sv_tensor_index_assign", tensor, result, &write) }
+}
+
+/// Replaces the elements that an index expression names by a value, which is broadcast.
+///
+/// Any thread may call it; others that use the handle wait meanwhile.
+///
+/// # Safety
+///
+/// `items` points to `count` structs, and `value` to a struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_index_assign_in_place(
+    tensor: u64,
+    items: *const sv_index,
+    count: usize,
+    value: *const sv_operand,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    write_to("sv_tensor_index_assign_in_place", tensor, &|| unsafe { assign(items, count, value) })
+}
