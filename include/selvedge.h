@@ -228,6 +228,81 @@
 #define SV_PARAMETER_BYTES 4
 
 /**
+ * Max(x, 0).
+ */
+#define SV_NN_RELU 1
+
+/**
+ * x times the normal distribution function of x.
+ */
+#define SV_NN_GELU 2
+
+/**
+ * x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2.
+ */
+#define SV_NN_GELU_TANH 3
+
+/**
+ * x / (1 + e^-x).
+ */
+#define SV_NN_SILU 4
+
+/**
+ * The hyperbolic tangent.
+ */
+#define SV_NN_TANH 5
+
+/**
+ * 1 / (1 + e^-x).
+ */
+#define SV_NN_SIGMOID 6
+
+/**
+ * Gradient descent, with momentum if it is not 0.
+ */
+#define SV_OPTIMIZER_SGD 1
+
+/**
+ * Adam. The weight decay is added to the gradient.
+ */
+#define SV_OPTIMIZER_ADAM 2
+
+/**
+ * Adam with decoupled weight decay.
+ */
+#define SV_OPTIMIZER_ADAMW 3
+
+/**
+ * The mean of (input - target)².
+ */
+#define SV_LOSS_MSE 1
+
+/**
+ * Of probabilities and targets from 0 to 1: -t ln x - (1 - t) ln(1 - x).
+ */
+#define SV_LOSS_BINARY_CROSS_ENTROPY 2
+
+/**
+ * `SV_LOSS_BINARY_CROSS_ENTROPY` of the sigmoid of the input.
+ */
+#define SV_LOSS_BINARY_CROSS_ENTROPY_WITH_LOGITS 3
+
+/**
+ * -ln softmax(input) at labels, which are integers. The classes are along axis 1, or along axis 0 of a vector. -100 is no label.
+ */
+#define SV_LOSS_CROSS_ENTROPY 4
+
+/**
+ * -input at labels, for logarithms of probabilities.
+ */
+#define SV_LOSS_NLL 5
+
+/**
+ * The divergence of the target from an input of logarithms of probabilities: the sum over a row, and the mean over rows.
+ */
+#define SV_LOSS_KL_DIV 6
+
+/**
  * No limit, for `sv_device_set_memory_limit`.
  */
 #define SV_NO_LIMIT UINT64_MAX
@@ -581,6 +656,11 @@
  * An exact division has a divisor of 0.
  */
 #define SV_ERROR_DIVISION_BY_ZERO 41
+
+/**
+ * A backward cannot run: its values were freed or changed, or no gradient is required.
+ */
+#define SV_ERROR_BACKWARD 42
 
 /**
  * No dtype: the default, where a function has one.
@@ -1963,6 +2043,48 @@ typedef struct sv_function_attributes {
    */
   uint32_t parameters;
 } sv_function_attributes;
+
+/**
+ * The settings of an optimizer. Zeros are the defaults, but for `size` and `kind`.
+ */
+typedef struct sv_optimizer_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * One of `SV_OPTIMIZER_...`.
+   */
+  int32_t kind;
+  /**
+   * 1 to use `weight_decay`; otherwise it is 0, and 0.01 of `SV_OPTIMIZER_ADAMW`.
+   */
+  int32_t has_weight_decay;
+  /**
+   * The factor of a step.
+   */
+  double learning_rate;
+  /**
+   * The weight decay.
+   */
+  double weight_decay;
+  /**
+   * The momentum of `SV_OPTIMIZER_SGD`.
+   */
+  double momentum;
+  /**
+   * The decay of the mean of gradients of Adam; 0 for 0.9.
+   */
+  double beta1;
+  /**
+   * The decay of the mean of squares of Adam; 0 for 0.999.
+   */
+  double beta2;
+  /**
+   * The number that Adam adds to the divisor; 0 for 1e-8.
+   */
+  double eps;
+} sv_optimizer_options;
 
 /**
  * The statistics of a device's memory pool. Sizes are in bytes.
@@ -3398,6 +3520,238 @@ int32_t sv_module_global_write(uint64_t module,
                                uint64_t stream,
                                const void *data,
                                size_t bytes);
+
+/**
+ * Creates a model without layers. Layers that are added have parameters of `dtype` on a device, drawn from a generator with
+ * the seed, which dropout draws from too. The model begins in the training mode.
+ *
+ * The caller owns one reference to `*model`. Any thread may call it.
+ *
+ * Requires: `model` points to a `uint64_t`.
+ */
+int32_t sv_model_create(int32_t dtype,
+                        int32_t device,
+                        uint64_t seed,
+                        uint64_t *model);
+
+/**
+ * Adds a layer x W + b with a weight of shape (inputs, outputs). `bias` is 1 for one with a bias, or 0.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_model_add_linear(uint64_t model,
+                            size_t inputs,
+                            size_t outputs,
+                            int32_t bias);
+
+/**
+ * Adds a table of `rows` rows of `width` numbers, of which an input of integers chooses.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_model_add_embedding(uint64_t model, size_t rows, size_t width);
+
+/**
+ * Adds a normalisation over last axes of these sizes, with a weight and a bias. `eps` is added to the variance.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers.
+ */
+int32_t sv_model_add_layer_norm(uint64_t model,
+                                const int64_t *shape,
+                                size_t rank,
+                                double eps);
+
+/**
+ * Adds a layer that replaces elements by 0 with a probability in the training mode, and scales the others.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_model_add_dropout(uint64_t model,
+                             double probability);
+
+/**
+ * Adds an activation, one of `SV_NN_...`.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_model_add_activation(uint64_t model, int32_t activation);
+
+/**
+ * Sets the mode of a model: 1 for training, 0 for evaluation.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_model_set_training(uint64_t model, int32_t training);
+
+/**
+ * Computes the result of a model for a variable, and records the operations for `sv_variable_backward`.
+ *
+ * The caller owns one reference to `*result`, a variable. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_model_forward(uint64_t model,
+                         uint64_t input,
+                         uint64_t *result);
+
+/**
+ * Computes the result of a model for a tensor, and records nothing.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_model_predict(uint64_t model, uint64_t input, uint64_t *result);
+
+/**
+ * Trains a model by one batch: removes the gradients, computes the result and one of `SV_LOSS_...`, the gradients, and a step
+ * of the optimizer. Gives the loss, a tensor of one element; the call does not wait for it.
+ *
+ * Any thread may call it; others that use the optimizer wait meanwhile.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_model_train_step(uint64_t model,
+                            uint64_t optimizer,
+                            int32_t loss,
+                            uint64_t input,
+                            uint64_t target,
+                            uint64_t *result);
+
+/**
+ * Writes the names of a model's parameters, one a line, such as `0.weight`. The text is cut to fit `capacity`; `*length` gets
+ * the bytes of the whole text.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `names` is NULL or points to `capacity` bytes, and `length` is NULL or points to a `size_t`.
+ */
+int32_t sv_model_parameter_names(uint64_t model,
+                                 char *names,
+                                 size_t capacity,
+                                 size_t *length);
+
+/**
+ * Gives a parameter of a model by its name, as a variable.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `name` points to a zero-terminated text, and `result` to a `uint64_t`.
+ */
+int32_t sv_model_parameter(uint64_t model, const char *name, uint64_t *result);
+
+/**
+ * Writes the parameters of a model with their names to a safetensors file, replacing the file at that path.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text.
+ */
+int32_t sv_model_save(uint64_t model,
+                      const char *path);
+
+/**
+ * Sets the parameters of a model to those in a safetensors file, which has exactly the model's names and shapes.
+ *
+ * Any thread may call it; others that use the model wait meanwhile.
+ *
+ * Requires: `path` points to a zero-terminated text.
+ */
+int32_t sv_model_load(uint64_t model,
+                      const char *path);
+
+/**
+ * Creates an optimizer of a model's parameters, which has all layers.
+ *
+ * The caller owns one reference to `*optimizer`. Any thread may call it.
+ *
+ * Requires: `options` points to a struct, and `optimizer` to a `uint64_t`.
+ */
+int32_t sv_optimizer_create(uint64_t model,
+                            const struct sv_optimizer_options *options,
+                            uint64_t *optimizer);
+
+/**
+ * Changes each parameter that has a gradient.
+ *
+ * Any thread may call it; others that use the optimizer wait meanwhile.
+ */
+int32_t sv_optimizer_step(uint64_t optimizer);
+
+/**
+ * Removes the gradients of the parameters.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_optimizer_zero_grad(uint64_t optimizer);
+
+/**
+ * Sets the learning rate, such as to that of a schedule.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_optimizer_set_learning_rate(uint64_t optimizer, double learning_rate);
+
+/**
+ * Creates a variable of a tensor's elements. `requires_grad` is 1 for one whose gradient `sv_variable_backward` computes, or 0
+ * for a constant.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_variable_create(uint64_t tensor,
+                           int32_t requires_grad,
+                           uint64_t *result);
+
+/**
+ * Gives the tensor of a variable, which shares its elements.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_variable_tensor(uint64_t variable, uint64_t *result);
+
+/**
+ * Writes the handle of a variable's gradient, a tensor, or 0 if it has none.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_variable_grad(uint64_t variable, uint64_t *result);
+
+/**
+ * Adds the gradients of a variable to those of the variables that it was computed from. `gradient` is a tensor of its shape,
+ * or 0 for 1 if it has one element.
+ *
+ * The saved values are freed: a second backward is `SV_ERROR_BACKWARD`, and so is one through a value that was changed in
+ * place. Any thread may call it.
+ */
+int32_t sv_variable_backward(uint64_t variable,
+                             uint64_t gradient);
+
+/**
+ * Removes the gradient of a variable.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_variable_zero_grad(uint64_t variable);
+
+/**
+ * Computes one of `SV_LOSS_...` of a variable and a target, a tensor: the mean over a batch, as a variable of one element.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_variable_loss(uint64_t variable,
+                         int32_t loss,
+                         uint64_t target,
+                         uint64_t *result);
 
 /**
  * Creates a program of CUDA C++. `name` stands in messages, such as `saxpy.cu`.

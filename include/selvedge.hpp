@@ -14,6 +14,7 @@
 #include "selvedge/graph.hpp"
 #include "selvedge/launch.hpp"
 #include "selvedge/memory.hpp"
+#include "selvedge/nn.hpp"
 #include "selvedge/random.hpp"
 #include "selvedge/srt.hpp"
 #include "selvedge/tensor.hpp"

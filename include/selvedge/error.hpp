@@ -75,6 +75,7 @@ inline const char *status_name(std::int32_t status) noexcept
         SELVEDGE_STATUS(SV_ERROR_KERNEL)
         SELVEDGE_STATUS(SV_ERROR_OVERFLOW)
         SELVEDGE_STATUS(SV_ERROR_DIVISION_BY_ZERO)
+        SELVEDGE_STATUS(SV_ERROR_BACKWARD)
     default: return "an unknown status";
     }
 #undef SELVEDGE_STATUS

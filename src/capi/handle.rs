@@ -35,10 +35,13 @@ pub(super) enum Kind {
     Epilogue = 14,
     Network = 15,
     Simulation = 16,
+    Variable = 17,
+    Model = 18,
+    Optimizer = 19,
 }
 
 impl Kind {
-    const ALL: [Kind; 16] = [
+    const ALL: [Kind; 19] = [
         Kind::Stream,
         Kind::Event,
         Kind::Buffer,
@@ -55,6 +58,9 @@ impl Kind {
         Kind::Epilogue,
         Kind::Network,
         Kind::Simulation,
+        Kind::Variable,
+        Kind::Model,
+        Kind::Optimizer,
     ];
 
     fn name(self) -> &'static str {
@@ -75,6 +81,9 @@ impl Kind {
             Kind::Epilogue => "epilogue",
             Kind::Network => "network",
             Kind::Simulation => "simulation",
+            Kind::Variable => "variable",
+            Kind::Model => "model",
+            Kind::Optimizer => "optimizer",
         }
     }
 

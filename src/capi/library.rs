@@ -13,6 +13,9 @@ use super::guard::{self, SHUT_DOWN};
 use super::handle::{Kind, Object};
 use super::hooks::forget_log_callback;
 use super::module::{FunctionObject, ModuleObject};
+use super::nn::model::ModelObject;
+use super::nn::optimizer::OptimizerObject;
+use super::nn::variable::VariableObject;
 use super::nvrtc::ProgramObject;
 use super::pinned::PinnedObject;
 use super::status;
@@ -57,6 +60,9 @@ macro_rules! with_kinds {
         $macro! { $($argument)*
             Simulation => SimulationObject,
             Network => NetworkObject,
+            Optimizer => OptimizerObject,
+            Model => ModelObject,
+            Variable => VariableObject,
             Fused => FusedObject,
             Expression => ExpressionObject,
             Generator => GeneratorObject,

@@ -36,6 +36,7 @@ pub mod launch;
 pub mod library;
 pub mod matmul;
 pub mod module;
+pub mod nn;
 pub mod nvrtc;
 pub mod pinned;
 pub mod pool;

@@ -78,6 +78,8 @@ pub const SV_ERROR_KERNEL: i32 = 39;
 pub const SV_ERROR_OVERFLOW: i32 = 40;
 /// An exact division has a divisor of 0.
 pub const SV_ERROR_DIVISION_BY_ZERO: i32 = 41;
+/// A backward cannot run: its values were freed or changed, or no gradient is required.
+pub const SV_ERROR_BACKWARD: i32 = 42;
 
 /// Returns the status of an error of the Rust API.
 pub(super) fn of(error: &Error) -> i32 {
@@ -109,7 +111,8 @@ pub(super) fn of(error: &Error) -> i32 {
         Error::LengthMismatch { .. } => SV_ERROR_LENGTH_MISMATCH,
         Error::OutOfRange { .. } => SV_ERROR_OUT_OF_RANGE,
         Error::IndexOutOfRange { .. } => SV_ERROR_INDEX_OUT_OF_RANGE,
-        Error::InvalidArgument { .. } | Error::Backward { .. } => SV_ERROR_INVALID_ARGUMENT,
+        Error::InvalidArgument { .. } => SV_ERROR_INVALID_ARGUMENT,
+        Error::Backward { .. } => SV_ERROR_BACKWARD,
         Error::Overflow { .. } => SV_ERROR_OVERFLOW,
         Error::DivisionByZero { .. } => SV_ERROR_DIVISION_BY_ZERO,
         Error::DTypeMismatch { .. } => SV_ERROR_DTYPE_MISMATCH,

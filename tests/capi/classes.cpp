@@ -1,5 +1,5 @@
-// The C++ layer: tensors, fused functions, files, networks and golden-ratio operations on the CPU, and the objects of CUDA on
-// the fake driver. Each check that fails prints its line.
+// The C++ layer: tensors, fused functions, files, models, networks and golden-ratio operations on the CPU, and
+// the objects of CUDA on the fake driver. Each check that fails prints its line.
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +11,7 @@
 #include "../../csrc/examples/vector_add_ptx.h"
 #include "classes_check.hpp"
 #include "classes_indexing.hpp"
+#include "classes_nn.hpp"
 
 namespace {
 
@@ -567,6 +568,7 @@ int main(int count, char **arguments)
     products_fused_functions_and_random_numbers();
     custom_operations_and_dlpack();
     files(folder);
+    models_are_trained_and_stored(folder);
     networks(folder);
     golden_ratio_operations();
     objects_of_cuda();

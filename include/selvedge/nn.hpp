@@ -1,0 +1,180 @@
+// Neural networks: variables, sequential models, losses and optimizers.
+
+#ifndef SELVEDGE_NN_HPP
+#define SELVEDGE_NN_HPP
+
+#include "tensor.hpp"
+
+SELVEDGE_BEGIN
+
+namespace nn {
+
+enum class Loss : std::int32_t {
+    Mse = SV_LOSS_MSE,
+    BinaryCrossEntropy = SV_LOSS_BINARY_CROSS_ENTROPY,
+    BinaryCrossEntropyWithLogits = SV_LOSS_BINARY_CROSS_ENTROPY_WITH_LOGITS,
+    CrossEntropy = SV_LOSS_CROSS_ENTROPY,
+    Nll = SV_LOSS_NLL,
+    KlDiv = SV_LOSS_KL_DIV,
+};
+enum class Activation : std::int32_t {
+    Relu = SV_NN_RELU,
+    Gelu = SV_NN_GELU,
+    GeluTanh = SV_NN_GELU_TANH,
+    Silu = SV_NN_SILU,
+    Tanh = SV_NN_TANH,
+    Sigmoid = SV_NN_SIGMOID,
+};
+
+/// A tensor whose operations are recorded. A copy is the same variable.
+class Variable : public Object<Variable> {
+public:
+    Variable() noexcept = default;
+    explicit Variable(const Tensor &tensor, bool requires_grad = false)
+        : Object(detail::get<std::uint64_t>(sv_variable_create, tensor.handle(), std::int32_t{requires_grad}))
+    {
+    }
+
+    Tensor tensor() const { return detail::make<Tensor>(sv_variable_tensor, handle()); }
+    /// Returns the gradient, or an empty tensor if there is none.
+    Tensor grad() const { return detail::make<Tensor>(sv_variable_grad, handle()); }
+    /// Adds gradients to the variables that this one was computed from. Without a gradient it has one element.
+    void backward(const Tensor &gradient = {}) const { detail::call(sv_variable_backward, handle(), gradient.handle()); }
+    void zero_grad() const { detail::call(sv_variable_zero_grad, handle()); }
+    /// Computes the mean loss of a batch.
+    Variable loss(Loss loss, const Tensor &target) const
+    {
+        return detail::make<Variable>(sv_variable_loss, handle(), static_cast<std::int32_t>(loss), target.handle());
+    }
+};
+
+class Sequential;
+
+/// Changes the parameters of a model by their gradients. A copy is the same optimizer.
+class Optimizer : public Object<Optimizer> {
+public:
+    Optimizer() noexcept = default;
+    Optimizer(const Sequential &model, sv_optimizer_options options);
+
+    static Optimizer sgd(const Sequential &model, double learning_rate, double momentum = 0);
+    static Optimizer adam(const Sequential &model, double learning_rate);
+    static Optimizer adamw(const Sequential &model, double learning_rate, double weight_decay = 0.01);
+
+    void step() const { detail::call(sv_optimizer_step, handle()); }
+    void zero_grad() const { detail::call(sv_optimizer_zero_grad, handle()); }
+    void set_learning_rate(double learning_rate) const
+    {
+        detail::call(sv_optimizer_set_learning_rate, handle(), learning_rate);
+    }
+};
+
+/// Layers one after another, with their parameters. A copy is the same model.
+class Sequential : public Object<Sequential> {
+public:
+    Sequential() noexcept = default;
+    /// Makes a model without layers, whose parameters will be on a device and drawn from a generator with a seed.
+    explicit Sequential(Device device, std::uint64_t seed = 0, DType dtype = DType::F32)
+        : Object(detail::get<std::uint64_t>(sv_model_create, static_cast<std::int32_t>(dtype), device.ordinal(), seed))
+    {
+    }
+
+    Sequential &linear(std::size_t inputs, std::size_t outputs, bool bias = true)
+    {
+        return add(sv_model_add_linear, inputs, outputs, std::int32_t{bias});
+    }
+    Sequential &embedding(std::size_t rows, std::size_t width) { return add(sv_model_add_embedding, rows, width); }
+    Sequential &layer_norm(const Shape &shape, double eps = 1e-5)
+    {
+        return add(sv_model_add_layer_norm, shape.data(), shape.size(), eps);
+    }
+    Sequential &dropout(double probability) { return add(sv_model_add_dropout, probability); }
+    Sequential &activation(Activation activation)
+    {
+        return add(sv_model_add_activation, static_cast<std::int32_t>(activation));
+    }
+
+    void train() const { detail::call(sv_model_set_training, handle(), std::int32_t{1}); }
+    void eval() const { detail::call(sv_model_set_training, handle(), std::int32_t{0}); }
+
+    /// Computes the result, and records it for Variable::backward().
+    Variable forward(const Variable &input) const
+    {
+        return detail::make<Variable>(sv_model_forward, handle(), input.handle());
+    }
+    /// Computes the result, and records nothing.
+    Tensor operator()(const Tensor &input) const
+    {
+        return detail::make<Tensor>(sv_model_predict, handle(), input.handle());
+    }
+    /// Trains by one batch, and returns its loss.
+    Tensor train_step(const Optimizer &optimizer, Loss loss, const Tensor &input, const Tensor &target) const
+    {
+        return detail::make<Tensor>(sv_model_train_step, handle(), optimizer.handle(), static_cast<std::int32_t>(loss),
+                                    input.handle(), target.handle());
+    }
+
+    /// Returns the names of the parameters, such as `0.weight`.
+    std::vector<std::string> parameter_names() const
+    {
+        const std::string text = detail::text(sv_model_parameter_names, handle());
+        std::vector<std::string> names;
+        for (std::size_t start = 0; start < text.size(); start += names.back().size() + 1)
+            names.push_back(text.substr(start, text.find('\n', start) - start));
+        return names;
+    }
+    Variable parameter(const std::string &name) const
+    {
+        return detail::make<Variable>(sv_model_parameter, handle(), name.c_str());
+    }
+
+    /// Writes the parameters to a safetensors file.
+    void save(const std::string &path) const { detail::call(sv_model_save, handle(), path.c_str()); }
+    void load(const std::string &path) const { detail::call(sv_model_load, handle(), path.c_str()); }
+
+private:
+    template <class Function, class... Arguments>
+    Sequential &add(Function function, Arguments... arguments)
+    {
+        detail::call(function, handle(), arguments...);
+        return *this;
+    }
+};
+
+inline Optimizer::Optimizer(const Sequential &model, sv_optimizer_options options)
+{
+    options.size = sizeof options;
+    *this = detail::make<Optimizer>(sv_optimizer_create, model.handle(), &options);
+}
+
+inline Optimizer Optimizer::sgd(const Sequential &model, double learning_rate, double momentum)
+{
+    sv_optimizer_options options{};
+    options.kind = SV_OPTIMIZER_SGD;
+    options.learning_rate = learning_rate;
+    options.momentum = momentum;
+    return Optimizer(model, options);
+}
+
+inline Optimizer Optimizer::adam(const Sequential &model, double learning_rate)
+{
+    sv_optimizer_options options{};
+    options.kind = SV_OPTIMIZER_ADAM;
+    options.learning_rate = learning_rate;
+    return Optimizer(model, options);
+}
+
+inline Optimizer Optimizer::adamw(const Sequential &model, double learning_rate, double weight_decay)
+{
+    sv_optimizer_options options{};
+    options.kind = SV_OPTIMIZER_ADAMW;
+    options.learning_rate = learning_rate;
+    options.has_weight_decay = 1;
+    options.weight_decay = weight_decay;
+    return Optimizer(model, options);
+}
+
+} // namespace nn
+
+SELVEDGE_END
+
+#endif

@@ -1,0 +1,357 @@
+//! Sequential models.
+
+use std::collections::BTreeMap;
+use std::ffi::c_char;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::super::arguments::{out, text, write_text};
+use super::super::error::{Failure, Result};
+use super::super::guard;
+use super::super::handle::{Object, object};
+use super::super::tensor::{device, dtype, flag, give, sizes, tensor};
+use super::optimizer::optimizer;
+use super::variable::{give_variable, loss, variable};
+use crate::nn::{self, Module};
+use crate::tensor::{Device, Generator, Tensor};
+
+/// Layers, and the settings of the next ones.
+struct Model {
+    layers: nn::Sequential,
+    is_training: bool,
+    device: Device,
+    generator: Generator,
+    initializer: nn::Initializer,
+}
+
+/// A model behind a handle.
+#[derive(Clone)]
+pub(crate) struct ModelObject(Arc<RwLock<Model>>);
+object!(ModelObject, Model);
+
+impl ModelObject {
+    fn find(handle: u64) -> Result<ModelObject> {
+        ModelObject::table().get(handle, "model")
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Model> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Model> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the parameters of a model.
+pub(super) fn parameters(handle: u64) -> Result<Vec<nn::Variable>> {
+    Ok(ModelObject::find(handle)?.read().layers.parameters())
+}
+
+/// Max(x, 0).
+pub const SV_NN_RELU: i32 = 1;
+/// x times the normal distribution function of x.
+pub const SV_NN_GELU: i32 = 2;
+/// x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2.
+pub const SV_NN_GELU_TANH: i32 = 3;
+/// x / (1 + e^-x).
+pub const SV_NN_SILU: i32 = 4;
+/// The hyperbolic tangent.
+pub const SV_NN_TANH: i32 = 5;
+/// 1 / (1 + e^-x).
+pub const SV_NN_SIGMOID: i32 = 6;
+
+/// Creates a model without layers. Layers that are added have parameters of `dtype` on a device, drawn from a generator with
+/// the seed, which dropout draws from too. The model begins in the training mode.
+///
+/// The caller owns one reference to `*model`. Any thread may call it.
+///
+/// # Safety
+///
+/// `model` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_model_create(dtype: i32, device: i32, seed: u64, model: *mut u64) -> i32 {
+    guard::call("sv_model_create", || {
+        // SAFETY: as the caller vouches.
+        let model = unsafe { out(model, "model")? };
+        let (dtype, device, generator) = (self::dtype(dtype)?, self::device(device)?, Generator::new(seed));
+        let initializer = nn::Initializer::new(&device).with_dtype(dtype).with_generator(&generator);
+        let layers = nn::Sequential::new();
+        let created = Model { layers, is_training: true, device, generator, initializer };
+        model.write(ModelObject::table().insert(ModelObject(Arc::new(RwLock::new(created))))?);
+        Ok(())
+    })
+}
+
+/// Adds a layer at the end of a model, in its mode.
+fn add(function: &'static str, handle: u64, layer: &dyn Fn(&Model) -> Result<Box<dyn Module>>) -> i32 {
+    guard::call(function, || {
+        let object = ModelObject::find(handle)?;
+        let mut model = object.write();
+        let mut layer = layer(&model)?;
+        layer.set_training(model.is_training);
+        model.layers = std::mem::take(&mut model.layers).with(Boxed(layer));
+        Ok(())
+    })
+}
+
+/// A layer of any kind, for the model's list.
+struct Boxed(Box<dyn Module>);
+
+impl Module for Boxed {
+    fn forward(&self, input: &nn::Variable) -> crate::Result<nn::Variable> {
+        self.0.forward(input)
+    }
+
+    fn named_parameters(&self) -> Vec<(String, nn::Variable)> {
+        self.0.named_parameters()
+    }
+
+    fn named_buffers(&self) -> Vec<(String, nn::Variable)> {
+        self.0.named_buffers()
+    }
+
+    fn set_training(&mut self, is_training: bool) {
+        self.0.set_training(is_training);
+    }
+}
+
+/// Adds a layer x W + b with a weight of shape (inputs, outputs). `bias` is 1 for one with a bias, or 0.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_model_add_linear(model: u64, inputs: usize, outputs: usize, bias: i32) -> i32 {
+    add("sv_model_add_linear", model, &|model| {
+        Ok(Box::new(match flag(bias, "bias")? {
+            true => nn::Linear::new(inputs, outputs, &model.initializer)?,
+            false => nn::Linear::without_bias(inputs, outputs, &model.initializer)?,
+        }))
+    })
+}
+
+/// Adds a table of `rows` rows of `width` numbers, of which an input of integers chooses.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_model_add_embedding(model: u64, rows: usize, width: usize) -> i32 {
+    add("sv_model_add_embedding", model, &|model| {
+        Ok(Box::new(nn::Embedding::new(rows, width, &model.initializer)?))
+    })
+}
+
+/// Adds a normalisation over last axes of these sizes, with a weight and a bias. `eps` is added to the variance.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shape` points to `rank` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_model_add_layer_norm(
+    model: u64,
+    shape: *const i64,
+    rank: usize,
+    eps: f64,
+) -> i32 {
+    add("sv_model_add_layer_norm", model, &|model| {
+        // SAFETY: as the caller vouches.
+        let shape = unsafe { sizes(shape, rank)? };
+        Ok(Box::new(nn::LayerNorm::new(&shape, &model.initializer)?.with_eps(eps)))
+    })
+}
+
+/// Adds a layer that replaces elements by 0 with a probability in the training mode, and scales the others.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_model_add_dropout(model: u64, probability: f64) -> i32 {
+    add("sv_model_add_dropout", model, &|model| {
+        Ok(Box::new(nn::Dropout::new(probability, &model.generator)?))
+    })
+}
+
+/// Adds an activation, one of `SV_NN_...`.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_model_add_activation(model: u64, activation: i32) -> i32 {
+    add("sv_model_add_activation", model, &|_| {
+        Ok(match activation {
+            SV_NN_RELU => Box::new(nn::Relu),
+            SV_NN_GELU => Box::new(nn::Gelu),
+            SV_NN_GELU_TANH => Box::new(nn::GeluTanh),
+            SV_NN_SILU => Box::new(nn::Silu),
+            SV_NN_TANH => Box::new(nn::Tanh),
+            SV_NN_SIGMOID => Box::new(nn::Sigmoid),
+            other => return Err(Failure::argument("activation", other, "one of SV_NN_...")),
+        })
+    })
+}
+
+/// Sets the mode of a model: 1 for training, 0 for evaluation.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_model_set_training(model: u64, training: i32) -> i32 {
+    guard::call("sv_model_set_training", || {
+        let (object, training) = (ModelObject::find(model)?, flag(training, "training")?);
+        let mut model = object.write();
+        model.is_training = training;
+        model.layers.set_training(training);
+        Ok(())
+    })
+}
+
+/// Computes the result of a model for a variable, and records the operations for `sv_variable_backward`.
+///
+/// The caller owns one reference to `*result`, a variable. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_model_forward(model: u64, input: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_variable("sv_model_forward", result, &|| {
+            let (model, input) = (ModelObject::find(model)?, variable(input, "input")?);
+            let model = model.read();
+            Ok(model.layers.forward(&input)?)
+        })
+    }
+}
+
+/// Computes the result of a model for a tensor, and records nothing.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_model_predict(model: u64, input: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_model_predict", result, || {
+            let (model, input) = (ModelObject::find(model)?, tensor(input, "input")?);
+            let model = model.read();
+            Ok(nn::no_grad(|| model.layers.forward(&nn::Variable::new(input)))?.tensor())
+        })
+    }
+}
+
+/// Trains a model by one batch: removes the gradients, computes the result and one of `SV_LOSS_...`, the gradients, and a step
+/// of the optimizer. Gives the loss, a tensor of one element; the call does not wait for it.
+///
+/// Any thread may call it; others that use the optimizer wait meanwhile.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_model_train_step(
+    model: u64,
+    optimizer: u64,
+    loss: i32,
+    input: u64,
+    target: u64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_model_train_step", result, || {
+            let (model, optimizer) = (ModelObject::find(model)?, self::optimizer(optimizer)?);
+            let (input, target) = (tensor(input, "input")?, tensor(target, "target")?);
+            let mut optimizer = optimizer.lock();
+            let model = model.read();
+            optimizer.zero_grad();
+            let found = self::loss(loss, &model.layers.forward(&nn::Variable::new(input))?, &target)?;
+            found.backward()?;
+            optimizer.step()?;
+            Ok(found.tensor())
+        })
+    }
+}
+
+/// Writes the names of a model's parameters, one a line, such as `0.weight`. The text is cut to fit `capacity`; `*length` gets
+/// the bytes of the whole text.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `names` is NULL or points to `capacity` bytes, and `length` is NULL or points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_model_parameter_names(
+    model: u64,
+    names: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> i32 {
+    guard::call("sv_model_parameter_names", || {
+        let parameters = ModelObject::find(model)?.read().layers.named_parameters();
+        let found: Vec<String> = parameters.into_iter().map(|(name, _)| name).collect();
+        // SAFETY: as the caller vouches.
+        unsafe { write_text(&found.join("\n"), names, capacity, length) }
+    })
+}
+
+/// Gives a parameter of a model by its name, as a variable.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `name` points to a zero-terminated text, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_model_parameter(model: u64, name: *const c_char, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_variable("sv_model_parameter", result, &|| {
+            let (parameters, name) =
+                (ModelObject::find(model)?.read().layers.named_parameters(), text(name, "name")?);
+            let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
+            let found = parameters.iter().find(|(known, _)| known == name);
+            let wanted = || format!("one of the model's parameters: {}", names.join(", "));
+            let found = found.ok_or_else(|| Failure::argument("name", name, &wanted()))?;
+            Ok(found.1.clone())
+        })
+    }
+}
+
+/// Writes the parameters of a model with their names to a safetensors file, replacing the file at that path.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `path` points to a zero-terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_model_save(model: u64, path: *const c_char) -> i32 {
+    guard::call("sv_model_save", || {
+        let entries = ModelObject::find(model)?.read().layers.state_dict();
+        let entries: Vec<(&str, &Tensor)> =
+            entries.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+        // SAFETY: as the caller vouches.
+        Ok(Tensor::write_safetensors(unsafe { text(path, "path")? }, &entries, &[])?)
+    })
+}
+
+/// Sets the parameters of a model to those in a safetensors file, which has exactly the model's names and shapes.
+///
+/// Any thread may call it; others that use the model wait meanwhile.
+///
+/// # Safety
+///
+/// `path` points to a zero-terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_model_load(model: u64, path: *const c_char) -> i32 {
+    guard::call("sv_model_load", || {
+        let object = ModelObject::find(model)?;
+        // SAFETY: as the caller vouches.
+        let path = unsafe { text(path, "path")? };
+        let mut model = object.write();
+        let entries: BTreeMap<String, Tensor> =
+            Tensor::read_safetensors(path, &model.device)?.into_iter().collect();
+        Ok(model.layers.load_state_dict(&entries)?)
+    })
+}

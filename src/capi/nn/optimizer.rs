@@ -1,0 +1,141 @@
+//! Optimizers.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::super::arguments::{out, structure};
+use super::super::error::{Failure, Result};
+use super::super::guard;
+use super::super::handle::{Object, object};
+use super::model::parameters;
+use crate::nn::{Adam, AdamW, Optimizer, Sgd};
+
+/// An optimizer behind a handle.
+#[derive(Clone)]
+pub(crate) struct OptimizerObject(Arc<Mutex<Box<dyn Optimizer + Send>>>);
+object!(OptimizerObject, Optimizer);
+
+impl OptimizerObject {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Box<dyn Optimizer + Send>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the optimizer of a handle.
+pub(super) fn optimizer(handle: u64) -> Result<OptimizerObject> {
+    OptimizerObject::table().get(handle, "optimizer")
+}
+
+/// Gradient descent, with momentum if it is not 0.
+pub const SV_OPTIMIZER_SGD: i32 = 1;
+/// Adam. The weight decay is added to the gradient.
+pub const SV_OPTIMIZER_ADAM: i32 = 2;
+/// Adam with decoupled weight decay.
+pub const SV_OPTIMIZER_ADAMW: i32 = 3;
+
+/// The settings of an optimizer. Zeros are the defaults, but for `size` and `kind`.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_optimizer_options {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// One of `SV_OPTIMIZER_...`.
+    pub kind: i32,
+    /// 1 to use `weight_decay`; otherwise it is 0, and 0.01 of `SV_OPTIMIZER_ADAMW`.
+    pub has_weight_decay: i32,
+    /// The factor of a step.
+    pub learning_rate: f64,
+    /// The weight decay.
+    pub weight_decay: f64,
+    /// The momentum of `SV_OPTIMIZER_SGD`.
+    pub momentum: f64,
+    /// The decay of the mean of gradients of Adam; 0 for 0.9.
+    pub beta1: f64,
+    /// The decay of the mean of squares of Adam; 0 for 0.999.
+    pub beta2: f64,
+    /// The number that Adam adds to the divisor; 0 for 1e-8.
+    pub eps: f64,
+}
+
+impl sv_optimizer_options {
+    fn create(&self, parameters: Vec<crate::nn::Variable>) -> Result<Box<dyn Optimizer + Send>> {
+        let rate = self.learning_rate;
+        let or = |number: f64, default: f64| if number == 0.0 { default } else { number };
+        let (beta1, beta2, eps) = (or(self.beta1, 0.9), or(self.beta2, 0.999), or(self.eps, 1e-8));
+        let decay = super::super::tensor::flag(self.has_weight_decay, "options.has_weight_decay")?;
+        macro_rules! adam {
+            ($name:ident) => {{
+                let optimizer = $name::new(parameters, rate)?.with_betas(beta1, beta2)?.with_eps(eps)?;
+                Box::new(if decay { optimizer.with_weight_decay(self.weight_decay)? } else { optimizer })
+            }};
+        }
+        Ok(match self.kind {
+            SV_OPTIMIZER_SGD => {
+                let optimizer = Sgd::new(parameters, rate)?;
+                let optimizer =
+                    if self.momentum == 0.0 { optimizer } else { optimizer.with_momentum(self.momentum)? };
+                Box::new(if decay { optimizer.with_weight_decay(self.weight_decay)? } else { optimizer })
+            }
+            SV_OPTIMIZER_ADAM => adam!(Adam),
+            SV_OPTIMIZER_ADAMW => adam!(AdamW),
+            other => return Err(Failure::argument("options.kind", other, "one of SV_OPTIMIZER_...")),
+        })
+    }
+}
+
+/// Creates an optimizer of a model's parameters, which has all layers.
+///
+/// The caller owns one reference to `*optimizer`. Any thread may call it.
+///
+/// # Safety
+///
+/// `options` points to a struct, and `optimizer` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_optimizer_create(
+    model: u64,
+    options: *const sv_optimizer_options,
+    optimizer: *mut u64,
+) -> i32 {
+    guard::call("sv_optimizer_create", || {
+        // SAFETY: as the caller vouches.
+        let (options, optimizer) = unsafe { (structure(options, "options")?, out(optimizer, "optimizer")?) };
+        let created = options.create(parameters(model)?)?;
+        let object = OptimizerObject(Arc::new(Mutex::new(created)));
+        optimizer.write(OptimizerObject::table().insert(object)?);
+        Ok(())
+    })
+}
+
+/// Changes each parameter that has a gradient.
+///
+/// Any thread may call it; others that use the optimizer wait meanwhile.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_optimizer_step(optimizer: u64) -> i32 {
+    guard::call("sv_optimizer_step", || Ok(self::optimizer(optimizer)?.lock().step()?))
+}
+
+/// Removes the gradients of the parameters.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_optimizer_zero_grad(optimizer: u64) -> i32 {
+    guard::call("sv_optimizer_zero_grad", || {
+        self::optimizer(optimizer)?.lock().zero_grad();
+        Ok(())
+    })
+}
+
+/// Sets the learning rate, such as to that of a schedule.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_optimizer_set_learning_rate(optimizer: u64, learning_rate: f64) -> i32 {
+    guard::call("sv_optimizer_set_learning_rate", || {
+        let optimizer = self::optimizer(optimizer)?;
+        if !(learning_rate.is_finite() && learning_rate >= 0.0) {
+            return Err(Failure::argument("learning_rate", learning_rate, "a finite number from 0 on"));
+        }
+        optimizer.lock().set_learning_rate(learning_rate);
+        Ok(())
+    })
+}
