@@ -2880,6 +2880,96 @@ int32_t sv_simulation_weights(uint64_t simulation,
                               size_t count);
 
 /**
+ * Gives the phases after one Euler step of the Kuramoto model, from 0 to below 2 pi. `theta` is a vector of n phases or rows of
+ * them, `omega` has its shape or is one row, and `adjacency` is an n x n matrix, or 0 for ones.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_kuramoto_step(uint64_t theta,
+                         uint64_t omega,
+                         uint64_t adjacency,
+                         double strength,
+                         double dt,
+                         uint64_t *result);
+
+/**
+ * Writes the length and the direction of the mean of e^(i theta) of each row of phases.
+ *
+ * The caller owns one reference to each result. Any thread may call it.
+ *
+ * Requires: `magnitude` and `phase` each point to a `uint64_t`.
+ */
+int32_t sv_order_parameter(uint64_t theta, uint64_t *magnitude, uint64_t *phase);
+
+/**
+ * Gives the bin of each element among `bins` of equal width, as `SV_DTYPE_I64`. The range is from `low` to `high`, or that of
+ * the elements if both are 0.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_discretize(uint64_t x,
+                      size_t bins,
+                      double low,
+                      double high,
+                      uint64_t *result);
+
+/**
+ * Gives the mutual information of a table of counts or probabilities, in nats.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_mutual_information(uint64_t joint, uint64_t *result);
+
+/**
+ * Gives the transfer entropy from a source to a target in nats: vectors of states from 0 to below `states`, with a past of
+ * `history` states.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_transfer_entropy(uint64_t source,
+                            uint64_t target,
+                            size_t states,
+                            size_t history,
+                            uint64_t *result);
+
+/**
+ * Writes the expected free energy of policies, which the first axis of each tensor counts: risk + ambiguity - novelty, and
+ * these terms. `preferred` is broadcast to the observations of a policy.
+ *
+ * The caller owns one reference to each result. Any thread may call it.
+ *
+ * Requires: `total`, `risk`, `ambiguity` and `novelty` each point to a `uint64_t`.
+ */
+int32_t sv_expected_free_energy(uint64_t observations,
+                                uint64_t variances,
+                                uint64_t prior_variances,
+                                uint64_t posterior_variances,
+                                uint64_t preferred,
+                                uint64_t *total,
+                                uint64_t *risk,
+                                uint64_t *ambiguity,
+                                uint64_t *novelty);
+
+/**
+ * Gives the probabilities softmax(-gamma G) of policies by their expected free energies G, a vector. `gamma` is from 0 on.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_policy_probabilities(uint64_t energies,
+                                double gamma,
+                                uint64_t *result);
+
+/**
  * Runs a custom operation on tensors of one device, and writes its results. Inputs that are not contiguous are copied first.
  * `device` is the device of the tensors, and of the results.
  *

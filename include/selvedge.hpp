@@ -7,6 +7,7 @@
 #define SELVEDGE_HPP
 
 #include "selvedge/burst.hpp"
+#include "selvedge/catalogue.hpp"
 #include "selvedge/custom.hpp"
 #include "selvedge/device.hpp"
 #include "selvedge/functions.hpp"

@@ -23,6 +23,7 @@
 pub mod arguments;
 pub mod buffer;
 pub mod burst;
+pub mod catalogue;
 pub mod custom;
 pub mod device;
 pub mod dlpack;

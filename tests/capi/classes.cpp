@@ -1,4 +1,4 @@
-// The C++ layer: tensors, fused functions, files, models, networks and golden-ratio operations on the CPU, and
+// The C++ layer: tensors, fused functions, files, models, networks, the catalogue and golden-ratio operations on the CPU, and
 // the objects of CUDA on the fake driver. Each check that fails prints its line.
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "../../csrc/examples/vector_add_ptx.h"
+#include "classes_catalogue.hpp"
 #include "classes_check.hpp"
 #include "classes_indexing.hpp"
 #include "classes_nn.hpp"
@@ -569,6 +570,7 @@ int main(int count, char **arguments)
     custom_operations_and_dlpack();
     files(folder);
     models_are_trained_and_stored(folder);
+    catalogue_functions_have_their_worked_numbers();
     networks(folder);
     golden_ratio_operations();
     objects_of_cuda();
