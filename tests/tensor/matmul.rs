@@ -221,6 +221,57 @@ fn a_repeated_row_is_no_result() {
     assert_eq!(c.to_vec::<f16>().unwrap(), [f16::from_f32(3.0); 4]);
 }
 
+type View<'a> = &'a dyn Fn(&[usize]) -> Tensor;
+
+/// Empty products, and products without a depth, of dense, expanded, sliced and reversed operands.
+#[test]
+fn empty_products_need_no_elements_of_their_operands() {
+    let expanded = |shape: &[usize]| ones(&vec![1; shape.len()], DType::F32).expand(shape).unwrap();
+    // An empty view inside of a larger tensor, with a step between its matrices.
+    let sliced = |shape: &[usize]| {
+        let mut view = ones(&shape.iter().map(|size| size + 3).collect::<Vec<_>>(), DType::F32);
+        for (axis, size) in shape.iter().enumerate() {
+            view = view.narrow(axis as isize, 3, *size).unwrap();
+        }
+        view
+    };
+    let reversed = |shape: &[usize]| {
+        (0..shape.len()).fold(sliced(shape), |view, axis| view.flip(&[axis as isize]).unwrap())
+    };
+    let dense = |shape: &[usize]| ones(shape, DType::F32);
+    let transposed = |shape: &[usize]| {
+        let mut sizes = shape.to_vec();
+        let rank = sizes.len();
+        sizes.swap(rank - 2, rank - 1);
+        expanded(&sizes).transpose(-2, -1).unwrap()
+    };
+    let views: [View<'_>; 5] = [&dense, &expanded, &sliced, &reversed, &transposed];
+    for (a, b, c) in [
+        (&[2, 0][..], &[0, 3][..], &[2, 3][..]),
+        (&[4, 2, 0], &[0, 3], &[4, 2, 3]),
+        (&[4, 2, 0], &[4, 0, 3], &[4, 2, 3]),
+        (&[4, 2, 0], &[4, 0, 1], &[4, 2, 1]),
+        (&[4, 1, 0], &[1, 0, 3], &[4, 1, 3]),
+        (&[0, 2], &[2, 2], &[0, 2]),
+        (&[2, 2], &[2, 0], &[2, 0]),
+        (&[0, 2, 2], &[0, 2, 2], &[0, 2, 2]),
+        (&[0, 2, 2], &[2, 2], &[0, 2, 2]),
+        (&[2, 2], &[0, 2, 2], &[0, 2, 2]),
+        (&[3, 0, 2], &[3, 2, 2], &[3, 0, 2]),
+        (&[5, 0, 2, 2], &[1, 2, 2], &[5, 0, 2, 2]),
+    ] {
+        for (left, right) in views.iter().flat_map(|left| views.iter().map(move |right| (left, right))) {
+            let (left, right) = (left(a), right(b));
+            let product = left.matmul(&right).unwrap_or_else(|error| panic!("{a:?} x {b:?}: {error}"));
+            assert_eq!(product.shape()[..], *c, "{a:?} x {b:?}");
+            assert!(product.to_vec::<f32>().unwrap().iter().all(|sum| *sum == 0.0), "{a:?} x {b:?}");
+            let mut sum = dense(c);
+            Matmul::new().add_to(&mut sum, 2, &left, &right).unwrap();
+            assert!(sum.to_vec::<f32>().unwrap().iter().all(|sum| *sum == 2.0), "{a:?} x {b:?}");
+        }
+    }
+}
+
 #[test]
 fn engines_are_those_of_devices() {
     // On the CPU there is one engine, whatever is asked for.

@@ -292,6 +292,10 @@ impl<'t> Matmul<'t> {
         fused: &MatmulEpilogue,
         mut kept: Option<MemoryMut<'_>>,
     ) -> Result<()> {
+        if target.layout().count() == 0 {
+            // An operand may be a broadcast view whose memory has fewer elements than one of its matrices.
+            return Ok(());
+        }
         let (a, b) = (with_rows(a)?, with_columns(b)?);
         let ((a, on_a), (b, on_b)) = (readable(a)?, readable(b)?);
         let (mut memory, result, c) = target.into_parts();
