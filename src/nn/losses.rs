@@ -172,7 +172,7 @@ pub fn kl_div(
 /// # Errors
 ///
 /// [`Error::IndexOutOfRange`] for a label that is neither a class nor ignored: here on the CPU, and on a CUDA device at the
-/// next call that waits. [`Error::InvalidArgument`] for shapes that do not meet and a smoothing outside 0 to 1,
+/// next call that waits. [`Error::InvalidArgument`] for shapes that do not meet and a smoothing that is not from 0 to below 1,
 /// [`Error::DTypeMismatch`] for labels other than integers, and errors of the operations.
 pub fn cross_entropy(input: &Variable, labels: &Tensor, options: CrossEntropyOptions) -> Result<Variable> {
     input.cross_entropy(labels, options)

@@ -170,7 +170,7 @@ fn gradients_of_cross_entropy_are_their_differences() {
     ] {
         let x = samples(1, shape);
         for reduction in reductions {
-            for label_smoothing in [0.0, 0.1, 1.0] {
+            for label_smoothing in [0.0, 0.1, 0.9] {
                 let options = CrossEntropyOptions { reduction, label_smoothing, ignore_index: -100 };
                 let (loss, gradient) = x.cross_entropy_with_gradient(&target, options).unwrap();
                 assert_eq!(numbers(&loss), numbers(&x.cross_entropy(&target, options).unwrap()));
@@ -196,13 +196,15 @@ fn bad_operands_of_gradients_are_errors() {
     let (x, g) = (samples(1, &[2, 3]), samples(2, &[3, 2]));
     let options = CrossEntropyOptions::default();
     let target = labels(&[0, 1], &[2]);
-    let smoothed = CrossEntropyOptions { label_smoothing: -0.1, ..options };
+    let smoothed = |label_smoothing| CrossEntropyOptions { label_smoothing, ..options };
     let texts = [
         x.softmax_backward(&g, -1).err(),
         x.layer_norm_backward(&x, &[3], None, EPS, Some(&g), false).err(),
         x.group_norm_backward(&x, 2, None, EPS, None, false).err(),
         x.cross_entropy(&labels(&[0], &[1]), options).err(),
-        x.cross_entropy(&target, smoothed).err(),
+        x.cross_entropy(&target, smoothed(-0.1)).err(),
+        x.cross_entropy(&target, smoothed(1.0)).err(),
+        x.cross_entropy(&target, smoothed(f64::NAN)).err(),
         x.cross_entropy_backward(&target, options, &x).err(),
         Tensor::clip_by_global_norm(&[&x], -1.0).err(),
         Tensor::clip_by_global_norm(&[], 1.0).err(),
@@ -216,7 +218,9 @@ fn bad_operands_of_gradients_are_errors() {
             "group_norm_backward: found 2 groups of 3 channels; wanted a number of groups that divides the channels",
             "cross_entropy: found an input of shape [2, 3] and labels of shape [1]; wanted labels of the input's shape \
              without the classes' axis",
-            "cross_entropy: found a label smoothing of -0.1; wanted one from 0 to 1",
+            "cross_entropy: found a label smoothing of -0.1; wanted one from 0 to below 1",
+            "cross_entropy: found a label smoothing of 1; wanted one from 0 to below 1",
+            "cross_entropy: found a label smoothing of NaN; wanted one from 0 to below 1",
             "cross_entropy_backward: found a gradient of shape [2, 3]; wanted shape []",
             "clip_by_global_norm: found a max_norm of -1; wanted a number that is at least 0",
             "clip_by_global_norm: found no tensors; wanted at least one",

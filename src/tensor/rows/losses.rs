@@ -38,7 +38,7 @@ pub struct CrossEntropyOptions {
     pub reduction: LossReduction,
     /// The label whose elements count as no loss: -100.
     pub ignore_index: i64,
-    /// The part ε of the loss that all classes share equally: 0.
+    /// The part ε of the loss that all classes share equally, from 0 to below 1: 0. With 1 no label would count.
     pub label_smoothing: f64,
 }
 
@@ -120,7 +120,7 @@ impl Tensor {
     ///
     /// [`IndexOutOfRange`](Error::IndexOutOfRange) for a label that is neither a class nor ignored: here on the CPU, and on
     /// a CUDA device at the next call that waits. [`InvalidArgument`](Error::InvalidArgument) for labels of another shape
-    /// and a smoothing outside 0 to 1, [`DTypeMismatch`](Error::DTypeMismatch) for labels other than integers and elements
+    /// and a smoothing that is not from 0 to below 1, [`DTypeMismatch`](Error::DTypeMismatch) for labels other than integers and elements
     /// other than real floats.
     pub fn cross_entropy(&self, labels: &Tensor, options: CrossEntropyOptions) -> Result<Tensor> {
         let labels = self.class_labels(labels, options)?;
@@ -214,9 +214,9 @@ impl Tensor {
     fn class_labels(&self, labels: &Tensor, options: CrossEntropyOptions) -> Result<Labels> {
         self.check_float(OPERATION)?;
         let smoothing = options.label_smoothing;
-        if !(0.0..=1.0).contains(&smoothing) {
+        if !(0.0..1.0).contains(&smoothing) {
             let found = format!("a label smoothing of {smoothing}");
-            return Err(Error::invalid(OPERATION, found, "one from 0 to 1"));
+            return Err(Error::invalid(OPERATION, found, "one from 0 to below 1"));
         }
         let axis = self.class_axis(OPERATION, labels)?;
         Ok(Labels { index: labels.cast(DType::I64)?.unsqueeze(axis)?, axis })
