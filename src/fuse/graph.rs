@@ -482,11 +482,27 @@ impl<'g> Expr<'g> {
         self.graph.0.borrow().dtype(self.node)
     }
 
-    /// Casts to another dtype. Floats convert to integers by truncation and saturation (NaN gives 0),
+    /// Casts to a dtype. Floats convert to integers by truncation and saturation (NaN gives 0),
     /// integers keep their low bits, a complex number gives its real part, and a narrower float is rounded
     /// once.
+    ///
+    /// The result is always a number of the dtype. A cast of f16 or bf16 to its own dtype therefore rounds in a
+    /// [`RowProgram`](super::RowProgram), which computes such values in f32.
     #[must_use]
     pub fn cast(self, dtype: DType) -> Expr<'g> {
+        let mut nodes = self.graph.0.borrow_mut();
+        let is_narrow = matches!(dtype, DType::F16 | DType::BF16);
+        let is_rounded = matches!(nodes.nodes[self.node as usize].0, Node::Input(_) | Node::Cast(_));
+        let node = match nodes.dtype(self.node) == dtype && is_narrow && !is_rounded {
+            true => nodes.push(Node::Cast(self.node), dtype),
+            false => nodes.cast(self.node, dtype),
+        };
+        drop(nodes);
+        Expr { graph: self.graph, node }
+    }
+
+    /// Casts to another dtype, and returns a value of the dtype as it is, in f32 within a row program.
+    pub(super) fn converted(self, dtype: DType) -> Expr<'g> {
         let node = self.graph.0.borrow_mut().cast(self.node, dtype);
         Expr { graph: self.graph, node }
     }

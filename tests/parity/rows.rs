@@ -88,7 +88,19 @@ fn cross_entropy<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
     vec![total.log() - (x.at_group(label) - largest), x.index_in_group().eq(label).choose(p - 1.0, p)]
 }
 
-const PROGRAMS: [Program; 8] = [
+/// Values of f16 and bf16 that casts round between operations computed in f32.
+fn narrow_casts<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
+    let shares = x / x.max_group();
+    let mut outputs = Vec::new();
+    for dtype in [DType::F16, DType::BF16] {
+        let square = (shares.cast(dtype) * shares.cast(dtype)).cast(dtype);
+        outputs.push((square.cast(DType::F32) + x).sum_group());
+        outputs.push(square.cast(DType::F32) - shares);
+    }
+    outputs
+}
+
+const PROGRAMS: [Program; 9] = [
     ("softmax", &[], softmax),
     ("log_softmax", &[], log_softmax),
     ("layer_norm", &[false, false], layer_norm),
@@ -97,6 +109,7 @@ const PROGRAMS: [Program; 8] = [
     ("several", &[true], several),
     ("layer_norm_backward", &[false, false], layer_norm_backward),
     ("cross_entropy", &[], cross_entropy),
+    ("narrow_casts", &[], narrow_casts),
 ];
 
 fn program((_, others, outputs): Program, dtype: DType) -> RowProgram {

@@ -19,6 +19,7 @@ mod iteration;
 mod kernels;
 mod matmul;
 mod model;
+mod narrow_casts;
 mod operators;
 mod promotion;
 mod properties;

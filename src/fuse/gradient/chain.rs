@@ -66,7 +66,7 @@ impl Graph {
             *sum = Some(sum.map_or(gradient, |sum| sum + gradient));
         };
         for (output, gradient) in outputs {
-            add(&mut gradients, output.node, gradient.cast(output.dtype()));
+            add(&mut gradients, output.node, gradient.converted(output.dtype()));
         }
         for (index, node) in nodes.iter().enumerate().rev() {
             let Some(gradient) = gradients[index].filter(|_| depends[index]) else { continue };
@@ -74,7 +74,7 @@ impl Graph {
                 Node::Cast(operand) => {
                     let dtype = at(operand).dtype();
                     if depends[operand as usize] && (dtype.is_float() || dtype.is_complex()) {
-                        add(&mut gradients, operand, gradient.cast(dtype));
+                        add(&mut gradients, operand, gradient.converted(dtype));
                     }
                 }
                 Node::Apply(operation, operands) => {

@@ -120,7 +120,7 @@ pub(crate) fn operand_gradients<'g>(
         Derivation { operands: operands.map(widened), result: widened(result), gradient: widened(gradient) };
     let mut gradients = derivative(derivation);
     for (gradient, operand) in gradients.iter_mut().zip(operands) {
-        *gradient = gradient.map(|gradient| gradient.cast(operand.dtype()));
+        *gradient = gradient.map(|gradient| gradient.converted(operand.dtype()));
     }
     gradients
 }

@@ -33,9 +33,9 @@ impl<'g> Expr<'g> {
         let dtype = self.dtype();
         let is_fraction = dtype.is_float() || dtype.is_complex();
         let (work, result) = if is_fraction { (dtype, dtype) } else { (DType::F64, DType::F32) };
-        let sum = self.cast(work).sum_group();
+        let sum = self.converted(work).sum_group();
         let size = self.graph.0.borrow_mut().push(Node::GroupSize, work);
-        (sum / Expr { graph: self.graph, node: size }).cast(result)
+        (sum / Expr { graph: self.graph, node: size }).converted(result)
     }
 
     /// Returns the product of a group, in the dtype of [`Fold::Product`]; 1 for an empty group.
@@ -137,7 +137,7 @@ impl<'g> Expr<'g> {
         let chosen = self.index_in_group().eq(index).choose(of, self.graph.number(other, of.dtype()));
         let sum = chosen.sum_group();
         self.graph.0.borrow_mut().indexed.push(IndexedGroup { group: sum.node, index: index.node, error });
-        sum.cast(dtype)
+        sum.converted(dtype)
     }
 
     fn group(self, fold: Fold) -> Expr<'g> {
