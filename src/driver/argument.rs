@@ -346,6 +346,11 @@ impl<'a> Argument<'a> {
         Argument::from_memory::<T>(view, Access::WritePart, true)
     }
 
+    /// A buffer that the launch consumes. The kernel may read and write it; its memory is reused after the launch.
+    pub fn consumed<T: Pod>(buffer: DeviceBuffer<T>) -> Argument<'static> {
+        Argument::from_memory::<T>(buffer.view(), Access::WritePart, true)
+    }
+
     /// An integer scalar of its type's size, or `bool` as `u8`.
     pub fn integer<T: Pod>(value: T) -> Argument<'a> {
         Argument::from_value(ArgumentKind::Integer, value)

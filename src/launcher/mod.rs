@@ -3,7 +3,8 @@
 //! A [`Launcher`] is a device with a table of names. [`compile`](Launcher::compile) and [`load`](Launcher::load) define
 //! a name, and [`run`](Launcher::run) launches it. A [`Definition`] has more options: a program with options and
 //! headers, both an image and a program in order of preference, one kernel of an image with several, and a fallback.
-//! [`kernel!`](crate::kernel) creates a typed function from a declaration.
+//! [`kernel!`](crate::kernel) creates a typed function from a declaration. [`GpuCompute`] is a launcher behind one call for each
+//! step, with arguments in one vector.
 //!
 //! A name is defined before its first run, because loading waits for running kernels and compiling takes long. The
 //! caller chooses when both happen, and gets the errors of a source or an image there, once.
@@ -39,6 +40,7 @@
 //! ```
 
 mod build;
+mod compute;
 mod declare;
 mod definition;
 mod fallback;
@@ -54,6 +56,7 @@ use crate::driver::{Device, Dim3, KernelArguments, LaunchConfig, Stream, check_n
 use crate::error::{Error, Result};
 use crate::nvrtc::{Cache, Program};
 
+pub use compute::{GpuArg, GpuCompute};
 #[doc(hidden)]
 pub use declare::__kernel;
 pub use definition::{Definition, Prefer};

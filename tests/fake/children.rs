@@ -8,9 +8,9 @@ use libtest_mimic::Failed;
 use super::support::Fake;
 use super::variant::{self, Variant};
 use super::{
-    concurrency, contexts, cublas, dlpack, drops, emulated, faults, foreign, forks, fuse, gemm, graph_edges,
-    graphs, indexing, launcher, losses, overlaps, pool, random, resets, scenario, soak, staging, tensor,
-    timeouts, transfers, versions,
+    compute, concurrency, contexts, cublas, dlpack, drops, emulated, faults, foreign, forks, fuse, gemm,
+    graph_edges, graphs, indexing, launcher, losses, overlaps, pool, random, resets, scenario, soak, staging,
+    tensor, timeouts, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -94,6 +94,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "forks_before_use" => forks::before_use(&fake),
             "forks_of_threads" => forks::of_threads(&fake),
             "forks_of_launchers" => forks::of_launchers(&fake),
+            "compute" => compute::child(&fake, &arguments),
             "launcher" => launcher::child(&fake, &arguments),
             "lost" => losses::lost(&fake),
             "memory" => losses::out_of_memory(&fake),

@@ -9,6 +9,7 @@ mod children;
 #[path = "../common/mod.rs"]
 mod common;
 #[cfg(target_os = "linux")]
+mod compute;
 mod concurrency;
 #[cfg(target_os = "linux")]
 mod contexts;
@@ -109,6 +110,7 @@ fn main() -> ExitCode {
         graph_edges::tests,
         graphs::tests,
         indexing::tests,
+        compute::tests,
         launcher::tests,
         losses::tests,
         overlaps::tests,
