@@ -2,7 +2,6 @@
 //! and one test checks a machine without it.
 
 use std::sync::Barrier;
-use std::time::Instant;
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -12,11 +11,10 @@ use selvedge::launcher::{Definition, Fallback, Kernel, LaunchOutcome, Launcher, 
 use selvedge::nvrtc::{Cache, Program};
 
 use crate::arguments::{MIXED, wanted};
-use crate::support::{Need, Numbers, Outcome, assert_all, assert_error, basic_ptx, device_tests};
+use crate::support::{Need, Outcome, assert_all, assert_error, basic_ptx, device_tests};
 
 device_tests! {
     a_vector_add_of_1024 => needs(Need::Nvrtc),
-    a_product_beats_the_cpu => needs(Need::NvrtcAndFreeRunning),
     every_scalar_kind_by_name, every_scalar_kind_from_source => needs(Need::Nvrtc),
     a_struct_of_the_wrong_size_is_refused, memory_is_held_against_the_name => needs(Need::Nvrtc),
     compile_errors_show_the_place => needs(Need::Nvrtc),
@@ -27,7 +25,7 @@ device_tests! {
     without_nvrtc_the_rest_works => in_child(&[("SELVEDGE_LIBNVRTC", "none")]),
 }
 
-const ADD: &str = "__global__ void add(const float *a, const float *b, float *sum, unsigned n) {
+pub const ADD: &str = "__global__ void add(const float *a, const float *b, float *sum, unsigned n) {
     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) sum[i] = a[i] + b[i];
 }";
@@ -55,64 +53,6 @@ fn a_vector_add_of_1024() -> Outcome {
     unsafe { launcher.run("add", 4, 256, &list)? };
     drop(list);
     assert_all(&stream.download(&sum)?, 3.0, "the sum of a list");
-    Ok(())
-}
-
-/// A product in tiles of 32 x 32, each thread one element.
-const PRODUCT: &str = "__global__ void product(const float *a, const float *b, float *c, unsigned n) {
-    __shared__ float left[32][32], right[32][33];
-    unsigned row = blockIdx.y * 32 + threadIdx.y, column = blockIdx.x * 32 + threadIdx.x;
-    float sum = 0;
-    for (unsigned tile = 0; tile < n; tile += 32) {
-        left[threadIdx.y][threadIdx.x] = a[row * n + tile + threadIdx.x];
-        right[threadIdx.y][threadIdx.x] = b[(tile + threadIdx.y) * n + column];
-        __syncthreads();
-        for (unsigned k = 0; k < 32; ++k) sum += left[threadIdx.y][k] * right[k][threadIdx.x];
-        __syncthreads();
-    }
-    c[row * n + column] = sum;
-}";
-
-fn a_product_beats_the_cpu() -> Outcome {
-    const N: usize = 1024;
-    let launcher = launcher()?;
-    launcher.compile("product", PRODUCT)?;
-    let stream = launcher.stream();
-    let mut numbers = Numbers(5);
-    // Small whole numbers, so that every order of the sums gives the same.
-    let mut matrix = || (0..N * N).map(|_| (numbers.next() % 5) as f32 - 2.0).collect::<Vec<f32>>();
-    let (left, right) = (matrix(), matrix());
-    let (a, b) = (stream.upload(&left)?, stream.upload(&right)?);
-    let mut c = stream.zeros::<f32>(N * N)?;
-    let mut device_time = f64::INFINITY;
-    for _ in 0..5 {
-        stream.synchronize()?;
-        let start = Instant::now();
-        // SAFETY: product touches 1024 x 1024 elements of each.
-        unsafe { launcher.run("product", (32, 32), (32, 32), (&a, &b, &mut c, N as u32))? };
-        stream.synchronize()?;
-        device_time = device_time.min(start.elapsed().as_secs_f64());
-    }
-    let found = stream.download(&c)?;
-    let start = Instant::now();
-    let mut wanted = vec![0.0f32; N * N];
-    for row in 0..N {
-        for column in 0..N {
-            let mut sum = 0.0;
-            for k in 0..N {
-                sum += left[row * N + k] * right[k * N + column];
-            }
-            wanted[row * N + column] = sum;
-        }
-    }
-    let host_time = start.elapsed().as_secs_f64();
-    assert!(found == wanted, "the product is wrong");
-    println!(
-        "1024^3: {:.3} ms on the device, {:.0} ms by the naive loop",
-        device_time * 1e3,
-        host_time * 1e3
-    );
-    assert!(host_time > 10.0 * device_time, "{device_time} s against {host_time} s");
     Ok(())
 }
 

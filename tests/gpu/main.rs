@@ -30,6 +30,9 @@ mod attributes;
 mod bad_input;
 mod boxes_and_lists;
 mod burst;
+mod catalogue;
+mod classifier;
+mod compute;
 mod contexts;
 mod copies;
 mod custom;
@@ -53,6 +56,7 @@ mod matmul;
 mod memory;
 mod modules;
 mod moving;
+mod nn;
 mod ordering;
 mod peer;
 mod pinned;
@@ -61,8 +65,10 @@ mod pool_modes;
 mod random;
 mod reduce;
 mod resets;
+mod rows;
 mod sanitizer;
 mod soak;
+mod sorting;
 mod srt;
 mod streams_events;
 mod tensor;
@@ -108,10 +114,16 @@ fn device_tests() -> Vec<DeviceTest> {
         custom::device_tests(),
         reduce::device_tests(),
         random::device_tests(),
+        rows::device_tests(),
+        sorting::device_tests(),
+        catalogue::device_tests(),
+        nn::device_tests(),
+        classifier::device_tests(),
         foreign_images::device_tests(),
         gemm::device_tests(),
         matmul::device_tests(),
         launcher::device_tests(),
+        compute::device_tests(),
         headers::device_tests(),
         bad_input::device_tests(),
         faults::device_tests(),
@@ -130,7 +142,8 @@ fn device_tests() -> Vec<DeviceTest> {
 }
 
 /// Modules whose tests run at the same time, but for those that are `alone`.
-const BESIDE_OTHERS: &[&str] = &["fuse", "tensor", "reduce", "random"];
+const BESIDE_OTHERS: &[&str] =
+    &["fuse", "tensor", "reduce", "random", "rows", "sorting", "catalogue", "nn", "classifier"];
 /// Tests at a time: a device has one queue of launches for all of them.
 const MOST_THREADS: usize = 8;
 

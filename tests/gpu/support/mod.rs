@@ -2,6 +2,7 @@
 //! enough to be seen.
 
 pub mod child;
+pub mod compare;
 pub mod foreign_driver;
 mod lab;
 mod numbers;

@@ -1,0 +1,101 @@
+//! The classifier on a device: its results are close to the CPU's, its synthetic data the same, and its training reaches the
+//! Bayes rule.
+
+use selvedge::classifier::{
+    Classifier, ClassifierOptions, DEFAULT_PRIOR, TrainingOptions, free_energy, fuse_prior, synthetic,
+};
+use selvedge::tensor::{Device, Tensor};
+
+use crate::support::compare::{Agreement, Case, assert_agree, check};
+use crate::support::{Outcome, device_tests};
+
+device_tests! {
+    synthetic_data_are_the_same, batches_are_close_to_the_cpu, posteriors_and_priors_have_the_bits_of_the_cpu,
+    a_training_reaches_the_bayes_rule_and_is_the_same_again,
+}
+
+fn synthetic_data_are_the_same() -> Outcome {
+    let (there, here) = (synthetic(5000, 3, &Device::cuda(0)?)?, synthetic(5000, 3, &Device::cpu())?);
+    assert_agree("labels", &there.labels, &here.labels, Agreement::Bits);
+    assert_agree("features", &there.features, &here.features, Agreement::Bits);
+    assert_agree("centres", there.model.centres(), here.model.centres(), Agreement::Bits);
+    let [there_densities, here_densities] =
+        [&there, &here].map(|data| data.model.log_likelihood(&data.features));
+    assert_agree("densities", &there_densities?, &here_densities?, Agreement::Within(1e-4));
+    let [there_posterior, here_posterior] =
+        [&there, &here].map(|data| data.model.posterior(&data.features, &DEFAULT_PRIOR));
+    assert_agree("posterior", &there_posterior?, &here_posterior?, Agreement::Within(1e-3));
+    Ok(())
+}
+
+fn batches_are_close_to_the_cpu() -> Outcome {
+    let (device, cpu) = (Device::cuda(0)?, Device::cpu());
+    for fuse_prior in [false, true] {
+        for has_model in [false, true] {
+            let options = ClassifierOptions { fuse_prior, ..ClassifierOptions::default() };
+            let [mut there, mut here] =
+                [Classifier::new(&options, &device)?, Classifier::new(&options, &cpu)?];
+            for ((name, there), here) in there.state_dict().iter().zip(here.state_dict().values()) {
+                assert_agree(name, there, here, Agreement::Bits);
+            }
+            for rows in [1, 255, 257, 3000] {
+                let data = synthetic(rows, 5, &cpu)?;
+                let features = data.features.to(&device)?;
+                if has_model {
+                    here.set_generative_model(Some(&data.model))?;
+                    there.set_generative_model(Some(&synthetic(1, 5, &device)?.model))?;
+                }
+                let (found, wanted) =
+                    (there.classify_batch(&features)?, here.classify_batch(&data.features)?);
+                let close = Agreement::Within(1e-4);
+                assert_agree("posterior", &found.posterior, &wanted.posterior, close);
+                assert_agree("beliefs", &found.beliefs, &wanted.beliefs, close);
+                assert_agree("free energy", &found.free_energy, &wanted.free_energy, close);
+                assert_agree("confidence", &found.confidence, &wanted.confidence, close);
+                let beliefs = found.beliefs.argmax(1)?.eq(&found.classes)?.all_all()?;
+                assert!(beliefs.item::<bool>()?, "a class is the one of the largest belief");
+            }
+            let row = synthetic(1, 6, &cpu)?.features.to_vec::<f32>()?;
+            let (found, wanted) = (there.classify(&row)?, here.classify(&row)?);
+            assert!((found.free_energy - wanted.free_energy).abs() < 1e-3, "{found:?}, the CPU {wanted:?}");
+        }
+    }
+    Ok(())
+}
+
+fn posteriors_and_priors_have_the_bits_of_the_cpu() -> Outcome {
+    const CASES: &[Case] = &[
+        ("free_energy", |x| {
+            Ok(vec![free_energy(&x[0], &x[1], None)?, free_energy(&x[0], &x[1], Some(&x[2]))?])
+        }),
+        ("fuse_prior", |x| Ok(vec![fuse_prior(&x[0], &x[1])?])),
+    ];
+    let cpu = Device::cpu();
+    let prior = Tensor::from_slice(&DEFAULT_PRIOR.map(|p| p as f32), &[5], &cpu)?;
+    let data = synthetic(10_000, 8, &cpu)?;
+    let posterior = data.model.posterior(&data.features, &DEFAULT_PRIOR)?;
+    let operands = [posterior, prior, data.model.log_likelihood(&data.features)?];
+    check(CASES, &operands, Agreement::Bits)?;
+    Ok(())
+}
+
+fn a_training_reaches_the_bayes_rule_and_is_the_same_again() -> Outcome {
+    let device = Device::cuda(0)?;
+    let (data, test) = (synthetic(20_000, 1, &device)?, synthetic(3000, 2, &device)?);
+    let best = test.model.bayes_classes(&test.features, &DEFAULT_PRIOR)?.eq(&test.labels)?;
+    let best = best.count_nonzero_all()?.item::<i64>()? as f64 / 3000.0;
+    let rates = TrainingOptions { epochs: 2, batch: 256, learning_rate: 1e-2, ..TrainingOptions::default() };
+    let options = TrainingOptions { validation: 0.1, ..rates };
+    let mut weights = Vec::new();
+    for _ in 0..2 {
+        let network = ClassifierOptions { hidden: vec![16], ..ClassifierOptions::default() };
+        let mut classifier = Classifier::new(&network, &device)?;
+        classifier.train(&data.features, &data.labels, &options, |_| {})?;
+        let accuracy = classifier.evaluate(&test.features, &test.labels)?.accuracy();
+        assert!((accuracy - best).abs() < 0.02, "{accuracy}, the Bayes rule has {best}");
+        let bytes: Result<Vec<_>, _> = classifier.state_dict().values().map(Tensor::to_bytes).collect();
+        weights.push(bytes?);
+    }
+    assert!(weights[0] == weights[1], "a training from one seed gives other weights");
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Variables on a device: losses and their gradients have the bits of the CPU, layers and trainings are close to it.
+
+use selvedge::nn::{
+    Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Embedding, FeedForward, FeedForwardOptions, Gelu,
+    Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer,
+    Reduction, RmsNorm, Sequential, Sgd, Silu, Tanh, TransformerBlock, Variable, binary_cross_entropy,
+    binary_cross_entropy_with_logits, clip_grad_norm, cross_entropy, kl_div, mse_loss, nll_loss,
+};
+use selvedge::tensor::{Device, Generator, Tensor};
+use selvedge::types::DType;
+
+use crate::support::compare::{Agreement, Case, assert_agree, check};
+use crate::support::{Outcome, device_tests};
+
+device_tests! {
+    losses_have_the_bits_of_the_cpu, layers_are_close_to_the_cpu, trainings_are_close_to_the_cpu,
+}
+
+type Loss = fn(&Variable, &[Tensor]) -> selvedge::Result<Variable>;
+
+/// The loss and the gradient of an input.
+fn with_gradient(x: &[Tensor], loss: Loss) -> selvedge::Result<Vec<Tensor>> {
+    let input = Variable::with_grad(x[0].clone())?;
+    let loss = loss(&input, x)?;
+    loss.backward()?;
+    Ok([loss.tensor()].into_iter().chain(input.grad()).collect())
+}
+
+fn constant(x: &Tensor) -> Variable {
+    Variable::new(x.clone())
+}
+
+/// Of probabilities, logits, and labels.
+const LOSSES: &[Case] = &[
+    ("mse_loss", |x| with_gradient(x, |input, x| mse_loss(input, &constant(&x[1]), Reduction::Mean))),
+    ("binary_cross_entropy", |x| {
+        with_gradient(x, |input, x| binary_cross_entropy(input, &constant(&x[0]), Reduction::Sum))
+    }),
+    ("binary_cross_entropy_with_logits", |x| {
+        with_gradient(x, |input, x| {
+            binary_cross_entropy_with_logits(input, &constant(&x[0]), Reduction::Mean)
+        })
+    }),
+    ("kl_div", |x| {
+        with_gradient(x, |input, x| kl_div(&input.log()?, &constant(&x[0]), false, Reduction::BatchMean))
+    }),
+    ("cross_entropy", |x| {
+        with_gradient(x, |input, x| {
+            let options = CrossEntropyOptions { label_smoothing: 0.1, ..CrossEntropyOptions::default() };
+            cross_entropy(input, &x[2], options)
+        })
+    }),
+    ("nll_loss", |x| {
+        with_gradient(x, |input, x| nll_loss(&input.log()?, &x[2], CrossEntropyOptions::default()))
+    }),
+];
+
+fn losses_have_the_bits_of_the_cpu() -> Outcome {
+    let (generator, cpu) = (Generator::new(1), Device::cpu());
+    for (rows, classes) in [(7, 5), (64, 1000)] {
+        for dtype in [DType::F32, DType::F64] {
+            let logits = generator.randn(&[rows, classes], dtype, &cpu)?;
+            let labels = generator.randint(0, classes as i64, &[rows], DType::I64, &cpu)?;
+            check(LOSSES, &[logits.softmax(1)?, logits, labels], Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+type Layer = fn(&Initializer) -> selvedge::Result<Box<dyn Module>>;
+
+/// Layers of width 32 on inputs of 4 rows of 17.
+const LAYERS: &[(&str, Layer)] = &[
+    ("Linear", |of| Ok(Box::new(Linear::new(32, 48, of)?))),
+    ("LayerNorm", |of| Ok(Box::new(LayerNorm::new(&[32], of)?))),
+    ("RmsNorm", |of| Ok(Box::new(RmsNorm::new(&[32], of)?))),
+    ("activations", |_| Ok(Box::new(Sequential::new().with(Gelu).with(Tanh).with(Silu)))),
+    ("FeedForward", |of| Ok(Box::new(FeedForward::new(32, FeedForwardOptions::default(), of)?))),
+    ("MultiHeadAttention", |of| {
+        let options = MultiHeadAttentionOptions { is_causal: true, ..MultiHeadAttentionOptions::new(4) };
+        Ok(Box::new(MultiHeadAttention::new(32, options, of)?))
+    }),
+    ("TransformerBlock", |of| {
+        let options = MultiHeadAttentionOptions { key_value_heads: 2, ..MultiHeadAttentionOptions::new(4) };
+        let attention = MultiHeadAttention::new(32, options, of)?;
+        Ok(Box::new(TransformerBlock::new(
+            attention,
+            FeedForward::new(32, FeedForwardOptions::default(), of)?,
+            of,
+        )?))
+    }),
+    ("BatchNorm1d", |of| Ok(Box::new(BatchNorm1d::new(17, of)?))),
+];
+
+/// The output, and the gradients of the input and the parameters.
+fn run(layer: Layer, dtype: DType, device: &Device) -> selvedge::Result<Vec<(String, Tensor)>> {
+    let layer = layer(&Initializer::new(device).with_dtype(dtype).with_seed(2))?;
+    let generator = Generator::new(3);
+    let input = Variable::with_grad(generator.randn(&[4, 17, 32], dtype, device)?)?;
+    let output = layer.forward(&input)?;
+    output.backward_with(&generator.randn(&output.shape(), dtype, device)?)?;
+    let mut found = vec![("output".to_owned(), output.tensor())];
+    let parameters = layer.named_parameters();
+    for (name, variable) in [("input".to_owned(), input)].into_iter().chain(parameters) {
+        found.extend(variable.grad().map(|gradient| (name, gradient)));
+    }
+    Ok(found)
+}
+
+fn layers_are_close_to_the_cpu() -> Outcome {
+    let (device, cpu) = (Device::cuda(0)?, Device::cpu());
+    for (name, layer) in LAYERS {
+        for (dtype, tolerance) in [(DType::F32, 1e-3), (DType::F64, 1e-10)] {
+            let (there, here) = (run(*layer, dtype, &device)?, run(*layer, dtype, &cpu)?);
+            assert_eq!(there.len(), here.len(), "{name}");
+            for ((part, found), (_, wanted)) in there.iter().zip(&here) {
+                let what = format!("{name} of {dtype}, {part}");
+                assert_agree(&what, found, wanted, Agreement::Within(tolerance));
+            }
+        }
+    }
+    // A table whose rows are taken several times.
+    let table = |device: &Device| -> selvedge::Result<Vec<Tensor>> {
+        let layer = Embedding::new(50, 16, &Initializer::new(device).with_seed(4))?;
+        let index = Generator::new(5).randint(0, 50, &[8, 100], DType::I64, device)?;
+        let output = layer.weight().embedding(&index)?;
+        output.square()?.sum_all()?.backward()?;
+        Ok([output.tensor()].into_iter().chain(layer.weight().grad()).collect())
+    };
+    for (found, wanted) in table(&device)?.iter().zip(&table(&cpu)?) {
+        assert_agree("Embedding", found, wanted, Agreement::Within(1e-4));
+    }
+    Ok(())
+}
+
+type MakeOptimizer = fn(Vec<Variable>) -> selvedge::Result<Box<dyn Optimizer>>;
+
+const OPTIMIZERS: &[(&str, MakeOptimizer)] = &[
+    ("Sgd", |of| Ok(Box::new(Sgd::new(of, 0.05)?.with_momentum(0.9)?))),
+    ("Adam", |of| Ok(Box::new(Adam::new(of, 1e-2)?))),
+    ("AdamW", |of| Ok(Box::new(AdamW::new(of, 1e-2)?.with_weight_decay(0.1)?))),
+];
+
+/// Twenty steps of a small regression: the weights after them.
+fn train(optimizer: MakeOptimizer, device: &Device) -> selvedge::Result<Vec<Tensor>> {
+    let initializer = Initializer::new(device).with_dtype(DType::F64).with_seed(6);
+    let model = Sequential::new().with(Linear::new(8, 16, &initializer)?).with(Tanh).with(Linear::new(
+        16,
+        3,
+        &initializer,
+    )?);
+    let generator = Generator::new(7);
+    let [x, y] = [8, 3].map(|width| generator.randn(&[64, width], DType::F64, device));
+    let (x, y) = (Variable::new(x?), Variable::new(y?));
+    let mut optimizer = optimizer(model.parameters())?;
+    for _ in 0..20 {
+        optimizer.zero_grad();
+        mse_loss(&model.forward(&x)?, &y, Reduction::Mean)?.backward()?;
+        clip_grad_norm(optimizer.parameters(), 0.5)?;
+        optimizer.step()?;
+    }
+    Ok(model.parameters().iter().map(Variable::tensor).collect())
+}
+
+fn trainings_are_close_to_the_cpu() -> Outcome {
+    let (device, cpu) = (Device::cuda(0)?, Device::cpu());
+    for (name, optimizer) in OPTIMIZERS {
+        for (found, wanted) in train(*optimizer, &device)?.iter().zip(&train(*optimizer, &cpu)?) {
+            assert_agree(name, found, wanted, Agreement::Within(1e-8));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Softmax, normalisation, losses and their gradients on a device have the bits of the CPU, for rows of every schedule.
+
+use selvedge::tensor::{CrossEntropyOptions, Device, Fused, Generator, NormGradients, Tensor};
+use selvedge::types::DType;
+
+use crate::support::compare::{Agreement, Case, check};
+use crate::support::{Outcome, device_tests};
+
+device_tests! {
+    rows_have_the_bits_of_the_cpu, channels_do, cross_entropy_does, narrow_casts_within_rows_do,
+}
+
+const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
+
+fn gradients(found: NormGradients) -> Vec<Tensor> {
+    [found.input].into_iter().chain(found.parameters.into_iter().flatten()).collect()
+}
+
+/// Of a matrix, its gradient, and a weight and a bias along rows.
+const OF_ROWS: &[Case] = &[
+    ("softmax", |x| Ok(vec![x[0].softmax(-1)?, x[0].softmax(0)?])),
+    ("log_softmax", |x| Ok(vec![x[0].log_softmax(-1)?, x[0].log_softmax(0)?])),
+    ("softmax_backward", |x| Ok(vec![x[0].softmax(-1)?.softmax_backward(&x[1], -1)?])),
+    ("log_softmax_backward", |x| Ok(vec![x[0].log_softmax(-1)?.log_softmax_backward(&x[1], -1)?])),
+    ("layer_norm", |x| Ok(vec![x[0].layer_norm(&[x[2].count()], Some(&x[2]), Some(&x[3]), 1e-5)?])),
+    ("layer_norm_backward", |x| {
+        let sizes = [x[2].count()];
+        Ok(gradients(x[0].layer_norm_backward(&x[1], &sizes, Some(&x[2]), 1e-5, Some(&x[1]), true)?))
+    }),
+    ("rms_norm", |x| Ok(vec![x[0].rms_norm(&[x[2].count()], Some(&x[2]), Some(1e-5))?])),
+    ("standardize", |x| Ok(vec![x[0].standardize(-1)?])),
+    ("normalize", |x| Ok(vec![x[0].normalize(2.0, -1, 1e-12)?, x[0].normalize(1.0, -1, 1e-12)?])),
+];
+
+fn rows_have_the_bits_of_the_cpu() -> Outcome {
+    let generator = Generator::new(1);
+    // A part of a warp, a warp, several warps, and rows that each stage reads again.
+    for (rows, length) in [(70, 5), (33, 256), (9, 1000), (3, 4097), (1, 20_000)] {
+        for dtype in FLOATS {
+            let randn = |shape: &[usize]| generator.randn(shape, dtype, &Device::cpu());
+            let operands =
+                [randn(&[rows, length])?, randn(&[rows, length])?, randn(&[length])?, randn(&[length])?];
+            check(OF_ROWS, &operands, Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+/// Of an input with channels, its gradient, and a weight, a bias, a mean and a variance of channels.
+const OF_CHANNELS: &[Case] = &[
+    ("group_norm", |x| Ok(vec![x[0].group_norm(3, Some(&x[2]), Some(&x[3]), 1e-5)?])),
+    ("group_norm_backward", |x| {
+        Ok(gradients(x[0].group_norm_backward(&x[1], 3, Some(&x[2]), 1e-5, None, true)?))
+    }),
+    ("batch_norm", |x| Ok(vec![x[0].batch_norm(&x[4], &x[5], Some(&x[2]), Some(&x[3]), 1e-5)?])),
+    ("batch_norm_training", |x| {
+        let (mut mean, mut variance) = (x[4].copy()?, x[5].copy()?);
+        let running = Some((&mut mean, &mut variance));
+        let y = x[0].batch_norm_training(running, Some(&x[2]), Some(&x[3]), 0.1, 1e-5)?;
+        Ok(vec![y, mean, variance])
+    }),
+    ("batch_norm_backward", |x| Ok(gradients(x[0].batch_norm_backward(&x[1], Some(&x[2]), 1e-5, None)?))),
+];
+
+fn channels_do() -> Outcome {
+    let generator = Generator::new(2);
+    for shape in [&[40, 6][..], &[5, 12, 7], &[4, 9, 17, 33]] {
+        for dtype in [DType::BF16, DType::F32, DType::F64] {
+            let randn = |shape: &[usize]| generator.randn(shape, dtype, &Device::cpu());
+            let channels = [shape[1]];
+            let mut operands = vec![randn(shape)?, randn(shape)?];
+            for _ in 0..3 {
+                operands.push(randn(&channels)?);
+            }
+            operands.push(randn(&channels)?.abs()?);
+            check(OF_CHANNELS, &operands, Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+/// Of logits and labels.
+const OF_LABELS: &[Case] = &[
+    ("cross_entropy", |x| Ok(vec![x[0].cross_entropy(&x[1], CrossEntropyOptions::default())?])),
+    ("cross_entropy with its gradient", |x| {
+        let options = CrossEntropyOptions { label_smoothing: 0.1, ..CrossEntropyOptions::default() };
+        let (loss, gradient) = x[0].cross_entropy_with_gradient(&x[1], options)?;
+        Ok(vec![loss, gradient])
+    }),
+    ("at labels", |x| Ok(vec![x[0].gather(1, &x[1].maximum(0)?.unsqueeze(1)?)?])),
+];
+
+fn cross_entropy_does() -> Outcome {
+    let (generator, cpu) = (Generator::new(3), Device::cpu());
+    for (rows, classes) in [(300, 3), (9, 1000), (1, 20_000)] {
+        for dtype in FLOATS {
+            let mut labels = generator.randint(0, classes as i64, &[rows], DType::I64, &cpu)?;
+            labels.slice_mut(0, 1..2)?.fill(-100)?;
+            let logits = generator.randn(&[rows, classes], dtype, &cpu)?;
+            check(OF_LABELS, &[logits, labels], Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+fn narrow_casts_within_rows_do() -> Outcome {
+    const CASES: &[Case] = &[("casts", |x| {
+        let found = Fused::with_outputs(|[x]| {
+            let shares = x / x.max_group();
+            [DType::F16, DType::BF16].map(|dtype| {
+                let square = (shares.cast(dtype) * shares.cast(dtype)).cast(dtype);
+                square.cast(DType::F32) - shares
+            })
+        });
+        Ok(found.run_all([&x[0]])?.to_vec())
+    })];
+    for dtype in FLOATS {
+        let x = Generator::new(4).randn(&[37, 300], dtype, &Device::cpu())?;
+        check(CASES, &[x], Agreement::Bits)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! Sorting, selection, search and counting on a device have the bits of the CPU.
+
+use selvedge::tensor::{Device, Generator, Tensor};
+use selvedge::types::DType;
+
+use crate::support::compare::{Agreement, Case, check};
+use crate::support::{Outcome, device_tests};
+
+device_tests! {
+    orders_have_the_bits_of_the_cpu, distinct_elements_do, searches_do, counts_do, statistics_do, masks_do,
+}
+
+const ORDERED: [DType; 13] = [
+    DType::Bool,
+    DType::U8,
+    DType::I8,
+    DType::U16,
+    DType::I16,
+    DType::U32,
+    DType::I32,
+    DType::U64,
+    DType::I64,
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::F64,
+];
+
+const SHAPES: [[usize; 2]; 4] = [[300, 7], [5, 1025], [2, 3000], [1, 9000]];
+
+/// Small whole numbers with repetitions; for floats also zeros of both signs, infinities and NaN.
+fn elements(dtype: DType, shape: &[usize], seed: u64) -> selvedge::Result<Tensor> {
+    let (generator, cpu) = (Generator::new(seed), Device::cpu());
+    let whole = generator.randint(-99, 100, shape, DType::I64, &cpu)?;
+    if !dtype.is_float() {
+        return if dtype.is_signed_integer() { whole } else { whole.abs()? }.cast(dtype);
+    }
+    let special = generator.randint(0, 50, shape, DType::I64, &cpu)?;
+    let mut x = whole.cast(DType::F64)?;
+    for (number, value) in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0].into_iter().enumerate() {
+        x = x.masked_fill(&special.eq(number as i64)?, value)?;
+    }
+    x.cast(dtype)
+}
+
+fn pair((first, second): (Tensor, Tensor)) -> Vec<Tensor> {
+    vec![first, second]
+}
+
+const ORDERS: &[Case] = &[
+    ("sort", |x| Ok(pair(x[0].sort(-1, false)?))),
+    ("sort, descending", |x| Ok(pair(x[0].sort(-1, true)?))),
+    ("argsort of columns", |x| Ok(vec![x[0].argsort(0, false)?])),
+    ("msort", |x| Ok(vec![x[0].msort()?])),
+    ("largest", |x| Ok(pair(x[0].topk(5, -1, true)?))),
+    ("least", |x| Ok(pair(x[0].topk(5, -1, false)?))),
+    ("kthvalue", |x| Ok(pair(x[0].kthvalue(3, -1)?))),
+];
+
+fn orders_have_the_bits_of_the_cpu() -> Outcome {
+    for shape in SHAPES {
+        for (seed, dtype) in (0..).zip(ORDERED) {
+            check(ORDERS, &[elements(dtype, &shape, seed)?], Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+const DISTINCT: &[Case] = &[
+    ("unique", |x| Ok(vec![x[0].unique()?])),
+    ("unique_with_counts", |x| {
+        let (elements, inverse, counts) = x[0].unique_with_counts()?;
+        Ok(vec![elements, inverse, counts])
+    }),
+    ("unique_consecutive_with_counts", |x| {
+        let (elements, inverse, counts) = x[0].flatten(0, -1)?.unique_consecutive_with_counts()?;
+        Ok(vec![elements, inverse, counts])
+    }),
+    ("isin", |x| Ok(vec![x[0].isin(&x[1])?])),
+    ("mode", |x| Ok(pair(x[0].mode(-1)?))),
+];
+
+fn distinct_elements_do() -> Outcome {
+    for dtype in ORDERED {
+        let operands = [elements(dtype, &[9, 3001], 1)?, elements(dtype, &[17], 2)?];
+        check(DISTINCT, &operands, Agreement::Bits)?;
+    }
+    Ok(())
+}
+
+const SEARCHES: &[Case] = &[
+    ("searchsorted", |x| Ok(vec![x[1].searchsorted(&x[0], false)?, x[1].searchsorted(&x[0], true)?])),
+    ("bucketize", |x| Ok(vec![x[0].bucketize(&x[1], false)?, x[0].bucketize(&x[1], true)?])),
+];
+
+fn searches_do() -> Outcome {
+    for dtype in ORDERED.into_iter().filter(|dtype| *dtype != DType::Bool) {
+        let (boundaries, _) = elements(dtype, &[501], 3)?.sort(0, false)?;
+        check(SEARCHES, &[elements(dtype, &[100, 333], 4)?, boundaries], Agreement::Bits)?;
+    }
+    Ok(())
+}
+
+/// Of integers from 0 on, numbers, and edges.
+const COUNTS: &[Case] = &[
+    ("bincount", |x| Ok(vec![x[0].bincount(0)?, x[0].bincount(300)?])),
+    ("histc", |x| Ok(vec![x[1].histc(64, -3.0, 2.0)?, x[1].histc(10, 0.0, 0.0)?])),
+    ("histogram", |x| Ok(vec![x[1].histogram(&x[2])?])),
+    ("cumulative sums", |x| Ok(vec![x[0].cumsum(0)?, x[1].cumsum(0)?])),
+];
+
+fn counts_do() -> Outcome {
+    let (generator, cpu) = (Generator::new(5), Device::cpu());
+    for count in [1, 255, 256, 257, 20_000] {
+        for dtype in [DType::F32, DType::F64] {
+            let integers = generator.randint(0, 200, &[count], DType::I32, &cpu)?;
+            let edges = Tensor::linspace(-2.0, 2.0, 33, dtype, &cpu)?;
+            let numbers = generator.randn(&[count], dtype, &cpu)?;
+            check(COUNTS, &[integers, numbers, edges], Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+const STATISTICS: &[Case] = &[
+    ("median", |x| Ok(pair(x[0].median(-1)?))),
+    ("nanmedian", |x| Ok(pair(x[0].nanmedian(-1)?))),
+    ("quantile", |x| Ok(vec![x[0].quantile(0.3, -1)?, x[0].quantile(0.75, 0)?])),
+    ("nanquantile", |x| Ok(vec![x[0].nanquantile(0.3, -1)?])),
+];
+
+fn statistics_do() -> Outcome {
+    for shape in &SHAPES[..3] {
+        for dtype in [DType::F32, DType::F64] {
+            check(STATISTICS, &[elements(dtype, shape, 6)?], Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+const MASKS: &[Case] = &[
+    ("nonzero", |x| Ok(vec![x[0].nonzero()?, x[0].argwhere()?])),
+    ("masked_select", |x| Ok(vec![x[0].masked_select(&x[0].gt(0)?)?])),
+];
+
+fn masks_do() -> Outcome {
+    for shape in SHAPES {
+        for dtype in [DType::I8, DType::I32, DType::F16, DType::F64] {
+            check(MASKS, &[elements(dtype, &shape, 7)?], Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
