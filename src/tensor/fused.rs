@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::axes::Axes;
 use super::cached_operation::{AppendOnlyMap, OperandKind};
-use super::evaluate::broadcast;
+use super::evaluate::{OperandSource, broadcast};
 use super::groups::{CompiledFunction, GroupAxes, groups_of};
 use super::in_place::{TensorMut, write_all};
 use super::operand::{Inputs, TensorOperand};
@@ -247,6 +247,57 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         let mut outputs = outputs.map(Into::into);
         let compiled = self.compiled(&operands, outputs.each_ref().map(|output| Some(output.dtype())))?;
         let inputs = inputs(&operands);
+        write_all(&mut outputs, |targets| {
+            let given = given(&compiled, &inputs);
+            compiled.evaluate_into(OPERATION, inputs.sources(), given, &self.axes, targets)
+        })
+    }
+
+    /// Replaces outputs by functions of themselves: the first inputs are the elements of the outputs before the run, the other
+    /// inputs are `others`. Elements that no other tensor shares stay at their address.
+    ///
+    /// ```
+    /// use selvedge::tensor::{Device, Fused, Tensor};
+    /// let mut x = Tensor::new([1.0f32, 2.0], &Device::cpu())?;
+    /// let mut y = Tensor::new([3.0f32, 5.0], &Device::cpu())?;
+    /// let rotate = Fused::with_outputs(|[x, y, factor]| [y * factor, x]);
+    /// rotate.run_in_place([&mut x, &mut y], [(-1.0).into()])?;
+    /// assert_eq!((x.to_vec::<f32>()?, y.to_vec::<f32>()?), (vec![-3.0, -5.0], vec![1.0, 2.0]));
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`run_into`](Self::run_into); [`Error::LengthMismatch`] for another number of operands, and
+    /// [`Error::InvalidArgument`] for a function with reductions over groups.
+    pub fn run_in_place<'a, 'b, const OTHERS: usize>(
+        &self,
+        outputs: [impl Into<TensorMut<'b>>; OUTPUTS],
+        others: [TensorOperand<'a>; OTHERS],
+    ) -> Result<()> {
+        let mut outputs = outputs.map(Into::into);
+        outputs.iter_mut().try_for_each(TensorMut::own)?;
+        let stored = outputs.each_ref().map(|output| Some(output.dtype()));
+        let compiled = {
+            // The elements are shared while these tensors live, so they end before the run.
+            let before = outputs.each_ref().map(TensorMut::current);
+            let operands: Vec<TensorOperand<'_>> =
+                before.iter().map(TensorOperand::from).chain(others).collect();
+            let found = operands.len();
+            let operands = operands.try_into().map_err(|_| Error::LengthMismatch {
+                operation: OPERATION,
+                wanted: INPUTS,
+                found,
+            })?;
+            self.compiled(&operands, stored)?
+        };
+        if let CompiledFunction::Rows(_) = &*compiled {
+            let wanted = "elementwise operations only; run_into takes outputs apart from the inputs";
+            return Err(Error::invalid(OPERATION, "a reduction over groups in place", wanted));
+        }
+        let mut inputs = Inputs::<INPUTS>::default();
+        (0..OUTPUTS).for_each(|output| inputs.push_source(OperandSource::Output(output)));
+        others.iter().for_each(|operand| inputs.push(operand));
         write_all(&mut outputs, |targets| {
             let given = given(&compiled, &inputs);
             compiled.evaluate_into(OPERATION, inputs.sources(), given, &self.axes, targets)

@@ -150,6 +150,19 @@ impl<'a> TensorMut<'a> {
         Ok(())
     }
 
+    /// Makes the elements this tensor's own, each in a place of its own.
+    pub(super) fn own(&mut self) -> Result<()> {
+        if self.part.is_none() {
+            self.tensor.own()?;
+        }
+        Ok(())
+    }
+
+    /// The elements that a layout describes, which was made from that of the whole tensor, which is contiguous.
+    pub(crate) fn with_layout(self, layout: Layout) -> Result<TensorMut<'a>> {
+        self.view(|_| Ok(layout))
+    }
+
     /// The elements in memory of their own.
     pub(super) fn copy(&self) -> Result<Tensor> {
         self.tensor.view_as(*self.layout()).copy()
@@ -188,9 +201,7 @@ impl<'a> TensorMut<'a> {
 
     /// All of the elements, in memory that nobody else has.
     pub(super) fn own_target(&mut self) -> Result<OutputTarget<'_>> {
-        if self.part.is_none() {
-            self.tensor.own()?;
-        }
+        self.own()?;
         self.tensor.part_target(self.part.as_ref())
     }
 
