@@ -8,6 +8,7 @@
 //! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`RmsNorm`], [`BatchNorm1d`], [`BatchNorm2d`], [`Dropout`], [`MultiHeadAttention`], [`FeedForward`], [`TransformerBlock`], [`Sequential`], activations |
 //! | `gpt` | [`Gpt`], a decoder-only transformer, and [`Generation`] |
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
+//! | `parameters` | [`Parameters`]: one buffer for each dtype, so that a step is one launch |
 //! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`clip_grad_norm`], [`WarmupCosine`] |
 //! | `text` | [`Tokenizer`], [`TextFile`], [`TokenizedText`], [`Batches`] |
 //! | `training` | [`Checkpoints`]: the state of a run in a folder, from which it resumes bit for bit |
@@ -40,6 +41,7 @@ mod layers;
 mod losses;
 mod module;
 mod optimizers;
+mod parameters;
 mod text;
 mod training;
 
@@ -60,6 +62,7 @@ pub use losses::{
 };
 pub use module::Module;
 pub use optimizers::{Adam, AdamW, Optimizer, Sgd, WarmupCosine, clip_grad_norm};
+pub use parameters::Parameters;
 pub use text::{
     Batch, Batches, ByteTokenizer, CharTokenizer, Split, TextFile, TokenizedText, Tokenizer,
     tokenizer_from_json,

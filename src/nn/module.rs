@@ -72,7 +72,7 @@ pub trait Module: Send + Sync {
     /// Returns the tensors of the parameters and buffers by name. Later steps do not change them.
     fn state_dict(&self) -> BTreeMap<String, Tensor> {
         let entries = self.named_parameters().into_iter().chain(self.named_buffers());
-        entries.map(|(name, parameter)| (name, parameter.tensor())).collect()
+        entries.map(|(name, parameter)| (name, parameter.snapshot())).collect()
     }
 
     /// Sets the parameters and buffers to tensors by name. They are copied to the parameters' devices and cast to their dtypes.

@@ -73,7 +73,7 @@ impl Tensor {
     }
 
     /// Makes the tensor hold an error instead of elements. Clones and views keep their elements.
-    pub(super) fn hold_error(&mut self, error: Error) {
+    pub(crate) fn hold_error(&mut self, error: Error) {
         self.storage = Shared::Failed(Arc::new((self.device(), error)));
     }
 

@@ -13,6 +13,7 @@ mod gradients;
 mod layers;
 mod losses;
 mod optimizers;
+mod parameters;
 mod reference;
 mod tape;
 mod text;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::flat::FlatPlace;
 use crate::error::{Error, Result};
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, TensorMut};
 use crate::types::{DType, Shape};
 
 /// The gradients of an operation's operands; `None` is 0.
@@ -15,23 +16,76 @@ pub(super) type Gradients = Vec<Option<Tensor>>;
 /// Computes the gradients of an operation's operands from the result's.
 pub(super) type BackwardRule = Box<dyn Fn(&Tensor) -> Result<Gradients> + Send + Sync>;
 
-/// The tensor of a variable, with the number of changes in place.
-pub(super) struct Value(RwLock<(Tensor, u64)>);
+/// The elements of a variable.
+enum Elements {
+    Own(Tensor),
+    /// Those of a storage with other variables.
+    Flat(FlatPlace),
+}
+
+/// The elements of a variable, with the number of changes in place.
+struct VersionedElements {
+    elements: Elements,
+    version: u64,
+}
+
+impl VersionedElements {
+    fn tensor(&self) -> Tensor {
+        match &self.elements {
+            Elements::Own(tensor) => tensor.clone(),
+            Elements::Flat(place) => place.tensor(),
+        }
+    }
+}
+
+/// The value of a variable.
+pub(super) struct Value(RwLock<VersionedElements>);
 
 impl Value {
     pub(super) fn new(tensor: Tensor) -> Arc<Value> {
-        Arc::new(Value(RwLock::new((tensor, 0))))
+        Arc::new(Value(RwLock::new(VersionedElements { elements: Elements::Own(tensor), version: 0 })))
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, VersionedElements> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, VersionedElements> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn tensor(&self) -> Tensor {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).0.clone()
+        self.read().tensor()
     }
 
-    /// Changes the tensor, and counts the change even if it fails: some elements may have changed.
-    pub(super) fn change<R>(&self, change: impl FnOnce(&mut Tensor) -> R) -> R {
-        let mut value = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        value.1 += 1;
-        change(&mut value.0)
+    /// Changes the elements, and counts the change even if it fails: some elements may have changed.
+    pub(super) fn change(&self, change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>) -> Result<()> {
+        let mut value = self.write();
+        value.version += 1;
+        match &mut value.elements {
+            Elements::Own(tensor) => change(&mut tensor.in_place()),
+            Elements::Flat(place) => place.change(change),
+        }
+    }
+
+    /// Counts a change of all values, and makes it while nobody can read their versions.
+    pub(super) fn with_next_versions<R>(values: &[&Value], change: impl FnOnce() -> R) -> R {
+        let mut guards: Vec<_> = values.iter().map(|value| value.write()).collect();
+        guards.iter_mut().for_each(|value| value.version += 1);
+        change()
+    }
+
+    /// Returns the place in the storage that the variable shares with others.
+    pub(super) fn place(&self) -> Option<FlatPlace> {
+        match &self.read().elements {
+            Elements::Own(_) => None,
+            Elements::Flat(place) => Some(place.clone()),
+        }
+    }
+
+    /// Replaces the elements by equal ones of a place. Their version stays.
+    pub(super) fn move_to(&self, place: FlatPlace) {
+        self.write().elements = Elements::Flat(place);
     }
 }
 
@@ -43,8 +97,7 @@ pub(super) struct Saved {
 
 impl Saved {
     pub(super) fn new(value: &Arc<Value>) -> Saved {
-        let version = value.0.read().unwrap_or_else(PoisonError::into_inner).1;
-        Saved { value: value.clone(), version }
+        Saved { value: value.clone(), version: value.read().version }
     }
 
     /// Returns the value.
@@ -53,24 +106,63 @@ impl Saved {
     ///
     /// [`Error::Backward`] if it was changed in place since.
     pub(super) fn tensor(&self, operation: &'static str) -> Result<Tensor> {
-        let value = self.value.0.read().unwrap_or_else(PoisonError::into_inner);
-        if value.1 == self.version {
-            return Ok(value.0.clone());
+        let value = self.value.read();
+        if value.version == self.version {
+            return Ok(value.tensor());
         }
+        let subject = match &value.elements {
+            Elements::Own(tensor) => format!("a value of shape {}", tensor.shape()),
+            Elements::Flat(place) => format!("the parameter '{}'", place.name()),
+        };
         let found = format!(
-            "a value of shape {} at version {}, which was changed in place since the operation ran",
-            value.0.shape(),
-            value.1
+            "{subject} at version {}, which was changed in place since the operation ran",
+            value.version
         );
         let wanted = format!("version {}; update it after the backward", self.version);
         Err(Error::Backward { operation, found, wanted })
     }
 }
 
+/// The sum of the gradients of a leaf.
+enum LeafGradient {
+    Own(Option<Tensor>),
+    /// The elements are in a storage with those of other leaves. They mean nothing unless the sum is set.
+    Flat {
+        place: FlatPlace,
+        is_set: bool,
+    },
+}
+
+impl LeafGradient {
+    fn tensor(&self) -> Option<Tensor> {
+        match self {
+            LeafGradient::Own(sum) => sum.clone(),
+            LeafGradient::Flat { place, is_set } => is_set.then(|| place.tensor()),
+        }
+    }
+
+    fn add(&mut self, gradient: &Tensor) -> Result<()> {
+        match self {
+            LeafGradient::Own(Some(sum)) => sum.in_place().add(gradient).map(|_| ()),
+            // A broadcast gradient is stored as one element.
+            LeafGradient::Own(sum) => {
+                *sum = Some(gradient.contiguous()?);
+                Ok(())
+            }
+            LeafGradient::Flat { place, is_set: true } => place.change(|sum| sum.add(gradient).map(|_| ())),
+            LeafGradient::Flat { place, is_set } => {
+                place.change(|sum| sum.assign(gradient).map(|_| ()))?;
+                *is_set = true;
+                Ok(())
+            }
+        }
+    }
+}
+
 /// The state of a node.
 enum NodeKind {
-    /// A variable that no operation made, with the sum of its gradients.
-    Leaf(Box<Mutex<Option<Tensor>>>),
+    /// A variable that no operation made.
+    Leaf(Box<Mutex<LeafGradient>>),
     /// The result of an operation. A backward takes the rule, and with it the saved values.
     Operation(Mutex<Option<BackwardRule>>),
 }
@@ -104,7 +196,7 @@ impl Node {
     }
 
     pub(super) fn leaf(tensor: &Tensor) -> Arc<Node> {
-        Node::new("a leaf", tensor, Vec::new(), NodeKind::Leaf(Box::default()))
+        Node::new("a leaf", tensor, Vec::new(), NodeKind::Leaf(Box::new(Mutex::new(LeafGradient::Own(None)))))
     }
 
     pub(super) fn operation(
@@ -125,35 +217,77 @@ impl Node {
         self.operation
     }
 
-    /// Returns the sum of the gradients of a leaf.
-    pub(super) fn gradient(&self) -> Option<Tensor> {
+    fn leaf_gradient(&self) -> Option<MutexGuard<'_, LeafGradient>> {
         match &self.kind {
-            NodeKind::Leaf(gradient) => lock(gradient).clone(),
+            NodeKind::Leaf(gradient) => Some(lock(gradient)),
             NodeKind::Operation(_) => None,
         }
     }
 
+    /// Returns the sum of the gradients of a leaf.
+    pub(super) fn gradient(&self) -> Option<Tensor> {
+        self.leaf_gradient()?.tensor()
+    }
+
+    /// Returns whether a leaf has a gradient.
+    pub(super) fn has_gradient(&self) -> bool {
+        self.leaf_gradient().is_some_and(|gradient| {
+            matches!(&*gradient, LeafGradient::Own(Some(_)) | LeafGradient::Flat { is_set: true, .. })
+        })
+    }
+
     /// Removes the gradient of a leaf.
+    pub(super) fn clear_gradient(&self) {
+        if let Some(mut gradient) = self.leaf_gradient() {
+            match &mut *gradient {
+                LeafGradient::Own(sum) => *sum = None,
+                LeafGradient::Flat { is_set, .. } => *is_set = false,
+            }
+        }
+    }
+
+    /// Removes the gradient of a leaf, and returns it.
     pub(super) fn take_gradient(&self) -> Option<Tensor> {
-        match &self.kind {
-            NodeKind::Leaf(gradient) => lock(gradient).take(),
-            NodeKind::Operation(_) => None,
+        let gradient = self.gradient();
+        self.clear_gradient();
+        gradient
+    }
+
+    /// Returns the place of a leaf's gradient in the storage that it shares with others.
+    pub(super) fn place(&self) -> Option<FlatPlace> {
+        match &*self.leaf_gradient()? {
+            LeafGradient::Own(_) => None,
+            LeafGradient::Flat { place, .. } => Some(place.clone()),
+        }
+    }
+
+    /// Replaces the gradient of a leaf, if it has one, by an equal one of a place.
+    pub(super) fn move_gradient(&self, place: FlatPlace) {
+        let is_set = self.has_gradient();
+        if let Some(mut gradient) = self.leaf_gradient() {
+            *gradient = LeafGradient::Flat { place, is_set };
+        }
+    }
+
+    /// Changes the gradient of a leaf, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// Those of `change`.
+    pub(super) fn change_gradient(
+        &self,
+        change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>,
+    ) -> Result<()> {
+        match self.leaf_gradient().as_deref_mut() {
+            Some(LeafGradient::Own(Some(sum))) => change(&mut sum.in_place()),
+            Some(LeafGradient::Flat { place, is_set: true }) => place.change(change),
+            _ => Ok(()),
         }
     }
 
     /// Adds to the gradient of a leaf.
     fn accumulate(&self, gradient: &Tensor) -> Result<()> {
-        if let NodeKind::Leaf(sum) = &self.kind {
-            let mut sum = lock(sum);
-            match &mut *sum {
-                Some(sum) => {
-                    sum.in_place().add(gradient)?;
-                }
-                // A broadcast gradient is stored as one element.
-                None => *sum = Some(gradient.contiguous()?),
-            }
-        }
-        Ok(())
+        self.leaf_gradient().map_or(Ok(()), |mut sum| sum.add(gradient))
     }
 
     /// Runs the rule, and takes it unless the graph is retained.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::flat::FlatPlace;
 use super::mode::is_grad_enabled;
 use super::tape::{BackwardRule, Node, Saved, Value, backward};
 use crate::error::{Error, Result};
@@ -95,7 +96,9 @@ impl Variable {
 
     /// Removes the gradient of a leaf.
     pub fn zero_grad(&self) {
-        self.take_grad();
+        if let Some(node) = &self.node {
+            node.clear_gradient();
+        }
     }
 
     /// Returns a constant with the same value. It shares the versions too: a change of either is one of both.
@@ -126,7 +129,7 @@ impl Variable {
                 return refused("a leaf that requires a gradient".to_owned(), "an update within no_grad");
             }
         }
-        self.value.change(|tensor| change(&mut tensor.in_place()))
+        self.value.change(change)
     }
 
     /// Computes the gradients of this variable, of one element, with respect to all leaves that it depends on, and adds them
@@ -187,6 +190,45 @@ impl Variable {
             }
         };
         backward(node, gradient, retain_graph)
+    }
+
+    /// Returns whether a leaf has a gradient.
+    pub(in crate::nn) fn has_gradient(&self) -> bool {
+        self.node.as_ref().is_some_and(|node| node.has_gradient())
+    }
+
+    /// Returns the place of the elements in the storage of [`Parameters`](crate::nn::Parameters).
+    pub(in crate::nn) fn place(&self) -> Option<FlatPlace> {
+        self.value.place()
+    }
+
+    /// Replaces the elements and the gradient, if there is one, by equal ones in storages.
+    pub(in crate::nn) fn move_to(&self, elements: FlatPlace, gradient: FlatPlace) {
+        if let Some(node) = &self.node {
+            node.move_gradient(gradient);
+        }
+        self.value.move_to(elements);
+    }
+
+    /// Returns the elements, which later updates do not change: a copy of those in a storage of
+    /// [`Parameters`](crate::nn::Parameters), because they stay at their address. A copy that fails holds the error.
+    pub(in crate::nn) fn snapshot(&self) -> Tensor {
+        let mut tensor = self.tensor();
+        if self.place().is_some() {
+            match tensor.copy() {
+                Ok(copy) => tensor = copy,
+                Err(error) => tensor.hold_error(error),
+            }
+        }
+        tensor
+    }
+
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    pub(super) fn node(&self) -> Option<&Node> {
+        self.node.as_deref()
     }
 
     /// Returns what a backward rule reads of this variable's value.

@@ -1,7 +1,10 @@
 //! [`clip_grad_norm`].
 
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
 use crate::nn::Variable;
+use crate::nn::autograd::{FlatPlace, FlatStorage, change_gradient_run, gradient_run};
 use crate::tensor::{Device, Tensor};
 use crate::types::DType;
 
@@ -28,25 +31,64 @@ pub fn clip_grad_norm(parameters: &[Variable], max_norm: f64) -> Result<Tensor> 
         let found = format!("a max_norm of {max_norm}");
         return Err(Error::invalid("clip_grad_norm", found, "a number that is at least 0"));
     }
-    // A parameter given twice counts once.
-    let mut pairs: Vec<(&Variable, Tensor)> = Vec::with_capacity(parameters.len());
-    for parameter in parameters {
-        if pairs.iter().any(|(known, _)| known.is_same(parameter)) {
-            continue;
-        }
-        if let Some(gradient) = parameter.grad() {
-            pairs.push((parameter, gradient));
-        }
-    }
-    if pairs.is_empty() {
+    let blocks = GradientBlock::of(parameters)?;
+    if blocks.is_empty() {
         return Tensor::zeros(&[], DType::F32, &Device::cpu());
     }
-    let gradients: Vec<&Tensor> = pairs.iter().map(|(_, gradient)| gradient).collect();
-    let (scaled, total) = Tensor::clip_by_global_norm(&gradients, max_norm)?;
-    // All that can fail has been computed. The gradient of a leaf itself is the gradient that its backward is given.
-    for ((parameter, _), gradient) in pairs.iter().zip(&scaled) {
-        parameter.zero_grad();
-        parameter.backward_with(gradient)?;
+    let gradients: Vec<&Tensor> = blocks.iter().map(|block| &block.gradient).collect();
+    let (factor, norm) = Tensor::clip_factor(&gradients, max_norm)?;
+    // All that can be refused has been computed. No tensor but the gradient itself is alive then, so a buffer stays.
+    for GradientBlock { variables, gradient } in blocks {
+        drop(gradient);
+        change_gradient_run(&variables, |elements| elements.mul(&factor).map(|_| ()))?;
     }
-    Ok(total)
+    Ok(norm)
+}
+
+/// The gradients of variables as one tensor.
+struct GradientBlock {
+    variables: Vec<Variable>,
+    gradient: Tensor,
+}
+
+impl GradientBlock {
+    /// Returns the gradients of parameters, each once: neighbours of a buffer together. Parameters in buffers come last, in
+    /// the order of their places.
+    fn of(parameters: &[Variable]) -> Result<Vec<GradientBlock>> {
+        let mut each: Vec<(&Variable, Option<FlatPlace>)> = Vec::with_capacity(parameters.len());
+        for parameter in parameters.iter().filter(|parameter| parameter.has_gradient()) {
+            if !each.iter().any(|(known, _)| known.is_same(parameter)) {
+                each.push((parameter, parameter.place()));
+            }
+        }
+        let storage = |place: &FlatPlace| Arc::as_ptr(place.storage());
+        let mut storages: Vec<*const FlatStorage> = Vec::new();
+        for place in each.iter().filter_map(|(_, place)| place.as_ref()) {
+            if !storages.contains(&storage(place)) {
+                storages.push(storage(place));
+            }
+        }
+        let number = |place: &FlatPlace| storages.iter().position(|known| *known == storage(place));
+        each.sort_by_key(|(_, place)| place.as_ref().map(|place| (number(place), place.start())));
+        let mut blocks: Vec<(Vec<Variable>, Option<FlatPlace>)> = Vec::new();
+        for (parameter, place) in each {
+            let continued = blocks.last_mut().filter(|(_, last)| {
+                last.as_ref().zip(place.as_ref()).is_some_and(|(last, place)| last.is_before(place))
+            });
+            match continued {
+                Some(block) => {
+                    block.0.push(parameter.clone());
+                    block.1 = place;
+                }
+                None => blocks.push((vec![parameter.clone()], place)),
+            }
+        }
+        let mut found = Vec::with_capacity(blocks.len());
+        for (variables, _) in blocks {
+            if let Some(gradient) = gradient_run(&variables)? {
+                found.push(GradientBlock { variables, gradient });
+            }
+        }
+        Ok(found)
+    }
 }

@@ -2,15 +2,18 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `parameters` | the list of parameters, each once, with an optimizer's state of each |
+//! | `core` | the parameters of an optimizer, each once, their states, and the loop of a step |
+//! | `state` | the `state_dict` |
 //! | `sgd`, `adam` | [`Sgd`]; [`Adam`] and [`AdamW`] |
 //! | `clip` | [`clip_grad_norm`] |
 //! | `schedule` | [`WarmupCosine`] |
 //!
 //! Invariants:
 //!
-//! - A step is one fused expression for each parameter: it reads the parameter, its gradient and the state, and writes the
-//!   parameter and the state. If it fails, that parameter and its state keep their values.
+//! - A step is one fused expression: it reads the parameter, its gradient and the state, and writes the parameter and the
+//!   state in place. It is launched once for neighbours in a buffer of [`Parameters`](super::Parameters), otherwise once for
+//!   each parameter, with the same bits. If it fails, that parameter and its state keep their values.
+//! - The numbers of a step, such as the learning rate, are in device memory.
 //! - A step is a change in place: a backward through values from before it is an error.
 //! - A parameter given twice counts once. A parameter without a gradient keeps its value, its state and its step count.
 //! - f16 and bf16 parameters have states of f32, and are computed in f32 and rounded once.
@@ -19,9 +22,10 @@
 
 mod adam;
 mod clip;
-mod parameters;
+mod core;
 mod schedule;
 mod sgd;
+mod state;
 
 pub use adam::{Adam, AdamW};
 pub use clip::clip_grad_norm;
@@ -76,6 +80,38 @@ pub trait Optimizer {
         self.parameters().iter().for_each(Variable::zero_grad);
     }
 }
+
+/// Implements [`Optimizer`] by an [`OptimizerCore`](core::OptimizerCore).
+macro_rules! optimizer {
+    ($name:ident) => {
+        impl Optimizer for $name {
+            fn step(&mut self) -> Result<()> {
+                self.0.step()
+            }
+
+            fn parameters(&self) -> &[Variable] {
+                &self.0.variables
+            }
+
+            fn learning_rate(&self) -> f64 {
+                self.0.learning_rate
+            }
+
+            fn set_learning_rate(&mut self, learning_rate: f64) {
+                self.0.learning_rate = learning_rate;
+            }
+
+            fn state_dict(&self) -> Result<BTreeMap<String, Tensor>> {
+                self.0.state_dict()
+            }
+
+            fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
+                self.0.load_state_dict(concat!(stringify!($name), "::load_state_dict"), entries)
+            }
+        }
+    };
+}
+use optimizer;
 
 /// The dtype that steps are computed in.
 fn compute_dtype(dtype: DType) -> DType {

@@ -2,28 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use super::parameters::{ParameterList, ParameterState, check_number, fields};
+use super::core::{NUMBERS, OptimizerCore, StepRule, check_number, outputs};
 use super::{Optimizer, widened};
 use crate::error::Result;
-use crate::nn::{Variable, no_grad};
-use crate::tensor::{Fused, Tensor};
+use crate::nn::Variable;
+use crate::tensor::{Fused, Tensor, TensorMut};
 
 const NAME: &str = "Sgd";
 
-/// The buffer b of a parameter.
+/// The step. The operands of both functions end with the gradient, lr and λ; then the one with momentum reads μ.
 #[derive(Debug)]
-struct MomentumBuffer(Tensor);
+struct SgdRule {
+    momentum: f64,
+    plain: Fused<4>,
+    with_momentum: Fused<6, 2>,
+}
 
-impl ParameterState for MomentumBuffer {
-    const FIELDS: &'static [&'static str] = &["momentum_buffer"];
+impl StepRule for SgdRule {
+    const NAME: &'static str = NAME;
+    const STATES: &'static [&'static str] = &["momentum_buffer"];
+    const COUNTS_STEPS: bool = false;
 
-    fn to_tensors(&self) -> Result<Vec<Tensor>> {
-        Ok(vec![self.0.clone()])
+    fn uses_states(&self) -> bool {
+        self.momentum != 0.0
     }
 
-    fn from_tensors(tensors: Vec<Tensor>) -> Result<MomentumBuffer> {
-        let [buffer] = fields(tensors)?;
-        Ok(MomentumBuffer(buffer))
+    fn numbers(&self, learning_rate: f64, weight_decay: f64, _: i32) -> [f64; NUMBERS] {
+        [learning_rate, weight_decay, self.momentum]
+    }
+
+    fn run(
+        &self,
+        elements: Vec<TensorMut<'_>>,
+        gradient: &Tensor,
+        [rate, decay, momentum]: &[Tensor; NUMBERS],
+    ) -> Result<()> {
+        if !self.uses_states() {
+            let others = [gradient.into(), rate.into(), decay.into()];
+            return self.plain.run_in_place(outputs::<1>(elements)?, others);
+        }
+        let others = [gradient.into(), rate.into(), decay.into(), momentum.into()];
+        self.with_momentum.run_in_place(outputs::<2>(elements)?, others)
     }
 }
 
@@ -40,14 +59,7 @@ impl ParameterState for MomentumBuffer {
 /// # Ok::<(), selvedge::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Sgd {
-    parameters: ParameterList<MomentumBuffer>,
-    learning_rate: f64,
-    momentum: f64,
-    weight_decay: f64,
-    plain: Fused<4>,
-    with_momentum: Fused<6, 2>,
-}
+pub struct Sgd(OptimizerCore<SgdRule>);
 
 impl Sgd {
     /// Creates an optimizer without momentum.
@@ -57,22 +69,19 @@ impl Sgd {
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a learning rate that is negative or not finite, and for
     /// parameters other than leaves with a gradient.
     pub fn new(parameters: Vec<Variable>, learning_rate: f64) -> Result<Sgd> {
-        check_number(NAME, "learning rate", learning_rate)?;
-        Ok(Sgd {
-            parameters: ParameterList::new(NAME, parameters)?,
-            learning_rate,
+        let rule = SgdRule {
             momentum: 0.0,
-            weight_decay: 0.0,
             plain: Fused::new(|[p, g, rate, decay]| {
                 let p = widened(p);
                 p - (widened(g) + p * decay) * rate
             }),
-            with_momentum: Fused::with_outputs(|[p, g, buffer, rate, decay, momentum]| {
+            with_momentum: Fused::with_outputs(|[p, buffer, g, rate, decay, momentum]| {
                 let p = widened(p);
                 let buffer = buffer * momentum + (widened(g) + p * decay);
                 [p - buffer * rate, buffer]
             }),
-        })
+        };
+        OptimizerCore::new(rule, parameters, learning_rate).map(Sgd)
     }
 
     /// Sets the momentum μ.
@@ -80,9 +89,10 @@ impl Sgd {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a number that is negative or not finite.
-    pub fn with_momentum(self, momentum: f64) -> Result<Sgd> {
+    pub fn with_momentum(mut self, momentum: f64) -> Result<Sgd> {
         check_number(NAME, "momentum", momentum)?;
-        Ok(Sgd { momentum, ..self })
+        self.0.rule.momentum = momentum;
+        Ok(self)
     }
 
     /// Sets the weight decay λ.
@@ -90,59 +100,19 @@ impl Sgd {
     /// # Errors
     ///
     /// As [`with_momentum`](Self::with_momentum).
-    pub fn with_weight_decay(self, weight_decay: f64) -> Result<Sgd> {
+    pub fn with_weight_decay(mut self, weight_decay: f64) -> Result<Sgd> {
         check_number(NAME, "weight decay", weight_decay)?;
-        Ok(Sgd { weight_decay, ..self })
+        self.0.weight_decay = weight_decay;
+        Ok(self)
+    }
+
+    /// Limits the weight decay to parameters of at least so many dimensions. With 2 it leaves out biases and the weights of
+    /// norms.
+    #[must_use]
+    pub fn with_min_decay_rank(mut self, rank: usize) -> Sgd {
+        self.0.min_decay_rank = rank;
+        self
     }
 }
 
-impl Optimizer for Sgd {
-    fn step(&mut self) -> Result<()> {
-        let (rate, decay, momentum) = (self.learning_rate, self.weight_decay, self.momentum);
-        let (plain, with_momentum) = (&self.plain, &self.with_momentum);
-        let ParameterList { variables, states } = &mut self.parameters;
-        no_grad(|| {
-            for (parameter, state) in variables.iter().zip(states) {
-                let Some(gradient) = parameter.grad() else { continue };
-                let value = parameter.tensor();
-                if momentum == 0.0 {
-                    parameter.update(|elements| {
-                        plain.run_into((&value, &gradient, rate, decay), [elements.reborrow()])
-                    })?;
-                    continue;
-                }
-                let before = match state.take() {
-                    Some(MomentumBuffer(buffer)) => buffer,
-                    None => value.zeros_like()?.cast(super::compute_dtype(value.dtype()))?,
-                };
-                let MomentumBuffer(buffer) = state.insert(MomentumBuffer(before.clone()));
-                parameter.update(|elements| {
-                    let operands = (&value, &gradient, &before, rate, decay, momentum);
-                    with_momentum.run_into(operands, [elements.reborrow(), buffer.in_place()])
-                })?;
-            }
-            Ok(())
-        })
-    }
-
-    fn parameters(&self) -> &[Variable] {
-        &self.parameters.variables
-    }
-
-    fn learning_rate(&self) -> f64 {
-        self.learning_rate
-    }
-
-    fn set_learning_rate(&mut self, learning_rate: f64) {
-        self.learning_rate = learning_rate;
-    }
-
-    fn state_dict(&self) -> Result<BTreeMap<String, Tensor>> {
-        self.parameters.state_dict(self.learning_rate)
-    }
-
-    fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
-        self.learning_rate = self.parameters.load_state_dict("Sgd::load_state_dict", entries)?;
-        Ok(())
-    }
-}
+super::optimizer!(Sgd);

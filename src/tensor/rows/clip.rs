@@ -24,6 +24,17 @@ impl Tensor {
     /// [`DeviceMismatch`](Error::DeviceMismatch) for tensors on several devices, and
     /// [`DTypeMismatch`](Error::DTypeMismatch) for elements that are not real floats.
     pub fn clip_by_global_norm(tensors: &[&Tensor], max_norm: f64) -> Result<(Vec<Tensor>, Tensor)> {
+        let (factor, norm) = Tensor::clip_factor(tensors, max_norm)?;
+        let clipped = tensors.iter().map(|tensor| *tensor * &factor).collect::<Result<Vec<Tensor>>>()?;
+        Ok((clipped, norm))
+    }
+
+    /// Returns the factor and the norm of [`clip_by_global_norm`](Self::clip_by_global_norm).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub(crate) fn clip_factor(tensors: &[&Tensor], max_norm: f64) -> Result<(Tensor, Tensor)> {
         const OPERATION: &str = "clip_by_global_norm";
         if max_norm.is_nan() || max_norm < 0.0 {
             let found = format!("a max_norm of {max_norm}");
@@ -39,7 +50,6 @@ impl Tensor {
         }
         let norm = Tensor::stack(&norms.iter().collect::<Vec<_>>(), 0)?.norm_all(2.0)?;
         let factor = (&(&norm + 1e-6)?.reciprocal()? * max_norm)?.minimum(1.0)?;
-        let clipped = tensors.iter().map(|tensor| *tensor * &factor).collect::<Result<Vec<Tensor>>>()?;
-        Ok((clipped, norm))
+        Ok((factor, norm))
     }
 }

@@ -1,0 +1,215 @@
+//! [`FlatStorage`], the elements of several variables in one tensor, and [`FlatPlace`], the place of one of them.
+//!
+//! Invariants: a place is contiguous, places do not overlap, and each begins at a multiple of [`ALIGNMENT`] bytes. The
+//! elements between places are 0. Values stay at their address: a write while another tensor shares them is an error.
+//! Gradients move away from tensors that share them, as any tensor does.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::tape::Value;
+use super::variable::Variable;
+use crate::error::{Error, Result};
+use crate::tensor::{Device, Tensor, TensorMut};
+use crate::types::{DType, Layout, Shape};
+
+/// The alignment of places in bytes: a cache line, and more than bulk copies and vectors need.
+const ALIGNMENT: usize = 128;
+
+/// Elements of several variables.
+pub(in crate::nn) struct FlatStorage {
+    elements: RwLock<Tensor>,
+    is_fixed: bool,
+}
+
+/// The elements of one variable in a storage.
+#[derive(Clone)]
+pub(in crate::nn) struct FlatPlace {
+    storage: Arc<FlatStorage>,
+    name: Arc<str>,
+    layout: Layout,
+    index: usize,
+    start: usize,
+    end: usize,
+}
+
+impl FlatStorage {
+    /// Creates zeros with a place for each name and shape, in order. `is_fixed` elements stay at their address.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`]; [`Error::InvalidArgument`] for more elements than memory can have.
+    pub(in crate::nn) fn with_places(
+        members: &[(Arc<str>, Shape)],
+        dtype: DType,
+        device: &Device,
+        is_fixed: bool,
+    ) -> Result<Vec<FlatPlace>> {
+        let unit = (ALIGNMENT / dtype.size()).max(1);
+        let mut layouts = Vec::with_capacity(members.len());
+        let mut count = 0usize;
+        for (_, shape) in members {
+            let layout = Layout::strided(shape, Layout::from_shape(*shape).strides(), count)?;
+            let end = count.checked_add(shape.count()).and_then(|end| end.checked_next_multiple_of(unit));
+            count = end.ok_or_else(|| {
+                let found = format!("{count} elements and a parameter of shape {shape}");
+                Error::invalid("Parameters", found, format!("at most {} elements", usize::MAX))
+            })?;
+            layouts.push((layout, count));
+        }
+        let elements = Tensor::zeros(&[count], dtype, device)?;
+        let storage = Arc::new(FlatStorage { elements: RwLock::new(elements), is_fixed });
+        let places = members.iter().zip(layouts).enumerate().map(|(index, ((name, _), (layout, end)))| {
+            let (storage, name, start) = (storage.clone(), name.clone(), layout.offset());
+            FlatPlace { storage, name, layout, index, start, end }
+        });
+        Ok(places.collect())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Tensor> {
+        self.elements.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Tensor> {
+        self.elements.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns all elements, which the tensor shares.
+    pub(in crate::nn) fn tensor(&self) -> Tensor {
+        self.read().clone()
+    }
+
+    /// Changes the elements of a layout. `names` are those of its variables.
+    fn change(
+        &self,
+        layout: Layout,
+        names: impl FnOnce() -> String,
+        change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut elements = self.write();
+        if self.is_fixed && !elements.is_unique() {
+            let found = format!("{}, whose storage another tensor shares", names());
+            let wanted = "parameters that no tensor shares; copy or drop the tensors of parameters before";
+            return Err(Error::invalid("update", found, wanted));
+        }
+        change(&mut elements.in_place().with_layout(layout)?)
+    }
+}
+
+impl FlatPlace {
+    pub(in crate::nn) fn storage(&self) -> &Arc<FlatStorage> {
+        &self.storage
+    }
+
+    /// Returns the first element's position in the storage.
+    pub(in crate::nn) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// Returns the position behind the last element and the padding.
+    pub(in crate::nn) fn end(&self) -> usize {
+        self.end
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn tensor(&self) -> Tensor {
+        self.storage.read().view_as(self.layout)
+    }
+
+    /// Replaces the elements by those of a tensor of the same shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`TensorMut::assign`].
+    pub(in crate::nn) fn assign(&self, tensor: &Tensor) -> Result<()> {
+        self.change(|elements| elements.assign(tensor).map(|_| ()))
+    }
+
+    pub(super) fn change(&self, change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>) -> Result<()> {
+        self.storage.change(self.layout, || format!("parameter '{}'", self.name), change)
+    }
+
+    /// Returns whether `next` is the place behind this one.
+    pub(in crate::nn) fn is_before(&self, next: &FlatPlace) -> bool {
+        Arc::ptr_eq(&self.storage, &next.storage) && self.index + 1 == next.index
+    }
+
+    /// Returns the layout of the elements from this place to a later one of the same storage.
+    fn run_to(&self, last: &FlatPlace) -> Result<Layout> {
+        Layout::strided(&[last.end - self.start], &[1], self.start)
+    }
+}
+
+impl fmt::Debug for FlatPlace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "FlatPlace({} from {} to {})", self.name, self.start, self.end)
+    }
+}
+
+/// Returns the gradients of variables with neighbouring places, or of one variable, as one tensor, if each has one.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for several variables that are in no storage.
+pub(in crate::nn) fn gradient_run(variables: &[Variable]) -> Result<Option<Tensor>> {
+    if !variables.iter().all(Variable::has_gradient) {
+        return Ok(None);
+    }
+    if let [variable] = variables {
+        if variable.place().is_none() {
+            return Ok(variable.grad());
+        }
+    }
+    let (first, last) = ends(variables, |variable| variable.node()?.place())?;
+    let tensor = first.storage.read().view_as(first.run_to(&last)?);
+    Ok(Some(tensor))
+}
+
+/// Changes the gradients of variables that [`gradient_run`] returns.
+///
+/// # Errors
+///
+/// As there, and those of `change`.
+pub(in crate::nn) fn change_gradient_run(
+    variables: &[Variable],
+    change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>,
+) -> Result<()> {
+    if let [variable] = variables {
+        return variable.node().map_or(Ok(()), |node| node.change_gradient(change));
+    }
+    let (first, last) = ends(variables, |variable| variable.node()?.place())?;
+    first.storage.change(first.run_to(&last)?, String::new, change)
+}
+
+/// Changes variables with neighbouring places as one tensor.
+///
+/// # Errors
+///
+/// As [`gradient_run`]; [`Error::InvalidArgument`] if another tensor shares the storage; those of `change`.
+pub(in crate::nn) fn update_run(
+    variables: &[Variable],
+    change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>,
+) -> Result<()> {
+    let (first, last) = ends(variables, Variable::place)?;
+    let names = || match first.index == last.index {
+        true => format!("parameter '{}'", first.name),
+        false => format!("parameters '{}' to '{}'", first.name, last.name),
+    };
+    let layout = first.run_to(&last)?;
+    // No backward saves a value between the new version and the new elements.
+    let values: Vec<&Value> = variables.iter().map(Variable::value).collect();
+    Value::with_next_versions(&values, || first.storage.change(layout, names, change))
+}
+
+/// Returns the places of the first and the last variable.
+fn ends(
+    variables: &[Variable],
+    place: impl Fn(&Variable) -> Option<FlatPlace>,
+) -> Result<(FlatPlace, FlatPlace)> {
+    let first = variables.first().and_then(&place);
+    let none = || Error::invalid("update", "variables of no flat storage", "those of Parameters");
+    first.zip(variables.last().and_then(place)).ok_or_else(none)
+}

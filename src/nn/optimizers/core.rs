@@ -1,0 +1,381 @@
+//! [`OptimizerCore`], the parameters of an optimizer, their states, and the loop of a step.
+//!
+//! Parameters with places in one storage of [`Parameters`](crate::nn::Parameters) are a group, whose states are one tensor
+//! each; any other parameter is a group of its own. A step launches its function once for each run: neighbours with a
+//! gradient, equal numbers of steps and the same decay. The function reads its numbers from device memory, so a captured step
+//! can be given new ones.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::compute_dtype;
+use crate::error::{Error, Result};
+use crate::nn::Variable;
+use crate::nn::autograd::{FlatPlace, gradient_run, no_grad, update_run};
+use crate::tensor::{Device, Fused, Tensor, TensorMut};
+use crate::types::DType;
+
+/// The numbers of a step that its function reads.
+pub(super) const NUMBERS: usize = 3;
+
+/// The function of an optimizer's step.
+pub(super) trait StepRule {
+    /// The optimizer's name.
+    const NAME: &'static str;
+    /// PyTorch's names of the states. A state has the parameter's shape and the dtype that steps are computed in.
+    const STATES: &'static [&'static str];
+    /// True if the state counts steps.
+    const COUNTS_STEPS: bool;
+
+    /// Returns whether a step reads and writes the states.
+    fn uses_states(&self) -> bool;
+
+    /// Returns the numbers of a step, counted from 1.
+    fn numbers(&self, learning_rate: f64, weight_decay: f64, step: i32) -> [f64; NUMBERS];
+
+    /// Changes a parameter and its used states, in this order, by a gradient of the same shape.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Fused::run_in_place`].
+    fn run(&self, outputs: Vec<TensorMut<'_>>, gradient: &Tensor, numbers: &[Tensor; NUMBERS]) -> Result<()>;
+}
+
+/// A parameter with its state.
+#[derive(Debug)]
+pub(super) struct Member {
+    /// The position in the optimizer's list.
+    pub position: usize,
+    pub variable: Variable,
+    place: Option<FlatPlace>,
+    /// True from the first step or the loaded state on.
+    pub has_state: bool,
+    pub steps: i32,
+}
+
+/// Parameters whose states are parts of the same tensors.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// In the order of their places.
+    pub members: Vec<Member>,
+    /// Empty until the first step that uses them.
+    pub states: Vec<Tensor>,
+}
+
+/// Members of a group that one launch changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Run {
+    group: usize,
+    members: Range<usize>,
+    /// The row of its numbers.
+    row: usize,
+}
+
+/// Runs with equal keys have equal numbers: their dtype and device, the steps before, and whether the weight decays.
+type NumbersKey = (DType, Device, i32, bool);
+
+/// The numbers of a step in device memory.
+#[derive(Debug)]
+struct NumberRow {
+    numbers: Tensor,
+    /// 0, 1, 2: the positions of the numbers.
+    positions: Tensor,
+}
+
+/// An optimizer.
+#[derive(Debug)]
+pub(super) struct OptimizerCore<R> {
+    pub rule: R,
+    /// Each once, by position.
+    pub variables: Vec<Variable>,
+    pub learning_rate: f64,
+    pub weight_decay: f64,
+    /// Parameters of fewer dimensions do not decay.
+    pub min_decay_rank: usize,
+    pub groups: Vec<Group>,
+    runs: Vec<Run>,
+    rows: Vec<NumberRow>,
+}
+
+impl NumberRow {
+    fn new(dtype: DType, device: &Device) -> Result<NumberRow> {
+        let positions = Tensor::arange(0i64, NUMBERS as i64, 1i64, dtype, device)?;
+        Ok(NumberRow { numbers: positions.copy()?, positions })
+    }
+
+    fn is_of(&self, dtype: DType, device: &Device) -> bool {
+        self.numbers.dtype() == dtype && self.numbers.device() == *device
+    }
+
+    fn write(&mut self, [first, second, third]: [f64; NUMBERS]) -> Result<()> {
+        static FUNCTION: OnceLock<Fused<4>> = OnceLock::new();
+        let function = FUNCTION.get_or_init(|| {
+            Fused::new(|[position, first, second, third]| {
+                position.eq(0).choose(first, position.eq(1).choose(second, third))
+            })
+        });
+        function.run_into((&self.positions, first, second, third), [&mut self.numbers])
+    }
+
+    /// Returns the numbers as tensors without dimensions.
+    fn read(&self) -> Result<[Tensor; NUMBERS]> {
+        let number = |position| self.numbers.select(0, position);
+        Ok([number(0)?, number(1)?, number(2)?])
+    }
+}
+
+impl Group {
+    fn members_mut(&mut self, run: &Run) -> &mut [Member] {
+        &mut self.members[run.members.clone()]
+    }
+
+    /// Returns the positions in the states of members from the first to the last of a range.
+    fn part(&self, members: &Range<usize>) -> Option<Range<usize>> {
+        let base = self.members.first()?.place.as_ref()?.start();
+        let first = self.members.get(members.start)?.place.as_ref()?.start();
+        let last = self.members.get(members.end.checked_sub(1)?)?.place.as_ref()?.end();
+        Some(first - base..last - base)
+    }
+
+    /// Creates the states, if they are not there.
+    pub fn create_states(&mut self, count: usize) -> Result<()> {
+        if !self.states.is_empty() {
+            return Ok(());
+        }
+        let Some(first) = self.members.first() else { return Ok(()) };
+        let (dtype, device) = (compute_dtype(first.variable.dtype()), first.variable.device());
+        let zeros = match self.part(&(0..self.members.len())) {
+            Some(part) => Tensor::zeros(&[part.len()], dtype, &device)?,
+            None => Tensor::zeros(&first.variable.shape(), dtype, &device)?,
+        };
+        self.states = (0..count).map(|_| zeros.copy()).collect::<Result<Vec<Tensor>>>()?;
+        Ok(())
+    }
+
+    /// Returns the states of members in place.
+    pub fn states_of(&mut self, members: &Range<usize>) -> Result<Vec<TensorMut<'_>>> {
+        let part = self.part(members);
+        let states = self.states.iter_mut().map(|state| match &part {
+            Some(part) => state.in_place().narrow(0, part.start, part.len()),
+            None => Ok(state.in_place()),
+        });
+        states.collect()
+    }
+
+    /// Returns a state of a member, which later steps do not change.
+    pub fn state_of(&self, member: usize, state: &Tensor) -> Result<Tensor> {
+        let Some((part, member)) = self.part(&(member..member + 1)).zip(self.members.get(member)) else {
+            return Ok(state.clone());
+        };
+        let shape = member.variable.shape();
+        let sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
+        state.narrow(0, part.start, shape.count())?.reshape(&sizes)?.copy()
+    }
+}
+
+impl<R: StepRule> OptimizerCore<R> {
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a learning rate that is negative or not finite, and for a parameter that is no leaf with
+    /// a gradient.
+    pub fn new(rule: R, parameters: Vec<Variable>, learning_rate: f64) -> Result<OptimizerCore<R>> {
+        check_number(R::NAME, "learning rate", learning_rate)?;
+        let mut variables: Vec<Variable> = Vec::with_capacity(parameters.len());
+        for (position, parameter) in parameters.into_iter().enumerate() {
+            if !parameter.requires_grad() || !parameter.is_leaf() {
+                let found = format!("{parameter:?} as parameter {position}");
+                return Err(Error::invalid(R::NAME, found, "a leaf that requires a gradient"));
+            }
+            if !variables.iter().any(|known| known.is_same(&parameter)) {
+                variables.push(parameter);
+            }
+        }
+        let mut groups: Vec<Group> = Vec::new();
+        for (position, variable) in variables.iter().enumerate() {
+            let (variable, place) = (variable.clone(), variable.place());
+            let member = Member { position, variable, place, has_state: false, steps: 0 };
+            let group = member.place.as_ref().and_then(|place| {
+                groups.iter_mut().find(|group| {
+                    let first = group.members.first().and_then(|first| first.place.as_ref());
+                    first.is_some_and(|first| Arc::ptr_eq(first.storage(), place.storage()))
+                })
+            });
+            match group {
+                Some(group) => group.members.push(member),
+                None => groups.push(Group { members: vec![member], states: Vec::new() }),
+            }
+        }
+        for group in &mut groups {
+            group.members.sort_by_key(|member| member.place.as_ref().map(FlatPlace::start));
+        }
+        Ok(OptimizerCore {
+            rule,
+            variables,
+            learning_rate,
+            weight_decay: 0.0,
+            min_decay_rank: 0,
+            groups,
+            runs: Vec::new(),
+            rows: Vec::new(),
+        })
+    }
+
+    fn decays(&self, member: &Member) -> bool {
+        member.variable.shape().rank() >= self.min_decay_rank
+    }
+
+    /// Returns the members with a gradient as runs, with the key of each one's numbers.
+    fn plan(&self) -> (Vec<Run>, Vec<NumbersKey>) {
+        let (mut runs, mut keys): (Vec<Run>, Vec<NumbersKey>) = (Vec::new(), Vec::new());
+        for (at, group) in self.groups.iter().enumerate() {
+            let mut before: Option<&Member> = None;
+            for (index, member) in group.members.iter().enumerate() {
+                if !member.variable.has_gradient() {
+                    before = None;
+                    continue;
+                }
+                let places = before.and_then(|before| before.place.as_ref().zip(member.place.as_ref()));
+                let continues = places.is_some_and(|(before, place)| before.is_before(place))
+                    && before.is_some_and(|before| before.steps == member.steps)
+                    && before.is_some_and(|before| self.decays(before) == self.decays(member));
+                before = Some(member);
+                if continues {
+                    if let Some(run) = runs.last_mut() {
+                        run.members.end = index + 1;
+                    }
+                    continue;
+                }
+                let variable = &member.variable;
+                let dtype = compute_dtype(variable.dtype()).part();
+                let key = (dtype, variable.device(), member.steps, self.decays(member));
+                let row = keys.iter().position(|known| *known == key).unwrap_or(keys.len());
+                if row == keys.len() {
+                    keys.push(key);
+                }
+                runs.push(Run { group: at, members: index..index + 1, row });
+            }
+        }
+        (runs, keys)
+    }
+
+    /// Counts a step of each parameter with a gradient, creates its state, and writes the numbers of the step to device memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`] and driver errors. No step is counted then.
+    pub fn advance(&mut self) -> Result<()> {
+        let (runs, keys) = self.plan();
+        for (row, (dtype, device, steps, decays)) in keys.into_iter().enumerate() {
+            let numbers = match self.rows.get_mut(row).filter(|known| known.is_of(dtype, &device)) {
+                Some(known) => known,
+                None => {
+                    self.rows.truncate(row);
+                    self.rows.push(NumberRow::new(dtype, &device)?);
+                    let Some(fresh) = self.rows.last_mut() else { continue };
+                    fresh
+                }
+            };
+            let decay = if decays { self.weight_decay } else { 0.0 };
+            numbers.write(self.rule.numbers(self.learning_rate, decay, steps.saturating_add(1)))?;
+        }
+        let uses_states = self.rule.uses_states();
+        if uses_states {
+            for group in runs.iter().map(|run| run.group).collect::<BTreeSet<usize>>() {
+                self.groups[group].create_states(R::STATES.len())?;
+            }
+        }
+        for run in &runs {
+            for member in self.groups[run.group].members_mut(run) {
+                member.steps = member.steps.saturating_add(1);
+                member.has_state |= uses_states;
+            }
+        }
+        self.runs = runs;
+        Ok(())
+    }
+
+    /// Changes the parameters that the last [`advance`](Self::advance) has counted.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a parameter that has lost its gradient since, or whose storage another tensor shares;
+    /// driver errors. Parameters of earlier runs have changed, those of later ones have not, and their steps do not count.
+    pub fn apply(&mut self) -> Result<()> {
+        for at in 0..self.runs.len() {
+            let run = self.runs[at].clone();
+            if let Err(error) = no_grad(|| self.apply_run(&run)) {
+                for run in &self.runs[at..] {
+                    self.groups[run.group].members_mut(run).iter_mut().for_each(|member| member.steps -= 1);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_run(&mut self, run: &Run) -> Result<()> {
+        let OptimizerCore { rule, groups, rows, .. } = self;
+        let (group, numbers) = (&mut groups[run.group], rows[run.row].read()?);
+        let variables: Vec<Variable> =
+            group.members[run.members.clone()].iter().map(|member| member.variable.clone()).collect();
+        let is_flat = group.part(&run.members).is_some();
+        let gradient = gradient_run(&variables)?.ok_or_else(|| {
+            let wanted = "the gradients that it had when the step was counted";
+            Error::invalid(R::NAME, "a parameter without a gradient", wanted)
+        })?;
+        let mut states = if rule.uses_states() { group.states_of(&run.members)? } else { Vec::new() };
+        let change = |elements: &mut TensorMut<'_>| {
+            let states = states.iter_mut().map(TensorMut::reborrow);
+            rule.run(std::iter::once(elements.reborrow()).chain(states).collect(), &gradient, &numbers)
+        };
+        match variables.first() {
+            Some(variable) if !is_flat => variable.update(change),
+            _ => update_run(&variables, change),
+        }
+    }
+
+    /// Runs [`advance`](Self::advance) and [`apply`](Self::apply).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn step(&mut self) -> Result<()> {
+        self.advance()?;
+        self.apply()
+    }
+}
+
+/// Returns an optimizer's outputs as an array.
+///
+/// # Errors
+///
+/// [`Error::LengthMismatch`] for another number of outputs.
+pub(super) fn outputs<const COUNT: usize>(outputs: Vec<TensorMut<'_>>) -> Result<[TensorMut<'_>; COUNT]> {
+    let found = outputs.len();
+    outputs.try_into().map_err(|_| Error::LengthMismatch { operation: "step", wanted: COUNT, found })
+}
+
+/// Checks a number of an optimizer.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for a number that is negative, infinite or NaN.
+pub(super) fn check_number(operation: &'static str, name: &str, number: f64) -> Result<()> {
+    if number.is_finite() && number >= 0.0 {
+        return Ok(());
+    }
+    Err(Error::invalid(operation, format!("a {name} of {number}"), "a finite number that is at least 0"))
+}
+
+/// Checks a decay of moments.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for a number outside 0 to 1, without 1.
+pub(super) fn check_fraction(operation: &'static str, name: &str, number: f64) -> Result<()> {
+    if (0.0..1.0).contains(&number) {
+        return Ok(());
+    }
+    Err(Error::invalid(operation, format!("a {name} of {number}"), "a number of at least 0 and below 1"))
+}
