@@ -65,6 +65,7 @@ pub(crate) use fork::check as check_not_forked;
 pub use function::{Function, FunctionAttributes};
 #[cfg(feature = "capi")]
 pub(crate) use graph::OpenCapture;
+pub(crate) use graph::capture::on_this_thread as captures_on_this_thread;
 pub use graph::{
     Captured, CapturedBuffer, ExecutableGraph, Graph, GraphNode, GraphNodeKind, GraphUpdateError,
 };

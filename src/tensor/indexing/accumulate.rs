@@ -446,15 +446,14 @@ fn accumulate(
     }
     let dtype = own.dtype();
     let work = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
-    let runs = Runs::new(targets)?;
+    let runs = Runs::new(targets, own.shape().first().copied().unwrap_or(0))?;
     let mut combined = runs.combine(&elements.cast(work)?, |x, y| reduction.merge(x, y))?;
-    let mut lengths = runs.lengths.unsqueeze(-1)?;
     if include_self {
         combined = reduction.merge(&own.index_select_unchecked(0, &runs.targets)?.cast(work)?, &combined)?;
-        lengths = lengths.add(1)?;
     }
     if reduction == ScatterReduction::Mean {
-        let lengths = lengths.cast(work)?;
+        let own = i64::from(include_self);
+        let lengths = runs.lengths()?.unsqueeze(-1)?.add(own)?.cast(work)?;
         combined =
             if work.is_integer() { combined.floor_divide(&lengths)? } else { combined.div(&lengths)? };
     }
