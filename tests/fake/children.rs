@@ -105,6 +105,8 @@ pub fn dispatch() -> Option<ExitCode> {
             "staging_failures" => staging::failures(&fake),
             "staging_setting" => staging::setting(&fake),
             "tensor" => tensor::child(&fake, &arguments),
+            #[cfg(feature = "nn")]
+            "training" => super::training::child(&fake),
             "timeouts" => timeouts::child(&fake),
             "timeouts_dropped" => timeouts::dropped(&fake),
             "transfers_boxes" => transfers::boxes(&fake),

@@ -73,6 +73,8 @@ mod support;
 mod tensor;
 #[cfg(target_os = "linux")]
 mod timeouts;
+#[cfg(feature = "nn")]
+mod training;
 #[cfg(target_os = "linux")]
 mod transfers;
 #[cfg(target_os = "linux")]
@@ -129,6 +131,8 @@ fn main() -> ExitCode {
     ] {
         suite.add(module());
     }
+    #[cfg(feature = "nn")]
+    suite.add(training::tests());
     #[cfg(all(target_os = "linux", feature = "capi"))]
     suite.add(capi::tests());
     #[cfg(target_os = "linux")]

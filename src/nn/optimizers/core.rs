@@ -334,16 +334,6 @@ impl<R: StepRule> OptimizerCore<R> {
             _ => update_run(&variables, change),
         }
     }
-
-    /// Runs [`advance`](Self::advance) and [`apply`](Self::apply).
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn step(&mut self) -> Result<()> {
-        self.advance()?;
-        self.apply()
-    }
 }
 
 /// Returns an optimizer's outputs as an array.

@@ -42,12 +42,34 @@ use crate::types::DType;
 
 /// Changes parameters by their gradients.
 pub trait Optimizer {
-    /// Changes each parameter that has a gradient.
+    /// Changes each parameter that has a gradient: [`advance`](Self::advance) and [`apply`](Self::apply).
     ///
     /// # Errors
     ///
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) and driver errors. Parameters before the failing one have changed.
-    fn step(&mut self) -> Result<()>;
+    fn step(&mut self) -> Result<()> {
+        self.advance()?;
+        self.apply()
+    }
+
+    /// Counts a step of each parameter that has a gradient, and writes what the step depends on, such as the learning rate and
+    /// the number of the step, to the memory of the parameters' devices.
+    ///
+    /// A captured step has [`apply`](Self::apply) alone. A call of this before each launch of its graph gives the launch the
+    /// numbers of the next step; gradients must be set for the same parameters as in the capture.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) and driver errors. No step is counted then.
+    fn advance(&mut self) -> Result<()>;
+
+    /// Changes the parameters that [`advance`](Self::advance) has counted.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a parameter that has lost its gradient since then, and
+    /// driver errors. Parameters before the failing one have changed.
+    fn apply(&mut self) -> Result<()>;
 
     /// Returns the parameters, each once.
     fn parameters(&self) -> &[Variable];
@@ -85,8 +107,12 @@ pub trait Optimizer {
 macro_rules! optimizer {
     ($name:ident) => {
         impl Optimizer for $name {
-            fn step(&mut self) -> Result<()> {
-                self.0.step()
+            fn advance(&mut self) -> Result<()> {
+                self.0.advance()
+            }
+
+            fn apply(&mut self) -> Result<()> {
+                self.0.apply()
             }
 
             fn parameters(&self) -> &[Variable] {
