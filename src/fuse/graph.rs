@@ -7,28 +7,12 @@ use num_complex::Complex;
 
 use super::coordinate::Coordinate;
 use super::expression::Expression;
-use super::node::{Node, NodeIndex};
+use super::node::{IndexedGroup, Node, NodeIndex};
 use super::number::Number;
 use super::operation::{Operation, Rule, with_operations};
 use super::scalar::{by_value, dtype_of_numbers};
-use crate::driver::KernelError;
 use crate::error::{Error, Result};
 use crate::types::{DType, NumberKind};
-
-/// A reduction that chooses an element of a group by an index, which a run checks.
-#[derive(Clone, Copy)]
-pub(super) struct IndexedGroup {
-    pub(super) group: NodeIndex,
-    pub(super) index: NodeIndex,
-    /// The error of an index out of range.
-    pub(super) error: &'static KernelError,
-}
-
-impl std::fmt::Debug for IndexedGroup {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}({}, {})", self.error.operation(), self.group, self.index)
-    }
-}
 
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {

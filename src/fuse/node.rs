@@ -3,6 +3,7 @@
 use super::graph::Nodes;
 use super::operation::Operation;
 use super::reduce::Fold;
+use crate::driver::KernelError;
 
 /// The index of a node in its graph.
 pub(crate) type NodeIndex = u32;
@@ -73,4 +74,19 @@ pub(super) fn needed(nodes: &Nodes, of: &[NodeIndex], is_leaf: impl Fn(Node) -> 
         }
     }
     needed
+}
+
+/// A reduction that chooses an element of a group by an index, which a run checks.
+#[derive(Clone, Copy)]
+pub(super) struct IndexedGroup {
+    pub(super) group: NodeIndex,
+    pub(super) index: NodeIndex,
+    /// The error of an index out of range.
+    pub(super) error: &'static KernelError,
+}
+
+impl std::fmt::Debug for IndexedGroup {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}({}, {})", self.error.operation(), self.group, self.index)
+    }
 }

@@ -1,7 +1,7 @@
 //! The reductions over groups that an expression of a row program may contain.
 
-use super::super::graph::{Expr, Graph, IndexedGroup, Nodes};
-use super::super::node::{Node, NodeIndex};
+use super::super::graph::{Expr, Graph, Nodes};
+use super::super::node::{IndexedGroup, Node, NodeIndex};
 use super::super::number::Number;
 use super::super::operation::Operation;
 use super::super::reduce::Fold;

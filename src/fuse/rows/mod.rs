@@ -35,8 +35,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use super::expression::Expression;
-use super::graph::{Expr, Graph, IndexedGroup};
-use super::node::{Node, NodeIndex, needed};
+use super::graph::{Expr, Graph};
+use super::node::{IndexedGroup, Node, NodeIndex, needed};
 use super::reduce::Reduction;
 use crate::driver::{Function, KernelError};
 use crate::error::{Error, Result};

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use super::super::graph::{Expr, Graph, IndexedGroup, Nodes};
-use super::super::node::{Node, NodeIndex, needed};
+use super::super::graph::{Expr, Graph, Nodes};
+use super::super::node::{IndexedGroup, Node, NodeIndex, needed};
 use super::super::operation::{Operation, Rule};
 use crate::types::DType;
 

@@ -18,9 +18,9 @@ pub struct TrainerOptions {
     pub context: Option<usize>,
     /// Batches whose gradients are averaged in a step: 1.
     pub accumulation: usize,
-    /// The largest learning rate: 2e-3.
+    /// The largest learning rate: 5e-3.
     pub learning_rate: f64,
-    /// The learning rate at the end: 2e-4.
+    /// The learning rate at the end: 5e-4.
     pub min_learning_rate: f64,
     /// Steps of the warm-up: 20.
     pub warmup_steps: u64,
@@ -43,8 +43,8 @@ impl Default for TrainerOptions {
             batch: 16,
             context: None,
             accumulation: 1,
-            learning_rate: 2e-3,
-            min_learning_rate: 2e-4,
+            learning_rate: 5e-3,
+            min_learning_rate: 5e-4,
             warmup_steps: 20,
             weight_decay: 0.1,
             betas: (0.9, 0.99),

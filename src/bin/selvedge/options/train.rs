@@ -49,9 +49,9 @@ pub struct TrainOptions {
     /// Batches of a step
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub accumulation: u64,
-    /// The largest learning rate
-    #[arg(long, value_name = "RATE", default_value_t = 2e-3)]
-    pub learning_rate: f64,
+    /// The largest learning rate [default: 1 / the model's width]
+    #[arg(long, value_name = "RATE")]
+    pub learning_rate: Option<f64>,
     /// Steps of the warm-up
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub warmup: u64,

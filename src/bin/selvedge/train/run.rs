@@ -55,7 +55,8 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     let (text, name) = source::text(options.text.as_deref())?;
     let tokenizer = tokenizer(options, &text)?;
     let config = GptConfig { dropout: options.dropout, ..config(&options.model, tokenizer.vocab_size())? };
-    let mut trainer = Trainer::new(config, text, &*tokenizer, trainer_options(options), &device)?;
+    let mut trainer =
+        Trainer::new(config, text, &*tokenizer, trainer_options(options, config.width), &device)?;
     let (mut checkpoints, folder) = open(options)?;
     if options.resume {
         resume(&mut trainer, &folder, options.force, &device)?;
@@ -165,14 +166,15 @@ fn evaluate(trainer: &mut Trainer, course: &mut Course, screen: &Screen) -> Resu
     Ok(())
 }
 
-fn trainer_options(options: &TrainOptions) -> TrainerOptions {
+fn trainer_options(options: &TrainOptions, width: usize) -> TrainerOptions {
+    let learning_rate = options.learning_rate.unwrap_or(1.0 / width as f64);
     TrainerOptions {
         steps: options.steps,
         batch: options.batch as usize,
         context: options.context.map(|count| count as usize),
         accumulation: options.accumulation as usize,
-        learning_rate: options.learning_rate,
-        min_learning_rate: options.learning_rate / 10.0,
+        learning_rate,
+        min_learning_rate: learning_rate / 10.0,
         warmup_steps: options.warmup,
         weight_decay: options.weight_decay,
         max_norm: (options.max_norm > 0.0).then_some(options.max_norm),
