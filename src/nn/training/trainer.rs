@@ -1,17 +1,15 @@
 //! [`Trainer`], the steps of a language model's training.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::checkpoint::{Checkpoint, CheckpointInfo};
 use super::options::TrainerOptions;
 use crate::error::{Error, Result};
 use crate::nn::{
-    AdamW, Batch, Batches, CrossEntropyOptions, Gpt, GptConfig, Initializer, Module, Optimizer, Split,
-    TokenizedText, Tokenizer, Variable, clip_grad_norm, cross_entropy, no_grad,
+    AdamW, Batch, Batches, CrossEntropyOptions, Gpt, GptConfig, Initializer, Module, Optimizer, Parameters,
+    Split, TokenizedText, Tokenizer, Variable, cross_entropy, no_grad,
 };
-use crate::tensor::{Device, Generator, GeneratorState, Tensor};
+use crate::tensor::{Device, Generator, GeneratorState};
 
 const OPERATION: &str = "Trainer";
 /// Added to the seed for draws of another purpose than the weights'.
@@ -50,8 +48,8 @@ pub struct StepReport {
 /// ```
 pub struct Trainer {
     model: Gpt,
-    /// Of parameters that decay, and of the others.
-    optimizers: [AdamW; 2],
+    parameters: Parameters,
+    optimizer: AdamW,
     options: TrainerOptions,
     training: Batches,
     validation: Batches,
@@ -98,18 +96,16 @@ impl Trainer {
         let dropout = Generator::new(options.seed.wrapping_add(DROPOUT));
         let initializer = Initializer::new(device).with_seed(options.seed);
         let model = Gpt::with_dropout_generator(config, &initializer, &dropout)?;
-        let (decayed, others): (Vec<Variable>, Vec<Variable>) =
-            model.parameters().into_iter().partition(|parameter| parameter.shape().rank() >= 2);
-        let optimizer = |parameters, weight_decay| {
-            let (first, second) = options.betas;
-            AdamW::new(parameters, options.learning_rate)?
-                .with_betas(first, second)?
-                .with_weight_decay(weight_decay)
-        };
-        let optimizers = [optimizer(decayed, options.weight_decay)?, optimizer(others, 0.0)?];
+        let parameters = Parameters::new(&model)?;
+        let (first, second) = options.betas;
+        let optimizer = AdamW::new(parameters.variables(), options.learning_rate)?
+            .with_betas(first, second)?
+            .with_weight_decay(options.weight_decay)?
+            .with_min_decay_rank(2);
         Ok(Trainer {
             model,
-            optimizers,
+            parameters,
+            optimizer,
             options,
             training,
             validation,
@@ -163,7 +159,7 @@ impl Trainer {
         self.model.train();
         let learning_rate = self.options.schedule().learning_rate(self.step);
         let share = 1.0 / self.options.accumulation as f64;
-        self.optimizers.iter().for_each(Optimizer::zero_grad);
+        self.parameters.zero_grad();
         let mut losses = Vec::with_capacity(self.options.accumulation);
         for _ in 0..self.options.accumulation {
             let batch = self.training.next_batch(&self.device)?;
@@ -172,7 +168,7 @@ impl Trainer {
             if self.options.accumulation > 1 { (&loss * share)? } else { loss }.backward()?;
         }
         let norm = match self.options.max_norm {
-            Some(max_norm) => Some(clip_grad_norm(&self.model.parameters(), max_norm)?),
+            Some(max_norm) => Some(self.parameters.clip_grad_norm(max_norm)?),
             None => None,
         };
         let mut loss = 0.0;
@@ -185,10 +181,8 @@ impl Trainer {
             let wanted = "a finite loss; lower the learning rate or clip gradients";
             return Err(Error::invalid(OPERATION, found, wanted));
         }
-        for optimizer in &mut self.optimizers {
-            optimizer.set_learning_rate(learning_rate);
-            optimizer.step()?;
-        }
+        self.optimizer.set_learning_rate(learning_rate);
+        self.optimizer.step()?;
         self.step = step;
         self.loss = None;
         let grad_norm = norm.map(|norm| norm.item::<f32>().map(f64::from)).transpose()?;
@@ -220,11 +214,6 @@ impl Trainer {
     /// [`Error::OutOfMemory`].
     pub fn checkpoint(&self) -> Result<Checkpoint> {
         let GeneratorState { seed, offset } = self.dropout.state();
-        let mut optimizer = BTreeMap::new();
-        for (name, part) in PARTS.iter().zip(&self.optimizers) {
-            let entries = part.state_dict()?.into_iter();
-            optimizer.extend(entries.map(|(entry, tensor)| (format!("{name}{entry}"), tensor)));
-        }
         Ok(Checkpoint {
             info: CheckpointInfo {
                 step: self.step,
@@ -240,7 +229,7 @@ impl Trainer {
                 training: serde_json::json!(self.options),
             },
             parameters: self.model.state_dict(),
-            optimizer,
+            optimizer: self.optimizer.state_dict()?,
         })
     }
 
@@ -264,16 +253,8 @@ impl Trainer {
             let wanted = format!("the checkpoint's, {}", info.text_hash);
             return Err(Error::invalid("Trainer::resume", found, wanted));
         }
-        let parts = PARTS.map(|part| {
-            let entries = checkpoint.optimizer.iter();
-            entries
-                .filter_map(|(name, tensor)| Some((name.strip_prefix(part)?.to_owned(), tensor.clone())))
-                .collect::<BTreeMap<String, Tensor>>()
-        });
         self.model.load_state_dict(&checkpoint.parameters)?;
-        for (optimizer, entries) in self.optimizers.iter_mut().zip(&parts) {
-            optimizer.load_state_dict(entries)?;
-        }
+        self.optimizer.load_state_dict(&checkpoint.optimizer)?;
         self.training.set_position(info.data_position);
         self.dropout.set_state(GeneratorState { seed: info.generator_seed, offset: info.generator_offset });
         self.step = info.step;
@@ -281,9 +262,6 @@ impl Trainer {
         Ok(())
     }
 }
-
-/// The first parts of the names of both optimizers' entries.
-const PARTS: [&str; 2] = ["decayed.", "others."];
 
 /// Returns the mean cross-entropy of a batch.
 fn loss_of(model: &Gpt, batch: &Batch) -> Result<Variable> {
