@@ -112,6 +112,18 @@ fn latest(run: &str) -> u64 {
     names.filter_map(|name| name.strip_prefix("checkpoint_step_")?.parse().ok()).max().unwrap_or(0)
 }
 
+/// Starts a run, and waits until it has saved a checkpoint after `before`.
+#[cfg(unix)]
+fn start(train: &[String], run: &str, before: u64) -> std::process::Child {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    let child = command.args(train).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    while latest(run) <= before && begun.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    child
+}
+
 #[cfg(unix)]
 #[test]
 fn a_signal_leaves_a_checkpoint_to_continue_from() {
@@ -120,21 +132,63 @@ fn a_signal_leaves_a_checkpoint_to_continue_from() {
     let train = with(&small(&folder), &["--run", &run, "--steps", "100000", "--json"]);
     for (signal, code) in [("-INT", 130), ("-USR1", 143)] {
         let resume = if signal == "-INT" { vec![] } else { vec!["--resume"] };
-        let before = latest(&run);
-        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_selvedge"))
-            .args(with(&train, &resume))
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
         // A new checkpoint shows that signals are caught.
-        let begun = std::time::Instant::now();
-        while latest(&run) <= before && begun.elapsed().as_secs() < 60 {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        let mut child = start(&with(&train, &resume), &run, latest(&run));
         std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
     }
     let resumed = with(&small(&folder), &["--run", &run, "--resume", "--steps", "1", "--json"]);
     let value = json(&succeeds(&strs(&resumed)));
     assert!(value["first_step"].as_u64().unwrap() >= 4, "{value}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_has_one_run_until_its_process_ends() {
+    let folder = Folder::new("train-lock");
+    let run = folder.file("run");
+    let train = with(&small(&folder), &["--run", &run]);
+    let mut child = start(&with(&train, &["--steps", "100000"]), &run, 0);
+    let process = format!("process {} ", child.id());
+    let resume = with(&train, &["--resume", "--steps", "1"]);
+    fails(FAILED_FOR_INPUT, &strs(&resume), &[&process, "lock"]);
+    // Reading needs no lock.
+    succeeds(&["generate", "--run", &run, "--device", "cpu", "--length", "2"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let text = succeeds(&strs(&resume));
+    assert!(text.contains(&format!("The lock of {process}")), "{text}");
+    let value = json(&succeeds(&strs(&with(&resume, &["--json"]))));
+    assert_eq!(value["lock_taken_over_from"], serde_json::Value::Null);
+}
+
+/// Runs the program in a shell that sets a limit first.
+#[cfg(target_os = "linux")]
+fn limited(limit: &str, arguments: &[String]) -> (Option<i32>, String) {
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &format!("{limit} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_selvedge")]);
+    let output = super::common::hide_libraries(&mut command).args(arguments).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_the_last_checkpoint() {
+    let folder = Folder::new("train-disk");
+    let run = folder.file("run");
+    let train = with(&small(&folder), &["--run", &run, "--json"]);
+    succeeds(&strs(&with(&train, &["--steps", "4"])));
+    let before = std::fs::read(folder.file("run/checkpoint_step_000004/model.safetensors")).unwrap();
+    let resume = with(&train, &["--resume", "--steps", "8"]);
+    // The limit of a file's size, in blocks of 512 bytes: the model's file fits, the optimizer's, which is larger, does not. A write
+    // past it fails like one to a full disk, once its signal is ignored.
+    let blocks = before.len() / 512 + 2;
+    let (code, errors) = limited(&format!("trap '' XFSZ && ulimit -f {blocks}"), &resume);
+    assert_eq!(code, Some(FAILED_FOR_INPUT), "{errors}");
+    for part in ["optimizer.safetensors", "enough free space"] {
+        assert!(errors.contains(part), "{errors}");
+    }
+    assert_eq!(latest(&run), 4);
+    let value = json(&succeeds(&strs(&resume)));
+    assert_eq!((&value["first_step"], &value["last_step"]), (&4.into(), &8.into()));
 }

@@ -336,6 +336,9 @@ fn a_folder_has_one_writer_and_a_stale_lock_is_taken_over() {
     for text in stale {
         fs::write(&lock, &text).unwrap();
         let mut checkpoints = Checkpoints::open(folder.path()).unwrap();
+        let ended: Value = serde_json::from_str(&text).unwrap();
+        let (ended_pid, ended_host) = checkpoints.ended_writer().expect("a stale lock");
+        assert_eq!((json!(ended_pid), json!(ended_host)), (ended["pid"].clone(), ended["host"].clone()));
         let found: Value = serde_json::from_slice(&fs::read(&lock).unwrap()).unwrap();
         assert_eq!(found, own, "the lock of this process in place of {text}");
         checkpoints.save(&checkpoint(3, None)).unwrap();
@@ -351,7 +354,7 @@ fn a_folder_has_one_writer_and_a_stale_lock_is_taken_over() {
         assert!(matches!(error, Error::File { .. }) && error.to_string().contains("delete it"), "{error}");
     }
     fs::remove_file(&lock).unwrap();
-    drop(Checkpoints::open(folder.path()).unwrap());
+    assert_eq!(Checkpoints::open(folder.path()).unwrap().ended_writer(), None);
     assert!(!lock.exists(), "a lock ends with its holder");
 }
 

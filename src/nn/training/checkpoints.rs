@@ -114,6 +114,11 @@ impl Checkpoints {
         Ok(path)
     }
 
+    /// Returns the number and the host of the ended process whose lock [`open`](Self::open) took over, if there was one.
+    pub fn ended_writer(&self) -> Option<(u32, &str)> {
+        self.lock.ended_owner()
+    }
+
     /// Returns the checkpoints of the folder.
     ///
     /// # Errors

@@ -54,6 +54,8 @@ impl LockOwner {
 pub(super) struct FolderLock {
     path: PathBuf,
     owner: LockOwner,
+    /// The owner of the stale lock that this one replaced.
+    ended_owner: Option<LockOwner>,
 }
 
 impl FolderLock {
@@ -66,24 +68,31 @@ impl FolderLock {
     pub(super) fn acquire(folder: &Path) -> Result<FolderLock> {
         let path = folder.join(NAME);
         let owner = LockOwner::current();
+        let mut ended_owner = None;
         for _ in 0..ATTEMPTS {
             if create(&path, &owner).map_err(|error| write_error(folder, &error))? {
-                return Ok(FolderLock { path, owner });
+                return Ok(FolderLock { path, owner, ended_owner });
             }
             let Some(found) = read(&path)? else { continue };
             if !found.has_ended(&owner) {
                 return Err(locked(&path, found));
             }
             if take_away(&path, &found)? {
-                let LockOwner { pid, host, .. } = found;
+                let LockOwner { pid, host, .. } = &found;
                 log::warn!(
                     "{}: took over the lock of process {pid} on host {host}, which has ended",
                     path.display()
                 );
+                ended_owner = Some(found);
             }
         }
         let wanted = "a lock that one process holds";
         Err(file_error(&path.display().to_string(), "a lock that appears and disappears", wanted))
+    }
+
+    /// Returns the number and the host of the process whose stale lock this one replaced.
+    pub(super) fn ended_owner(&self) -> Option<(u32, &str)> {
+        self.ended_owner.as_ref().map(|owner| (owner.pid, owner.host.as_str()))
     }
 
     /// Checks that this process still holds the lock.

@@ -20,6 +20,8 @@ pub struct Start {
     pub device: String,
     pub cpu_because: Option<String>,
     pub folder: PathBuf,
+    /// The process whose lock of the folder was stale.
+    pub ended_writer: Option<String>,
     pub first_step: u64,
     pub sample: String,
 }
@@ -134,6 +136,7 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
         "device": start.device,
         "cpu_because": start.cpu_because,
         "run": start.folder,
+        "lock_taken_over_from": start.ended_writer,
         "first_step": start.first_step,
         "last_step": finished.last_step,
         "losses": finished.course.losses.iter().map(|(_, loss)| loss).collect::<Vec<_>>(),

@@ -72,11 +72,15 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
         device: device.to_string(),
         cpu_because: reason.as_ref().map(Error::to_string),
         folder: folder.clone(),
+        ended_writer: checkpoints.ended_writer().map(|(pid, host)| format!("process {pid} on host {host}")),
         first_step: trainer.step_count(),
         sample: String::new(),
     };
     start.sample = sample(trainer.model_mut(), &*tokenizer, options)?;
     screen.print(&start.render(Style::of_stdout()));
+    if let Some(writer) = &start.ended_writer {
+        screen.print(&format!("The lock of {writer}, which has ended, was taken over.\n"));
+    }
     if let Some(reason) = &reason {
         screen.print(&format!("{}\n", reason_text(reason)));
     }
