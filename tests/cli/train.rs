@@ -192,3 +192,18 @@ fn a_full_disk_leaves_the_last_checkpoint() {
     let value = json(&succeeds(&strs(&resume)));
     assert_eq!((&value["first_step"], &value["last_step"]), (&4.into(), &8.into()));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_model_too_large_for_memory_is_refused_with_advice() {
+    let folder = Folder::new("train-memory");
+    let train = small(&folder);
+    std::fs::write(folder.file("config.json"), CONFIG.replace("\"n_embd\": 16", "\"n_embd\": 20000"))
+        .unwrap();
+    // Its largest matrix takes 4.8 GB.
+    let (code, errors) = limited("ulimit -v 1000000", &with(&train, &["--run", &folder.file("run")]));
+    assert_eq!(code, Some(super::FAILED), "{errors}");
+    for part in ["out of memory", "a batch of 1 does not fit either", "--model"] {
+        assert!(errors.contains(part), "{errors}");
+    }
+}

@@ -1,8 +1,8 @@
 //! `selvedge train` and `selvedge eval`: a language model trained and evaluated on a text.
 //!
 //! `train` prints while it runs; with `--json` it prints one object at the end. `run` has the loop, `report` the text and the
-//! JSON, `plot` the picture, `signals` the flag that a signal sets, `evaluate` the other command, and `source` the text and the
-//! checkpoint that both need.
+//! JSON, `plot` the picture, `memory` the batch that fits when memory is short, `signals` the flag that a signal sets, `evaluate` the
+//! other command, and `source` the text and the checkpoint that both need.
 
 use std::process::ExitCode;
 
@@ -11,6 +11,7 @@ use crate::options::TrainOptions;
 use crate::output;
 
 mod evaluate;
+mod memory;
 mod plot;
 mod report;
 mod run;

@@ -12,7 +12,7 @@ use selvedge::{Device, Error};
 
 use super::report::{Evaluation, Finished, Start, report};
 use super::signals::{Signal, Signals};
-use super::{plot, source};
+use super::{memory, plot, source};
 use crate::device::{self, reason_text};
 use crate::failure::Failure;
 use crate::files;
@@ -55,8 +55,16 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     let (text, name) = source::text(options.text.as_deref())?;
     let tokenizer = tokenizer(options, &text)?;
     let config = GptConfig { dropout: options.dropout, ..config(&options.model, tokenizer.vocab_size())? };
-    let mut trainer =
-        Trainer::new(config, text, &*tokenizer, trainer_options(options, config.width), &device)?;
+    let numbers = trainer_options(options, config.width);
+    let new = |text, options| Trainer::new(config, text, &*tokenizer, options, &device);
+    // A new run with another batch, for the advice of an error.
+    let steps_of_batch = |batch| {
+        let smaller = TrainerOptions { batch: batch as usize, ..numbers };
+        let mut trainer = new(source::text(options.text.as_deref())?.0, smaller)?;
+        (0..memory::STEPS).try_for_each(|_| trainer.step().map(drop))
+    };
+    let explained = |error| memory::explained(error, (options.batch, options.accumulation), steps_of_batch);
+    let mut trainer = new(text, numbers).map_err(explained)?;
     let (mut checkpoints, folder) = open(options)?;
     if options.resume {
         resume(&mut trainer, &folder, options.force, &device)?;
@@ -88,7 +96,13 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
 
     let mut course = Course::default();
     let begun = Instant::now();
-    let signal = steps(options, &mut trainer, &mut checkpoints, (&signals, &screen), &mut course)?;
+    let signal = match steps(options, &mut trainer, &mut checkpoints, (&signals, &screen), &mut course) {
+        Ok(signal) => signal,
+        Err(error) => {
+            drop(trainer);
+            return Err(explained(error));
+        }
+    };
     let sample = sample(trainer.model_mut(), &*tokenizer, options)?;
     files::write(&plot, &plot::draw(&course.losses, &course.evaluations, start.entropy))?;
     let finished = Finished {
@@ -127,7 +141,7 @@ fn steps(
     checkpoints: &mut Checkpoints,
     (signals, screen): (&Signals, &Screen),
     course: &mut Course,
-) -> Result<Option<Signal>, Failure> {
+) -> Result<Option<Signal>, Error> {
     let progress = Progress::of_steps("steps", options.steps);
     let mut signal = signals.received();
     if trainer.step_count() == 0 {
@@ -152,7 +166,7 @@ fn steps(
     Ok(signal)
 }
 
-fn evaluate(trainer: &mut Trainer, course: &mut Course, screen: &Screen) -> Result<(), Failure> {
+fn evaluate(trainer: &mut Trainer, course: &mut Course, screen: &Screen) -> Result<(), Error> {
     let validation = trainer.evaluate()?;
     let since = course.evaluations.last().map_or(0, |evaluation| evaluation.step);
     let recent: Vec<f64> =

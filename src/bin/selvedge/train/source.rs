@@ -14,7 +14,7 @@ const BOOK: &str = include_str!("../../../../data/alice/alice.txt");
 pub const BOOK_NAME: &str = "Alice's Adventures in Wonderland";
 
 /// Returns the text of a file, or the book, and its name.
-pub fn text(path: Option<&Path>) -> Result<(TextFile, String), Failure> {
+pub fn text(path: Option<&Path>) -> Result<(TextFile, String), Error> {
     match path {
         Some(path) => Ok((TextFile::read(path)?, path.display().to_string())),
         None => Ok((TextFile::from_bytes(BOOK), BOOK_NAME.to_owned())),
