@@ -19,7 +19,7 @@ pub(super) type BackwardRule = Box<dyn Fn(&Tensor) -> Result<Gradients> + Send +
 /// The elements of a variable.
 enum Elements {
     Own(Tensor),
-    /// Those of a storage with other variables.
+    /// Elements of a storage that other variables share.
     Flat(FlatPlace),
 }
 
@@ -273,7 +273,7 @@ impl Node {
     ///
     /// # Errors
     ///
-    /// Those of `change`.
+    /// Errors of `change`.
     pub(super) fn change_gradient(
         &self,
         change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>,

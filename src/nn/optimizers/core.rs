@@ -38,7 +38,7 @@ pub(super) trait StepRule {
     ///
     /// # Errors
     ///
-    /// Those of [`Fused::run_in_place`].
+    /// As [`Fused::run_in_place`].
     fn run(&self, outputs: Vec<TensorMut<'_>>, gradient: &Tensor, numbers: &[Tensor; NUMBERS]) -> Result<()>;
 }
 
