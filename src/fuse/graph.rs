@@ -64,7 +64,7 @@ impl Nodes {
         self.nodes[node as usize].1
     }
 
-    fn cast(&mut self, node: NodeIndex, dtype: DType) -> NodeIndex {
+    pub(super) fn cast(&mut self, node: NodeIndex, dtype: DType) -> NodeIndex {
         if self.dtype(node) == dtype { node } else { self.push(Node::Cast(node), dtype) }
     }
 
@@ -420,7 +420,7 @@ numbers! { bool i32 i64 u64 f32 f64 Complex<f32> Complex<f64> }
 
 impl<'g> Expr<'g> {
     /// Returns the node's index if the graph of `beside` is its graph. Otherwise it stores an error.
-    fn node(self, beside: Expr<'g>) -> NodeIndex {
+    pub(super) fn node(self, beside: Expr<'g>) -> NodeIndex {
         if std::ptr::eq(self.graph, beside.graph) {
             return self.node;
         }
@@ -489,50 +489,6 @@ impl<'g> Expr<'g> {
     pub(super) fn converted(self, dtype: DType) -> Expr<'g> {
         let node = self.graph.0.borrow_mut().cast(self.node, dtype);
         Expr { graph: self.graph, node }
-    }
-}
-
-impl<'g> Expr<'g> {
-    /// Converts random bits to a standard normal number: u32 to f32 and u64 to f64. The result is the
-    /// quantile at (bits + 1/2) / 2^32 or 2^64, within 3 units in the last place and the same on every
-    /// device. Any other dtype is an error of [`Graph::expression`].
-    #[must_use]
-    pub fn normal(self) -> Expr<'g> {
-        let mut nodes = self.graph.0.borrow_mut();
-        let result = match nodes.dtype(self.node) {
-            DType::U32 => DType::F32,
-            DType::U64 => DType::F64,
-            other => {
-                nodes.refuse("normal numbers", format!("bits of {other}"), "u32 or u64");
-                return self;
-            }
-        };
-        Expr { graph: self.graph, node: nodes.push(Node::Normal(self.node), result) }
-    }
-
-    /// Returns the image of this index under a pseudorandom permutation of 0 to `length` - 1 selected by
-    /// `key`, as u64. All three operands are cast to u64. A Feistel network of the fewest bits that hold the
-    /// length computes the permutation without a table. Not every permutation has a key. A length of 0 counts
-    /// as 1, and an index past the length as the last.
-    ///
-    /// ```
-    /// use selvedge::fuse::{Graph, HostOutput};
-    /// use selvedge::types::{DType, Layout};
-    /// let graph = Graph::new();
-    /// let [length, key] = [5u64, 7].map(|number| graph.number(number, DType::U64));
-    /// let mut order = [0u64; 5];
-    /// let output = HostOutput::new(&mut order, Layout::contiguous(&[5])?)?;
-    /// graph.expression(&[graph.position().permuted(length, key)])?.run_host(&[], &[], &mut [output])?;
-    /// order.sort_unstable();
-    /// assert_eq!(order, [0, 1, 2, 3, 4]);
-    /// # Ok::<(), selvedge::Error>(())
-    /// ```
-    #[must_use]
-    pub fn permuted(self, length: Expr<'g>, key: Expr<'g>) -> Expr<'g> {
-        let operand_nodes = [self.node, length.node(self), key.node(self)];
-        let mut nodes = self.graph.0.borrow_mut();
-        let operand_nodes = operand_nodes.map(|operand| nodes.cast(operand, DType::U64));
-        Expr { graph: self.graph, node: nodes.push(Node::Permute(operand_nodes), DType::U64) }
     }
 }
 

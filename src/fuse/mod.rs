@@ -54,6 +54,7 @@ mod plan;
 mod plan_cache;
 mod program;
 mod ptx;
+mod random;
 mod rare;
 mod reduce;
 mod rows;
