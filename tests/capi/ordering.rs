@@ -81,7 +81,7 @@ fn index_expressions_read_and_write() {
     let mut result = 7;
     unsafe {
         for (items, status, text) in [
-            (vec![at(3)], SV_ERROR_INVALID_ARGUMENT, "3"),
+            (vec![at(3)], SV_ERROR_INDEX_OUT_OF_RANGE, "3"),
             (vec![places(bad)], SV_ERROR_INDEX_OUT_OF_RANGE, "3"),
             (vec![item(9)], SV_ERROR_INVALID_ARGUMENT, "SV_INDEX"),
             (vec![sv_index { step: 0, ..every_other }], SV_ERROR_INVALID_ARGUMENT, "step"),

@@ -132,7 +132,8 @@ const STATISTICS: &[Case] = &[
 fn statistics_do() -> Outcome {
     for shape in &SHAPES[..3] {
         for dtype in [DType::F32, DType::F64] {
-            check(STATISTICS, &[elements(dtype, shape, 6)?], Agreement::Bits)?;
+            // The sign of a NaN is the device's own.
+            check(STATISTICS, &[elements(dtype, shape, 6)?], Agreement::Within(0.0))?;
         }
     }
     Ok(())
