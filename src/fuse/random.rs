@@ -7,7 +7,7 @@ use crate::types::DType;
 impl<'g> Expr<'g> {
     /// Converts random bits to a standard normal number: u32 to f32 and u64 to f64. The result is the
     /// quantile at (bits + 1/2) / 2^32 or 2^64, within 3 units in the last place and the same on every
-    /// device. Any other dtype is an error of [`Graph::expression`].
+    /// device. Any other dtype is an error of [`Graph::expression`](super::Graph::expression).
     #[must_use]
     pub fn normal(self) -> Expr<'g> {
         let mut nodes = self.graph.0.borrow_mut();
