@@ -42,6 +42,7 @@ mod losses;
 mod module;
 mod optimizers;
 mod parameters;
+mod precision;
 mod text;
 mod training;
 

@@ -14,6 +14,7 @@
 
 use std::sync::OnceLock;
 
+use super::shape::in_shape;
 use super::variable::Variable;
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
@@ -115,10 +116,7 @@ pub(in crate::nn) fn packed_attention(
             let parts = of_inputs.iter().flatten().map(|part| part.transpose(1, 2));
             let parts = parts.collect::<Result<Vec<Tensor>>>()?;
             let of_packed = match is_wanted {
-                true => {
-                    let sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
-                    Some(Tensor::cat(&parts.iter().collect::<Vec<_>>(), 2)?.reshape(&sizes)?)
-                }
+                true => Some(in_shape(&Tensor::cat(&parts.iter().collect::<Vec<_>>(), 2)?, &shape)?),
                 false => None,
             };
             Ok(vec![of_packed, of_scores])
@@ -305,18 +303,13 @@ impl State {
         if !(of_queries || of_keys || of_scores) {
             return Ok(([None, None, of_values], None));
         }
-        let shape = *self.probabilities.shape();
-        let sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
-        let of_weights = gradient.matmul(&values.transpose(-2, -1)?)?.reshape(&sizes)?;
+        let of_weights = in_shape(&gradient.matmul(&values.transpose(-2, -1)?)?, self.probabilities.shape())?;
         let scores = self.scores_gradient(&of_weights)?;
         drop(of_weights);
         let rows = by_key_head(&scores, self.key_heads)?;
         let product = Matmul::new().alpha(self.scale);
         let of_queries = match of_queries {
-            true => {
-                let sizes: Vec<isize> = queries.shape().iter().map(|&size| size as isize).collect();
-                Some(product.of(&rows, &keys)?.reshape(&sizes)?)
-            }
+            true => Some(in_shape(&product.of(&rows, &keys)?, queries.shape())?),
             false => None,
         };
         let of_keys = match of_keys {
@@ -328,19 +321,16 @@ impl State {
 
     /// P (G - Σ P G) for the gradient G of the probabilities.
     fn scores_gradient(&self, of_weights: &Tensor) -> Result<Tensor> {
-        static PLAIN: OnceLock<Fused<2>> = OnceLock::new();
         static DROPPED: OnceLock<Fused<4>> = OnceLock::new();
-        fn softmax<'g>(p: Expr<'g>, g: Expr<'g>) -> Expr<'g> {
-            (p * (g - (p * g).sum_group())).cast(p.dtype())
-        }
-        match &self.kept {
-            None => PLAIN
-                .get_or_init(|| Fused::new(|[p, g]| softmax(p, g)))
-                .run([&self.probabilities, of_weights]),
-            Some(kept) => DROPPED
-                .get_or_init(|| Fused::new(|[p, g, kept, scale]| softmax(p, kept.choose(g * scale, 0.0))))
-                .run((&self.probabilities, of_weights, &kept.mask, kept.scale)),
-        }
+        let Some(kept) = &self.kept else { return self.probabilities.softmax_backward(of_weights, -1) };
+        DROPPED
+            .get_or_init(|| {
+                Fused::new(|[p, g, kept, scale]| {
+                    let g = kept.choose(g * scale, 0.0);
+                    (p * (g - (p * g).sum_group())).cast(p.dtype())
+                })
+            })
+            .run((&self.probabilities, of_weights, &kept.mask, kept.scale))
     }
 }
 

@@ -2,20 +2,12 @@
 
 use std::sync::OnceLock;
 
-use super::rows::{normalised_gradients, widened};
-use super::shape::in_shape;
 use super::variable::Variable;
 use crate::error::Result;
+use crate::nn::precision::widened;
 use crate::tensor::{Fused, Tensor, TensorOperand};
-use crate::types::Shape;
 
 const OPERATION: &str = "batch_norm";
-
-/// The gradients of [`normalised_gradients`] for channels of (N, C, rest).
-fn training_gradients() -> &'static Fused<4, 2> {
-    static FUNCTION: OnceLock<Fused<4, 2>> = OnceLock::new();
-    FUNCTION.get_or_init(|| Fused::with_outputs(normalised_gradients).over(&[0, 2]))
-}
 
 /// With r = 1 / sqrt(variance + eps), the gradients of the input and, before its sum, of the weight: g weight r and
 /// g (x - mean) r.
@@ -92,12 +84,10 @@ impl Variable {
         bias: Option<&Variable>,
         eps: f64,
     ) -> Result<Variable> {
-        let shape = *result.shape();
-        // In this shape a parameter's gradient is the sum of a broadcast operand, which the tape computes.
-        let by_channel = |parameter: Option<&Variable>| {
-            let sizes: Vec<isize> = (0..shape.rank()).map(|axis| if axis == 1 { -1 } else { 1 }).collect();
-            parameter.map(|parameter| parameter.reshape(&sizes)).transpose()
-        };
+        // In this shape a parameter broadcasts to the elements.
+        let sizes: Vec<isize> = (0..result.rank()).map(|axis| if axis == 1 { -1 } else { 1 }).collect();
+        let by_channel =
+            |parameter: Option<&Variable>| parameter.map(|parameter| parameter.reshape(&sizes)).transpose();
         let (weight, bias) = (by_channel(weight)?, by_channel(bias)?);
         let tracked = |parameter: &Option<Variable>| parameter.as_ref().and_then(Variable::tracked);
         let parents = vec![self.tracked(), tracked(&weight), tracked(&bias)];
@@ -108,29 +98,31 @@ impl Variable {
                 if !reads_input || gradient.count() == 0 {
                     return Ok(vec![Some(gradient.clone()), Some(gradient.clone()), Some(gradient.clone())]);
                 }
-                let sizes = channels(&shape);
-                let x = x.tensor(OPERATION)?.reshape(&sizes)?;
-                let g = gradient.reshape(&sizes)?;
-                let one_by_channel = |x: &Tensor| x.reshape(&[1, -1, 1]);
-                let weight =
-                    weight.as_ref().map(|weight| one_by_channel(&weight.tensor(OPERATION)?)).transpose()?;
-                let weight = weight.as_ref().map_or(TensorOperand::from(1.0), TensorOperand::Tensor);
-                let [of_x, of_weight] = match &statistics {
-                    None => training_gradients().run_all((&x, &g, weight, eps))?,
+                let x = x.tensor(OPERATION)?;
+                let weight = weight.as_ref().map(|weight| weight.tensor(OPERATION)).transpose()?;
+                let [of_x, of_weight, of_bias] = match &statistics {
+                    None => {
+                        let weight = weight.map(|weight| weight.reshape(&[-1])).transpose()?;
+                        let found = x.batch_norm_backward(gradient, weight.as_ref(), eps, None)?;
+                        let (of_weight, of_bias) = match found.parameters {
+                            Some([weight, bias]) => {
+                                (Some(weight.reshape(&sizes)?), Some(bias.reshape(&sizes)?))
+                            }
+                            None => (None, None),
+                        };
+                        [Some(found.input), of_weight, of_bias]
+                    }
                     Some((mean, variance)) => {
-                        let (mean, variance) = (one_by_channel(mean)?, one_by_channel(variance)?);
-                        evaluation_gradients().run_all((&x, &g, weight, &mean, &variance, eps))?
+                        let (mean, variance) = (mean.reshape(&sizes)?, variance.reshape(&sizes)?);
+                        let weight = weight.as_ref().map_or(TensorOperand::from(1.0), TensorOperand::Tensor);
+                        let operands = (&x, gradient, weight, &mean, &variance, eps);
+                        // The tape sums the gradient of a broadcast operand.
+                        let [of_x, of_weight] = evaluation_gradients().run_all(operands)?;
+                        [Some(of_x), Some(of_weight), Some(gradient.clone())]
                     }
                 };
-                let (of_x, of_weight) = (in_shape(&of_x, &shape)?, in_shape(&of_weight, &shape)?);
-                Ok(vec![Some(of_x), Some(of_weight), Some(gradient.clone())])
+                Ok(vec![of_x, of_weight, of_bias])
             })
         }))
     }
-}
-
-/// Returns (N, C, …) as (N, C, rest).
-fn channels(shape: &Shape) -> [isize; 3] {
-    let size = |axis: usize| shape.get(axis).map_or(1, |&size| size as isize);
-    [size(0), size(1), shape.iter().skip(2).product::<usize>() as isize]
 }

@@ -38,4 +38,5 @@ pub(in crate::nn) use flat::{FlatPlace, FlatStorage, change_gradient_run, gradie
 pub use function::{Function, FunctionContext};
 pub use mode::{is_grad_enabled, no_grad};
 pub use operand::VariableOperand;
+pub(in crate::nn) use shape::in_shape;
 pub use variable::Variable;

@@ -2,9 +2,7 @@
 
 use super::variable::Variable;
 use crate::error::Result;
-use crate::fuse::Expr;
 use crate::tensor::{CrossEntropyOptions, NormGradients, Tensor, machine_epsilon};
-use crate::types::DType;
 
 /// The gradient of a function along an axis, from its result and the result's gradient.
 type AlongBackward = fn(&Tensor, &Tensor, isize) -> Result<Tensor>;
@@ -12,21 +10,6 @@ type AlongBackward = fn(&Tensor, &Tensor, isize) -> Result<Tensor>;
 /// The gradients of a normalisation of x, from the result's gradient, the normalised shape, the weight and eps; those of
 /// the parameters on request.
 type NormBackward = fn(&Tensor, &Tensor, &[usize], Option<&Tensor>, f64, bool) -> Result<NormGradients>;
-
-/// Gradients of 16-bit floats are computed in f32.
-pub(super) fn widened(x: Expr<'_>) -> Expr<'_> {
-    if matches!(x.dtype(), DType::F16 | DType::BF16) { x.cast(DType::F32) } else { x }
-}
-
-/// With r = 1 / sqrt(variance + eps), h = (x - mean) r and v = g weight, the gradients of the input and, before its sum,
-/// of the weight: r (v - mean(v) - h mean(v h)) and g h.
-pub(super) fn normalised_gradients<'g>([x, g, weight, eps]: [Expr<'g>; 4]) -> [Expr<'g>; 2] {
-    let (x, g, weight) = (widened(x), widened(g), widened(weight));
-    let centred = x - x.mean_group();
-    let inverse = (centred.square().mean_group() + eps).rsqrt();
-    let (h, v) = (centred * inverse, g * weight);
-    [inverse * (v - v.mean_group() - h * (v * h).mean_group()), g * h]
-}
 
 impl Variable {
     /// Records a function along an axis whose gradient follows from the result.

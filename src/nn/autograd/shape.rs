@@ -5,9 +5,9 @@ use crate::error::Result;
 use crate::tensor::{Tensor, TensorMut};
 use crate::types::{Shape, Slice};
 
-/// Returns a gradient's elements in a shape with as many.
-pub(super) fn in_shape(gradient: &Tensor, shape: &Shape) -> Result<Tensor> {
-    gradient.reshape(&shape.iter().map(|&size| size as isize).collect::<Vec<_>>())
+/// Returns the elements of a tensor in a shape with as many.
+pub(in crate::nn) fn in_shape(tensor: &Tensor, shape: &Shape) -> Result<Tensor> {
+    tensor.reshape(&shape.iter().map(|&size| size as isize).collect::<Vec<_>>())
 }
 
 impl Variable {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::flat::FlatPlace;
+use super::shape::in_shape;
 use crate::error::{Error, Result};
 use crate::tensor::{Tensor, TensorMut};
 use crate::types::{DType, Shape};
@@ -348,8 +349,7 @@ fn reduce(gradient: &Tensor, shape: &Shape) -> Result<Option<Tensor>> {
             _ => return Ok(None),
         }
     }
-    let sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
-    Ok(Some(gradient.sum(&axes[..])?.reshape(&sizes)?))
+    Ok(Some(in_shape(&gradient.sum(&axes[..])?, shape)?))
 }
 
 impl Drop for Node {

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::compute_dtype;
 use crate::error::{Error, Result};
 use crate::nn::Variable;
-use crate::nn::autograd::{FlatPlace, gradient_run, no_grad, update_run};
+use crate::nn::autograd::{FlatPlace, gradient_run, in_shape, no_grad, update_run};
+use crate::nn::precision::compute_dtype;
 use crate::tensor::{Device, Fused, Tensor, TensorMut};
 use crate::types::DType;
 
@@ -169,8 +169,7 @@ impl Group {
             return Ok(state.clone());
         };
         let shape = member.variable.shape();
-        let sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
-        state.narrow(0, part.start, shape.count())?.reshape(&sizes)?.copy()
+        in_shape(&state.narrow(0, part.start, shape.count())?, &shape)?.copy()
     }
 }
 

@@ -36,9 +36,7 @@ use std::collections::BTreeMap;
 
 use super::autograd::Variable;
 use crate::error::Result;
-use crate::fuse::Expr;
 use crate::tensor::Tensor;
-use crate::types::DType;
 
 /// Changes parameters by their gradients.
 pub trait Optimizer {
@@ -138,13 +136,3 @@ macro_rules! optimizer {
     };
 }
 use optimizer;
-
-/// The dtype that steps are computed in.
-fn compute_dtype(dtype: DType) -> DType {
-    if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
-}
-
-/// The operand in the dtype that steps are computed in.
-fn widened(x: Expr<'_>) -> Expr<'_> {
-    x.cast(compute_dtype(x.dtype()))
-}

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::Optimizer;
 use super::core::{NUMBERS, OptimizerCore, StepRule, check_number, outputs};
-use super::{Optimizer, widened};
 use crate::error::Result;
 use crate::nn::Variable;
+use crate::nn::precision::widened;
 use crate::tensor::{Fused, Tensor, TensorMut};
 
 const NAME: &str = "Sgd";

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::compute_dtype;
 use super::core::{Group, Member, OptimizerCore, StepRule};
 use crate::error::{Error, Result};
+use crate::nn::precision::compute_dtype;
 use crate::tensor::{Device, Tensor};
 use crate::types::DType;
 

@@ -275,8 +275,7 @@ impl Tensor {
         let (x, weight, bias) = (self.reshape(&sizes)?, by_channel(weight)?, by_channel(bias)?);
         let axes = &GroupAxes::Of((2..sizes.len() as isize).collect());
         let [result] = affine!(OPERATION, axes, &x, eps, weight.as_ref(), bias.as_ref(), normalised)?;
-        let sizes: Vec<isize> = self.shape().iter().map(|&size| size as isize).collect();
-        result.reshape(&sizes)
+        result.reshape(&norm_backward::sizes(self.shape()))
     }
 
     /// Returns the elements of shape (N, C, …) normalised by channel with given statistics, as in inference:

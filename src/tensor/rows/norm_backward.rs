@@ -69,7 +69,8 @@ fn operands<'a>(
     [x.into(), gradient.into(), weight, residual, eps.into()]
 }
 
-fn sizes(shape: &[usize]) -> Vec<isize> {
+/// Returns sizes as [`Tensor::reshape`] takes them.
+pub(super) fn sizes(shape: &[usize]) -> Vec<isize> {
     shape.iter().map(|&size| size as isize).collect()
 }
 
