@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use super::cache::KeyValueCache;
 use super::config::{Activation, GptConfig};
 use crate::error::{Error, Result};
+use crate::nn::layers::linear;
 use crate::nn::module::prefixed;
 use crate::nn::{
-    Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu, GeluTanh, Initializer, LayerNorm, Module,
-    MultiHeadAttention, MultiHeadAttentionOptions, Relu, TransformerBlock, Variable, WeightDistribution,
+    Batch, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu, GeluTanh,
+    Initializer, LayerNorm, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu, TransformerBlock,
+    Variable, WeightDistribution, cross_entropy,
 };
 use crate::tensor::{Device, Generator, Tensor};
 use crate::types::DType;
@@ -106,6 +108,17 @@ impl Gpt {
         self.wte.weight().device()
     }
 
+    /// Returns the mean cross-entropy of a batch in nats an id.
+    ///
+    /// # Errors
+    ///
+    /// As [`forward`](Module::forward) and [`cross_entropy`].
+    pub fn loss(&self, batch: &Batch) -> Result<Variable> {
+        let logits = self.forward(&Variable::new(batch.inputs.clone()))?;
+        let rows = logits.reshape(&[-1, self.config.vocab_size as isize])?;
+        cross_entropy(&rows, &batch.targets.reshape(&[-1])?, CrossEntropyOptions::default())
+    }
+
     /// Returns the logits of the last position of `ids` (batch, length), which follow the positions in the cache, as (batch,
     /// vocabulary). The cache takes their keys and values in.
     ///
@@ -156,14 +169,7 @@ impl Gpt {
     /// Returns the product of the last axis and the head.
     fn logits(&self, x: &Variable) -> Result<Variable> {
         let head = self.lm_head.as_ref().unwrap_or_else(|| self.wte.weight());
-        let shape = x.shape();
-        let sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
-        let Some((_, outer)) = sizes.split_last() else {
-            return Err(Error::invalid(NAME, "a scalar", "at least one axis"));
-        };
-        // One matrix instead of a batch, as in `Linear`.
-        let rows = x.reshape(&[-1, self.config.width as isize])?;
-        rows.matmul(&head.t()?)?.reshape(&[outer, &[self.config.vocab_size as isize]].concat())
+        linear(x, &head.t()?, None)
     }
 }
 

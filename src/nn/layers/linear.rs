@@ -70,30 +70,45 @@ impl Linear {
     }
 }
 
+/// Returns the products of the last axis and a weight (inputs, outputs), plus a bias.
+///
+/// # Errors
+///
+/// As [`Variable::matmul`].
+pub(in crate::nn) fn linear(
+    input: &Variable,
+    weight: &Variable,
+    bias: Option<&Variable>,
+) -> Result<Variable> {
+    let shape = input.shape();
+    let mut sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
+    let is_matrix = sizes.len() == 2;
+    // One matrix instead of a batch: the weight's gradient is one product, not the sum of a batch of them.
+    let rows = shape.iter().rev().skip(1).product::<usize>() as isize;
+    let inputs = sizes.pop().unwrap_or(1);
+    let matrix = if is_matrix { input.clone() } else { input.reshape(&[rows, inputs])? };
+    let mut result = matrix.matmul(weight)?;
+    if let Some(bias) = bias {
+        result = (result + bias)?;
+    }
+    if is_matrix {
+        return Ok(result);
+    }
+    sizes.extend(result.shape().last().map(|&size| size as isize));
+    result.reshape(&sizes)
+}
+
 impl Module for Linear {
     fn forward(&self, input: &Variable) -> Result<Variable> {
         let (shape, weight) = (input.shape(), self.weight.shape());
-        let &[inputs, outputs] = &weight[..] else {
+        let &[inputs, _] = &weight[..] else {
             return Err(Error::invalid(NAME, format!("a weight of shape {weight}"), "a matrix"));
         };
-        let Some((_, outer)) = shape[..].split_last().filter(|(size, _)| **size == inputs) else {
+        if shape.last() != Some(&inputs) {
             let found = format!("an input of shape {shape} for a weight of shape {weight}");
             return Err(Error::invalid(NAME, found, format!("{inputs} as the input's last size")));
-        };
-        // One matrix instead of a batch: the weight's gradient is one product, not the sum of a batch of them.
-        let rows: usize = outer.iter().product();
-        let is_matrix = shape.rank() == 2;
-        let matrix =
-            if is_matrix { input.clone() } else { input.reshape(&[rows as isize, inputs as isize])? };
-        let mut result = matrix.matmul(&self.weight)?;
-        if let Some(bias) = &self.bias {
-            result = (result + bias)?;
         }
-        if is_matrix {
-            return Ok(result);
-        }
-        let sizes: Vec<isize> = outer.iter().chain([&outputs]).map(|&size| size as isize).collect();
-        result.reshape(&sizes)
+        linear(input, &self.weight, self.bias.as_ref())
     }
 
     fn named_parameters(&self) -> Vec<(String, Variable)> {

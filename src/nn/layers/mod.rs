@@ -24,6 +24,7 @@ pub use embedding::Embedding;
 pub use feed_forward::{FeedForward, FeedForwardOptions};
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
+pub(in crate::nn) use linear::linear;
 pub use rms_norm::RmsNorm;
 pub use sequential::Sequential;
 pub use transformer::TransformerBlock;

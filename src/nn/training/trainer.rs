@@ -6,8 +6,8 @@ use super::checkpoint::{Checkpoint, CheckpointInfo};
 use super::options::TrainerOptions;
 use crate::error::{Error, Result};
 use crate::nn::{
-    AdamW, Batch, Batches, CrossEntropyOptions, Gpt, GptConfig, Initializer, Module, Optimizer, Parameters,
-    Split, TokenizedText, Tokenizer, Variable, cross_entropy, no_grad,
+    AdamW, Batches, Gpt, GptConfig, Initializer, Module, Optimizer, Parameters, Split, TokenizedText,
+    Tokenizer, no_grad,
 };
 use crate::tensor::{Device, Generator, GeneratorState};
 
@@ -163,7 +163,7 @@ impl Trainer {
         let mut losses = Vec::with_capacity(self.options.accumulation);
         for _ in 0..self.options.accumulation {
             let batch = self.training.next_batch(&self.device)?;
-            let loss = loss_of(&self.model, &batch)?;
+            let loss = self.model.loss(&batch)?;
             losses.push(loss.tensor());
             if self.options.accumulation > 1 { (&loss * share)? } else { loss }.backward()?;
         }
@@ -200,7 +200,7 @@ impl Trainer {
         let mut sum = 0.0;
         for number in 0..count as u64 {
             let batch = self.validation.batch(number, &self.device)?;
-            sum += no_grad(|| loss_of(&self.model, &batch))?.tensor().item::<f32>().map(f64::from)?;
+            sum += no_grad(|| self.model.loss(&batch))?.tensor().item::<f32>().map(f64::from)?;
         }
         let loss = sum / count as f64;
         self.loss = Some(loss);
@@ -261,11 +261,4 @@ impl Trainer {
         self.loss = info.loss;
         Ok(())
     }
-}
-
-/// Returns the mean cross-entropy of a batch.
-fn loss_of(model: &Gpt, batch: &Batch) -> Result<Variable> {
-    let logits = model.forward(&Variable::new(batch.inputs.clone()))?;
-    let rows = logits.reshape(&[-1, model.config().vocab_size as isize])?;
-    cross_entropy(&rows, &batch.targets.reshape(&[-1])?, CrossEntropyOptions::default())
 }

@@ -2,9 +2,7 @@
 
 use std::time::Instant;
 
-use selvedge::nn::{
-    Batches, CrossEntropyOptions, Module, Split, TokenizedText, Variable, cross_entropy, no_grad,
-};
+use selvedge::nn::{Batches, Split, TokenizedText, no_grad};
 use serde_json::json;
 
 use super::source;
@@ -28,11 +26,7 @@ pub fn evaluate(options: &EvaluateOptions) -> Result<Report, Failure> {
     for batch in batches.in_order(&device) {
         let batch = batch?;
         let count = batch.inputs.shape()[0];
-        let loss = no_grad(|| {
-            let logits = trained.model.forward(&Variable::new(batch.inputs.clone()))?;
-            let logits = logits.reshape(&[-1, config.vocab_size as isize])?;
-            cross_entropy(&logits, &batch.targets.reshape(&[-1])?, CrossEntropyOptions::default())
-        })?;
+        let loss = no_grad(|| trained.model.loss(&batch))?;
         sum += f64::from(loss.tensor().item::<f32>()?) * count as f64;
         rows += count;
         progress.set(rows as u64);

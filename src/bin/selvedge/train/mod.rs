@@ -6,7 +6,6 @@
 
 use std::process::ExitCode;
 
-use crate::failure::Failure;
 use crate::options::TrainOptions;
 use crate::output;
 
@@ -27,6 +26,6 @@ pub fn train(options: &TrainOptions) -> ExitCode {
             let code = output::print(&outcome.report, options.json);
             outcome.signal.map_or(code, |signal| ExitCode::from(signal.exit_code()))
         }
-        Err(failure) => Failure::print(&failure, options.json),
+        Err(failure) => failure.print(options.json),
     }
 }
