@@ -28,6 +28,18 @@ impl Options {
         Turns { warm_up, rounds: self.rounds.unwrap_or(rounds) }
     }
 
+    /// The bytes that `--bytes` names, or 1 GiB: a power of two from 4 MiB on.
+    pub fn bytes(&self) -> Result<usize, Failure> {
+        let bytes = match &self.file {
+            None => 1 << 30,
+            Some(text) => text.to_string_lossy().parse::<usize>()?,
+        };
+        if bytes < 1 << 22 || !bytes.is_power_of_two() {
+            return Err(format!("--bytes {bytes}: a power of two from {} on is wanted", 1 << 22).into());
+        }
+        Ok(bytes)
+    }
+
     /// The child that all benchmarks of the program share.
     pub fn pytorch(&self) -> RefMut<'_, PyTorch> {
         self.pytorch.borrow_mut()

@@ -18,13 +18,7 @@ const OF_ROWS: f64 = 0.9;
 
 /// Every figure.
 pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
-    let bytes = match &options.file {
-        None => 1 << 30,
-        Some(text) => text.to_string_lossy().parse::<usize>()?,
-    };
-    if bytes < 1 << 22 || !bytes.is_power_of_two() {
-        return Err(format!("--bytes {bytes}: a power of two from {} on is wanted", 1 << 22).into());
-    }
+    let bytes = options.bytes()?;
     let recorder = Recorder::new(
         bare,
         "moving",

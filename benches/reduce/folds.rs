@@ -20,11 +20,8 @@ const OF_SCANS: f64 = 0.9;
 
 /// Every figure.
 pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
-    let bytes = match &options.file {
-        None => 1 << 30,
-        Some(text) => text.to_string_lossy().parse::<usize>()?,
-    };
-    if bytes < 1 << 22 || !bytes.is_power_of_two() || bytes.trailing_zeros() % 2 != 0 {
+    let bytes = options.bytes()?;
+    if bytes.trailing_zeros() % 2 != 0 {
         return Err(format!("--bytes {bytes}: a power of four from {} on is wanted", 1 << 22).into());
     }
     let recorder = Recorder::new(
