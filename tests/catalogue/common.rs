@@ -1,7 +1,11 @@
 //! Tensors on the CPU and comparisons.
 
+#[path = "../common/errors.rs"]
+mod errors;
+
+pub use errors::{assert_dtype_error, assert_invalid};
 use selvedge::types::{DType, Element};
-use selvedge::{Device, Error, Tensor};
+use selvedge::{Device, Tensor};
 
 /// Lengths around a block of 256 threads.
 pub const LENGTHS: [usize; 5] = [1, 255, 256, 257, 1000];
@@ -64,21 +68,4 @@ pub fn probabilities(count: usize, seed: u32) -> Vec<f64> {
     weights.iter_mut().skip(3).step_by(7).for_each(|weight| *weight = 0.0);
     let total: f64 = weights.iter().sum();
     weights.iter().map(|weight| weight / total).collect()
-}
-
-/// Checks for an invalid argument whose text has all of these.
-#[track_caller]
-pub fn assert_invalid<T: std::fmt::Debug>(result: selvedge::Result<T>, texts: &[&str]) {
-    match result {
-        Err(error @ Error::InvalidArgument { .. }) => {
-            let text = error.to_string();
-            assert!(texts.iter().all(|wanted| text.contains(wanted)), "{text}, wanted {texts:?}");
-        }
-        other => panic!("{other:?}"),
-    }
-}
-
-#[track_caller]
-pub fn assert_dtype_error<T: std::fmt::Debug>(result: selvedge::Result<T>) {
-    assert!(matches!(result, Err(Error::DTypeMismatch { .. })), "{result:?}");
 }

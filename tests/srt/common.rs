@@ -1,8 +1,12 @@
 //! Tensors on the CPU and comparisons.
 
+#[path = "../common/errors.rs"]
+mod errors;
+
+pub use errors::{assert_dtype_error, assert_invalid};
+use selvedge::Complex;
 use selvedge::tensor::{Device, Tensor};
 use selvedge::types::DType;
-use selvedge::{Complex, Error};
 
 /// A tensor of this shape on the CPU.
 pub fn tensor<T: selvedge::types::Element>(elements: &[T], shape: &[usize]) -> Tensor {
@@ -55,21 +59,4 @@ pub fn sequence(count: usize, seed: u64) -> Vec<f64> {
 /// Complex numbers of such a sequence.
 pub fn complex_sequence(count: usize, seed: u64) -> Vec<Complex<f64>> {
     sequence(2 * count, seed).chunks_exact(2).map(|parts| Complex::new(parts[0], parts[1])).collect()
-}
-
-#[track_caller]
-pub fn assert_dtype_error<T: std::fmt::Debug>(result: selvedge::Result<T>) {
-    assert!(matches!(result, Err(Error::DTypeMismatch { .. })), "{result:?}");
-}
-
-/// Checks for an invalid argument whose text has all of these.
-#[track_caller]
-pub fn assert_invalid<T: std::fmt::Debug>(result: selvedge::Result<T>, texts: &[&str]) {
-    match result {
-        Err(error @ Error::InvalidArgument { .. }) => {
-            let text = error.to_string();
-            assert!(texts.iter().all(|wanted| text.contains(wanted)), "{text}, wanted {texts:?}");
-        }
-        other => panic!("{other:?}"),
-    }
 }
