@@ -10,7 +10,7 @@ use crate::arguments::{DTypeArgument, DeviceArgument, NumberArgument, Operand, S
 use crate::device::device_or_default;
 use crate::dlpack;
 use crate::error::{Result, invalid};
-use crate::tensor::{PyTensor, new_tensor};
+use crate::tensor::PyTensor;
 
 /// The dtype of numbers made without one.
 pub const DEFAULT: DType = DType::F32;
@@ -151,9 +151,7 @@ pub fn asarray(
     dtype: Option<DTypeArgument>,
     device: Option<DeviceArgument>,
 ) -> Result<PyTensor> {
-    let is_tensor = data.is_instance_of::<PyTensor>();
-    let device = if is_tensor { device.map(|device| device.0) } else { Some(device_or_default(device)) };
-    new_tensor(data, dtype.map(|dtype| dtype.0), device).map(PyTensor::from)
+    PyTensor::new(data, dtype, device)
 }
 
 macro_rules! joined {

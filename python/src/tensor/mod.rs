@@ -126,7 +126,7 @@ pub fn new_tensor(data: &Bound<'_, PyAny>, dtype: Option<DType>, device: Option<
 impl PyTensor {
     #[new]
     #[pyo3(signature = (data, dtype=None, device=None))]
-    fn new(
+    pub fn new(
         data: &Bound<'_, PyAny>,
         dtype: Option<DTypeArgument>,
         device: Option<DeviceArgument>,
@@ -179,7 +179,7 @@ impl PyTensor {
         tensor.count() * tensor.dtype().size()
     }
 
-    /// Whether the elements are adjacent in memory, in row-major order.
+    /// True if the elements are adjacent in memory, in row-major order.
     #[getter]
     fn is_contiguous(&self, py: Python<'_>) -> bool {
         self.tensor(py).is_contiguous()
@@ -396,18 +396,18 @@ impl PyTensor {
         Ok(py.detach(|| Tensor::from_bytes(bytes, dtype.0, &shape, &device.0))?.into())
     }
 
-    /// Whether two tensors have the same shape and elements.
+    /// True if two tensors have the same shape and elements.
     fn equal(&self, py: Python<'_>, other: TensorArgument) -> Result<bool> {
         self.run(py, |tensor| tensor.equal(&other.0))
     }
 
-    /// Whether elements differ by at most atol + rtol * |other|.
+    /// True for elements that differ by at most atol + rtol * |other|.
     #[pyo3(signature = (other, rtol=1e-5, atol=1e-8))]
     fn isclose(&self, py: Python<'_>, other: TensorArgument, rtol: f64, atol: f64) -> Result<PyTensor> {
         self.map(py, |tensor| tensor.isclose(&other.0, rtol, atol))
     }
 
-    /// Whether all elements differ by at most atol + rtol * |other|.
+    /// True if all elements differ by at most atol + rtol * |other|.
     #[pyo3(signature = (other, rtol=1e-5, atol=1e-8))]
     fn allclose(&self, py: Python<'_>, other: TensorArgument, rtol: f64, atol: f64) -> Result<bool> {
         self.run(py, |tensor| tensor.allclose(&other.0, rtol, atol))
