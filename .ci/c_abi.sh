@@ -25,7 +25,7 @@ shared=$prefix/lib/libselvedge.so.$version
 bytes=$(wc -c <"$shared")
 echo "libselvedge.so: $bytes bytes, $1 MB allowed"
 [ "$bytes" -le $(($1 * 1000000)) ]
-readelf -d "$shared" | grep -q "soname: \[libselvedge.so.$abi\]"
+readelf -d "$shared" | grep "soname: \[libselvedge.so.$abi\]" >/dev/null
 if readelf -d "$shared" | grep NEEDED | grep -E 'cuda|nvrtc|cublas|nccl'; then
     echo "the library needs a library of CUDA to load"
     exit 1

@@ -18,6 +18,6 @@ bytes=$(wc -c <"$package")
 echo "$(basename "$package"): $bytes bytes"
 if [ "$bytes" -ge $(($1 * 1000000)) ]; then
     echo "over $1 MB; the largest files:"
-    tar -tvzf "$package" | sort -rnk 3 | head
+    tar -tvzf "$package" | sort -rnk 3 | awk 'NR <= 10'
     exit 1
 fi

@@ -74,7 +74,7 @@ summary() {
     steps_current="the summary"
     echo
     echo "slowest tests (of the suites fake and parity):"
-    sort -rn "$steps_times" | head -n 10 | awk '{ printf "%8.1f s  %s %s\n", $1, $2, $3 }'
+    sort -rn "$steps_times" | awk 'NR <= 10 { printf "%8.1f s  %s %s\n", $1, $2, $3 }'
     echo
     echo "steps:"
     printf '%s' "$steps_report"
