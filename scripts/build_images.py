@@ -12,7 +12,8 @@ The work is that of `selvedge build-images`, whose --help says what the columns 
 as its list: NVRTC 12.0 compiles each family, since PTX of 12.0 (ISA 8.0) loads from driver 525 on, and ptxas of a newer
 toolkit assembles it for every architecture that it is meant for. It is done in target/images, where the images lie as
 they are; ptx/ has each compressed, NAME.zst (`zstd -dc` shows the text). The kernels of a family repeat each other at
-distances that only a large window sees: a quarter of what gzip makes of them, and embedded as they lie there.
+distances that only a large window sees: a quarter of what gzip makes of them, and embedded as they lie there. An image like
+another one is compressed with that one as its dictionary (`zstd -dc --patch-from`); ptx/references has these pairs.
 
 tests/images.rs holds the manifest against the images, build/images.rs embeds what it lists. Since the program embeds
 ptx/ itself, ptx/ must be whole to make it again: where it is not, get it back from git first.
@@ -40,6 +41,22 @@ ZSTANDARD = "0.25.0"
 OPTIONS = ["--std=c++17", "--fmad=false", "--diag-suppress=177"]
 # The architectures that PTX for the least of these runs on: all from there on that the assembler knows.
 ASSEMBLED_FOR = "sm_60,sm_61,sm_70,sm_75,sm_80,sm_86,sm_89,sm_90,sm_90a,sm_100,sm_120"
+
+
+def references():
+    """The images that are compressed with another one as their dictionary, with that one. Chains have two links at most,
+    because a process that loads an image decompresses all of its chain."""
+    pairs = {}
+    for kernel, layouts in [("wgmma", ["nn", "nt", "tn", "tt"]), ("split", ["kk", "ks", "sk", "ss"])]:
+        name = lambda element, layout: f"gemm_{kernel}_{element}_{layout}.sm_90a.cubin"
+        for element in ["bf16", "f16"]:
+            for layout in layouts[1:]:
+                pairs[name(element, layout)] = name(element, layouts[0])
+        pairs[name("f16", layouts[0])] = name("bf16", layouts[0])
+    pairs["gemm_mma_bf16.sm_80.ptx"] = "gemm_mma_f16.sm_80.ptx"
+    for element in ["c128", "f64"]:
+        pairs[f"gemm_mma_{element}.sm_90.ptx"] = f"gemm_mma_{element}.sm_80.ptx"
+    return pairs
 
 
 def fail(text):
@@ -81,25 +98,53 @@ def unpack(zstandard):
     """Makes PLAIN what PACKED is, and returns what is there."""
     shutil.rmtree(PLAIN, ignore_errors=True)
     PLAIN.mkdir(parents=True)
-    for name, data in files_of(PACKED).items():
+    packed = files_of(PACKED)
+    lines = packed.pop("references", b"").decode().splitlines()
+    used = dict(line.split() for line in lines if not line.startswith("#"))
+
+    def plain(name):
+        dictionary = dictionary_of(zstandard, plain(used[name])) if name in used else None
+        return zstandard.ZstdDecompressor(dict_data=dictionary).decompress(packed[f"{name}.zst"])
+
+    for name, data in packed.items():
         if name.endswith(".zst"):
-            name, data = name[: -len(".zst")], zstandard.ZstdDecompressor().decompress(data)
+            name = name[: -len(".zst")]
+            data = plain(name)
         (PLAIN / name).write_bytes(data)
     return files_of(PLAIN)
+
+
+def dictionary_of(zstandard, data):
+    return zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
+
+def packed_image(zstandard, data, reference):
+    """An image as it is embedded; the window is the whole image, with its reference if it has one."""
+    size = len(data) + len(reference or b"")
+    level = zstandard.ZstdCompressionParameters.from_level(22, source_size=size)
+    dictionary = dictionary_of(zstandard, reference) if reference else None
+    packed = zstandard.ZstdCompressor(compression_params=level, dict_data=dictionary).compress(data)
+    # src/images/frame.rs reads this header: one segment, and its size in four bytes.
+    if reference and packed[4] != 0xA0:
+        fail(f"the header of an image with a reference is {packed[4]:#x} and not 0xa0")
+    return packed
 
 
 def pack(zstandard, before):
     """Makes PACKED what PLAIN is, where that is not what was there before. The manifest comes last."""
     after = files_of(PLAIN)
     place = lambda name: PACKED / (name if name == "manifest" else f"{name}.zst")
-    changed = [name for name in after if after[name] != before.get(name)]
+    pairs = {name: reference for name, reference in references().items() if {name, reference} <= after.keys()}
+    changed = {name for name in after if after[name] != before.get(name)}
+    changed |= {name for name, reference in pairs.items() if reference in changed}
     for name in sorted(changed, key=lambda name: (name == "manifest", name)):
         data = after[name]
         if name != "manifest":
-            # The window is the whole image.
-            level = zstandard.ZstdCompressionParameters.from_level(22, source_size=len(data))
-            data = zstandard.ZstdCompressor(compression_params=level).compress(data)
+            data = packed_image(zstandard, data, after.get(pairs.get(name)))
         place(name).write_bytes(data)
+    lines = ["# Written by scripts/build_images.py: an image, and the image that is its dictionary."]
+    lines += [f"{name} {reference}" for name, reference in sorted(pairs.items())]
+    (PACKED / "references").write_text("\n".join(lines) + "\n")
     for name in before.keys() - after.keys():
         place(name).unlink()
 

@@ -16,11 +16,15 @@
 //! - `SELVEDGE_IMAGE` is `ptx` (no machine code; products on a 9.0 then use the kernels of older architectures), `cubin`
 //!   (nothing but), or `auto`.
 //!
+//! An image like another one is compressed with that one as its dictionary (`ptx/references`), which halves the bytes of all. A
+//! process that loads it unpacks the dictionary first: products of f16 on a 9.0 then take some 16 ms instead of 6, once.
+//!
 //! Invariants: `ptx/manifest` and the files it lists fit `csrc/kernels` (tests/images.rs), and choosing is a
 //! function of its arguments and these two variables alone.
 
 #[cfg(test)]
 pub(crate) mod entries;
+mod frame;
 mod load;
 mod properties;
 mod select;
@@ -28,9 +32,6 @@ mod target;
 mod tensor_maps;
 
 use std::fmt;
-
-use ruzstd::decoding::FrameDecoder;
-use ruzstd::decoding::errors::FrameDecoderError;
 
 use crate::driver::image::{ImageKind, TargetArchitecture};
 use crate::error::{Error, Result};
@@ -48,6 +49,8 @@ pub struct Image {
     target_name: &'static str,
     isa: (i32, i32),
     kind: ImageKind,
+    /// The place in [`IMAGES`] of the image that is the dictionary of this one.
+    reference: Option<usize>,
     packed: &'static [u8],
 }
 
@@ -92,24 +95,12 @@ impl Image {
     ///
     /// [`Error::DamagedImage`] where the embedded bytes do not unpack to what was packed.
     pub fn bytes(&self) -> Result<Vec<u8>> {
-        let unpack = |bytes: &mut Vec<u8>| -> std::result::Result<usize, FrameDecoderError> {
-            let mut decoder = FrameDecoder::new();
-            decoder.init(self.packed)?;
-            let length = decoder.content_size() as usize;
-            bytes.try_reserve_exact(length).map_err(|_| FrameDecoderError::TargetTooSmall)?;
-            decoder.decode_all_to_vec(self.packed, bytes)?;
-            Ok(length)
+        let unpacked = match self.reference.and_then(|place| IMAGES.get(place)) {
+            None => frame::unpack(self.packed),
+            Some(reference) => frame::unpack_with(&reference.bytes()?, self.packed),
         };
-        let mut bytes = Vec::new();
-        let length = unpack(&mut bytes).map_err(|error| {
-            self.damaged(format!("embedded image '{self}' that does not unpack: {error}"))
-        })?;
-        if bytes.len() == length {
-            Ok(bytes)
-        } else {
-            let found = format!("embedded image '{self}' of {} bytes instead of {length}", bytes.len());
-            Err(self.damaged(found))
-        }
+        unpacked
+            .map_err(|reason| self.damaged(format!("embedded image '{self}' that does not unpack: {reason}")))
     }
 
     fn damaged(&self, found: String) -> Error {

@@ -4,7 +4,7 @@ use super::select::select_among;
 use super::*;
 
 const fn image(family: &'static str, target_name: &'static str, isa: (i32, i32), kind: ImageKind) -> Image {
-    Image { family, target_name, isa, kind, packed: &[] }
+    Image { family, target_name, isa, kind, reference: None, packed: &[] }
 }
 
 static CATALOGUE: &[Image] = &[
