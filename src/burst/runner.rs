@@ -1,5 +1,6 @@
 //! A thread that runs a simulation at a set frequency.
 
+use std::any::Any;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -9,10 +10,12 @@ use super::backend::BurstResult;
 use super::simulation::Simulation;
 use crate::{Error, Result};
 
-type Call = Box<dyn FnOnce(&mut Simulation) + Send>;
+/// The result of a call, whose type its caller knows.
+type Answer = Box<dyn Any + Send>;
+type Call = Box<dyn FnOnce(&mut Simulation) -> Answer + Send>;
 
 enum Command {
-    Call(Call),
+    Call(Call, Sender<Answer>),
     Period(Duration),
     Pause,
     Resume,
@@ -130,11 +133,14 @@ impl BurstRunner {
         &self,
         call: impl FnOnce(&mut Simulation) -> R + Send + 'static,
     ) -> Result<R> {
+        let answer = self.call_erased(Box::new(move |simulation| Box::new(call(simulation))))?;
+        answer.downcast().map(|answer| *answer).map_err(|_| ended())
+    }
+
+    /// [`call`](Self::call) of any type of result, of which the library has one copy.
+    fn call_erased(&self, call: Call) -> Result<Answer> {
         let (answer, answered) = channel();
-        self.send(Command::Call(Box::new(move |simulation| {
-            // The caller may have ended; nobody waits for the answer then.
-            let _ = answer.send(call(simulation));
-        })))?;
+        self.send(Command::Call(call, answer))?;
         answered.recv().map_err(|_| ended())
     }
 
@@ -213,7 +219,10 @@ fn run(
             }
         };
         match command {
-            Ok(Command::Call(call)) => call(&mut simulation),
+            Ok(Command::Call(call, answer)) => {
+                // The caller may have ended; nobody waits for the answer then.
+                let _ = answer.send(call(&mut simulation));
+            }
             Ok(Command::Period(new)) => (period, due) = (new, Instant::now()),
             Ok(Command::Pause) => paused = true,
             Ok(Command::Resume) => (paused, due) = (false, Instant::now()),

@@ -71,8 +71,7 @@ pub trait Module: Send + Sync {
 
     /// Returns the tensors of the parameters and buffers by name. Later steps do not change them.
     fn state_dict(&self) -> BTreeMap<String, Tensor> {
-        let entries = self.named_parameters().into_iter().chain(self.named_buffers());
-        entries.map(|(name, parameter)| (name, parameter.snapshot())).collect()
+        snapshots(self.named_parameters().into_iter().chain(self.named_buffers()).collect())
     }
 
     /// Sets the parameters and buffers to tensors by name. They are copied to the parameters' devices and cast to their dtypes.
@@ -93,6 +92,10 @@ pub(super) fn prefixed(
     variables: Vec<(String, Variable)>,
 ) -> impl Iterator<Item = (String, Variable)> {
     variables.into_iter().map(move |(name, variable)| (format!("{layer}.{name}"), variable))
+}
+
+fn snapshots(variables: Vec<(String, Variable)>) -> BTreeMap<String, Tensor> {
+    variables.into_iter().map(|(name, variable)| (name, variable.snapshot())).collect()
 }
 
 pub(super) fn load(parameters: Vec<(String, Variable)>, entries: &BTreeMap<String, Tensor>) -> Result<()> {

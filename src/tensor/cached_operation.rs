@@ -352,15 +352,21 @@ impl<K, V> AppendOnlyMap<K, V> {
         chain.add(same, make)
     }
 
-    /// Adds to the end.
+    /// Makes an entry and adds it to the end.
     #[cold]
     fn add(&self, same: impl Fn(&K) -> bool, make: impl FnOnce() -> Result<(K, V)>) -> Result<&V> {
-        let mut chain = self;
         let (key, value) = make()?;
-        let mut made = Some(Box::new(MapEntry { key, value, next: AppendOnlyMap::new() }));
+        Ok(self.add_entry(&same, Box::new(MapEntry { key, value, next: AppendOnlyMap::new() })))
+    }
+
+    /// Adds an entry to the end, unless there is one by now. Not generic over the functions, so that it compiles once for a map.
+    #[inline(never)]
+    fn add_entry(&self, same: &dyn Fn(&K) -> bool, made: Box<MapEntry<K, V>>) -> &V {
+        let mut chain = self;
+        let mut made = Some(made);
         loop {
             match chain.0.get() {
-                Some(link) if same(&link.key) => return Ok(&link.value),
+                Some(link) if same(&link.key) => return &link.value,
                 Some(link) => chain = &link.next,
                 // It comes back where another thread was faster.
                 None => made = made.and_then(|made| chain.0.set(made).err()),

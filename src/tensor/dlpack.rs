@@ -433,7 +433,7 @@ unsafe fn import<M: HasDeleter + 'static>(
             if read_only {
                 buffer.set_read_only();
             }
-            Shared::Cuda(buffer.into())
+            Shared::of_buffer(buffer.into())
         }
     };
     Ok(Tensor::of(storage, dtype, layout))

@@ -107,7 +107,7 @@ pub(super) fn evaluate_one(
         let mut memory = stream.uninitialized(bytes_of(dtype, layout.shape())?)?;
         let target = OutputTarget::new(MemoryMut::Cuda(&mut memory), dtype, layout);
         run_on_device(&stream, expression, sources, scalars, &mut [target])?;
-        Shared::Cuda(memory.into())
+        Shared::of_buffer(memory.into())
     };
     Ok(Tensor::of(storage, dtype, *layout))
 }

@@ -214,8 +214,20 @@ pub(super) fn fuse_groups<const INPUTS: usize, const OUTPUTS: usize, F>(
 where
     F: for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS] + 'static,
 {
-    static CACHE: AppendOnlyMap<(TypeId, Vec<OperandKind>), CompiledFunction> = AppendOnlyMap::new();
     const { assert!(size_of::<F>() == 0, "the function captures values") };
+    fuse_groups_of(operation, operands, axes, TypeId::of::<F>(), &function)
+}
+
+/// [`fuse_groups`] of a function by its type, which compiles once for a number of operands and outputs.
+#[inline(never)]
+fn fuse_groups_of<const INPUTS: usize, const OUTPUTS: usize>(
+    operation: &'static str,
+    operands: [TensorOperand<'_>; INPUTS],
+    axes: &GroupAxes,
+    own: TypeId,
+    function: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS],
+) -> Result<[Tensor; OUTPUTS]> {
+    static CACHE: AppendOnlyMap<(TypeId, Vec<OperandKind>), CompiledFunction> = AppendOnlyMap::new();
     let kinds = operands.each_ref().map(OperandKind::of);
     let mut inputs = Inputs::<INPUTS>::default();
     operands.iter().for_each(|operand| inputs.push(operand));
@@ -227,7 +239,6 @@ where
         })
     };
     let outputs = if holds_all(&operands)? {
-        let own = TypeId::of::<F>();
         let same = |key: &(TypeId, Vec<OperandKind>)| key.0 == own && key.1 == kinds;
         let cached = CACHE.find_or_add(same, || Ok(((own, kinds.to_vec()), compile(&[])?)))?;
         cached.evaluate(operation, inputs.sources(), inputs.numbers(), axes)?

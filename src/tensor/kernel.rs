@@ -37,7 +37,7 @@
 //!
 //! Invariants: an output's memory is held exclusively, so it is never an input's; it is written on the thread's stream.
 
-use super::device::{Device, stream};
+use super::device::{CurrentStream, Device, stream};
 use super::in_place::TensorMut;
 use super::storage::{MemoryMut, Shared, Storage};
 use super::tensor::{Tensor, mismatch};
@@ -217,38 +217,59 @@ pub(super) fn run_targets(
     host: impl FnOnce(Vec<HostInput<'_>>, Vec<HostOutput<'_>>) -> Result<()>,
     cuda: impl FnOnce(&Stream, Vec<DeviceInput<'_>>, Vec<DeviceOutput<'_>>) -> Result<()>,
 ) -> Result<()> {
-    let mut devices =
-        targets.iter().map(|target| target.memory.device()).chain(inputs.iter().map(|input| input.device()));
-    let Some(device) = devices.next() else {
-        return Err(Error::invalid(operation, "no tensors", "at least one"));
-    };
-    if let Some(other) = devices.find(|other| *other != device) {
-        return Err(mismatch(operation, device, other));
+    match KernelOperands::of(operation, inputs, targets)? {
+        KernelOperands::Host(inputs, outputs) => host(inputs, outputs),
+        KernelOperands::Cuda(stream, inputs, outputs) => cuda(&stream, inputs, outputs),
     }
-    drop(devices);
-    if device.is_cpu() {
+}
+
+/// The operands of an implementation, on the device that they share.
+enum KernelOperands<'a> {
+    Host(Vec<HostInput<'a>>, Vec<HostOutput<'a>>),
+    Cuda(CurrentStream, Vec<DeviceInput<'a>>, Vec<DeviceOutput<'a>>),
+}
+
+impl<'a> KernelOperands<'a> {
+    fn of(
+        operation: &'static str,
+        inputs: &[&'a Tensor],
+        targets: &'a mut [OutputTarget<'_>],
+    ) -> Result<KernelOperands<'a>> {
+        let mut devices = targets
+            .iter()
+            .map(|target| target.memory.device())
+            .chain(inputs.iter().map(|input| input.device()));
+        let Some(device) = devices.next() else {
+            return Err(Error::invalid(operation, "no tensors", "at least one"));
+        };
+        if let Some(other) = devices.find(|other| *other != device) {
+            return Err(mismatch(operation, device, other));
+        }
+        drop(devices);
+        if device.is_cpu() {
+            let mut of_inputs = Vec::with_capacity(inputs.len());
+            for input in inputs {
+                of_inputs.push(input.host_input(operation)?);
+            }
+            let mut of_outputs = Vec::with_capacity(targets.len());
+            for target in targets {
+                let memory = target.memory.host(operation)?;
+                of_outputs.push(HostOutput::of_bytes(target.dtype, memory, *target.layout)?);
+            }
+            return Ok(KernelOperands::Host(of_inputs, of_outputs));
+        }
         let mut of_inputs = Vec::with_capacity(inputs.len());
         for input in inputs {
-            of_inputs.push(input.host_input(operation)?);
+            let memory = input.memory().cuda(operation)?;
+            of_inputs.push(DeviceInput::of_bytes(input.dtype(), memory, *input.layout())?);
         }
         let mut of_outputs = Vec::with_capacity(targets.len());
         for target in targets {
-            let memory = target.memory.host(operation)?;
-            of_outputs.push(HostOutput::of_bytes(target.dtype, memory, *target.layout)?);
+            let memory = target.memory.cuda(operation)?;
+            of_outputs.push(DeviceOutput::of_bytes(target.dtype, memory, *target.layout)?);
         }
-        return host(of_inputs, of_outputs);
+        Ok(KernelOperands::Cuda(stream(&device)?, of_inputs, of_outputs))
     }
-    let mut of_inputs = Vec::with_capacity(inputs.len());
-    for input in inputs {
-        let memory = input.memory().cuda(operation)?;
-        of_inputs.push(DeviceInput::of_bytes(input.dtype(), memory, *input.layout())?);
-    }
-    let mut of_outputs = Vec::with_capacity(targets.len());
-    for target in targets {
-        let memory = target.memory.cuda(operation)?;
-        of_outputs.push(DeviceOutput::of_bytes(target.dtype, memory, *target.layout)?);
-    }
-    cuda(&*stream(&device)?, of_inputs, of_outputs)
 }
 
 /// As [`run`], for code that takes addresses: those of contiguous inputs' first elements, and of all outputs' memory.

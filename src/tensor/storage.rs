@@ -21,13 +21,28 @@ pub(crate) enum Storage {
     Cuda(DeviceBuffer<u8>),
 }
 
-/// Memory that tensors share.
+/// Memory that tensors share. [`Drop`] drops the fields.
 #[derive(Clone)]
 pub(crate) enum Shared {
-    Host(Arc<HostMemory>),
-    Cuda(SharedBuffer),
+    Host(ManuallyDrop<Arc<HostMemory>>),
+    Cuda(ManuallyDrop<SharedBuffer>),
     /// No memory: a compound assignment on this device failed with this error.
-    Failed(Arc<(Device, Error)>),
+    Failed(ManuallyDrop<Arc<(Device, Error)>>),
+}
+
+impl Drop for Shared {
+    /// A call, because more than a thousand places drop tensors, and inlined counts make a fiftieth of the library.
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: this is the only drop of a field, and nothing uses it afterwards.
+        unsafe {
+            match self {
+                Shared::Host(memory) => ManuallyDrop::drop(memory),
+                Shared::Cuda(buffer) => ManuallyDrop::drop(buffer),
+                Shared::Failed(failure) => ManuallyDrop::drop(failure),
+            }
+        }
+    }
 }
 
 /// Memory that an operation reads.
@@ -70,13 +85,23 @@ impl Storage {
 impl From<Storage> for Shared {
     fn from(storage: Storage) -> Shared {
         match storage {
-            Storage::Host(memory) => Shared::Host(Arc::new(memory)),
-            Storage::Cuda(buffer) => Shared::Cuda(buffer.into()),
+            Storage::Host(memory) => Shared::Host(ManuallyDrop::new(Arc::new(memory))),
+            Storage::Cuda(buffer) => Shared::of_buffer(buffer.into()),
         }
     }
 }
 
 impl Shared {
+    #[inline]
+    pub(super) fn of_buffer(buffer: SharedBuffer) -> Shared {
+        Shared::Cuda(ManuallyDrop::new(buffer))
+    }
+
+    /// Returns an error of a device instead of memory.
+    pub(super) fn of_error(device: Device, error: Error) -> Shared {
+        Shared::Failed(ManuallyDrop::new(Arc::new((device, error))))
+    }
+
     #[inline]
     pub(crate) fn device(&self) -> Device {
         match self {
@@ -97,10 +122,17 @@ impl Shared {
 
     /// The memory itself, where nobody else has it.
     pub(super) fn into_unique(self) -> Option<Storage> {
-        match self {
-            Shared::Host(memory) => Arc::into_inner(memory).map(Storage::Host),
-            Shared::Cuda(buffer) => buffer.into_unique().map(Storage::Cuda),
-            Shared::Failed(_) => None,
+        let mut shared = ManuallyDrop::new(self);
+        // SAFETY: `shared` is never dropped, and its field is taken once.
+        unsafe {
+            match &mut *shared {
+                Shared::Host(memory) => Arc::into_inner(ManuallyDrop::take(memory)).map(Storage::Host),
+                Shared::Cuda(buffer) => ManuallyDrop::take(buffer).into_unique().map(Storage::Cuda),
+                Shared::Failed(failure) => {
+                    ManuallyDrop::drop(failure);
+                    None
+                }
+            }
         }
     }
 

@@ -1,7 +1,5 @@
 //! [`Tensor`], an array of any dtype and layout on any device.
 
-use std::sync::Arc;
-
 use super::device::Device;
 use super::storage::{Memory, Shared};
 use crate::error::{Error, Result};
@@ -74,7 +72,7 @@ impl Tensor {
 
     /// Makes the tensor hold an error instead of elements. Clones and views keep their elements.
     pub(crate) fn hold_error(&mut self, error: Error) {
-        self.storage = Shared::Failed(Arc::new((self.device(), error)));
+        self.storage = Shared::of_error(self.device(), error);
     }
 
     /// Returns all of the memory, of which the layout describes a part.

@@ -298,8 +298,29 @@ pub(super) unsafe fn give(
     result: *mut u64,
     work: impl FnOnce() -> Result<Tensor>,
 ) -> i32 {
+    let mut work = Some(work);
     // SAFETY: as the caller vouches.
-    unsafe { give_all(function, [(result, "result")], || work().map(|tensor| [tensor])) }
+    unsafe { give_one(function, result, &mut || work.take().map(|work| work()).transpose()) }
+}
+
+/// [`give`] of work that is called once, of which the library has one copy.
+///
+/// # Safety
+///
+/// As [`give`].
+unsafe fn give_one(
+    function: &'static str,
+    result: *mut u64,
+    work: &mut dyn FnMut() -> Result<Option<Tensor>>,
+) -> i32 {
+    guard::call(function, || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(result, "result")? };
+        if let Some(tensor) = work()? {
+            result.write(enter(tensor)?);
+        }
+        Ok(())
+    })
 }
 
 /// Runs the body of a function with several tensors as its results, and writes all handles or none.

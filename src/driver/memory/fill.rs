@@ -58,11 +58,15 @@ impl Stream {
         if size * length == 0 {
             return Ok(());
         }
-        let plan = FillPlan::new(bytemuck::bytes_of(&value), view.address);
-        if plan == FillPlan::Upload {
-            return self.fill_from_host(view, value);
+        match FillPlan::new(bytemuck::bytes_of(&value), view.address) {
+            FillPlan::Upload => self.fill_from_host(view, value),
+            plan => self.fill_on_device(view, size, plan),
         }
-        let stream = self.state();
+    }
+
+    /// Fills elements of so many bytes.
+    fn fill_on_device(&self, view: View<'_>, size: usize, plan: FillPlan) -> Result<()> {
+        let (stream, length) = (self.state(), view.length);
         stream.reaches("fill", &view)?;
         view.enter_write(stream)?;
         let (address, raw) = (view.address, stream.raw.0);

@@ -2,6 +2,8 @@
 //!
 //! Each operator is one instruction, and numbers beside a [`Term`] are constants of its register kind. The
 //! text of a formula therefore also shows its instruction count.
+//!
+//! The operators are not inlined: formulas have some two thousand of them, and each runs once for a kernel.
 
 use std::cell::RefCell;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
@@ -86,6 +88,7 @@ macro_rules! operators {
         impl<'p, T: Like<'p>> $trait<T> for Term<'p> {
             type Output = Term<'p>;
 
+            #[inline(never)]
             fn $method(self, right: T) -> Term<'p> {
                 let right = right.like(self).value;
                 self.write(|program| program.$instruction(self.value, right))
@@ -107,6 +110,7 @@ operators! {
 impl<'p> Neg for Term<'p> {
     type Output = Term<'p>;
 
+    #[inline(never)]
     fn neg(self) -> Term<'p> {
         self.write(|program| program.negate(self.value))
     }
@@ -115,6 +119,7 @@ impl<'p> Neg for Term<'p> {
 impl<'p> Not for Term<'p> {
     type Output = Term<'p>;
 
+    #[inline(never)]
     fn not(self) -> Term<'p> {
         self.write(|program| program.not(self.value))
     }
@@ -123,6 +128,7 @@ impl<'p> Not for Term<'p> {
 impl<'p> Shl<u32> for Term<'p> {
     type Output = Term<'p>;
 
+    #[inline(never)]
     fn shl(self, count: u32) -> Term<'p> {
         self.write(|program| {
             let count = program.bits32(count);
@@ -135,6 +141,7 @@ impl<'p> Shl<u32> for Term<'p> {
 impl<'p> Shr<u32> for Term<'p> {
     type Output = Term<'p>;
 
+    #[inline(never)]
     fn shr(self, count: u32) -> Term<'p> {
         self.write(|program| {
             let count = program.bits32(count);
@@ -145,6 +152,7 @@ impl<'p> Shr<u32> for Term<'p> {
 
 macro_rules! of_one {
     ($($name:ident)*) => {$(
+        #[inline(never)]
         pub(super) fn $name(self) -> Term<'p> {
             self.write(|program| program.$name(self.value))
         }
@@ -153,6 +161,7 @@ macro_rules! of_one {
 
 macro_rules! of_two {
     ($($name:ident)*) => {$(
+        #[inline(never)]
         pub(super) fn $name(self, other: impl Like<'p>) -> Term<'p> {
             let other = other.like(self).value;
             self.write(|program| program.$name(self.value, other))
@@ -213,17 +222,20 @@ impl<'p> Term<'p> {
     }
 
     /// Returns a constant of 32 bits.
+    #[inline(never)]
     pub(super) fn bits32(self, bits: u32) -> Term<'p> {
         self.write(|program| program.bits32(bits))
     }
 
     /// Returns self · factor + summand, rounded once.
+    #[inline(never)]
     pub(super) fn fma(self, factor: impl Like<'p>, summand: impl Like<'p>) -> Term<'p> {
         let (factor, summand) = (factor.like(self).value, summand.like(self).value);
         self.write(|program| program.multiply_add(self.value, factor, summand))
     }
 
     /// Selects `yes` if this truth value holds, otherwise `no`.
+    #[inline(never)]
     pub(super) fn select(self, yes: Term<'p>, no: impl Like<'p>) -> Term<'p> {
         let no = no.like(yes).value;
         self.write(|program| program.choose(self.value, yes.value, no))
