@@ -51,11 +51,11 @@ impl Tensor {
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) where the host or the device has no memory for them, and the
     /// driver's errors.
     pub fn zeros(shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
-        let mut output = Output::new(device, dtype, shape)?;
-        // Host memory is made of zeros.
-        if !device.is_cpu() {
-            stream(device)?.fill(output.memory_mut().cuda("zeros")?, 0u8)?;
+        if device.is_cpu() {
+            return Ok(Output::zeros_on_host(dtype, shape)?.into_tensor());
         }
+        let mut output = Output::new(device, dtype, shape)?;
+        stream(device)?.fill(output.memory_mut().cuda("zeros")?, 0u8)?;
         Ok(output.into_tensor())
     }
 
@@ -68,7 +68,7 @@ impl Tensor {
         Tensor::full(shape, 1, dtype, device)
     }
 
-    /// A tensor whose elements are not set: on a CUDA device whatever the memory holds, for a program that writes all of them.
+    /// A tensor whose elements are not set: whatever the memory holds, for a program that writes all of them.
     /// Bools are false.
     ///
     /// # Errors

@@ -39,7 +39,7 @@
 
 use super::device::{CurrentStream, Device, stream};
 use super::in_place::TensorMut;
-use super::storage::{MemoryMut, Shared, Storage};
+use super::storage::{HostMemory, MemoryMut, Shared, Storage, bytes_of};
 use super::tensor::{Tensor, mismatch};
 use crate::driver::Stream;
 use crate::error::{Error, Result};
@@ -68,6 +68,13 @@ impl Output {
     pub(crate) fn of_shape(device: &Device, dtype: DType, shape: &Shape) -> Result<Output> {
         let storage = Storage::uninitialized(device, dtype, shape)?;
         Ok(Output { storage, dtype, layout: Layout::from_shape(*shape) })
+    }
+
+    /// As [`new`](Self::new), of zeros on the CPU.
+    pub(crate) fn zeros_on_host(dtype: DType, shape: &[usize]) -> Result<Output> {
+        let shape = Shape::new(shape)?;
+        let storage = Storage::Host(HostMemory::zeros(bytes_of(dtype, &shape)?)?);
+        Ok(Output { storage, dtype, layout: Layout::from_shape(shape) })
     }
 
     /// The dtype of the elements.

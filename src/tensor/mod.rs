@@ -119,6 +119,7 @@ mod fused;
 mod groups;
 mod in_place;
 mod indexing;
+mod kept_blocks;
 pub mod kernel;
 mod matmul;
 #[cfg(feature = "ndarray")]

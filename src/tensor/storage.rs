@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::device::{Device, stream};
+use super::kept_blocks;
 use super::tensor::mismatch;
 use crate::driver::{DeviceBuffer, SharedBuffer, prefer_large_pages};
 use crate::error::{Error, Result};
@@ -68,7 +69,7 @@ impl Storage {
     /// for them, and the driver's.
     pub(super) fn uninitialized(device: &Device, dtype: DType, shape: &Shape) -> Result<Storage> {
         match device.is_cpu() {
-            true => Ok(Storage::Host(HostMemory::zeros(bytes_of(dtype, shape)?)?)),
+            true => Ok(Storage::Host(HostMemory::uninitialized(bytes_of(dtype, shape)?)?)),
             false => Ok(Storage::Cuda(stream(device)?.uninitialized(bytes_of(dtype, shape)?)?)),
         }
     }
@@ -348,6 +349,8 @@ pub(crate) struct HostMemory {
     layout: alloc::Layout,
     /// True for memory of other code that nobody may write to.
     read_only: bool,
+    /// True for a block of a size class, which a later tensor may take.
+    may_be_kept: bool,
     /// The owner of memory of other code, which frees it when it is dropped.
     _owner: Option<Box<dyn Send + Sync>>,
 }
@@ -366,7 +369,13 @@ const LARGE: usize = 4 << 20;
 
 impl HostMemory {
     fn owned(start: NonNull<u8>, bytes: usize, layout: alloc::Layout) -> HostMemory {
-        HostMemory { start, bytes, layout, read_only: false, _owner: None }
+        HostMemory { start, bytes, layout, read_only: false, may_be_kept: false, _owner: None }
+    }
+
+    /// Returns the memory, whose block a later tensor may take if it has a size class.
+    fn kept_if(mut self, class: Option<usize>) -> HostMemory {
+        self.may_be_kept = class.is_some();
+        self
     }
 
     /// Memory of other code, until `owner` is dropped. A null address stands for no bytes.
@@ -381,7 +390,25 @@ impl HostMemory {
         owner: Box<dyn Send + Sync>,
     ) -> HostMemory {
         let start = NonNull::new(address).unwrap_or(layout_start());
-        HostMemory { start, bytes, layout: alloc::Layout::new::<()>(), read_only, _owner: Some(owner) }
+        let layout = alloc::Layout::new::<()>();
+        HostMemory { start, bytes, layout, read_only, may_be_kept: false, _owner: Some(owner) }
+    }
+
+    /// Memory whose bytes mean nothing: those of a freed tensor, or zeros.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`] where the host has none.
+    pub(crate) fn uninitialized(bytes: usize) -> Result<HostMemory> {
+        let class = kept_blocks::class_of(bytes);
+        match class.zip(class.and_then(kept_blocks::take)) {
+            Some((size, start)) => {
+                let layout = alloc::Layout::from_size_align(size, ALIGNMENT);
+                let layout = layout.map_err(|_| Error::host_memory(bytes, "allocating a tensor"))?;
+                Ok(HostMemory::owned(start, bytes, layout).kept_if(class))
+            }
+            None => HostMemory::zeros(bytes),
+        }
     }
 
     /// Zeros; large memory gets its pages when they are first touched.
@@ -391,16 +418,22 @@ impl HostMemory {
     /// [`Error::OutOfMemory`] where the host has none.
     pub(crate) fn zeros(bytes: usize) -> Result<HostMemory> {
         let none = || Error::host_memory(bytes, "allocating a tensor");
-        let layout = alloc::Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| none())?;
+        let class = kept_blocks::class_of(bytes);
+        let layout = alloc::Layout::from_size_align(class.unwrap_or(bytes), ALIGNMENT).map_err(|_| none())?;
         if bytes == 0 {
             return Ok(HostMemory::owned(layout_start(), bytes, layout));
         }
         // SAFETY: the size is not 0.
-        let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or_else(none)?;
+        let allocate = || NonNull::new(unsafe { alloc::alloc_zeroed(layout) });
+        let start = allocate().or_else(|| {
+            kept_blocks::release(ALIGNMENT);
+            allocate()
+        });
+        let start = start.ok_or_else(none)?;
         if bytes >= LARGE {
             prefer_large_pages(start.as_ptr(), bytes);
         }
-        Ok(HostMemory::owned(start, bytes, layout))
+        Ok(HostMemory::owned(start, bytes, layout).kept_if(class))
     }
 
     /// The vector's memory.
@@ -436,7 +469,10 @@ fn layout_start() -> NonNull<u8> {
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
-        if self.layout.size() > 0 {
+        if self.may_be_kept {
+            // SAFETY: allocated with this layout, which all blocks of the size have, from zeros.
+            unsafe { kept_blocks::give(self.start, self.layout) };
+        } else if self.layout.size() > 0 {
             // SAFETY: allocated with this layout, by this or by the vector that was taken over.
             unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) };
         }

@@ -572,3 +572,18 @@ fn sinc_of_whole_numbers_is_a_positive_zero_within_its_error() {
         }
     }
 }
+
+#[test]
+fn zeros_in_the_memory_of_a_freed_tensor_are_zeros() -> selvedge::Result<()> {
+    for elements in [1 << 14, (1 << 18) + 1] {
+        for _ in 0..3 {
+            drop(Tensor::full(&[elements], 1.5f32, DType::F32, &Device::cpu())?);
+            let zeros = Tensor::zeros(&[elements], DType::F32, &Device::cpu())?;
+            assert!(zeros.to_vec::<f32>()?.iter().all(|&element| element == 0.0), "{elements} elements");
+            drop(Tensor::full(&[4 * elements], 7u8, DType::U8, &Device::cpu())?);
+            let bools = Tensor::empty(&[4 * elements], DType::Bool, &Device::cpu())?.to_vec::<bool>()?;
+            assert!(!bools.contains(&true), "{elements} elements");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Freed host memory that later tensors take.
+//!
+//! A page that the system gives is cleared and faults when it is first touched, which takes longer than most operations
+//! on it. Freed blocks therefore stay here by size class, up to [`MOST_BYTES`] in all.
+//!
+//! Invariants: a block in the list has no other owner, and all its bytes were written at some time. Nobody waits for the
+//! list: a thread that finds it locked allocates or frees its block itself, so a forked child may find it locked for ever.
+
+use std::alloc;
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+/// The bytes from which a block is kept; smaller ones stay with the allocator, which keeps them too.
+const LEAST: usize = 64 << 10;
+/// The most bytes of all kept blocks.
+const MOST_BYTES: usize = 256 << 20;
+/// Size classes between two powers of two.
+const CLASSES: usize = 8;
+
+/// The kept blocks, by their layouts' sizes.
+struct KeptBlocks {
+    by_size: BTreeMap<usize, Vec<NonNull<u8>>>,
+    bytes: usize,
+}
+
+// SAFETY: a block has no other owner.
+unsafe impl Send for KeptBlocks {}
+
+static KEPT: Mutex<KeptBlocks> = Mutex::new(KeptBlocks { by_size: BTreeMap::new(), bytes: 0 });
+
+/// Returns the size of the class of `bytes`, or none if blocks of so many bytes are not kept.
+pub(super) fn class_of(bytes: usize) -> Option<usize> {
+    if !(LEAST..=MOST_BYTES).contains(&bytes) {
+        return None;
+    }
+    Some(bytes.next_multiple_of(bytes.next_power_of_two() / 2 / CLASSES))
+}
+
+/// Returns a kept block of exactly this size.
+pub(super) fn take(size: usize) -> Option<NonNull<u8>> {
+    let mut kept = KEPT.try_lock().ok()?;
+    let block = kept.by_size.get_mut(&size)?.pop()?;
+    kept.bytes -= size;
+    Some(block)
+}
+
+/// Keeps a block that was allocated with this layout, or frees it.
+///
+/// # Safety
+///
+/// The block has no other owner, all its bytes were written, and [`take`]n blocks of the size are freed with this layout.
+pub(super) unsafe fn give(block: NonNull<u8>, layout: alloc::Layout) {
+    if let Ok(mut kept) = KEPT.try_lock() {
+        if kept.bytes + layout.size() <= MOST_BYTES {
+            kept.bytes += layout.size();
+            return kept.by_size.entry(layout.size()).or_default().push(block);
+        }
+    }
+    // SAFETY: the caller guarantees it.
+    unsafe { alloc::dealloc(block.as_ptr(), layout) };
+}
+
+/// Frees all kept blocks, which have this alignment.
+pub(super) fn release(alignment: usize) {
+    let Ok(mut kept) = KEPT.try_lock() else { return };
+    let by_size = std::mem::take(&mut kept.by_size);
+    kept.bytes = 0;
+    drop(kept);
+    for (size, blocks) in by_size {
+        let Ok(layout) = alloc::Layout::from_size_align(size, alignment) else { continue };
+        for block in blocks {
+            // SAFETY: the block was allocated with this layout, and nobody else has it.
+            unsafe { alloc::dealloc(block.as_ptr(), layout) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_has_at_most_an_eighth_more_bytes() {
+        for bytes in
+            [LEAST, LEAST + 1, 100_000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 12_345_678, MOST_BYTES]
+        {
+            let class = class_of(bytes).unwrap();
+            assert!(class >= bytes && class <= bytes + bytes / CLASSES, "{bytes} {class}");
+            assert_eq!(class_of(class), Some(class), "{bytes}");
+        }
+        assert_eq!([0, LEAST - 1, MOST_BYTES + 1].map(class_of), [None; 3]);
+    }
+
+    #[test]
+    fn a_kept_block_is_taken_once() {
+        // A size that no tensor of the tests has.
+        let size = class_of(77 << 10).unwrap();
+        let layout = alloc::Layout::from_size_align(size, 16).unwrap();
+        // SAFETY: the size is not 0.
+        let block = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).unwrap();
+        // SAFETY: nobody else has the block.
+        unsafe { give(block, layout) };
+        // Another test may hold the list for a moment, so that the block was freed or is not found.
+        let found = take(size);
+        assert!(found.is_none_or(|found| found == block));
+        assert_eq!(take(size), None);
+        if let Some(found) = found {
+            // SAFETY: allocated with this layout.
+            unsafe { alloc::dealloc(found.as_ptr(), layout) };
+        }
+    }
+}
