@@ -165,7 +165,7 @@ fn probabilities(scores: &Tensor, mask: Option<&Tensor>, is_causal: bool) -> Res
     }
     // Two vectors instead of the kernel's own indices: a row program with indices takes several kernels.
     let longest = length.max(key_length);
-    let positions = Tensor::arange(0, longest, 1, DType::I64, &scores.device())?;
+    let positions = Tensor::arange(0, longest, 1, DType::I32, &scores.device())?;
     let query = positions.narrow(0, longest - length, length)?.unsqueeze(-1)?;
     let key = positions.narrow(0, longest - key_length, key_length)?;
     match mask {
