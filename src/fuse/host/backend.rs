@@ -108,7 +108,7 @@ pub(crate) struct CpuCode {
 #[cfg(target_arch = "x86_64")]
 impl CpuCode {
     /// Returns the machine code for a run of `count` elements, or none if the run is interpreted.
-    pub(super) fn for_run(&self, state: &ExpressionState, count: usize) -> Option<&Native> {
+    pub(in crate::fuse) fn for_run(&self, state: &ExpressionState, count: usize) -> Option<&Native> {
         if let Some(code) = self.code.get() {
             return code.as_ref().ok();
         }

@@ -12,7 +12,7 @@ pub(super) mod block;
 mod coordinates;
 pub(super) mod memory;
 #[cfg(target_arch = "x86_64")]
-mod native;
+pub(super) mod native;
 pub(super) mod schedule;
 
 use std::fmt;

@@ -30,6 +30,7 @@ mod pool;
 mod registers;
 mod run;
 mod select;
+mod values;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -40,6 +41,7 @@ use analysis::Analysis;
 use generate::{Kernel, generate};
 use pool::Line;
 pub(super) use run::run;
+pub(in crate::fuse) use values::{NativeValues, ValuesWorker};
 
 /// An instruction set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -43,7 +43,7 @@ unsafe fn call(
 
 impl Native {
     /// Computes the constants of a run.
-    fn constants(&self, run: &Run<'_>) -> Constants {
+    pub(super) fn constants(&self, run: &Run<'_>) -> Constants {
         let mut registers: Vec<Block> = vec![[0; LANES]; run.schedule.registers];
         run.steps(&mut registers, &run.schedule.once, 0, 1);
         let lines = |kernel: &Kernel| pool::lines(&kernel.constants, run.program, run.schedule, &registers);
@@ -89,7 +89,7 @@ pub(in crate::fuse::host) fn run(run: &Run<'_>, native: &Native) -> usize {
 }
 
 /// The state of a thread.
-struct Worker<'a> {
+pub(super) struct Worker<'a> {
     run: &'a Run<'a>,
     kernel: &'a Kernel,
     constants: &'a [Line],
@@ -111,7 +111,7 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(run: &'a Run<'a>, native: &'a Native, constants: &'a Constants) -> Worker<'a> {
+    pub(super) fn new(run: &'a Run<'a>, native: &'a Native, constants: &'a Constants) -> Worker<'a> {
         let (mut kernel, mut of_kernel) = (&native.first, constants.first.as_slice());
         let mut second = None;
         if let Some(full) = &native.second {
@@ -155,16 +155,34 @@ impl<'a> Worker<'a> {
 
     /// Computes the elements from `start` to before `end`.
     fn chunk(&mut self, start: usize, end: usize) {
-        let row = self.run.space.sizes[0];
         let mut at = start;
         while at < end {
-            let mut count = self.block.min(end - at);
-            if self.by_rows {
-                count = count.min(row - at % row);
-            }
-            self.elements(at, count);
+            let count = self.block_at(at, end);
+            self.elements(at, count, None);
             at += count;
         }
+    }
+
+    /// Computes the only output of `count` elements from `start` on, and writes it to `to` instead of the operand.
+    ///
+    /// # Safety
+    ///
+    /// `to` has `count` elements, which nobody else accesses.
+    pub(super) unsafe fn values(&mut self, start: usize, count: usize, to: *mut u8) {
+        let size = self.sizes[self.run.space.inputs];
+        let mut at = start;
+        while at < start + count {
+            let count = self.block_at(at, start + count);
+            self.elements(at, count, Some(to.wrapping_add((at - start) * size)));
+            at += count;
+        }
+    }
+
+    /// Returns the number of elements of the block that begins with element `at`.
+    fn block_at(&self, at: usize, end: usize) -> usize {
+        let row = self.run.space.sizes[0];
+        let left = if self.by_rows { row - at % row } else { usize::MAX };
+        self.block.min(end - at).min(left)
     }
 
     /// Returns the address of `count` elements starting at element `start`, if they are contiguous.
@@ -184,13 +202,17 @@ impl<'a> Worker<'a> {
         Some(self.run.operands[operand].memory.wrapping_offset(offset * self.sizes[operand] as isize))
     }
 
-    fn elements(&mut self, start: usize, count: usize) {
+    /// Computes a block; `target` is the memory of the only output, if not the operand's.
+    fn elements(&mut self, start: usize, count: usize, target: Option<*mut u8>) {
         let space = &self.run.space;
         let inputs = space.inputs;
         let mut pointers = std::mem::take(&mut self.pointers);
         pointers.clear();
         for operand in 0..self.run.operands.len() {
-            let address = self.address(operand, start, count);
+            let address = match target.filter(|_| operand >= inputs) {
+                Some(target) => Some(target),
+                None => self.address(operand, start, count),
+            };
             let rereads = self.second.is_some() && self.in_place.get(operand) == Some(&true);
             if let (Some(address), false) = (address, rereads) {
                 pointers.push(address);
@@ -247,15 +269,21 @@ impl<'a> Worker<'a> {
                     (self.run.operands[operand].memory.cast::<$type>(), scratch.cast::<$type>());
                 for_each_run(&self.run.space, operand, start, count, |lane, length, offset, stride| {
                     let (memory, scratch) = (memory.wrapping_offset(offset), scratch.wrapping_add(lane));
-                    for index in 0..length {
-                        let (element, slot) =
-                            (memory.wrapping_offset(index as isize * stride), scratch.wrapping_add(index));
-                        // SAFETY: the caller guarantees it.
-                        unsafe {
-                            match direction {
-                                Direction::In => slot.write(element.read()),
-                                Direction::Out => element.write(slot.read()),
+                    // SAFETY: the caller guarantees it.
+                    unsafe {
+                        match (direction, stride) {
+                            (Direction::In, 1) => scratch.copy_from_nonoverlapping(memory, length),
+                            (Direction::Out, 1) => memory.copy_from_nonoverlapping(scratch, length),
+                            (Direction::In, 0) => {
+                                let element = memory.read();
+                                (0..length).for_each(|index| scratch.add(index).write(element));
                             }
+                            (Direction::In, _) => (0..length).for_each(|index| {
+                                scratch.add(index).write(memory.offset(index as isize * stride).read());
+                            }),
+                            (Direction::Out, _) => (0..length).for_each(|index| {
+                                memory.offset(index as isize * stride).write(scratch.add(index).read());
+                            }),
                         }
                     }
                 });

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::super::plan::{LANES, SEGMENT};
 use super::kernel::FoldKernel;
-use super::source::SCRATCH;
+use super::source::{Prologue, SCRATCH};
 use super::vectors::vectorized;
 use super::{Keys, Run, Workspace};
 
@@ -36,7 +36,7 @@ impl Run<'_> {
     /// Calls `each` with the first element and the matrix of each run of elements that are read together.
     fn matrices<K: FoldKernel>(
         &self,
-        prologue: &mut [super::Block],
+        prologue: &mut Prologue<'_>,
         scratch: &mut Vec<K::Lane>,
         part: usize,
         columns: Range<usize>,
@@ -55,7 +55,7 @@ impl Run<'_> {
         let together = if width == self.rows { (SCRATCH / width).max(1) } else { 1 };
         for first in elements.clone().step_by(together) {
             let count = together.min(elements.end - first);
-            let values = self.source.values(prologue, scratch, part, place(first), count * width);
+            let values = prologue.values(scratch, part, place(first), count * width);
             each(first, Matrix { memory: values.as_ptr(), elements: count, pitch: width as isize });
         }
     }
@@ -64,7 +64,7 @@ impl Run<'_> {
     fn segment<K: FoldKernel>(
         &self,
         kernel: K,
-        workspace: &mut Workspace<K::Lane>,
+        workspace: &mut Workspace<'_, K::Lane>,
         part: usize,
         columns: Range<usize>,
         elements: Range<usize>,
@@ -88,7 +88,7 @@ impl Run<'_> {
     pub(super) fn columns<K: FoldKernel>(
         &self,
         kernel: K,
-        workspace: &mut Workspace<K::Lane>,
+        workspace: &mut Workspace<'_, K::Lane>,
         part: usize,
         columns: Range<usize>,
         elements: Range<usize>,
@@ -106,7 +106,7 @@ impl Run<'_> {
     pub(super) fn indices_of_columns<K: FoldKernel>(
         &self,
         kernel: K,
-        workspace: &mut Workspace<K::Lane>,
+        workspace: &mut Workspace<'_, K::Lane>,
         columns: Range<usize>,
         elements: Range<usize>,
     ) -> Keys<K::Lane> {

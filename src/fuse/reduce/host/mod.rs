@@ -1,8 +1,9 @@
 //! Reductions on the CPU.
 //!
 //! Sums, extremes and tests are plain vector loops over the elements of memory, or over a scratch buffer of
-//! [`SCRATCH`](source::SCRATCH) elements if an expression precedes the fold ([`rows`] and [`columns`], with the
-//! kernels of [`kernel`]). Products have a wider exponent and are interpreted block by block ([`interpreted`]).
+//! [`SCRATCH`](source::SCRATCH) elements, which machine code or the interpreter fills, if an expression precedes the fold
+//! ([`rows`] and [`columns`], with the kernels of [`kernel`]). Products have a wider exponent and are interpreted block
+//! by block ([`interpreted`]).
 //!
 //! Float sums follow the documented tree in every path. Extremes and integer sums have the same value in any
 //! order. Threads share tasks that are nodes of the tree, so no result depends on the number of threads.
@@ -33,7 +34,7 @@ use crate::types::{DType, Layout};
 pub(super) use interpreted::{BlockParts, combine, get, registers, registers_to_restore, restore, set};
 pub(super) use kernel::{Extreme, MergeKernel, Sum};
 use kernel::{FoldKernel, Neighbours};
-pub(super) use source::Source;
+pub(super) use source::{Prologue, Source};
 pub(super) use vectors::vectorized;
 
 /// The segments of a task if rows are few; a power of two.
@@ -147,8 +148,8 @@ struct Keys<T> {
 }
 
 /// The registers and buffers of a thread.
-struct Workspace<T> {
-    prologue: Vec<Block>,
+struct Workspace<'s, T> {
+    prologue: Prologue<'s>,
     epilogue: Vec<Block>,
     scratch: Vec<T>,
     /// The lanes of a segment of columns.
@@ -246,10 +247,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn workspace<K: FoldKernel>(&self, _: K) -> Workspace<K::Lane> {
+    fn workspace<K: FoldKernel>(&self, _: K) -> Workspace<'_, K::Lane> {
         let epilogue = &self.state.epilogue;
         Workspace {
-            prologue: self.source.registers(),
+            prologue: self.source.prologue(),
             epilogue: registers(&epilogue.program, &epilogue.schedule, self.scalars_behind),
             scratch: Vec::new(),
             lanes: Vec::new(),
@@ -262,7 +263,7 @@ impl<'a> Run<'a> {
     fn keys<K: FoldKernel>(
         &self,
         kernel: K,
-        workspace: &mut Workspace<K::Lane>,
+        workspace: &mut Workspace<'_, K::Lane>,
         part: usize,
         rows: Range<usize>,
         elements: Range<usize>,
@@ -270,6 +271,9 @@ impl<'a> Run<'a> {
         match (self.across, self.state.fold.has_index()) {
             (true, false) => self.columns(kernel, workspace, part, rows, elements),
             (true, true) => self.indices_of_columns(kernel, workspace, rows, elements),
+            (false, false) if elements.len() == self.row && self.is_computed_together() => {
+                Keys { keys: self.whole_rows(kernel, workspace, part, rows), indices: Vec::new() }
+            }
             (false, false) => {
                 let keys = rows.map(|row| self.row(kernel, workspace, part, row, elements.clone()));
                 Keys { keys: keys.collect(), indices: Vec::new() }
@@ -286,7 +290,7 @@ impl<'a> Run<'a> {
     fn store<K: FoldKernel>(
         &self,
         kernel: K,
-        workspace: &mut Workspace<K::Lane>,
+        workspace: &mut Workspace<'_, K::Lane>,
         rows: Range<usize>,
         keys: &[Keys<K::Lane>],
     ) {

@@ -11,11 +11,36 @@ use super::{Run, Workspace};
 const BLOCK: usize = 2048;
 
 impl Run<'_> {
+    /// Returns whether the values of several rows are computed at once: a call for a short row each would cost more than
+    /// its elements.
+    pub(super) fn is_computed_together(&self) -> bool {
+        !self.source.is_direct() && self.row <= SCRATCH / 2
+    }
+
+    /// Folds whole rows whose values are computed together.
+    pub(super) fn whole_rows<K: FoldKernel>(
+        &self,
+        kernel: K,
+        workspace: &mut Workspace<'_, K::Lane>,
+        part: usize,
+        rows: Range<usize>,
+    ) -> Vec<K::Lane> {
+        let Workspace { prologue, scratch, .. } = workspace;
+        let together = SCRATCH / self.row;
+        let mut keys = Vec::with_capacity(rows.len());
+        for first in rows.clone().step_by(together) {
+            let count = together.min(rows.end - first);
+            let values = prologue.values(scratch, part, first * self.row, count * self.row);
+            keys.extend(values.chunks_exact(self.row).map(|row| kernel.fold_row(row)));
+        }
+        keys
+    }
+
     /// Folds elements of a row, which are a node of its tree.
     pub(super) fn row<K: FoldKernel>(
         &self,
         kernel: K,
-        workspace: &mut Workspace<K::Lane>,
+        workspace: &mut Workspace<'_, K::Lane>,
         part: usize,
         row: usize,
         elements: Range<usize>,
@@ -27,7 +52,7 @@ impl Run<'_> {
         }
         for from in (0..elements.len()).step_by(SCRATCH) {
             let count = SCRATCH.min(elements.len() - from);
-            let values = self.source.values(prologue, scratch, part, first + from, count);
+            let values = prologue.values(scratch, part, first + from, count);
             let key = kernel.fold_row(values);
             if count == elements.len() {
                 return key;
@@ -42,7 +67,7 @@ impl Run<'_> {
     pub(super) fn index_of_row<K: FoldKernel>(
         &self,
         kernel: K,
-        workspace: &mut Workspace<K::Lane>,
+        workspace: &mut Workspace<'_, K::Lane>,
         row: usize,
         elements: Range<usize>,
     ) -> (K::Lane, u64) {
@@ -53,7 +78,7 @@ impl Run<'_> {
             let Workspace { prologue, scratch, .. } = &mut *workspace;
             let block = match self.source.direct(first, count) {
                 Some(elements) => elements,
-                None => self.source.values(prologue, scratch, 0, first, count),
+                None => prologue.values(scratch, 0, first, count),
             };
             match key {
                 None => (kernel.fold_row(block), 0),

@@ -4,6 +4,8 @@ use bytemuck::Pod;
 
 use super::super::super::host::block::{Block, LANES as WIDTH};
 use super::super::super::host::memory::HostOperand;
+#[cfg(target_arch = "x86_64")]
+use super::super::super::host::native::{NativeValues, ValuesWorker};
 use super::super::super::host::run_on_inputs;
 use super::super::super::program::{Program, Step};
 use super::super::super::space::Space;
@@ -26,6 +28,17 @@ pub(in crate::fuse::reduce) struct Source<'a> {
     run: Option<usize>,
     /// The same of the output, if folded values are written as they are.
     output_run: Option<usize>,
+    /// The machine code of the expression.
+    #[cfg(target_arch = "x86_64")]
+    native: Option<NativeValues<'a>>,
+}
+
+/// The expression of a source's inputs on one thread.
+pub(in crate::fuse::reduce) struct Prologue<'s> {
+    source: &'s Source<'s>,
+    registers: Vec<Block>,
+    #[cfg(target_arch = "x86_64")]
+    native: Option<ValuesWorker<'s>>,
 }
 
 impl<'a> Source<'a> {
@@ -47,15 +60,47 @@ impl<'a> Source<'a> {
         let output = operands.len() - 1;
         let (run, output_run) =
             (plain.and_then(run), input_of(&state.epilogue.program).and_then(|_| run(output)));
-        Source { state, space, operands, scalars, plain, run, output_run }
+        #[cfg(target_arch = "x86_64")]
+        let native = match plain {
+            Some(_) => None,
+            None => NativeValues::new(&state.prologue, &space, &operands, scalars),
+        };
+        Source {
+            state,
+            space,
+            operands,
+            scalars,
+            plain,
+            run,
+            output_run,
+            #[cfg(target_arch = "x86_64")]
+            native,
+        }
     }
 
-    /// Returns the registers of a thread.
-    pub(in crate::fuse::reduce) fn registers(&self) -> Vec<Block> {
-        match self.plain {
+    /// Returns the expression for a thread.
+    pub(in crate::fuse::reduce) fn prologue(&self) -> Prologue<'_> {
+        #[cfg(target_arch = "x86_64")]
+        let native = self.native.as_ref().map(NativeValues::worker);
+        let registers = match self.plain {
             Some(_) => vec![[0; WIDTH]],
+            None if self.is_native() => Vec::new(),
             None => registers(&self.state.prologue.program, &self.state.prologue.schedule, self.scalars),
+        };
+        Prologue {
+            source: self,
+            registers,
+            #[cfg(target_arch = "x86_64")]
+            native,
         }
+    }
+
+    /// Returns whether the expression runs as machine code.
+    fn is_native(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.native.is_some();
+        #[cfg(not(target_arch = "x86_64"))]
+        false
     }
 
     /// Returns whether runs of elements are read from memory as they are.
@@ -68,6 +113,7 @@ impl<'a> Source<'a> {
         let each = match (self.run, self.plain) {
             (Some(_), _) => 100,
             (_, Some(_)) => 400,
+            _ if self.is_native() => 200 + 15 * self.state.prologue.schedule.each.len(),
             _ => 300 + 150 * self.state.prologue.schedule.each.len(),
         };
         elements.saturating_mul(each)
@@ -114,48 +160,6 @@ impl<'a> Source<'a> {
         Some(self.operands[operand].memory.cast::<T>().wrapping_offset(offset))
     }
 
-    /// Computes part `part` of elements.
-    pub(in crate::fuse::reduce) fn values<'s, T: Pod>(
-        &self,
-        registers: &mut [Block],
-        scratch: &'s mut Vec<T>,
-        part: usize,
-        start: usize,
-        count: usize,
-    ) -> &'s [T] {
-        scratch.resize(scratch.len().max(count), T::zeroed());
-        let (program, schedule) = (&self.state.prologue.program, &self.state.prologue.schedule);
-        for (index, to) in scratch[..count].chunks_mut(WIDTH).enumerate() {
-            let (from, lanes) = (start + index * WIDTH, to.len());
-            let mut load = |input: u32, part: u32, block: &mut Block| {
-                let (operand, part) = (input as usize, part as usize);
-                // SAFETY: the space's elements are those of the layouts, which have been checked against the
-                // memory, and nobody writes an input.
-                unsafe { self.operands[operand].load(&self.space, operand, part, from, lanes, block) };
-            };
-            let values = match self.plain {
-                Some(input) => {
-                    load(input as u32, part as u32, &mut registers[0]);
-                    &registers[0]
-                }
-                None => {
-                    run_on_inputs(
-                        program,
-                        schedule,
-                        self.scalars,
-                        registers,
-                        &schedule.each,
-                        lanes,
-                        &mut load,
-                    );
-                    &registers[schedule.register(program.outputs[0][part])]
-                }
-            };
-            to.copy_from_slice(&bytemuck::cast_slice::<u64, T>(values)[..lanes]);
-        }
-        &scratch[..count]
-    }
-
     /// Stores values of the output.
     ///
     /// # Safety
@@ -171,6 +175,49 @@ impl<'a> Source<'a> {
         let output = self.operands.len() - 1;
         // SAFETY: the caller guarantees it.
         unsafe { self.operands[output].store(space, output, start, count, values) };
+    }
+}
+
+impl Prologue<'_> {
+    /// Computes part `part` of elements.
+    pub(in crate::fuse::reduce) fn values<'v, T: Pod>(
+        &mut self,
+        scratch: &'v mut Vec<T>,
+        part: usize,
+        start: usize,
+        count: usize,
+    ) -> &'v [T] {
+        scratch.resize(scratch.len().max(count), T::zeroed());
+        #[cfg(target_arch = "x86_64")]
+        if let Some(native) = &mut self.native {
+            // SAFETY: the space's elements are those of the layouts, which have been checked against the memory; an
+            // element of the output is a lane, whose type is `T`.
+            unsafe { native.write(start, count, scratch.as_mut_ptr().cast()) };
+            return &scratch[..count];
+        }
+        let Source { state, space, operands, scalars, plain, .. } = self.source;
+        let (program, schedule) = (&state.prologue.program, &state.prologue.schedule);
+        let registers = &mut self.registers;
+        for (index, to) in scratch[..count].chunks_mut(WIDTH).enumerate() {
+            let (from, lanes) = (start + index * WIDTH, to.len());
+            let mut load = |input: u32, part: u32, block: &mut Block| {
+                let (operand, part) = (input as usize, part as usize);
+                // SAFETY: as above, and nobody writes an input.
+                unsafe { operands[operand].load(space, operand, part, from, lanes, block) };
+            };
+            let values = match *plain {
+                Some(input) => {
+                    load(input as u32, part as u32, &mut registers[0]);
+                    &registers[0]
+                }
+                None => {
+                    run_on_inputs(program, schedule, scalars, registers, &schedule.each, lanes, &mut load);
+                    &registers[schedule.register(program.outputs[0][part])]
+                }
+            };
+            to.copy_from_slice(&bytemuck::cast_slice::<u64, T>(values)[..lanes]);
+        }
+        &scratch[..count]
     }
 }
 

@@ -171,3 +171,52 @@ fn rows_of_many_tasks_and_special_values_anywhere_give_the_bits_of_the_interpret
         }
     }
 }
+
+#[test]
+fn machine_code_before_a_fold_gives_the_bits_of_the_interpreter() {
+    let of = |sizes: &[usize]| Layout::contiguous(sizes).unwrap();
+    let matrix = |rows: usize, columns: usize| of(&[rows, columns]);
+    let cases = [
+        (matrix(70, 128), 1),
+        (matrix(5, 300), 1),
+        (matrix(3, 5000), 1),
+        (matrix(300, 40), 0),
+        (matrix(300, 33), 1),
+        (matrix(128, 70).transpose(0, 1).unwrap(), 1),
+        (matrix(90, 5), 1),
+    ];
+    for fold in [Fold::Sum, Fold::Maximum, Fold::ArgMinimum] {
+        let graph = Graph::new();
+        let [x, of_row] = [graph.input(DType::F32), graph.input(DType::F32)];
+        // The tangent has a rare body for large numbers, and the factor is passed by each run.
+        let value = (x * 40_000.0).tan() * graph.scalar(DType::F32) - of_row.exp();
+        let reduction = graph.reduction(fold, value).unwrap();
+        // From the third run on there is machine code whatever the size.
+        for (seed, (layout, axis)) in cases.into_iter().cycle().enumerate().take(2 + cases.len()) {
+            let values = |count: usize, seed: usize| -> Vec<f32> {
+                numbers(count.max(5400), seed, seed % 2 == 1)
+                    .into_iter()
+                    .map(|number| number as f32)
+                    .collect()
+            };
+            let mut kept = layout.shape().to_vec();
+            kept[axis] = 1;
+            let (x, of_row) = (values(layout.count(), seed), values(kept.iter().product(), seed + 3));
+            let mut results = [false, true].map(|interpreted| {
+                let inputs =
+                    [HostInput::new(&x, layout).unwrap(), HostInput::new(&of_row, of(&kept)).unwrap()];
+                let mut memory = vec![0u128; kept.iter().product()];
+                let bytes = bytemuck::cast_slice_mut::<u128, u8>(&mut memory);
+                let mut output = HostOutput::of_bytes(reduction.output(), bytes, of(&kept)).unwrap();
+                reduction.run_host_with(&inputs, &[0.75.into()], &mut output, interpreted).unwrap();
+                let size = reduction.output().size();
+                bytemuck::cast_slice::<u128, u8>(&memory)[..kept.iter().product::<usize>() * size]
+                    .chunks(size)
+                    .map(|element| bits(reduction.output(), element))
+                    .collect::<Vec<_>>()
+            });
+            let wanted = std::mem::take(&mut results[1]);
+            assert_eq!(results[0], wanted, "{fold:?} of {layout:?} along {axis}");
+        }
+    }
+}

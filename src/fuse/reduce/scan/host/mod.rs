@@ -25,7 +25,7 @@ use super::super::super::space::Space;
 use super::super::ReductionState;
 use super::super::dimensions::Dimensions;
 use super::super::fold::Fold;
-use super::super::host::{Extreme, MergeKernel, Source, Sum, registers};
+use super::super::host::{Extreme, MergeKernel, Prologue, Source, Sum, registers};
 use super::{QUAD, Scan, accesses, tile};
 use crate::error::{Error, Result};
 use crate::threads::{run_on_threads, threads_for};
@@ -139,8 +139,8 @@ struct Run<'a> {
 }
 
 /// The registers and buffers of a thread.
-struct Workspace<T> {
-    prologue: Vec<Block>,
+struct Workspace<'s, T> {
+    prologue: Prologue<'s>,
     epilogue: Vec<Block>,
     scratch: Vec<T>,
     /// Elements of eight runs, of which some may be missing.
@@ -232,12 +232,12 @@ impl<'a> Run<'a> {
     }
 
     /// Runs tasks on threads.
-    fn share<T: Pod>(&self, tasks: usize, task: impl Fn(&mut Workspace<T>, usize) + Sync) {
+    fn share<T: Pod>(&self, tasks: usize, task: impl Fn(&mut Workspace<'_, T>, usize) + Sync) {
         let next = AtomicUsize::new(0);
         let work = || {
             let epilogue = &self.state.epilogue;
             let mut workspace = Workspace {
-                prologue: self.source.registers(),
+                prologue: self.source.prologue(),
                 epilogue: registers(&epilogue.program, &epilogue.schedule, self.scalars_behind),
                 scratch: Vec::new(),
                 padded: vec![T::zeroed(); LANES * RUN_ELEMENTS],
@@ -278,7 +278,7 @@ impl<'a> Run<'a> {
     fn tile<K: MergeKernel>(
         &self,
         kernel: K,
-        workspace: &mut Workspace<K::Lane>,
+        workspace: &mut Workspace<'_, K::Lane>,
         row: usize,
         span: Range<usize>,
         before: Option<[K::Lane; 2]>,
@@ -291,7 +291,7 @@ impl<'a> Run<'a> {
             let Workspace { prologue, scratch, padded, runs, results, .. } = workspace;
             let elements = match self.source.direct(start, count) {
                 Some(elements) => elements,
-                None => self.source.values(prologue, scratch, part, start, count),
+                None => prologue.values(scratch, part, start, count),
             };
             let to = match direct {
                 _ if !writes => None,
@@ -366,7 +366,12 @@ impl<'a> Run<'a> {
     }
 
     /// Scans at most eight rows of at most a run.
-    fn short_rows<K: MergeKernel>(&self, kernel: K, workspace: &mut Workspace<K::Lane>, rows: Range<usize>) {
+    fn short_rows<K: MergeKernel>(
+        &self,
+        kernel: K,
+        workspace: &mut Workspace<'_, K::Lane>,
+        rows: Range<usize>,
+    ) {
         let quads = self.row.div_ceil(QUAD);
         let pitch = quads * QUAD;
         let (start, count) = (rows.start * self.row, rows.len() * self.row);
@@ -382,7 +387,7 @@ impl<'a> Run<'a> {
                 })
             });
             if !is_read {
-                let values = self.source.values(prologue, scratch, part, start, count);
+                let values = prologue.values(scratch, part, start, count);
                 for (row, to) in values.chunks_exact(self.row).zip(padded.chunks_exact_mut(pitch)) {
                     to[..self.row].copy_from_slice(row);
                 }
@@ -414,7 +419,7 @@ impl<'a> Run<'a> {
     }
 
     /// Stores the results in the workspace through the epilogue.
-    fn store<T: Pod>(&self, workspace: &mut Workspace<T>, start: usize, count: usize) {
+    fn store<T: Pod>(&self, workspace: &mut Workspace<'_, T>, start: usize, count: usize) {
         let (program, schedule) = (&self.state.epilogue.program, &self.state.epilogue.schedule);
         let Workspace { epilogue, results, .. } = workspace;
         for from in (0..count).step_by(WIDTH) {
