@@ -1759,6 +1759,198 @@ typedef struct sv_network_state {
 } sv_network_state;
 
 /**
+ * The shape and the first values of a classifier.
+ */
+typedef struct sv_classifier_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The number of features of a row.
+   */
+  size_t features;
+  /**
+   * The widths of the hidden layers.
+   */
+  const size_t *hidden;
+  /**
+   * The number of hidden layers, from 0 on.
+   */
+  size_t hidden_count;
+  /**
+   * The probability of each class.
+   */
+  const double *prior;
+  /**
+   * The number of classes.
+   */
+  size_t classes;
+  /**
+   * The probability with which training drops an element behind a hidden layer; 0 for no dropout.
+   */
+  double dropout;
+  /**
+   * The seed of the first weights.
+   */
+  uint64_t seed;
+  /**
+   * 1 if beliefs are the posterior times the prior, normalised; 0 if they are the posterior.
+   */
+  int32_t fuse_prior;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+} sv_classifier_options;
+
+/**
+ * The settings of a training. Zeros are the defaults, but for `size`.
+ */
+typedef struct sv_classifier_training_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The most epochs; 0 for 100.
+   */
+  size_t epochs;
+  /**
+   * The rows of a batch; 0 for 64.
+   */
+  size_t batch;
+  /**
+   * The epochs without a better validation loss after which the training ends; 0 for 10.
+   */
+  size_t patience;
+  /**
+   * The learning rate of Adam; 0 for 1e-3.
+   */
+  double learning_rate;
+  /**
+   * The part of the rows that is kept for validation.
+   */
+  double validation;
+  /**
+   * The seed of the split, the order of rows and dropout.
+   */
+  uint64_t seed;
+  /**
+   * 1 to use `validation`; otherwise it is 0.2.
+   */
+  int32_t has_validation;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+} sv_classifier_training_options;
+
+/**
+ * The course of an epoch.
+ */
+typedef struct sv_classifier_epoch {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The epoch, from 1.
+   */
+  size_t epoch;
+  /**
+   * The mean loss of the epoch's batches, with dropout.
+   */
+  double training_loss;
+  /**
+   * The loss of the validation rows; without such rows, the training loss.
+   */
+  double validation_loss;
+  /**
+   * The part of right classes of the validation rows; NaN without such rows.
+   */
+  double validation_accuracy;
+  /**
+   * 1 if the validation loss is the least so far, else 0.
+   */
+  int32_t is_best;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+} sv_classifier_epoch;
+
+/**
+ * A function that is called after each epoch of a training, on the thread that trains. The struct is valid during the call. It
+ * must not call functions of the same classifier.
+ */
+typedef void (*sv_classifier_epoch_callback)(void *user, const struct sv_classifier_epoch *epoch);
+
+/**
+ * The course of a training.
+ */
+typedef struct sv_classifier_report {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The epochs that ran.
+   */
+  size_t epochs;
+  /**
+   * The epoch whose weights the classifier has now.
+   */
+  size_t best_epoch;
+  /**
+   * The rows that weights were trained on.
+   */
+  size_t training_rows;
+  /**
+   * The rows that were kept for validation.
+   */
+  size_t validation_rows;
+  /**
+   * The part of right classes of the validation rows; without such rows, of the training rows.
+   */
+  double accuracy;
+  /**
+   * The calibration error of the same rows.
+   */
+  double calibration_error;
+  /**
+   * 1 if the training ended before its last epoch, else 0.
+   */
+  int32_t is_stopped_early;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+} sv_classifier_report;
+
+/**
+ * The classes of rows beside their labels.
+ */
+typedef struct sv_classifier_evaluation {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The number of rows.
+   */
+  uint64_t rows;
+  /**
+   * The part of right classes.
+   */
+  double accuracy;
+  /**
+   * The mean of |accuracy - confidence| over ten bins of confidence, weighted by their rows.
+   */
+  double calibration_error;
+} sv_classifier_evaluation;
+
+/**
  * An array that a callback reads or writes: adjacent elements in row-major order. The layout is permanent.
  */
 typedef struct sv_array {
@@ -2970,6 +3162,193 @@ int32_t sv_policy_probabilities(uint64_t energies,
                                 uint64_t *result);
 
 /**
+ * Creates a classifier with weights of a seed, which are the same on every device.
+ *
+ * The caller owns one reference to `*classifier`. Any thread may call it.
+ *
+ * Requires: `options` points to a struct with pointers to as many elements as it says, and `classifier` to a `uint64_t`.
+ */
+int32_t sv_classifier_create(const struct sv_classifier_options *options,
+                             int32_t device,
+                             uint64_t *classifier);
+
+/**
+ * Writes the numbers of features, classes, and weights with biases of a classifier.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `features`, `classes` and `parameters` each point to a `size_t`.
+ */
+int32_t sv_classifier_size(uint64_t classifier,
+                           size_t *features,
+                           size_t *classes,
+                           size_t *parameters);
+
+/**
+ * Trains a classifier on rows of `SV_DTYPE_F32` with labels, a vector of integers, by Adam on the cross entropy, and calls
+ * `callback`, if not NULL, after each epoch. In the end the weights are those of the epoch with the least validation loss; they
+ * are the first ones after an error. The same data, options and first weights give the same weights.
+ *
+ * Any thread may call it; others that use the classifier wait meanwhile.
+ *
+ * Requires: `options` and `report` point to structs, and `callback` may be called with `user`.
+ */
+int32_t sv_classifier_train(uint64_t classifier,
+                            uint64_t features,
+                            uint64_t labels,
+                            const struct sv_classifier_training_options *options,
+                            sv_classifier_epoch_callback callback,
+                            void *user,
+                            struct sv_classifier_report *report);
+
+/**
+ * Classifies rows of `SV_DTYPE_F32` on the classifier's device. Writes the class of each row as `SV_DTYPE_I64`, the posterior
+ * and the beliefs with a column for each class, the free energy of each row, and its largest belief.
+ *
+ * A feature that is not finite is an error that names the row. The caller owns one reference to each result. Any thread may
+ * call it; it waits for the device.
+ *
+ * Requires: `classes`, `posterior`, `beliefs`, `free_energy` and `confidence` each point to a `uint64_t`.
+ */
+int32_t sv_classifier_run(uint64_t classifier,
+                          uint64_t features,
+                          uint64_t *classes,
+                          uint64_t *posterior,
+                          uint64_t *beliefs,
+                          uint64_t *free_energy,
+                          uint64_t *confidence);
+
+/**
+ * Gives the logits of rows, a column for each class.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_classifier_logits(uint64_t classifier, uint64_t features, uint64_t *result);
+
+/**
+ * Classifies rows and compares their classes with labels, a vector of integers.
+ *
+ * `confusion` gets the rows by label and class: a row for each label, with a column for each class. `count` is the number of
+ * classes squared, or 0 for no such table. The history of free energies stays. Any thread may call it; it waits for the device.
+ *
+ * Requires: `evaluation` points to a struct, and `confusion` to `count` numbers.
+ */
+int32_t sv_classifier_evaluate(uint64_t classifier,
+                               uint64_t features,
+                               uint64_t labels,
+                               struct sv_classifier_evaluation *evaluation,
+                               uint64_t *confusion,
+                               size_t count);
+
+/**
+ * Writes the probability of each class. `classes` is their number.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `prior` points to `classes` numbers.
+ */
+int32_t sv_classifier_prior(uint64_t classifier, double *prior, size_t classes);
+
+/**
+ * Sets the probability of each class. The sum is 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `prior` points to `classes` numbers.
+ */
+int32_t sv_classifier_set_prior(uint64_t classifier, const double *prior, size_t classes);
+
+/**
+ * Moves the prior toward the observed probabilities of the classes: 0.9 of the prior plus 0.1 of them.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `observed` points to `classes` numbers.
+ */
+int32_t sv_classifier_learn_prior(uint64_t classifier,
+                                  const double *observed,
+                                  size_t classes);
+
+/**
+ * Sets whether beliefs are the posterior times the prior, normalised (1), or the posterior (0).
+ *
+ * Any thread may call it.
+ */
+int32_t sv_classifier_set_fuse_prior(uint64_t classifier, int32_t fuse_prior);
+
+/**
+ * Sets the generative model of the full mode: each class is a Gaussian around its row of `centres`, of one deviation. With 0
+ * for `centres`, free energies are those of the KL mode, which has no such model.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_classifier_set_generative_model(uint64_t classifier,
+                                           uint64_t centres,
+                                           double deviation);
+
+/**
+ * Writes the free energies of the last rows, at most 100, the oldest first.
+ *
+ * `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
+ * thread may call it.
+ *
+ * Requires: `energies` points to `capacity` numbers, and `count` to a `size_t`.
+ */
+int32_t sv_classifier_free_energies(uint64_t classifier,
+                                    double *energies,
+                                    size_t capacity,
+                                    size_t *count);
+
+/**
+ * Writes the weights, the prior, the options and the generative model to a file, replacing the file at that path.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text.
+ */
+int32_t sv_classifier_save(uint64_t classifier,
+                           const char *path);
+
+/**
+ * Reads a classifier from a file of `sv_classifier_save`.
+ *
+ * The caller owns one reference to `*classifier`. Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text, and `classifier` to a `uint64_t`.
+ */
+int32_t sv_classifier_load(const char *path, int32_t device, uint64_t *classifier);
+
+/**
+ * Draws `count` rows of five classes: a class by the prior 0.7, 0.1, 0.1, 0.05, 0.05, and its centre plus normal noise of
+ * deviation 3. Writes the features of shape (count, 100), the labels, and the centres of shape (5, 100).
+ *
+ * The numbers are the same on every device. The caller owns one reference to each result. Any thread may call it.
+ *
+ * Requires: `features`, `labels` and `centres` each point to a `uint64_t`.
+ */
+int32_t sv_classifier_synthetic(size_t count,
+                                uint64_t seed,
+                                int32_t device,
+                                uint64_t *features,
+                                uint64_t *labels,
+                                uint64_t *centres);
+
+/**
+ * Gives the free energy of each row of a posterior Q: the sum of Q ln(Q / P), and with `log_likelihood` less that of
+ * Q ln p(o|c). The classes are the last axis, and `prior` is a vector. `log_likelihood` has the posterior's shape, or is 0.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_free_energy(uint64_t posterior,
+                       uint64_t prior,
+                       uint64_t log_likelihood,
+                       uint64_t *result);
+
+/**
  * Runs a custom operation on tensors of one device, and writes its results. Inputs that are not contiguous are copied first.
  * `device` is the device of the tensors, and of the results.
  *
@@ -3783,6 +4162,41 @@ int32_t sv_optimizer_zero_grad(uint64_t optimizer);
  * Any thread may call it.
  */
 int32_t sv_optimizer_set_learning_rate(uint64_t optimizer, double learning_rate);
+
+/**
+ * Multiplies all gradients of an optimizer's parameters by one factor, so that their norm together is at most `max_norm`.
+ * Gives the norm before, a tensor of one element; the call does not wait for it.
+ *
+ * The caller owns one reference to `*norm`. Any thread may call it; others that use the optimizer wait meanwhile.
+ *
+ * Requires: `norm` points to a `uint64_t`.
+ */
+int32_t sv_optimizer_clip_grad_norm(uint64_t optimizer,
+                                    double max_norm,
+                                    uint64_t *norm);
+
+/**
+ * Writes the learning rate and the states of an optimizer to a safetensors file, replacing the file at that path. The names
+ * are the positions of the parameters and PyTorch's names of the states, such as `0.exp_avg`.
+ *
+ * Any thread may call it; others that use the optimizer wait meanwhile.
+ *
+ * Requires: `path` points to a zero-terminated text.
+ */
+int32_t sv_optimizer_save(uint64_t optimizer,
+                          const char *path);
+
+/**
+ * Sets the learning rate and the states of an optimizer to those in a file of `sv_optimizer_save`, bit for bit. The file is of
+ * an optimizer of the same kind and of parameters of the same shapes; otherwise nothing changes. Other settings, such as the
+ * betas of Adam, stay.
+ *
+ * Any thread may call it; others that use the optimizer wait meanwhile.
+ *
+ * Requires: `path` points to a zero-terminated text.
+ */
+int32_t sv_optimizer_load(uint64_t optimizer,
+                          const char *path);
 
 /**
  * Creates a variable of a tensor's elements. `requires_grad` is 1 for one whose gradient `sv_variable_backward` computes, or 0

@@ -8,6 +8,7 @@
 
 #include "selvedge/burst.hpp"
 #include "selvedge/catalogue.hpp"
+#include "selvedge/classifier.hpp"
 #include "selvedge/custom.hpp"
 #include "selvedge/device.hpp"
 #include "selvedge/functions.hpp"

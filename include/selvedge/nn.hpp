@@ -66,6 +66,15 @@ public:
     {
         detail::call(sv_optimizer_set_learning_rate, handle(), learning_rate);
     }
+    /// Scales the gradients so that their norm together is at most `max_norm`. Returns the norm before.
+    Tensor clip_grad_norm(double max_norm) const
+    {
+        return detail::make<Tensor>(sv_optimizer_clip_grad_norm, handle(), max_norm);
+    }
+
+    /// Writes the learning rate and the states to a safetensors file.
+    void save(const std::string &path) const { detail::call(sv_optimizer_save, handle(), path.c_str()); }
+    void load(const std::string &path) const { detail::call(sv_optimizer_load, handle(), path.c_str()); }
 };
 
 /// Layers one after another, with their parameters. A copy is the same model.

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::mem::{align_of, size_of};
 
 use super::error::{Failure, Result};
+use super::status::SV_ERROR_LENGTH_MISMATCH;
 
 /// The most bytes of a text from C.
 const LONGEST_TEXT: usize = 1 << 30;
@@ -168,6 +169,33 @@ pub(super) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a 
         let found = format!("a byte that is not UTF-8 at {}", error.valid_up_to());
         Failure::argument(name, found, "text in UTF-8")
     })
+}
+
+/// Copies as many elements as fit to the caller's array.
+///
+/// # Safety
+///
+/// As [`slice_mut`].
+pub(super) unsafe fn write_some<T: Copy>(
+    elements: &[T],
+    pointer: *mut T,
+    capacity: usize,
+    name: &str,
+) -> Result<()> {
+    // SAFETY: as the caller vouches.
+    let memory = unsafe { slice_mut(pointer, capacity, name)? };
+    let fits = elements.len().min(capacity);
+    memory[..fits].copy_from_slice(&elements[..fits]);
+    Ok(())
+}
+
+/// Returns an error unless an array of the caller has this many elements.
+pub(super) fn check_count(name: &str, found: usize, wanted: usize) -> Result<()> {
+    if found == wanted {
+        return Ok(());
+    }
+    let message = format!("{name}: found {found}; wanted {wanted}");
+    Err(Failure { status: SV_ERROR_LENGTH_MISMATCH, message })
 }
 
 /// Copies a text with its zero byte into memory of the caller, as `snprintf` does: the text is cut to fit, and `length` gets

@@ -38,10 +38,11 @@ pub(super) enum Kind {
     Variable = 17,
     Model = 18,
     Optimizer = 19,
+    Classifier = 20,
 }
 
 impl Kind {
-    const ALL: [Kind; 19] = [
+    const ALL: [Kind; 20] = [
         Kind::Stream,
         Kind::Event,
         Kind::Buffer,
@@ -61,6 +62,7 @@ impl Kind {
         Kind::Variable,
         Kind::Model,
         Kind::Optimizer,
+        Kind::Classifier,
     ];
 
     fn name(self) -> &'static str {
@@ -84,6 +86,7 @@ impl Kind {
             Kind::Variable => "variable",
             Kind::Model => "model",
             Kind::Optimizer => "optimizer",
+            Kind::Classifier => "classifier",
         }
     }
 

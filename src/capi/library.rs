@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::arguments::write_text;
 use super::buffer::BufferObject;
 use super::burst::{NetworkObject, SimulationObject};
+use super::classifier::ClassifierObject;
 use super::error::{Failure, Result};
 use super::fused::{ExpressionObject, FusedObject};
 use super::graph::{ExecutableGraphObject, GraphObject, discard_capture};
@@ -60,6 +61,7 @@ macro_rules! with_kinds {
         $macro! { $($argument)*
             Simulation => SimulationObject,
             Network => NetworkObject,
+            Classifier => ClassifierObject,
             Optimizer => OptimizerObject,
             Model => ModelObject,
             Variable => VariableObject,

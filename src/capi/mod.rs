@@ -24,6 +24,7 @@ pub mod arguments;
 pub mod buffer;
 pub mod burst;
 pub mod catalogue;
+pub mod classifier;
 pub mod custom;
 pub mod device;
 pub mod dlpack;

@@ -570,6 +570,7 @@ int main(int count, char **arguments)
     custom_operations_and_dlpack();
     files(folder);
     models_are_trained_and_stored(folder);
+    classifiers_are_trained_and_stored(folder);
     catalogue_functions_have_their_worked_numbers();
     networks(folder);
     golden_ratio_operations();

@@ -62,9 +62,77 @@ void models_are_trained_and_stored(const std::string &folder)
     text.train();
     CHECK(text.forward(nn::Variable(tokens)).loss(nn::Loss::CrossEntropy, labels).tensor().item<float>() > 0);
     FAILS(SV_ERROR_INDEX_OUT_OF_RANGE, text.forward(nn::Variable(tokens)).loss(nn::Loss::CrossEntropy, labels + 1));
+    // A step continues from the states of a file, and gradients are clipped.
+    const nn::Sequential left = xor_model(), right = xor_model();
+    const nn::Optimizer of_left = nn::Optimizer::adam(left, 0.1), of_right = nn::Optimizer::adam(right, 0.5);
+    const std::string states = folder + "/optimizer.safetensors";
+    left.train_step(of_left, loss, x, y);
+    right.train_step(of_right, loss, x, y);
+    of_left.save(states);
+    of_right.load(states);
+    left.save(path);
+    right.load(path);
+    left.train_step(of_left, loss, x, y);
+    right.train_step(of_right, loss, x, y);
+    CHECK(left(x).equal(right(x)));
+    FAILS(SV_ERROR_INVALID_ARGUMENT, (nn::Optimizer::sgd(left, 0.1).load(states), 0));
+    const float norm = of_left.clip_grad_norm(1e-3).item<float>();
+    CHECK(norm > 1e-3f && of_left.clip_grad_norm(1).item<float>() < 1.1e-3f);
+    FAILS(SV_ERROR_INVALID_ARGUMENT, of_left.clip_grad_norm(-1));
+    std::remove(states.c_str());
+    std::remove(path.c_str());
+
     const nn::Variable leaf(tensor({1.0, 2.0}), true);
     leaf.loss(nn::Loss::Mse, tensor({0.0, 0.0})).backward();
     CHECK(leaf.grad().to_vector<double>() == List<double>{1, 2});
+}
+
+void classifiers_are_trained_and_stored(const std::string &folder)
+{
+    const SyntheticData data = Classifier::synthetic(200, 1);
+    const Classifier classifier{ClassifierOptions()};
+    CHECK(classifier.features() == 100 && classifier.classes() == 5 && classifier.parameter_count() == 9157);
+    ClassifierTraining options;
+    options.epochs = 2;
+    std::size_t epochs = 0;
+    const sv_classifier_report report =
+        classifier.train(data.features, data.labels, options, [&](const sv_classifier_epoch &epoch) {
+            CHECK(epoch.epoch == ++epochs && epoch.validation_accuracy >= 0);
+        });
+    CHECK(epochs == 2 && report.epochs == 2 && report.training_rows == 160 && report.validation_rows == 40);
+    const Classification found = classifier(data.features);
+    CHECK(found.classes.dtype() == DType::I64 && found.posterior.shape() == Shape(200, 5));
+    CHECK(found.posterior.equal(found.beliefs) && found.confidence.equal(found.beliefs.max(-1)));
+    CHECK(classifier.logits(data.features).argmax(-1).equal(found.classes));
+    CHECK(classifier.free_energies().size() == 100);
+    List<std::uint64_t> confusion;
+    const sv_classifier_evaluation evaluation = classifier.evaluate(data.features, data.labels, &confusion);
+    CHECK(evaluation.rows == 200 && confusion.size() == 25 && evaluation.accuracy >= 0.5);
+    FAILS(SV_ERROR_INVALID_ARGUMENT, classifier(data.features.slice(1, 0, 99)));
+
+    const std::string path = folder + "/classifier.safetensors";
+    classifier.set_fuse_prior(true);
+    classifier.set_prior({0.2, 0.2, 0.2, 0.2, 0.2});
+    classifier.learn_prior({1, 0, 0, 0, 0});
+    CHECK(std::abs(classifier.prior()[0] - 0.28) < 1e-12);
+    classifier.set_generative_model(data.centres, 3);
+    classifier.save(path);
+    const Classifier again = Classifier::load(path);
+    std::remove(path.c_str());
+    const Classification full = again(data.features);
+    CHECK(full.free_energy.equal(classifier(data.features).free_energy) && !full.free_energy.equal(found.free_energy));
+    again.set_generative_model({});
+    const Tensor prior = Tensor::from(again.prior()).cast(DType::F32);
+    CHECK(again(data.features).free_energy.equal(free_energy(full.posterior, prior)));
+#if SELVEDGE_HAS_EXCEPTIONS
+    bool caught = false;
+    try {
+        again.train(data.features, data.labels, options, [](const sv_classifier_epoch &) { throw 7; });
+    } catch (int number) {
+        caught = number == 7;
+    }
+    CHECK(caught);
+#endif
 }
 
 } // namespace

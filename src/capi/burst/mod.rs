@@ -13,11 +13,10 @@ pub mod state;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::arguments::{slice_mut, structure};
+use super::arguments::{check_count, slice_mut, structure, write_some};
 use super::device::{SV_CPU, cuda};
 use super::error::{Failure, Result};
 use super::handle::{Object, object};
-use super::status::SV_ERROR_LENGTH_MISMATCH;
 use crate::Error;
 use crate::burst::{
     Auto, Backend, BurstResult, BurstRunner, Cpu, Cuda, GeneratedNetwork, InProcess, Network, Shards,
@@ -216,26 +215,4 @@ unsafe fn write_spikes(fired: &[Spike], ids: *mut u32, potentials: *mut f32, cap
         (*id, *potential) = (spike.id, spike.potential);
     }
     Ok(())
-}
-
-/// Copies as many elements as fit to the caller's array.
-///
-/// # Safety
-///
-/// As [`slice_mut`].
-unsafe fn write_some<T: Copy>(elements: &[T], pointer: *mut T, capacity: usize, name: &str) -> Result<()> {
-    // SAFETY: as the caller vouches.
-    let memory = unsafe { slice_mut(pointer, capacity, name)? };
-    let fits = elements.len().min(capacity);
-    memory[..fits].copy_from_slice(&elements[..fits]);
-    Ok(())
-}
-
-/// Returns an error unless an array of the caller has this many elements.
-fn check_count(name: &str, found: usize, wanted: usize) -> Result<()> {
-    if found == wanted {
-        return Ok(());
-    }
-    let message = format!("{name}: found {found}; wanted {wanted}");
-    Err(Failure { status: SV_ERROR_LENGTH_MISMATCH, message })
 }

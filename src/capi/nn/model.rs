@@ -47,6 +47,13 @@ pub(super) fn parameters(handle: u64) -> Result<Vec<nn::Variable>> {
     Ok(ModelObject::find(handle)?.read().layers.parameters())
 }
 
+/// Writes a `state_dict` to a safetensors file with the format entry that Hugging Face's libraries ask for.
+pub(super) fn write_entries(path: &str, entries: &BTreeMap<String, Tensor>) -> Result<()> {
+    let entries: Vec<(&str, &Tensor)> =
+        entries.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+    Ok(Tensor::write_safetensors(path, &entries, &[("format", "pt")])?)
+}
+
 /// Max(x, 0).
 pub const SV_NN_RELU: i32 = 1;
 /// x times the normal distribution function of x.
@@ -329,10 +336,8 @@ pub unsafe extern "C" fn sv_model_parameter(model: u64, name: *const c_char, res
 pub unsafe extern "C" fn sv_model_save(model: u64, path: *const c_char) -> i32 {
     guard::call("sv_model_save", || {
         let entries = ModelObject::find(model)?.read().layers.state_dict();
-        let entries: Vec<(&str, &Tensor)> =
-            entries.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
         // SAFETY: as the caller vouches.
-        Ok(Tensor::write_safetensors(unsafe { text(path, "path")? }, &entries, &[])?)
+        write_entries(unsafe { text(path, "path")? }, &entries)
     })
 }
 

@@ -1,13 +1,16 @@
 //! Optimizers.
 
+use std::ffi::c_char;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::super::arguments::{out, structure};
+use super::super::arguments::{out, structure, text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::{Object, object};
-use super::model::parameters;
-use crate::nn::{Adam, AdamW, Optimizer, Sgd};
+use super::super::tensor::give;
+use super::model::{parameters, write_entries};
+use crate::nn::{Adam, AdamW, Optimizer, Sgd, clip_grad_norm};
+use crate::tensor::{Device, Tensor};
 
 /// An optimizer behind a handle.
 #[derive(Clone)]
@@ -137,5 +140,62 @@ pub extern "C" fn sv_optimizer_set_learning_rate(optimizer: u64, learning_rate: 
         }
         optimizer.lock().set_learning_rate(learning_rate);
         Ok(())
+    })
+}
+
+/// Multiplies all gradients of an optimizer's parameters by one factor, so that their norm together is at most `max_norm`.
+/// Gives the norm before, a tensor of one element; the call does not wait for it.
+///
+/// The caller owns one reference to `*norm`. Any thread may call it; others that use the optimizer wait meanwhile.
+///
+/// # Safety
+///
+/// `norm` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_optimizer_clip_grad_norm(optimizer: u64, max_norm: f64, norm: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_optimizer_clip_grad_norm", norm, || {
+            let optimizer = self::optimizer(optimizer)?;
+            let optimizer = optimizer.lock();
+            Ok(clip_grad_norm(optimizer.parameters(), max_norm)?)
+        })
+    }
+}
+
+/// Writes the learning rate and the states of an optimizer to a safetensors file, replacing the file at that path. The names
+/// are the positions of the parameters and PyTorch's names of the states, such as `0.exp_avg`.
+///
+/// Any thread may call it; others that use the optimizer wait meanwhile.
+///
+/// # Safety
+///
+/// `path` points to a zero-terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_optimizer_save(optimizer: u64, path: *const c_char) -> i32 {
+    guard::call("sv_optimizer_save", || {
+        // SAFETY: as the caller vouches.
+        let (optimizer, path) = (self::optimizer(optimizer)?, unsafe { text(path, "path")? });
+        let entries = optimizer.lock().state_dict()?;
+        write_entries(path, &entries)
+    })
+}
+
+/// Sets the learning rate and the states of an optimizer to those in a file of `sv_optimizer_save`, bit for bit. The file is of
+/// an optimizer of the same kind and of parameters of the same shapes; otherwise nothing changes. Other settings, such as the
+/// betas of Adam, stay.
+///
+/// Any thread may call it; others that use the optimizer wait meanwhile.
+///
+/// # Safety
+///
+/// `path` points to a zero-terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_optimizer_load(optimizer: u64, path: *const c_char) -> i32 {
+    guard::call("sv_optimizer_load", || {
+        // SAFETY: as the caller vouches.
+        let (optimizer, path) = (self::optimizer(optimizer)?, unsafe { text(path, "path")? });
+        let entries = Tensor::read_safetensors(path, &Device::cpu())?.into_iter().collect();
+        Ok(optimizer.lock().load_state_dict(&entries)?)
     })
 }

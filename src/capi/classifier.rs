@@ -1,0 +1,577 @@
+//! The active-inference classifier: a recognition network, a prior, and the free energy of each decision.
+//!
+//! A classifier is used by one call at a time; others wait meanwhile.
+
+use std::ffi::{c_char, c_void};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::arguments::{check_count, out, out_structure, slice, slice_mut, structure, text, write_some};
+use super::buffer::User;
+use super::error::Result;
+use super::guard;
+use super::handle::{Object, object};
+use super::tensor::{device, flag, give, give_all, tensor};
+use crate::classifier::{
+    self, Classifier, ClassifierOptions, EpochReport, Evaluation, GenerativeModel, TrainingOptions,
+};
+
+/// A classifier behind a handle.
+#[derive(Clone)]
+pub(super) struct ClassifierObject(Arc<Mutex<Classifier>>);
+object!(ClassifierObject, Classifier);
+
+impl ClassifierObject {
+    fn find(handle: u64) -> Result<ClassifierObject> {
+        ClassifierObject::table().get(handle, "classifier")
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Classifier> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(classifier: Classifier) -> Result<u64> {
+        ClassifierObject::table().insert(ClassifierObject(Arc::new(Mutex::new(classifier))))
+    }
+}
+
+/// Runs `work` on the classifier of a handle.
+fn change(function: &'static str, handle: u64, work: &dyn Fn(&mut Classifier) -> Result<()>) -> i32 {
+    guard::call(function, || work(&mut ClassifierObject::find(handle)?.lock()))
+}
+
+/// The shape and the first values of a classifier.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_classifier_options {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// The number of features of a row.
+    pub features: usize,
+    /// The widths of the hidden layers.
+    pub hidden: *const usize,
+    /// The number of hidden layers, from 0 on.
+    pub hidden_count: usize,
+    /// The probability of each class.
+    pub prior: *const f64,
+    /// The number of classes.
+    pub classes: usize,
+    /// The probability with which training drops an element behind a hidden layer; 0 for no dropout.
+    pub dropout: f64,
+    /// The seed of the first weights.
+    pub seed: u64,
+    /// 1 if beliefs are the posterior times the prior, normalised; 0 if they are the posterior.
+    pub fuse_prior: i32,
+    /// 0.
+    pub reserved: i32,
+}
+
+/// The settings of a training. Zeros are the defaults, but for `size`.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_classifier_training_options {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// The most epochs; 0 for 100.
+    pub epochs: usize,
+    /// The rows of a batch; 0 for 64.
+    pub batch: usize,
+    /// The epochs without a better validation loss after which the training ends; 0 for 10.
+    pub patience: usize,
+    /// The learning rate of Adam; 0 for 1e-3.
+    pub learning_rate: f64,
+    /// The part of the rows that is kept for validation.
+    pub validation: f64,
+    /// The seed of the split, the order of rows and dropout.
+    pub seed: u64,
+    /// 1 to use `validation`; otherwise it is 0.2.
+    pub has_validation: i32,
+    /// 0.
+    pub reserved: i32,
+}
+
+/// The course of an epoch.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_classifier_epoch {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// The epoch, from 1.
+    pub epoch: usize,
+    /// The mean loss of the epoch's batches, with dropout.
+    pub training_loss: f64,
+    /// The loss of the validation rows; without such rows, the training loss.
+    pub validation_loss: f64,
+    /// The part of right classes of the validation rows; NaN without such rows.
+    pub validation_accuracy: f64,
+    /// 1 if the validation loss is the least so far, else 0.
+    pub is_best: i32,
+    /// 0.
+    pub reserved: i32,
+}
+
+/// The classes of rows beside their labels.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_classifier_evaluation {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// The number of rows.
+    pub rows: u64,
+    /// The part of right classes.
+    pub accuracy: f64,
+    /// The mean of |accuracy - confidence| over ten bins of confidence, weighted by their rows.
+    pub calibration_error: f64,
+}
+
+/// The course of a training.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_classifier_report {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// The epochs that ran.
+    pub epochs: usize,
+    /// The epoch whose weights the classifier has now.
+    pub best_epoch: usize,
+    /// The rows that weights were trained on.
+    pub training_rows: usize,
+    /// The rows that were kept for validation.
+    pub validation_rows: usize,
+    /// The part of right classes of the validation rows; without such rows, of the training rows.
+    pub accuracy: f64,
+    /// The calibration error of the same rows.
+    pub calibration_error: f64,
+    /// 1 if the training ended before its last epoch, else 0.
+    pub is_stopped_early: i32,
+    /// 0.
+    pub reserved: i32,
+}
+
+/// A function that is called after each epoch of a training, on the thread that trains. The struct is valid during the call. It
+/// must not call functions of the same classifier.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type sv_classifier_epoch_callback =
+    Option<unsafe extern "C" fn(user: *mut c_void, epoch: *const sv_classifier_epoch)>;
+
+/// Creates a classifier with weights of a seed, which are the same on every device.
+///
+/// The caller owns one reference to `*classifier`. Any thread may call it.
+///
+/// # Safety
+///
+/// `options` points to a struct with pointers to as many elements as it says, and `classifier` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_create(
+    options: *const sv_classifier_options,
+    device: i32,
+    classifier: *mut u64,
+) -> i32 {
+    guard::call("sv_classifier_create", || {
+        // SAFETY: as the caller vouches.
+        let (options, result) = unsafe { (structure(options, "options")?, out(classifier, "classifier")?) };
+        // SAFETY: as the caller vouches.
+        let (hidden, prior) = unsafe {
+            (
+                slice(options.hidden, options.hidden_count, "options->hidden")?.to_vec(),
+                slice(options.prior, options.classes, "options->prior")?.to_vec(),
+            )
+        };
+        let fuse_prior = flag(options.fuse_prior, "options->fuse_prior")?;
+        let &sv_classifier_options { features, dropout, seed, .. } = options;
+        let options = ClassifierOptions { features, hidden, prior, fuse_prior, dropout, seed };
+        result.write(ClassifierObject::enter(Classifier::new(&options, &self::device(device)?)?)?);
+        Ok(())
+    })
+}
+
+/// Writes the numbers of features, classes, and weights with biases of a classifier.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `features`, `classes` and `parameters` each point to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_size(
+    classifier: u64,
+    features: *mut usize,
+    classes: *mut usize,
+    parameters: *mut usize,
+) -> i32 {
+    guard::call("sv_classifier_size", || {
+        let results = [(features, "features"), (classes, "classes"), (parameters, "parameters")];
+        // SAFETY: as the caller vouches.
+        let results = results.map(|(result, name)| unsafe { out(result, name) });
+        let [features, classes, parameters] = results;
+        let (features, classes, parameters) = (features?, classes?, parameters?);
+        let object = ClassifierObject::find(classifier)?;
+        let classifier = object.lock();
+        features.write(classifier.features());
+        classes.write(classifier.classes());
+        parameters.write(classifier.parameter_count());
+        Ok(())
+    })
+}
+
+/// Trains a classifier on rows of `SV_DTYPE_F32` with labels, a vector of integers, by Adam on the cross entropy, and calls
+/// `callback`, if not NULL, after each epoch. In the end the weights are those of the epoch with the least validation loss; they
+/// are the first ones after an error. The same data, options and first weights give the same weights.
+///
+/// Any thread may call it; others that use the classifier wait meanwhile.
+///
+/// # Safety
+///
+/// `options` and `report` point to structs, and `callback` may be called with `user`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_train(
+    classifier: u64,
+    features: u64,
+    labels: u64,
+    options: *const sv_classifier_training_options,
+    callback: sv_classifier_epoch_callback,
+    user: *mut c_void,
+    report: *mut sv_classifier_report,
+) -> i32 {
+    guard::call("sv_classifier_train", || {
+        // SAFETY: as the caller vouches.
+        let (options, report) = unsafe { (structure(options, "options")?, out_structure(report, "report")?) };
+        let default = TrainingOptions::default();
+        let or = |count: usize, default: usize| if count == 0 { default } else { count };
+        let options = TrainingOptions {
+            epochs: or(options.epochs, default.epochs),
+            batch: or(options.batch, default.batch),
+            patience: or(options.patience, default.patience),
+            learning_rate: match options.learning_rate {
+                0.0 => default.learning_rate,
+                rate => rate,
+            },
+            validation: match flag(options.has_validation, "options->has_validation")? {
+                true => options.validation,
+                false => default.validation,
+            },
+            seed: options.seed,
+        };
+        let (object, features, labels) =
+            (ClassifierObject::find(classifier)?, tensor(features, "features")?, tensor(labels, "labels")?);
+        let user = User(user);
+        let observe = |report: &EpochReport| {
+            let &EpochReport { epoch, training_loss, validation_loss, validation_accuracy, is_best } = report;
+            let epoch = sv_classifier_epoch {
+                size: size_of::<sv_classifier_epoch>(),
+                epoch,
+                training_loss,
+                validation_loss,
+                validation_accuracy: validation_accuracy.unwrap_or(f64::NAN),
+                is_best: i32::from(is_best),
+                reserved: 0,
+            };
+            if let Some(callback) = callback {
+                // SAFETY: the caller vouches for the function and its pointer; the struct lives during the call.
+                unsafe { callback(user.pointer(), &epoch) }
+            }
+        };
+        let found = object.lock().train(&features, &labels, &options, observe)?;
+        report.write(sv_classifier_report {
+            size: 0,
+            epochs: found.epochs.len(),
+            best_epoch: found.best_epoch,
+            training_rows: found.training_rows,
+            validation_rows: found.validation_rows,
+            accuracy: found.evaluation.accuracy(),
+            calibration_error: found.evaluation.calibration_error(),
+            is_stopped_early: i32::from(found.is_stopped_early),
+            reserved: 0,
+        });
+        Ok(())
+    })
+}
+
+/// Classifies rows of `SV_DTYPE_F32` on the classifier's device. Writes the class of each row as `SV_DTYPE_I64`, the posterior
+/// and the beliefs with a column for each class, the free energy of each row, and its largest belief.
+///
+/// A feature that is not finite is an error that names the row. The caller owns one reference to each result. Any thread may
+/// call it; it waits for the device.
+///
+/// # Safety
+///
+/// `classes`, `posterior`, `beliefs`, `free_energy` and `confidence` each point to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_run(
+    classifier: u64,
+    features: u64,
+    classes: *mut u64,
+    posterior: *mut u64,
+    beliefs: *mut u64,
+    free_energy: *mut u64,
+    confidence: *mut u64,
+) -> i32 {
+    let results = [
+        (classes, "classes"),
+        (posterior, "posterior"),
+        (beliefs, "beliefs"),
+        (free_energy, "free_energy"),
+        (confidence, "confidence"),
+    ];
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_all("sv_classifier_run", results, || {
+            let (object, features) = (ClassifierObject::find(classifier)?, tensor(features, "features")?);
+            let found = object.lock().classify_batch(&features)?;
+            Ok([found.classes, found.posterior, found.beliefs, found.free_energy, found.confidence])
+        })
+    }
+}
+
+/// Gives the logits of rows, a column for each class.
+///
+/// The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_logits(classifier: u64, features: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_classifier_logits", result, || {
+            let (object, features) = (ClassifierObject::find(classifier)?, tensor(features, "features")?);
+            let classifier = object.lock();
+            Ok(classifier.logits(&features)?)
+        })
+    }
+}
+
+/// Classifies rows and compares their classes with labels, a vector of integers.
+///
+/// `confusion` gets the rows by label and class: a row for each label, with a column for each class. `count` is the number of
+/// classes squared, or 0 for no such table. The history of free energies stays. Any thread may call it; it waits for the device.
+///
+/// # Safety
+///
+/// `evaluation` points to a struct, and `confusion` to `count` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_evaluate(
+    classifier: u64,
+    features: u64,
+    labels: u64,
+    evaluation: *mut sv_classifier_evaluation,
+    confusion: *mut u64,
+    count: usize,
+) -> i32 {
+    guard::call("sv_classifier_evaluate", || {
+        // SAFETY: as the caller vouches.
+        let (evaluation, confusion) =
+            unsafe { (out_structure(evaluation, "evaluation")?, slice_mut(confusion, count, "confusion")?) };
+        let (object, features, labels) =
+            (ClassifierObject::find(classifier)?, tensor(features, "features")?, tensor(labels, "labels")?);
+        let found: Evaluation = object.lock().evaluate(&features, &labels)?;
+        if count > 0 {
+            let table: Vec<u64> = found.confusion().iter().flatten().copied().collect();
+            check_count("count", count, table.len())?;
+            confusion.copy_from_slice(&table);
+        }
+        evaluation.write(sv_classifier_evaluation {
+            size: 0,
+            rows: found.count(),
+            accuracy: found.accuracy(),
+            calibration_error: found.calibration_error(),
+        });
+        Ok(())
+    })
+}
+
+/// Writes the probability of each class. `classes` is their number.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `prior` points to `classes` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_prior(classifier: u64, prior: *mut f64, classes: usize) -> i32 {
+    change("sv_classifier_prior", classifier, &|classifier| {
+        check_count("classes", classes, classifier.classes())?;
+        // SAFETY: as the caller vouches.
+        unsafe { slice_mut(prior, classes, "prior")? }.copy_from_slice(classifier.prior());
+        Ok(())
+    })
+}
+
+/// Sets the probability of each class. The sum is 1.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `prior` points to `classes` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_set_prior(classifier: u64, prior: *const f64, classes: usize) -> i32 {
+    change("sv_classifier_set_prior", classifier, &|classifier| {
+        // SAFETY: as the caller vouches.
+        Ok(classifier.set_prior(unsafe { slice(prior, classes, "prior")? })?)
+    })
+}
+
+/// Moves the prior toward the observed probabilities of the classes: 0.9 of the prior plus 0.1 of them.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `observed` points to `classes` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_learn_prior(
+    classifier: u64,
+    observed: *const f64,
+    classes: usize,
+) -> i32 {
+    change("sv_classifier_learn_prior", classifier, &|classifier| {
+        // SAFETY: as the caller vouches.
+        Ok(classifier.learn_prior(unsafe { slice(observed, classes, "observed")? })?)
+    })
+}
+
+/// Sets whether beliefs are the posterior times the prior, normalised (1), or the posterior (0).
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_classifier_set_fuse_prior(classifier: u64, fuse_prior: i32) -> i32 {
+    change("sv_classifier_set_fuse_prior", classifier, &|classifier| {
+        classifier.set_fuse_prior(flag(fuse_prior, "fuse_prior")?);
+        Ok(())
+    })
+}
+
+/// Sets the generative model of the full mode: each class is a Gaussian around its row of `centres`, of one deviation. With 0
+/// for `centres`, free energies are those of the KL mode, which has no such model.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_classifier_set_generative_model(classifier: u64, centres: u64, deviation: f64) -> i32 {
+    change("sv_classifier_set_generative_model", classifier, &|classifier| {
+        let model = match centres {
+            0 => None,
+            centres => Some(GenerativeModel::new(tensor(centres, "centres")?, deviation)?),
+        };
+        Ok(classifier.set_generative_model(model.as_ref())?)
+    })
+}
+
+/// Writes the free energies of the last rows, at most 100, the oldest first.
+///
+/// `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
+/// thread may call it.
+///
+/// # Safety
+///
+/// `energies` points to `capacity` numbers, and `count` to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_free_energies(
+    classifier: u64,
+    energies: *mut f64,
+    capacity: usize,
+    count: *mut usize,
+) -> i32 {
+    change("sv_classifier_free_energies", classifier, &|classifier| {
+        let found = classifier.free_energies();
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let count = out(count, "count")?;
+            write_some(&found, energies, capacity, "energies")?;
+            count.write(found.len());
+        }
+        Ok(())
+    })
+}
+
+/// Writes the weights, the prior, the options and the generative model to a file, replacing the file at that path.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `path` points to a zero-terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_save(classifier: u64, path: *const c_char) -> i32 {
+    change("sv_classifier_save", classifier, &|classifier| {
+        // SAFETY: as the caller vouches.
+        Ok(classifier.save(unsafe { text(path, "path")? })?)
+    })
+}
+
+/// Reads a classifier from a file of `sv_classifier_save`.
+///
+/// The caller owns one reference to `*classifier`. Any thread may call it.
+///
+/// # Safety
+///
+/// `path` points to a zero-terminated text, and `classifier` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_load(path: *const c_char, device: i32, classifier: *mut u64) -> i32 {
+    guard::call("sv_classifier_load", || {
+        // SAFETY: as the caller vouches.
+        let (path, result) = unsafe { (text(path, "path")?, out(classifier, "classifier")?) };
+        result.write(ClassifierObject::enter(Classifier::load(path, &self::device(device)?)?)?);
+        Ok(())
+    })
+}
+
+/// Draws `count` rows of five classes: a class by the prior 0.7, 0.1, 0.1, 0.05, 0.05, and its centre plus normal noise of
+/// deviation 3. Writes the features of shape (count, 100), the labels, and the centres of shape (5, 100).
+///
+/// The numbers are the same on every device. The caller owns one reference to each result. Any thread may call it.
+///
+/// # Safety
+///
+/// `features`, `labels` and `centres` each point to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_synthetic(
+    count: usize,
+    seed: u64,
+    device: i32,
+    features: *mut u64,
+    labels: *mut u64,
+    centres: *mut u64,
+) -> i32 {
+    let results = [(features, "features"), (labels, "labels"), (centres, "centres")];
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_all("sv_classifier_synthetic", results, || {
+            let data = classifier::synthetic(count, seed, &self::device(device)?)?;
+            Ok([data.features, data.labels, data.model.centres().clone()])
+        })
+    }
+}
+
+/// Gives the free energy of each row of a posterior Q: the sum of Q ln(Q / P), and with `log_likelihood` less that of
+/// Q ln p(o|c). The classes are the last axis, and `prior` is a vector. `log_likelihood` has the posterior's shape, or is 0.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_free_energy(
+    posterior: u64,
+    prior: u64,
+    log_likelihood: u64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_free_energy", result, || {
+            let (posterior, prior) = (tensor(posterior, "posterior")?, tensor(prior, "prior")?);
+            let likelihood = match log_likelihood {
+                0 => None,
+                likelihood => Some(tensor(likelihood, "log_likelihood")?),
+            };
+            Ok(classifier::free_energy(&posterior, &prior, likelihood.as_ref())?)
+        })
+    }
+}
