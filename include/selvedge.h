@@ -228,6 +228,16 @@
 #define SV_PARAMETER_BYTES 4
 
 /**
+ * The result of a callback that lets the function go on.
+ */
+#define SV_CONTINUE 0
+
+/**
+ * The result of a callback that ends the function, which then succeeds.
+ */
+#define SV_STOP 1
+
+/**
  * Max(x, 0).
  */
 #define SV_NN_RELU 1
@@ -2237,6 +2247,97 @@ typedef struct sv_function_attributes {
 } sv_function_attributes;
 
 /**
+ * The sizes and options of a transformer. Zeros are the defaults, but for `size` and the five sizes.
+ */
+typedef struct sv_gpt_config {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The number of token ids.
+   */
+  size_t vocab_size;
+  /**
+   * The longest sequence.
+   */
+  size_t context;
+  /**
+   * The size of the embeddings.
+   */
+  size_t width;
+  /**
+   * The number of blocks.
+   */
+  size_t layers;
+  /**
+   * The number of attention heads, which divide the width.
+   */
+  size_t heads;
+  /**
+   * The probability of dropout.
+   */
+  double dropout;
+  /**
+   * The number that norms add to the variance; 0 for 1e-5.
+   */
+  double norm_eps;
+  /**
+   * `SV_NN_GELU_TANH`, which 0 is too, `SV_NN_GELU` or `SV_NN_RELU`.
+   */
+  int32_t activation;
+  /**
+   * 1 if the products of a block have no bias.
+   */
+  int32_t without_bias;
+  /**
+   * 1 if the head has a weight of its own; otherwise it is the token embedding.
+   */
+  int32_t untied_head;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+} sv_gpt_config;
+
+/**
+ * The settings of a generation. Zeros are the defaults, but for `size` and `length`.
+ */
+typedef struct sv_gpt_sampling {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The number of new ids.
+   */
+  size_t length;
+  /**
+   * The divisor of the logits. With 0 the most likely id is taken.
+   */
+  double temperature;
+  /**
+   * The probability of the ids to draw from; 0 for 1.
+   */
+  double top_p;
+  /**
+   * The most ids to draw from; 0 for all.
+   */
+  size_t top_k;
+  /**
+   * The seed of the draws.
+   */
+  uint64_t seed;
+} sv_gpt_sampling;
+
+/**
+ * A function that is called after each new id of a generation, on the thread that generates: with the id, and in
+ * `sv_gpt_generate_text` with the characters that the id completes, in UTF-8; elsewhere `text` is empty. The text is valid
+ * during the call. It returns `SV_CONTINUE`, or `SV_STOP` to end the generation, and must not call functions of the same model.
+ */
+typedef int32_t (*sv_gpt_token_callback)(void *user, uint32_t id, const char *text);
+
+/**
  * The settings of an optimizer. Zeros are the defaults, but for `size` and `kind`.
  */
 typedef struct sv_optimizer_options {
@@ -2277,6 +2378,100 @@ typedef struct sv_optimizer_options {
    */
   double eps;
 } sv_optimizer_options;
+
+/**
+ * The numbers of a run of training. `sv_gpt_trainer_defaults` sets all of them.
+ */
+typedef struct sv_gpt_trainer_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * Steps of the run, which the schedule of the learning rate is drawn over.
+   */
+  uint64_t steps;
+  /**
+   * Steps of the warm-up.
+   */
+  uint64_t warmup_steps;
+  /**
+   * Sequences of a batch.
+   */
+  size_t batch;
+  /**
+   * Ids of a sequence; 0 for the model's context.
+   */
+  size_t context;
+  /**
+   * Batches whose gradients are averaged in a step.
+   */
+  size_t accumulation;
+  /**
+   * Batches of the validation text in an evaluation.
+   */
+  size_t evaluation_batches;
+  /**
+   * The largest learning rate.
+   */
+  double learning_rate;
+  /**
+   * The learning rate at the end.
+   */
+  double min_learning_rate;
+  /**
+   * AdamW's decay, of parameters with two axes or more.
+   */
+  double weight_decay;
+  /**
+   * AdamW's decay of the mean of gradients.
+   */
+  double beta1;
+  /**
+   * AdamW's decay of the mean of squares.
+   */
+  double beta2;
+  /**
+   * The largest norm of all gradients together; 0 to leave them.
+   */
+  double max_norm;
+  /**
+   * The seed of the weights, the batches and the dropout.
+   */
+  uint64_t seed;
+} sv_gpt_trainer_options;
+
+/**
+ * The figures of a step.
+ */
+typedef struct sv_gpt_step {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The step, counted from 1.
+   */
+  uint64_t step;
+  /**
+   * The mean loss of its batches, in nats an id.
+   */
+  double loss;
+  /**
+   * The norm of all gradients together before clipping; NaN if they are not clipped.
+   */
+  double grad_norm;
+  /**
+   * The learning rate.
+   */
+  double learning_rate;
+} sv_gpt_step;
+
+/**
+ * A function that is called after each step of a trainer, on the thread that trains. The struct is valid during the call. It
+ * returns `SV_CONTINUE`, or `SV_STOP` to end the run, and may call functions of the trainer, such as `sv_gpt_trainer_evaluate`.
+ */
+typedef int32_t (*sv_gpt_step_callback)(void *user, const struct sv_gpt_step *step);
 
 /**
  * The statistics of a device's memory pool. Sizes are in bytes.
@@ -3991,6 +4186,93 @@ int32_t sv_module_global_write(uint64_t module,
                                size_t bytes);
 
 /**
+ * Creates a transformer with new weights of a seed, as the GPT-2 paper draws them, in the training mode.
+ *
+ * `sv_model_forward` and `sv_model_predict` take ids of shape (batch, length), `SV_DTYPE_I64` or `SV_DTYPE_I32`, and give logits
+ * of shape (batch, length, vocabulary). The caller owns one reference to `*model`. Any thread may call it.
+ *
+ * Requires: `config` points to a struct, and `model` to a `uint64_t`.
+ */
+int32_t sv_gpt_create(const struct sv_gpt_config *config,
+                      int32_t dtype,
+                      int32_t device,
+                      uint64_t seed,
+                      uint64_t *model);
+
+/**
+ * Writes the configuration of a transformer.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `config` points to a struct.
+ */
+int32_t sv_gpt_configuration(uint64_t model, struct sv_gpt_config *config);
+
+/**
+ * Computes the mean cross entropy of a batch in nats an id, a variable of one element. `inputs` and `targets`, the id after
+ * each input, are tensors of ids of shape (batch, length).
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_gpt_loss(uint64_t model,
+                    uint64_t inputs,
+                    uint64_t targets,
+                    uint64_t *result);
+
+/**
+ * Reads the transformer and the tokenizer of the last checkpoint in a folder, such as one of `sv_gpt_trainer_save` or of
+ * `selvedge train`. The model is in the evaluation mode.
+ *
+ * The caller owns one reference to each result. Any thread may call it.
+ *
+ * Requires: `folder` points to a zero-terminated text, and `model` and `tokenizer` to `uint64_t`s.
+ */
+int32_t sv_gpt_load_checkpoint(const char *folder,
+                               int32_t device,
+                               uint64_t *model,
+                               uint64_t *tokenizer);
+
+/**
+ * Generates ids that continue a prompt. When the context is full, the model reads the last half of it again and goes on.
+ *
+ * `callback`, if not NULL, is called after each id. `count` gets the number of new ids; the array gets the first `capacity` of
+ * them. Any thread may call it; others that use the model wait meanwhile.
+ *
+ * Requires: `prompt` points to `prompt_count` numbers, `options` to a struct, `ids` to `capacity` numbers, and `count` to a `size_t`.
+ * `callback` may be called with `user`.
+ */
+int32_t sv_gpt_generate(uint64_t model,
+                        const uint32_t *prompt,
+                        size_t prompt_count,
+                        const struct sv_gpt_sampling *options,
+                        sv_gpt_token_callback callback,
+                        void *user,
+                        uint32_t *ids,
+                        size_t capacity,
+                        size_t *count);
+
+/**
+ * Generates text that continues a prompt, by a tokenizer of the model's ids. The text has no prompt.
+ *
+ * `callback`, if not NULL, is called after each id with the characters that the id completes. The text is cut to fit
+ * `capacity`; `*length` gets the bytes of the whole text. Any thread may call it; others that use the model wait meanwhile.
+ *
+ * Requires: `prompt` points to a zero-terminated text, `options` to a struct, `text` is NULL or points to `capacity` bytes, and `length`
+ * is NULL or points to a `size_t`. `callback` may be called with `user`.
+ */
+int32_t sv_gpt_generate_text(uint64_t model,
+                             uint64_t tokenizer,
+                             const char *prompt,
+                             const struct sv_gpt_sampling *options,
+                             sv_gpt_token_callback callback,
+                             void *user,
+                             char *text,
+                             size_t capacity,
+                             size_t *length);
+
+/**
  * Creates a model without layers. Layers that are added have parameters of `dtype` on a device, drawn from a generator with
  * the seed, which dropout draws from too. The model begins in the training mode.
  *
@@ -4197,6 +4479,179 @@ int32_t sv_optimizer_save(uint64_t optimizer,
  */
 int32_t sv_optimizer_load(uint64_t optimizer,
                           const char *path);
+
+/**
+ * Creates a tokenizer whose ids are the 256 bytes, for any text in any encoding.
+ *
+ * The caller owns one reference to `*tokenizer`. Any thread may call it.
+ *
+ * Requires: `tokenizer` points to a `uint64_t`.
+ */
+int32_t sv_tokenizer_bytes(uint64_t *tokenizer);
+
+/**
+ * Creates a tokenizer whose ids are the distinct characters of a text in UTF-8, sorted by code point.
+ *
+ * The caller owns one reference to `*tokenizer`. Any thread may call it.
+ *
+ * Requires: `text` points to `bytes` bytes, and `tokenizer` to a `uint64_t`.
+ */
+int32_t sv_tokenizer_characters(const char *text,
+                                size_t bytes,
+                                uint64_t *tokenizer);
+
+/**
+ * Creates a tokenizer from the JSON of `sv_tokenizer_to_json`.
+ *
+ * The caller owns one reference to `*tokenizer`. Any thread may call it.
+ *
+ * Requires: `json` points to a zero-terminated text, and `tokenizer` to a `uint64_t`.
+ */
+int32_t sv_tokenizer_from_json(const char *json, uint64_t *tokenizer);
+
+/**
+ * Writes a tokenizer as JSON. The text is cut to fit `capacity`; `*length` gets the bytes of the whole text.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `json` is NULL or points to `capacity` bytes, and `length` is NULL or points to a `size_t`.
+ */
+int32_t sv_tokenizer_to_json(uint64_t tokenizer,
+                             char *json,
+                             size_t capacity,
+                             size_t *length);
+
+/**
+ * Writes the number of ids. Ids are 0 to that number less 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `size` points to a `size_t`.
+ */
+int32_t sv_tokenizer_vocab_size(uint64_t tokenizer, size_t *size);
+
+/**
+ * Writes the ids of a text. A character that the tokenizer lacks is an error that names its position.
+ *
+ * `count` gets the number of ids; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
+ * thread may call it.
+ *
+ * Requires: `text` points to `bytes` bytes, `ids` to `capacity` numbers, and `count` to a `size_t`.
+ */
+int32_t sv_tokenizer_encode(uint64_t tokenizer,
+                            const char *text,
+                            size_t bytes,
+                            uint32_t *ids,
+                            size_t capacity,
+                            size_t *count);
+
+/**
+ * Writes the text of ids. Bytes that are not UTF-8 become U+FFFD. The text is cut to fit `capacity`; `*length` gets the bytes
+ * of the whole text.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `ids` points to `count` numbers, `text` is NULL or points to `capacity` bytes, and `length` is NULL or points to a `size_t`.
+ */
+int32_t sv_tokenizer_decode(uint64_t tokenizer,
+                            const uint32_t *ids,
+                            size_t count,
+                            char *text,
+                            size_t capacity,
+                            size_t *length);
+
+/**
+ * Writes the default numbers of a run, which suit a small model: 300 steps of 16 sequences, a learning rate of 5e-3 that falls
+ * to 5e-4 after 20 steps of warm-up, and gradients clipped to norm 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `options` points to a struct.
+ */
+int32_t sv_gpt_trainer_defaults(struct sv_gpt_trainer_options *options);
+
+/**
+ * Creates a trainer: a new transformer, its optimizer, and a text, of which the last tenth is for evaluations.
+ *
+ * The text is copied. All of a run follows from the options, the text and the device, bit for bit. The caller owns one
+ * reference to `*trainer`. Any thread may call it.
+ *
+ * Requires: `config` and `options` point to structs, `text` to `bytes` bytes, and `trainer` to a `uint64_t`.
+ */
+int32_t sv_gpt_trainer_create(const struct sv_gpt_config *config,
+                              const char *text,
+                              size_t bytes,
+                              uint64_t tokenizer,
+                              const struct sv_gpt_trainer_options *options,
+                              int32_t device,
+                              uint64_t *trainer);
+
+/**
+ * Gives the model of a trainer, which later steps go on to change.
+ *
+ * The caller owns one reference to `*model`. Any thread may call it.
+ *
+ * Requires: `model` points to a `uint64_t`.
+ */
+int32_t sv_gpt_trainer_model(uint64_t trainer, uint64_t *model);
+
+/**
+ * Takes `count` steps, 1 or more, and writes the figures of the last one. `callback`, if not NULL, is called after each step
+ * and may end the run.
+ *
+ * A loss that is not finite is an error that names the step; the parameters are those of the step before then. Any thread may
+ * call it; others that use the trainer or its model wait during each step.
+ *
+ * Requires: `last` points to a struct, and `callback` may be called with `user`.
+ */
+int32_t sv_gpt_trainer_run(uint64_t trainer,
+                           uint64_t count,
+                           sv_gpt_step_callback callback,
+                           void *user,
+                           struct sv_gpt_step *last);
+
+/**
+ * Writes the mean loss of some batches of the validation text, the same at each call, in nats an id.
+ *
+ * Any thread may call it; others that use the trainer or its model wait meanwhile.
+ *
+ * Requires: `loss` points to a `double`.
+ */
+int32_t sv_gpt_trainer_evaluate(uint64_t trainer,
+                                double *loss);
+
+/**
+ * Writes the number of steps that a trainer has taken, with those before its checkpoint.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `steps` points to a `uint64_t`.
+ */
+int32_t sv_gpt_trainer_steps(uint64_t trainer, uint64_t *steps);
+
+/**
+ * Saves a checkpoint of a trainer in a folder of checkpoints, which is created if it is missing. The last three checkpoints
+ * stay, and the one of the lowest loss of `sv_gpt_trainer_evaluate`.
+ *
+ * `SV_ERROR_FILE` if another process writes to the folder. Any thread may call it; others that use the trainer or its model
+ * wait meanwhile.
+ *
+ * Requires: `folder` points to a zero-terminated text.
+ */
+int32_t sv_gpt_trainer_save(uint64_t trainer,
+                            const char *folder);
+
+/**
+ * Continues from the last checkpoint in a folder, of a run with the same model, tokenizer and seed; the steps that follow are
+ * those of the run without a break, bit for bit. `allow_other_text` is 1 to continue on another text, or 0.
+ *
+ * Any thread may call it; others that use the trainer or its model wait meanwhile.
+ *
+ * Requires: `folder` points to a zero-terminated text.
+ */
+int32_t sv_gpt_trainer_resume(uint64_t trainer,
+                              const char *folder,
+                              int32_t allow_other_text);
 
 /**
  * Creates a variable of a tensor's elements. `requires_grad` is 1 for one whose gradient `sv_variable_backward` computes, or 0

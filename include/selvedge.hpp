@@ -13,6 +13,7 @@
 #include "selvedge/device.hpp"
 #include "selvedge/functions.hpp"
 #include "selvedge/fused.hpp"
+#include "selvedge/gpt.hpp"
 #include "selvedge/graph.hpp"
 #include "selvedge/launch.hpp"
 #include "selvedge/memory.hpp"

@@ -48,17 +48,84 @@ public:
     }
 };
 
-class Sequential;
+/// The methods of models of any kind.
+template <class Derived>
+class Module : public Object<Derived> {
+public:
+    void train() const { detail::call(sv_model_set_training, this->handle(), std::int32_t{1}); }
+    void eval() const { detail::call(sv_model_set_training, this->handle(), std::int32_t{0}); }
+
+    /// Computes the result, and records it for Variable::backward().
+    Variable forward(const Variable &input) const
+    {
+        return detail::make<Variable>(sv_model_forward, this->handle(), input.handle());
+    }
+    /// Computes the result, and records nothing.
+    Tensor operator()(const Tensor &input) const
+    {
+        return detail::make<Tensor>(sv_model_predict, this->handle(), input.handle());
+    }
+
+    /// Returns the names of the parameters, such as `0.weight`.
+    std::vector<std::string> parameter_names() const
+    {
+        const std::string text = detail::text(sv_model_parameter_names, this->handle());
+        std::vector<std::string> names;
+        for (std::size_t start = 0; start < text.size(); start += names.back().size() + 1)
+            names.push_back(text.substr(start, text.find('\n', start) - start));
+        return names;
+    }
+    Variable parameter(const std::string &name) const
+    {
+        return detail::make<Variable>(sv_model_parameter, this->handle(), name.c_str());
+    }
+
+    /// Writes the parameters to a safetensors file.
+    void save(const std::string &path) const { detail::call(sv_model_save, this->handle(), path.c_str()); }
+    void load(const std::string &path) const { detail::call(sv_model_load, this->handle(), path.c_str()); }
+
+protected:
+    using Object<Derived>::Object;
+};
 
 /// Changes the parameters of a model by their gradients. A copy is the same optimizer.
 class Optimizer : public Object<Optimizer> {
 public:
     Optimizer() noexcept = default;
-    Optimizer(const Sequential &model, sv_optimizer_options options);
+    template <class Model>
+    Optimizer(const Module<Model> &model, sv_optimizer_options options)
+    {
+        options.size = sizeof options;
+        *this = detail::make<Optimizer>(sv_optimizer_create, model.handle(), &options);
+    }
 
-    static Optimizer sgd(const Sequential &model, double learning_rate, double momentum = 0);
-    static Optimizer adam(const Sequential &model, double learning_rate);
-    static Optimizer adamw(const Sequential &model, double learning_rate, double weight_decay = 0.01);
+    template <class Model>
+    static Optimizer sgd(const Module<Model> &model, double learning_rate, double momentum = 0)
+    {
+        sv_optimizer_options options{};
+        options.kind = SV_OPTIMIZER_SGD;
+        options.learning_rate = learning_rate;
+        options.momentum = momentum;
+        return Optimizer(model, options);
+    }
+    template <class Model>
+    static Optimizer adam(const Module<Model> &model, double learning_rate)
+    {
+        sv_optimizer_options options{};
+        options.kind = SV_OPTIMIZER_ADAM;
+        options.learning_rate = learning_rate;
+        return Optimizer(model, options);
+    }
+    template <class Model>
+    static Optimizer adamw(const Module<Model> &model, double learning_rate, double weight_decay = 0.01)
+    {
+        sv_optimizer_options options{};
+        options.kind = SV_OPTIMIZER_ADAMW;
+        options.learning_rate = learning_rate;
+        options.has_weight_decay = 1;
+        options.weight_decay = weight_decay;
+        return Optimizer(model, options);
+    }
 
     void step() const { detail::call(sv_optimizer_step, handle()); }
     void zero_grad() const { detail::call(sv_optimizer_zero_grad, handle()); }
@@ -78,12 +145,12 @@ public:
 };
 
 /// Layers one after another, with their parameters. A copy is the same model.
-class Sequential : public Object<Sequential> {
+class Sequential : public Module<Sequential> {
 public:
     Sequential() noexcept = default;
     /// Makes a model without layers, whose parameters will be on a device and drawn from a generator with a seed.
     explicit Sequential(Device device, std::uint64_t seed = 0, DType dtype = DType::F32)
-        : Object(detail::get<std::uint64_t>(sv_model_create, static_cast<std::int32_t>(dtype), device.ordinal(), seed))
+        : Module(detail::get<std::uint64_t>(sv_model_create, static_cast<std::int32_t>(dtype), device.ordinal(), seed))
     {
     }
 
@@ -102,43 +169,12 @@ public:
         return add(sv_model_add_activation, static_cast<std::int32_t>(activation));
     }
 
-    void train() const { detail::call(sv_model_set_training, handle(), std::int32_t{1}); }
-    void eval() const { detail::call(sv_model_set_training, handle(), std::int32_t{0}); }
-
-    /// Computes the result, and records it for Variable::backward().
-    Variable forward(const Variable &input) const
-    {
-        return detail::make<Variable>(sv_model_forward, handle(), input.handle());
-    }
-    /// Computes the result, and records nothing.
-    Tensor operator()(const Tensor &input) const
-    {
-        return detail::make<Tensor>(sv_model_predict, handle(), input.handle());
-    }
     /// Trains by one batch, and returns its loss.
     Tensor train_step(const Optimizer &optimizer, Loss loss, const Tensor &input, const Tensor &target) const
     {
         return detail::make<Tensor>(sv_model_train_step, handle(), optimizer.handle(), static_cast<std::int32_t>(loss),
                                     input.handle(), target.handle());
     }
-
-    /// Returns the names of the parameters, such as `0.weight`.
-    std::vector<std::string> parameter_names() const
-    {
-        const std::string text = detail::text(sv_model_parameter_names, handle());
-        std::vector<std::string> names;
-        for (std::size_t start = 0; start < text.size(); start += names.back().size() + 1)
-            names.push_back(text.substr(start, text.find('\n', start) - start));
-        return names;
-    }
-    Variable parameter(const std::string &name) const
-    {
-        return detail::make<Variable>(sv_model_parameter, handle(), name.c_str());
-    }
-
-    /// Writes the parameters to a safetensors file.
-    void save(const std::string &path) const { detail::call(sv_model_save, handle(), path.c_str()); }
-    void load(const std::string &path) const { detail::call(sv_model_load, handle(), path.c_str()); }
 
 private:
     template <class Function, class... Arguments>
@@ -148,39 +184,6 @@ private:
         return *this;
     }
 };
-
-inline Optimizer::Optimizer(const Sequential &model, sv_optimizer_options options)
-{
-    options.size = sizeof options;
-    *this = detail::make<Optimizer>(sv_optimizer_create, model.handle(), &options);
-}
-
-inline Optimizer Optimizer::sgd(const Sequential &model, double learning_rate, double momentum)
-{
-    sv_optimizer_options options{};
-    options.kind = SV_OPTIMIZER_SGD;
-    options.learning_rate = learning_rate;
-    options.momentum = momentum;
-    return Optimizer(model, options);
-}
-
-inline Optimizer Optimizer::adam(const Sequential &model, double learning_rate)
-{
-    sv_optimizer_options options{};
-    options.kind = SV_OPTIMIZER_ADAM;
-    options.learning_rate = learning_rate;
-    return Optimizer(model, options);
-}
-
-inline Optimizer Optimizer::adamw(const Sequential &model, double learning_rate, double weight_decay)
-{
-    sv_optimizer_options options{};
-    options.kind = SV_OPTIMIZER_ADAMW;
-    options.learning_rate = learning_rate;
-    options.has_weight_decay = 1;
-    options.weight_decay = weight_decay;
-    return Optimizer(model, options);
-}
 
 } // namespace nn
 

@@ -39,10 +39,12 @@ pub(super) enum Kind {
     Model = 18,
     Optimizer = 19,
     Classifier = 20,
+    Tokenizer = 21,
+    Trainer = 22,
 }
 
 impl Kind {
-    const ALL: [Kind; 20] = [
+    const ALL: [Kind; 22] = [
         Kind::Stream,
         Kind::Event,
         Kind::Buffer,
@@ -63,6 +65,8 @@ impl Kind {
         Kind::Model,
         Kind::Optimizer,
         Kind::Classifier,
+        Kind::Tokenizer,
+        Kind::Trainer,
     ];
 
     fn name(self) -> &'static str {
@@ -87,6 +91,8 @@ impl Kind {
             Kind::Model => "model",
             Kind::Optimizer => "optimizer",
             Kind::Classifier => "classifier",
+            Kind::Tokenizer => "tokenizer",
+            Kind::Trainer => "trainer",
         }
     }
 

@@ -16,6 +16,8 @@ use super::hooks::forget_log_callback;
 use super::module::{FunctionObject, ModuleObject};
 use super::nn::model::ModelObject;
 use super::nn::optimizer::OptimizerObject;
+use super::nn::tokenizer::TokenizerObject;
+use super::nn::trainer::TrainerObject;
 use super::nn::variable::VariableObject;
 use super::nvrtc::ProgramObject;
 use super::pinned::PinnedObject;
@@ -62,6 +64,8 @@ macro_rules! with_kinds {
             Simulation => SimulationObject,
             Network => NetworkObject,
             Classifier => ClassifierObject,
+            Trainer => TrainerObject,
+            Tokenizer => TokenizerObject,
             Optimizer => OptimizerObject,
             Model => ModelObject,
             Variable => VariableObject,

@@ -1,8 +1,11 @@
-//! Neural networks: variables, sequential models, losses and optimizers.
+//! Neural networks: variables, sequential models, transformers with their tokenizers and trainers, losses and optimizers.
 //!
 //! A model and an optimizer are shared by their handles: calls of other threads on the same model wait while one adds a layer,
 //! changes the mode or loads parameters.
 
+pub mod gpt;
 pub mod model;
 pub mod optimizer;
+pub mod tokenizer;
+pub mod trainer;
 pub mod variable;

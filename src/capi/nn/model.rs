@@ -15,12 +15,43 @@ use crate::nn::{self, Module};
 use crate::tensor::{Device, Generator, Tensor};
 
 /// Layers, and the settings of the next ones.
-struct Model {
-    layers: nn::Sequential,
-    is_training: bool,
-    device: Device,
+pub(super) struct Layers {
+    list: nn::Sequential,
     generator: Generator,
     initializer: nn::Initializer,
+}
+
+/// The module of a model.
+pub(super) enum ModelContent {
+    Layers(Layers),
+    Gpt(Box<nn::Gpt>),
+    /// The model of a trainer, which has the trainer's handle and others of its own.
+    Trainer(Box<nn::Trainer>),
+}
+
+/// A module, its mode and its device.
+pub(super) struct Model {
+    pub(super) content: ModelContent,
+    pub(super) is_training: bool,
+    device: Device,
+}
+
+impl Model {
+    pub(super) fn module(&self) -> &dyn Module {
+        match &self.content {
+            ModelContent::Layers(layers) => &layers.list,
+            ModelContent::Gpt(gpt) => &**gpt,
+            ModelContent::Trainer(trainer) => trainer.model(),
+        }
+    }
+
+    pub(super) fn module_mut(&mut self) -> &mut dyn Module {
+        match &mut self.content {
+            ModelContent::Layers(layers) => &mut layers.list,
+            ModelContent::Gpt(gpt) => &mut **gpt,
+            ModelContent::Trainer(trainer) => trainer.model_mut(),
+        }
+    }
 }
 
 /// A model behind a handle.
@@ -29,22 +60,27 @@ pub(crate) struct ModelObject(Arc<RwLock<Model>>);
 object!(ModelObject, Model);
 
 impl ModelObject {
-    fn find(handle: u64) -> Result<ModelObject> {
+    /// Creates a model in the training mode.
+    pub(super) fn new(content: ModelContent, device: Device) -> ModelObject {
+        ModelObject(Arc::new(RwLock::new(Model { content, is_training: true, device })))
+    }
+
+    pub(super) fn find(handle: u64) -> Result<ModelObject> {
         ModelObject::table().get(handle, "model")
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Model> {
+    pub(super) fn read(&self) -> RwLockReadGuard<'_, Model> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Model> {
+    pub(super) fn write(&self) -> RwLockWriteGuard<'_, Model> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the parameters of a model.
 pub(super) fn parameters(handle: u64) -> Result<Vec<nn::Variable>> {
-    Ok(ModelObject::find(handle)?.read().layers.parameters())
+    Ok(ModelObject::find(handle)?.read().module().parameters())
 }
 
 /// Writes a `state_dict` to a safetensors file with the format entry that Hugging Face's libraries ask for.
@@ -82,21 +118,25 @@ pub unsafe extern "C" fn sv_model_create(dtype: i32, device: i32, seed: u64, mod
         let model = unsafe { out(model, "model")? };
         let (dtype, device, generator) = (self::dtype(dtype)?, self::device(device)?, Generator::new(seed));
         let initializer = nn::Initializer::new(&device).with_dtype(dtype).with_generator(&generator);
-        let layers = nn::Sequential::new();
-        let created = Model { layers, is_training: true, device, generator, initializer };
-        model.write(ModelObject::table().insert(ModelObject(Arc::new(RwLock::new(created))))?);
+        let layers = Layers { list: nn::Sequential::new(), generator, initializer };
+        let created = ModelObject::new(ModelContent::Layers(layers), device);
+        model.write(ModelObject::table().insert(created)?);
         Ok(())
     })
 }
 
 /// Adds a layer at the end of a model, in its mode.
-fn add(function: &'static str, handle: u64, layer: &dyn Fn(&Model) -> Result<Box<dyn Module>>) -> i32 {
+fn add(function: &'static str, handle: u64, layer: &dyn Fn(&Layers) -> Result<Box<dyn Module>>) -> i32 {
     guard::call(function, || {
         let object = ModelObject::find(handle)?;
         let mut model = object.write();
-        let mut layer = layer(&model)?;
-        layer.set_training(model.is_training);
-        model.layers = std::mem::take(&mut model.layers).with(Boxed(layer));
+        let is_training = model.is_training;
+        let ModelContent::Layers(layers) = &mut model.content else {
+            return Err(Failure::argument("model", "a transformer", "a model of sv_model_create"));
+        };
+        let mut layer = layer(layers)?;
+        layer.set_training(is_training);
+        layers.list = std::mem::take(&mut layers.list).with(Boxed(layer));
         Ok(())
     })
 }
@@ -127,10 +167,10 @@ impl Module for Boxed {
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_add_linear(model: u64, inputs: usize, outputs: usize, bias: i32) -> i32 {
-    add("sv_model_add_linear", model, &|model| {
+    add("sv_model_add_linear", model, &|layers| {
         Ok(Box::new(match flag(bias, "bias")? {
-            true => nn::Linear::new(inputs, outputs, &model.initializer)?,
-            false => nn::Linear::without_bias(inputs, outputs, &model.initializer)?,
+            true => nn::Linear::new(inputs, outputs, &layers.initializer)?,
+            false => nn::Linear::without_bias(inputs, outputs, &layers.initializer)?,
         }))
     })
 }
@@ -140,8 +180,8 @@ pub extern "C" fn sv_model_add_linear(model: u64, inputs: usize, outputs: usize,
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_add_embedding(model: u64, rows: usize, width: usize) -> i32 {
-    add("sv_model_add_embedding", model, &|model| {
-        Ok(Box::new(nn::Embedding::new(rows, width, &model.initializer)?))
+    add("sv_model_add_embedding", model, &|layers| {
+        Ok(Box::new(nn::Embedding::new(rows, width, &layers.initializer)?))
     })
 }
 
@@ -159,10 +199,10 @@ pub unsafe extern "C" fn sv_model_add_layer_norm(
     rank: usize,
     eps: f64,
 ) -> i32 {
-    add("sv_model_add_layer_norm", model, &|model| {
+    add("sv_model_add_layer_norm", model, &|layers| {
         // SAFETY: as the caller vouches.
         let shape = unsafe { sizes(shape, rank)? };
-        Ok(Box::new(nn::LayerNorm::new(&shape, &model.initializer)?.with_eps(eps)))
+        Ok(Box::new(nn::LayerNorm::new(&shape, &layers.initializer)?.with_eps(eps)))
     })
 }
 
@@ -171,8 +211,8 @@ pub unsafe extern "C" fn sv_model_add_layer_norm(
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_add_dropout(model: u64, probability: f64) -> i32 {
-    add("sv_model_add_dropout", model, &|model| {
-        Ok(Box::new(nn::Dropout::new(probability, &model.generator)?))
+    add("sv_model_add_dropout", model, &|layers| {
+        Ok(Box::new(nn::Dropout::new(probability, &layers.generator)?))
     })
 }
 
@@ -203,7 +243,7 @@ pub extern "C" fn sv_model_set_training(model: u64, training: i32) -> i32 {
         let (object, training) = (ModelObject::find(model)?, flag(training, "training")?);
         let mut model = object.write();
         model.is_training = training;
-        model.layers.set_training(training);
+        model.module_mut().set_training(training);
         Ok(())
     })
 }
@@ -222,7 +262,7 @@ pub unsafe extern "C" fn sv_model_forward(model: u64, input: u64, result: *mut u
         give_variable("sv_model_forward", result, &|| {
             let (model, input) = (ModelObject::find(model)?, variable(input, "input")?);
             let model = model.read();
-            Ok(model.layers.forward(&input)?)
+            Ok(model.module().forward(&input)?)
         })
     }
 }
@@ -241,7 +281,7 @@ pub unsafe extern "C" fn sv_model_predict(model: u64, input: u64, result: *mut u
         give("sv_model_predict", result, || {
             let (model, input) = (ModelObject::find(model)?, tensor(input, "input")?);
             let model = model.read();
-            Ok(nn::no_grad(|| model.layers.forward(&nn::Variable::new(input)))?.tensor())
+            Ok(nn::no_grad(|| model.module().forward(&nn::Variable::new(input)))?.tensor())
         })
     }
 }
@@ -271,7 +311,7 @@ pub unsafe extern "C" fn sv_model_train_step(
             let mut optimizer = optimizer.lock();
             let model = model.read();
             optimizer.zero_grad();
-            let found = self::loss(loss, &model.layers.forward(&nn::Variable::new(input))?, &target)?;
+            let found = self::loss(loss, &model.module().forward(&nn::Variable::new(input))?, &target)?;
             found.backward()?;
             optimizer.step()?;
             Ok(found.tensor())
@@ -295,7 +335,7 @@ pub unsafe extern "C" fn sv_model_parameter_names(
     length: *mut usize,
 ) -> i32 {
     guard::call("sv_model_parameter_names", || {
-        let parameters = ModelObject::find(model)?.read().layers.named_parameters();
+        let parameters = ModelObject::find(model)?.read().module().named_parameters();
         let found: Vec<String> = parameters.into_iter().map(|(name, _)| name).collect();
         // SAFETY: as the caller vouches.
         unsafe { write_text(&found.join("\n"), names, capacity, length) }
@@ -315,7 +355,7 @@ pub unsafe extern "C" fn sv_model_parameter(model: u64, name: *const c_char, res
     unsafe {
         give_variable("sv_model_parameter", result, &|| {
             let (parameters, name) =
-                (ModelObject::find(model)?.read().layers.named_parameters(), text(name, "name")?);
+                (ModelObject::find(model)?.read().module().named_parameters(), text(name, "name")?);
             let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
             let found = parameters.iter().find(|(known, _)| known == name);
             let wanted = || format!("one of the model's parameters: {}", names.join(", "));
@@ -335,7 +375,7 @@ pub unsafe extern "C" fn sv_model_parameter(model: u64, name: *const c_char, res
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_model_save(model: u64, path: *const c_char) -> i32 {
     guard::call("sv_model_save", || {
-        let entries = ModelObject::find(model)?.read().layers.state_dict();
+        let entries = ModelObject::find(model)?.read().module().state_dict();
         // SAFETY: as the caller vouches.
         write_entries(unsafe { text(path, "path")? }, &entries)
     })
@@ -357,6 +397,6 @@ pub unsafe extern "C" fn sv_model_load(model: u64, path: *const c_char) -> i32 {
         let mut model = object.write();
         let entries: BTreeMap<String, Tensor> =
             Tensor::read_safetensors(path, &model.device)?.into_iter().collect();
-        Ok(model.layers.load_state_dict(&entries)?)
+        Ok(model.module_mut().load_state_dict(&entries)?)
     })
 }

@@ -1,0 +1,320 @@
+//! Trainers of transformers, and their checkpoints.
+
+use std::ffi::{c_char, c_void};
+
+use super::super::arguments::{out, out_structure, structure, text};
+use super::super::buffer::User;
+use super::super::error::{Failure, Result};
+use super::super::guard;
+use super::super::handle::{Object, object};
+use super::super::tensor::{device, flag};
+use super::gpt::{config_of, goes_on, last_checkpoint, sv_gpt_config};
+use super::model::{ModelContent, ModelObject};
+use super::tokenizer::{TokenizerObject, bytes_of};
+use crate::nn::{Checkpoints, StepReport, TextFile, Trainer, TrainerOptions};
+
+/// A trainer behind a handle: the model with the content [`ModelContent::Trainer`].
+#[derive(Clone)]
+pub(crate) struct TrainerObject(ModelObject);
+object!(TrainerObject, Trainer);
+
+/// Runs `work` on the trainer of a handle. Others that use the trainer or its model wait meanwhile.
+fn with_trainer(handle: u64, work: &mut dyn FnMut(&mut Trainer) -> Result<()>) -> Result<()> {
+    let object = TrainerObject::table().get(handle, "trainer")?;
+    let mut model = object.0.write();
+    match &mut model.content {
+        ModelContent::Trainer(trainer) => work(trainer),
+        _ => Err(Failure::argument("trainer", "a model without a trainer", "one of sv_gpt_trainer_create")),
+    }
+}
+
+/// The numbers of a run of training. `sv_gpt_trainer_defaults` sets all of them.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_gpt_trainer_options {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// Steps of the run, which the schedule of the learning rate is drawn over.
+    pub steps: u64,
+    /// Steps of the warm-up.
+    pub warmup_steps: u64,
+    /// Sequences of a batch.
+    pub batch: usize,
+    /// Ids of a sequence; 0 for the model's context.
+    pub context: usize,
+    /// Batches whose gradients are averaged in a step.
+    pub accumulation: usize,
+    /// Batches of the validation text in an evaluation.
+    pub evaluation_batches: usize,
+    /// The largest learning rate.
+    pub learning_rate: f64,
+    /// The learning rate at the end.
+    pub min_learning_rate: f64,
+    /// AdamW's decay, of parameters with two axes or more.
+    pub weight_decay: f64,
+    /// AdamW's decay of the mean of gradients.
+    pub beta1: f64,
+    /// AdamW's decay of the mean of squares.
+    pub beta2: f64,
+    /// The largest norm of all gradients together; 0 to leave them.
+    pub max_norm: f64,
+    /// The seed of the weights, the batches and the dropout.
+    pub seed: u64,
+}
+
+/// The figures of a step.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_gpt_step {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// The step, counted from 1.
+    pub step: u64,
+    /// The mean loss of its batches, in nats an id.
+    pub loss: f64,
+    /// The norm of all gradients together before clipping; NaN if they are not clipped.
+    pub grad_norm: f64,
+    /// The learning rate.
+    pub learning_rate: f64,
+}
+
+/// A function that is called after each step of a trainer, on the thread that trains. The struct is valid during the call. It
+/// returns `SV_CONTINUE`, or `SV_STOP` to end the run, and may call functions of the trainer, such as `sv_gpt_trainer_evaluate`.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type sv_gpt_step_callback =
+    Option<unsafe extern "C" fn(user: *mut c_void, step: *const sv_gpt_step) -> i32>;
+
+/// Writes the default numbers of a run, which suit a small model: 300 steps of 16 sequences, a learning rate of 5e-3 that falls
+/// to 5e-4 after 20 steps of warm-up, and gradients clipped to norm 1.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `options` points to a struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gpt_trainer_defaults(options: *mut sv_gpt_trainer_options) -> i32 {
+    guard::call("sv_gpt_trainer_defaults", || {
+        // SAFETY: as the caller vouches.
+        let options = unsafe { out_structure(options, "options")? };
+        let default = TrainerOptions::default();
+        options.write(sv_gpt_trainer_options {
+            size: 0,
+            steps: default.steps,
+            warmup_steps: default.warmup_steps,
+            batch: default.batch,
+            context: default.context.unwrap_or(0),
+            accumulation: default.accumulation,
+            evaluation_batches: default.evaluation_batches,
+            learning_rate: default.learning_rate,
+            min_learning_rate: default.min_learning_rate,
+            weight_decay: default.weight_decay,
+            beta1: default.betas.0,
+            beta2: default.betas.1,
+            max_norm: default.max_norm.unwrap_or(0.0),
+            seed: default.seed,
+        });
+        Ok(())
+    })
+}
+
+/// Creates a trainer: a new transformer, its optimizer, and a text, of which the last tenth is for evaluations.
+///
+/// The text is copied. All of a run follows from the options, the text and the device, bit for bit. The caller owns one
+/// reference to `*trainer`. Any thread may call it.
+///
+/// # Safety
+///
+/// `config` and `options` point to structs, `text` to `bytes` bytes, and `trainer` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gpt_trainer_create(
+    config: *const sv_gpt_config,
+    text: *const c_char,
+    bytes: usize,
+    tokenizer: u64,
+    options: *const sv_gpt_trainer_options,
+    device: i32,
+    trainer: *mut u64,
+) -> i32 {
+    guard::call("sv_gpt_trainer_create", || {
+        // SAFETY: as the caller vouches.
+        let (config, text, options, result) = unsafe {
+            (
+                config_of(config)?,
+                bytes_of(text, bytes)?,
+                structure(options, "options")?,
+                out(trainer, "trainer")?,
+            )
+        };
+        let (tokenizer, device) = (TokenizerObject::find(tokenizer)?, self::device(device)?);
+        let options = TrainerOptions {
+            steps: options.steps,
+            batch: options.batch,
+            context: (options.context > 0).then_some(options.context),
+            accumulation: options.accumulation,
+            learning_rate: options.learning_rate,
+            min_learning_rate: options.min_learning_rate,
+            warmup_steps: options.warmup_steps,
+            weight_decay: options.weight_decay,
+            betas: (options.beta1, options.beta2),
+            max_norm: (options.max_norm != 0.0).then_some(options.max_norm),
+            evaluation_batches: options.evaluation_batches,
+            seed: options.seed,
+        };
+        let created = Trainer::new(config, TextFile::from_bytes(text), &*tokenizer.0, options, &device)?;
+        let model = ModelObject::new(ModelContent::Trainer(Box::new(created)), device);
+        result.write(TrainerObject::table().insert(TrainerObject(model))?);
+        Ok(())
+    })
+}
+
+/// Gives the model of a trainer, which later steps go on to change.
+///
+/// The caller owns one reference to `*model`. Any thread may call it.
+///
+/// # Safety
+///
+/// `model` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gpt_trainer_model(trainer: u64, model: *mut u64) -> i32 {
+    guard::call("sv_gpt_trainer_model", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(model, "model")? };
+        let TrainerObject(model) = TrainerObject::table().get(trainer, "trainer")?;
+        result.write(ModelObject::table().insert(model)?);
+        Ok(())
+    })
+}
+
+/// Takes `count` steps, 1 or more, and writes the figures of the last one. `callback`, if not NULL, is called after each step
+/// and may end the run.
+///
+/// A loss that is not finite is an error that names the step; the parameters are those of the step before then. Any thread may
+/// call it; others that use the trainer or its model wait during each step.
+///
+/// # Safety
+///
+/// `last` points to a struct, and `callback` may be called with `user`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gpt_trainer_run(
+    trainer: u64,
+    count: u64,
+    callback: sv_gpt_step_callback,
+    user: *mut c_void,
+    last: *mut sv_gpt_step,
+) -> i32 {
+    guard::call("sv_gpt_trainer_run", || {
+        // SAFETY: as the caller vouches.
+        let (result, user) = (unsafe { out_structure(last, "last")? }, User(user));
+        let mut last = None;
+        for _ in 0..count {
+            let mut taken = None;
+            with_trainer(trainer, &mut |trainer| {
+                taken = Some(trainer.step()?);
+                Ok(())
+            })?;
+            let Some(StepReport { step, loss, grad_norm, learning_rate }) = taken else { break };
+            let size = size_of::<sv_gpt_step>();
+            let grad_norm = grad_norm.unwrap_or(f64::NAN);
+            let taken = last.insert(sv_gpt_step { size, step, loss, grad_norm, learning_rate });
+            if let Some(callback) = callback {
+                // SAFETY: the caller vouches for the function and its pointer; the struct lives during the call.
+                if !goes_on(unsafe { callback(user.pointer(), taken) })? {
+                    break;
+                }
+            }
+        }
+        result.write(last.ok_or_else(|| Failure::argument("count", count, "1 or more steps"))?);
+        Ok(())
+    })
+}
+
+/// Writes the mean loss of some batches of the validation text, the same at each call, in nats an id.
+///
+/// Any thread may call it; others that use the trainer or its model wait meanwhile.
+///
+/// # Safety
+///
+/// `loss` points to a `double`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gpt_trainer_evaluate(trainer: u64, loss: *mut f64) -> i32 {
+    guard::call("sv_gpt_trainer_evaluate", || {
+        // SAFETY: as the caller vouches.
+        let (result, mut loss) = (unsafe { out(loss, "loss")? }, 0.0);
+        with_trainer(trainer, &mut |trainer| {
+            loss = trainer.evaluate()?;
+            Ok(())
+        })?;
+        result.write(loss);
+        Ok(())
+    })
+}
+
+/// Writes the number of steps that a trainer has taken, with those before its checkpoint.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `steps` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gpt_trainer_steps(trainer: u64, steps: *mut u64) -> i32 {
+    guard::call("sv_gpt_trainer_steps", || {
+        // SAFETY: as the caller vouches.
+        let (result, mut steps) = (unsafe { out(steps, "steps")? }, 0);
+        with_trainer(trainer, &mut |trainer| {
+            steps = trainer.step_count();
+            Ok(())
+        })?;
+        result.write(steps);
+        Ok(())
+    })
+}
+
+/// Saves a checkpoint of a trainer in a folder of checkpoints, which is created if it is missing. The last three checkpoints
+/// stay, and the one of the lowest loss of `sv_gpt_trainer_evaluate`.
+///
+/// `SV_ERROR_FILE` if another process writes to the folder. Any thread may call it; others that use the trainer or its model
+/// wait meanwhile.
+///
+/// # Safety
+///
+/// `folder` points to a zero-terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gpt_trainer_save(trainer: u64, folder: *const c_char) -> i32 {
+    guard::call("sv_gpt_trainer_save", || {
+        // SAFETY: as the caller vouches.
+        let folder = unsafe { text(folder, "folder")? };
+        with_trainer(trainer, &mut |trainer| {
+            Checkpoints::open(folder)?.save(&trainer.checkpoint()?)?;
+            Ok(())
+        })
+    })
+}
+
+/// Continues from the last checkpoint in a folder, of a run with the same model, tokenizer and seed; the steps that follow are
+/// those of the run without a break, bit for bit. `allow_other_text` is 1 to continue on another text, or 0.
+///
+/// Any thread may call it; others that use the trainer or its model wait meanwhile.
+///
+/// # Safety
+///
+/// `folder` points to a zero-terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gpt_trainer_resume(
+    trainer: u64,
+    folder: *const c_char,
+    allow_other_text: i32,
+) -> i32 {
+    guard::call("sv_gpt_trainer_resume", || {
+        // SAFETY: as the caller vouches.
+        let folder = unsafe { text(folder, "folder")? };
+        let allow_other_text = flag(allow_other_text, "allow_other_text")?;
+        with_trainer(trainer, &mut |trainer| {
+            let checkpoint = last_checkpoint(folder, &trainer.model().device())?;
+            Ok(trainer.resume(&checkpoint, allow_other_text)?)
+        })
+    })
+}
