@@ -318,6 +318,21 @@
 #define SV_NO_LIMIT UINT64_MAX
 
 /**
+ * The syntonies of the last ten generations differ by less than the threshold.
+ */
+#define SV_SRT_EVOLVER_CONVERGED 1
+
+/**
+ * The evolver has had its largest number of generations.
+ */
+#define SV_SRT_EVOLVER_LIMIT 2
+
+/**
+ * The callback ended the run.
+ */
+#define SV_SRT_EVOLVER_STOPPED 3
+
+/**
  * x + y.
  */
 #define SV_SRT_GOLDEN_ADD 1
@@ -2530,6 +2545,99 @@ typedef struct sv_pool_statistics {
    */
   uint64_t driver_frees;
 } sv_pool_statistics;
+
+/**
+ * The parameters of an evolver. `sv_srt_evolver_defaults` sets all of them.
+ */
+typedef struct sv_srt_evolver_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The seed of all random numbers.
+   */
+  uint64_t seed;
+  /**
+   * The candidates of a generation.
+   */
+  size_t population;
+  /**
+   * The candidates that are evaluated, at most the population.
+   */
+  size_t survivors;
+  /**
+   * The generations after which a run ends.
+   */
+  uint64_t max_generations;
+  /**
+   * The bound of snapping, from 0 to 2^20.
+   */
+  int64_t bound;
+  /**
+   * The factor of syntony in the score.
+   */
+  double lambda;
+  /**
+   * The width of the interval of mutations in each coefficient.
+   */
+  double mutation_scale;
+  /**
+   * The noise scale of the D phase.
+   */
+  double sigma;
+  /**
+   * A run has converged when the syntonies of ten generations differ by less than this.
+   */
+  double threshold;
+} sv_srt_evolver_options;
+
+/**
+ * A function that gives the fitness of survivors. `values` is a tensor of `SV_DTYPE_F64` of shape (survivors, n), which belongs
+ * to the library; `*fitness` gets a tensor of shape (survivors) on the same device, whose reference passes to the library. It
+ * returns `SV_CONTINUE`, and is called on threads that run generations. It must not call functions of the same evolver.
+ */
+typedef int32_t (*sv_srt_fitness_callback)(void *user, uint64_t values, uint64_t *fitness);
+
+/**
+ * The results of a generation.
+ */
+typedef struct sv_srt_generation {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The generations so far.
+   */
+  uint64_t generation;
+  /**
+   * The syntony of the best state.
+   */
+  double best_syntony;
+  /**
+   * The winner's position in the population, or -1 if no survivor has a score.
+   */
+  int64_t winner;
+  /**
+   * The winner's syntony; NaN without a winner.
+   */
+  double winner_syntony;
+  /**
+   * 1 if the winner replaced the best state, else 0.
+   */
+  int32_t is_accepted;
+  /**
+   * 1 if the run has converged, else 0.
+   */
+  int32_t is_converged;
+} sv_srt_generation;
+
+/**
+ * A function that is called after each generation of a run, on the thread that runs it. The struct is valid during the call. It
+ * returns `SV_CONTINUE`, or `SV_STOP` to end the run, and may call functions of the evolver.
+ */
+typedef int32_t (*sv_srt_generation_callback)(void *user, const struct sv_srt_generation *generation);
 
 /**
  * Positions along an axis, as `start:stop:step` in Python. The layout is permanent.
@@ -4928,6 +5036,102 @@ int32_t sv_device_memory_snapshot(int32_t device,
                                   size_t *length);
 
 /**
+ * Writes the default parameters: a population of 64 with 16 survivors, a bound of 100, at most 1000 generations.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `options` points to a struct.
+ */
+int32_t sv_srt_evolver_defaults(struct sv_srt_evolver_options *options);
+
+/**
+ * Creates an evolver of a vector of numbers a + b phi, a pair of `SV_DTYPE_I64` tensors, on their device. `n2` has the squared
+ * mode norms as `SV_DTYPE_F64`; with 0 they are 0, 1, 4, 9 and so on.
+ *
+ * `fitness`, if not NULL, is added to the score of survivors. The caller owns one reference to `*evolver`. Any thread may call
+ * it; it waits for the device.
+ *
+ * Requires: `options` points to a struct, and `evolver` to a `uint64_t`. `fitness` may be called with `user` until the evolver is freed.
+ */
+int32_t sv_srt_evolver_create(uint64_t a,
+                              uint64_t b,
+                              uint64_t n2,
+                              const struct sv_srt_evolver_options *options,
+                              sv_srt_fitness_callback fitness,
+                              void *user,
+                              uint64_t *evolver);
+
+/**
+ * Runs one generation, converged or not, and writes its results. After an error the evolver is as it was.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `generation` points to a struct.
+ */
+int32_t sv_srt_evolver_step(uint64_t evolver,
+                            struct sv_srt_generation *generation);
+
+/**
+ * Runs generations until convergence, the largest number of them, or `SV_STOP` of `callback`, which is called after each one if
+ * it is not NULL. `*end` gets one of `SV_SRT_EVOLVER_...`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `end` points to an `int32_t`, and `callback` may be called with `user`.
+ */
+int32_t sv_srt_evolver_run(uint64_t evolver,
+                           sv_srt_generation_callback callback,
+                           void *user,
+                           int32_t *end);
+
+/**
+ * Writes the best state so far, numbers a + b phi.
+ *
+ * The caller owns one reference to each result. Any thread may call it.
+ *
+ * Requires: `a` and `b` each point to a `uint64_t`.
+ */
+int32_t sv_srt_evolver_best(uint64_t evolver, uint64_t *a, uint64_t *b);
+
+/**
+ * Writes the syntony of the best state at the start and after each generation.
+ *
+ * `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
+ * thread may call it.
+ *
+ * Requires: `syntonies` points to `capacity` numbers, and `count` to a `size_t`.
+ */
+int32_t sv_srt_evolver_history(uint64_t evolver,
+                               double *syntonies,
+                               size_t capacity,
+                               size_t *count);
+
+/**
+ * Writes the state, the history and the options of an evolver to a file, replacing the file at that path. A fitness is not in it.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text.
+ */
+int32_t sv_srt_evolver_save(uint64_t evolver,
+                            const char *path);
+
+/**
+ * Reads an evolver from a file of `sv_srt_evolver_save`. Its next generations are those of the one that was saved, with the same
+ * fitness.
+ *
+ * The caller owns one reference to `*evolver`. Any thread may call it.
+ *
+ * Requires: `path` points to a zero-terminated text, and `evolver` to a `uint64_t`. `fitness` may be called with `user` until the evolver
+ * is freed.
+ */
+int32_t sv_srt_evolver_restore(const char *path,
+                               int32_t device,
+                               sv_srt_fitness_callback fitness,
+                               void *user,
+                               uint64_t *evolver);
+
+/**
  * Computes phi^n of |n| up to 1474.
  *
  * Any thread may call it.
@@ -5284,6 +5488,86 @@ int32_t sv_srt_golden_cone_project(uint64_t v,
  * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_weight_8d(uint64_t v, uint64_t *result);
+
+/**
+ * Computes gamma sqrt(target) (v - mean)/sqrt(variance + eps) + beta of each row along the last axis. `target` is the variance
+ * of the result, 0 for 1/phi. `gamma` and `beta` are tensors of the row's size, or 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_layer_norm(uint64_t v,
+                                 uint64_t gamma,
+                                 uint64_t beta,
+                                 double target,
+                                 double eps,
+                                 uint64_t *result);
+
+/**
+ * Computes the norm of `sv_srt_golden_layer_norm` of each column of a batch of shape (B, F), over B.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_batch_norm_1d(uint64_t v,
+                                    uint64_t gamma,
+                                    uint64_t beta,
+                                    double target,
+                                    double eps,
+                                    uint64_t *result);
+
+/**
+ * Computes the norm of `sv_srt_golden_layer_norm` of each channel of a batch of shape (B, C, H, W), over B, H and W.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_batch_norm_2d(uint64_t v,
+                                    uint64_t gamma,
+                                    uint64_t beta,
+                                    double target,
+                                    double eps,
+                                    uint64_t *result);
+
+/**
+ * Computes a golden batch norm of a batch of shape (B, F) or (B, C, H, W) as in training, and the running statistics after it:
+ * the old ones times 1 - momentum, plus momentum times those of the batch. `mean` and `variance` are vectors of
+ * `SV_DTYPE_F64`, zeros and ones at first. They stay.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result`, `new_mean` and `new_variance` each point to a `uint64_t`.
+ */
+int32_t sv_srt_golden_batch_norm_train(uint64_t v,
+                                       uint64_t mean,
+                                       uint64_t variance,
+                                       double momentum,
+                                       uint64_t gamma,
+                                       uint64_t beta,
+                                       double target,
+                                       double eps,
+                                       uint64_t *result,
+                                       uint64_t *new_mean,
+                                       uint64_t *new_variance);
+
+/**
+ * Computes a golden batch norm of a batch of shape (B, F) or (B, C, H, W) with running statistics, as in inference.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_golden_batch_norm_infer(uint64_t v,
+                                       uint64_t mean,
+                                       uint64_t variance,
+                                       uint64_t gamma,
+                                       uint64_t beta,
+                                       double target,
+                                       double eps,
+                                       uint64_t *result);
 
 /**
  * Returns a random word, which depends on the seed and the position alone.

@@ -11,6 +11,7 @@
 #include "selvedge/classifier.hpp"
 #include "selvedge/custom.hpp"
 #include "selvedge/device.hpp"
+#include "selvedge/evolver.hpp"
 #include "selvedge/functions.hpp"
 #include "selvedge/fused.hpp"
 #include "selvedge/gpt.hpp"

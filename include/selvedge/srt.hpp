@@ -457,6 +457,48 @@ inline Tensor correct_chain(const Tensor &values, const std::vector<Correction> 
     return detail::tensor(sv_srt_correct_chain, values, divisors.data(), signs.data(), divisors.size(), starts.data(),
                           lengths.data(), starts.size());
 }
+// Golden normalisation. The variance of the result is `target`, or 1/phi for 0.
+
+inline Tensor golden_layer_norm(const Tensor &v, const Tensor &gamma = {}, const Tensor &beta = {}, double target = 0,
+                                double eps = 1e-5)
+{
+    return detail::tensor(sv_srt_golden_layer_norm, v, gamma, beta, target, eps);
+}
+inline Tensor golden_batch_norm_1d(const Tensor &v, const Tensor &gamma = {}, const Tensor &beta = {},
+                                   double target = 0, double eps = 1e-5)
+{
+    return detail::tensor(sv_srt_golden_batch_norm_1d, v, gamma, beta, target, eps);
+}
+inline Tensor golden_batch_norm_2d(const Tensor &v, const Tensor &gamma = {}, const Tensor &beta = {},
+                                   double target = 0, double eps = 1e-5)
+{
+    return detail::tensor(sv_srt_golden_batch_norm_2d, v, gamma, beta, target, eps);
+}
+
+/// The mean and the variance of each channel over batches, f64.
+struct RunningStatistics {
+    Tensor mean;
+    Tensor variance;
+};
+
+/// Normalises a batch as in training, and updates the statistics.
+inline Tensor golden_batch_norm_train(const Tensor &v, RunningStatistics &running, double momentum = 0.1,
+                                      const Tensor &gamma = {}, const Tensor &beta = {}, double target = 0,
+                                      double eps = 1e-5)
+{
+    std::uint64_t result = 0, mean = 0, variance = 0;
+    detail::call(sv_srt_golden_batch_norm_train, v.handle(), running.mean.handle(), running.variance.handle(), momentum,
+                 gamma.handle(), beta.handle(), target, eps, &result, &mean, &variance);
+    running = {Tensor::adopt(mean), Tensor::adopt(variance)};
+    return Tensor::adopt(result);
+}
+/// Normalises a batch with the statistics, as in inference.
+inline Tensor golden_batch_norm_infer(const Tensor &v, const RunningStatistics &running, const Tensor &gamma = {},
+                                      const Tensor &beta = {}, double target = 0, double eps = 1e-5)
+{
+    return detail::tensor(sv_srt_golden_batch_norm_infer, v, running.mean, running.variance, gamma, beta, target, eps);
+}
+
 inline Tensor compound_correction(const Tensor &values, double first, double second)
 {
     return detail::tensor(sv_srt_compound_correction, values, first, second);

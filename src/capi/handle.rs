@@ -41,10 +41,11 @@ pub(super) enum Kind {
     Classifier = 20,
     Tokenizer = 21,
     Trainer = 22,
+    Evolver = 23,
 }
 
 impl Kind {
-    const ALL: [Kind; 22] = [
+    const ALL: [Kind; 23] = [
         Kind::Stream,
         Kind::Event,
         Kind::Buffer,
@@ -67,6 +68,7 @@ impl Kind {
         Kind::Classifier,
         Kind::Tokenizer,
         Kind::Trainer,
+        Kind::Evolver,
     ];
 
     fn name(self) -> &'static str {
@@ -93,6 +95,7 @@ impl Kind {
             Kind::Classifier => "classifier",
             Kind::Tokenizer => "tokenizer",
             Kind::Trainer => "trainer",
+            Kind::Evolver => "evolver",
         }
     }
 

@@ -21,6 +21,7 @@ use super::nn::trainer::TrainerObject;
 use super::nn::variable::VariableObject;
 use super::nvrtc::ProgramObject;
 use super::pinned::PinnedObject;
+use super::srt::evolver::EvolverObject;
 use super::status;
 use super::stream::{EventObject, StreamObject};
 use super::tensor::TensorObject;
@@ -64,6 +65,7 @@ macro_rules! with_kinds {
             Simulation => SimulationObject,
             Network => NetworkObject,
             Classifier => ClassifierObject,
+            Evolver => EvolverObject,
             Trainer => TrainerObject,
             Tokenizer => TokenizerObject,
             Optimizer => OptimizerObject,

@@ -571,6 +571,7 @@ int main(int count, char **arguments)
     files(folder);
     models_are_trained_and_stored(folder);
     classifiers_are_trained_and_stored(folder);
+    golden_norms_and_evolvers(folder);
     transformers_are_trained_stored_and_write(folder);
     catalogue_functions_have_their_worked_numbers();
     networks(folder);

@@ -177,6 +177,34 @@ void transformers_are_trained_stored_and_write(const std::string &folder)
     std::filesystem::remove_all(run, error);
 }
 
+void golden_norms_and_evolvers(const std::string &folder)
+{
+    const Tensor batch = tensor({{1.0, 10.0}, {2.0, 10.0}, {3.0, 10.0}});
+    srt::RunningStatistics running = {Tensor::zeros<double>({2}), Tensor::ones({2}, DType::F64)};
+    const Tensor y = srt::golden_batch_norm_train(batch, running);
+    CHECK(y.equal(srt::golden_batch_norm_1d(batch)) && running.mean.to_vector<double>()[1] == 1);
+    CHECK(srt::golden_batch_norm_infer(batch, running).shape() == Shape(3, 2));
+    const Tensor image = batch.reshape({3, 2, 1, 1});
+    CHECK(srt::golden_batch_norm_2d(image).reshape({3, 2}).equal(y));
+    CHECK(std::abs(srt::golden_layer_norm(batch, {}, {}, 1).to_vector<double>()[0] + 1) < 1e-3);
+
+    const srt::Golden state = srt::snap(tensor({1.0, 0.5, -0.25, 0.125}), 10);
+    sv_srt_evolver_options options = srt::Evolver::defaults();
+    options.bound = 10;
+    options.max_generations = 3;
+    const srt::Evolver evolver(state, {}, options);
+    const std::string path = folder + "/state.evolver";
+    evolver.save(path);
+    const srt::Evolver again = srt::Evolver::restore(path);
+    std::remove(path.c_str());
+    CHECK(evolver.step().generation == 1);
+    CHECK(again.run([](const sv_srt_generation &) { return false; }) == srt::EvolverEnd::Stopped);
+    CHECK(evolver.run() == srt::EvolverEnd::Limit && again.run() == srt::EvolverEnd::Limit);
+    CHECK(evolver.history() == again.history() && evolver.history().size() == 4);
+    CHECK(evolver.best().a.equal(again.best().a));
+    FAILS(SV_ERROR_INVALID_HANDLE, srt::Evolver({Tensor(), Tensor()}));
+}
+
 void classifiers_are_trained_and_stored(const std::string &folder)
 {
     const SyntheticData data = Classifier::synthetic(200, 1);

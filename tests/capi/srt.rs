@@ -8,6 +8,11 @@ use selvedge::capi::srt::values::*;
 use selvedge::capi::status::*;
 use selvedge::capi::tensor::{SV_DTYPE_F64, SV_DTYPE_I64, creation, sv_operand};
 
+use selvedge::capi::library::sv_release;
+use selvedge::capi::nn::gpt::{SV_CONTINUE, SV_STOP};
+use selvedge::capi::srt::evolver::*;
+use selvedge::capi::srt::norms::*;
+
 use super::{CPU, check, fails, integers, ok, real, take};
 
 fn doubles(elements: &[f64], shape: &[i64]) -> u64 {
@@ -156,5 +161,130 @@ fn lattice_operations_have_their_worked_numbers() {
         fails(sv_srt_project_e8(v, 2, &mut result, &mut 0), SV_ERROR_INVALID_ARGUMENT, "layout");
         let four = doubles(&[0.0; 4], &[1, 4]);
         fails(sv_srt_weight_8d(four, &mut result), SV_ERROR_INVALID_ARGUMENT, "8");
+    }
+}
+
+#[test]
+fn golden_norms_have_their_worked_numbers() {
+    let batch = doubles(&[1.0, 10.0, 2.0, 10.0, 3.0, 10.0], &[3, 2]);
+    let root = 0.9628276468655639;
+    // SAFETY: all pointers are to locals.
+    unsafe {
+        let rows = vector(&[1.0, 2.0, 3.0, 4.0]);
+        let wanted = [-1.0547285338567312, -0.3515761779522437, 0.3515761779522437, 1.0547285338567312];
+        close(&take(ok(|result| sv_srt_golden_layer_norm(rows, 0, 0, 0.0, 1e-5, result))), &wanted);
+        let wanted = [-root, 0.0, 0.0, 0.0, root, 0.0];
+        close(&take(ok(|result| sv_srt_golden_batch_norm_1d(batch, 0, 0, 0.0, 1e-5, result))), &wanted);
+        let (images, gamma, beta) =
+            (doubles(&[1.0, 3.0, 5.0, 7.0], &[2, 1, 1, 2]), vector(&[2.0]), vector(&[1.0]));
+        close(
+            &take(ok(|result| sv_srt_golden_batch_norm_2d(images, gamma, beta, 0.0, 1e-5, result))),
+            &[-1.1094633960625164, 0.29684553464582786, 1.7031544653541721, 3.1094633960625164],
+        );
+        let (mean, variance) = (vector(&[0.0, 0.0]), vector(&[1.0, 1.0]));
+        let (mut y, mut new_mean, mut new_variance) = (0, 0, 0);
+        let [y_out, mean_out, variance_out] = [&mut y, &mut new_mean, &mut new_variance];
+        check(sv_srt_golden_batch_norm_train(
+            batch,
+            mean,
+            variance,
+            0.1,
+            0,
+            0,
+            0.0,
+            1e-5,
+            y_out,
+            mean_out,
+            variance_out,
+        ));
+        close(&take(y), &[-root, 0.0, 0.0, 0.0, root, 0.0]);
+        let infer =
+            |result| sv_srt_golden_batch_norm_infer(batch, new_mean, new_variance, 0, 0, 1.0, 0.0, result);
+        let spread = (0.9f64 + 0.2 / 3.0).sqrt();
+        let inferred = take::<f64>(ok(infer));
+        close(&[inferred[0], inferred[2]], &[0.8 / spread, 1.8 / spread]);
+        close(&take(new_mean), &[0.2, 1.0]);
+        close(&take(new_variance), &[0.9 + 0.2 / 3.0, 0.9]);
+        let mut result = 0;
+        let negative = sv_srt_golden_layer_norm(rows, 0, 0, -1.0, 1e-5, &mut result);
+        fails(negative, SV_ERROR_INVALID_ARGUMENT, "target variance");
+        fails(
+            sv_srt_golden_layer_norm(rows, rows, 7, 0.0, 1e-5, &mut result),
+            SV_ERROR_INVALID_HANDLE,
+            "beta",
+        );
+    }
+}
+
+unsafe extern "C" fn stop(user: *mut std::ffi::c_void, generation: *const sv_srt_generation) -> i32 {
+    // SAFETY: the test passes a counter, and the library a struct.
+    let (count, generation) = unsafe { (&mut *user.cast::<u64>(), &*generation) };
+    *count += 1;
+    assert_eq!(generation.generation, *count);
+    if *count < 2 { SV_CONTINUE } else { SV_STOP }
+}
+
+unsafe extern "C" fn zeros(user: *mut std::ffi::c_void, values: u64, fitness: *mut u64) -> i32 {
+    assert_eq!(super::shape_of(values), [2, 4]);
+    let elements: &[f64] = if user.is_null() { &[0.0; 2] } else { &[0.0; 3] };
+    // SAFETY: the library passes a pointer to a handle.
+    unsafe { *fitness = vector(elements) };
+    SV_CONTINUE
+}
+
+#[test]
+fn evolvers_have_their_worked_numbers_and_continue_from_files() {
+    // SAFETY: all pointers are to locals.
+    unsafe {
+        let mut options: sv_srt_evolver_options = std::mem::zeroed();
+        options.size = size_of::<sv_srt_evolver_options>();
+        check(sv_srt_evolver_defaults(&mut options));
+        assert_eq!((options.population, options.survivors, options.bound), (64, 16, 100));
+        (options.seed, options.population, options.survivors) = (2024, 4, 2);
+        (options.mutation_scale, options.bound) = (0.5, 10);
+        let (mut a, mut b) = (0, 0);
+        check(sv_srt_snap(vector(&[1.0, 0.5, -0.25, 0.125]), 10, &mut a, &mut b));
+        let null = std::ptr::null_mut();
+        let evolver = ok(|result| sv_srt_evolver_create(a, b, 0, &options, Some(zeros), null, result));
+        let mut generation: sv_srt_generation = std::mem::zeroed();
+        generation.size = size_of::<sv_srt_generation>();
+        check(sv_srt_evolver_step(evolver, &mut generation));
+        let found = (generation.winner, generation.is_accepted, generation.is_converged);
+        assert_eq!(found, (2, 1, 0));
+        close(&[generation.best_syntony, generation.winner_syntony], &[0.9498561748020578; 2]);
+        let (mut best_a, mut best_b) = (0, 0);
+        check(sv_srt_evolver_best(evolver, &mut best_a, &mut best_b));
+        assert_eq!((take::<i64>(best_a), take::<i64>(best_b)), (vec![-5, 10, -10, 0], vec![4, -6, 6, 0]));
+
+        let path = std::env::temp_dir().join(format!("selvedge-capi-{}.evolver", std::process::id()));
+        let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+        check(sv_srt_evolver_save(evolver, path.as_ptr()));
+        let again = ok(|result| sv_srt_evolver_restore(path.as_ptr(), CPU, None, null, result));
+        std::fs::remove_file(path.to_str().unwrap()).unwrap();
+        let mut other = generation;
+        check(sv_srt_evolver_step(evolver, &mut generation));
+        check(sv_srt_evolver_step(again, &mut other));
+        assert_eq!((generation.generation, generation.best_syntony), (2, other.best_syntony));
+        let (mut count, mut end, mut steps, mut history) = (0u64, 0, 0, [0.0; 2]);
+        let fresh = ok(|result| sv_srt_evolver_create(a, b, 0, &options, None, null, result));
+        check(sv_srt_evolver_run(fresh, Some(stop), (&raw mut count).cast(), &mut end));
+        check(sv_srt_evolver_history(fresh, history.as_mut_ptr(), 2, &mut steps));
+        assert_eq!((count, end, steps), (2, SV_SRT_EVOLVER_STOPPED, 3));
+        close(&history, &[0.8653840969630858, 0.9498561748020578]);
+        options.max_generations = 2;
+        let limited = ok(|result| sv_srt_evolver_create(a, b, 0, &options, None, null, result));
+        check(sv_srt_evolver_run(limited, None, null, &mut end));
+        assert_eq!(end, SV_SRT_EVOLVER_LIMIT);
+        // A fitness of another shape ends the run.
+        let user = (&raw mut count).cast();
+        let wrong = ok(|result| sv_srt_evolver_create(a, b, 0, &options, Some(zeros), user, result));
+        fails(sv_srt_evolver_run(wrong, None, null, &mut end), SV_ERROR_INVALID_ARGUMENT, "fitness");
+        options.population = 0;
+        let mut result = 0;
+        let none = sv_srt_evolver_create(a, b, 0, &options, None, null, &mut result);
+        fails(none, SV_ERROR_INVALID_ARGUMENT, "population");
+        for handle in [evolver, again, fresh, limited, wrong] {
+            check(sv_release(handle));
+        }
     }
 }

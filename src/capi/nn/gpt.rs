@@ -300,7 +300,7 @@ fn notify(callback: sv_gpt_token_callback, user: &User, id: u32, text: &str) -> 
 }
 
 /// Returns whether the result of a callback lets the function go on.
-pub(super) fn goes_on(result: i32) -> Result<bool> {
+pub(in super::super) fn goes_on(result: i32) -> Result<bool> {
     match result {
         SV_CONTINUE => Ok(true),
         SV_STOP => Ok(false),

@@ -23,7 +23,7 @@ pub const SV_SRT_GOLDEN_RECURSION: i32 = 6;
 /// x/phi.
 pub const SV_SRT_GOLDEN_RECURSION_INVERSE: i32 = 7;
 
-fn golden(a: u64, b: u64, names: [&str; 2]) -> Result<GoldenTensor> {
+pub(super) fn golden(a: u64, b: u64, names: [&str; 2]) -> Result<GoldenTensor> {
     Ok(GoldenTensor::new(tensor(a, names[0])?, tensor(b, names[1])?)?)
 }
 
@@ -31,7 +31,7 @@ fn checked(result: Checked) -> [Tensor; 2] {
     [result.values().clone(), result.overflow().clone()]
 }
 
-fn points(points: &GoldenTensor) -> [Tensor; 2] {
+pub(super) fn points(points: &GoldenTensor) -> [Tensor; 2] {
     [points.a().clone(), points.b().clone()]
 }
 

@@ -2,8 +2,10 @@
 //!
 //! Names, formulas and tolerance classes are those of `docs/srt.md`. Operands are handles of tensors, and results new ones.
 
+pub mod evolver;
 pub mod exact;
 pub mod lattice;
+pub mod norms;
 pub mod phases;
 pub mod products;
 pub mod values;

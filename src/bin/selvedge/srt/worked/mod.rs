@@ -8,6 +8,7 @@ use selvedge::{DType, Device, Result, Tensor};
 
 mod exact;
 mod lattice;
+mod norms;
 mod phases;
 mod products;
 mod values;
@@ -225,6 +226,7 @@ pub fn cases() -> Vec<Case> {
     cases.extend(exact::cases());
     cases.extend(phases::cases());
     cases.extend(lattice::cases());
+    cases.extend(norms::cases());
     let order = |case: &Case| {
         let mut parts = case.section.split('.').map(|part| part.parse().unwrap_or(0u32));
         (parts.next(), parts.next())
