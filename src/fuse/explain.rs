@@ -59,7 +59,7 @@ impl Expression {
         let dtypes = state.operand_dtypes();
         let bytes: Vec<usize> = dtypes.iter().map(|dtype| dtype.size()).collect();
         let addresses = vec![0; bytes.len()];
-        let space = Space::new(inputs, outputs, &state.coordinates)?;
+        let space = state.space(inputs, outputs)?;
         let mut launches = Vec::new();
         let mut each = |part: &Space| {
             if part.count() > 0 {

@@ -18,8 +18,9 @@ use super::operation::{Operation, ValueParts};
 use super::plan::KernelKey;
 use super::plan_cache::PlanCache;
 use super::program::{Program, Step, kind_of, parts};
+use super::space::Space;
 use crate::error::{Error, Result};
-use crate::types::DType;
+use crate::types::{DType, Layout};
 
 /// The largest number of inputs, scalars, coordinates and outputs together, which bounds the kernel's
 /// parameters.
@@ -50,6 +51,8 @@ pub(crate) struct ExpressionState {
     /// The dtypes of the scalars, and the values of the literals.
     pub(crate) scalars: Vec<(DType, Option<Number>)>,
     pub(crate) coordinates: Vec<Coordinate>,
+    /// The inputs that random words take their seed and offset from.
+    stream_inputs: Vec<usize>,
     pub(crate) program: Program,
     pub(crate) schedule: Schedule,
     pub(crate) cpu_code: CpuCode,
@@ -89,6 +92,7 @@ impl Expression {
                 number.check(OPERATION, dtype)?;
             }
         }
+        let stream_inputs = nodes.stream_inputs(&needed);
         let mut program = Program::default();
         let mut lowered: Vec<Option<ValueParts>> = Vec::with_capacity(nodes.nodes.len());
         // `step` merges equal instructions outside rare bodies. This map merges equal operations, which keeps
@@ -170,6 +174,7 @@ impl Expression {
             run_scalars: given,
             compares_by_value: nodes.compares_by_value,
             coordinates: nodes.coordinates.clone(),
+            stream_inputs,
             plans: PlanCache::new(),
             cpu_code: CpuCode::default(),
             kernels: Mutex::default(),
@@ -210,6 +215,22 @@ impl Expression {
 }
 
 impl ExpressionState {
+    /// Returns the space of a run.
+    ///
+    /// # Errors
+    ///
+    /// As [`Space::new`], and [`Error::InvalidArgument`] for a seed or an offset of other than one element: a
+    /// thread computes the random words of neighbours together.
+    pub(crate) fn space(&self, inputs: &[Layout], outputs: &[Layout]) -> Result<Space> {
+        for &input in &self.stream_inputs {
+            if let Some(layout) = inputs.get(input).filter(|layout| layout.count() != 1) {
+                let found = format!("input {input} of shape {} as a seed or an offset", layout.shape());
+                return Err(Error::invalid("random words", found, "one element"));
+            }
+        }
+        Space::new(inputs, outputs, &self.coordinates)
+    }
+
     /// Checks the scalars of a run.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use num_complex::Complex;
 
 use super::coordinate::Coordinate;
 use super::expression::Expression;
-use super::node::{IndexedGroup, Node, NodeIndex};
+use super::node::{IndexedGroup, Node, NodeIndex, needed};
 use super::number::Number;
 use super::operation::{Operation, Rule, with_operations};
 use super::scalar::{by_value, dtype_of_numbers};
@@ -81,6 +81,34 @@ impl Nodes {
             self.coordinates.push(coordinate);
             self.coordinates.len() - 1
         }) as u32
+    }
+
+    /// Returns whether a node may be the seed or the offset of random words: a u64 that all elements share.
+    fn is_stream_number(&self, node: NodeIndex) -> bool {
+        let is_shared = |index: usize| match self.nodes[index].0 {
+            Node::Input(_) => self.zero_dim[index],
+            Node::Scalar(_) | Node::Cast(_) | Node::Apply(..) => true,
+            _ => false,
+        };
+        let needed = needed(self, &[node], |_| false);
+        let mut used = needed.iter().enumerate().filter(|(_, needed)| **needed);
+        self.dtype(node) == DType::U64 && used.all(|(index, _)| is_shared(index))
+    }
+
+    /// Returns the inputs that seeds and offsets of the needed random words depend on, each once, in order.
+    pub(super) fn stream_inputs(&self, of: &[bool]) -> Vec<usize> {
+        let words = self.nodes.iter().zip(of).filter(|(_, needed)| **needed);
+        let numbers = words.filter_map(|(&(node, _), _)| match node {
+            Node::Random(_, numbers) => Some(numbers),
+            _ => None,
+        });
+        let used = needed(self, &numbers.flatten().collect::<Vec<_>>(), |_| false);
+        let used = self.nodes.iter().zip(used).filter(|(_, used)| *used);
+        let inputs = used.filter_map(|(&(node, _), _)| match node {
+            Node::Input(input) => Some(input as usize),
+            _ => None,
+        });
+        inputs.collect()
     }
 
     #[cold]
@@ -255,8 +283,10 @@ impl Graph {
     /// and a draw of n elements consumes w · n / 4 blocks, rounded up. A thread computes a block once for the
     /// neighbouring elements that share it.
     ///
-    /// `seed` and `offset` must be u64 scalars of this graph. Any other operand and any other number of words
-    /// are errors of [`expression`](Self::expression).
+    /// `seed` and `offset` are u64 scalars of this graph, [inputs without dimensions](Self::zero_dim_input), or
+    /// expressions of these. An input lets a captured kernel read its place in the stream from memory; a run
+    /// passes it one element. Any other operand and any other number of words are errors of
+    /// [`expression`](Self::expression).
     ///
     /// ```
     /// use selvedge::fuse::{Graph, HostOutput};
@@ -278,14 +308,13 @@ impl Graph {
         offset: Expr<'g>,
     ) -> [Expr<'g>; COUNT] {
         let mut nodes = self.0.borrow_mut();
-        let operand_nodes = [seed, offset].map(|scalar| {
-            let known = std::ptr::eq(scalar.graph, self)
-                && matches!(nodes.nodes[scalar.node as usize], (Node::Scalar(_), DType::U64));
+        let operand_nodes = [seed, offset].map(|operand| {
+            let known = std::ptr::eq(operand.graph, self) && nodes.is_stream_number(operand.node);
             if !known {
-                let wanted = "a seed and an offset that are u64 scalars of the same graph";
+                let wanted = "a seed and an offset that are u64 scalars or inputs without dimensions of the same graph";
                 nodes.refuse("random words", "an expression that is not", wanted);
             }
-            if known { scalar.node } else { nodes.literal(Number::Integer(0), DType::U64) }
+            if known { operand.node } else { nodes.literal(Number::Integer(0), DType::U64) }
         });
         let words = COUNT * dtype.size() / 4;
         if !matches!((dtype, words), (DType::U32 | DType::U64, 1 | 2 | 4)) {

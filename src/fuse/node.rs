@@ -15,7 +15,8 @@ pub(crate) enum Node {
     /// A scalar: one that each run passes, or a literal of the expression.
     Scalar(u32),
     Coordinate(u32),
-    /// Random words, by [coordinate, words an element, index of the word] and [seed, offset].
+    /// Random words, by [coordinate, words an element, index of the word] and [seed, offset], which all elements
+    /// share.
     Random([u32; 3], [NodeIndex; 2]),
     /// A normally distributed number from random bits.
     Normal(NodeIndex),

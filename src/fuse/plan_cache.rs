@@ -247,7 +247,7 @@ impl ExpressionState {
             });
             Ok(())
         };
-        Space::new(inputs, outputs, &self.coordinates)?.try_for_each_small(&mut each)?;
+        self.space(inputs, outputs)?.try_for_each_small(&mut each)?;
         Ok(launches)
     }
 

@@ -28,6 +28,10 @@ pub fn tests() -> Vec<Test> {
             errors();
             Ok(())
         }),
+        Test::new("words::a_stream_in_memory_gives_the_words_of_a_baked_one", || {
+            from_memory();
+            Ok(())
+        }),
         Test::new("words::of_64_bits", || {
             wide();
             Ok(())
@@ -112,6 +116,48 @@ fn run(class: &Class, words: usize) {
                     let wanted = word(seed, offset, (element * words + part) as u64);
                     let wanted = if dtype == DType::U8 { wanted & 0xff } else { wanted };
                     assert_eq!(found.parts().0, f64::from(wanted), "word {part} of element {element}");
+                }
+            }
+        }
+    }
+}
+
+/// The seed and the offset come from memory, and the offset grows by a scalar, as in a captured step.
+fn from_memory() {
+    let number = |bits: u64| {
+        let layout = Layout::contiguous(&[]).expect("a layout");
+        Array::new(DType::U64, layout, &[Value::Integer(i128::from(bits))], 0)
+    };
+    // Carries into the second word of the counter, and out of it. The interpreter reads fresh memory in each run.
+    for (seed, base, later) in [(0x0123_4567_89ab_cdef, 5, 3), (7, (1 << 32) - 3, 2), (u64::MAX, u64::MAX, 9)]
+    {
+        for words in [1, 2, 4] {
+            for dtype in [DType::U8, DType::U32, DType::C128] {
+                for class in CLASSES {
+                    let layout = (class.layout)(1, Role::Output);
+                    let graph = Graph::new();
+                    let [of_seed, of_base] = [(); 2].map(|()| graph.zero_dim_input(DType::U64));
+                    let offset = of_base + graph.number(later, DType::U64);
+                    let drawn: Vec<Expr<'_>> = match words {
+                        1 => graph.random::<1>(DType::U32, of_seed, offset).to_vec(),
+                        2 => graph.random::<2>(DType::U32, of_seed, offset).to_vec(),
+                        _ => graph.random::<4>(DType::U32, of_seed, offset).to_vec(),
+                    };
+                    let outputs: Vec<Expr<'_>> = drawn.into_iter().map(|word| word.cast(dtype)).collect();
+                    let expression = graph.expression(&outputs).expect("an expression");
+                    let before = vec![blank(dtype, layout); words];
+                    let after = check(&expression, &[number(seed), number(base)], &before, base == 5);
+                    let baked = {
+                        let graph = Graph::new();
+                        let drawn = draw(&graph, words, seed, base.wrapping_add(later));
+                        let drawn: Vec<Expr<'_>> = drawn.into_iter().map(|word| word.cast(dtype)).collect();
+                        let mut baked = before.clone();
+                        on_host(&graph.expression(&drawn).expect("an expression"), &[], &[], &mut baked);
+                        baked
+                    };
+                    for (found, wanted) in after.iter().zip(&baked) {
+                        assert_eq!(found.element_bytes(), wanted.element_bytes(), "{words} words of {dtype}");
+                    }
                 }
             }
         }
@@ -207,6 +253,18 @@ fn errors() {
         graph.random::<1>(DType::U64, seed, graph.input(DType::U64)).to_vec()
     });
     assert!(found.contains("u64 scalars"), "{found}");
+    let found = message(|graph| {
+        let offset = graph.zero_dim_input(DType::U64) + graph.position().cast(DType::U64);
+        graph.random::<1>(DType::U64, graph.scalar(DType::U64), offset).to_vec()
+    });
+    assert!(found.contains("inputs without dimensions"), "{found}");
+    let graph = Graph::new();
+    let offset = graph.zero_dim_input(DType::U64);
+    let [word] = graph.random(DType::U32, graph.number(1u64, DType::U64), offset);
+    let expression = graph.expression(&[word]).expect("an expression");
+    let pair = Layout::contiguous(&[2]).expect("a layout");
+    let found = expression.explain(&[pair], &[pair], (8, 0)).expect_err("an error").to_string();
+    assert!(found.contains("input 0 of shape") && found.contains("one element"), "{found}");
     let found = message(|graph| {
         graph.random::<0>(DType::U32, graph.scalar(DType::U32), graph.scalar(DType::U64)).to_vec()
     });

@@ -370,7 +370,7 @@ impl<'a> Run<'a> {
         let scalars = state.scalar_bits(scalars)?;
         let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
         let of_outputs: Vec<Layout> = outputs.iter().map(|output| output.layout).collect();
-        let space = Space::new(&layouts, &of_outputs, &state.coordinates)?;
+        let space = state.space(&layouts, &of_outputs)?;
         let operands =
             memory.iter().zip(dtypes).map(|(&memory, dtype)| HostOperand { memory, dtype }).collect();
         Ok(Run {

@@ -162,6 +162,10 @@ impl Graph {
         let (nodes, outputs) = split::widen(&nodes, &outputs);
         let per_group = split::is_per_group(&nodes);
         let needed = needed(&nodes, &outputs, |_| false);
+        if let Some(input) = nodes.stream_inputs(&needed).first() {
+            let found = format!("input {input} as a seed or an offset of random words");
+            return Err(Error::invalid(OPERATION, found, "scalars; draw the words in an expression before"));
+        }
         let mut numbers: HashMap<NodeIndex, usize> = HashMap::new();
         let mut reductions: Vec<RowReduction> = Vec::new();
         let mut arguments: Vec<NodeIndex> = Vec::new();
