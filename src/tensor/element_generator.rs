@@ -4,9 +4,10 @@
 
 use super::cached_operation::{AppendOnlyMap, OperandKind};
 use super::device::Device;
-use super::evaluate::evaluate_named;
+use super::evaluate::{OperandSource, evaluate_named};
 use super::kernel::{Output, OutputTarget};
 use super::operand::{Inputs, TensorOperand};
+use super::random::{Generator, place_of_draw};
 use super::tensor::{Tensor, mismatch};
 use crate::error::Result;
 use crate::fuse::{Expr, Expression, Graph, Number};
@@ -30,6 +31,8 @@ pub(super) struct ElementGenerator<'a, const OPERANDS: usize> {
 struct Key {
     operation: &'static str,
     compute: DType,
+    /// True if random words read their place in the stream from memory.
+    reads_place: bool,
     operands: Vec<OperandKind>,
 }
 
@@ -48,7 +51,56 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
         scalars: impl FnOnce() -> Result<[u64; SCALARS]>,
         build: impl for<'g> FnOnce(&'g Graph, [Expr<'g>; OPERANDS], [Expr<'g>; SCALARS]) -> Expr<'g>,
     ) -> Result<Tensor> {
-        let expression = self.expression(build)?;
+        let expression = self.expression(SCALARS, false, |graph, operands, scalars, _| {
+            build(graph, operands, std::array::from_fn(|index| scalars[index]))
+        })?;
+        self.run(expression, shape, device, &[], || scalars().map(|scalars| scalars.to_vec()))
+    }
+
+    /// Makes it of so many blocks of a generator: `build` gets the seed and the offset of the draw before the scalars. A
+    /// captured draw reads them from memory; see [`CapturedGenerators`](super::random::CapturedGenerators).
+    ///
+    /// # Errors
+    ///
+    /// As [`make`](Self::make), and [`Error::NotCapturable`](crate::Error::NotCapturable) for a capture that does not know
+    /// the generator. A draw that is refused takes no blocks.
+    pub(super) fn draw<const SCALARS: usize>(
+        &self,
+        shape: &Shape,
+        device: &Device,
+        (generator, blocks): (&Generator, u64),
+        scalars: [u64; SCALARS],
+        build: impl for<'g> FnOnce(
+            &'g Graph,
+            [Expr<'g>; OPERANDS],
+            [Expr<'g>; 2],
+            [Expr<'g>; SCALARS],
+        ) -> Expr<'g>,
+    ) -> Result<Tensor> {
+        let Some(place) = place_of_draw(self.operation, generator, blocks, device)? else {
+            let expression = self.expression(2 + SCALARS, false, |graph, operands, numbers, _| {
+                let scalars = std::array::from_fn(|index| numbers[2 + index]);
+                build(graph, operands, [numbers[0], numbers[1]], scalars)
+            })?;
+            let numbers = || Ok([&generator.take(blocks)[..], &scalars].concat());
+            return self.run(expression, shape, device, &[], numbers);
+        };
+        let expression = self.expression(1 + SCALARS, true, |graph, operands, numbers, place| {
+            let scalars = std::array::from_fn(|index| numbers[1 + index]);
+            build(graph, operands, [place[0], place[1] + numbers[0]], scalars)
+        })?;
+        let numbers = || Ok([&[place.before][..], &scalars].concat());
+        self.run(expression, shape, device, &[&place.seed, &place.base], numbers)
+    }
+
+    fn run(
+        &self,
+        expression: &Expression,
+        shape: &Shape,
+        device: &Device,
+        place: &[&Tensor],
+        scalars: impl FnOnce() -> Result<Vec<u64>>,
+    ) -> Result<Tensor> {
         let mut fresh = Output::of_shape(device, self.dtype, shape)?;
         let mut inputs = Inputs::<ROOM>::default();
         for operand in &self.operands {
@@ -60,6 +112,7 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
             }
             inputs.push(operand);
         }
+        place.iter().for_each(|tensor| inputs.push_source(OperandSource::Tensor(tensor)));
         for scalar in scalars()? {
             inputs.push(&Number::Integer(scalar.into()).into());
         }
@@ -68,9 +121,12 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
         Ok(fresh.into_tensor())
     }
 
-    fn expression<const SCALARS: usize>(
+    /// Returns the expression of the operands, of `scalars` numbers, and of a seed and an offset in memory.
+    fn expression(
         &self,
-        build: impl for<'g> FnOnce(&'g Graph, [Expr<'g>; OPERANDS], [Expr<'g>; SCALARS]) -> Expr<'g>,
+        scalars: usize,
+        reads_place: bool,
+        build: impl for<'g> FnOnce(&'g Graph, [Expr<'g>; OPERANDS], &[Expr<'g>], &[Expr<'g>]) -> Expr<'g>,
     ) -> Result<&'static Expression> {
         static CACHE: [AppendOnlyMap<Key, Expression>; DType::ALL.len()] =
             [const { AppendOnlyMap::new() }; DType::ALL.len()];
@@ -78,6 +134,7 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
         let same = |key: &Key| {
             key.operation == self.operation
                 && key.compute == self.compute
+                && key.reads_place == reads_place
                 && key.operands.iter().copied().eq(kinds())
         };
         CACHE[self.dtype as usize % CACHE.len()].find_or_add(same, || {
@@ -86,11 +143,13 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
                 TensorOperand::Tensor(tensor) => graph.input(tensor.dtype()),
                 TensorOperand::Number(_) => graph.scalar(self.compute),
             });
-            let scalars = [(); SCALARS].map(|()| graph.scalar(DType::U64));
-            let element = build(&graph, operands, scalars).cast(self.dtype);
+            let inputs = if reads_place { 2 } else { 0 };
+            let place: Vec<Expr<'_>> = (0..inputs).map(|_| graph.zero_dim_input(DType::U64)).collect();
+            let numbers: Vec<Expr<'_>> = (0..scalars).map(|_| graph.scalar(DType::U64)).collect();
+            let element = build(&graph, operands, &numbers, &place).cast(self.dtype);
             let expression = graph.expression(&[element])?;
-            let operands = kinds().collect();
-            Ok((Key { operation: self.operation, compute: self.compute, operands }, expression))
+            let (operation, compute, operands) = (self.operation, self.compute, kinds().collect());
+            Ok((Key { operation, compute, reads_place, operands }, expression))
         })
     }
 }

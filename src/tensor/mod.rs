@@ -157,6 +157,8 @@ pub use in_place::{TensorMut, WithOutput};
 pub use indexing::{Index, IndexExpression, ScatterReduction};
 pub use matmul::Matmul;
 pub use operand::TensorOperand;
+#[cfg(feature = "nn")]
+pub(crate) use random::CapturedGenerators;
 pub use random::{Generator, GeneratorState};
 #[cfg(feature = "nn")]
 pub(crate) use rows::machine_epsilon;

@@ -9,7 +9,7 @@ use super::super::device::Device;
 use super::super::element_generator::ElementGenerator;
 use super::super::operand::TensorOperand;
 use super::super::tensor::Tensor;
-use super::Generator;
+use super::{Generator, refuse_draw_on_host};
 use crate::error::{Error, Result};
 use crate::fuse::{Expr, Graph, HostOutput, largest, limits};
 use crate::types::{DType, Layout, Shape};
@@ -80,11 +80,12 @@ impl Generator {
     pub fn rand(&self, shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
         let compute = part_of("rand", dtype)?;
         let shape = Shape::new(shape)?;
-        ElementGenerator { operation: "rand", dtype, compute, operands: [] }.make(
+        ElementGenerator { operation: "rand", dtype, compute, operands: [] }.draw(
             &shape,
             device,
-            || Ok(self.take(blocks(&shape, words(dtype)))),
-            |graph, [], stream| of_bits(graph, dtype, stream, |bits| unit(dtype.part(), bits)),
+            (self, blocks(&shape, words(dtype))),
+            [],
+            |graph, [], stream, []| of_bits(graph, dtype, stream, |bits| unit(dtype.part(), bits)),
         )
     }
 
@@ -119,11 +120,12 @@ impl Generator {
         held(OPERATION, dtype, &operands)?;
         let shape = Shape::new(shape)?;
         let most = largest(dtype);
-        ElementGenerator { operation: OPERATION, dtype, compute, operands }.make(
+        ElementGenerator { operation: OPERATION, dtype, compute, operands }.draw(
             &shape,
             device,
-            || Ok(self.take(blocks(&shape, words(dtype)))),
-            |graph, ends, stream| {
+            (self, blocks(&shape, words(dtype))),
+            [],
+            |graph, ends, stream, []| {
                 let [low, high] = ends.map(|end| end.cast(compute).clamp(-most, most));
                 let unit = of_bits(graph, dtype, stream, |bits| unit(dtype, bits));
                 let (width, halves) = (high - low, [low, high].map(|end| end * 0.5));
@@ -144,11 +146,12 @@ impl Generator {
     pub fn randn(&self, shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
         let compute = part_of("randn", dtype)?;
         let shape = Shape::new(shape)?;
-        ElementGenerator { operation: "randn", dtype, compute, operands: [] }.make(
+        ElementGenerator { operation: "randn", dtype, compute, operands: [] }.draw(
             &shape,
             device,
-            || Ok(self.take(blocks(&shape, words(dtype)))),
-            |graph, [], stream| {
+            (self, blocks(&shape, words(dtype))),
+            [],
+            |graph, [], stream, []| {
                 of_bits(graph, dtype, stream, |bits| match dtype.is_complex() {
                     true => bits.normal() * std::f64::consts::FRAC_1_SQRT_2,
                     false => bits.normal(),
@@ -185,11 +188,12 @@ impl Generator {
         }
         held(OPERATION, dtype, &operands)?;
         let shape = Shape::new(shape)?;
-        ElementGenerator { operation: OPERATION, dtype, compute, operands }.make(
+        ElementGenerator { operation: OPERATION, dtype, compute, operands }.draw(
             &shape,
             device,
-            || Ok(self.take(blocks(&shape, words(dtype)))),
-            |graph, operands, stream| {
+            (self, blocks(&shape, words(dtype))),
+            [],
+            |graph, operands, stream, []| {
                 let [mean, deviation] = operands.map(|operand| operand.cast(compute));
                 of_bits(graph, dtype, stream, Expr::normal).fma(deviation, mean)
             },
@@ -232,14 +236,12 @@ impl Generator {
         let wide = high - low > 1 << 32;
         // Each width has a generator of its own.
         let operation = if wide { "randint of more than 2^32 integers" } else { "randint" };
-        ElementGenerator { operation, dtype, compute: DType::U64, operands: [] }.make(
+        ElementGenerator { operation, dtype, compute: DType::U64, operands: [] }.draw(
             &shape,
             device,
-            || {
-                let [seed, offset] = self.take(blocks(&shape, if wide { 4 } else { 2 }));
-                Ok([seed, offset, count, low as u64])
-            },
-            |graph, [], [seed, offset, count, low]| {
+            (self, blocks(&shape, if wide { 4 } else { 2 })),
+            [count, low as u64],
+            |graph, [], [seed, offset], [count, low]| {
                 let number = if wide {
                     let [rest, bits] = graph.random(DType::U64, seed, offset);
                     // The carry of the lower half of the bits.
@@ -281,11 +283,12 @@ impl Generator {
             None => DType::F64,
         };
         let shape = Shape::new(shape)?;
-        ElementGenerator { operation: OPERATION, dtype, compute: DType::F64, operands: [probability] }.make(
+        ElementGenerator { operation: OPERATION, dtype, compute: DType::F64, operands: [probability] }.draw(
             &shape,
             device,
-            || Ok(self.take(blocks(&shape, 1))),
-            |graph, [probability], [seed, offset]| {
+            (self, blocks(&shape, 1)),
+            [],
+            |graph, [probability], [seed, offset], []| {
                 let [word] = graph.random(DType::U32, seed, offset);
                 // Exact: a power of 2 only moves the exponent. Past the range of u64 it saturates.
                 let limit = (probability.cast(of) * 2f64.powi(32)).ceil().cast(DType::U64);
@@ -310,6 +313,7 @@ impl Generator {
             compute: DType::U64,
             operands: [],
         };
+        refuse_draw_on_host("permutation", device)?;
         let key = || {
             let [seed, offset] = self.take(1);
             Ok([count as u64, first_number(seed, offset)?])

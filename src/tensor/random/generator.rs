@@ -28,7 +28,7 @@ pub struct GeneratorState {
 ///
 /// Clones share the position, and threads may draw at once: which one gets which part of the stream is then their race, so
 /// what must be repeatable has a generator for each thread. A draw that a graph captures is repeated by each of its
-/// launches.
+/// launches, except in a step of `nn::TrainingStep`, whose launches draw anew.
 ///
 /// ```
 /// use selvedge::tensor::{Device, Generator, Tensor};
@@ -86,8 +86,13 @@ impl Generator {
         self.set_state(GeneratorState { seed, offset: 0 });
     }
 
+    /// Returns whether two generators share a position, as a generator and its clone do.
+    pub(super) fn is_same(&self, other: &Generator) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Reserves blocks of the stream, and returns its seed and the first block.
-    pub(super) fn take(&self, blocks: u64) -> [u64; 2] {
+    pub(in crate::tensor) fn take(&self, blocks: u64) -> [u64; 2] {
         let mut state = self.lock();
         let first = state.offset;
         state.offset = first.wrapping_add(blocks);

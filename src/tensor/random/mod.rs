@@ -3,8 +3,13 @@
 //! Every draw is one expression of the words of its part of the stream, so it is one kernel, and the same bits on every
 //! device.
 
+#[cfg_attr(not(feature = "nn"), allow(dead_code, reason = "only nn captures steps"))]
+mod captured;
 mod distributions;
 mod generator;
 mod sampling;
 
+#[cfg(feature = "nn")]
+pub(crate) use captured::CapturedGenerators;
+pub(in crate::tensor) use captured::{place_of_draw, refuse_draw_on_host};
 pub use generator::{Generator, GeneratorState};
