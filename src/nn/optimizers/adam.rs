@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Optimizer;
 use super::core::{NUMBERS, OptimizerCore, StepRule, check_fraction, check_number, outputs};
 use crate::error::{Error, Result};
+use crate::fuse::Expr;
 use crate::nn::Variable;
 use crate::nn::precision::widened;
 use crate::tensor::{Fused, Tensor, TensorMut};
@@ -15,20 +16,39 @@ struct AdamRule<const IS_DECOUPLED: bool> {
     betas: (f64, f64),
     eps: f64,
     function: Fused<7, 3>,
+    /// The function with a condition behind its operands.
+    conditional: Fused<8, 3>,
+}
+
+/// Returns the new parameter, in the dtype that steps are computed in, and both moments.
+fn step(
+    is_decoupled: bool,
+    (betas, eps): ((f64, f64), f64),
+    [p, first, second, g, rate, correction, decay]: [Expr<'_>; 7],
+) -> [Expr<'_>; 3] {
+    let (p, g) = (widened(p), widened(g));
+    let (p, g) = if is_decoupled { (p * decay, g) } else { (p, g + p * decay) };
+    let first = first + (g - first) * (1.0 - betas.0);
+    let second = second * betas.1 + g.square() * (1.0 - betas.1);
+    [p - first / (second.sqrt() / correction + eps) * rate, first, second]
 }
 
 impl<const IS_DECOUPLED: bool> AdamRule<IS_DECOUPLED> {
     /// The operands of the function: the parameter, both moments, the gradient, lr / (1 - β₁ᵗ), sqrt(1 - β₂ᵗ), and the factor
     /// of the decay: 1 - lr λ if it is decoupled, otherwise λ.
     fn new(betas: (f64, f64), eps: f64) -> AdamRule<IS_DECOUPLED> {
-        let function = Fused::with_outputs(move |[p, first, second, g, rate, correction, decay]| {
-            let (p, g) = (widened(p), widened(g));
-            let (p, g) = if IS_DECOUPLED { (p * decay, g) } else { (p, g + p * decay) };
-            let first = first + (g - first) * (1.0 - betas.0);
-            let second = second * betas.1 + g.square() * (1.0 - betas.1);
-            [p - first / (second.sqrt() / correction + eps) * rate, first, second]
-        });
-        AdamRule { betas, eps, function }
+        let function = Fused::with_outputs(move |operands| step(IS_DECOUPLED, (betas, eps), operands));
+        let conditional =
+            Fused::with_outputs(move |[p, first, second, g, rate, correction, decay, condition]| {
+                let operands = [p, first, second, g, rate, correction, decay];
+                let [new_p, new_first, new_second] = step(IS_DECOUPLED, (betas, eps), operands);
+                [
+                    condition.choose(new_p, widened(p)),
+                    condition.choose(new_first, first),
+                    condition.choose(new_second, second),
+                ]
+            });
+        AdamRule { betas, eps, function, conditional }
     }
 }
 
@@ -53,9 +73,20 @@ impl<const IS_DECOUPLED: bool> StepRule for AdamRule<IS_DECOUPLED> {
         elements: Vec<TensorMut<'_>>,
         gradient: &Tensor,
         [rate, correction, decay]: &[Tensor; NUMBERS],
+        condition: Option<&Tensor>,
     ) -> Result<()> {
-        let others = [gradient.into(), rate.into(), correction.into(), decay.into()];
-        self.function.run_in_place(outputs::<3>(elements)?, others)
+        let outputs = outputs::<3>(elements)?;
+        match condition {
+            None => {
+                let others = [gradient.into(), rate.into(), correction.into(), decay.into()];
+                self.function.run_in_place(outputs, others)
+            }
+            Some(condition) => {
+                let others =
+                    [gradient.into(), rate.into(), correction.into(), decay.into(), condition.into()];
+                self.conditional.run_in_place(outputs, others)
+            }
+        }
     }
 }
 

@@ -34,12 +34,19 @@ pub(super) trait StepRule {
     /// Returns the numbers of a step, counted from 1.
     fn numbers(&self, learning_rate: f64, weight_decay: f64, step: i32) -> [f64; NUMBERS];
 
-    /// Changes a parameter and its used states, in this order, by a gradient of the same shape.
+    /// Changes a parameter and its used states, in this order, by a gradient of the same shape, unless there is a condition
+    /// whose element is false.
     ///
     /// # Errors
     ///
     /// As [`Fused::run_in_place`].
-    fn run(&self, outputs: Vec<TensorMut<'_>>, gradient: &Tensor, numbers: &[Tensor; NUMBERS]) -> Result<()>;
+    fn run(
+        &self,
+        outputs: Vec<TensorMut<'_>>,
+        gradient: &Tensor,
+        numbers: &[Tensor; NUMBERS],
+        condition: Option<&Tensor>,
+    ) -> Result<()>;
 }
 
 /// A parameter with its state.
@@ -96,6 +103,8 @@ pub(super) struct OptimizerCore<R> {
     pub groups: Vec<Group>,
     runs: Vec<Run>,
     rows: Vec<NumberRow>,
+    /// Grows if the runs, the states' memory or the rows' memory change.
+    pub capture_key: u64,
 }
 
 impl NumberRow {
@@ -217,6 +226,7 @@ impl<R: StepRule> OptimizerCore<R> {
             groups,
             runs: Vec::new(),
             rows: Vec::new(),
+            capture_key: 0,
         })
     }
 
@@ -265,10 +275,12 @@ impl<R: StepRule> OptimizerCore<R> {
     /// [`Error::OutOfMemory`] and driver errors. No step is counted then.
     pub fn advance(&mut self) -> Result<()> {
         let (runs, keys) = self.plan();
+        let mut has_moved = runs != self.runs;
         for (row, (dtype, device, steps, decays)) in keys.into_iter().enumerate() {
             let numbers = match self.rows.get_mut(row).filter(|known| known.is_of(dtype, &device)) {
                 Some(known) => known,
                 None => {
+                    has_moved = true;
                     self.rows.truncate(row);
                     self.rows.push(NumberRow::new(dtype, &device)?);
                     let Some(fresh) = self.rows.last_mut() else { continue };
@@ -281,6 +293,7 @@ impl<R: StepRule> OptimizerCore<R> {
         let uses_states = self.rule.uses_states();
         if uses_states {
             for group in runs.iter().map(|run| run.group).collect::<BTreeSet<usize>>() {
+                has_moved |= self.groups[group].states.is_empty();
                 self.groups[group].create_states(R::STATES.len())?;
             }
         }
@@ -291,19 +304,28 @@ impl<R: StepRule> OptimizerCore<R> {
             }
         }
         self.runs = runs;
+        self.capture_key += u64::from(has_moved);
         Ok(())
     }
 
-    /// Changes the parameters that the last [`advance`](Self::advance) has counted.
+    /// Takes back the step that the last [`advance`](Self::advance) has counted.
+    pub fn withdraw(&mut self) {
+        for run in std::mem::take(&mut self.runs) {
+            self.groups[run.group].members_mut(&run).iter_mut().for_each(|member| member.steps -= 1);
+        }
+    }
+
+    /// Changes the parameters that the last [`advance`](Self::advance) has counted, unless there is a condition whose element
+    /// is false.
     ///
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for a parameter that has lost its gradient since, or whose storage another tensor shares;
     /// driver errors. Parameters of earlier runs have changed, those of later ones have not, and their steps do not count.
-    pub fn apply(&mut self) -> Result<()> {
+    pub fn apply(&mut self, condition: Option<&Tensor>) -> Result<()> {
         for at in 0..self.runs.len() {
             let run = self.runs[at].clone();
-            if let Err(error) = no_grad(|| self.apply_run(&run)) {
+            if let Err(error) = no_grad(|| self.apply_run(&run, condition)) {
                 for run in &self.runs[at..] {
                     self.groups[run.group].members_mut(run).iter_mut().for_each(|member| member.steps -= 1);
                 }
@@ -313,7 +335,7 @@ impl<R: StepRule> OptimizerCore<R> {
         Ok(())
     }
 
-    fn apply_run(&mut self, run: &Run) -> Result<()> {
+    fn apply_run(&mut self, run: &Run, condition: Option<&Tensor>) -> Result<()> {
         let OptimizerCore { rule, groups, rows, .. } = self;
         let (group, numbers) = (&mut groups[run.group], rows[run.row].read()?);
         let variables: Vec<Variable> =
@@ -326,7 +348,8 @@ impl<R: StepRule> OptimizerCore<R> {
         let mut states = if rule.uses_states() { group.states_of(&run.members)? } else { Vec::new() };
         let change = |elements: &mut TensorMut<'_>| {
             let states = states.iter_mut().map(TensorMut::reborrow);
-            rule.run(std::iter::once(elements.reborrow()).chain(states).collect(), &gradient, &numbers)
+            let outputs = std::iter::once(elements.reborrow()).chain(states).collect();
+            rule.run(outputs, &gradient, &numbers, condition)
         };
         match variables.first() {
             Some(variable) if !is_flat => variable.update(change),

@@ -69,6 +69,21 @@ pub trait Optimizer {
     /// driver errors. Parameters before the failing one have changed.
     fn apply(&mut self) -> Result<()>;
 
+    /// Changes the parameters as [`apply`](Self::apply) if the element of a bool tensor on their device is true, and otherwise
+    /// leaves them and their states as they are. The host does not wait for the element.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Self::apply), and those of a function of the parameters and the condition.
+    fn apply_if(&mut self, condition: &Tensor) -> Result<()>;
+
+    /// Takes back the step that the last [`advance`](Self::advance) has counted. The next step needs another one.
+    fn withdraw(&mut self);
+
+    /// Returns a number that differs from an earlier one if a captured [`apply`](Self::apply) no longer does what the next one
+    /// would: other parameters have gradients, or memory has moved.
+    fn capture_key(&self) -> u64;
+
     /// Returns the parameters, each once.
     fn parameters(&self) -> &[Variable];
 
@@ -101,6 +116,48 @@ pub trait Optimizer {
     }
 }
 
+impl<O: Optimizer + ?Sized> Optimizer for &mut O {
+    fn advance(&mut self) -> Result<()> {
+        (**self).advance()
+    }
+
+    fn apply(&mut self) -> Result<()> {
+        (**self).apply()
+    }
+
+    fn apply_if(&mut self, condition: &Tensor) -> Result<()> {
+        (**self).apply_if(condition)
+    }
+
+    fn withdraw(&mut self) {
+        (**self).withdraw();
+    }
+
+    fn capture_key(&self) -> u64 {
+        (**self).capture_key()
+    }
+
+    fn parameters(&self) -> &[Variable] {
+        (**self).parameters()
+    }
+
+    fn learning_rate(&self) -> f64 {
+        (**self).learning_rate()
+    }
+
+    fn set_learning_rate(&mut self, learning_rate: f64) {
+        (**self).set_learning_rate(learning_rate);
+    }
+
+    fn state_dict(&self) -> Result<BTreeMap<String, Tensor>> {
+        (**self).state_dict()
+    }
+
+    fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
+        (**self).load_state_dict(entries)
+    }
+}
+
 /// Implements [`Optimizer`] by an [`OptimizerCore`](core::OptimizerCore).
 macro_rules! optimizer {
     ($name:ident) => {
@@ -110,7 +167,19 @@ macro_rules! optimizer {
             }
 
             fn apply(&mut self) -> Result<()> {
-                self.0.apply()
+                self.0.apply(None)
+            }
+
+            fn apply_if(&mut self, condition: &Tensor) -> Result<()> {
+                self.0.apply(Some(condition))
+            }
+
+            fn withdraw(&mut self) {
+                self.0.withdraw();
+            }
+
+            fn capture_key(&self) -> u64 {
+                self.0.capture_key
             }
 
             fn parameters(&self) -> &[Variable] {

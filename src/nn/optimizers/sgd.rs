@@ -5,18 +5,35 @@ use std::collections::BTreeMap;
 use super::Optimizer;
 use super::core::{NUMBERS, OptimizerCore, StepRule, check_number, outputs};
 use crate::error::Result;
+use crate::fuse::Expr;
 use crate::nn::Variable;
 use crate::nn::precision::widened;
 use crate::tensor::{Fused, Tensor, TensorMut};
 
 const NAME: &str = "Sgd";
 
-/// The step. The operands of both functions end with the gradient, lr and λ; then the one with momentum reads μ.
+/// The step. The operands of the functions end with the gradient, lr and λ; then those with momentum read μ, and the
+/// conditional ones a condition.
 #[derive(Debug)]
 struct SgdRule {
     momentum: f64,
     plain: Fused<4>,
     with_momentum: Fused<6, 2>,
+    conditional_plain: Fused<5>,
+    conditional_with_momentum: Fused<7, 2>,
+}
+
+/// Returns the new parameter in the dtype that steps are computed in.
+fn plain_step([p, g, rate, decay]: [Expr<'_>; 4]) -> Expr<'_> {
+    let p = widened(p);
+    p - (widened(g) + p * decay) * rate
+}
+
+/// Returns the new parameter, as [`plain_step`], and the new momentum.
+fn momentum_step([p, buffer, g, rate, decay, momentum]: [Expr<'_>; 6]) -> [Expr<'_>; 2] {
+    let p = widened(p);
+    let buffer = buffer * momentum + (widened(g) + p * decay);
+    [p - buffer * rate, buffer]
 }
 
 impl StepRule for SgdRule {
@@ -37,13 +54,26 @@ impl StepRule for SgdRule {
         elements: Vec<TensorMut<'_>>,
         gradient: &Tensor,
         [rate, decay, momentum]: &[Tensor; NUMBERS],
+        condition: Option<&Tensor>,
     ) -> Result<()> {
-        if !self.uses_states() {
-            let others = [gradient.into(), rate.into(), decay.into()];
-            return self.plain.run_in_place(outputs::<1>(elements)?, others);
+        match (self.uses_states(), condition) {
+            (false, None) => {
+                let others = [gradient.into(), rate.into(), decay.into()];
+                self.plain.run_in_place(outputs::<1>(elements)?, others)
+            }
+            (false, Some(condition)) => {
+                let others = [gradient.into(), rate.into(), decay.into(), condition.into()];
+                self.conditional_plain.run_in_place(outputs::<1>(elements)?, others)
+            }
+            (true, None) => {
+                let others = [gradient.into(), rate.into(), decay.into(), momentum.into()];
+                self.with_momentum.run_in_place(outputs::<2>(elements)?, others)
+            }
+            (true, Some(condition)) => {
+                let others = [gradient.into(), rate.into(), decay.into(), momentum.into(), condition.into()];
+                self.conditional_with_momentum.run_in_place(outputs::<2>(elements)?, others)
+            }
         }
-        let others = [gradient.into(), rate.into(), decay.into(), momentum.into()];
-        self.with_momentum.run_in_place(outputs::<2>(elements)?, others)
     }
 }
 
@@ -72,15 +102,17 @@ impl Sgd {
     pub fn new(parameters: Vec<Variable>, learning_rate: f64) -> Result<Sgd> {
         let rule = SgdRule {
             momentum: 0.0,
-            plain: Fused::new(|[p, g, rate, decay]| {
-                let p = widened(p);
-                p - (widened(g) + p * decay) * rate
+            plain: Fused::new(plain_step),
+            with_momentum: Fused::with_outputs(momentum_step),
+            conditional_plain: Fused::new(|[p, g, rate, decay, condition]| {
+                condition.choose(plain_step([p, g, rate, decay]), widened(p))
             }),
-            with_momentum: Fused::with_outputs(|[p, buffer, g, rate, decay, momentum]| {
-                let p = widened(p);
-                let buffer = buffer * momentum + (widened(g) + p * decay);
-                [p - buffer * rate, buffer]
-            }),
+            conditional_with_momentum: Fused::with_outputs(
+                |[p, buffer, g, rate, decay, momentum, condition]| {
+                    let [new_p, new_buffer] = momentum_step([p, buffer, g, rate, decay, momentum]);
+                    [condition.choose(new_p, widened(p)), condition.choose(new_buffer, buffer)]
+                },
+            ),
         };
         OptimizerCore::new(rule, parameters, learning_rate).map(Sgd)
     }
