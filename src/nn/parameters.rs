@@ -1,5 +1,7 @@
 //! [`Parameters`], the parameters of a module in one buffer for each dtype.
 //!
+//! The module's own buffers, such as running statistics, move into storages too, so that a captured step updates them.
+//!
 //! Invariants: a parameter is in one storage at most, and stays there. Its elements and its gradient have equal places in
 //! two storages. Parameters of two and more axes precede the others, so that a rule for either is one run of elements.
 //!
@@ -23,6 +25,9 @@ type NamedParameter = (Arc<str>, Variable);
 /// are one launch for neighbouring parameters instead of one for each, with the same bits. Elements stay at their address:
 /// [`Variable::update`], [`Module::load_state_dict`] and optimizers write them in place, and return an error if another tensor
 /// shares them. [`Module::state_dict`] copies them. Gradients take memory until the module is dropped.
+///
+/// The module's buffers ([`Module::named_buffers`]) stay at their address too. They are no parameters: they have no
+/// gradient, and [`buffers`](Self::buffers) leaves them out.
 ///
 /// ```
 /// use selvedge::nn::{AdamW, Initializer, Linear, Module, Optimizer, Parameters, Variable};
@@ -92,8 +97,45 @@ impl Parameters {
                 moves.push((parameter, elements, gradient));
             }
         }
+        let statistics = Parameters::places_of_buffers(module.named_buffers(), &named)?;
         moves.into_iter().for_each(|(parameter, elements, gradient)| parameter.move_to(elements, gradient));
+        statistics.into_iter().for_each(|(buffer, elements)| buffer.move_elements_to(elements));
         Ok(Parameters { named, buffers })
+    }
+
+    /// Returns the buffers of a module with places in storages that have their elements.
+    fn places_of_buffers(
+        found: Vec<(String, Variable)>,
+        parameters: &[NamedParameter],
+    ) -> Result<Vec<(Variable, FlatPlace)>> {
+        let mut groups: Vec<((DType, Device), Vec<NamedParameter>)> = Vec::new();
+        for (name, buffer) in found {
+            let is_known = |known: &NamedParameter| known.1.is_same(&buffer);
+            let members = groups.iter().flat_map(|(_, members)| members);
+            if buffer.requires_grad() || parameters.iter().chain(members).any(is_known) {
+                continue;
+            }
+            if buffer.place().is_some() {
+                let found = format!("buffer '{name}', which is in a storage already");
+                return Err(Error::invalid(NAME, found, "a module without Parameters"));
+            }
+            let (key, entry) = ((buffer.dtype(), buffer.device()), (name.into(), buffer));
+            match groups.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, members)) => members.push(entry),
+                None => groups.push((key, vec![entry])),
+            }
+        }
+        let mut moves = Vec::new();
+        for ((dtype, device), members) in groups {
+            let shapes: Vec<(Arc<str>, Shape)> =
+                members.iter().map(|(name, buffer)| (name.clone(), buffer.shape())).collect();
+            let places = FlatStorage::with_places(&shapes, dtype, &device, true)?;
+            for ((_, buffer), place) in members.into_iter().zip(places) {
+                place.assign(&buffer.tensor())?;
+                moves.push((buffer, place));
+            }
+        }
+        Ok(moves)
     }
 
     /// Returns the parameters in the module's order, each once.

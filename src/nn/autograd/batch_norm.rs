@@ -63,7 +63,8 @@ impl Variable {
     ) -> Result<Variable> {
         let parameters = [weight, bias].map(|parameter| parameter.map(Variable::tensor));
         let [of_weight, of_bias] = parameters.each_ref().map(Option::as_ref);
-        let mut new = running.map(|(mean, variance)| (mean.tensor(), variance.tensor()));
+        // Statistics in a storage are written there, which no tensor may share then.
+        let mut new = running.map(|(mean, variance)| (mean.snapshot(), variance.snapshot()));
         let pair = new.as_mut().map(|(mean, variance)| (mean, variance));
         let result = self.tensor().batch_norm_training(pair, of_weight, of_bias, momentum, eps)?;
         let result = self.normalised_by_channel(result, None, weight, bias, eps)?;

@@ -7,8 +7,10 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::changes;
 use super::tape::Value;
 use super::variable::Variable;
+use crate::driver::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor, TensorMut};
 use crate::types::{DType, Layout, Shape};
@@ -79,9 +81,15 @@ impl FlatStorage {
         self.read().clone()
     }
 
+    /// Returns whether the elements are at an address in device memory, and no tensor shares them.
+    pub(super) fn is_at(&self, address: Option<u64>) -> bool {
+        let elements = self.read();
+        elements.is_unique() && address_of(&elements) == address
+    }
+
     /// Changes the elements of a layout. `names` are those of its variables.
     fn change(
-        &self,
+        self: &Arc<Self>,
         layout: Layout,
         names: impl FnOnce() -> String,
         change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>,
@@ -92,8 +100,22 @@ impl FlatStorage {
             let wanted = "parameters that no tensor shares; copy or drop the tensors of parameters before";
             return Err(Error::invalid("update", found, wanted));
         }
+        if changes::are_recorded() {
+            if !elements.is_unique() {
+                changes::refuse_elsewhere(
+                    "backward",
+                    "the gradients of Parameters, which another tensor shares",
+                )?;
+            }
+            changes::record_storage(self, address_of(&elements));
+        }
         change(&mut elements.in_place().with_layout(layout)?)
     }
+}
+
+/// Returns the address of elements in device memory.
+fn address_of(elements: &Tensor) -> Option<u64> {
+    elements.memory().cuda_buffer().map(DeviceBuffer::address)
 }
 
 impl FlatPlace {
@@ -200,7 +222,7 @@ pub(in crate::nn) fn update_run(
     };
     let layout = first.run_to(&last)?;
     // No backward saves a value between the new version and the new elements.
-    let values: Vec<&Value> = variables.iter().map(Variable::value).collect();
+    let values: Vec<&Arc<Value>> = variables.iter().map(Variable::value).collect();
     Value::with_next_versions(&values, || first.storage.change(layout, names, change))
 }
 

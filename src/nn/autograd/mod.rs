@@ -17,6 +17,7 @@
 
 mod attention;
 mod batch_norm;
+mod changes;
 mod elementwise;
 mod flat;
 mod function;
@@ -34,6 +35,7 @@ mod variable;
 
 pub(in crate::nn) use attention::packed_attention;
 pub use attention::{AttentionOptions, scaled_dot_product_attention};
+pub(in crate::nn) use changes::Changes;
 pub(in crate::nn) use flat::{FlatPlace, FlatStorage, change_gradient_run, gradient_run, update_run};
 pub use function::{Function, FunctionContext};
 pub use mode::{is_grad_enabled, no_grad};

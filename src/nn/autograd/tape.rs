@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::changes;
 use super::flat::FlatPlace;
 use super::shape::in_shape;
 use crate::error::{Error, Result};
@@ -60,17 +61,26 @@ impl Value {
     }
 
     /// Changes the elements, and counts the change even if it fails: some elements may have changed.
-    pub(super) fn change(&self, change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>) -> Result<()> {
+    pub(super) fn change(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>,
+    ) -> Result<()> {
+        changes::record_value(self);
         let mut value = self.write();
         value.version += 1;
         match &mut value.elements {
-            Elements::Own(tensor) => change(&mut tensor.in_place()),
+            Elements::Own(tensor) => {
+                let found = "a variable outside of Parameters, whose elements have no fixed address";
+                changes::refuse_elsewhere("update", found)?;
+                change(&mut tensor.in_place())
+            }
             Elements::Flat(place) => place.change(change),
         }
     }
 
     /// Counts a change of all values, and makes it while nobody can read their versions.
-    pub(super) fn with_next_versions<R>(values: &[&Value], change: impl FnOnce() -> R) -> R {
+    pub(super) fn with_next_versions<R>(values: &[&Arc<Value>], change: impl FnOnce() -> R) -> R {
+        values.iter().for_each(|value| changes::record_value(value));
         let mut guards: Vec<_> = values.iter().map(|value| value.write()).collect();
         guards.iter_mut().for_each(|value| value.version += 1);
         change()
@@ -143,6 +153,9 @@ impl LeafGradient {
     }
 
     fn add(&mut self, gradient: &Tensor) -> Result<()> {
+        if let LeafGradient::Own(_) = self {
+            changes::refuse_elsewhere("backward", "the gradient of a leaf outside of Parameters")?;
+        }
         match self {
             LeafGradient::Own(Some(sum)) => sum.in_place().add(gradient).map(|_| ()),
             // A broadcast gradient is stored as one element.
@@ -244,6 +257,13 @@ impl Node {
                 LeafGradient::Own(sum) => *sum = None,
                 LeafGradient::Flat { is_set, .. } => *is_set = false,
             }
+        }
+    }
+
+    /// Sets whether a leaf has a gradient, if its elements are in a storage.
+    pub(super) fn set_has_gradient(&self, has_gradient: bool) {
+        if let Some(LeafGradient::Flat { is_set, .. }) = self.leaf_gradient().as_deref_mut() {
+            *is_set = has_gradient;
         }
     }
 

@@ -197,6 +197,14 @@ impl Variable {
         self.node.as_ref().is_some_and(|node| node.has_gradient())
     }
 
+    /// Sets whether a leaf of [`Parameters`](crate::nn::Parameters) has a gradient: a launch of captured work has written
+    /// the elements.
+    pub(in crate::nn) fn set_has_gradient(&self, has_gradient: bool) {
+        if let Some(node) = &self.node {
+            node.set_has_gradient(has_gradient);
+        }
+    }
+
     /// Returns the place of the elements in the storage of [`Parameters`](crate::nn::Parameters).
     pub(in crate::nn) fn place(&self) -> Option<FlatPlace> {
         self.value.place()
@@ -207,6 +215,11 @@ impl Variable {
         if let Some(node) = &self.node {
             node.move_gradient(gradient);
         }
+        self.value.move_to(elements);
+    }
+
+    /// Replaces the elements by equal ones in a storage.
+    pub(in crate::nn) fn move_elements_to(&self, elements: FlatPlace) {
         self.value.move_to(elements);
     }
 
@@ -223,7 +236,7 @@ impl Variable {
         tensor
     }
 
-    pub(super) fn value(&self) -> &Value {
+    pub(super) fn value(&self) -> &Arc<Value> {
         &self.value
     }
 

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::error::{Error, Result};
-use crate::nn::{Initializer, Module, Variable};
+use crate::nn::{Initializer, Module, Variable, is_grad_enabled};
 
 /// The state that both layers have.
 #[derive(Debug)]
@@ -47,7 +47,12 @@ impl BatchNorm {
         }
         let (weight, bias) = (Some(&self.weight), Some(&self.bias));
         if !self.is_training {
-            let (mean, variance) = (self.running_mean.tensor(), self.running_var.tensor());
+            // The tape keeps the statistics, and a later training step writes those in a storage of Parameters.
+            let [mean, variance] =
+                [&self.running_mean, &self.running_var].map(|running| match is_grad_enabled() {
+                    true => running.snapshot(),
+                    false => running.tensor(),
+                });
             return input.batch_norm(&mean, &variance, weight, bias, self.eps);
         }
         let running = Some((&self.running_mean, &self.running_var));
