@@ -11,7 +11,7 @@
 //! | `parameters` | [`Parameters`]: one buffer for each dtype, so that a step is one launch |
 //! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`clip_grad_norm`], [`WarmupCosine`] |
 //! | `text` | [`Tokenizer`], [`TextFile`], [`TokenizedText`], [`Batches`] |
-//! | `training` | [`Checkpoints`]: the state of a run in a folder, from which it resumes bit for bit |
+//! | `training` | [`TrainingStep`]: a step as one graph; [`Checkpoints`]: the state of a run in a folder, from which it resumes bit for bit |
 //!
 //! ```
 //! use selvedge::nn::{Adam, Initializer, Linear, Module, Optimizer, Reduction, Sequential, Tanh, Variable, mse_loss};
@@ -70,5 +70,5 @@ pub use text::{
 };
 pub use training::{
     BestCheckpoint, Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Checkpoints, StepReport,
-    Trainer, TrainerOptions,
+    Trainer, TrainerOptions, TrainingStep,
 };

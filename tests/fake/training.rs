@@ -1,12 +1,13 @@
-//! A step of a small GPT on the fake driver: its forward, backward, clipping and optimizer are captured as one graph, the
-//! parameters stay at their addresses, and the optimizer is a launch for each run of neighbours.
+//! Steps of training on the fake driver. A step of a small GPT: its forward, backward, clipping and optimizer are captured as one graph, the
+//! parameters stay at their addresses, and the optimizer is a launch for each run of neighbours. `TrainingStep` launches one
+//! graph, draws as uncaptured steps do, counts its changes, and falls back where it must.
 
 use selvedge::nn::{
-    AdamW, CrossEntropyOptions, Embedding, FeedForward, FeedForwardOptions, Initializer, LayerNorm, Linear,
-    Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer, Parameters, TransformerBlock, Variable,
-    cross_entropy,
+    AdamW, BatchNorm1d, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions,
+    Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer,
+    Parameters, Reduction, Sequential, TrainingStep, TransformerBlock, Variable, cross_entropy, mse_loss,
 };
-use selvedge::tensor::{Device, Tensor};
+use selvedge::tensor::{Device, Generator, Tensor};
 
 use super::support::{ChildOutcome, Fake, calls, check};
 use super::variant::Variant;
@@ -59,6 +60,8 @@ impl Module for Gpt {
 pub fn child(fake: &Fake) -> ChildOutcome {
     fake.set_strict(true);
     step(fake)?;
+    steps_of_one_graph(fake)?;
+    steps_that_cannot_be_captured()?;
     scenario::settle()?;
     let (live, violations) = (fake.live(), fake.violations());
     check(live.blocks == 0, &format!("alive at the end:\n{}", fake.describe_live()))?;
@@ -109,6 +112,121 @@ fn step(fake: &Fake) -> ChildOutcome {
         seen.push(now);
     }
     check(loss.count() == 1 && addresses()? == before, "the buffers have moved")
+}
+
+fn layers(device: &Device, dropout: &Generator) -> selvedge::Result<Sequential> {
+    let initializer = Initializer::new(device).with_seed(1);
+    Ok(Sequential::new()
+        .with(Linear::new(4, 8, &initializer)?)
+        .with(BatchNorm1d::new(8, &initializer)?)
+        .with(Dropout::new(0.5, dropout)?)
+        .with(Linear::new(8, 2, &initializer)?))
+}
+
+fn loss(model: &dyn Module, inputs: &[Variable]) -> selvedge::Result<Variable> {
+    mse_loss(&model.forward(&inputs[0])?, &inputs[1], Reduction::Mean)
+}
+
+/// The first step is uncaptured, the second captured, and later ones are launches of one graph.
+fn steps_of_one_graph(fake: &Fake) -> ChildOutcome {
+    let device = Device::cuda(0)?;
+    let (own, other) = (Generator::new(3), Generator::new(3));
+    let (model, eager) = (layers(&device, &own)?, layers(&device, &other)?);
+    let (parameters, apart) = (Parameters::new(&model)?, Parameters::new(&eager)?);
+    let optimizer = AdamW::new(parameters.variables(), 0.1)?;
+    let mut step = TrainingStep::new(&parameters, optimizer, |inputs: &[Variable]| loss(&model, inputs))?
+        .with_max_norm(1.0)?;
+    let mut plain =
+        TrainingStep::new(&apart, AdamW::new(apart.variables(), 0.1)?, |inputs: &[Variable]| {
+            loss(&eager, inputs)
+        })?
+        .without_capture();
+    let addresses = || -> selvedge::Result<Vec<u64>> {
+        let buffers = parameters.buffers().into_iter().chain(parameters.gradient_buffers());
+        buffers.map(|buffer| Ok(buffer.device_slice::<f32>()?.address())).collect()
+    };
+    let before = addresses()?;
+    let statistics = || model.state_dict()["1.running_mean"].to_bytes();
+    let mut seen = vec![statistics()?];
+    for number in 0..5 {
+        let [x, y] =
+            [4, 2].map(|width| Tensor::full(&[6, width], f64::from(number), selvedge::DType::F32, &device));
+        let (x, y) = (x?, y?);
+        plain.run(&[&x, &y])?;
+        // The value of a backward from before the step.
+        let weight = &parameters.variables()[0];
+        let product = weight.square()?.sum_all()?;
+        let (launches, loss) = calls(fake, "cuGraphLaunch", || step.run(&[&x, &y]))?;
+        check(
+            launches == u64::from(number > 0),
+            &format!("{launches} launches of a graph in step {number}"),
+        )?;
+        check(step.is_captured() == (number > 0), &format!("step {number}: {:?}", step.uncaptured_reason()))?;
+        check(loss.count() == 1 && step.grad_norm().is_some(), "no loss or norm")?;
+        check(own.state() == other.state(), &format!("step {number}: {own:?} in place of {other:?}"))?;
+        let error = product.backward().err().map(|error| error.to_string()).unwrap_or_default();
+        check(error.contains("changed in place"), &format!("step {number}: '{error}'"))?;
+        check(!seen.contains(&statistics()?), &format!("step {number} left the running statistics"))?;
+        seen.push(statistics()?);
+    }
+    check(addresses()? == before, "the buffers have moved")?;
+    let states = step.optimizer().state_dict()?;
+    check(states["0.step"].item::<i64>()? == 5, "steps are not counted")?;
+    // Another shape runs uncaptured beside the graph, and so does a step while a tensor shares the gradients.
+    let [x, y] = [4, 2].map(|width| Tensor::ones(&[6, width], selvedge::DType::F32, &device));
+    let (x, y) = (x?, y?);
+    let short = [x.slice(0, 0..3)?, y.slice(0, 0..3)?];
+    let (launches, _) = calls(fake, "cuGraphLaunch", || step.run(&[&short[0], &short[1]]))?;
+    check(launches == 0 && step.is_captured(), "another shape was captured")?;
+    let (launches, _) = calls(fake, "cuGraphLaunch", || step.run(&[&x, &y]))?;
+    check(launches == 1, "the graph was lost")?;
+    let shared = parameters.variables()[0].grad();
+    let (launches, _) = calls(fake, "cuGraphLaunch", || step.run(&[&x, &y]))?;
+    check(launches == 0 && !step.is_captured(), "a launch under a tensor that shares gradients")?;
+    drop(shared);
+    step.run(&[&x, &y])?;
+    check(step.is_captured(), "a later step is captured again")
+}
+
+/// Steps that are refused run uncaptured, count once, and say why.
+fn steps_that_cannot_be_captured() -> ChildOutcome {
+    let device = Device::cuda(0)?;
+    let generator = Generator::new(3);
+    let model = layers(&device, &generator)?;
+    let parameters = Parameters::new(&model)?;
+    let [x, y] = [4, 2].map(|width| Tensor::ones(&[6, width], selvedge::DType::F32, &device));
+    let (x, y) = (x?, y?);
+    let outside = Variable::with_grad(Tensor::ones(&[], selvedge::DType::F32, &device)?)?;
+    let mut kept = Vec::new();
+    type Loss<'a> = Box<dyn FnMut(&[Variable]) -> selvedge::Result<Variable> + 'a>;
+    let cases: [(&str, Loss<'_>); 3] = [
+        (
+            "cannot be captured",
+            Box::new(|inputs| {
+                inputs[0].tensor().to_bytes()?;
+                loss(&model, inputs)
+            }),
+        ),
+        ("a leaf outside of Parameters", Box::new(|inputs| loss(&model, inputs)? * &outside)),
+        (
+            "keeps a tensor of its inputs",
+            Box::new(|inputs| {
+                kept.push(inputs[0].tensor());
+                loss(&model, inputs)
+            }),
+        ),
+    ];
+    for (reason, loss) in cases {
+        let mut step = TrainingStep::new(&parameters, AdamW::new(parameters.variables(), 0.1)?, loss)?;
+        for _ in 0..3 {
+            step.run(&[&x, &y])?;
+        }
+        let found = step.uncaptured_reason().unwrap_or("captured");
+        check(found.contains(reason), &format!("'{found}' in place of '{reason}'"))?;
+        let states = step.optimizer().state_dict()?;
+        check(states["0.step"].item::<i64>()? == 3, &format!("{reason}: steps are not counted once"))?;
+    }
+    Ok(())
 }
 
 pub fn tests() -> Vec<Test> {

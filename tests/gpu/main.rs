@@ -70,6 +70,7 @@ mod sanitizer;
 mod soak;
 mod sorting;
 mod srt;
+mod steps;
 mod streams_events;
 mod tensor;
 mod tensor_map;
@@ -118,6 +119,7 @@ fn device_tests() -> Vec<DeviceTest> {
         sorting::device_tests(),
         catalogue::device_tests(),
         nn::device_tests(),
+        steps::device_tests(),
         classifier::device_tests(),
         foreign_images::device_tests(),
         gemm::device_tests(),

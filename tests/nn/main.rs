@@ -15,6 +15,7 @@ mod losses;
 mod optimizers;
 mod parameters;
 mod reference;
+mod step;
 mod tape;
 mod text;
 mod trainer;

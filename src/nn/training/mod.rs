@@ -6,6 +6,8 @@
 //! | `checkpoints` | [`Checkpoints`], a folder that one process writes, and [`CheckpointList`], its contents |
 //! | `lock` | the lock of the folder |
 //! | `options` | [`TrainerOptions`], the numbers of a run |
+//! | `step` | [`TrainingStep`], the step of any model, captured as one graph |
+//! | `step_graph` | the capture and the launches of a step |
 //! | `trainer` | [`Trainer`], a model with its optimizer and its text |
 //!
 //! Invariants:
@@ -13,17 +15,21 @@
 //! - A checkpoint is a folder that appears by a rename, after its files are on the disk, and disappears by a rename. A
 //!   process that is killed at any moment leaves the last checkpoint whole.
 //! - Each file's SHA-256 is compared before its contents are used.
+//! - A captured step has the bits of an uncaptured one.
 //! - Numbers are read back as the bits that were written.
 //!
-//! Tests: `tests/nn/checkpoints.rs`, `tests/nn/trainer.rs`.
+//! Tests: `tests/nn/checkpoints.rs`, `tests/nn/trainer.rs`, `tests/nn/step.rs`.
 
 mod checkpoint;
 mod checkpoints;
 mod lock;
 mod options;
+mod step;
+mod step_graph;
 mod trainer;
 
 pub use checkpoint::{BestCheckpoint, Checkpoint, CheckpointInfo};
 pub use checkpoints::{CheckpointEntry, CheckpointList, Checkpoints};
 pub use options::TrainerOptions;
+pub use step::TrainingStep;
 pub use trainer::{StepReport, Trainer};

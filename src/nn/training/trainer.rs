@@ -4,12 +4,13 @@ use serde_json::Value;
 
 use super::checkpoint::{Checkpoint, CheckpointInfo};
 use super::options::TrainerOptions;
+use super::step_graph::{StepGraph, StepWork};
 use crate::error::{Error, Result};
 use crate::nn::{
-    AdamW, Batches, Gpt, GptConfig, Initializer, Module, Optimizer, Parameters, Split, TokenizedText,
-    Tokenizer, no_grad,
+    AdamW, Batch, Batches, Gpt, GptConfig, Initializer, Module, Optimizer, Parameters, Split, TokenizedText,
+    Tokenizer, Variable, clip_grad_norm, no_grad,
 };
-use crate::tensor::{Device, Generator, GeneratorState};
+use crate::tensor::{Device, Generator, GeneratorState, Tensor, fuse};
 
 const OPERATION: &str = "Trainer";
 /// Added to the seed for draws of another purpose than the weights'.
@@ -48,7 +49,8 @@ pub struct StepReport {
 /// ```
 pub struct Trainer {
     model: Gpt,
-    parameters: Parameters,
+    /// Of the parameters in their buffers.
+    parameters: Vec<Variable>,
     optimizer: AdamW,
     options: TrainerOptions,
     training: Batches,
@@ -59,6 +61,56 @@ pub struct Trainer {
     step: u64,
     loss: Option<f64>,
     device: Device,
+    graph: StepGraph,
+}
+
+/// The step of a model on batches: each two inputs are the ids and the targets of one. Its results are the loss of each
+/// batch, and the norm of the gradients if they are clipped.
+struct ModelWork<'a> {
+    model: &'a Gpt,
+    parameters: &'a [Variable],
+    optimizer: &'a mut AdamW,
+    max_norm: Option<f64>,
+    batches: usize,
+}
+
+impl StepWork for ModelWork<'_> {
+    fn gradients(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let share = 1.0 / self.batches as f64;
+        self.parameters.iter().for_each(Variable::zero_grad);
+        let mut results = Vec::with_capacity(self.batches + 1);
+        for pair in inputs.chunks_exact(2) {
+            let batch = Batch { inputs: pair[0].clone(), targets: pair[1].clone() };
+            let loss = self.model.loss(&batch)?;
+            results.push(loss.tensor());
+            if self.batches > 1 { (&loss * share)? } else { loss }.backward()?;
+        }
+        if let Some(max_norm) = self.max_norm {
+            results.push(clip_grad_norm(self.parameters, max_norm)?);
+        }
+        Ok(results)
+    }
+
+    /// The parameters stay if a loss is not finite. The host reads the losses later.
+    fn condition(&self, results: &[Tensor]) -> Result<Option<Tensor>> {
+        let mut all: Option<Tensor> = None;
+        for loss in results.iter().take(self.batches) {
+            let is_finite = fuse([loss], |[loss]| loss.is_finite())?;
+            all = Some(match all {
+                Some(all) => all.logical_and(&is_finite)?,
+                None => is_finite,
+            });
+        }
+        Ok(all)
+    }
+
+    fn optimizer(&mut self) -> &mut dyn Optimizer {
+        self.optimizer
+    }
+
+    fn parameters(&self) -> &[Variable] {
+        self.parameters
+    }
 }
 
 impl Trainer {
@@ -96,9 +148,9 @@ impl Trainer {
         let dropout = Generator::new(options.seed.wrapping_add(DROPOUT));
         let initializer = Initializer::new(device).with_seed(options.seed);
         let model = Gpt::with_dropout_generator(config, &initializer, &dropout)?;
-        let parameters = Parameters::new(&model)?;
+        let parameters = Parameters::new(&model)?.variables();
         let (first, second) = options.betas;
-        let optimizer = AdamW::new(parameters.variables(), options.learning_rate)?
+        let optimizer = AdamW::new(parameters.clone(), options.learning_rate)?
             .with_betas(first, second)?
             .with_weight_decay(options.weight_decay)?
             .with_min_decay_rank(2);
@@ -115,6 +167,7 @@ impl Trainer {
             step: 0,
             loss: None,
             device: *device,
+            graph: StepGraph::new(device),
         })
     }
 
@@ -149,6 +202,19 @@ impl Trainer {
         self.options.batch * self.options.accumulation * context
     }
 
+    /// Runs each step uncaptured. Otherwise a step on a CUDA device is one graph from the second step on, with the same
+    /// bits; the log says so, or why not.
+    #[must_use]
+    pub fn without_capture(mut self) -> Trainer {
+        self.graph.forbid("Trainer::without_capture");
+        self
+    }
+
+    /// Returns whether the last step was a launch of a graph.
+    pub fn is_captured(&self) -> bool {
+        self.graph.is_captured()
+    }
+
     /// Takes a step.
     ///
     /// # Errors
@@ -158,33 +224,30 @@ impl Trainer {
     pub fn step(&mut self) -> Result<StepReport> {
         self.model.train();
         let learning_rate = self.options.schedule().learning_rate(self.step);
-        let share = 1.0 / self.options.accumulation as f64;
-        self.parameters.zero_grad();
-        let mut losses = Vec::with_capacity(self.options.accumulation);
-        for _ in 0..self.options.accumulation {
+        let TrainerOptions { accumulation: batches, max_norm, .. } = self.options;
+        let mut inputs = Vec::with_capacity(2 * batches);
+        for _ in 0..batches {
             let batch = self.training.next_batch(&self.device)?;
-            let loss = self.model.loss(&batch)?;
-            losses.push(loss.tensor());
-            if self.options.accumulation > 1 { (&loss * share)? } else { loss }.backward()?;
+            inputs.extend([batch.inputs, batch.targets]);
         }
-        let norm = match self.options.max_norm {
-            Some(max_norm) => Some(self.parameters.clip_grad_norm(max_norm)?),
-            None => None,
-        };
-        let mut loss = 0.0;
-        for one in losses {
+        self.optimizer.set_learning_rate(learning_rate);
+        let Trainer { model, parameters, optimizer, graph, .. } = self;
+        let mut work = ModelWork { model, parameters, optimizer, max_norm, batches };
+        let results = graph.run(&inputs, &mut work)?;
+        let (mut loss, share) = (0.0, 1.0 / batches as f64);
+        for one in results.iter().take(batches) {
             loss += one.item::<f32>().map(f64::from)? * share;
         }
         let step = self.step + 1;
         if !loss.is_finite() {
+            self.optimizer.withdraw();
             let found = format!("a loss of {loss} at step {step}");
             let wanted = "a finite loss; lower the learning rate or clip gradients";
             return Err(Error::invalid(OPERATION, found, wanted));
         }
-        self.optimizer.set_learning_rate(learning_rate);
-        self.optimizer.step()?;
         self.step = step;
         self.loss = None;
+        let norm = results.get(batches);
         let grad_norm = norm.map(|norm| norm.item::<f32>().map(f64::from)).transpose()?;
         Ok(StepReport { step, loss, grad_norm, learning_rate })
     }

@@ -1,0 +1,121 @@
+//! Steps of training as one graph: launches have the bits of uncaptured steps, and each draws masks of its own.
+
+use selvedge::nn::{
+    AdamW, BatchNorm1d, ByteTokenizer, Dropout, GptConfig, Initializer, Linear, Module, Parameters,
+    Reduction, Sequential, TextFile, Trainer, TrainerOptions, TrainingStep, Variable, WarmupCosine, mse_loss,
+};
+use selvedge::tensor::{Device, Generator, Tensor};
+use selvedge::types::DType;
+
+use crate::support::{Outcome, device_tests};
+
+device_tests! {
+    a_hundred_captured_steps_have_the_bits_of_uncaptured_ones, two_launches_draw_different_masks,
+    a_captured_trainer_has_the_bits_of_an_uncaptured_one,
+}
+
+fn layers(device: &Device, dropout: &Generator) -> selvedge::Result<Sequential> {
+    let initializer = Initializer::new(device).with_seed(1);
+    Ok(Sequential::new()
+        .with(Linear::new(16, 64, &initializer)?)
+        .with(BatchNorm1d::new(64, &initializer)?)
+        .with(Dropout::new(0.3, dropout)?)
+        .with(Linear::new(64, 4, &initializer)?))
+}
+
+fn bits(model: &dyn Module) -> selvedge::Result<Vec<Vec<u8>>> {
+    model.state_dict().values().map(Tensor::to_bytes).collect()
+}
+
+/// Losses and norms of a hundred steps with a warm-up and a new batch each, and the model's state after them.
+fn run(is_captured: bool, device: &Device) -> selvedge::Result<Vec<Vec<u8>>> {
+    let dropout = Generator::new(2);
+    let model = layers(device, &dropout)?;
+    let parameters = Parameters::new(&model)?;
+    let optimizer = AdamW::new(parameters.variables(), 0.0)?.with_min_decay_rank(2);
+    let loss = |inputs: &[Variable]| mse_loss(&model.forward(&inputs[0])?, &inputs[1], Reduction::Mean);
+    let mut step = TrainingStep::new(&parameters, optimizer, loss)?.with_max_norm(0.5)?;
+    if !is_captured {
+        step = step.without_capture();
+    }
+    let schedule = WarmupCosine { peak: 0.02, minimum: 0.001, warmup_steps: 10, total_steps: 100 };
+    let mut found = Vec::new();
+    for number in 0..100 {
+        let batches = Generator::new(1000 + number);
+        let [x, y] = [16, 4].map(|width| batches.randn(&[32, width], DType::F32, &Device::cpu()));
+        step.set_learning_rate(schedule.learning_rate(number));
+        found.push(step.run(&[&x?, &y?])?.to_bytes()?);
+        found.extend(step.grad_norm().map(Tensor::to_bytes).transpose()?);
+        assert_eq!(step.is_captured(), is_captured && number > 0, "{:?}", step.uncaptured_reason());
+    }
+    found.push(dropout.state().offset.to_le_bytes().to_vec());
+    found.extend(bits(&model)?);
+    Ok(found)
+}
+
+fn a_hundred_captured_steps_have_the_bits_of_uncaptured_ones() -> Outcome {
+    let device = Device::cuda(0)?;
+    let (captured, uncaptured) = (run(true, &device)?, run(false, &device)?);
+    for (at, (found, wanted)) in captured.iter().zip(&uncaptured).enumerate() {
+        assert_eq!(found, wanted, "result {at} of {}", uncaptured.len());
+    }
+    assert_eq!(captured.len(), uncaptured.len());
+    Ok(())
+}
+
+fn two_launches_draw_different_masks() -> Outcome {
+    let device = Device::cuda(0)?;
+    let (dropout, other) = (Generator::new(7), Generator::new(7));
+    let layer = Dropout::new(0.5, &dropout)?;
+    let weight = Linear::new(1, 1, &Initializer::new(&device))?;
+    let parameters = Parameters::new(&weight)?;
+    let mut step =
+        TrainingStep::new(&parameters, AdamW::new(parameters.variables(), 0.0)?, |inputs: &[Variable]| {
+            // The weights of the kept positions, summed: a number that tells masks apart.
+            let kept = layer.forward(&inputs[0])?.sum_all()?;
+            kept + (weight.weight().sum_all()? * 0.0)?
+        })?;
+    let count = 40u32;
+    let powers: Vec<f64> = (0..count).map(|power| 2f64.powi(power as i32)).collect();
+    let x = Tensor::from_vec(powers.clone(), &[count as usize], &device)?;
+    let mut seen = Vec::new();
+    for number in 0..6 {
+        let found = step.run(&[&x])?.item::<f64>()?;
+        let mask = other.bernoulli(0.5, &[count as usize], DType::Bool, &Device::cpu())?.to_vec::<bool>()?;
+        let wanted: f64 =
+            powers.iter().zip(mask).filter(|(_, kept)| *kept).map(|(power, _)| 2.0 * power).sum();
+        assert_eq!(found, wanted, "the mask of step {number}");
+        assert!(!seen.contains(&found), "step {number} repeats a mask");
+        seen.push(found);
+    }
+    assert!(step.is_captured(), "{:?}", step.uncaptured_reason());
+    Ok(())
+}
+
+fn a_captured_trainer_has_the_bits_of_an_uncaptured_one() -> Outcome {
+    let device = Device::cuda(0)?;
+    let run = |is_captured: bool| -> selvedge::Result<(Vec<u64>, Vec<Vec<u8>>)> {
+        let text = TextFile::from_bytes("to be, or not to be, that is the question: ".repeat(20));
+        let config =
+            GptConfig { layers: 2, width: 32, heads: 2, context: 16, dropout: 0.1, ..GptConfig::tiny(256) };
+        let options = TrainerOptions { steps: 100, batch: 4, accumulation: 2, ..TrainerOptions::default() };
+        let mut trainer = Trainer::new(config, text, &ByteTokenizer, options, &device)?;
+        if !is_captured {
+            trainer = trainer.without_capture();
+        }
+        let mut losses = Vec::new();
+        for number in 0..100 {
+            let report = trainer.step()?;
+            losses.extend([report.loss.to_bits(), report.grad_norm.unwrap_or(0.0).to_bits()]);
+            assert_eq!(trainer.is_captured(), is_captured && number > 0, "step {number}");
+            if number == 50 {
+                losses.push(trainer.evaluate()?.to_bits());
+            }
+        }
+        Ok((losses, bits(trainer.model())?))
+    };
+    let (captured, uncaptured) = (run(true)?, run(false)?);
+    assert_eq!(captured.0, uncaptured.0);
+    assert!(captured.1 == uncaptured.1, "the parameters differ");
+    Ok(())
+}
