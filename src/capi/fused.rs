@@ -3,7 +3,6 @@
 //! An expression is a node of a graph: an input, a number, or an operation on other expressions. A fused function has one or
 //! more expressions as outputs. It is compiled at its first run with each combination of dtypes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::arguments::{out, slice, slice_mut};
@@ -12,121 +11,18 @@ use super::guard;
 use super::handle::{Object, object};
 use super::tensor::elementwise::operation;
 use super::tensor::{Operand, dtype, enter_all, number, operands, sv_number, sv_operand};
-use crate::error::Error;
-use crate::fuse::{Expr, Graph, NodeOrNumber, Number, Operation};
+use crate::fuse::ExpressionTree;
 use crate::tensor::{DynamicFused, TensorOperand};
-use crate::types::DType;
-
-/// The most operations one inside another. It bounds the stack that dropping an expression takes.
-const LARGEST_DEPTH: u32 = 1000;
-
-/// The most inputs of a fused function.
-const LARGEST_INPUT: u32 = 63;
-
-/// A node of an expression.
-enum ExpressionNode {
-    Input(u32),
-    Number(Number),
-    Operation(Operation, Vec<Arc<Expression>>),
-    Cast(DType, Arc<Expression>),
-    Index(isize),
-}
-
-/// A node with its depth.
-struct Expression {
-    node: ExpressionNode,
-    depth: u32,
-}
 
 /// An expression behind a handle.
 #[derive(Clone)]
-pub(super) struct ExpressionObject(Arc<Expression>);
+pub(super) struct ExpressionObject(ExpressionTree);
 object!(ExpressionObject, Expression);
 
 /// A fused function behind a handle.
 #[derive(Clone)]
 pub(super) struct FusedObject(Arc<DynamicFused>);
 object!(FusedObject, Fused);
-
-impl Expression {
-    /// Returns an expression over others.
-    fn over(operands: &[Arc<Expression>], node: ExpressionNode) -> Result<Expression> {
-        let depth = 1 + operands.iter().map(|operand| operand.depth).max().unwrap_or(0);
-        if depth > LARGEST_DEPTH {
-            let wanted = format!("at most {LARGEST_DEPTH}; split the function");
-            return Err(Failure::argument("operands", format!("{depth} operations one in another"), &wanted));
-        }
-        Ok(Expression { node, depth })
-    }
-
-    /// Returns one more than the largest input of the expression.
-    fn inputs(self: &Arc<Self>, seen: &mut HashMap<*const Expression, ()>) -> u32 {
-        if seen.insert(Arc::as_ptr(self), ()).is_some() {
-            return 0;
-        }
-        match &self.node {
-            ExpressionNode::Input(index) => index + 1,
-            ExpressionNode::Number(_) | ExpressionNode::Index(_) => 0,
-            ExpressionNode::Operation(_, operands) => {
-                operands.iter().map(|operand| operand.inputs(seen)).max().unwrap_or(0)
-            }
-            ExpressionNode::Cast(_, operand) => operand.inputs(seen),
-        }
-    }
-
-    /// Adds the expression to a graph, each node once.
-    fn build<'g>(
-        self: &Arc<Self>,
-        graph: &'g Graph,
-        inputs: &[Expr<'g>],
-        known: &mut HashMap<*const Expression, Expr<'g>>,
-    ) -> crate::Result<NodeOrNumber<'g>> {
-        if let ExpressionNode::Number(number) = self.node {
-            return Ok(NodeOrNumber::Number(number));
-        }
-        if let Some(expr) = known.get(&Arc::as_ptr(self)) {
-            return Ok(NodeOrNumber::Expr(*expr));
-        }
-        let expr = match &self.node {
-            ExpressionNode::Input(index) => {
-                let found = || format!("input {index} of {}", inputs.len());
-                *inputs.get(*index as usize).ok_or_else(|| {
-                    Error::invalid("a fused function", found(), "an input that a run passes")
-                })?
-            }
-            ExpressionNode::Index(axis) => graph.index(*axis),
-            ExpressionNode::Cast(dtype, operand) => {
-                only_expr(operand.build(graph, inputs, known)?)?.cast(*dtype)
-            }
-            ExpressionNode::Operation(operation, operands) => {
-                let operands = operands.iter().map(|operand| operand.build(graph, inputs, known));
-                let operands = operands.collect::<crate::Result<Vec<_>>>()?;
-                let first = operands.iter().find_map(|operand| match operand {
-                    NodeOrNumber::Expr(expr) => Some(*expr),
-                    NodeOrNumber::Number(_) => None,
-                });
-                let none = || {
-                    Error::invalid(operation.name(), "numbers alone", "at least one expression with an input")
-                };
-                first.ok_or_else(none)?.apply(*operation, &operands)
-            }
-            ExpressionNode::Number(_) => return Err(number_alone()),
-        };
-        known.insert(Arc::as_ptr(self), expr);
-        Ok(NodeOrNumber::Expr(expr))
-    }
-}
-
-fn number_alone() -> Error {
-    Error::invalid("a fused function", "a number alone", "an expression with an input")
-}
-
-fn only_expr(operand: NodeOrNumber<'_>) -> crate::Result<Expr<'_>> {
-    match operand {
-        NodeOrNumber::Expr(expr) => Ok(expr),
-        NodeOrNumber::Number(_) => Err(number_alone()),
-    }
-}
 
 /// Runs the body of a function whose result is an expression, and writes its handle.
 ///
@@ -136,12 +32,12 @@ fn only_expr(operand: NodeOrNumber<'_>) -> crate::Result<Expr<'_>> {
 unsafe fn give(
     function: &'static str,
     expression: *mut u64,
-    work: impl FnOnce() -> Result<Expression>,
+    work: impl FnOnce() -> Result<ExpressionTree>,
 ) -> i32 {
     guard::call(function, || {
         // SAFETY: as the caller vouches.
         let result = unsafe { out(expression, "expression")? };
-        result.write(ExpressionObject::table().insert(ExpressionObject(Arc::new(work()?)))?);
+        result.write(ExpressionObject::table().insert(ExpressionObject(work()?))?);
         Ok(())
     })
 }
@@ -155,12 +51,7 @@ unsafe fn give(
 /// `expression` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_expression_input(index: u32, expression: *mut u64) -> i32 {
-    let work = || {
-        if index > LARGEST_INPUT {
-            return Err(Failure::argument("index", index, &format!("at most {LARGEST_INPUT}")));
-        }
-        Ok(Expression { node: ExpressionNode::Input(index), depth: 1 })
-    };
+    let work = || Ok(ExpressionTree::input(index)?);
     // SAFETY: as the caller vouches.
     unsafe { give("sv_expression_input", expression, work) }
 }
@@ -176,7 +67,7 @@ pub unsafe extern "C" fn sv_expression_input(index: u32, expression: *mut u64) -
 pub unsafe extern "C" fn sv_expression_number(number: *const sv_number, expression: *mut u64) -> i32 {
     // SAFETY: as the caller vouches.
     let number = || unsafe { self::number(number, "number") };
-    let work = || Ok(Expression { node: ExpressionNode::Number(number()?), depth: 1 });
+    let work = || Ok(ExpressionTree::number(number()?));
     // SAFETY: as the caller vouches.
     unsafe { give("sv_expression_number", expression, work) }
 }
@@ -190,7 +81,7 @@ pub unsafe extern "C" fn sv_expression_number(number: *const sv_number, expressi
 /// `expression` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_expression_index(axis: i64, expression: *mut u64) -> i32 {
-    let work = || Ok(Expression { node: ExpressionNode::Index(axis as isize), depth: 1 });
+    let work = || Ok(ExpressionTree::index(axis as isize));
     // SAFETY: as the caller vouches.
     unsafe { give("sv_expression_index", expression, work) }
 }
@@ -212,13 +103,9 @@ pub unsafe extern "C" fn sv_expression_operation(
 ) -> i32 {
     let work = || {
         let operation = self::operation(operation)?;
-        if operation.arity() != count {
-            let wanted = format!("{} for {}", operation.arity(), operation.name());
-            return Err(Failure::argument("count", format!("{count} operands"), &wanted));
-        }
         // SAFETY: as the caller vouches.
         let operands = unsafe { expressions(operands, count, "operands")? };
-        Expression::over(&operands.clone(), ExpressionNode::Operation(operation, operands))
+        Ok(ExpressionTree::operation(operation, &operands)?)
     };
     // SAFETY: as the caller vouches.
     unsafe { give("sv_expression_operation", expression, work) }
@@ -236,7 +123,7 @@ pub unsafe extern "C" fn sv_expression_cast(operand: u64, dtype: i32, expression
     let work = || {
         let dtype = self::dtype(dtype)?;
         let operand = ExpressionObject::table().get(operand, "operand")?.0;
-        Expression::over(std::slice::from_ref(&operand), ExpressionNode::Cast(dtype, operand.clone()))
+        Ok(operand.cast(dtype)?)
     };
     // SAFETY: as the caller vouches.
     unsafe { give("sv_expression_cast", expression, work) }
@@ -247,7 +134,7 @@ pub unsafe extern "C" fn sv_expression_cast(operand: u64, dtype: i32, expression
 /// # Safety
 ///
 /// As [`slice`].
-unsafe fn expressions(handles: *const u64, count: usize, name: &str) -> Result<Vec<Arc<Expression>>> {
+unsafe fn expressions(handles: *const u64, count: usize, name: &str) -> Result<Vec<ExpressionTree>> {
     // SAFETY: as the caller vouches.
     let handles = unsafe { slice(handles, count, name)? };
     handles.iter().map(|handle| Ok(ExpressionObject::table().get(*handle, name)?.0)).collect()
@@ -268,16 +155,7 @@ pub unsafe extern "C" fn sv_fused_create(outputs: *const u64, count: usize, fuse
         let result = unsafe { out(fused, "fused")? };
         // SAFETY: as the caller vouches.
         let outputs = unsafe { expressions(outputs, count, "outputs")? };
-        if outputs.is_empty() {
-            return Err(Failure::argument("count", count, "at least 1"));
-        }
-        let mut seen = HashMap::new();
-        let inputs = outputs.iter().map(|output| output.inputs(&mut seen)).max().unwrap_or(0) as usize;
-        let function = DynamicFused::new(inputs, outputs.len(), move |graph, inputs| {
-            let mut known = HashMap::new();
-            let output = |output: &Arc<Expression>| only_expr(output.build(graph, inputs, &mut known)?);
-            outputs.iter().map(output).collect()
-        });
+        let function = DynamicFused::from_trees(outputs)?;
         result.write(FusedObject::table().insert(FusedObject(Arc::new(function)))?);
         Ok(())
     })

@@ -61,6 +61,7 @@ mod rows;
 mod scalar;
 mod space;
 mod tile;
+mod tree;
 
 pub use device::{DeviceInput, DeviceOutput};
 pub(crate) use device::{RunOperand, with_operand_list};
@@ -82,3 +83,4 @@ pub(crate) use plan::divisor;
 pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch, Scan};
 pub use rows::{RowExplanation, RowKernel, RowLaunch, RowLaunches, RowProgram};
 pub(crate) use scalar::{by_value, dtype_of_numbers, largest, limits};
+pub use tree::ExpressionTree;

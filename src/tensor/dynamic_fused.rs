@@ -6,18 +6,19 @@ use std::sync::{Mutex, PoisonError};
 
 use super::cached_operation::OperandKind;
 use super::evaluate::evaluate;
-use super::fused::{holds_all, lower_list};
+use super::fused::{holds_all, layouts, lower_list};
 use super::operand::TensorOperand;
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
-use crate::fuse::{Expr, Expression, Graph, Number};
+use crate::fuse::{Explanation, Expr, Expression, ExpressionTree, Graph, Number};
 
 const OPERATION: &str = "a fused run";
 
 type Build = dyn for<'g> Fn(&'g Graph, &[Expr<'g>]) -> Result<Vec<Expr<'g>>> + Send + Sync;
 
-/// A function of elements that is one kernel, compiled once for each combination of its operands' dtypes.
-pub(crate) struct DynamicFused {
+/// A function of elements that is one kernel, compiled once for each combination of its operands' dtypes. It is a
+/// [`Fused`](super::Fused) function whose numbers of operands and outputs are known only at run time.
+pub struct DynamicFused {
     inputs: usize,
     outputs: usize,
     build: Box<Build>,
@@ -34,15 +35,29 @@ impl DynamicFused {
         DynamicFused { inputs, outputs, build: Box::new(build), cache: Mutex::default() }
     }
 
+    /// Creates a function with one result for each tree. See [`ExpressionTree`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] without trees.
+    pub fn from_trees(outputs: Vec<ExpressionTree>) -> Result<DynamicFused> {
+        if outputs.is_empty() {
+            return Err(Error::invalid("outputs", "no expressions", "at least one"));
+        }
+        let inputs = ExpressionTree::inputs(&outputs) as usize;
+        let count = outputs.len();
+        Ok(DynamicFused::new(inputs, count, move |graph, inputs| {
+            ExpressionTree::build_all(&outputs, graph, inputs)
+        }))
+    }
+
     /// Returns the number of operands of a run.
-    #[cfg(feature = "capi")]
-    pub(crate) fn inputs(&self) -> usize {
+    pub fn inputs(&self) -> usize {
         self.inputs
     }
 
     /// Returns the number of results of a run.
-    #[cfg(feature = "capi")]
-    pub(crate) fn outputs(&self) -> usize {
+    pub fn outputs(&self) -> usize {
         self.outputs
     }
 
@@ -52,31 +67,45 @@ impl DynamicFused {
     ///
     /// [`Error::LengthMismatch`] for another number of operands; otherwise as
     /// [`Fused::run_all`](super::Fused::run_all).
-    pub(crate) fn run(&self, operands: &[TensorOperand<'_>]) -> Result<Vec<Tensor>> {
+    pub fn run(&self, operands: &[TensorOperand<'_>]) -> Result<Vec<Tensor>> {
+        let expression = self.lowered(operands)?;
+        let tensors: Vec<&Tensor> = operands.iter().filter_map(TensorOperand::tensor).collect();
+        match expression {
+            Lowered::Cached(expression) => evaluate(&expression, &tensors, &numbers(operands)),
+            Lowered::ByValue(expression) => evaluate(&expression, &tensors, &[]),
+        }
+    }
+
+    /// Returns the launches of a run on operands like these, with the kernel's text, as
+    /// [`Fused::explain`](super::Fused::explain) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn explain(&self, operands: &[TensorOperand<'_>]) -> Result<Explanation> {
+        let (Lowered::Cached(expression) | Lowered::ByValue(expression)) = self.lowered(operands)?;
+        let (inputs, output, capability) = layouts(operands)?;
+        expression.explain(&inputs, &vec![output; self.outputs], capability)
+    }
+
+    /// Returns the expression for operands like these.
+    fn lowered(&self, operands: &[TensorOperand<'_>]) -> Result<Lowered> {
         if operands.len() != self.inputs {
             let (wanted, found) = (self.inputs, operands.len());
             return Err(Error::LengthMismatch { operation: OPERATION, wanted, found });
         }
-        let tensors: Vec<&Tensor> = operands.iter().filter_map(TensorOperand::tensor).collect();
-        if tensors.is_empty() {
+        if operands.iter().all(|operand| operand.tensor().is_none()) {
             return Err(Error::invalid(OPERATION, "no tensors", "at least one"));
         }
-        let number = |operand: &TensorOperand<'_>| match *operand {
-            TensorOperand::Number(number) => Some(number),
-            TensorOperand::Tensor(_) => None,
-        };
-        let numbers: Vec<Number> = operands.iter().filter_map(number).collect();
         let kinds: Vec<OperandKind> = operands.iter().map(OperandKind::of).collect();
         if holds_all(operands)? {
             let expression = self.expression(&kinds)?;
             if !expression.compares_by_value() {
-                return evaluate(&expression, &tensors, &numbers);
+                return Ok(Lowered::Cached(expression));
             }
         }
-        // The numbers are literals of an expression for this run alone.
-        let expression =
-            lower_list(&kinds, &numbers, &vec![None; self.outputs], Graph::expression, &self.build)?;
-        evaluate(&expression, &tensors, &[])
+        let (numbers, stored) = (numbers(operands), vec![None; self.outputs]);
+        lower_list(&kinds, &numbers, &stored, Graph::expression, &self.build).map(Lowered::ByValue)
     }
 
     /// Returns the expression for operands of these kinds.
@@ -89,6 +118,23 @@ impl DynamicFused {
         cache.insert(kinds.to_vec(), expression.clone());
         Ok(expression)
     }
+}
+
+/// An expression of a function.
+enum Lowered {
+    /// One whose numbers each run gives.
+    Cached(Expression),
+    /// One for a single run, which has the numbers as literals.
+    ByValue(Expression),
+}
+
+/// Returns the numbers of operands.
+fn numbers(operands: &[TensorOperand<'_>]) -> Vec<Number> {
+    let number = |operand: &TensorOperand<'_>| match *operand {
+        TensorOperand::Number(number) => Some(number),
+        TensorOperand::Tensor(_) => None,
+    };
+    operands.iter().filter_map(number).collect()
 }
 
 impl fmt::Debug for DynamicFused {

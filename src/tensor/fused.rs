@@ -353,7 +353,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
 
 /// Returns the layouts of the tensors, that of an output of their common shape, and the compute capability of their device,
 /// or 9.0 for the CPU.
-fn layouts(operands: &[TensorOperand<'_>]) -> Result<(Vec<Layout>, Layout, (i32, i32))> {
+pub(super) fn layouts(operands: &[TensorOperand<'_>]) -> Result<(Vec<Layout>, Layout, (i32, i32))> {
     let tensors = || operands.iter().filter_map(TensorOperand::tensor);
     let device = one_device(OPERATION, tensors())?;
     let output = Layout::from_shape(*broadcast(OPERATION, tensors())?);

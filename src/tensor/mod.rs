@@ -107,7 +107,6 @@ mod device;
 mod diagonals;
 mod display;
 pub mod dlpack;
-#[cfg(any(feature = "capi", feature = "srt"))]
 mod dynamic_fused;
 mod element_generator;
 mod elementwise;
@@ -147,8 +146,7 @@ pub use convert::{Item, Nested};
 pub use device::Device;
 #[cfg(feature = "capi")]
 pub(crate) use device::{pop_stream, push_stream};
-#[cfg(any(feature = "capi", feature = "srt"))]
-pub(crate) use dynamic_fused::DynamicFused;
+pub use dynamic_fused::DynamicFused;
 pub use elementwise::apply;
 #[cfg(feature = "nn")]
 pub(crate) use evaluate::evaluate;
