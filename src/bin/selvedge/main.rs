@@ -7,6 +7,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -37,16 +38,27 @@ mod train;
 
 use options::{Command, Options};
 
-fn main() -> ExitCode {
-    let options = match Options::try_parse() {
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    run(std::env::args_os().collect())
+}
+
+/// Runs a command line, which begins with the program's name. `python -m selvedge` calls it too, so it returns rather than exits.
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    let asks_for_json = arguments.iter().any(|argument| argument == "--json");
+    let options = match Options::try_parse_from(arguments) {
         Ok(options) => options,
         // Help and version are no errors; wrong usage is, and JSON may have been asked for before it was met.
-        Err(error) if error.use_stderr() && std::env::args().any(|argument| argument == "--json") => {
+        Err(error) if error.use_stderr() && asks_for_json => {
             let message = error.to_string();
             let message = message.trim().trim_start_matches("error: ").to_owned();
             return failure::Failure { code: failure::BAD_INPUT, message }.print(true);
         }
-        Err(error) => error.exit(),
+        Err(error) => {
+            // A reader that went away early is no error.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { failure::BAD_INPUT } else { 0 });
+        }
     };
     let (result, json) = match &options.command {
         Command::Info(options) => (Ok(info::info()), options.json),
