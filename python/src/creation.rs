@@ -10,6 +10,7 @@ use crate::arguments::{DTypeArgument, DeviceArgument, NumberArgument, Operand, S
 use crate::device::device_or_default;
 use crate::dlpack;
 use crate::error::{Result, invalid};
+use crate::fuse::{self, PyExpression};
 use crate::tensor::PyTensor;
 
 /// The dtype of numbers made without one.
@@ -178,13 +179,23 @@ pub fn meshgrid(py: Python<'_>, vectors: Vec<TensorArgument>) -> Result<Vec<PyTe
     Ok(py.detach(|| Tensor::meshgrid(&vectors))?.into_iter().map(PyTensor::from).collect())
 }
 
-/// Elements of `yes` if the condition is true, otherwise of `no`.
+/// Elements of `yes` if the condition is true, otherwise of `no`. Within a fused function it takes expressions.
 #[pyfunction(name = "where")]
-pub fn choose(py: Python<'_>, condition: TensorArgument, yes: Operand, no: Operand) -> Result<PyTensor> {
-    let condition = &condition.0;
+pub fn choose<'py>(
+    py: Python<'py>,
+    condition: &Bound<'py, PyAny>,
+    yes: &Bound<'py, PyAny>,
+    no: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    if [condition, yes, no].iter().any(|operand| operand.is_instance_of::<PyExpression>()) {
+        let chosen = fuse::choose(&condition.extract()?, &yes.extract()?, &no.extract()?)?;
+        return Ok(Bound::new(py, chosen)?.into_any());
+    }
+    let (condition, yes, no) =
+        (condition.extract::<TensorArgument>()?, yes.extract::<Operand>()?, no.extract::<Operand>()?);
     let work =
-        || selvedge::tensor::apply(Operation::Select, &[condition.into(), yes.operand(), no.operand()]);
-    Ok(py.detach(work)?.into())
+        || selvedge::tensor::apply(Operation::Select, &[(&condition.0).into(), yes.operand(), no.operand()]);
+    Ok(Bound::new(py, PyTensor::from(py.detach(work)?))?.into_any())
 }
 
 /// A tensor that shares the elements of an object with `__dlpack__`.

@@ -7,13 +7,17 @@
 
 mod arguments;
 mod buffer;
+mod burst;
 mod creation;
 mod device;
 mod dlpack;
 mod dtype;
 mod error;
+mod fuse;
 mod nested;
+mod program;
 mod random;
+mod srt;
 mod tensor;
 
 use pyo3::prelude::*;
@@ -37,6 +41,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dtype::PyDType>()?;
     module.add_class::<device::PyDevice>()?;
     module.add_class::<random::PyGenerator>()?;
+    module.add_class::<fuse::PyExpression>()?;
+    module.add_class::<fuse::PyFused>()?;
     for dtype in DType::ALL {
         module.add(dtype.name(), dtype::PyDType(dtype))?;
     }
@@ -52,9 +58,19 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         creation::zeros creation::ones creation::empty creation::full creation::arange creation::linspace creation::eye
         creation::zeros_like creation::ones_like creation::empty_like creation::rand_like creation::randn_like
         creation::full_like creation::asarray creation::cat creation::stack creation::meshgrid creation::choose
-        creation::from_dlpack
+        creation::from_dlpack fuse::fuse
         random::rand random::randn random::uniform random::normal random::randint random::permutation random::manual_seed
         set_threads thread_count
     }
+    // Attributes without an entry in `__all__`: the package has modules of these names.
+    type Add = fn(&Bound<'_, PyModule>) -> PyResult<()>;
+    let modules: [(&str, &str, Add); 2] =
+        [("_srt", "selvedge.srt", srt::add), ("_burst", "selvedge.burst", burst::add)];
+    for (attribute, name, add) in modules {
+        let inner = PyModule::new(module.py(), name)?;
+        add(&inner)?;
+        module.setattr(attribute, inner)?;
+    }
+    module.setattr("_run_program", wrap_pyfunction!(program::run, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

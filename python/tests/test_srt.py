@@ -1,9 +1,25 @@
-"""States, as users write them: a list in, operators, a list out."""
+"""States, as users write them, and golden-ratio functions against their formulas in NumPy."""
+
+import math
 
 import numpy as np
 import pytest
 import selvedge as sv
 from selvedge import srt
+
+PHI = (1 + math.sqrt(5)) / 2
+Q = srt.Q_DEFICIT
+A = np.array([[1.0, 2.0, 0.5], [3.0, 4.0, -1.0], [0.25, -2.0, 1.5]])
+B = np.array([[0.5, -1.0, 2.0], [2.0, 8.0, 1.0], [1.0, 0.0, -0.5]])
+Z = A + 1j * B
+ROWS = np.array([[1.0, 0.2, -0.4, 2.0, 0.5, 1.1, -1.0, 0.3], [2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0]])
+N2 = np.array([0.0, 1.0, 4.0])
+
+
+def form(v):
+    """Q of rows whose pairs are the entries i and i + 4."""
+    x, y = v[:, :4], v[:, 4:]
+    return ((4 * x * y - x * x + y * y) / math.sqrt(5)).sum(1)
 
 
 @pytest.mark.parametrize("dtype", ["complex128", "complex64", "float64"])
@@ -19,3 +35,188 @@ def test_a_state_of_a_list_is_computed_with_and_comes_back_as_a_list(dtype):
         result = found.cpu().tolist()
         assert isinstance(result, list) and found.dtype == sv.DType(dtype)
         np.testing.assert_allclose(result, wanted.tolist(), rtol=1e-6)
+
+
+WEIGHTS = np.exp(-np.arange(3) ** 2 / PHI)
+CASES = {
+    "phi_pow": [((3,), PHI ** 3)],
+    "fibonacci": [((10,), 55), ((-3,), 2), ((90,), 2880067194370816120)],
+    "lucas": [((10,), 123)],
+    "fibonacci_batch": [(([0, 1, 10, 92],), [0, 1, 55, 7540113804746346429])],
+    "lucas_batch": [(([0, 1, 10],), [2, 1, 123])],
+    "fibonacci_batch_f64": [(([0, 10],), [0, 55])],
+    "lucas_batch_f64": [(([0, 10],), [2, 123])],
+    "fibonacci_sequence": [((6,), [0, 1, 1, 2, 3, 5]), ((3, "f64"), [0, 1, 1])],
+    "fib_mod": [((10, 7), 55 % 7)],
+    "fib_mod_batch": [((np.array([10, 11], "u8"), 7), [6, 5])],
+    "pisano": [((10,), 60)],
+    "winding_recursion": [((100,), 161)],
+    "winding_recursion_inverse": [((100,), 61)],
+    "winding_recursion_batch": [(([0, 1, 100],), [0, 1, 161])],
+    "winding_recursion_inverse_batch": [(([0, 1, 100],), [0, 0, 61])],
+    "golden_recursion": [((A,), A * PHI)],
+    "golden_recursion_inverse": [((A,), A / PHI)],
+    "generation_batch": [(([[0, 0, 0, 0], [0, -5, 1, 0], [12, 0, 0, 0]],), [0, 4, 6])],
+    "correction": [((248.0,), 1 + Q / 248), ((248.0, -1), 1 - Q / 248)],
+    "correct": [(([1.0, 2.0], [(10.0, 1), (20.0, -1)]), [1 + Q / 10, 2 * (1 - Q / 20)])],
+    "compound_correction": [(([2.0], 10.0, 20.0), [2 * (1 + Q / 10) * (1 - Q / 20)])],
+    "structure_dimension": [((0,), 248), ((7,), 14)],
+    "special_correction": [((1, 3.0, 2, 1), 1 + 3 * Q ** 2 * PHI)],
+    "suppression": [((1,), 1 / (1 + Q * PHI))],
+    "mm": [((A, B), A @ B), ((A, B, "exact"), A @ B)],
+    "mm_tn": [((A, B), A.T @ B)],
+    "mm_nt": [((A, B), A @ B.T)],
+    "mm_tt": [((A, B), A.T @ B.T)],
+    "mm_hn": [((Z, Z), Z.conj().T @ Z)],
+    "mm_nh": [((Z, Z), Z @ Z.conj().T)],
+    "bmm": [((np.stack([A, B]), np.stack([B, A])), np.stack([A @ B, B @ A]))],
+    "mm_phi": [((A, B, 2), PHI ** 2 * A @ B)],
+    "mm_corrected": [((A, B, 36.0), (1 + Q / 36) * A @ B)],
+    "golden_commutator": [((A, B), A @ B - B @ A / PHI)],
+    "golden_anticommutator": [((A, B), A @ B + B @ A / PHI)],
+    "mm_golden_weighted": [((A, B), A @ np.diag(WEIGHTS) @ B)],
+    "mm_golden_phase": [((A, B, 1), np.exp(1j * np.pi / PHI) * (A @ B))],
+    "projection_sum": [((A, [B, A], [2.0, -1.0]), A + 2 * B @ A - A @ A)],
+    "weighted_sum": [(([A, B], [2.0, -1.0]), 2 * A - B)],
+    "complex_divide": [((Z, Z + 1), Z / (Z + 1))],
+    "complex_reciprocal": [((Z,), 1 / Z)],
+    "rotate_phases": [((Z, A), Z * np.exp(1j * A))],
+    "rotate_phase": [((Z, 0.5), Z * np.exp(0.5j))],
+    "golden_rotate": [((Z,), Z * np.exp(1j * np.pi / PHI))],
+    "normalize_phase": [((Z,), Z / abs(Z))],
+    "quantize_phase_pi": [((Z, 4), abs(Z) * np.exp(1j * np.pi / 4 * np.round(np.angle(Z) * 4 / np.pi)))],
+    "phi_weighted_sum": [((Z,), Z @ PHI ** -np.arange(3.0))],
+    "phi_residual": [((A, B), A + B / PHI), ((A, B, "phi_symmetric"), (A + B) / PHI), ((A, B, "standard"), A + B)],
+    "phi_residual_relu": [((A, B), np.maximum(A + B / PHI, 0))],
+    "phi_residual_relu_keeping_nan": [((A, B), np.maximum(A + B / PHI, 0))],
+    "phi_residual_gelu": [((A, B), sv.Tensor(A + B / PHI).gelu_tanh().numpy())],
+    "phi_residual_layer_norm": [((A, B), sv.Tensor(A + B / PHI).layer_norm(3).numpy())],
+    "golden_weight": [((A,), np.exp(-A / PHI)), ((Z,), np.exp(-abs(Z) ** 2 / PHI))],
+    "golden_weight_of_rows": [((ROWS,), np.exp(-(ROWS ** 2).sum(1) / PHI))],
+    "golden_inner": [((A[0], B[0]), (A[0] * B[0] * WEIGHTS).sum())],
+    "golden_normalize": [
+        ((A[0],), A[0] * np.exp(-np.arange(3) / PHI) / np.sqrt((A[0] ** 2 * np.exp(-2 * np.arange(3) / PHI)).sum() + 1e-10))
+    ],
+    "snap_gradient": [((A[0], A[0], N2, "plain"), [0, 0, 0])],
+    "h_phase": [((A, np.zeros(3), 0.5), A)],
+    "h_phase_batch": [((A, np.zeros(3), np.full(3, 0.5)), A)],
+    "phase_cycle": [((A, np.zeros(3), 0.5), A)],
+    "aggregate_syntony": [(([0.25, 0.75], "mean"), 0.5), (([0.25, 0.75], "minimum"), 0.25)],
+    "operator_syntony": [((A, A + 1, A + 1), 1)],
+    "quadratic_form": [((ROWS,), form(ROWS))],
+    "e8_quantize": [((np.eye(8)[:1] * 1.1 + np.eye(8)[1:2] * 0.9,), np.eye(8)[:1] + np.eye(8)[1:2])],
+    "theta_sum": [((ROWS, 2.0, 3.0), (2 * np.exp(-np.pi * form(ROWS) / 3)).sum())],
+    "golden_cone_test": [((ROWS[1:], "pair"), [1])],
+    "golden_cone_project": [((ROWS[1:], "pair"), ROWS[1:])],
+    "residual_modulated_noise": [((A, B, 0.5, 2.0), (0.5 + 1.5 * np.tanh(abs(B))) * A)],
+    "golden_layer_norm": [((A,), sv.Tensor(A).layer_norm(3).numpy() / math.sqrt(PHI)), ((A, "standard"), sv.Tensor(A).layer_norm(3).numpy())],
+    "golden_batch_norm_1d": [((A, 4.0), 2 * (A - A.mean(0)) / np.sqrt(A.var(0) + 1e-5))],
+    "dwell": [((100.0, 0.5), (100, 100 * PHI ** 0.5))],
+    "precision_ramp": [((1, 3), [1, 2, 4, 7])],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_function_is_its_formula(name):
+    def argument(value):
+        is_list_of_its_own = name in ("weighted_sum", "projection_sum") or isinstance(value, list) and isinstance(value[0], tuple)
+        return sv.Tensor(value) if isinstance(value, list) and not is_list_of_its_own else value
+
+    for arguments, wanted in CASES[name]:
+        found = getattr(srt, name)(*map(argument, arguments))
+        found = found.tolist() if isinstance(found, sv.Tensor) else found
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12, err_msg=str(arguments))
+
+
+def test_every_function_has_a_document_and_no_name_is_hidden():
+    assert abs(srt.PHI - PHI) < 1e-15
+    for name in srt.__all__:
+        value = getattr(srt, name)
+        assert not callable(value) or value.__doc__, name
+    assert set(CASES) <= set(srt.__all__)
+
+
+def test_snapped_values_are_golden_integers_with_exact_arithmetic():
+    points = srt.snap(sv.Tensor([3.3, -1.2]), 8)
+    values = points.a.numpy() + points.b.numpy() * PHI
+    np.testing.assert_allclose(points.values().numpy(), values)
+    np.testing.assert_allclose(srt.snap_residual(sv.Tensor([3.3, -1.2]), points).numpy(), np.array([3.3, -1.2]) - values)
+    assert abs(srt.snap_distance(sv.Tensor([3.3, -1.2]), points).item() - np.linalg.norm(np.array([3.3, -1.2]) - values)) < 1e-12
+    (a, b, c, d) = map(sv.Tensor, ([1, 2], [3, -1], [0, 1], [1, 1]))
+    x, y = srt.GoldenTensor(a, b), srt.GoldenTensor(c, d)
+    for found, wanted in [
+        (x + y, (1 + 3 * PHI, 2 - PHI) + np.array([PHI, 1 + PHI])),
+        (x - y, np.array([1 + 3 * PHI, 2 - PHI]) - [PHI, 1 + PHI]),
+        (x * y, np.array([1 + 3 * PHI, 2 - PHI]) * [PHI, 1 + PHI]),
+        (-x, -np.array([1 + 3 * PHI, 2 - PHI])),
+        (x.recursion(), np.array([1 + 3 * PHI, 2 - PHI]) * PHI),
+        (x.recursion_inverse(), np.array([1 + 3 * PHI, 2 - PHI]) / PHI),
+    ]:
+        np.testing.assert_allclose(found.values().numpy(), wanted, atol=1e-12)
+    assert x.norm().tolist() == [1 + 3 - 9, 4 - 2 - 1] and x.trace().tolist() == [5, 3]
+    assert x.conjugate().b.tolist() == [-3, 1]
+    huge = srt.GoldenTensor(sv.Tensor([2 ** 62]), sv.Tensor([2 ** 62]))
+    assert srt.fibonacci(150) == 9969216677189303386214405760200
+    with pytest.raises(sv.ExactArithmeticError):
+        huge * huge
+    with pytest.raises(sv.ExactArithmeticError):
+        srt.fibonacci_batch(sv.Tensor([93]))
+
+
+def test_roots_project_to_two_parts_whose_form_is_their_difference():
+    counts = {name: srt.e8_roots(name).shape for name in ["all", "positive", "pair_cone", "null_cone", "e6"]}
+    assert counts == {"all": (240, 8), "positive": (120, 8), "pair_cone": (40, 8), "null_cone": (36, 8), "e6": (72, 8)}
+    roots = srt.e8_roots("all")
+    parallel, perpendicular = srt.project_e8(roots)
+    difference = parallel.square().sum(1) - perpendicular.square().sum(1)
+    np.testing.assert_allclose(srt.quadratic_form(roots).numpy(), difference.numpy(), atol=1e-12)
+    assert srt.e8_quantize(roots).equal(roots) and srt.e8_weights(240).equal(roots)
+
+
+def test_phases_and_syntony_agree_with_each_other():
+    v, noise = sv.Tensor(A), sv.zeros((3, 3), "f64")
+    s = srt.syntony(v, N2)
+    assert s.shape == (3,)
+    rows = srt.h_phase_batch(v, N2, s)
+    for row in range(3):
+        np.testing.assert_allclose(rows[row].numpy(), srt.h_phase(v[row], N2, s[row].item()).numpy(), rtol=1e-12)
+    d = srt.resonant_d_phase(v, N2, noise, 0.5, 0.1)
+    np.testing.assert_allclose(d.numpy(), srt.resonant_d_phase_batch(v, N2, noise, sv.full((3,), 0.5, "f64"), 0.1).numpy())
+    index, value = srt.argmax_syntony(s)
+    assert value.item() == s.max().item() == s[index.item()].item()
+    points, syntony = srt.harmonize_and_crystallize(v[0], N2, 0.5, 16)
+    assert points.a.shape == (3,) and 0 <= syntony.item() <= 1
+
+
+def test_running_statistics_follow_the_batches():
+    running = srt.RunningStatistics(3, momentum=0.5)
+    srt.golden_batch_norm_1d(A, running=running)
+    np.testing.assert_allclose(running.mean.numpy(), A.mean(0) / 2)
+    np.testing.assert_allclose(running.variance.numpy(), (1 + A.var(0)) / 2)
+    wanted = (A - running.mean.numpy()) / np.sqrt(running.variance.numpy() + 1e-5)
+    np.testing.assert_allclose(running.normalize(A, "standard").numpy(), wanted)
+
+
+def test_noise_follows_from_the_seed():
+    assert srt.gauss(7, 0, (4,)).equal(srt.gauss(7, 0, 6)[:4])
+    uniform = srt.uniform_noise(7, 0, "open_at_zero", (1000,))
+    assert 0 < uniform.min().item() and uniform.max().item() <= 1 and srt.noise_words(7, 0, 3).dtype == sv.u64
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda: srt.mm(A, B, "slow"), ValueError, '"slow"; wanted one of ["fast", "exact"]'),
+        (lambda: srt.mm(A, B, 3), TypeError, "mode"),
+        (lambda: srt.mm(A, "b"), TypeError, "a selvedge.Tensor or an array"),
+        (lambda: srt.mm(A, B[:2]), ValueError, "mm"),
+        (lambda: srt.pisano(0), ValueError, "0"),
+        (lambda: srt.snap_distance(A, A), TypeError, "a GoldenTensor"),
+        (lambda: srt.golden_layer_norm(A, -1.0), ValueError, "above 0"),
+        (lambda: srt.fibonacci(200), ArithmeticError, "200"),
+    ],
+)
+def test_bad_arguments_are_exceptions(call, error, message):
+    with pytest.raises(error) as raised:
+        call()
+    assert message in str(raised.value) and isinstance(raised.value, sv.Error)

@@ -40,14 +40,29 @@ def compare(stub, owner, path):
             assert parameters == list(inspect.signature(getattr(owner, name)).parameters), f"{path}.{name}"
 
 
-def test_stub_and_package_have_the_same_names_and_parameters(repository):
-    module = ast.parse((repository / "python/package/selvedge/__init__.pyi").read_text())
+def read(repository, name):
+    module = ast.parse((repository / "python/package/selvedge" / name).read_text())
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     aliases = {node.target.id for node in module.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias"}
-    stub = {name: value for name, value in names_of(module.body).items() if name not in aliases}
+    return {name: value for name, value in names_of(module.body).items() if name not in aliases}, classes
+
+
+def test_stub_and_package_have_the_same_names_and_parameters(repository):
+    stub, classes = read(repository, "__init__.pyi")
     compare(stub, sv, "selvedge")
-    for name in ["Tensor", "Generator", "DType", "Device"]:
+    for name in ["Tensor", "Generator", "DType", "Device", "Expression", "Fused"]:
         compare(names_of(classes[name].body), getattr(sv, name), name)
     for name, node in classes.items():
         if name.endswith("Error"):
             assert [base.__name__ for base in getattr(sv, name).__bases__] == [ast.unparse(base) for base in node.bases]
+
+
+def test_stubs_of_modules_have_their_names_and_parameters(repository):
+    for name, module in [("srt", sv.srt), ("burst", sv.burst)]:
+        stub, classes = read(repository, f"{name}.pyi")
+        assert set(stub) == set(module.__all__)
+        for member, parameters in stub.items():
+            if parameters is not None:
+                assert parameters == list(inspect.signature(getattr(module, member)).parameters), member
+        for member, node in classes.items():
+            compare(names_of(node.body), getattr(module, member), member)

@@ -10,3 +10,5 @@ int8, int16, int32, int64 = _native.i8, _native.i16, _native.i32, _native.i64
 uint8, uint16, uint32, uint64 = _native.u8, _native.u16, _native.u32, _native.u64
 
 device = _native.Device
+
+from . import burst, srt

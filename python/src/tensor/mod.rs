@@ -3,10 +3,10 @@
 //! A Python object holds a tensor behind a lock, for writes by several threads. Every other call takes a clone of the tensor,
 //! which shares the elements, and works on it while other threads of Python run.
 
-mod elementwise;
+pub(crate) mod elementwise;
 mod indexing;
 #[allow(unsafe_op_in_unsafe_fn, reason = "what PyO3 generates for operators that a macro names")]
-mod operators;
+pub(crate) mod operators;
 mod reductions;
 mod rows;
 mod selection;
@@ -213,6 +213,36 @@ impl PyTensor {
                 None => Ok(cast),
             }
         })
+    }
+
+    /// The tensor on another device, by the array API's name of `to`.
+    #[pyo3(signature = (device, /, *, stream=None))]
+    fn to_device(
+        &self,
+        py: Python<'_>,
+        device: DeviceArgument,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> Result<PyTensor> {
+        if stream.is_some() {
+            return Err(invalid("to_device", "a stream", "None, as tensors know their streams").into());
+        }
+        self.map(py, |tensor| tensor.to(&device.0))
+    }
+
+    /// The namespace of the array API standard.
+    #[pyo3(signature = (*, api_version=None))]
+    fn __array_namespace__<'py>(
+        &self,
+        py: Python<'py>,
+        api_version: Option<&str>,
+    ) -> Result<Bound<'py, PyAny>> {
+        const VERSIONS: [&str; 4] = ["2021.12", "2022.12", "2023.12", "2024.12"];
+        match api_version {
+            Some(version) if !VERSIONS.contains(&version) => {
+                Err(invalid("api_version", version, format!("one of {VERSIONS:?}")).into())
+            }
+            _ => Ok(py.import("selvedge.array_api")?.into_any()),
+        }
     }
 
     /// The tensor in another dtype.

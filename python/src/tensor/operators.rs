@@ -24,6 +24,38 @@ impl PyTensor {
     }
 }
 
+/// Passes the operators with two operands to a macro that makes methods of them.
+macro_rules! with_operators {
+    ($callback:ident) => {
+        $callback! {
+            __add__ __radd__ __iadd__ Add;
+            __sub__ __rsub__ __isub__ Sub;
+            __mul__ __rmul__ __imul__ Mul;
+            __truediv__ __rtruediv__ __itruediv__ Div;
+            __floordiv__ __rfloordiv__ __ifloordiv__ FloorDivide;
+            __mod__ __rmod__ __imod__ Remainder;
+            __and__ __rand__ __iand__ BitAnd;
+            __or__ __ror__ __ior__ BitOr;
+            __xor__ __rxor__ __ixor__ BitXor;
+            __lshift__ __rlshift__ __ilshift__ ShiftLeft;
+            __rshift__ __rrshift__ __irshift__ ShiftRight;
+        }
+    };
+}
+pub(crate) use with_operators;
+
+/// Returns the operation of a comparison.
+pub(crate) fn comparison_operation(comparison: CompareOp) -> Operation {
+    match comparison {
+        CompareOp::Eq => Operation::Equal,
+        CompareOp::Ne => Operation::NotEqual,
+        CompareOp::Lt => Operation::Less,
+        CompareOp::Le => Operation::LessEqual,
+        CompareOp::Gt => Operation::Greater,
+        CompareOp::Ge => Operation::GreaterEqual,
+    }
+}
+
 macro_rules! operators {
     ($($method:ident $reflected:ident $in_place:ident $operation:ident;)*) => {
         #[pymethods]
@@ -45,19 +77,7 @@ macro_rules! operators {
     };
 }
 
-operators! {
-    __add__ __radd__ __iadd__ Add;
-    __sub__ __rsub__ __isub__ Sub;
-    __mul__ __rmul__ __imul__ Mul;
-    __truediv__ __rtruediv__ __itruediv__ Div;
-    __floordiv__ __rfloordiv__ __ifloordiv__ FloorDivide;
-    __mod__ __rmod__ __imod__ Remainder;
-    __and__ __rand__ __iand__ BitAnd;
-    __or__ __ror__ __ior__ BitOr;
-    __xor__ __rxor__ __ixor__ BitXor;
-    __lshift__ __rlshift__ __ilshift__ ShiftLeft;
-    __rshift__ __rrshift__ __irshift__ ShiftRight;
-}
+with_operators! { operators }
 
 #[pymethods]
 impl PyTensor {
@@ -108,14 +128,6 @@ impl PyTensor {
     }
 
     fn __richcmp__(&self, py: Python<'_>, other: Operand, comparison: CompareOp) -> Result<PyTensor> {
-        let operation = match comparison {
-            CompareOp::Eq => Operation::Equal,
-            CompareOp::Ne => Operation::NotEqual,
-            CompareOp::Lt => Operation::Less,
-            CompareOp::Le => Operation::LessEqual,
-            CompareOp::Gt => Operation::Greater,
-            CompareOp::Ge => Operation::GreaterEqual,
-        };
-        self.binary(py, operation, &other)
+        self.binary(py, comparison_operation(comparison), &other)
     }
 }

@@ -1,0 +1,217 @@
+//! `selvedge.srt.GoldenTensor` and `RunningStatistics`, and the functions that need more than the table.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use selvedge::srt::{self, Checked, GoldenNorm, GoldenTensor, RunningStatistics};
+
+use super::arguments::{GoldenArgument, TargetArgument, given};
+use crate::arguments::{DeviceArgument, TensorArgument};
+use crate::device::device_or_default;
+use crate::error::Result;
+use crate::tensor::PyTensor;
+
+/// Numbers a + b phi with integers a and b: two tensors of i64. A result that i64 does not hold is an ExactArithmeticError.
+#[pyclass(name = "GoldenTensor", module = "selvedge.srt", frozen)]
+pub struct PyGoldenTensor(pub GoldenTensor);
+
+macro_rules! operations {
+    ([$($unary:ident $one:ident)*] [$($binary:ident $two:ident)*] [$($to_tensor:ident)*]) => {
+        #[pymethods]
+        impl PyGoldenTensor {
+            $(fn $unary(&self, py: Python<'_>) -> Result<PyGoldenTensor> {
+                Ok(PyGoldenTensor(py.detach(|| self.0.$one().and_then(Checked::check))?))
+            })*
+
+            $(fn $binary(&self, py: Python<'_>, other: GoldenArgument) -> Result<PyGoldenTensor> {
+                Ok(PyGoldenTensor(py.detach(|| self.0.$two(&other.0).and_then(Checked::check))?))
+            })*
+
+            $(fn $to_tensor(&self, py: Python<'_>) -> Result<PyTensor> {
+                Ok(py.detach(|| self.0.$to_tensor().and_then(Checked::check))?.into())
+            })*
+        }
+    };
+}
+
+#[allow(unsafe_op_in_unsafe_fn, reason = "what PyO3 generates for operators that a macro names")]
+mod operators {
+    use super::*;
+
+    operations! {
+        [__neg__ neg conjugate conjugate recursion recursion recursion_inverse recursion_inverse]
+        [__add__ add __sub__ sub __mul__ mul]
+        [norm trace]
+    }
+}
+
+#[pymethods]
+impl PyGoldenTensor {
+    #[new]
+    fn new(a: TensorArgument, b: TensorArgument) -> Result<PyGoldenTensor> {
+        Ok(PyGoldenTensor(GoldenTensor::new(a.0, b.0)?))
+    }
+
+    /// The multiples of 1.
+    #[getter]
+    fn a(&self) -> PyTensor {
+        self.0.a().clone().into()
+    }
+
+    /// The multiples of phi.
+    #[getter]
+    fn b(&self) -> PyTensor {
+        self.0.b().clone().into()
+    }
+
+    /// a + b phi as f64.
+    fn values(&self, py: Python<'_>) -> Result<PyTensor> {
+        Ok(py.detach(|| self.0.values())?.into())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        py.detach(|| format!("GoldenTensor(a={:?}, b={:?})", self.0.a(), self.0.b()))
+    }
+}
+
+/// The mean and variance of each channel over batches: `RunningStatistics(channels, momentum=0.1)`.
+#[pyclass(name = "RunningStatistics", module = "selvedge.srt", frozen)]
+pub struct PyRunningStatistics(Mutex<RunningStatistics>);
+
+impl PyRunningStatistics {
+    fn with<T>(&self, work: impl FnOnce(&mut RunningStatistics) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[pymethods]
+impl PyRunningStatistics {
+    #[new]
+    #[pyo3(signature = (channels, momentum=0.1, device=None))]
+    fn new(channels: usize, momentum: f64, device: Option<DeviceArgument>) -> Result<PyRunningStatistics> {
+        let statistics = RunningStatistics::new(channels, momentum, &device_or_default(device))?;
+        Ok(PyRunningStatistics(Mutex::new(statistics)))
+    }
+
+    /// The mean of each channel.
+    #[getter]
+    fn mean(&self, py: Python<'_>) -> PyTensor {
+        py.detach(|| self.with(|statistics| statistics.mean().clone())).into()
+    }
+
+    /// The variance of each channel.
+    #[getter]
+    fn variance(&self, py: Python<'_>) -> PyTensor {
+        py.detach(|| self.with(|statistics| statistics.variance().clone())).into()
+    }
+
+    /// A batch that is normalized with these statistics, as in inference.
+    #[pyo3(signature = (v, target=TargetArgument(srt::GoldenTarget::Golden), gamma=None, beta=None, eps=1e-5))]
+    fn normalize(
+        &self,
+        py: Python<'_>,
+        v: TensorArgument,
+        target: TargetArgument,
+        gamma: Option<TensorArgument>,
+        beta: Option<TensorArgument>,
+        eps: f64,
+    ) -> Result<PyTensor> {
+        let norm = GoldenNorm { target: target.0, gamma: given(&gamma), beta: given(&beta), eps };
+        Ok(py.detach(|| self.with(|statistics| statistics.normalize(&v.0, &norm)))?.into())
+    }
+}
+
+macro_rules! batch_norms {
+    ($($name:ident $document:literal)*) => {$(
+        #[doc = $document]
+        #[pyfunction]
+        #[pyo3(signature = (v, target=TargetArgument(srt::GoldenTarget::Golden), gamma=None, beta=None, eps=1e-5, running=None))]
+        fn $name(
+            py: Python<'_>,
+            v: TensorArgument,
+            target: TargetArgument,
+            gamma: Option<TensorArgument>,
+            beta: Option<TensorArgument>,
+            eps: f64,
+            running: Option<&Bound<'_, PyRunningStatistics>>,
+        ) -> Result<PyTensor> {
+            let norm = GoldenNorm { target: target.0, gamma: given(&gamma), beta: given(&beta), eps };
+            let running = running.map(|running| running.get());
+            Ok(py.detach(|| match running {
+                Some(running) => running.with(|statistics| srt::$name(&v.0, &norm, Some(statistics))),
+                None => srt::$name(&v.0, &norm, None),
+            })?.into())
+        }
+    )*};
+}
+
+batch_norms! {
+    golden_batch_norm_1d "Normalizes each feature of a batch (B, F) to a variance of 1/phi, and updates the running statistics."
+    golden_batch_norm_2d "Normalizes each channel of a batch (B, C, H, W) to a variance of 1/phi, and updates the running statistics."
+}
+
+/// Normalizes each row along the last axis to a variance of 1/phi, 1 or the target.
+#[pyfunction]
+#[pyo3(signature = (v, target=TargetArgument(srt::GoldenTarget::Golden), gamma=None, beta=None, eps=1e-5))]
+fn golden_layer_norm(
+    py: Python<'_>,
+    v: TensorArgument,
+    target: TargetArgument,
+    gamma: Option<TensorArgument>,
+    beta: Option<TensorArgument>,
+    eps: f64,
+) -> Result<PyTensor> {
+    let norm = GoldenNorm { target: target.0, gamma: given(&gamma), beta: given(&beta), eps };
+    Ok(py.detach(|| srt::golden_layer_norm(&v.0, &norm))?.into())
+}
+
+/// The points with |a|, |b| <= bound nearest to the H phase of a flux, and the syntony of their values.
+#[pyfunction]
+fn harmonize_and_crystallize(
+    py: Python<'_>,
+    flux: TensorArgument,
+    n2: TensorArgument,
+    s: f64,
+    bound: i64,
+) -> Result<(PyGoldenTensor, PyTensor)> {
+    let (points, syntony) = py.detach(|| srt::harmonize_and_crystallize(&flux.0, &n2.0, s, bound))?;
+    Ok((PyGoldenTensor(points), syntony.into()))
+}
+
+/// The bounds of a ramp of at most `steps` steps, each the one before times phi, rounded up.
+#[pyfunction]
+fn precision_ramp(first: i64, steps: usize) -> Result<Vec<i64>> {
+    Ok(srt::precision_ramp(first, steps)?)
+}
+
+/// Snaps values at each bound of a ramp, and returns the bounds with their points.
+#[pyfunction]
+fn snap_ramp(
+    py: Python<'_>,
+    values: TensorArgument,
+    first: i64,
+    steps: usize,
+) -> Result<Vec<(i64, PyGoldenTensor)>> {
+    let ramp = py.detach(|| srt::snap_ramp(&values.0, first, steps))?;
+    Ok(ramp.into_iter().map(|(bound, points)| (bound, PyGoldenTensor(points))).collect())
+}
+
+/// The dwell times (D phase, H phase) at a syntony.
+#[pyfunction]
+fn dwell(base: f64, syntony: f64) -> (f64, f64) {
+    let times = srt::dwell(base, syntony);
+    (times.d_phase, times.h_phase)
+}
+
+/// Adds the functions to the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    macro_rules! functions {
+        ($($function:ident)*) => {
+            $(module.add_function(wrap_pyfunction!($function, module)?)?;)*
+        };
+    }
+    functions! {
+        golden_batch_norm_1d golden_batch_norm_2d golden_layer_norm harmonize_and_crystallize precision_ramp snap_ramp dwell
+    }
+    Ok(())
+}
