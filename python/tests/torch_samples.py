@@ -1,0 +1,158 @@
+"""Runs the samples of PyTorch's own operator tests on selvedge and prints a table: `python torch_samples.py [--device cuda] [NAME...]`.
+
+For every operation that both have, each sample of `op_db` and a vector of special values go through DLPack, are computed by
+both, and are compared: shape, dtype and values. It needs PyTorch with its testing modules, which CI has not.
+"""
+
+import argparse
+import collections
+import sys
+import warnings
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+import selvedge as sv
+from torch_names import EXPLAINED, NAMES, NotOffered
+
+DTYPES = {"f32": torch.float32, "f64": torch.float64, "c64": torch.complex64, "c128": torch.complex128, "bf16": torch.bfloat16, "i64": torch.int64}
+# Relative and absolute tolerance: some units in the last place of sums of a few hundred.
+TOLERANCES = {torch.float32: (2e-5, 1e-5), torch.float64: (1e-10, 1e-10), torch.complex64: (1e-4, 2e-5), torch.complex128: (1e-9, 1e-9), torch.bfloat16: (3e-2, 2e-2)}
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, float("inf"), -float("inf"), float("nan"), 1e-30, 1e30]
+# A parameter list that `sample_inputs` makes too large to be worth it.
+MOST_SAMPLES = 60
+
+
+def to_own(value):
+    if isinstance(value, torch.Tensor):
+        value = value.detach().resolve_conj().resolve_neg()
+        return sv.from_dlpack(value.clone() if not value.is_contiguous() and value.numel() == 0 else value)
+    if isinstance(value, torch.dtype):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(to_own, value)) if type(value) in (list, tuple) else tuple(map(to_own, value))
+    return value
+
+
+def to_torch(value):
+    if isinstance(value, sv.Tensor):
+        # PyTorch has no negative strides.
+        return torch.from_dlpack(value.contiguous())
+    if isinstance(value, (list, tuple)):
+        return [to_torch(one) for one in value]
+    return value
+
+
+def compare(found, wanted):
+    """Returns why two results differ, None if they do not."""
+    if isinstance(wanted, (list, tuple)):
+        if not isinstance(found, (list, tuple)) or len(found) != len(wanted):
+            return "another number of results"
+        return next((reason for pair in zip(found, wanted) if (reason := compare(*pair))), None)
+    if not isinstance(wanted, torch.Tensor):
+        return None if found == wanted else f"{found} for {wanted}"
+    if not isinstance(found, torch.Tensor):
+        return "no tensor"
+    if found.shape != wanted.shape:
+        return f"shape {tuple(found.shape)} for {tuple(wanted.shape)}"
+    if found.dtype != wanted.dtype:
+        return f"dtype {found.dtype} for {wanted.dtype}"
+    rtol, atol = TOLERANCES.get(wanted.dtype, (0, 0))
+    try:
+        torch.testing.assert_close(found, wanted.resolve_conj().resolve_neg(), rtol=rtol, atol=atol, equal_nan=True)
+    except AssertionError as error:
+        return "values: " + " ".join(str(error).split())[:150]
+    return None
+
+
+def specials(op, dtype, device):
+    """Returns samples of special values of operations of one and two operands."""
+    kind = type(op).__name__
+    if kind not in ("UnaryUfuncInfo", "BinaryUfuncInfo") or dtype == torch.int64:
+        return
+    values = torch.tensor(SPECIAL, dtype=torch.float64).to(dtype).to(device)
+    if dtype.is_complex:
+        # Infinities and NaN in one part have other results in every library.
+        values = torch.tensor([0, 1, -1, 1j, -1j, 0.5 - 2j, 3 + 4j], dtype=dtype, device=device)
+    yield (values,) if kind == "UnaryUfuncInfo" else (values[:, None], values[None, :])
+
+
+def samples(op, dtype, device):
+    for arguments in specials(op, dtype, device):
+        yield arguments, {}
+    for number, sample in enumerate(op.sample_inputs(device, dtype, requires_grad=False)):
+        if number >= MOST_SAMPLES:
+            return
+        yield (sample.input, *sample.args), sample.kwargs
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--verbose", action="store_true", help="print each failure")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.manual_seed(0)
+    totals, reasons, offered = collections.Counter(), collections.defaultdict(collections.Counter), set()
+    table = collections.defaultdict(collections.Counter)
+    for op in op_db:
+        if options.names and op.name not in options.names:
+            continue
+        call = NAMES.get(op.name)
+        if call is None or (op.variant_test_name and op.name not in ("div", "std", "var", "sum", "pow", "repeat_interleave", "sort", "scatter_reduce", "nn.functional.gelu")):
+            totals["operations not offered"] += 1
+            continue
+        offered.add(op.name)
+        for name, dtype in DTYPES.items():
+            if dtype not in op.supported_dtypes(torch.device(options.device).type):
+                continue
+            for arguments, keywords in samples(op, dtype, options.device):
+                try:
+                    wanted = op.op(*arguments, **keywords)
+                except Exception:
+                    continue  # PyTorch itself refuses the sample.
+                try:
+                    found = to_torch(call(*map(to_own, arguments), **{key: to_own(value) for key, value in keywords.items()}))
+                    reason = compare(found, wanted)
+                except NotOffered as error:
+                    reason, found = str(error), None
+                    table[op.name]["not offered"] += 1
+                    reasons[op.name][f"not offered: {reason}"] += 1
+                    continue
+                except sv.DTypeError as error:
+                    # The operation has not this dtype, which docs/tensor-methods.md says.
+                    table[op.name]["not offered"] += 1
+                    reasons[op.name][f"not offered: {error}"] += 1
+                    continue
+                except Exception as error:
+                    reason = f"{type(error).__name__}: {error}"
+                    if "there are no dimensions" in reason:
+                        table[op.name]["not offered"] += 1
+                        reasons[op.name]["not offered: an axis of a tensor without dimensions"] += 1
+                        continue
+                if reason and op.name in EXPLAINED and EXPLAINED[op.name][0] in reason:
+                    table[op.name]["not offered"] += 1
+                    reasons[op.name][f"meant: {EXPLAINED[op.name][1]}"] += 1
+                    continue
+                table[op.name]["failed" if reason else "passed"] += 1
+                if reason:
+                    reasons[op.name][f"{name}: {reason}"] += 1
+                    if options.verbose:
+                        print(op.name, name, [getattr(x, "shape", x) for x in arguments], keywords, reason)
+    print(f"{'operation':<28}{'passed':>8}{'failed':>8}{'not offered':>13}")
+    for name in sorted(table):
+        row = table[name]
+        totals.update(row)
+        print(f"{name:<28}{row['passed']:>8}{row['failed']:>8}{row['not offered']:>13}")
+        for reason, count in reasons[name].most_common(4):
+            print(f"    {count} x {reason[:170]}")
+    passed, failed = totals["passed"], totals["failed"]
+    share = passed / max(passed + failed, 1)
+    print(f"{len(offered)} operations on {options.device}: {passed} passed, {failed} failed ({share:.4f}), {totals['not offered']} not offered;", end=" ")
+    print(f"{totals['operations not offered']} entries of op_db are operations that selvedge has not, or variants")
+    return 0 if share >= 0.97 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
