@@ -4,13 +4,15 @@ steps_passed=0
 steps_skipped=0
 steps_report=""
 steps_current=""
-steps_log=$(mktemp)
-steps_times=$(mktemp)
+steps_folder=$(mktemp -d)
+steps_log=$steps_folder/log
+steps_times=$steps_folder/times
+touch "$steps_times"
 
 # A step that fails ends the run by `set -e`, and this says which it was.
 finish() {
     local code=$?
-    rm -f "$steps_log" "$steps_times"
+    rm -rf "$steps_folder"
     if [ "$code" -ne 0 ]; then
         printf '\n%s' "$steps_report"
         echo "FAILED: ${steps_current:-before the first step}"

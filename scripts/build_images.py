@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Compiles csrc/kernels into ptx/. The one command that makes the embedded images:
 
-    python3 scripts/build_images.py                 # writes ptx/
-    python3 scripts/build_images.py --check         # compiles, and compares with ptx/
-    python3 scripts/build_images.py --if-changed    # does nothing where ptx/manifest fits the sources
+    python3 scripts/build_images.py                 # writes ptx/, compiling the families that changed
+    python3 scripts/build_images.py --all           # compiles every family
+    python3 scripts/build_images.py --check         # compiles every family, and compares with ptx/
+    python3 scripts/build_images.py --check --since COMMIT   # those that differ from that commit's manifest
 
 It needs cargo, and Python 3.9 on Linux x86-64 or aarch64, and the package index once: the compilers come as wheels and are kept in
 .venv. No GPU, driver or toolkit.
@@ -149,17 +150,37 @@ def pack(zstandard, before):
         place(name).unlink()
 
 
+def keep(arguments):
+    """The option that names the manifest whose images are not compiled again."""
+    if arguments.since:
+        manifest = PLAIN.with_name("manifest_since")
+        shown = subprocess.run(["git", "show", f"{arguments.since}:ptx/manifest"], cwd=ROOT, capture_output=True)
+        if shown.returncode != 0:
+            print(f"every family is compiled: {shown.stderr.decode().strip()}", flush=True)
+            return []
+        manifest.write_bytes(shown.stdout)
+    elif arguments.check or arguments.all or not (PLAIN / "manifest").exists():
+        return []
+    else:
+        manifest = PLAIN / "manifest"
+    return ["--keep", str(manifest)]
+
+
 def main():
     parser = argparse.ArgumentParser(description="compiles csrc/kernels into ptx/")
     parser.add_argument("--check", action="store_true", help="compile, and compare with ptx/")
-    parser.add_argument("--if-changed", action="store_true", help="do nothing where ptx/manifest fits the sources")
+    parser.add_argument("--all", action="store_true", help="compile what did not change, too")
+    parser.add_argument("--since", metavar="COMMIT", help="trust the images that this commit's ptx/manifest lists")
     arguments = parser.parse_args()
+    if arguments.since and not arguments.check:
+        parser.error("--since needs --check")
     nvrtc = wheel("nvidia-cuda-nvrtc-cu12", NVRTC) / "cuda_nvrtc" / "lib" / "libnvrtc.so.12"
     ptxas = wheel("nvidia-cuda-nvcc-cu12", PTXAS) / "cuda_nvcc" / "bin" / "ptxas"
     ptxas.chmod(0o755)
     zstandard = load_zstandard()
     before = unpack(zstandard)
-    command = ["cargo", "run", "--quiet", "--features", "cli", "--bin", "selvedge", "--", "build-images"]
+    # The configuration of the tests of all features, which is compiled already where they run.
+    command = ["cargo", "run", "--quiet", "--all-features", "--bin", "selvedge", "--", "build-images"]
     command += ["--list", "csrc/images.txt", "--out", str(PLAIN.relative_to(ROOT))]
     command += [f"--option={option}" for option in OPTIONS]
     # Local memory is an error here: registers that did not fit, or an array indexed by a variable.
@@ -168,7 +189,7 @@ def main():
     command += ["--forbid-early-access"]
     command += ["--comment", "Written by scripts/build_images.py, which says what the columns are."]
     command += ["--check"] if arguments.check else []
-    command += ["--if-changed"] if arguments.if_changed else []
+    command += keep(arguments)
     environment = dict(os.environ, SELVEDGE_LIBNVRTC=str(nvrtc))
     code = subprocess.run(command, cwd=ROOT, env=environment).returncode
     if code == 0 and not arguments.check:

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Assembles every kernel that the tests of the elementwise compiler make it write:
 
-    python3 scripts/check_fuse.py
+    python3 scripts/check_fuse.py                                  # every kernel, for every architecture
+    python3 scripts/check_fuse.py --texts FOLDER --sample SEED     # kernels that a run of the tests wrote to FOLDER
 
 `cargo test --test parity` writes the texts (SELVEDGE_PTX_OUT, and SELVEDGE_PTX_ALL for every class of layouts of every
 operation); ptxas of several releases assembles them for every
-architecture that they are meant for. Kernels are assembled many in one file, which costs a fraction of one by one. It
+architecture that they are meant for. A sample is every kernel for one old and one new architecture, and one in three of
+the others. Kernels are assembled many in one file, which costs a fraction of one by one. It
 needs what scripts/build_images.py needs, and no GPU.
 """
 
+import argparse
 import concurrent.futures
 import os
 import pathlib
@@ -16,6 +19,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zlib
 
 import build_images
 
@@ -29,12 +33,15 @@ KERNELS_A_FILE = 250
 MOST_SPILLED = 24
 
 
-def texts(folder):
+def write_texts(folder):
     environment = dict(os.environ, SELVEDGE_PTX_OUT=str(folder), SELVEDGE_TESTS="all")
     command = ["cargo", "test", "--quiet", "--test", "parity", "--", "--quiet"]
     result = subprocess.run(command, cwd=build_images.ROOT, env=environment, capture_output=True, text=True)
     if result.returncode != 0:
         sys.exit(f"check_fuse: the tests failed\n{result.stdout[-4000:]}{result.stderr[-4000:]}")
+
+
+def texts(folder):
     return [path.read_text() for path in sorted(folder.iterdir())]
 
 
@@ -52,6 +59,15 @@ def files(texts, folder):
             made.append((target, path))
         print(f"{target}: {len(kernels)} kernels", flush=True)
     return made
+
+
+# A sample has every kernel assembled for these, by the oldest and the newest assembler.
+ALWAYS = [("12.0.76", "sm_80"), ("13.0.88", "sm_90")]
+
+
+def is_sampled(seed, version, architecture, path):
+    chosen = zlib.crc32(f"{seed} {version} {architecture} {path.name}".encode()) % 3 == 0
+    return chosen or (version, architecture) in ALWAYS
 
 
 def number(architecture):
@@ -74,10 +90,20 @@ def assemble(ptxas, path, architecture):
 
 
 def main():
+    parser = argparse.ArgumentParser(description="assembles the kernels of expressions")
+    parser.add_argument("--texts", type=pathlib.Path, help="what a run of the tests with SELVEDGE_PTX_OUT wrote")
+    parser.add_argument("--sample", metavar="SEED", help="assemble for a sample of the architectures")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        (folder / "texts").mkdir()
-        made = files(texts(folder / "texts"), folder)
+        written = arguments.texts
+        if written is None:
+            written = folder / "texts"
+            written.mkdir()
+            write_texts(written)
+        made = files(texts(written), folder)
+        if not made:
+            sys.exit(f"check_fuse: {written} has no kernels")
         tasks = []
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for package, version, place, architectures in ASSEMBLERS:
@@ -85,6 +111,8 @@ def main():
                 ptxas.chmod(0o755)
                 for architecture in architectures:
                     for target, path in made:
+                        if arguments.sample and not is_sampled(arguments.sample, version, architecture, path):
+                            continue
                         if number(architecture) >= number(target):
                             tasks.append(pool.submit(assemble, ptxas, path, architecture))
             errors = [error for error in (task.result() for task in tasks) if error]

@@ -30,6 +30,7 @@ fn wrong_usage_of_build_images_ends_with_2() {
     refuses(&[&file, "--list", &file, "--target", "sm_80"], &["cannot be used with"]);
     refuses(&[&file, "--target", "80"], &["'80'", "sm_80 or sm_90a"]);
     refuses(&[&file, "--target", "sm_80", "--check", "--if-changed"], &["cannot be used with"]);
+    refuses(&[&file, "--target", "sm_80", "--keep", "manifest", "--if-changed"], &["cannot be used with"]);
     refuses(&[&file, "--target", "sm_80", "--ptxas", "ptxas"], &["--assemble-for"]);
     refuses(&[&file, "--target", "sm_80", "--target", "sm_80"], &["kernels.sm_80.cubin twice"]);
     refuses(&[&file, "--target", "sm_80", "--option=a b"], &["'a b'", "without spaces"]);
@@ -95,6 +96,20 @@ fn a_folder_is_made_checked_and_left_alone() {
     output_of(&build(&["--check"]));
     assert_eq!(json(&output_of(&build(&["--if-changed"])))["changed"], false);
     assert_eq!(json(&output_of(&build(&[])))["changed"], false);
+    assert_eq!(files(&out), made);
+
+    // Images that are as a manifest lists them are not compiled again.
+    let manifest = folder.file("out/manifest");
+    let compiled = |more: &[&str]| {
+        json(&output_of(&build(&[&["--keep", &manifest], more].concat())))["compiled"].clone()
+    };
+    assert_eq!(compiled(&["--check"]), 0);
+    std::fs::write(&list, written.replace("FACTOR=2", "FACTOR=3")).unwrap();
+    refused(1, &build(&["--check", "--keep", &manifest]), &["are: manifest, two.sm_75.ptx;"]);
+    assert_eq!(compiled(&[]), 1);
+    output_of(&build(&["--check"]));
+    std::fs::write(&list, written).unwrap();
+    assert_eq!(compiled(&[]), 1);
     assert_eq!(files(&out), made);
 
     // A file that is not of the folder's manifest stays, a change of any kind is seen.

@@ -136,23 +136,30 @@ pub fn is_current(
     compiler: impl Fn(Target, &Family) -> String,
     present: &BTreeMap<String, Vec<u8>>,
 ) -> bool {
-    let Some(manifest) = present.get(MANIFEST).and_then(|text| std::str::from_utf8(text).ok()) else {
-        return false;
-    };
     let mut lines = BTreeMap::new();
     for family in families {
-        for target in family.images() {
-            let file = file(&family.name, target);
-            // The ISA is known only from the image, so it is the one that was written.
-            let (Some(bytes), Some(isa)) = (present.get(&file), isa_of(manifest, &file)) else {
-                return false;
-            };
-            let compiler = compiler(target, family);
-            lines.insert(file, Line::of(family, target, &compiler, isa, fnv1a(bytes)).text());
-        }
+        let Some(found) = lines_of(family, &compiler, present) else { return false };
+        lines.extend(found.into_iter().map(|line| (line.file(), line.text())));
     }
     let lines: Vec<String> = lines.into_values().collect();
-    manifest == text(comment, &lines)
+    present.get(MANIFEST).is_some_and(|manifest| *manifest == text(comment, &lines).into_bytes())
+}
+
+/// The lines of a family's images by the sources as they are and the images that are present; `None` where an image is
+/// missing.
+pub fn lines_of(
+    family: &Family,
+    compiler: impl Fn(Target, &Family) -> String,
+    present: &BTreeMap<String, Vec<u8>>,
+) -> Option<Vec<Line>> {
+    let manifest = std::str::from_utf8(present.get(MANIFEST)?).ok()?;
+    let line = |target| {
+        let file = file(&family.name, target);
+        // The ISA is known only from the image, so it is the one that was written.
+        let (bytes, isa) = (present.get(&file)?, isa_of(manifest, &file)?);
+        Some(Line::of(family, target, &compiler(target, family), isa, fnv1a(bytes)))
+    };
+    family.images().map(line).collect()
 }
 
 fn isa_of(manifest: &str, file: &str) -> Option<(i32, i32)> {

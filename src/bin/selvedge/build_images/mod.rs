@@ -1,10 +1,11 @@
 //! `selvedge build-images`: CUDA C++ compiled to a folder of PTX and cubin files with a manifest.
 //!
 //! The output depends only on the sources, their options and the compiler, so that a repository can hold the images
-//! and a machine without a GPU can tell whether they are what their sources give. Nothing is taken from a cache and nothing
-//! is written before everything was compiled and assembled; the manifest comes last.
+//! and a machine without a GPU can tell whether they are what their sources give. An image is kept without compiling only
+//! where a manifest that the caller names lists it with the sources as they are. Nothing is written before everything was
+//! compiled and assembled; the manifest comes last.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use selvedge::Error;
@@ -13,6 +14,7 @@ use selvedge::nvrtc::{self, Cache, Program, Target};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::files;
 use crate::options::BuildImagesOptions;
 use crate::output::{self, Progress, Report, Style, Table};
 use crate::source::{self, fnv1a};
@@ -45,6 +47,8 @@ pub fn build_images(options: &BuildImagesOptions) -> Result<Report, Failure> {
         return Ok(Report { text, json: json!({ "folder": folder, "changed": false }) });
     }
 
+    let (kept, families) = kept(options.keep.as_deref(), families, made_by, &present)?;
+    let compiled = families.len();
     let mut images = compile(&families, &tools.compiler)?;
     if options.forbid_early_access {
         overlap::check(&images)?;
@@ -54,8 +58,9 @@ pub fn build_images(options: &BuildImagesOptions) -> Result<Report, Failure> {
         let assembled = assemble_kept(ptxas, &families, &tools, &images)?;
         images.retain(|image| is_written(&families, &image.line.file()));
         images.extend(assembled);
-        images.sort_by_key(|image| image.line.file());
     }
+    images.extend(kept);
+    images.sort_by_key(|image| image.line.file());
     let mut made: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let lines: Vec<String> = images.iter().map(|image| image.line.text()).collect();
     made.insert(MANIFEST.to_owned(), manifest::text(&options.comment, &lines).into_bytes());
@@ -77,7 +82,32 @@ pub fn build_images(options: &BuildImagesOptions) -> Result<Report, Failure> {
     if !options.check {
         write(&options.out, &made, &present)?;
     }
-    Ok(report(options, &images, !differing.is_empty()))
+    Ok(report(options, &images, compiled, !differing.is_empty()))
+}
+
+/// Takes out the families whose images are there as the manifest lists them, with the same sources, options and compilers.
+fn kept(
+    manifest: Option<&Path>,
+    families: Vec<Family>,
+    made_by: impl Fn(Target, &Family) -> String,
+    present: &BTreeMap<String, Vec<u8>>,
+) -> Result<(Vec<Image>, Vec<Family>), Failure> {
+    let Some(manifest) = manifest else { return Ok((Vec::new(), families)) };
+    let text = files::read_text(manifest, "a manifest of images")?;
+    let listed: HashSet<&str> = text.lines().collect();
+    let (mut kept, mut others) = (Vec::new(), Vec::new());
+    for family in families {
+        let lines = manifest::lines_of(&family, &made_by, present).unwrap_or_default();
+        if lines.is_empty() || lines.iter().any(|line| !listed.contains(line.text().as_str())) {
+            others.push(family);
+            continue;
+        }
+        for line in lines {
+            let bytes = present.get(&line.file()).cloned().unwrap_or_default();
+            kept.push(Image { line, bytes });
+        }
+    }
+    Ok((kept, others))
 }
 
 /// The compiler and the assembler, by name and version.
@@ -224,7 +254,7 @@ fn write(
     Ok(())
 }
 
-fn report(options: &BuildImagesOptions, images: &[Image], changed: bool) -> Report {
+fn report(options: &BuildImagesOptions, images: &[Image], compiled: usize, changed: bool) -> Report {
     let style = Style::of_stdout();
     let folder = options.out.display().to_string();
     let total: usize = images.iter().map(|image| image.bytes.len()).sum();
@@ -253,11 +283,14 @@ fn report(options: &BuildImagesOptions, images: &[Image], changed: bool) -> Repo
         Some(_) => format!(", assembled for {}", list(&options.architectures)),
         None => String::new(),
     };
-    let text = format!("{}\n{said}: {count}, {total}{assembled}\n", table.render(style));
+    let families = if compiled == 1 { "1 family".to_owned() } else { format!("{compiled} families") };
+    let compiled_now = if options.keep.is_some() { format!("; {families} compiled") } else { String::new() };
+    let text = format!("{}\n{said}: {count}, {total}{assembled}{compiled_now}\n", table.render(style));
     let json = json!({
         "folder": folder,
         "changed": changed,
         "checked": options.check,
+        "compiled": compiled,
         "assembled_for": options.architectures.iter().map(Target::to_string).collect::<Vec<_>>(),
         "images": rows,
     });

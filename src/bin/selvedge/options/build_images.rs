@@ -53,6 +53,9 @@ pub struct BuildImagesOptions {
     /// Do nothing where the manifest fits sources, options and images
     #[arg(long, conflicts_with = "check")]
     pub if_changed: bool,
+    /// Compile only the families that this manifest does not list as sources, options and images are
+    #[arg(long, value_name = "MANIFEST", conflicts_with = "if_changed")]
+    pub keep: Option<PathBuf>,
     /// The manifest's first line, as a comment
     #[arg(
         long,
