@@ -43,7 +43,9 @@ impl GeneratedNetwork {
         GeneratedNetwork { kind: GeneratedKind::Varied, neurons, degree, every: 50 }
     }
 
-    /// Returns network S: one neuron in `every` fires in each burst for ever. For timing.
+    /// Returns network S: one neuron in `every` fires in each burst for ever. For timing. The synapses alone hold a neuron at
+    /// `25 * degree / every` on average, so with `degree` above some 30 times `every` they pass its threshold of 1000, and
+    /// soon every neuron fires.
     pub fn s(neurons: u32, degree: u32, every: u32) -> GeneratedNetwork {
         GeneratedNetwork { kind: GeneratedKind::Steady, neurons, degree, every: every.max(1) }
     }
