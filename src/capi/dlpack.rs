@@ -75,7 +75,7 @@ unsafe fn export<M: ManagedStruct>(
                 drop(shared);
                 TensorObject::table().with_mut(tensor, "tensor", |tensor| {
                     // SAFETY: the caller vouches for the consumer's writes.
-                    Ok(unsafe { tensor.0.share_dlpack(consumer)? })
+                    Ok(unsafe { tensor.tensor_mut().share_dlpack(consumer)? })
                 })?
             }
             other => {

@@ -5,6 +5,7 @@
 //! so a handle kept too long is refused and never reaches the object that took its slot. A slot whose generations are used up
 //! is not used again. 0 is no handle.
 
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::error::{Failure, Result};
@@ -101,7 +102,8 @@ impl Kind {
 
     /// Returns the kind in a handle.
     pub(super) fn of(handle: u64) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| *kind as u64 == handle >> 56)
+        // The codes begin with 1, in the order of the list.
+        Kind::ALL.get(((handle >> 56) as usize).checked_sub(1)?).copied()
     }
 }
 
@@ -132,16 +134,19 @@ pub(super) use object;
 /// The objects of one kind.
 pub(super) struct Table<T> {
     chunks: [OnceLock<Chunk<T>>; CHUNKS],
-    free: Mutex<Free>,
+    /// The slot that was emptied last, plus one, or 0: the head of a list through `Entry::next`. The upper 32 bits count the
+    /// changes, so that a thread which was held up does not take an old head for the present one.
+    free: AtomicU64,
+    /// The number of slots that were ever used.
+    used: AtomicU32,
 }
 
-type Chunk<T> = Box<[Mutex<Slot<T>>]>;
+type Chunk<T> = Box<[Entry<T>]>;
 
-struct Free {
-    /// Slots that were emptied, the latest last.
-    slots: Vec<u32>,
-    /// The first slot that was never used.
-    next: u32,
+struct Entry<T> {
+    /// The free slot after this one, plus one, or 0.
+    next: AtomicU32,
+    slot: Mutex<Slot<T>>,
 }
 
 struct Slot<T> {
@@ -159,40 +164,73 @@ impl<T: Object> Table<T> {
     pub(super) const fn new() -> Table<T> {
         Table {
             chunks: [const { OnceLock::new() }; CHUNKS],
-            free: Mutex::new(Free { slots: Vec::new(), next: 0 }),
+            free: AtomicU64::new(0),
+            used: AtomicU32::new(0),
         }
     }
 
     /// Enters an object with one reference and returns its handle.
     pub(super) fn insert(&self, object: T) -> Result<u64> {
-        let index = {
-            let mut free = lock(&self.free);
-            match free.slots.pop() {
-                Some(index) => index,
-                None => {
-                    let index = free.next;
-                    free.next = index.checked_add(1).ok_or_else(|| self.full())?;
-                    index
-                }
-            }
-        };
-        let (chunk, offset) = place(index);
-        let chunk_slots = self.chunks.get(chunk).ok_or_else(|| self.full())?;
-        let chunk_slots = chunk_slots.get_or_init(|| {
-            let slot = || Mutex::new(Slot { generation: 1, references: 0, object: None });
-            (0..FIRST_CHUNK << chunk).map(|_| slot()).collect()
-        });
-        let slot = chunk_slots.get(offset).ok_or_else(|| self.full())?;
-        let mut slot = lock(slot);
+        let index = self.take_slot()?;
+        let entry = self.entry(index).ok_or_else(|| self.full())?;
+        let mut slot = lock(&entry.slot);
         slot.references = 1;
         slot.object = Some(object);
         Ok((T::KIND as u64) << 56 | u64::from(slot.generation) << 32 | u64::from(index))
     }
 
+    /// Takes a slot that is empty.
+    fn take_slot(&self) -> Result<u32> {
+        let mut head = self.free.load(Ordering::Acquire);
+        while let Some(index) = (head as u32).checked_sub(1) {
+            let entry = self.entry(index).ok_or_else(|| self.full())?;
+            let next = successor(head, entry.next.load(Ordering::Relaxed));
+            match self.free.compare_exchange_weak(head, next, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => return Ok(index),
+                Err(found) => head = found,
+            }
+        }
+        let next = |used: u32| used.checked_add(1);
+        let index =
+            self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_err(|_| self.full())?;
+        let chunk = self.chunks.get(place(index).0).ok_or_else(|| self.full())?;
+        chunk.get_or_init(|| {
+            let slot = || Mutex::new(Slot { generation: 1, references: 0, object: None });
+            let entry = || Entry { next: AtomicU32::new(0), slot: slot() };
+            (0..FIRST_CHUNK << place(index).0).map(|_| entry()).collect()
+        });
+        Ok(index)
+    }
+
+    /// Gives an empty slot back.
+    fn give_slot(&self, index: u32) {
+        let Some(entry) = self.entry(index) else { return };
+        let mut head = self.free.load(Ordering::Relaxed);
+        loop {
+            entry.next.store(head as u32, Ordering::Relaxed);
+            let next = successor(head, index + 1);
+            match self.free.compare_exchange_weak(head, next, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(found) => head = found,
+            }
+        }
+    }
+
+    fn entry(&self, index: u32) -> Option<&Entry<T>> {
+        let (chunk, offset) = place(index);
+        self.chunks.get(chunk)?.get()?.get(offset)
+    }
+
     /// Returns a reference to the object of a handle. `name` is the argument's name, for the message.
     pub(super) fn get(&self, handle: u64, name: &str) -> Result<T> {
+        self.with(handle, name, T::clone)
+    }
+
+    /// Runs `read` on the object itself, which is short: other threads that use the handle wait meanwhile.
+    pub(super) fn with<R>(&self, handle: u64, name: &str, read: impl FnOnce(&T) -> R) -> Result<R> {
         let slot = self.slot(handle, name)?;
-        slot.object.clone().ok_or_else(|| stale(handle, name, T::KIND))
+        let object = slot.object.as_ref().ok_or_else(|| stale(handle, name, T::KIND))?;
+        Ok(read(object))
     }
 
     /// Runs `work` on the object itself. Other threads that use the handle wait meanwhile, so `work` may replace it.
@@ -226,7 +264,7 @@ impl<T: Object> Table<T> {
         let usable = slot.generation < GENERATIONS;
         drop(slot);
         if usable {
-            lock(&self.free).slots.push(handle as u32);
+            self.give_slot(handle as u32);
         }
         Ok(object)
     }
@@ -234,8 +272,8 @@ impl<T: Object> Table<T> {
     /// Takes every object out, for the shutdown.
     pub(super) fn clear(&self) -> Vec<T> {
         let mut objects = Vec::new();
-        for slot in self.chunks.iter().filter_map(OnceLock::get).flat_map(|chunk| chunk.iter()) {
-            let mut slot = lock(slot);
+        for entry in self.chunks.iter().filter_map(OnceLock::get).flat_map(|chunk| chunk.iter()) {
+            let mut slot = lock(&entry.slot);
             if let Some(object) = slot.object.take() {
                 slot.generation = (slot.generation + 1).min(GENERATIONS);
                 objects.push(object);
@@ -248,9 +286,8 @@ impl<T: Object> Table<T> {
         if handle >> 56 != T::KIND as u64 {
             return Err(foreign(handle, name, T::KIND));
         }
-        let (chunk, offset) = place(handle as u32);
-        let slot = self.chunks.get(chunk).and_then(OnceLock::get).and_then(|chunk| chunk.get(offset));
-        let slot = lock(slot.ok_or_else(|| foreign(handle, name, T::KIND))?);
+        let entry = self.entry(handle as u32).ok_or_else(|| foreign(handle, name, T::KIND))?;
+        let slot = lock(&entry.slot);
         let generation = (handle >> 32) as u32 & (GENERATIONS - 1);
         if slot.generation != generation || slot.object.is_none() {
             return Err(stale(handle, name, T::KIND));
@@ -262,6 +299,11 @@ impl<T: Object> Table<T> {
         let message = format!("all handles of the kind {} are in use", T::KIND.name());
         Failure { status: status::SV_ERROR_OUT_OF_MEMORY, message }
     }
+}
+
+/// Returns the head of the free list after `head`, with this first slot, plus one.
+fn successor(head: u64, first: u32) -> u64 {
+    (head >> 32).wrapping_add(1) << 32 | u64::from(first)
 }
 
 /// Returns the chunk and the offset in it of a slot.
@@ -339,10 +381,39 @@ mod tests {
     }
 
     #[test]
+    fn threads_share_a_table_and_never_a_slot() {
+        let table: Table<Number> = Table::new();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let table = &table;
+                scope.spawn(move || {
+                    for round in 0..2000 {
+                        let numbers = [thread << 16 | round, thread << 16 | round | 1 << 15];
+                        let handles = numbers.map(|number| table.insert(Number(number)).unwrap());
+                        for (number, handle) in numbers.into_iter().zip(handles) {
+                            assert_eq!(table.release(handle, "x").unwrap(), Some(Number(number)));
+                        }
+                    }
+                });
+            }
+        });
+        // No more slots were used than were live at a time.
+        assert!(table.used.load(Ordering::Relaxed) <= 8);
+    }
+
+    #[test]
+    fn codes_are_in_the_order_of_the_kinds() {
+        for (at, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!((kind as usize, Kind::of((kind as u64) << 56 | 7)), (at + 1, Some(kind)));
+        }
+        assert_eq!((Kind::of(0), Kind::of(u64::MAX)), (None, None));
+    }
+
+    #[test]
     fn a_slot_without_generations_is_not_used_again() {
         let table: Table<Number> = Table::new();
         let handle = table.insert(Number(1)).unwrap();
-        lock(&table.chunks[0].get().unwrap()[0]).generation = GENERATIONS - 1;
+        lock(&table.entry(0).unwrap().slot).generation = GENERATIONS - 1;
         let last = handle & !(0xff_ffff << 32) | u64::from(GENERATIONS - 1) << 32;
         assert_eq!(table.release(last, "x").unwrap(), Some(Number(1)));
         assert_eq!(table.insert(Number(2)).unwrap() as u32, 1);

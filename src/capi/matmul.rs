@@ -193,6 +193,7 @@ pub unsafe extern "C" fn sv_matmul_add_to(
         let (a, b, options) = (tensor(a, "a")?, tensor(b, "b")?, unsafe { Options::read(options)? });
         // SAFETY: as the caller vouches.
         let beta = unsafe { number(beta, "beta")? };
-        TensorObject::table().with_mut(c, "c", |c| Ok(options.matmul().add_to(&mut c.0, beta, &a, &b)?))
+        TensorObject::table()
+            .with_mut(c, "c", |c| Ok(options.matmul().add_to(c.tensor_mut(), beta, &a, &b)?))
     })
 }

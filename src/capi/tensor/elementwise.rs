@@ -8,7 +8,7 @@ use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::Object;
 use super::{Operand, TensorObject, change, enter, operands, sv_operand, sv_slice, tensor};
-use crate::fuse::Operation;
+use crate::fuse::{Number, Operation};
 use crate::tensor::{TensorOperand, apply};
 
 /// Returns the operation of a code.
@@ -24,12 +24,18 @@ pub(in crate::capi) fn operation(code: u32) -> Result<Operation> {
 unsafe fn run(operation: Operation, handles: &[u64], result: *mut u64) -> Result<()> {
     // SAFETY: as the caller vouches.
     let result = unsafe { out(result, "result")? };
-    const NAMES: [&str; 3] = ["x", "y", "z"];
-    let tensors = handles.iter().zip(NAMES).map(|(handle, name)| tensor(*handle, name));
-    let tensors = tensors.collect::<Result<Vec<_>>>()?;
-    let operands: Vec<TensorOperand<'_>> = tensors.iter().map(TensorOperand::Tensor).collect();
-    check_arity(operation, operands.len())?;
-    result.write(enter(apply(operation, &operands)?)?);
+    check_arity(operation, handles.len())?;
+    // No allocation: that would be half of what the call costs above the operation.
+    let mut tensors = [const { None }; 3];
+    for (space, (handle, name)) in tensors.iter_mut().zip(handles.iter().zip(["x", "y", "z"])) {
+        *space = Some(TensorObject::table().get(*handle, name)?);
+    }
+    let mut operands = [TensorOperand::Number(Number::Bool(false)); 3];
+    for (operand, object) in operands.iter_mut().zip(tensors.iter().flatten()) {
+        *operand = TensorOperand::Tensor(&object.0);
+    }
+    let operands = operands.get(..handles.len()).unwrap_or_default();
+    result.write(enter(apply(operation, operands)?)?);
     Ok(())
 }
 
@@ -195,7 +201,7 @@ pub unsafe extern "C" fn sv_operation_into(
             return Err(Failure::argument("operands", "a number first", "a tensor first"));
         };
         TensorObject::table().with_mut(output, "output", |output| {
-            Ok(first.with_output(&mut output.0).operation(operation, others)?)
+            Ok(first.with_output(output.tensor_mut()).operation(operation, others)?)
         })
     })
 }
@@ -358,7 +364,7 @@ mod tests {
 //! A constant and functions for each elementwise operation.
 
 use super::elementwise::{call, call_in_place};
-use crate::fuse::Operation;
+use crate::fuse::{Number, Operation};
 "
         .to_owned();
         for operation in Operation::ALL {

@@ -20,6 +20,8 @@ pub mod sorting;
 pub mod statistics;
 pub mod views;
 
+use std::sync::Arc;
+
 use super::arguments::{out, slice};
 use super::device::{SV_CPU, cuda};
 use super::error::{Failure, Result};
@@ -29,10 +31,19 @@ use crate::fuse::Number;
 use crate::tensor::{Device, Tensor, TensorMut, TensorOperand};
 use crate::types::{DType, Shape, Slice};
 
-/// A tensor behind a handle.
+/// A tensor behind a handle. An operation takes a reference: a tensor's layout has room for every rank, and copying it would cost
+/// more than the rest of the call.
 #[derive(Clone)]
-pub(super) struct TensorObject(pub(super) Tensor);
+pub(super) struct TensorObject(Arc<Tensor>);
 object!(TensorObject, Tensor);
+
+impl TensorObject {
+    /// Returns the tensor, to be changed by the holder of its slot.
+    pub(super) fn tensor_mut(&mut self) -> &mut Tensor {
+        // Where an operation on another thread still reads it, that one keeps the tensor as it was.
+        Arc::make_mut(&mut self.0)
+    }
+}
 
 /// No dtype: the default, where a function has one.
 pub const SV_DTYPE_NONE: i32 = 0;
@@ -252,7 +263,7 @@ pub(super) unsafe fn operands(operands: *const sv_operand, count: usize) -> Resu
 
 /// Returns the tensor of a handle.
 pub(super) fn tensor(handle: u64, name: &str) -> Result<Tensor> {
-    Ok(TensorObject::table().get(handle, name)?.0)
+    TensorObject::table().with(handle, name, |object| Tensor::clone(&object.0))
 }
 
 /// Returns the tensors of handles.
@@ -268,7 +279,7 @@ pub(super) unsafe fn tensors(handles: *const u64, count: usize) -> Result<Vec<Te
 
 /// Enters a tensor and returns its handle.
 pub(super) fn enter(tensor: Tensor) -> Result<u64> {
-    TensorObject::table().insert(TensorObject(tensor))
+    TensorObject::table().insert(TensorObject(Arc::new(tensor)))
 }
 
 /// Enters all tensors, or none.
@@ -372,7 +383,8 @@ pub(super) fn change<A>(
 ) -> i32 {
     guard::call(function, || {
         let operands = operands()?;
-        TensorObject::table().with_mut(handle, "tensor", |tensor| work(tensor.0.in_place(), operands))
+        TensorObject::table()
+            .with_mut(handle, "tensor", |tensor| work(tensor.tensor_mut().in_place(), operands))
     })
 }
 

@@ -192,7 +192,8 @@ fn with_both<R>(
     let (low, high) = if swapped { (second, first) } else { (first, second) };
     table.with_mut(low.0, low.1, |low| {
         table.with_mut(high.0, high.1, |high| {
-            if swapped { work(&mut high.0, &mut low.0) } else { work(&mut low.0, &mut high.0) }
+            let (low, high) = (low.tensor_mut(), high.tensor_mut());
+            if swapped { work(high, low) } else { work(low, high) }
         })
     })
 }
