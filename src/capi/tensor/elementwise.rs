@@ -2,6 +2,7 @@
 //! its own for each operation.
 
 use std::ffi::c_char;
+use std::sync::Arc;
 
 use super::super::arguments::{out, slice, text, write_text};
 use super::super::error::{Failure, Result};
@@ -35,8 +36,14 @@ unsafe fn run(operation: Operation, handles: &[u64], result: *mut u64) -> Result
         *operand = TensorOperand::Tensor(&object.0);
     }
     let operands = operands.get(..handles.len()).unwrap_or_default();
-    result.write(enter(apply(operation, operands)?)?);
-    Ok(())
+    // The result goes to where it stays in one copy, as each costs as much as a lock.
+    match apply(operation, operands) {
+        Ok(tensor) => {
+            result.write(TensorObject::table().insert(TensorObject(Arc::new(tensor)))?);
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Fails for another number of operands than the operation takes.

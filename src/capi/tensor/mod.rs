@@ -40,7 +40,7 @@ object!(TensorObject, Tensor);
 impl TensorObject {
     /// Returns the tensor, to be changed by the holder of its slot.
     pub(super) fn tensor_mut(&mut self) -> &mut Tensor {
-        // Where an operation on another thread still reads it, that one keeps the tensor as it was.
+        // An operation on another thread that still reads it keeps the tensor as it was.
         Arc::make_mut(&mut self.0)
     }
 }

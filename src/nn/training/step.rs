@@ -136,7 +136,7 @@ where
     ///
     /// # Errors
     ///
-    /// Those of the closure, of the backward and of the optimizer, and driver errors.
+    /// Errors of the closure, of the backward and of the optimizer, and driver errors.
     pub fn run(&mut self, inputs: &[&Tensor]) -> Result<Tensor> {
         let inputs: Vec<Tensor> = inputs.iter().map(|&input| input.clone()).collect();
         let TrainingStep { optimizer, loss, parameters, max_norm, graph, .. } = self;

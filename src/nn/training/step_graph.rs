@@ -27,7 +27,7 @@ pub(super) trait StepWork {
     ///
     /// # Errors
     ///
-    /// Those of the step. A captured step may not wait for the device.
+    /// Errors of the step. A captured step may not wait for the device.
     fn gradients(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
 
     /// Returns a bool tensor, given the results, whose element says whether the parameters change. `None` is true.
@@ -61,12 +61,12 @@ enum Stage {
     Uncaptured(String),
 }
 
-/// What an uncaptured step leaves for a capture.
+/// State that an uncaptured step leaves for a capture.
 struct PreparedStep {
     /// Tensors at fixed addresses that the captured step reads.
     inputs: Vec<Tensor>,
     generators: CapturedGenerators,
-    /// Whether each parameter has a gradient after a step.
+    /// True for each parameter that has a gradient after a step.
     has_gradients: Vec<bool>,
 }
 
@@ -131,7 +131,7 @@ impl StepGraph {
     ///
     /// # Errors
     ///
-    /// Those of the step; driver errors.
+    /// Errors of the step; driver errors.
     pub(super) fn run(&mut self, inputs: &[Tensor], work: &mut dyn StepWork) -> Result<Vec<Tensor>> {
         if captures_on_this_thread() {
             // The step is a part of the caller's capture.
