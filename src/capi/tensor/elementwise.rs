@@ -22,28 +22,42 @@ pub(in crate::capi) fn operation(code: u32) -> Result<Operation> {
 /// # Safety
 ///
 /// `result` is NULL or points to a `u64` that this call alone uses.
-unsafe fn run(operation: Operation, handles: &[u64], result: *mut u64) -> Result<()> {
+unsafe fn run<const COUNT: usize>(
+    operation: Operation,
+    handles: [u64; COUNT],
+    result: *mut u64,
+) -> Result<()> {
     // SAFETY: as the caller vouches.
     let result = unsafe { out(result, "result")? };
-    check_arity(operation, handles.len())?;
     // No allocation: that would be half of what the call costs above the operation.
-    let mut tensors = [const { None }; 3];
-    for (space, (handle, name)) in tensors.iter_mut().zip(handles.iter().zip(["x", "y", "z"])) {
-        *space = Some(TensorObject::table().get(*handle, name)?);
+    let mut tensors = [const { None }; COUNT];
+    for (space, (handle, name)) in tensors.iter_mut().zip(handles.into_iter().zip(["x", "y", "z"])) {
+        *space = Some(TensorObject::table().get(handle, name)?);
     }
-    let mut operands = [TensorOperand::Number(Number::Bool(false)); 3];
+    let mut operands = [TensorOperand::Number(Number::Bool(false)); COUNT];
     for (operand, object) in operands.iter_mut().zip(tensors.iter().flatten()) {
         *operand = TensorOperand::Tensor(&object.0);
     }
-    let operands = operands.get(..handles.len()).unwrap_or_default();
     // The result goes to where it stays in one copy, as each costs as much as a lock.
-    match apply(operation, operands) {
+    match apply(operation, &operands) {
         Ok(tensor) => {
             result.write(TensorObject::table().insert(TensorObject(Arc::new(tensor)))?);
             Ok(())
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// As [`run`], of an operation's code.
+///
+/// # Safety
+///
+/// As [`run`].
+unsafe fn run_code<const COUNT: usize>(code: u32, handles: [u64; COUNT], result: *mut u64) -> Result<()> {
+    let operation = operation(code)?;
+    check_arity(operation, COUNT)?;
+    // SAFETY: as the caller vouches.
+    unsafe { run(operation, handles, result) }
 }
 
 /// Fails for another number of operands than the operation takes.
@@ -67,7 +81,7 @@ pub(super) unsafe fn call<const COUNT: usize>(
     result: *mut u64,
 ) -> i32 {
     // SAFETY: as the caller vouches.
-    guard::call(name, || unsafe { run(operation, &handles, result) })
+    guard::call(name, || unsafe { run(operation, handles, result) })
 }
 
 /// Replaces a tensor's elements by an operation's result on them and other tensors.
@@ -126,7 +140,7 @@ pub unsafe extern "C" fn sv_operation(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_unary(operation: u32, x: u64, result: *mut u64) -> i32 {
     // SAFETY: as the caller vouches.
-    guard::call("sv_unary", || unsafe { run(self::operation(operation)?, &[x], result) })
+    guard::call("sv_unary", || unsafe { run_code(operation, [x], result) })
 }
 
 /// Computes an elementwise operation of two tensors; see `sv_operation`.
@@ -139,7 +153,7 @@ pub unsafe extern "C" fn sv_unary(operation: u32, x: u64, result: *mut u64) -> i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_binary(operation: u32, x: u64, y: u64, result: *mut u64) -> i32 {
     // SAFETY: as the caller vouches.
-    guard::call("sv_binary", || unsafe { run(self::operation(operation)?, &[x, y], result) })
+    guard::call("sv_binary", || unsafe { run_code(operation, [x, y], result) })
 }
 
 /// Computes an elementwise operation of three tensors; see `sv_operation`.
@@ -152,7 +166,7 @@ pub unsafe extern "C" fn sv_binary(operation: u32, x: u64, y: u64, result: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_ternary(operation: u32, x: u64, y: u64, z: u64, result: *mut u64) -> i32 {
     // SAFETY: as the caller vouches.
-    guard::call("sv_ternary", || unsafe { run(self::operation(operation)?, &[x, y, z], result) })
+    guard::call("sv_ternary", || unsafe { run_code(operation, [x, y, z], result) })
 }
 
 /// Replaces a tensor's elements by an operation's result on them and `count` other operands. The result is converted to
