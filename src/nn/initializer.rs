@@ -79,6 +79,7 @@ pub enum WeightDistribution {
 pub struct Initializer {
     device: Device,
     dtype: DType,
+    compute_dtype: Option<DType>,
     generator: Generator,
     weights: WeightDistribution,
     residual_weights: Option<WeightDistribution>,
@@ -90,6 +91,7 @@ impl Initializer {
         Initializer {
             device: *device,
             dtype: DType::F32,
+            compute_dtype: None,
             generator: device.generator(),
             weights: WeightDistribution::default(),
             residual_weights: None,
@@ -100,6 +102,28 @@ impl Initializer {
     #[must_use]
     pub fn with_dtype(self, dtype: DType) -> Initializer {
         Initializer { dtype, ..self }
+    }
+
+    /// Sets the dtype in which [`Linear`](super::Linear) and the layers made of it compute; by default that of the
+    /// parameters. With bf16 and parameters of f32 a forward casts inputs and parameters to bf16, and the gradients of the
+    /// parameters, which an optimizer adds up, are f32: mixed precision with f32 masters.
+    ///
+    /// ```
+    /// use selvedge::nn::{Initializer, Linear, Module, Variable};
+    /// use selvedge::{DType, Device, Tensor};
+    /// let device = Device::cpu();
+    /// let layer = Linear::new(3, 2, &Initializer::new(&device).with_compute_dtype(DType::BF16))?;
+    /// let result = layer.forward(&Variable::new(Tensor::ones(&[1, 3], DType::F32, &device)?))?;
+    /// assert_eq!((result.dtype(), layer.weight().dtype()), (DType::BF16, DType::F32));
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_compute_dtype(self, dtype: DType) -> Initializer {
+        Initializer { compute_dtype: Some(dtype), ..self }
+    }
+
+    pub(super) fn compute_dtype(&self) -> Option<DType> {
+        self.compute_dtype
     }
 
     /// Sets the generator. Clones of a generator draw from one sequence.

@@ -58,6 +58,17 @@ fn a_model_trains_stops_continues_and_writes() {
     let drawn = json(&greedy(&["--seed", "3", "--json"]));
     assert_eq!((&drawn["ids"], &drawn["step"]), (&30.into(), &12.into()));
 
+    let narrow = folder.file("bf16");
+    let of_bf16 = |more: &[&str]| of(&[&["--run", &narrow, "--dtype", "bf16", "--json"], more].concat());
+    let begun = of_bf16(&["--steps", "4"]);
+    assert_eq!(begun["model"]["compute_dtype"], "bf16");
+    let (first, same) = (begun["losses"][3].as_f64().unwrap(), losses[3]);
+    assert!(first != same && (first - same).abs() < 0.05, "{first} in bf16, {same} in f32");
+    assert_eq!(of_bf16(&["--steps", "5", "--resume"])["last_step"], 5);
+    let plain = with(&train, &["--run", &narrow, "--steps", "6", "--resume"]);
+    fails(FAILED_FOR_INPUT, &strs(&plain), &["compute_dtype"]);
+    assert!(!succeeds(&["generate", "--run", &narrow, "--device", "cpu", "--length", "3"]).is_empty());
+
     let file = folder.file("text.txt");
     let evaluated = json(&succeeds(&["eval", "--run", &whole, "--text", &file, "--device", "cpu", "--json"]));
     assert!((evaluated["loss"].as_f64().unwrap() - loss(3)).abs() < 0.5, "{evaluated} {evaluations:?}");

@@ -193,7 +193,15 @@ fn dropout_keeps_scaled_probabilities_and_its_gradient_follows_the_same_draw() {
 }
 
 #[test]
-fn attention_of_bf16_is_rounded_from_scores_in_bf16() {
+fn attention_of_bf16_is_rounded_from_scores_in_f32() {
+    // Scores of 256 and 256.5, which are one number in bf16.
+    let of = |numbers: &[f64], shape: &[usize]| constant(numbers, shape).cast(DType::BF16).unwrap();
+    let (query, keys) = (of(&[256.0, 1.0], &[1, 1, 1, 2]), of(&[1.0, 0.0, 1.0, 0.5], &[1, 1, 2, 2]));
+    let options = AttentionOptions { scale: Some(1.0), ..AttentionOptions::default() };
+    let result = attention(&[query, keys, of(&[0.0, 1.0], &[1, 1, 2, 1])], &options).unwrap();
+    let found = result.tensor().cast(DType::F64).unwrap().item::<f64>().unwrap();
+    assert!((found - 1.0 / (1.0 + (-0.5f64).exp())).abs() < 0.004, "{found}");
+
     let sizes = [1, 2, 1, 5, 7, 8, 4];
     let rounded: Vec<Tensor> = inputs(sizes).iter().map(|x| x.cast(DType::BF16).unwrap()).collect();
     let leaves: Vec<Variable> = rounded.iter().map(|x| Variable::with_grad(x.clone()).unwrap()).collect();

@@ -1,7 +1,9 @@
 //! Runs of training: the loss falls, runs follow from their options bit for bit, and continue from checkpoints.
 
-use selvedge::nn::{ByteTokenizer, CharTokenizer, GptConfig, Module, TextFile, Trainer, TrainerOptions};
-use selvedge::{Device, Error, Result};
+use selvedge::nn::{
+    Batch, ByteTokenizer, CharTokenizer, GptConfig, Module, TextFile, Trainer, TrainerOptions, Variable,
+};
+use selvedge::{DType, Device, Error, Result, Tensor};
 
 const TEXT: &str = "it was the best of times, it was the worst of times, it was the age of wisdom, it was the age of \
      foolishness, it was the epoch of belief, it was the epoch of incredulity, ";
@@ -75,6 +77,40 @@ fn a_run_that_continues_has_the_bits_of_one_that_was_not_stopped() -> Result<()>
 }
 
 #[test]
+fn a_run_in_bf16_has_masters_of_f32_and_a_loss_near_that_of_f32() -> Result<()> {
+    let plain = config(vocab_size()?);
+    let narrow = GptConfig { compute_dtype: Some(DType::BF16), ..plain };
+    let (mut f32_run, mut run, mut second) =
+        (trainer(plain, options())?, trainer(narrow, options())?, trainer(narrow, options())?);
+    // One run, and one that stops at half and continues.
+    let mut last = [0.0; 2];
+    for step in 1..=40 {
+        let found = run.step()?.loss;
+        last = [f32_run.step()?.loss, found];
+        let other = if step == 21 {
+            let checkpoint = second.checkpoint()?;
+            let tensors = checkpoint.parameters.values().chain(checkpoint.optimizer.values());
+            assert!(tensors.filter(|tensor| tensor.rank() > 0).all(|tensor| tensor.dtype() == DType::F32));
+            second = trainer(narrow, options())?;
+            second.resume(&checkpoint, false)?;
+            second.step()?.loss
+        } else {
+            second.step()?.loss
+        };
+        assert_eq!(found.to_bits(), other.to_bits(), "step {step}");
+    }
+    assert_eq!(bits(&run)?, bits(&second)?);
+    let ids = Tensor::new([[0i64, 1], [2, 3]], &Device::cpu())?;
+    assert_eq!(run.model().forward(&Variable::new(ids.clone()))?.dtype(), DType::BF16);
+    assert_eq!(run.model().loss(&Batch { inputs: ids.clone(), targets: ids })?.dtype(), DType::F32);
+    let [of_f32, of_bf16] = last;
+    assert!(of_bf16 != of_f32 && (of_bf16 - of_f32).abs() < 0.05, "{of_bf16} in bf16, {of_f32} in f32");
+    let [of_f32, of_bf16] = [f32_run.evaluate()?, run.evaluate()?];
+    assert!((of_bf16 - of_f32).abs() < 0.05, "{of_bf16} in bf16, {of_f32} in f32");
+    Ok(())
+}
+
+#[test]
 fn accumulated_batches_are_averaged() -> Result<()> {
     // Both steps read the same windows: batches 0 and 1 of 2 rows draw what one batch of 4 rows does.
     let options = TrainerOptions { steps: 1, warmup_steps: 0, max_norm: None, ..options() };
@@ -103,11 +139,16 @@ fn bad_input_is_an_error_that_names_both_sides() -> Result<()> {
     fails(trainer(GptConfig { context: 1000, ..config(size) }, options()).map(drop), &["1001"]);
     fails(trainer(config(size - 1), options()).map(drop), &["tokenizer"]);
 
+    let half = GptConfig { compute_dtype: Some(DType::F16), ..config(size) };
+    fails(trainer(half, options()).map(drop), &["compute_dtype = f16", "bf16"]);
+
     let mut run = trainer(config(size), options())?;
     run.step()?;
     let checkpoint = run.checkpoint()?;
     let resume = |trainer: Result<Trainer>, any_text| trainer?.resume(&checkpoint, any_text);
     fails(resume(trainer(GptConfig { layers: 2, ..config(size) }, options()), false), &["n_layer"]);
+    let narrow = GptConfig { compute_dtype: Some(DType::BF16), ..config(size) };
+    fails(resume(trainer(narrow, options()), false), &[r#""compute_dtype":"bf16""#]);
     fails(resume(trainer(config(size), TrainerOptions { seed: 9, ..options() }), false), &["a seed 1", "9"]);
     let other = || {
         let other = TextFile::from_bytes(TEXT.repeat(4));

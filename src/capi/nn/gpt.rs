@@ -84,6 +84,7 @@ pub(super) unsafe fn config_of(config: *const sv_gpt_config) -> Result<GptConfig
         has_bias: !flag(config.without_bias, "config->without_bias")?,
         has_tied_head: !flag(config.untied_head, "config->untied_head")?,
         norm_eps: if norm_eps == 0.0 { 1e-5 } else { norm_eps },
+        compute_dtype: None,
     })
 }
 

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Queries that share a key/value head are rows of one product, so keys and values are never repeated. A causal mask is a
-//! comparison of two vectors of positions within the softmax.
+//! comparison of two vectors of positions within the softmax. Scores of f16 and bf16 operands are f32, and probabilities are
+//! rounded once.
 //!
 //! Tests: `tests/nn/attention.rs`.
 
@@ -18,6 +19,7 @@ use super::shape::in_shape;
 use super::variable::Variable;
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
+use crate::nn::precision::wide_dtype;
 use crate::tensor::{Fused, Generator, Matmul, Tensor};
 use crate::types::DType;
 
@@ -141,25 +143,39 @@ fn causal<'g>(scores: Expr<'g>, query: Expr<'g>, key: Expr<'g>) -> Expr<'g> {
     key.le(query).choose(scores, f64::NEG_INFINITY)
 }
 
-/// Returns the probabilities of scores, in their dtype.
-fn probabilities(scores: &Tensor, mask: Option<&Tensor>, is_causal: bool) -> Result<Tensor> {
-    static PLAIN: OnceLock<Fused<1>> = OnceLock::new();
-    static MASKED: OnceLock<Fused<2>> = OnceLock::new();
-    static CAUSAL: OnceLock<Fused<3>> = OnceLock::new();
-    static BOTH: OnceLock<Fused<4>> = OnceLock::new();
+/// The functions of one number of operands, for results of the scores' dtype, f16 and bf16.
+type Softmaxes<const N: usize> = [OnceLock<Fused<N>>; 3];
+
+/// Returns the probabilities of scores, in a dtype: theirs, f16 or bf16.
+fn probabilities(scores: &Tensor, mask: Option<&Tensor>, is_causal: bool, dtype: DType) -> Result<Tensor> {
+    static PLAIN: Softmaxes<1> = [const { OnceLock::new() }; 3];
+    static MASKED: Softmaxes<2> = [const { OnceLock::new() }; 3];
+    static CAUSAL: Softmaxes<3> = [const { OnceLock::new() }; 3];
+    static BOTH: Softmaxes<4> = [const { OnceLock::new() }; 3];
+    let (narrow, which) = match dtype {
+        DType::F16 => (Some(DType::F16), 1),
+        DType::BF16 => (Some(DType::BF16), 2),
+        _ => (None, 0),
+    };
     let &[_, _, length, key_length] = &scores.shape()[..] else {
         let found = format!("scores of shape {}", scores.shape());
         return Err(Error::invalid(OPERATION, found, "four axes"));
     };
     if scores.count() == 0 {
-        return scores.zeros_like();
+        return Tensor::zeros(scores.shape(), dtype, &scores.device());
     }
     // The last query reads every key.
     if !is_causal || length == 1 {
         return match mask {
-            None => PLAIN.get_or_init(|| Fused::new(|[x]| safe_softmax(x).cast(x.dtype()))).run([scores]),
-            Some(mask) => MASKED
-                .get_or_init(|| Fused::new(|[x, mask]| safe_softmax(masked(x, mask)).cast(x.dtype())))
+            None => PLAIN[which]
+                .get_or_init(|| Fused::new(move |[x]| safe_softmax(x).cast(narrow.unwrap_or(x.dtype()))))
+                .run([scores]),
+            Some(mask) => MASKED[which]
+                .get_or_init(|| {
+                    Fused::new(move |[x, mask]| {
+                        safe_softmax(masked(x, mask)).cast(narrow.unwrap_or(x.dtype()))
+                    })
+                })
                 .run([scores, mask]),
         };
     }
@@ -169,13 +185,17 @@ fn probabilities(scores: &Tensor, mask: Option<&Tensor>, is_causal: bool) -> Res
     let query = positions.narrow(0, longest - length, length)?.unsqueeze(-1)?;
     let key = positions.narrow(0, longest - key_length, key_length)?;
     match mask {
-        None => CAUSAL
-            .get_or_init(|| Fused::new(|[x, query, key]| safe_softmax(causal(x, query, key)).cast(x.dtype())))
-            .run([scores, &query, &key]),
-        Some(mask) => BOTH
+        None => CAUSAL[which]
             .get_or_init(|| {
-                Fused::new(|[x, mask, query, key]| {
-                    safe_softmax(causal(masked(x, mask), query, key)).cast(x.dtype())
+                Fused::new(move |[x, query, key]| {
+                    safe_softmax(causal(x, query, key)).cast(narrow.unwrap_or(x.dtype()))
+                })
+            })
+            .run([scores, &query, &key]),
+        Some(mask) => BOTH[which]
+            .get_or_init(|| {
+                Fused::new(move |[x, mask, query, key]| {
+                    safe_softmax(causal(masked(x, mask), query, key)).cast(narrow.unwrap_or(x.dtype()))
                 })
             })
             .run([scores, mask, &query, &key]),
@@ -251,9 +271,10 @@ impl State {
         let scale = options.scale.unwrap_or(1.0 / (width.max(1) as f64).sqrt());
         let scores = Matmul::new()
             .alpha(scale)
+            .result(wide_dtype(queries.dtype()))
             .of(&by_key_head(&queries, key_heads)?, &keys.transpose(-2, -1)?)?
             .reshape(&signed(scores_shape))?;
-        let probabilities = probabilities(&scores, mask.as_ref(), options.is_causal)?;
+        let probabilities = probabilities(&scores, mask.as_ref(), options.is_causal, queries.dtype())?;
         drop(scores);
         let kept = match dropout > 0.0 {
             false => None,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::types::DType;
 
 const OPERATION: &str = "GptConfig";
 
@@ -64,6 +65,26 @@ pub struct GptConfig {
     /// The number that norms add to the variance.
     #[serde(rename = "layer_norm_epsilon", default = "norm_eps")]
     pub norm_eps: f64,
+    /// The dtype of activations and products: that of the parameters, or bf16. The parameters of a model that computes in
+    /// bf16 stay f32, as do the sums of norms and softmax and the loss.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "dtype_name")]
+    pub compute_dtype: Option<DType>,
+}
+
+/// A dtype as its name.
+mod dtype_name {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    use crate::types::DType;
+
+    pub fn serialize<S: Serializer>(dtype: &Option<DType>, serializer: S) -> Result<S::Ok, S::Error> {
+        dtype.map(DType::name).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<DType>, D::Error> {
+        let name = Option::<String>::deserialize(deserializer)?;
+        name.map(|name| name.parse()).transpose().map_err(D::Error::custom)
+    }
 }
 
 fn yes() -> bool {
@@ -100,6 +121,7 @@ impl GptConfig {
             has_bias: true,
             has_tied_head: true,
             norm_eps: norm_eps(),
+            compute_dtype: None,
         }
     }
 
@@ -132,8 +154,8 @@ impl GptConfig {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a size of 0, heads that do not divide the width, a dropout outside 0 to 1, and a norm's
-    /// number that is negative or not finite.
+    /// [`Error::InvalidArgument`] for a size of 0, heads that do not divide the width, a dropout outside 0 to 1, a norm's
+    /// number that is negative or not finite, and a dtype to compute in other than bf16.
     pub fn check(&self) -> Result<()> {
         let sizes = [
             ("vocab_size", self.vocab_size),
@@ -159,6 +181,12 @@ impl GptConfig {
                 "a number from 0 on",
             ));
         }
-        Ok(())
+        match self.compute_dtype {
+            None | Some(DType::BF16) => Ok(()),
+            Some(dtype) => {
+                let found = format!("compute_dtype = {dtype}");
+                Err(Error::invalid(OPERATION, found, "bf16, or none for the parameters' dtype"))
+            }
+        }
     }
 }

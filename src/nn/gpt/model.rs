@@ -7,6 +7,7 @@ use super::config::{Activation, GptConfig};
 use crate::error::{Error, Result};
 use crate::nn::layers::linear;
 use crate::nn::module::prefixed;
+use crate::nn::precision::{in_compute_dtype, wide_dtype};
 use crate::nn::{
     Batch, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu, GeluTanh,
     Initializer, LayerNorm, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu, TransformerBlock,
@@ -75,6 +76,10 @@ impl Gpt {
             .clone()
             .with_weights(WeightDistribution::Normal { deviation: DEVIATION })
             .with_residual_weights(WeightDistribution::Normal { deviation: residual });
+        let initializer = match config.compute_dtype {
+            Some(dtype) => initializer.with_compute_dtype(dtype),
+            None => initializer,
+        };
         let GptConfig { vocab_size, context, width, .. } = config;
         let (wte, wpe) =
             (Embedding::new(vocab_size, width, &initializer)?, Embedding::new(context, width, &initializer)?);
@@ -108,7 +113,7 @@ impl Gpt {
         self.wte.weight().device()
     }
 
-    /// Returns the mean cross-entropy of a batch in nats an id.
+    /// Returns the mean cross-entropy of a batch in nats an id, in f32 for logits of bf16.
     ///
     /// # Errors
     ///
@@ -116,6 +121,7 @@ impl Gpt {
     pub fn loss(&self, batch: &Batch) -> Result<Variable> {
         let logits = self.forward(&Variable::new(batch.inputs.clone()))?;
         let rows = logits.reshape(&[-1, self.config.vocab_size as isize])?;
+        let rows = in_compute_dtype(&rows, Some(wide_dtype(rows.dtype())))?;
         cross_entropy(&rows, &batch.targets.reshape(&[-1])?, CrossEntropyOptions::default())
     }
 
@@ -163,13 +169,14 @@ impl Gpt {
         let length = ids.shape()[1];
         let positions = self.wpe.weight().narrow(0, past, length)?;
         let x = (self.wte.weight().embedding(ids)? + positions)?;
+        let x = in_compute_dtype(&x, self.config.compute_dtype)?;
         self.dropout.as_ref().map_or_else(|| Ok(x.clone()), |dropout| dropout.forward(&x))
     }
 
     /// Returns the product of the last axis and the head.
     fn logits(&self, x: &Variable) -> Result<Variable> {
         let head = self.lm_head.as_ref().unwrap_or_else(|| self.wte.weight());
-        linear(x, &head.t()?, None)
+        linear(x, &in_compute_dtype(head, self.config.compute_dtype)?.t()?, None)
     }
 }
 

@@ -1,7 +1,9 @@
 //! [`Linear`], a product with a weight.
 
 use crate::error::{Error, Result};
+use crate::nn::precision::in_compute_dtype;
 use crate::nn::{Initializer, Module, Variable};
+use crate::types::DType;
 
 const NAME: &str = "Linear";
 
@@ -20,6 +22,8 @@ const NAME: &str = "Linear";
 pub struct Linear {
     weight: Variable,
     bias: Option<Variable>,
+    /// The dtype of the product; `None` is that of the operands.
+    compute_dtype: Option<DType>,
 }
 
 impl Linear {
@@ -43,7 +47,8 @@ impl Linear {
         if inputs == 0 {
             return Err(Error::invalid(NAME, "0 inputs", "at least one"));
         }
-        Ok(Linear { weight: initializer.weight(inputs, outputs)?, bias: None })
+        let weight = initializer.weight(inputs, outputs)?;
+        Ok(Linear { weight, bias: None, compute_dtype: initializer.compute_dtype() })
     }
 
     /// Creates a layer with or without a bias.
@@ -108,7 +113,9 @@ impl Module for Linear {
             let found = format!("an input of shape {shape} for a weight of shape {weight}");
             return Err(Error::invalid(NAME, found, format!("{inputs} as the input's last size")));
         }
-        linear(input, &self.weight, self.bias.as_ref())
+        let cast = |x: &Variable| in_compute_dtype(x, self.compute_dtype);
+        let bias = self.bias.as_ref().map(cast).transpose()?;
+        linear(&cast(input)?, &cast(&self.weight)?, bias.as_ref())
     }
 
     fn named_parameters(&self) -> Vec<(String, Variable)> {

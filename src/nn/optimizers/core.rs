@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use crate::error::{Error, Result};
 use crate::nn::Variable;
 use crate::nn::autograd::{FlatPlace, gradient_run, in_shape, no_grad, update_run};
-use crate::nn::precision::compute_dtype;
+use crate::nn::precision::wide_dtype;
 use crate::tensor::{Device, Fused, Tensor, TensorMut};
 use crate::types::DType;
 
@@ -153,7 +153,7 @@ impl Group {
             return Ok(());
         }
         let Some(first) = self.members.first() else { return Ok(()) };
-        let (dtype, device) = (compute_dtype(first.variable.dtype()), first.variable.device());
+        let (dtype, device) = (wide_dtype(first.variable.dtype()), first.variable.device());
         let zeros = match self.part(&(0..self.members.len())) {
             Some(part) => Tensor::zeros(&[part.len()], dtype, &device)?,
             None => Tensor::zeros(&first.variable.shape(), dtype, &device)?,
@@ -256,7 +256,7 @@ impl<R: StepRule> OptimizerCore<R> {
                     continue;
                 }
                 let variable = &member.variable;
-                let dtype = compute_dtype(variable.dtype()).part();
+                let dtype = wide_dtype(variable.dtype()).part();
                 let key = (dtype, variable.device(), member.steps, self.decays(member));
                 let row = keys.iter().position(|known| *known == key).unwrap_or(keys.len());
                 if row == keys.len() {

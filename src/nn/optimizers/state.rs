@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::core::{Group, Member, OptimizerCore, StepRule};
 use crate::error::{Error, Result};
-use crate::nn::precision::compute_dtype;
+use crate::nn::precision::wide_dtype;
 use crate::tensor::{Device, Tensor};
 use crate::types::DType;
 
@@ -102,7 +102,7 @@ impl<R: StepRule> OptimizerCore<R> {
                 faults.push(format!("'{name}' is missing"));
                 continue;
             };
-            let dtype = if is_step { DType::I64 } else { compute_dtype(parameter.dtype()) };
+            let dtype = if is_step { DType::I64 } else { wide_dtype(parameter.dtype()) };
             let is_shape = if is_step { entry.rank() == 0 } else { *entry.shape() == parameter.shape() };
             if entry.dtype() != dtype || !is_shape {
                 let shape = if is_step { "[]".to_owned() } else { parameter.shape().to_string() };

@@ -39,7 +39,7 @@ pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOption
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
 pub use srt::{SrtCommand, SrtEvolveOptions, SrtOptions};
-pub use train::{EvaluateOptions, GenerateOptions, TokenizerKind, TrainOptions};
+pub use train::{ComputeDType, EvaluateOptions, GenerateOptions, TokenizerKind, TrainOptions};
 
 /// The exit codes, for the help of a command that only groups others and has no `--json` of its own.
 const EXIT_CODES_OF_GROUP: &str = exit_codes!();

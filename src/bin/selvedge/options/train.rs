@@ -15,6 +15,15 @@ pub enum TokenizerKind {
     Byte,
 }
 
+/// The dtype in which a model computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ComputeDType {
+    /// f32 throughout
+    F32,
+    /// bf16 activations and products; parameters and optimizer stay f32
+    Bf16,
+}
+
 const TRAIN_HELP: &str = "\
 Without --text the model is trained on the book in data/alice. A run saves checkpoints in its folder, and Ctrl-C, SIGTERM and
 SIGUSR1 leave one behind (exit codes 130, 143, 143).
@@ -34,6 +43,9 @@ pub struct TrainOptions {
     /// The model: tiny, gpt2, or a config.json of GPT-2
     #[arg(long, value_name = "tiny|gpt2|FILE", default_value = "tiny")]
     pub model: String,
+    /// The dtype to compute in [default: f32, or that of the model's file]
+    #[arg(long, value_enum)]
+    pub dtype: Option<ComputeDType>,
     /// The tokenizer
     #[arg(long, value_enum, default_value_t = TokenizerKind::Char)]
     pub tokenizer: TokenizerKind,

@@ -39,6 +39,9 @@ impl Start {
                 grouped(self.config.parameter_count() as u64)
             ),
         );
+        if let Some(dtype) = self.config.compute_dtype {
+            row("dtype", format!("{dtype}, parameters f32"));
+        }
         row("device", self.device.clone());
         row("run", self.folder.display().to_string());
         row(

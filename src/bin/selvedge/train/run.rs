@@ -8,7 +8,7 @@ use selvedge::nn::{
     ByteTokenizer, CharTokenizer, CheckpointList, Checkpoints, Generation, Gpt, GptConfig, Module, Sampler,
     SamplerOptions, TextFile, Tokenizer, Trainer, TrainerOptions,
 };
-use selvedge::{Device, Error};
+use selvedge::{DType, Device, Error};
 
 use super::report::{Evaluation, Finished, Start, report};
 use super::signals::{Signal, Signals};
@@ -16,7 +16,7 @@ use super::{memory, plot, source};
 use crate::device::{self, reason_text};
 use crate::failure::Failure;
 use crate::files;
-use crate::options::{TokenizerKind, TrainOptions};
+use crate::options::{ComputeDType, TokenizerKind, TrainOptions};
 use crate::output::{Progress, Report, Style};
 
 /// The folder of a run that names none.
@@ -54,7 +54,7 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     let (device, reason) = device::choose(options.device)?;
     let (text, name) = source::text(options.text.as_deref())?;
     let tokenizer = tokenizer(options, &text)?;
-    let config = GptConfig { dropout: options.dropout, ..config(&options.model, tokenizer.vocab_size())? };
+    let config = config(options, tokenizer.vocab_size())?;
     let numbers = trainer_options(options, config.width);
     let new = |text, options| Trainer::new(config, text, &*tokenizer, options, &device);
     // A new run with another batch, for the advice of an error.
@@ -209,15 +209,21 @@ fn tokenizer(options: &TrainOptions, text: &TextFile) -> Result<Box<dyn Tokenize
 }
 
 /// Returns the configuration of a name or a file, with the vocabulary of the tokenizer.
-fn config(model: &str, vocab_size: usize) -> Result<GptConfig, Failure> {
-    Ok(match model {
+fn config(options: &TrainOptions, vocab_size: usize) -> Result<GptConfig, Failure> {
+    let config = match options.model.as_str() {
         "tiny" => GptConfig::tiny(vocab_size),
-        "gpt2" => GptConfig { vocab_size, ..GptConfig::gpt2() },
+        "gpt2" => GptConfig::gpt2(),
         path => {
             let text = files::read_text(Path::new(path), "tiny, gpt2, or a configuration of GPT-2 in JSON")?;
-            GptConfig { vocab_size, ..GptConfig::from_json(&text)? }
+            GptConfig::from_json(&text)?
         }
-    })
+    };
+    let compute_dtype = match options.dtype {
+        None => config.compute_dtype,
+        Some(ComputeDType::F32) => None,
+        Some(ComputeDType::Bf16) => Some(DType::BF16),
+    };
+    Ok(GptConfig { vocab_size, dropout: options.dropout, compute_dtype, ..config })
 }
 
 /// Opens the folder of the run.
