@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `autograd` | [`Variable`], the tape, gradients of operations, [`scaled_dot_product_attention`], custom functions |
+//! | `autograd` | [`Variable`], the tape, gradients of operations, [`scaled_dot_product_attention`], custom functions, [`checkpoint`](fn@checkpoint) |
 //! | `module` | [`Module`]: a forward, named parameters, train and eval modes, `state_dict` |
 //! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters; [`WeightDistribution`] |
 //! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`RmsNorm`], [`BatchNorm1d`], [`BatchNorm2d`], [`Dropout`], [`MultiHeadAttention`], [`FeedForward`], [`TransformerBlock`], [`Sequential`], activations |
@@ -47,8 +47,8 @@ mod text;
 mod training;
 
 pub use autograd::{
-    AttentionOptions, Function, FunctionContext, Variable, VariableOperand, is_grad_enabled, no_grad,
-    scaled_dot_product_attention,
+    AttentionOptions, Function, FunctionContext, Variable, VariableOperand, checkpoint, is_grad_enabled,
+    no_grad, scaled_dot_product_attention,
 };
 pub use gpt::{Activation, Generation, Gpt, GptConfig, KeyValueCache, Sampler, SamplerOptions};
 pub use initializer::{Initializer, WeightDistribution};

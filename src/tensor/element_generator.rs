@@ -7,7 +7,7 @@ use super::device::Device;
 use super::evaluate::{OperandSource, evaluate_named};
 use super::kernel::{Output, OutputTarget};
 use super::operand::{Inputs, TensorOperand};
-use super::random::{Generator, place_of_draw};
+use super::random::{Generator, memory_of_draw, numbers_of_draw};
 use super::tensor::{Tensor, mismatch};
 use crate::error::Result;
 use crate::fuse::{Expr, Expression, Graph, Number};
@@ -77,12 +77,13 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
             [Expr<'g>; SCALARS],
         ) -> Expr<'g>,
     ) -> Result<Tensor> {
-        let Some(place) = place_of_draw(self.operation, generator, blocks, device)? else {
+        let Some(place) = memory_of_draw(self.operation, generator, blocks, device)? else {
             let expression = self.expression(2 + SCALARS, false, |graph, operands, numbers, _| {
                 let scalars = std::array::from_fn(|index| numbers[2 + index]);
                 build(graph, operands, [numbers[0], numbers[1]], scalars)
             })?;
-            let numbers = || Ok([&generator.take(blocks)[..], &scalars].concat());
+            let numbers =
+                || Ok([&numbers_of_draw(self.operation, generator, blocks)?[..], &scalars].concat());
             return self.run(expression, shape, device, &[], numbers);
         };
         let expression = self.expression(1 + SCALARS, true, |graph, operands, numbers, place| {

@@ -156,7 +156,7 @@ pub use indexing::{Index, IndexExpression, ScatterReduction};
 pub use matmul::Matmul;
 pub use operand::TensorOperand;
 #[cfg(feature = "nn")]
-pub(crate) use random::CapturedGenerators;
+pub(crate) use random::{CapturedGenerators, RecordedDraws};
 pub use random::{Generator, GeneratorState};
 #[cfg(feature = "nn")]
 pub(crate) use rows::machine_epsilon;

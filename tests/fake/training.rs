@@ -2,10 +2,13 @@
 //! parameters stay at their addresses, and the optimizer is a launch for each run of neighbours. `TrainingStep` launches one
 //! graph, draws as uncaptured steps do, counts its changes, and falls back where it must.
 
+use std::sync::Arc;
+
 use selvedge::nn::{
     AdamW, BatchNorm1d, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions,
     Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer,
-    Parameters, Reduction, Sequential, TrainingStep, TransformerBlock, Variable, cross_entropy, mse_loss,
+    Parameters, Reduction, Sequential, TrainingStep, TransformerBlock, Variable, checkpoint, cross_entropy,
+    mse_loss,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 
@@ -62,6 +65,7 @@ pub fn child(fake: &Fake) -> ChildOutcome {
     step(fake)?;
     steps_of_one_graph(fake)?;
     steps_that_cannot_be_captured()?;
+    captured_checkpoints()?;
     scenario::settle()?;
     let (live, violations) = (fake.live(), fake.violations());
     check(live.blocks == 0, &format!("alive at the end:\n{}", fake.describe_live()))?;
@@ -225,6 +229,39 @@ fn steps_that_cannot_be_captured() -> ChildOutcome {
         check(found.contains(reason), &format!("'{found}' in place of '{reason}'"))?;
         let states = step.optimizer().state_dict()?;
         check(states["0.step"].item::<i64>()? == 3, &format!("{reason}: steps are not counted once"))?;
+    }
+    Ok(())
+}
+
+/// A captured step whose backward computes the forward again moves its generator as one without a checkpoint.
+fn captured_checkpoints() -> ChildOutcome {
+    let device = Device::cuda(0)?;
+    let layers = |generator: &Generator| -> selvedge::Result<Arc<Sequential>> {
+        let initializer = Initializer::new(&device).with_seed(1);
+        let (first, second) = (Linear::new(4, 8, &initializer)?, Linear::new(8, 2, &initializer)?);
+        Ok(Arc::new(Sequential::new().with(first).with(Dropout::new(0.5, generator)?).with(second)))
+    };
+    let generators = [Generator::new(3), Generator::new(3)];
+    let [model, plain] = [layers(&generators[0])?, layers(&generators[1])?];
+    let (parameters, apart) = (Parameters::new(&*model)?, Parameters::new(&*plain)?);
+    let mut step =
+        TrainingStep::new(&parameters, AdamW::new(parameters.variables(), 0.1)?, |inputs: &[Variable]| {
+            let model = model.clone();
+            let result = checkpoint(move |x: &[Variable]| model.forward(&x[0]), &[&inputs[0]])?;
+            mse_loss(&result, &inputs[1], Reduction::Mean)
+        })?;
+    let mut other =
+        TrainingStep::new(&apart, AdamW::new(apart.variables(), 0.1)?, |inputs: &[Variable]| {
+            loss(&*plain, inputs)
+        })?;
+    let [x, y] = [4, 2].map(|width| Tensor::ones(&[6, width], selvedge::DType::F32, &device));
+    let (x, y) = (x?, y?);
+    for number in 0..4 {
+        step.run(&[&x, &y])?;
+        other.run(&[&x, &y])?;
+        check(step.is_captured() == (number > 0), &format!("step {number}: {:?}", step.uncaptured_reason()))?;
+        let [own, other] = generators.each_ref().map(Generator::state);
+        check(own == other, &format!("step {number}: {own:?} in place of {other:?}"))?;
     }
     Ok(())
 }

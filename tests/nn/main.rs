@@ -6,6 +6,7 @@ mod common;
 
 mod attention;
 mod batch_norm;
+mod checkpointing;
 mod checkpoints;
 mod differences;
 mod gpt;

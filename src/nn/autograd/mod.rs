@@ -11,6 +11,7 @@
 //!   value an error that names the operation.
 //! - The order of all sums follows from the order in which operations ran, so gradients have the same bits every time.
 //! - Neither the backward nor a drop recurses, so a chain may have any length.
+//! - A recomputation ([`checkpoint`]) adds nodes that are newer than all others, so that they run next.
 //! - A rule may return a gradient of the operand's broadcast shape and of another float dtype; the tape sums and casts it.
 //!
 //! Tests: `tests/nn`.
@@ -18,6 +19,7 @@
 mod attention;
 mod batch_norm;
 mod changes;
+mod checkpoint;
 mod elementwise;
 mod flat;
 mod function;
@@ -36,6 +38,7 @@ mod variable;
 pub(in crate::nn) use attention::packed_attention;
 pub use attention::{AttentionOptions, scaled_dot_product_attention};
 pub(in crate::nn) use changes::Changes;
+pub use checkpoint::checkpoint;
 pub(in crate::nn) use flat::{FlatPlace, FlatStorage, change_gradient_run, gradient_run, update_run};
 pub use function::{Function, FunctionContext};
 pub use mode::{is_grad_enabled, no_grad};

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use super::changes;
 use super::flat::FlatPlace;
 use super::shape::in_shape;
+use super::variable::Variable;
 use crate::error::{Error, Result};
 use crate::tensor::{Tensor, TensorMut};
 use crate::types::{DType, Shape};
@@ -17,6 +18,10 @@ pub(super) type Gradients = Vec<Option<Tensor>>;
 
 /// Computes the gradients of an operation's operands from the result's.
 pub(super) type BackwardRule = Box<dyn Fn(&Tensor) -> Result<Gradients> + Send + Sync>;
+
+/// Runs a computation again on the tape, given the nodes of its operands, and returns the node of its result; `None` if
+/// that requires no gradient.
+pub(super) type Recomputation = Box<dyn Fn(&[Option<Arc<Node>>]) -> Result<Option<Arc<Node>>> + Send + Sync>;
 
 /// The elements of a variable.
 enum Elements {
@@ -132,6 +137,20 @@ impl Saved {
         let wanted = format!("version {}; update it after the backward", self.version);
         Err(Error::Backward { operation, found, wanted })
     }
+
+    /// Returns a variable with the value and a node.
+    ///
+    /// # Errors
+    ///
+    /// As [`tensor`](Self::tensor).
+    pub(super) fn variable(&self, operation: &'static str, node: Option<Arc<Node>>) -> Result<Variable> {
+        self.tensor(operation)?;
+        Ok(Variable::from_parts(self.value.clone(), node))
+    }
+
+    pub(super) fn is_of_same_value(&self, other: &Saved) -> bool {
+        Arc::ptr_eq(&self.value, &other.value)
+    }
 }
 
 /// The sum of the gradients of a leaf.
@@ -179,6 +198,8 @@ enum NodeKind {
     Leaf(Box<Mutex<LeafGradient>>),
     /// The result of an operation. A backward takes the rule, and with it the saved values.
     Operation(Mutex<Option<BackwardRule>>),
+    /// The result of a computation that saved nothing. A backward takes the function that records it.
+    Recomputed(Mutex<Option<Recomputation>>),
 }
 
 /// A variable on the tape: a leaf, or the record of the operation that made it.
@@ -222,6 +243,15 @@ impl Node {
         Node::new(operation, tensor, parents, NodeKind::Operation(Mutex::new(Some(rule))))
     }
 
+    pub(super) fn recomputed(
+        operation: &'static str,
+        tensor: &Tensor,
+        parents: Vec<Option<Arc<Node>>>,
+        recompute: Recomputation,
+    ) -> Arc<Node> {
+        Node::new(operation, tensor, parents, NodeKind::Recomputed(Mutex::new(Some(recompute))))
+    }
+
     pub(super) fn is_leaf(&self) -> bool {
         matches!(self.kind, NodeKind::Leaf(_))
     }
@@ -234,7 +264,7 @@ impl Node {
     fn leaf_gradient(&self) -> Option<MutexGuard<'_, LeafGradient>> {
         match &self.kind {
             NodeKind::Leaf(gradient) => Some(lock(gradient)),
-            NodeKind::Operation(_) => None,
+            NodeKind::Operation(_) | NodeKind::Recomputed(_) => None,
         }
     }
 
@@ -311,19 +341,53 @@ impl Node {
         self.leaf_gradient().map_or(Ok(()), |mut sum| sum.add(gradient))
     }
 
-    /// Runs the rule, and takes it unless the graph is retained.
-    fn run(&self, gradient: &Tensor, retain_graph: bool) -> Result<Gradients> {
-        let NodeKind::Operation(rule) = &self.kind else { return Ok(Vec::new()) };
-        let mut rule = lock(rule);
+    /// Uses the function of a node, and takes it unless the graph is retained.
+    fn with_function<F, R>(
+        &self,
+        function: &Mutex<Option<F>>,
+        retain_graph: bool,
+        work: impl FnOnce(&F) -> Result<R>,
+    ) -> Result<R> {
+        let mut function = lock(function);
         if retain_graph {
-            return match &*rule {
-                Some(rule) => rule(gradient),
+            return match &*function {
+                Some(function) => work(function),
                 None => Err(self.freed()),
             };
         }
-        let taken = rule.take().ok_or_else(|| self.freed())?;
-        drop(rule);
-        taken(gradient)
+        let taken = function.take().ok_or_else(|| self.freed())?;
+        drop(function);
+        work(&taken)
+    }
+
+    /// Adds the gradients of the nodes that this one follows from to those that are pending, given its own.
+    fn run(&self, gradient: Tensor, retain_graph: bool, pending: &mut PendingGradients) -> Result<()> {
+        let rule = match &self.kind {
+            NodeKind::Leaf(_) => return Ok(()),
+            NodeKind::Operation(rule) => rule,
+            NodeKind::Recomputed(recompute) => {
+                let run = |recompute: &Recomputation| recompute(&self.parents);
+                return match self.with_function(recompute, retain_graph, run)? {
+                    // The new nodes have the highest numbers, so they are next.
+                    Some(result) => add_pending(pending, &result, gradient),
+                    None => Ok(()),
+                };
+            }
+        };
+        let gradients = self.with_function(rule, retain_graph, |rule| rule(&gradient))?;
+        drop(gradient);
+        if gradients.len() != self.parents.len() {
+            return Err(Error::Backward {
+                operation: self.operation,
+                found: format!("{} gradients", gradients.len()),
+                wanted: format!("one for each of {} operands", self.parents.len()),
+            });
+        }
+        for (parent, gradient) in self.parents.iter().zip(gradients) {
+            let (Some(parent), Some(gradient)) = (parent, gradient) else { continue };
+            add_pending(pending, parent, parent.fit(self.operation, gradient)?)?;
+        }
+        Ok(())
     }
 
     #[cold]
@@ -384,39 +448,35 @@ impl Drop for Node {
     }
 }
 
+/// Nodes by their numbers, with the gradients that they have so far.
+type PendingGradients = BTreeMap<u64, (Arc<Node>, Tensor)>;
+
+fn add_pending(pending: &mut PendingGradients, node: &Arc<Node>, gradient: Tensor) -> Result<()> {
+    match pending.entry(node.number) {
+        Entry::Vacant(entry) => {
+            entry.insert((node.clone(), gradient));
+        }
+        Entry::Occupied(mut entry) => {
+            let sum = entry.get().1.add(&gradient)?;
+            entry.get_mut().1 = sum;
+        }
+    }
+    Ok(())
+}
+
 /// Adds the gradients of all leaves that a node depends on, given its own. Leaves change only if all rules succeed.
 ///
 /// # Errors
 ///
-/// [`Error::Backward`] for freed or changed values and for gradients that fit no operand, and those of the rules.
+/// [`Error::Backward`] for freed or changed values and for gradients that fit no operand, and those of the rules and of
+/// recomputations.
 pub(super) fn backward(root: &Arc<Node>, gradient: Tensor, retain_graph: bool) -> Result<()> {
     let mut leaves = Vec::new();
     let mut pending = BTreeMap::from([(root.number, (root.clone(), gradient))]);
     while let Some((_, (node, gradient))) = pending.pop_last() {
-        if node.is_leaf() {
-            leaves.push((node, gradient));
-            continue;
-        }
-        let gradients = node.run(&gradient, retain_graph)?;
-        if gradients.len() != node.parents.len() {
-            return Err(Error::Backward {
-                operation: node.operation,
-                found: format!("{} gradients", gradients.len()),
-                wanted: format!("one for each of {} operands", node.parents.len()),
-            });
-        }
-        for (parent, gradient) in node.parents.iter().zip(gradients) {
-            let (Some(parent), Some(gradient)) = (parent, gradient) else { continue };
-            let gradient = parent.fit(node.operation, gradient)?;
-            match pending.entry(parent.number) {
-                Entry::Vacant(entry) => {
-                    entry.insert((parent.clone(), gradient));
-                }
-                Entry::Occupied(mut entry) => {
-                    let sum = entry.get().1.add(&gradient)?;
-                    entry.get_mut().1 = sum;
-                }
-            }
+        match node.is_leaf() {
+            true => leaves.push((node, gradient)),
+            false => node.run(gradient, retain_graph, &mut pending)?,
         }
     }
     leaves.iter().try_for_each(|(leaf, gradient)| leaf.accumulate(gradient))

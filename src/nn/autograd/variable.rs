@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::flat::FlatPlace;
-use super::mode::is_grad_enabled;
-use super::tape::{BackwardRule, Node, Saved, Value, backward};
+use super::mode::{is_grad_enabled, observe};
+use super::tape::{BackwardRule, Node, Recomputation, Saved, Value, backward};
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor, TensorMut};
 use crate::types::{DType, Shape};
@@ -251,7 +251,34 @@ impl Variable {
 
     /// Returns the variable's node if operations on it are to be recorded now.
     pub(super) fn tracked(&self) -> Option<Arc<Node>> {
-        if is_grad_enabled() { self.node.clone() } else { None }
+        if is_grad_enabled() {
+            return self.node.clone();
+        }
+        if self.node.is_some() {
+            observe(|| self.save());
+        }
+        None
+    }
+
+    /// Returns a variable of a value and a node.
+    pub(super) fn from_parts(value: Arc<Value>, node: Option<Arc<Node>>) -> Variable {
+        Variable { value, node }
+    }
+
+    /// Returns the node.
+    pub(super) fn into_node(self) -> Option<Arc<Node>> {
+        self.node
+    }
+
+    /// Records a computation that saved nothing. A backward runs it again.
+    pub(super) fn of_recomputation(
+        tensor: Tensor,
+        operation: &'static str,
+        parents: Vec<Option<Arc<Node>>>,
+        recompute: Recomputation,
+    ) -> Variable {
+        let node = Node::recomputed(operation, &tensor, parents, recompute);
+        Variable { value: Value::new(tensor), node: Some(node) }
     }
 
     /// Records the operation that made this constant from operands, if one of them requires a gradient.

@@ -54,6 +54,7 @@ pub(crate) struct CapturedGenerators {
 
 /// The place of a captured draw: tensors without dimensions that hold the generator's seed and offset, and the blocks of
 /// the launch before the draw.
+#[derive(Clone)]
 pub(in crate::tensor) struct StreamPlace {
     pub(in crate::tensor) seed: Tensor,
     pub(in crate::tensor) base: Tensor,
@@ -148,7 +149,7 @@ fn pair() -> Result<&'static Expression> {
 /// # Errors
 ///
 /// [`Error::NotCapturable`] for a generator that the work before the capture did not draw from; [`Error::OutOfMemory`].
-pub(in crate::tensor) fn place_of_draw(
+pub(super) fn place_of_draw(
     operation: &'static str,
     generator: &Generator,
     blocks: u64,

@@ -9,7 +9,7 @@ use super::super::device::Device;
 use super::super::element_generator::ElementGenerator;
 use super::super::operand::TensorOperand;
 use super::super::tensor::Tensor;
-use super::{Generator, refuse_draw_on_host};
+use super::{Generator, numbers_of_draw, refuse_draw_on_host};
 use crate::error::{Error, Result};
 use crate::fuse::{Expr, Graph, HostOutput, largest, limits};
 use crate::types::{DType, Layout, Shape};
@@ -315,7 +315,7 @@ impl Generator {
         };
         refuse_draw_on_host("permutation", device)?;
         let key = || {
-            let [seed, offset] = self.take(1);
+            let [seed, offset] = numbers_of_draw("permutation", self, 1)?;
             Ok([count as u64, first_number(seed, offset)?])
         };
         generator.make(&shape, device, key, |graph, [], [count, key]| graph.position().permuted(count, key))

@@ -7,9 +7,14 @@
 mod captured;
 mod distributions;
 mod generator;
+#[cfg_attr(not(feature = "nn"), allow(dead_code, reason = "only nn repeats draws"))]
+mod replay;
 mod sampling;
 
 #[cfg(feature = "nn")]
 pub(crate) use captured::CapturedGenerators;
-pub(in crate::tensor) use captured::{place_of_draw, refuse_draw_on_host};
+pub(in crate::tensor) use captured::refuse_draw_on_host;
 pub use generator::{Generator, GeneratorState};
+#[cfg(feature = "nn")]
+pub(crate) use replay::RecordedDraws;
+pub(in crate::tensor) use replay::{memory_of_draw, numbers_of_draw};
