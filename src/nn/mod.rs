@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `autograd` | [`Variable`], the tape, gradients of operations, [`scaled_dot_product_attention`], custom functions, [`checkpoint`](fn@checkpoint) |
+//! | `backend` | [`Backend`]: the operations of a network on [`Cpu`] or [`Cuda`], with automatic transfers on request |
 //! | `module` | [`Module`]: a forward, named parameters, train and eval modes, `state_dict` |
 //! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters; [`WeightDistribution`] |
 //! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`RmsNorm`], [`BatchNorm1d`], [`BatchNorm2d`], [`Dropout`], [`MultiHeadAttention`], [`FeedForward`], [`TransformerBlock`], [`Sequential`], activations |
@@ -35,6 +36,7 @@
 //! ```
 
 mod autograd;
+mod backend;
 mod gpt;
 mod initializer;
 mod layers;
@@ -50,6 +52,7 @@ pub use autograd::{
     AttentionOptions, Function, FunctionContext, Variable, VariableOperand, checkpoint, is_grad_enabled,
     no_grad, scaled_dot_product_attention,
 };
+pub use backend::{AutomaticTransfers, Backend, Cpu, Cuda, TransferCounts};
 pub use gpt::{Activation, Generation, Gpt, GptConfig, KeyValueCache, Sampler, SamplerOptions};
 pub use initializer::{Initializer, WeightDistribution};
 pub use layers::{

@@ -107,6 +107,8 @@ pub fn dispatch() -> Option<ExitCode> {
             "tensor" => tensor::child(&fake, &arguments),
             #[cfg(feature = "nn")]
             "training" => super::training::child(&fake),
+            #[cfg(feature = "nn")]
+            "backend" => super::backend::child(&fake),
             "timeouts" => timeouts::child(&fake),
             "timeouts_dropped" => timeouts::dropped(&fake),
             "transfers_boxes" => transfers::boxes(&fake),

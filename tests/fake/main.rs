@@ -2,6 +2,8 @@
 //!
 //! It is compiled here, with the host's C compiler, so these tests need Linux and no GPU. Each module gives its tests.
 
+#[cfg(feature = "nn")]
+mod backend;
 #[cfg(all(target_os = "linux", feature = "capi"))]
 mod capi;
 #[cfg(target_os = "linux")]
@@ -131,6 +133,8 @@ fn main() -> ExitCode {
     ] {
         suite.add(module());
     }
+    #[cfg(feature = "nn")]
+    suite.add(backend::tests());
     #[cfg(feature = "nn")]
     suite.add(training::tests());
     #[cfg(all(target_os = "linux", feature = "capi"))]

@@ -5,6 +5,7 @@
 mod common;
 
 mod attention;
+mod backend;
 mod batch_norm;
 mod checkpointing;
 mod checkpoints;
