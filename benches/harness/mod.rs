@@ -5,6 +5,7 @@ pub mod bare;
 pub mod bare_graph;
 pub mod bare_pool;
 pub mod beside_copy;
+pub mod c_source;
 pub mod cublas;
 pub mod cublaslt;
 pub mod machine;

@@ -1,10 +1,10 @@
 //! The driver that does nothing: compiled, named by `SELVEDGE_LIBCUDA`, and called beside the library.
 
 use std::ffi::{c_char, c_void};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{io, ptr};
 
-const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/csrc/bench/idle_driver.c");
+use crate::c_source;
 
 type Lookup = unsafe extern "C" fn(*const c_char, *mut *mut c_void, i32, u64, *mut i32) -> i32;
 type LaunchKernel = unsafe extern "C" fn(
@@ -32,40 +32,10 @@ pub struct IdleDriver {
 
 /// Compiles the driver and makes it the library's. No other thread runs yet.
 pub fn load() -> io::Result<IdleDriver> {
-    let path = compile()?;
+    let path = c_source::compile("idle_driver")?;
     // SAFETY: the process has one thread.
     unsafe { std::env::set_var("SELVEDGE_LIBCUDA", &path) };
     IdleDriver::open(&path).map_err(io::Error::other)
-}
-
-fn compile() -> io::Result<PathBuf> {
-    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("idle_driver.so");
-    let output = cc::Build::new()
-        .target(&target)
-        .host(&target)
-        .opt_level(2)
-        .cargo_metadata(false)
-        .try_get_compiler()
-        .map_err(io::Error::other)?
-        .to_command()
-        .args([
-            "-std=gnu11",
-            "-O2",
-            "-fPIC",
-            "-shared",
-            "-Wall",
-            "-Wextra",
-            "-fvisibility=hidden",
-            SOURCE,
-            "-o",
-        ])
-        .arg(&library)
-        .output()?;
-    match output.status.success() {
-        true => Ok(library),
-        false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
-    }
 }
 
 impl IdleDriver {

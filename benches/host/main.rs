@@ -4,6 +4,8 @@
 
 #[cfg(feature = "capi")]
 mod c_calls;
+#[path = "../harness/c_source.rs"]
+mod c_source;
 mod idle_driver;
 mod images;
 mod operations;
