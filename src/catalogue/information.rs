@@ -23,7 +23,7 @@ pub(super) fn negligible(p: Expr<'_>) -> Expr<'_> {
 /// Returns q ln(q/p), 0 if either is negligible.
 fn divergence<'g>(q: Expr<'g>, p: Expr<'g>) -> Expr<'g> {
     let dropped = (negligible(q) | negligible(p)) & (q + p).is_nan().logical_not();
-    dropped.choose(0.0, q * (q.log() - p.log()))
+    dropped.choose(0.0, q * (q / p).log())
 }
 
 static ENTROPY: LazyLock<Fused<1>> = LazyLock::new(|| {
@@ -86,6 +86,9 @@ pub fn kl_divergence(q: &Tensor, p: &Tensor) -> Result<Tensor> {
 ///
 /// It is at least -ln p(o), the negative logarithm of the evidence Σ p p(o|c), and equal for the exact posterior
 /// softmax(ln p(o|c) + ln p). A class with q up to [`NEGLIGIBLE`] contributes nothing, also if its log-likelihood is -∞.
+///
+/// The divergence is the plain sum, since nothing here checks that rows sum to 1. `classifier::free_energy` has the same terms
+/// for posteriors, and bounds the divergence below by 0, so that rounding makes no free energy of a decision negative.
 ///
 /// # Errors
 ///

@@ -28,7 +28,8 @@ pub(super) fn divergence<'g>(q: Expr<'g>, p: Expr<'g>) -> Expr<'g> {
 
 /// Σ q ln(q / p) - Σ q ln p(o|c).
 pub(super) fn full_free_energy<'g>(q: Expr<'g>, p: Expr<'g>, log_likelihood: Expr<'g>) -> Expr<'g> {
-    divergence(q, p) - (q * log_likelihood).sum_group()
+    // A class that is excluded may have a likelihood of 0.
+    divergence(q, p) - q.le(NEGLIGIBLE).choose(0.0, q * log_likelihood).sum_group()
 }
 
 /// q p / Σ q p.
@@ -55,7 +56,10 @@ fn check(operation: &'static str, posterior: &Tensor, prior: &Tensor, more: Opti
 }
 
 /// Returns the free energy of each row: Σ Q ln(Q / P), and with `log_likelihood` less Σ Q ln p(o|c). The classes are the last
-/// axis, which the result lacks. Terms of the divergence with Q or P up to 1e-10 count as 0, and the divergence is at least 0.
+/// axis, which the result lacks. Terms with Q up to 1e-10, and those of the divergence with P up to 1e-10, count as 0.
+///
+/// The divergence is bounded below by 0, as decisions and their history need it. `catalogue::free_energy` has the same terms
+/// without that bound, for inputs that need not be distributions: rounding, or a row that does not sum to 1, makes it negative.
 ///
 /// ```
 /// use selvedge::classifier::{DEFAULT_PRIOR, free_energy};

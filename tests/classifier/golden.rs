@@ -34,6 +34,10 @@ fn free_energies_and_beliefs_of_known_posteriors() {
         assert_close(&found.to_vec::<f64>().unwrap(), &beliefs, 5e-10);
         assert_eq!(found.argmax(-1).unwrap().item::<i64>().unwrap(), class);
     }
+    // An excluded class may have a likelihood of 0.
+    let likelihoods = row(&[f64::NEG_INFINITY, -1.0, f64::NEG_INFINITY, -2.0, -1.0]);
+    let found = free_energy(&row(&one_hot), &default_prior(), Some(&likelihoods)).unwrap();
+    assert_close(&found.to_vec::<f64>().unwrap(), &[4.995732273554], 1e-12);
     // In f32, equal distributions have no negative divergence either.
     let [q, p] = [row(&DEFAULT_PRIOR), default_prior()].map(|x| x.cast(DType::F32).unwrap());
     assert!((0.0..1e-7).contains(&free_energy(&q, &p, None).unwrap().item::<f32>().unwrap()));
