@@ -12,8 +12,19 @@ fn has_bad_value() -> &'static Fused<1> {
     FUNCTION.get_or_init(|| Fused::new(|[x]| x.is_finite().logical_not().any_group()))
 }
 
-/// Checks a matrix of f32 features, a row for each input. Waits for the device.
+/// Checks a matrix of f32 features, a row for each input, and that every feature is finite. Waits for the device.
 pub(super) fn check_features(
+    operation: &'static str,
+    features: &Tensor,
+    width: usize,
+    device: &Device,
+) -> Result<()> {
+    check_matrix(operation, features, width, device)?;
+    check_finite(operation, features)
+}
+
+/// Checks the dtype, the device and the shape of features.
+pub(super) fn check_matrix(
     operation: &'static str,
     features: &Tensor,
     width: usize,
@@ -31,6 +42,11 @@ pub(super) fn check_features(
         let found = format!("features of shape {}", features.shape());
         return Err(Error::invalid(operation, found, format!("rows of {width} features")));
     }
+    Ok(())
+}
+
+/// Checks that every feature of a matrix is finite. Waits for the device.
+pub(super) fn check_finite(operation: &'static str, features: &Tensor) -> Result<()> {
     if features.count() == 0 {
         return Ok(());
     }

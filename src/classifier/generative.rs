@@ -82,6 +82,12 @@ impl GenerativeModel {
         Ok(GenerativeModel { centres: self.centres.to(device)?.cast(dtype)?, deviation: self.deviation })
     }
 
+    /// Returns the factor of the squared distance from a centre in ln p(o|c), and the rest.
+    pub(super) fn scale_and_offset(&self) -> [f64; 2] {
+        let variance = self.deviation * self.deviation;
+        [-0.5 / variance, -0.5 * self.features() as f64 * (2.0 * PI * variance).ln()]
+    }
+
     /// Returns ln p(o|c), of shape (rows, classes).
     ///
     /// # Errors
@@ -99,12 +105,11 @@ impl GenerativeModel {
             let found = format!("inputs of shape {}", inputs.shape());
             return Err(Error::invalid(OPERATION, found, format!("rows of {features} features")));
         }
-        let variance = self.deviation * self.deviation;
-        let offset = -0.5 * features as f64 * (2.0 * PI * variance).ln();
+        let [scale, offset] = self.scale_and_offset();
         let function = FUNCTION.get_or_init(|| {
             Fused::new(|[o, m, scale, offset]| (o - m).square().sum_group() * scale + offset)
         });
-        let operands = (&inputs.unsqueeze(1)?, &self.centres.unsqueeze(0)?, -0.5 / variance, offset);
+        let operands = (&inputs.unsqueeze(1)?, &self.centres.unsqueeze(0)?, scale, offset);
         function.run(operands)?.squeeze(-1)
     }
 

@@ -7,6 +7,7 @@
 //! | `options` | [`ClassifierOptions`] and the checks of priors |
 //! | `network` | the recognition network: linear layers, ReLU, dropout |
 //! | `forward` | the pass of a batch, from features to decisions |
+//! | `kernel` | the same in one launch, for the widths of the default network on CUDA devices |
 //! | `inference` | [`free_energy`], [`fuse_prior`], [`learned_prior`] |
 //! | `generative` | [`GenerativeModel`]: Gaussian classes, their likelihoods and the Bayes rule |
 //! | `features` | checks of features and labels, which name the row |
@@ -26,10 +27,11 @@
 //! Beliefs are Q, or Q P / Σ Q P with [`Classifier::set_fuse_prior`]. The class is the one of the largest belief, the first of
 //! equal ones.
 //!
-//! Invariants: rows are classified alone, so a row's result does not depend on its batch but for the rounding of products;
+//! Invariants: rows are classified alone, so a row's result does not depend on its batch but for the rounding of products
+//! (the one launch sums in one order, so its bits do not depend on the batch either);
 //! a training from one seed gives the same weights on one device each time.
 //!
-//! Tests: `tests/classifier`.
+//! Tests: `tests/classifier`; of the one launch `tests/fake/emulated/classifier.rs` and `tests/gpu/classifier.rs`.
 //!
 //! ```
 //! use selvedge::Device;
@@ -50,6 +52,7 @@ mod forward;
 mod generative;
 mod history;
 mod inference;
+mod kernel;
 mod model;
 mod network;
 mod options;

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::evaluation::Evaluation;
-use super::features::{check_features, checked_labels};
+use super::features::{check_features, check_finite, check_matrix, checked_labels};
 use super::forward::{ClassificationBatch, forward};
 use super::generative::GenerativeModel;
 use super::history::{HISTORY_LENGTH, History};
 use super::inference::learned_prior;
+use super::kernel::FusedPass;
 use super::network::Network;
 use super::options::{ClassifierOptions, checked_prior};
 use crate::error::{Error, Result};
@@ -203,6 +204,12 @@ impl Classifier {
     ///
     /// As [`classify_batch`](Self::classify_batch).
     pub fn classify(&mut self, features: &[f32]) -> Result<Classification> {
+        if let Some(pass) = self.fused_pass()? {
+            if let Some(found) = pass.row(features)? {
+                self.history.extend(&[found.free_energy]);
+                return Ok(found);
+            }
+        }
         let row = Tensor::from_slice(features, &[1, features.len()], &self.device)?;
         let found = self.classify_batch(&row)?;
         let numbers = |tensor: &Tensor| tensor.cast(DType::F64)?.to_vec::<f64>();
@@ -222,10 +229,15 @@ impl Classifier {
     /// [`Error::InvalidArgument`] for rows of other features, and for a feature that is not finite, with its row;
     /// [`Error::DTypeMismatch`] and [`Error::DeviceMismatch`]; errors of the operations. The history stays as it was then.
     pub fn classify_batch(&mut self, features: &Tensor) -> Result<ClassificationBatch> {
-        let found = self.pass(features)?;
-        let rows = found.free_energy.count();
-        let last = found.free_energy.slice(0, rows.saturating_sub(HISTORY_LENGTH) as isize..)?;
-        self.history.extend(&last.cast(DType::F64)?.to_vec::<f64>()?);
+        let (found, last) = self.pass(features)?;
+        let last = match last {
+            Some(last) => last,
+            None => {
+                let excess = found.free_energy.count().saturating_sub(HISTORY_LENGTH);
+                found.free_energy.slice(0, excess as isize..)?.cast(DType::F64)?.to_vec::<f64>()?
+            }
+        };
+        self.history.extend(&last);
         Ok(found)
     }
 
@@ -238,14 +250,31 @@ impl Classifier {
     pub fn evaluate(&self, features: &Tensor, labels: &Tensor) -> Result<Evaluation> {
         let rows = features.shape().first().copied().unwrap_or(0);
         let labels = checked_labels(OPERATION, labels, rows, self.classes())?;
-        let found = self.pass(features)?;
+        let (found, _) = self.pass(features)?;
         let classes = found.classes.to_vec::<i64>()?;
         Evaluation::new(&classes, &found.confidence.cast(DType::F64)?.to_vec()?, &labels, self.classes())
     }
 
-    fn pass(&self, features: &Tensor) -> Result<ClassificationBatch> {
-        check_features(OPERATION, features, self.features(), &self.device)?;
-        forward(&self.network, features, &self.prior_on_device, self.fuse_prior, self.model.as_ref())
+    /// Returns the pass of one launch, if there is one for this classifier and its device.
+    fn fused_pass(&self) -> Result<Option<FusedPass>> {
+        FusedPass::of(&self.network, &self.prior_on_device, self.fuse_prior, self.model.as_ref())
+    }
+
+    /// Classifies rows, and returns the free energies of the last ones if they are on the host.
+    fn pass(&self, features: &Tensor) -> Result<(ClassificationBatch, Option<Vec<f64>>)> {
+        check_matrix(OPERATION, features, self.features(), &self.device)?;
+        if features.count() > 0 {
+            if let Some(pass) = self.fused_pass()? {
+                if let Some((found, last)) = pass.rows(features)? {
+                    return Ok((found, Some(last)));
+                }
+                // The kernel found a bad feature; this names it.
+                check_finite(OPERATION, &features.to(&Device::cpu())?)?;
+            }
+        }
+        check_finite(OPERATION, features)?;
+        let (prior, model) = (&self.prior_on_device, self.model.as_ref());
+        Ok((forward(&self.network, features, prior, self.fuse_prior, model)?, None))
     }
 }
 

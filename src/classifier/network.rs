@@ -48,6 +48,11 @@ impl Network {
         self.dropout_probability
     }
 
+    /// Returns the weight and the bias of each layer that has one.
+    pub fn layers(&self) -> impl Iterator<Item = (Tensor, Option<Tensor>)> + '_ {
+        self.layers.iter().map(|layer| (layer.weight().tensor(), layer.bias().map(Variable::tensor)))
+    }
+
     /// Returns the logits of rows without a tape: a product with its bias and activation for each layer.
     pub fn logits(&self, features: &Tensor) -> Result<Tensor> {
         let mut x = features.clone();

@@ -112,6 +112,12 @@ pub struct FakeLaunch {
 }
 
 impl FakeLaunch {
+    /// Returns the kernel's name.
+    pub fn kernel(&self) -> String {
+        // SAFETY: the fake sets the name of a launch, which lives as long as the launch.
+        unsafe { CStr::from_ptr(self.kernel) }.to_string_lossy().into_owned()
+    }
+
     /// Returns whether the kernel may begin before the one ahead of it has ended.
     pub fn is_programmatic(&self) -> bool {
         self.programmatic != 0

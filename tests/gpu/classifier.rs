@@ -5,13 +5,15 @@ use selvedge::classifier::{
     Classifier, ClassifierOptions, DEFAULT_PRIOR, TrainingOptions, free_energy, fuse_prior, synthetic,
 };
 use selvedge::tensor::{Device, Tensor};
+use selvedge::types::DType;
 
 use crate::support::compare::{Agreement, Case, assert_agree, check};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
     synthetic_data_are_the_same, batches_are_close_to_the_cpu, posteriors_and_priors_have_the_bits_of_the_cpu,
-    a_training_reaches_the_bayes_rule_and_is_the_same_again,
+    one_launch_gives_a_row_the_bits_that_it_has_in_a_batch, networks_that_one_launch_does_not_take_are_close,
+    bad_features_are_named, a_training_reaches_the_bayes_rule_and_is_the_same_again,
 }
 
 fn synthetic_data_are_the_same() -> Outcome {
@@ -38,7 +40,7 @@ fn batches_are_close_to_the_cpu() -> Outcome {
             for ((name, there), here) in there.state_dict().iter().zip(here.state_dict().values()) {
                 assert_agree(name, there, here, Agreement::Bits);
             }
-            for rows in [1, 255, 257, 3000] {
+            for rows in [1, 255, 256, 257, 3000, 65_536] {
                 let data = synthetic(rows, 5, &cpu)?;
                 let features = data.features.to(&device)?;
                 if has_model {
@@ -60,6 +62,58 @@ fn batches_are_close_to_the_cpu() -> Outcome {
             assert!((found.free_energy - wanted.free_energy).abs() < 1e-3, "{found:?}, the CPU {wanted:?}");
         }
     }
+    Ok(())
+}
+
+fn one_launch_gives_a_row_the_bits_that_it_has_in_a_batch() -> Outcome {
+    let device = Device::cuda(0)?;
+    let data = synthetic(3000, 9, &device)?;
+    for (fuse_prior, model) in [(false, None), (true, Some(&data.model))] {
+        let options = ClassifierOptions { fuse_prior, ..ClassifierOptions::default() };
+        let mut classifier = Classifier::new(&options, &device)?;
+        classifier.set_generative_model(model)?;
+        let all = classifier.classify_batch(&data.features)?;
+        for row in [0, 127, 128, 2999] {
+            let found = classifier.classify(&data.features.select(0, row)?.to_vec::<f32>()?)?;
+            let of_row = |tensor: &Tensor| tensor.select(0, row)?.cast(DType::F64)?.to_vec::<f64>();
+            assert_eq!(found.posterior, of_row(&all.posterior)?, "row {row}");
+            assert_eq!(found.beliefs, of_row(&all.beliefs)?, "row {row}");
+            assert_eq!(vec![found.free_energy], of_row(&all.free_energy)?, "row {row}");
+            assert_eq!(found.class as i64, all.classes.select(0, row)?.item::<i64>()?, "row {row}");
+            assert_eq!(classifier.free_energies().last(), Some(&found.free_energy), "row {row}");
+        }
+    }
+    Ok(())
+}
+
+fn networks_that_one_launch_does_not_take_are_close() -> Outcome {
+    let (device, cpu) = (Device::cuda(0)?, Device::cpu());
+    let data = synthetic(300, 10, &cpu)?;
+    for (hidden, classes) in [(vec![64, 32, 16], 9), (vec![16], 5), (vec![], 2)] {
+        let prior = vec![1.0 / f64::from(classes); classes as usize];
+        let options = ClassifierOptions { hidden, prior, ..ClassifierOptions::default() };
+        let found = Classifier::new(&options, &device)?.classify_batch(&data.features.to(&device)?)?;
+        let wanted = Classifier::new(&options, &cpu)?.classify_batch(&data.features)?;
+        assert_agree("posterior", &found.posterior, &wanted.posterior, Agreement::Within(1e-4));
+        assert_agree("free energy", &found.free_energy, &wanted.free_energy, Agreement::Within(1e-4));
+    }
+    Ok(())
+}
+
+fn bad_features_are_named() -> Outcome {
+    let device = Device::cuda(0)?;
+    let mut classifier = Classifier::new(&ClassifierOptions::default(), &device)?;
+    let mut features = vec![0.5f32; 300 * 100];
+    features[100 * 130 + 7] = f32::NEG_INFINITY;
+    let batch = Tensor::from_slice(&features, &[300, 100], &device)?;
+    for (result, named) in [
+        (classifier.classify_batch(&batch).err(), "-inf in row 130, feature 7"),
+        (classifier.classify(&features[13_000..13_100]).err(), "-inf in row 0, feature 7"),
+    ] {
+        let error = result.ok_or("a bad feature passed")?.to_string();
+        assert!(error.contains(named), "{error}");
+    }
+    assert!(classifier.free_energies().is_empty(), "failed rows have no history");
     Ok(())
 }
 

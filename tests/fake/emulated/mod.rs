@@ -9,6 +9,8 @@ mod build;
 mod burst;
 #[cfg(feature = "capi")]
 mod burst_capi;
+#[cfg(feature = "classifier")]
+mod classifier;
 #[cfg(feature = "srt")]
 mod e8;
 mod sort;
@@ -540,6 +542,8 @@ pub fn faults() -> Vec<Test> {
 /// One child of this module by name.
 pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     let name = match arguments {
+        #[cfg(feature = "classifier")]
+        [name] if name == "classifier_without_an_image" => return classifier::without_an_image(fake),
         [name] => name,
         [name, number] if name == "faulty" => return faulty(fake, number),
         other => return Err(format!("no child {other:?}").into()),
@@ -558,6 +562,8 @@ fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
     let all = CHILDREN.iter();
     #[cfg(feature = "burst")]
     let all = all.chain(burst::CHILDREN);
+    #[cfg(feature = "classifier")]
+    let all = all.chain(classifier::CHILDREN);
     #[cfg(feature = "srt")]
     let all = all.chain(e8::CHILDREN);
     #[cfg(feature = "srt")]
@@ -586,5 +592,8 @@ pub fn tests() -> Vec<Test> {
             children::must_succeed(&Variant::new(12040), "emulated", &[name.to_owned()], &[]).map(drop)
         })
     };
-    children().copied().map(test).collect()
+    let all = children().copied().map(test);
+    #[cfg(feature = "classifier")]
+    let all = all.chain(classifier::tests());
+    all.collect()
 }
