@@ -1,6 +1,7 @@
 //! `selvedge classify`: training and runs on synthetic rows and files, pictures, and bad input.
 
 use selvedge::io::npy;
+use selvedge::{Device, Tensor};
 
 use super::{FAILED_FOR_INPUT, Folder, fails, json, succeeds, xml};
 
@@ -67,6 +68,86 @@ fn rows_come_from_csv_and_npy_files() {
     assert_eq!((&value["rows"], &value["evaluation"]["accuracy"]), (&40.into(), &1.0.into()));
     let value = json(&succeeds(&["classify", "run", &model, &rows, "--json"]));
     assert_eq!((&value["classes"], value["evaluation"].is_null()), (&serde_json::json!(classes), true));
+}
+
+#[test]
+fn the_full_mode_and_prior_learning_have_options() {
+    let folder = Folder::new("classify-full");
+    let [rows, centres, model, learned] =
+        ["rows.npy", "centres.npy", "model.safetensors", "learned.safetensors"].map(|name| folder.file(name));
+    let train =
+        ["classify", "train", "--synthetic", "200", "--epochs", "1", "--hidden", "4", "--json", "-o", &model];
+    let prior = json(&succeeds(&train))["prior"].clone();
+    let run = ["classify", "run", &model, "--synthetic", "40", "--json"];
+    let kl = json(&succeeds(&run));
+    assert_eq!((&kl["mode"], &kl["prior"]), (&"KL".into(), &prior));
+    let full = json(&succeeds(&[&run[..], &["--generative", "--learn-prior", "--save", &learned]].concat()));
+    assert_eq!((&full["mode"], &full["classes"]), (&"full".into(), &kl["classes"]));
+    assert!(full["mean_free_energy"].as_f64() > kl["mean_free_energy"].as_f64(), "{full}");
+    for class in 0..5i64 {
+        let found = full["classes"].as_array().unwrap().iter().filter(|found| **found == class).count();
+        let wanted = 0.9 * prior[class as usize].as_f64().unwrap() + 0.1 * found as f64 / 40.0;
+        let learned = full["prior"][class as usize].as_f64().unwrap();
+        assert!((learned - wanted).abs() < 1e-9, "class {class}: {learned} instead of {wanted}");
+    }
+    // The file has the new prior and the model.
+    let again = json(&succeeds(&["classify", "run", &learned, "--synthetic", "40", "--json"]));
+    assert_eq!((&again["mode"], &again["prior"]), (&"full".into(), &full["prior"]));
+
+    npy::write_slice(&rows, &[0.5f32; 200], &[2, 100]).unwrap();
+    npy::write_slice(&centres, &[0.5f32; 500], &[5, 100]).unwrap();
+    let run = ["classify", "run", &model, &rows, "--centres", &centres];
+    let of_centres = json(&succeeds(&[&run[..], &["--deviation", "2", "--json"]].concat()));
+    let of_model = json(&succeeds(&[&run[..4], &["--json"]].concat()));
+    let [kl, full] = [of_model, of_centres].map(|value| value["mean_free_energy"].as_f64());
+    // All rows are at all centres, so -ln p(o) is 50 ln(2 pi s²).
+    let wanted = kl.unwrap() + 50.0 * (8.0 * std::f64::consts::PI).ln();
+    assert!((full.unwrap() - wanted).abs() < 1e-3, "{full:?} instead of {wanted}");
+    fails(FAILED_FOR_INPUT, &run, &["--deviation"]);
+    fails(FAILED_FOR_INPUT, &[&run[..4], &["--generative"]].concat(), &["--synthetic"]);
+    fails(FAILED_FOR_INPUT, &[&run[..], &["--deviation", "-1"]].concat(), &["a deviation of -1"]);
+    npy::write_slice(&centres, &[0.5f32; 400], &[4, 100]).unwrap();
+    fails(FAILED_FOR_INPUT, &[&run[..], &["--deviation", "1"]].concat(), &["4 classes", "5 classes"]);
+}
+
+#[test]
+fn a_policy_is_chosen_by_its_expected_free_energy() {
+    let folder = Folder::new("classify-policy");
+    let file = folder.file("predictions.safetensors");
+    let of = |rows: [[f64; 2]; 3]| Tensor::new(rows, &Device::cpu()).unwrap();
+    let [observations, variances, before, after] = [
+        of([[1.0, 0.1], [0.5, 0.5], [0.0, 1.0]]),
+        of([[0.1; 2], [0.2; 2], [0.05; 2]]),
+        of([[1.0; 2]; 3]),
+        of([[0.5; 2], [0.2; 2], [0.9; 2]]),
+    ];
+    let preferred = Tensor::new([1.0f64, 0.0], &Device::cpu()).unwrap();
+    let mut entries = vec![
+        ("observations", &observations),
+        ("variances", &variances),
+        ("prior_variances", &before),
+        ("posterior_variances", &after),
+        ("preferred", &preferred),
+    ];
+    Tensor::write_safetensors(&file, &entries, &[]).unwrap();
+    let run = ["classify", "policy", &file];
+    let value = json(&succeeds(&[&run[..], &["--json"]].concat()));
+    assert_eq!((&value["policy"], &value["is_sampled"]), (&1.into(), &false.into()));
+    let close = |name: &str, wanted: [f64; 3]| {
+        for (policy, wanted) in wanted.iter().enumerate() {
+            let found = value[name][policy].as_f64().unwrap();
+            assert!((found - wanted).abs() < 1e-8, "{name} {policy}: {found} instead of {wanted}");
+        }
+    };
+    close("expected_free_energy", [-0.483147181, -0.709437912, 1.994639484]);
+    close("probabilities", [0.427739971, 0.536360334, 0.035899695]);
+    let text = succeeds(&[&run[..], &["--sample", "--gamma", "100", "--seed", "3"]].concat());
+    assert!(text.contains("policy 1: drawn by its probability"), "{text}");
+    fails(FAILED_FOR_INPUT, &[&run[..], &["--gamma", "-1"]].concat(), &["gamma"]);
+    fails(FAILED_FOR_INPUT, &[&run[..], &["--seed", "1"]].concat(), &["--sample"]);
+    entries.pop();
+    Tensor::write_safetensors(&file, &entries, &[]).unwrap();
+    fails(FAILED_FOR_INPUT, &run, &["preferred"]);
 }
 
 #[test]

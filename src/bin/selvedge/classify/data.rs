@@ -52,7 +52,8 @@ pub fn read_labels(path: &Path) -> Result<Tensor, Failure> {
     Ok(labels)
 }
 
-fn read_features(path: &Path) -> Result<Tensor, Failure> {
+/// Reads a matrix of numbers as f32.
+pub fn read_features(path: &Path) -> Result<Tensor, Failure> {
     let features = Tensor::read_npy(path, &Device::cpu())?;
     let dtype = features.dtype();
     if !(dtype.is_float() || dtype.is_integer()) || features.rank() != 2 {

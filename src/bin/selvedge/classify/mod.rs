@@ -1,4 +1,4 @@
-//! `selvedge classify`: a classifier trained and run on rows of a file, or on synthetic rows.
+//! `selvedge classify`: a classifier trained and run on rows of a file, or on synthetic rows, and the choice of a policy.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,6 +14,7 @@ use crate::output;
 
 mod data;
 mod plot;
+mod policy;
 mod run;
 mod train;
 
@@ -22,6 +23,7 @@ pub fn classify(options: &ClassifyOptions) -> ExitCode {
     let result = match &options.command {
         ClassifyCommand::Train(options) => train::train(options),
         ClassifyCommand::Run(options) => run::run(options),
+        ClassifyCommand::Policy(options) => policy::choose(options),
     };
     match result {
         Ok(report) => output::print(&report, options.json()),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use selvedge::classifier::{Classifier, Evaluation, synthetic};
+use selvedge::classifier::{Classifier, Evaluation, GenerativeModel, synthetic};
 use selvedge::{DType, Device, Error, Tensor};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ struct Results {
 
 pub fn run(options: &ClassifyRunOptions) -> Result<Report, Failure> {
     options.pictures.check_writable()?;
-    if let Some(path) = &options.output {
+    for path in [&options.output, &options.save].into_iter().flatten() {
         files::check_writable(path)?;
     }
     let (device, reason) = device::choose(options.device)?;
@@ -40,13 +40,16 @@ pub fn run(options: &ClassifyRunOptions) -> Result<Report, Failure> {
     if options.fuse_prior {
         classifier.set_fuse_prior(true);
     }
-    let rows = rows(options, classifier.features())?;
+    let (rows, model) = rows(options, classifier.features())?;
+    if let Some(model) = model {
+        classifier.set_generative_model(Some(&model))?;
+    }
     if rows.labels.is_none() && !options.pictures.is_empty() {
         let (found, wanted) = ("a picture without labels".to_owned(), "the class of each row".to_owned());
         return Err(Error::InvalidArgument { operation: "classify run", found, wanted }.into());
     }
     let start = Instant::now();
-    let results = classify(&mut classifier, &rows.features, &device)?;
+    let results = classify(&mut classifier, &rows.features, &device, options.learn_prior)?;
     let seconds = start.elapsed().as_secs_f64();
     let evaluation = match &rows.labels {
         Some(labels) => Some(evaluation(&results, labels, classifier.classes())?),
@@ -60,23 +63,43 @@ pub fn run(options: &ClassifyRunOptions) -> Result<Report, Failure> {
         files::write(path, &table(&results, classifier.classes()))?;
         written.push(("results", path));
     }
+    if let Some(path) = &options.save {
+        classifier.save(path)?;
+        written.push(("model", path));
+    }
     Ok(report(&classifier, &results, evaluation.as_ref(), seconds, reason.as_ref(), &written))
 }
 
-fn rows(options: &ClassifyRunOptions, features: usize) -> Result<Rows, Failure> {
+/// Returns the rows, and the generative model that the options name.
+fn rows(options: &ClassifyRunOptions, features: usize) -> Result<(Rows, Option<GenerativeModel>), Failure> {
+    // clap takes a file of rows for the group of --synthetic.
+    if options.generative && options.rows.synthetic.is_none() {
+        let (found, wanted) = ("--generative with rows of a file".to_owned(), "--synthetic".to_owned());
+        return Err(Error::InvalidArgument { operation: "classify run", found, wanted }.into());
+    }
+    let model = match (&options.centres, options.deviation) {
+        (Some(path), Some(deviation)) => Some(GenerativeModel::new(data::read_features(path)?, deviation)?),
+        _ => None,
+    };
     if let Some(count) = options.rows.synthetic {
         let drawn = synthetic(count as usize, options.seed, &Device::cpu())?;
-        return Ok(Rows { features: drawn.features, labels: Some(drawn.labels) });
+        let model = if options.generative { Some(drawn.model) } else { model };
+        return Ok((Rows { features: drawn.features, labels: Some(drawn.labels) }, model));
     }
     let path = options.rows.data.as_deref().unwrap_or(Path::new(""));
     let rows = data::read(path, Columns::Known(features))?;
     match &options.labels {
-        Some(path) => Ok(Rows { labels: Some(data::read_labels(path)?), ..rows }),
-        None => Ok(rows),
+        Some(path) => Ok((Rows { labels: Some(data::read_labels(path)?), ..rows }, model)),
+        None => Ok((rows, model)),
     }
 }
 
-fn classify(classifier: &mut Classifier, features: &Tensor, device: &Device) -> Result<Results, Failure> {
+fn classify(
+    classifier: &mut Classifier,
+    features: &Tensor,
+    device: &Device,
+    learns_prior: bool,
+) -> Result<Results, Failure> {
     let count = features.shape().first().copied().unwrap_or(0);
     let progress = Progress::of_steps("rows", count as u64);
     let mut results = Results::default();
@@ -85,13 +108,33 @@ fn classify(classifier: &mut Classifier, features: &Tensor, device: &Device) -> 
         let batch = features.slice(0, start as isize..end as isize)?.to(device)?;
         let found = classifier.classify_batch(&batch).map_err(|error| in_file(error, start))?;
         let numbers = |tensor: &Tensor| tensor.cast(DType::F64)?.to_vec::<f64>();
-        results.classes.extend(found.classes.to_vec::<i64>()?);
+        let classes = found.classes.to_vec::<i64>()?;
+        if learns_prior {
+            classifier.learn_prior(&parts(&classes, classifier.classes()))?;
+        }
+        results.classes.extend(classes);
         results.confidences.extend(numbers(&found.confidence)?);
         results.free_energies.extend(numbers(&found.free_energy)?);
         results.beliefs.extend(numbers(&found.beliefs)?);
         progress.set(end as u64);
     }
     Ok(results)
+}
+
+/// Returns the number of rows of each class.
+fn counts(found: &[i64], classes: usize) -> Vec<u64> {
+    let mut counts = vec![0; classes];
+    for &class in found {
+        if let Some(count) = counts.get_mut(class as usize) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+/// Returns the part of each class among at least one row.
+fn parts(found: &[i64], classes: usize) -> Vec<f64> {
+    counts(found, classes).iter().map(|&count| count as f64 / found.len() as f64).collect()
 }
 
 /// Says from which row on an error counts.
@@ -138,12 +181,7 @@ fn report(
     written: &[(&str, &Path)],
 ) -> Report {
     let count = results.classes.len();
-    let mut counts = vec![0u64; classifier.classes()];
-    for &class in &results.classes {
-        if let Some(count) = counts.get_mut(class as usize) {
-            *count += 1;
-        }
-    }
+    let counts = counts(&results.classes, classifier.classes());
     let mean = results.free_energies.iter().sum::<f64>() / count.max(1) as f64;
     let mut table = Table::new("<<");
     let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
@@ -151,7 +189,10 @@ fn report(
     row("device", classifier.device().to_string());
     let shown = counts.iter().enumerate().map(|(class, &count)| format!("c{class} {}", grouped(count)));
     row("classes", shown.collect::<Vec<_>>().join(", "));
-    row("free energy", format!("{mean:.4} on average"));
+    let mode = if classifier.generative_model().is_some() { "full" } else { "KL" };
+    row("free energy", format!("{mean:.4} on average, {mode} mode"));
+    let prior = classifier.prior().iter().map(|p| format!("{p:.4}"));
+    row("prior", prior.collect::<Vec<_>>().join(" "));
     if let Some(evaluation) = evaluation {
         row("accuracy", percent(evaluation.accuracy()));
         row("calibration error", format!("{:.3}", evaluation.calibration_error()));
@@ -178,6 +219,8 @@ fn report(
         "confidences": results.confidences,
         "free_energies": results.free_energies,
         "mean_free_energy": mean,
+        "mode": mode,
+        "prior": classifier.prior(),
         "evaluation": evaluation.map_or(Value::Null, evaluation_json),
         "seconds": seconds,
         "reason": reason.map(Error::to_string),

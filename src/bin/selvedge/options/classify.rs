@@ -19,6 +19,7 @@ impl ClassifyOptions {
         match &self.command {
             ClassifyCommand::Train(options) => options.json,
             ClassifyCommand::Run(options) => options.json,
+            ClassifyCommand::Policy(options) => options.json,
         }
     }
 }
@@ -29,6 +30,8 @@ pub enum ClassifyCommand {
     Train(Box<ClassifyTrainOptions>),
     /// Classify rows, and compare the classes with labels if there are any
     Run(Box<ClassifyRunOptions>),
+    /// Choose the policy of the least expected free energy
+    Policy(Box<ClassifyPolicyOptions>),
 }
 
 const DATA_HELP: &str = "\
@@ -117,9 +120,14 @@ pub struct ClassifyPictures {
 const RUN_HELP: &str = "\
 For `run`, a CSV file may lack the column of classes. The pictures need labels.
 
+Free energies are those of the full mode, F = KL(Q||P) - E_Q[ln p(o|c)], with a generative model p(o|c) = N(m_c, s² I): that of
+--centres and --deviation, that of the synthetic rows with --generative, or the one in the file; else F = KL(Q||P).
+--learn-prior moves the prior to 0.9 P + 0.1 h after each 65536 rows, with the parts h of the classes that were found.
+
 Examples:
   selvedge classify run model.safetensors rows.npy -o classes.csv
-  selvedge classify run model.safetensors --synthetic 4000 --seed 1 --confusion confusion.svg";
+  selvedge classify run model.safetensors rows.npy --centres centres.npy --deviation 3 --learn-prior --save learned.safetensors
+  selvedge classify run model.safetensors --synthetic 4000 --seed 1 --generative --confusion confusion.svg";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES, after_long_help = format!("{DATA_HELP}\n\n{RUN_HELP}\n\n{EXIT_CODES}"))]
@@ -135,6 +143,21 @@ pub struct ClassifyRunOptions {
     /// Multiply posteriors by the prior to get beliefs
     #[arg(long)]
     pub fuse_prior: bool,
+    /// The centre of each class, for free energies of the full mode
+    #[arg(long, value_name = "CENTRES.npy", requires = "deviation")]
+    pub centres: Option<PathBuf>,
+    /// The deviation of each feature from its centre
+    #[arg(long, value_name = "S", requires = "centres", allow_negative_numbers = true)]
+    pub deviation: Option<f64>,
+    /// Take the centres and the deviation of the synthetic rows
+    #[arg(long, conflicts_with = "centres")]
+    pub generative: bool,
+    /// Move the prior toward the classes that are found
+    #[arg(long)]
+    pub learn_prior: bool,
+    /// Save the classifier with its new prior and generative model
+    #[arg(long, value_name = "MODEL.safetensors")]
+    pub save: Option<PathBuf>,
     /// The seed of the synthetic rows
     #[arg(long, value_name = "SEED", default_value_t = 0, requires = "synthetic")]
     pub seed: u64,
@@ -143,6 +166,39 @@ pub struct ClassifyRunOptions {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub pictures: ClassifyPictures,
+    /// The device: auto, cpu, or a device's ordinal
+    #[arg(long, value_name = "auto|cpu|I", default_value = "auto")]
+    pub device: DeviceChoice,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const POLICY_HELP: &str = "\
+G = risk + ambiguity - novelty, with the risk Σ (predicted observation - preferred)², the ambiguity Σ variance, and the novelty
+½ Σ (ln prior variance - ln posterior variance) of the states. PREDICTIONS.safetensors has the tensors `observations`,
+`variances`, `prior_variances` and `posterior_variances`, whose first dimension counts the policies and whose others are steps
+and components, and `preferred`, the observations that are wanted.
+
+Examples:
+  selvedge classify policy predictions.safetensors
+  selvedge classify policy predictions.safetensors --sample --gamma 2 --seed 1";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES, after_long_help = format!("{POLICY_HELP}\n\n{EXIT_CODES}"))]
+pub struct ClassifyPolicyOptions {
+    /// The predictions for each policy
+    #[arg(value_name = "PREDICTIONS.safetensors")]
+    pub predictions: PathBuf,
+    /// The precision γ of the probabilities softmax(-γ G)
+    #[arg(long, value_name = "GAMMA", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub gamma: f64,
+    /// Draw the policy by its probability
+    #[arg(long)]
+    pub sample: bool,
+    /// The seed of the draw
+    #[arg(long, value_name = "SEED", default_value_t = 0, requires = "sample")]
+    pub seed: u64,
     /// The device: auto, cpu, or a device's ordinal
     #[arg(long, value_name = "auto|cpu|I", default_value = "auto")]
     pub device: DeviceChoice,

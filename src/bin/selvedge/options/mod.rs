@@ -29,7 +29,8 @@ mod train;
 pub use build_images::BuildImagesOptions;
 pub use burst::{BurstCommand, BurstMakeOptions, BurstOptions, BurstRunOptions, NetworkSource};
 pub use classify::{
-    ClassifyCommand, ClassifyOptions, ClassifyPictures, ClassifyRunOptions, ClassifyTrainOptions,
+    ClassifyCommand, ClassifyOptions, ClassifyPictures, ClassifyPolicyOptions, ClassifyRunOptions,
+    ClassifyTrainOptions,
 };
 pub use compile::{CompileOptions, TargetOptions};
 pub use device::DeviceChoice;
