@@ -33,7 +33,7 @@ const FINE: [f64; 10] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0];
 /// An area's file name, its heading, and its reports in the order of their rows.
 type Area = (&'static str, &'static str, &'static [&'static str]);
 
-const AREAS: [Area; 8] = [
+const AREAS: [Area; 9] = [
     (
         "products",
         "Matrix products of f16 and bf16",
@@ -52,6 +52,7 @@ const AREAS: [Area; 8] = [
     ("functions", "Elementwise functions, a mark a dtype", &["fuse_list"]),
     ("reductions", "Reductions, scans and moves by index", &["reduce", "moving"]),
     ("rows", "Softmax, normalisation and sorts", &["rows", "sorting"]),
+    ("models", "Models", &["classifier"]),
     ("copies", "Copies", &["transfer", "overlap", "batch", "peer", "pageable"]),
     (
         "runtime",
