@@ -109,6 +109,16 @@ mod from_numpy {}
 mod from_pytorch {}
 
 /// Compiles the examples of that page.
+#[cfg(all(doctest, feature = "catalogue"))]
+#[doc = include_str!("../docs/catalogue.md")]
+mod catalogue_page {}
+
+/// Compiles the examples of that page.
+#[cfg(all(doctest, feature = "classifier"))]
+#[doc = include_str!("../docs/classifier.md")]
+mod classifier_page {}
+
+/// Compiles the examples of that page.
 #[cfg(all(doctest, feature = "nn"))]
 #[doc = include_str!("../docs/training.md")]
 mod training {}
