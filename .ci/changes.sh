@@ -1,7 +1,8 @@
 # Which files changed since the last landed commit. Sourced by .ci/run after steps.sh.
 #
 # SELVEDGE_CI_BASE names that commit. Without it, it is where this branch left origin/main or main; on main itself, the
-# commit twenty before, or the last one from two days before if that is older. If none of these is known, everything counts as changed. SELVEDGE_CI=all runs every step.
+# commit twenty before, or the last one from twelve hours before if that is older. If none of these is known, everything
+# counts as changed. SELVEDGE_CI=all runs every step.
 
 changes_base=""
 
@@ -25,8 +26,8 @@ find_base() {
     changes_base=$(git rev-parse --verify --quiet HEAD~20) || changes_base=""
     local date older
     date=$(git log -1 --format=%ct HEAD)
-    older=$(git rev-list -1 --before="$((date - 2 * 24 * 3600))" HEAD)
-    # A landing can have more than twenty commits.
+    older=$(git rev-list -1 --before="$((date - 12 * 3600))" HEAD)
+    # A landing can have more than twenty commits; two landings are hours apart.
     if [ -n "$older" ] && git merge-base --is-ancestor "$older" "${changes_base:-HEAD}"; then
         changes_base=$older
     fi
