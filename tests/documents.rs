@@ -90,9 +90,21 @@ fn links_lead_somewhere() {
             if target.starts_with("http") || target.starts_with('#') {
                 continue;
             }
-            assert!(folder.join(target).exists(), "{document} links to {target}");
+            let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+            assert!(folder.join(path).exists(), "{document} links to {target}");
+            if !heading.is_empty() {
+                let text = std::fs::read_to_string(folder.join(path)).expect("a document is a text");
+                let mut headings = text.lines().filter(|line| line.starts_with('#')).map(anchor);
+                assert!(headings.any(|found| found == heading), "{document} links to {target}");
+            }
         }
     }
+}
+
+/// The name by which a link reaches a heading: its words in lower case, with hyphens between them.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim_start_matches('#').trim().to_lowercase();
+    kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>().replace(' ', "-")
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! [`checkpoint`], a function whose saved values are computed again in the backward.
 //!
-//! The forward runs without a tape and notes its random draws and the variables with a gradient that it reads. The backward
+//! The forward runs without a tape and records its random draws and the variables with a gradient that it reads. The backward
 //! runs the function again, with the tape and the same draws, and goes on with the nodes of that run. They are newer than all
 //! others, so they run next and in the order of the first run: sums of gradients have the bits of a run without a checkpoint,
 //! those of parameters that the function shares with other operations too.
@@ -46,7 +46,7 @@ const OPERATION: &str = "checkpoint";
 ///
 /// # Errors
 ///
-/// Those of the function. The backward returns those of the second computation; [`Error::Backward`] if an input, or another
+/// Errors of the function. The backward returns those of the second computation; [`Error::Backward`] if an input, or another
 /// variable with a gradient that the function reads, was changed in place since, and for a second result of another shape or
 /// dtype; [`Error::InvalidArgument`] for other random draws.
 pub fn checkpoint(

@@ -84,7 +84,7 @@ pub(super) fn observed<R>(work: impl FnOnce() -> R) -> (Vec<Saved>, R) {
     })
 }
 
-/// Notes that an operation without a tape reads a variable with a gradient.
+/// Records that an operation without a tape reads a variable with a gradient.
 pub(super) fn observe(read: impl FnOnce() -> Saved) {
     OBSERVED.with(|observed| {
         let mut observed = observed.borrow_mut();

@@ -1,6 +1,6 @@
 //! [`RecordedDraws`], the draws of some work, from which the same work draws the same numbers again.
 //!
-//! A draw takes its place in a generator's stream. [`RecordedDraws::of`] notes the place of each draw of this thread's work,
+//! A draw takes its place in a generator's stream. [`RecordedDraws::of`] records the place of each draw of this thread's work,
 //! and [`RecordedDraws::replay`] gives these places to the draws of the same work, in order, and leaves the generators where
 //! they are. A draw that a graph captures has its place in memory, and is repeated from there.
 //!
@@ -182,7 +182,7 @@ fn other_draw(found: String) -> Error {
     Error::invalid(OPERATION, found, "the draws of the first computation in their order")
 }
 
-/// Notes a draw of this thread.
+/// Records a draw of this thread.
 fn record(generator: &Generator, blocks: u64, place: DrawPlace) {
     SCOPES.with(|scopes| {
         let mut scopes = scopes.borrow_mut();
@@ -192,7 +192,7 @@ fn record(generator: &Generator, blocks: u64, place: DrawPlace) {
     });
 }
 
-/// Notes a draw in the recordings within the innermost replay.
+/// Records a draw in the recordings within the innermost replay.
 fn note(scopes: &mut [Scope], draw: &RecordedDraw) {
     for scope in scopes.iter_mut().rev() {
         match scope {
