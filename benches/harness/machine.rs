@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::bare::Bare;
@@ -119,13 +120,18 @@ fn clocks() -> Option<Clocks> {
     Some(Clocks { multiprocessor: multiprocessor.trim().parse().ok()?, memory: memory.trim().parse().ok()? })
 }
 
-fn processor() -> String {
-    let name = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("model name"))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    });
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{}, {cores} cores", name.as_deref().unwrap_or(std::env::consts::ARCH))
+/// The processor and the cores that the process might use when it was first asked, before it pins itself to one.
+pub fn processor() -> String {
+    static PROCESSOR: OnceLock<String> = OnceLock::new();
+    let read = || {
+        let name = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        });
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        format!("{}, {cores} cores", name.as_deref().unwrap_or(std::env::consts::ARCH))
+    };
+    PROCESSOR.get_or_init(read).clone()
 }
 
 /// `SELVEDGE_BENCH_COMMIT` (a bundle sets it), or what git says here.

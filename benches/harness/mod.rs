@@ -1,5 +1,5 @@
-//! Items that every GPU benchmark shares: the command line, turns of own and reference, the bare driver as the reference,
-//! PyTorch in turns beside it, random data, and the report that a run leaves.
+//! Items that the benchmarks share: the command line, turns of own and reference, the bare driver as the reference,
+//! programs in Python in turns beside it, random data, and the report that a run leaves.
 
 pub mod bare;
 pub mod bare_graph;
@@ -10,6 +10,7 @@ pub mod cublas;
 pub mod cublaslt;
 pub mod machine;
 pub mod program;
+pub mod python;
 pub mod pytorch;
 pub mod random;
 pub mod report;

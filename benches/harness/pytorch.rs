@@ -5,10 +5,7 @@
 //! a device for it, a report says so in place of the comparison.
 
 use std::cell::Cell;
-use std::fmt::Display;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::Command;
 use std::time::Duration;
 
 use selvedge::types::{DType, Layout};
@@ -17,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::beside_copy::BATCH;
 use super::machine::Recorder;
+use super::python::PythonProcess;
 use super::report::{Failure, Figure, Rule};
 use super::turns::{Subject, Turns, figure, pairs};
 
@@ -131,19 +129,8 @@ enum State {
 }
 
 struct Process {
-    child: Child,
-    requests: ChildStdin,
-    answers: Receiver<String>,
-    patience: Duration,
+    python: PythonProcess,
     library: String,
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may be at work, and has nothing to lose.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl PyTorch {
@@ -256,7 +243,7 @@ impl PyTorch {
             State::Absent(why) => return Err(why.clone()),
             State::NotStarted(_) => return Err("it was not started".to_owned()),
         };
-        match process.ask(request) {
+        match process.python.ask(request) {
             Ok(Answer { error: Some(why), .. }) => Err(why),
             Ok(answer) => Ok(answer),
             // Later output might be the answer to an earlier request.
@@ -270,56 +257,11 @@ impl PyTorch {
 
 impl Process {
     fn start(interpreter: &mut Command, patience: Duration) -> Result<Process, String> {
-        let program = interpreter.get_program().to_string_lossy().into_owned();
-        let failed = |what: &str, why: &dyn Display| format!("{program} {what} ({why})");
-        let mut child = interpreter
-            .args(["-c", PROGRAM])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|why| failed("could not be started", &why))?;
-        let (Some(requests), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(failed("could not be started", &"no pipe"));
-        };
-        // A thread reads, because only so a wait for a line can have an end.
-        let (sender, answers) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        let mut process = Process { child, requests, answers, patience, library: String::new() };
-        let Answer { library, absent, .. } = process.answer()?;
+        let mut python = PythonProcess::start(interpreter, PROGRAM, patience)?;
+        let Answer { library, absent, .. } = python.answer()?;
         if let Some(why) = absent {
             return Err(why);
         }
-        process.library = library.ok_or("it did not name itself")?;
-        Ok(process)
-    }
-
-    fn ask(&mut self, request: &Value) -> Result<Answer, String> {
-        let sent = writeln!(self.requests, "{request}").and_then(|()| self.requests.flush());
-        // The child's last output says more than a closed pipe.
-        let answer = self.answer();
-        if answer.is_ok() {
-            sent.map_err(|why| format!("the child took no request ({why})"))?;
-        }
-        answer
-    }
-
-    fn answer(&mut self) -> Result<Answer, String> {
-        let line = match self.answers.recv_timeout(self.patience) {
-            Ok(line) => line,
-            Err(RecvTimeoutError::Timeout) => {
-                return Err(format!("the child did not answer within {:?}", self.patience));
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                let how = self.child.wait().map_or_else(|why| why.to_string(), |status| status.to_string());
-                return Err(format!("the child ended ({how})"));
-            }
-        };
-        serde_json::from_str(&line).map_err(|why| format!("the child said '{line}' ({why})"))
+        Ok(Process { python, library: library.ok_or("it did not name itself")? })
     }
 }

@@ -33,7 +33,7 @@ const FINE: [f64; 10] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0];
 /// An area's file name, its heading, and its reports in the order of their rows.
 type Area = (&'static str, &'static str, &'static [&'static str]);
 
-const AREAS: [Area; 9] = [
+const AREAS: &[Area] = &[
     (
         "products",
         "Matrix products of f16 and bf16",
@@ -50,6 +50,7 @@ const AREAS: [Area; 9] = [
         &["vector_add", "fuse", "fuse_host", "fuse_first", "fuse_cpu"],
     ),
     ("functions", "Elementwise functions, a mark a dtype", &["fuse_list"]),
+    ("cpu", "The CPU beside NumPy, a mark a dtype", &["cpu", "cpu_memory", "cpu_cores"]),
     ("reductions", "Reductions, scans and moves by index", &["reduce", "moving"]),
     ("rows", "Softmax, normalisation and sorts", &["rows", "sorting"]),
     ("models", "Models", &["classifier"]),
