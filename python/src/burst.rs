@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use selvedge::burst::{Backend, Cpu, Cuda, GeneratedNetwork, Network, Neurons, Simulation, SynapseArrays};
+use selvedge::burst::{
+    Backend, Cpu, Cuda, GeneratedNetwork, MAX_NEURONS, Network, Neurons, Simulation, SynapseArrays,
+};
 use selvedge::tensor::TensorOperand;
 use selvedge::types::Element;
 use selvedge::{DType, Device, Tensor};
@@ -63,6 +65,9 @@ fn vector<T: Element>(name: &'static str, data: &Bound<'_, PyAny>, count: Option
 
 /// Returns neurons with these fields.
 fn neurons(count: usize, fields: Option<&Bound<'_, PyDict>>) -> Result<Neurons> {
+    if count > MAX_NEURONS {
+        return Err(invalid("neurons", format!("{count}"), "at most 2^31").into());
+    }
     let mut neurons = Neurons::new(count);
     let Some(fields) = fields else { return Ok(neurons) };
     for (name, value) in fields {

@@ -71,6 +71,8 @@ def test_generated_networks_give_the_same_spikes_again_and_after_a_file(kind, tm
         (lambda: Network(3, [0.5], [1], 3, 1), ValueError, "elements that u32 holds"),
         (lambda: chain().inject([5], 1.0), (ValueError, IndexError), "5"),
         (lambda: Network.generated("X", 5, 5), ValueError, '"G" or "S"'),
+        (lambda: Network.generated("G", 2**31, 2**32 - 1), MemoryError, "a generated network"),
+        (lambda: Network(2**31 + 1, [], [], [], []), ValueError, "at most 2^31"),
         (lambda: Network.load("/nowhere.burst"), OSError, "nowhere"),
     ],
 )

@@ -227,6 +227,12 @@ fn a_network_of_100_000_neurons_runs_alike_in_every_cut() {
 }
 
 #[test]
+fn a_generated_network_beyond_the_memory_is_an_error() {
+    let error = GeneratedNetwork::g(1 << 31, u32::MAX).network().unwrap_err();
+    assert!(matches!(error, selvedge::Error::OutOfMemory { .. }), "{error}");
+}
+
+#[test]
 fn weights_that_outgrow_32_bits_widen_the_accumulators() {
     let mut neurons = Neurons::new(2);
     neurons.threshold[1] = 1e6;
