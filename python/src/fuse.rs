@@ -82,7 +82,7 @@ macro_rules! methods {
 with_elementwise! { methods }
 
 /// The operators, apart because the macro's names need code that is `unsafe` without a block.
-#[allow(unsafe_op_in_unsafe_fn, reason = "what PyO3 generates for operators that a macro names")]
+#[allow(unsafe_op_in_unsafe_fn, reason = "PyO3 generates such code for operators that a macro names")]
 mod operators {
     use super::*;
 

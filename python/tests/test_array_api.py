@@ -116,7 +116,12 @@ def test_dtypes_promote_as_the_reference():
     for name in ["int8", "uint64"]:
         found, wanted = xp.iinfo(getattr(xp, name)), strict.iinfo(getattr(strict, name))
         assert (found.bits, found.max, found.min) == (wanted.bits, wanted.max, wanted.min)
-    for bad in [lambda: xp.finfo(xp.int8), lambda: xp.iinfo(xp.float32), lambda: xp.squeeze(sv.zeros((2, 1)), 0)]:
+    matrix = sv.zeros((2, 1))
+    for bad in [
+        lambda: xp.finfo(xp.int8), lambda: xp.iinfo(xp.float32), lambda: xp.squeeze(matrix, 0), lambda: xp.result_type(1.0),
+        lambda: xp.isdtype(xp.int8, "numbers"), lambda: xp.take(matrix, xp.asarray([0])), lambda: xp.std(matrix, correction=0.5),
+        lambda: xp.meshgrid(matrix[0], matrix[0], indexing="yx"), lambda: xp.asarray(np.zeros(2), dtype=xp.float32, copy=False),
+    ]:
         with pytest.raises((TypeError, ValueError)):
             bad()
 

@@ -53,14 +53,14 @@ _METHODS = {
 }
 
 
-def _one(name, method):
+def _one(method):
     def function(x, /):
         return getattr(_Tensor, method)(x)
 
     return function
 
 
-def _two(name, method):
+def _two(method):
     def function(x1, x2, /):
         if not isinstance(x1, _Tensor):
             # A number takes the dtype that it has beside the other operand.
@@ -73,7 +73,7 @@ def _two(name, method):
 for _count, _list in _METHODS.items():
     for _entry in _list.split():
         _name, _, _method = _entry.partition("=")
-        _function = (_one if _count == 1 else _two)(_name, _method or _name)
+        _function = (_one if _count == 1 else _two)(_method or _name)
         _function.__name__ = _function.__qualname__ = _name
         _function.__doc__ = f"`Tensor.{_method or _name}` by its name of the standard."
         globals()[_name] = _function
@@ -93,9 +93,14 @@ def clip(x, /, min=None, max=None):
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
-    if copy is False and not isinstance(obj, _Tensor):
-        return from_dlpack(obj)
-    return _sv.asarray(obj, dtype=dtype, device=device)
+    if copy is not False:
+        return _sv.asarray(obj, dtype=dtype, device=device)
+    x = obj if isinstance(obj, _Tensor) else from_dlpack(obj)
+    result = _sv.asarray(x, dtype=dtype, device=device)
+    if (result.dtype, result.device) != (x.dtype, x.device):
+        wanted = f"{result.dtype} on {result.device}, which is a copy"
+        raise ValueError(f"asarray: found {x.dtype} on {x.device} with copy=False; wanted {wanted}")
+    return result
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
@@ -154,10 +159,12 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
 
 
 def meshgrid(*arrays, indexing="xy"):
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: found indexing={indexing!r}; wanted 'xy' or 'ij'")
     if indexing == "ij" or len(arrays) < 2:
         return _sv.meshgrid(arrays)
     grids = _sv.meshgrid([arrays[1], arrays[0], *arrays[2:]])
-    return [grid for grid in [grids[1], grids[0], *grids[2:]]]
+    return [grids[1], grids[0], *grids[2:]]
 
 
 def tril(x, /, *, k=0):
@@ -177,20 +184,25 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 def isdtype(dtype, kind):
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    return _builtins.any(dtype in _KINDS[kind] if isinstance(kind, str) else dtype == kind for kind in kinds)
+    for one in kinds:
+        if isinstance(one, str) and one not in _KINDS:
+            raise ValueError(f"isdtype: found kind {one!r}; wanted one of {', '.join(_KINDS)}")
+    return _builtins.any(dtype in _KINDS[one] if isinstance(one, str) else dtype == one for one in kinds)
 
 
 def result_type(*arrays_and_dtypes):
-    zeros = [x for x in arrays_and_dtypes if isinstance(x, (_builtins.bool, int, float, complex))]
+    numbers = [x for x in arrays_and_dtypes if isinstance(x, (_builtins.bool, int, float, complex))]
     tensors = [
         _sv.zeros((0,), x if isinstance(x, _DType) else x.dtype)
         for x in arrays_and_dtypes
         if isinstance(x, (_DType, _Tensor))
     ]
+    if not tensors:
+        raise ValueError("result_type: found no array and no dtype; wanted at least one")
     result = tensors[0]
     for tensor in tensors[1:]:
         result = result.add(tensor)
-    for number in zeros:
+    for number in numbers:
         result = result.add(type(number)(0))
     return result.dtype
 
@@ -305,6 +317,8 @@ def tile(x, repetitions, /):
 
 
 def take(x, indices, /, *, axis=None):
+    if axis is None and x.ndim != 1:
+        raise ValueError(f"take: found {x.ndim} dimensions without an axis; wanted an axis")
     return x.index_select(0 if axis is None else axis, indices)
 
 
@@ -388,6 +402,8 @@ def _sum(name):
 
 def _spread(name):
     def function(x, /, *, axis=None, correction=0.0, keepdims=False):
+        if correction != int(correction):
+            raise ValueError(f"{name}: found correction={correction}; wanted a whole number")
         return getattr(_Tensor, name)(x, axis, keepdims, correction=int(correction))
 
     return function
@@ -446,7 +462,7 @@ def tensordot(x1, x2, /, *, axes=2):
 
 
 class _Info:
-    """What the namespace offers."""
+    """The capabilities, devices and dtypes of the namespace."""
 
     def capabilities(self):
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 16}

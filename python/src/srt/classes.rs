@@ -34,7 +34,7 @@ macro_rules! operations {
     };
 }
 
-#[allow(unsafe_op_in_unsafe_fn, reason = "what PyO3 generates for operators that a macro names")]
+#[allow(unsafe_op_in_unsafe_fn, reason = "PyO3 generates such code for operators that a macro names")]
 mod operators {
     use super::*;
 

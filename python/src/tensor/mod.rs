@@ -5,7 +5,7 @@
 
 pub(crate) mod elementwise;
 mod indexing;
-#[allow(unsafe_op_in_unsafe_fn, reason = "what PyO3 generates for operators that a macro names")]
+#[allow(unsafe_op_in_unsafe_fn, reason = "PyO3 generates such code for operators that a macro names")]
 pub(crate) mod operators;
 mod reductions;
 mod rows;
