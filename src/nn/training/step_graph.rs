@@ -50,7 +50,7 @@ pub(super) struct StepGraph {
     device: Device,
     stage: Stage,
     /// True once the log has said that inputs of another shape run uncaptured.
-    has_told_of_shapes: bool,
+    has_logged_shapes: bool,
 }
 
 enum Stage {
@@ -106,7 +106,7 @@ impl StepGraph {
             true => Stage::Uncaptured("the step runs on the CPU".to_owned()),
             false => Stage::First,
         };
-        StepGraph { device: *device, stage, has_told_of_shapes: false }
+        StepGraph { device: *device, stage, has_logged_shapes: false }
     }
 
     /// Runs all later steps uncaptured.
@@ -140,7 +140,7 @@ impl StepGraph {
         match &self.stage {
             Stage::Uncaptured(_) => return self.run_uncaptured(inputs, work),
             Stage::Prepared(prepared) | Stage::Captured(prepared, _) if !prepared.fits(inputs) => {
-                if !std::mem::replace(&mut self.has_told_of_shapes, true) {
+                if !std::mem::replace(&mut self.has_logged_shapes, true) {
                     let shapes: Vec<String> = inputs.iter().map(|input| input.shape().to_string()).collect();
                     let shapes = shapes.join(", ");
                     log::info!(
