@@ -8,6 +8,8 @@
 //! Invariant: each element of an output is written once, and every operand's element is the one that its
 //! layout has at that index.
 
+use std::borrow::Borrow;
+
 use super::coordinate::Coordinate;
 use crate::error::{Error, Result};
 use crate::types::{Layout, MAXIMUM_RANK};
@@ -34,7 +36,18 @@ impl Space {
     ///
     /// [`Error::InvalidArgument`] for outputs of several shapes, an output with overlapping elements, an
     /// input that does not broadcast, or an index along an axis that the shape does not have.
-    pub(crate) fn new(inputs: &[Layout], outputs: &[Layout], coordinates: &[Coordinate]) -> Result<Space> {
+    pub(crate) fn new<L: Borrow<Layout>>(
+        inputs: &[L],
+        outputs: &[L],
+        coordinates: &[Coordinate],
+    ) -> Result<Space> {
+        let inputs: Vec<&Layout> = inputs.iter().map(L::borrow).collect();
+        let outputs: Vec<&Layout> = outputs.iter().map(L::borrow).collect();
+        Space::of(&inputs, &outputs, coordinates)
+    }
+
+    /// [`new`](Self::new) of references: a layout has room for every rank, and copies of it are what a small run costs.
+    fn of(inputs: &[&Layout], outputs: &[&Layout], coordinates: &[Coordinate]) -> Result<Space> {
         const OPERATION: &str = "an elementwise run";
         let Some(first) = outputs.first() else {
             return Err(Error::invalid(OPERATION, "no outputs", "at least one"));
@@ -49,19 +62,26 @@ impl Space {
                 return Err(Error::invalid(OPERATION, format!("an output of {output:?}"), wanted));
             }
         }
-        let mut layouts = Vec::with_capacity(inputs.len() + outputs.len() + coordinates.len());
-        for input in inputs {
-            layouts.push(input.expand(first.shape())?);
+        let mut expanded = Vec::new();
+        for input in inputs.iter().filter(|input| input.shape() != first.shape()) {
+            expanded.push(input.expand(first.shape())?);
+        }
+        let of_coordinates: Result<Vec<Layout>> =
+            coordinates.iter().map(|coordinate| coordinate.layout(first.shape())).collect();
+        let of_coordinates = of_coordinates?;
+        let mut layouts: Vec<&Layout> = Vec::with_capacity(inputs.len() + outputs.len() + coordinates.len());
+        let mut next = expanded.iter();
+        for &input in inputs {
+            let own = input.shape() == first.shape();
+            layouts.push(if own { input } else { next.next().unwrap_or(input) });
         }
         layouts.extend_from_slice(outputs);
-        for coordinate in coordinates {
-            layouts.push(coordinate.layout(first.shape())?);
-        }
+        layouts.extend(&of_coordinates);
 
         let mut space = Space {
             sizes: Vec::with_capacity(first.rank()),
             strides: vec![[0; MAXIMUM_RANK]; layouts.len()],
-            offsets: layouts.iter().map(Layout::offset).collect(),
+            offsets: layouts.iter().map(|layout| layout.offset()).collect(),
             inputs: inputs.len(),
             coordinates: coordinates.to_vec(),
         };
@@ -88,7 +108,7 @@ impl Space {
     }
 
     /// Adds the next outer dimension, or merges it into the last one.
-    fn push(&mut self, size: usize, layouts: &[Layout], axis: usize, backwards: bool) {
+    fn push(&mut self, size: usize, layouts: &[&Layout], axis: usize, backwards: bool) {
         let stride = |layout: &Layout| {
             let stride = layout.strides()[axis];
             if backwards { -stride } else { stride }

@@ -178,11 +178,16 @@ fn run_on_host(
     scalars: &[Number],
     targets: &mut [OutputTarget<'_>],
 ) -> Result<()> {
-    let outputs: Result<Vec<HostOutput<'_>>> = targets.iter_mut().map(host_output).collect();
-    let mut outputs = outputs?;
-    let inputs: Result<Vec<HostInput<'_>>> =
-        sources.iter().map(|source| host_input(source, &outputs)).collect();
-    expression.run_host(&inputs?, scalars, &mut outputs)
+    // Operands are large, and collecting results would move each twice more.
+    let mut outputs = Vec::with_capacity(targets.len());
+    for target in targets {
+        outputs.push(host_output(target)?);
+    }
+    let mut inputs = Vec::with_capacity(sources.len());
+    for source in sources {
+        inputs.push(host_input(source, &outputs)?);
+    }
+    expression.run_host(&inputs, scalars, &mut outputs)
 }
 
 fn host_output<'a>(target: &'a mut OutputTarget<'_>) -> Result<HostOutput<'a>> {

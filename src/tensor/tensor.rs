@@ -84,7 +84,7 @@ impl Tensor {
     /// The elements as a run on the CPU reads them.
     #[inline]
     pub(super) fn host_input(&self, operation: &'static str) -> Result<HostInput<'_>> {
-        HostInput::of_bytes(self.dtype, self.memory().host(operation)?, self.layout)
+        HostInput::of_layout(self.dtype, self.memory().host(operation)?, &self.layout)
     }
 
     /// The same memory in another layout, which was made from this one's.

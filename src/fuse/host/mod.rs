@@ -116,8 +116,14 @@ impl<'a> HostInput<'a> {
     /// As [`new`](Self::new); [`Error::InvalidArgument`](crate::Error::InvalidArgument) if the address is not
     /// a multiple of the element's size (for a complex number, of its part's size).
     pub fn of_bytes(dtype: DType, memory: &'a [u8], layout: Layout) -> Result<HostInput<'a>> {
-        check_memory(dtype, &layout, memory.as_ptr().addr() as u64, memory.len())?;
-        Ok(HostInput { source: Source::Memory(memory.as_ptr()), dtype, layout, borrow: PhantomData })
+        HostInput::of_layout(dtype, memory, &layout)
+    }
+
+    /// As [`of_bytes`](Self::of_bytes), with one copy of the layout.
+    pub(crate) fn of_layout(dtype: DType, memory: &'a [u8], layout: &Layout) -> Result<HostInput<'a>> {
+        check_memory(dtype, layout, memory.as_ptr().addr() as u64, memory.len())?;
+        let source = Source::Memory(memory.as_ptr());
+        Ok(HostInput { source, dtype, layout: *layout, borrow: PhantomData })
     }
 
     /// Returns the dtype of the elements.
@@ -368,8 +374,8 @@ impl<'a> Run<'a> {
         let dtypes = inputs.iter().map(|input| input.dtype).chain(outputs.iter().map(|output| output.dtype));
         state.check_dtypes(dtypes.clone())?;
         let scalars = state.scalar_bits(scalars)?;
-        let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
-        let of_outputs: Vec<Layout> = outputs.iter().map(|output| output.layout).collect();
+        let layouts: Vec<&Layout> = inputs.iter().map(|input| &input.layout).collect();
+        let of_outputs: Vec<&Layout> = outputs.iter().map(|output| &output.layout).collect();
         let space = state.space(&layouts, &of_outputs)?;
         let operands =
             memory.iter().zip(dtypes).map(|(&memory, dtype)| HostOperand { memory, dtype }).collect();
