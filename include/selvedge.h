@@ -2310,9 +2310,9 @@ typedef struct sv_gpt_config {
    */
   int32_t untied_head;
   /**
-   * 0.
+   * The dtype of activations and products: `SV_DTYPE_BF16`, or `SV_DTYPE_NONE` for that of the parameters.
    */
-  int32_t reserved;
+  int32_t compute_dtype;
 } sv_gpt_config;
 
 /**

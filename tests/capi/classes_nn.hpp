@@ -108,6 +108,11 @@ void transformers_are_trained_stored_and_write(const std::string &folder)
     config.layers = 1;
     config.heads = 2;
     config.dropout = 0.25;
+    config.compute_dtype = SV_DTYPE_F64;
+    FAILS(SV_ERROR_INVALID_ARGUMENT, nn::Gpt(config));
+    config.compute_dtype = SV_DTYPE_BF16;
+    CHECK(nn::Gpt(config).config().compute_dtype == SV_DTYPE_BF16);
+    config.compute_dtype = SV_DTYPE_NONE;
     const nn::Gpt model(config);
     const sv_gpt_config found = model.config();
     CHECK(found.context == 8 && found.norm_eps == 1e-5 && found.activation == SV_NN_GELU_TANH && !found.untied_head);

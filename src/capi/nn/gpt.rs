@@ -10,7 +10,7 @@ use super::super::buffer::User;
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::Object;
-use super::super::tensor::{device, dtype, flag, tensor};
+use super::super::tensor::{SV_DTYPE_NONE, device, dtype, dtype_code, flag, tensor};
 use super::model::{Model, ModelContent, ModelObject, SV_NN_GELU, SV_NN_GELU_TANH, SV_NN_RELU};
 use super::tokenizer::TokenizerObject;
 use super::variable::give_variable;
@@ -52,8 +52,8 @@ pub struct sv_gpt_config {
     pub without_bias: i32,
     /// 1 if the head has a weight of its own; otherwise it is the token embedding.
     pub untied_head: i32,
-    /// 0.
-    pub reserved: i32,
+    /// The dtype of activations and products: `SV_DTYPE_BF16`, or `SV_DTYPE_NONE` for that of the parameters.
+    pub compute_dtype: i32,
 }
 
 /// Returns the configuration at a pointer.
@@ -84,7 +84,10 @@ pub(super) unsafe fn config_of(config: *const sv_gpt_config) -> Result<GptConfig
         has_bias: !flag(config.without_bias, "config->without_bias")?,
         has_tied_head: !flag(config.untied_head, "config->untied_head")?,
         norm_eps: if norm_eps == 0.0 { 1e-5 } else { norm_eps },
-        compute_dtype: None,
+        compute_dtype: match config.compute_dtype {
+            SV_DTYPE_NONE => None,
+            code => Some(dtype(code)?),
+        },
     })
 }
 
@@ -157,7 +160,7 @@ pub unsafe extern "C" fn sv_gpt_configuration(model: u64, config: *mut sv_gpt_co
             },
             without_bias: i32::from(!config.has_bias),
             untied_head: i32::from(!config.has_tied_head),
-            reserved: 0,
+            compute_dtype: config.compute_dtype.map_or(SV_DTYPE_NONE, dtype_code),
         });
         Ok(())
     })
