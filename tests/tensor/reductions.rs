@@ -407,3 +407,54 @@ fn complex_products_with_a_zero_are_0() {
     let infinity = of(&[[1.0, 0.0], [f32::INFINITY, 0.0], [1.0, 0.0]]).1;
     assert_eq!((infinity.re, infinity.im), (f32::INFINITY, 0.0));
 }
+
+#[test]
+fn argmax_and_argmin_find_the_first_extreme_of_rows_and_columns() {
+    let nan = f64::NAN;
+    for length in [1usize, 7, 31, 32, 33, 100, 1024, 1025, 2049] {
+        // The rest of a row, and what lies at each of the places.
+        let of_rest: [fn(usize) -> f64; 4] = [
+            |k| ((k * 37) % 11) as f64 - 5.0,
+            |k| if k % 3 == 0 { 0.0 } else { -0.0 },
+            |_| f64::NEG_INFINITY,
+            |_| f64::INFINITY,
+        ];
+        let places = [0, 5, length / 2, length - length.min(9), length - 1];
+        let mut rows: Vec<Vec<f64>> = Vec::new();
+        for rest in of_rest {
+            rows.push((0..length).map(rest).collect());
+            for value in [nan, -nan, 9.0, -9.0, 0.0, -0.0, f64::INFINITY] {
+                for (at, &first) in places.iter().enumerate() {
+                    let mut row: Vec<f64> = (0..length).map(rest).collect();
+                    // Once, and twice.
+                    for place in [first, places[(at * 2) % 5]] {
+                        row[place.min(length - 1)] = value;
+                        rows.push(row.clone());
+                    }
+                }
+            }
+        }
+        let flat: Vec<f64> = rows.concat();
+        let x = Tensor::from_vec(flat, &[rows.len(), length], &cpu()).unwrap();
+        for most in [true, false] {
+            let precedes = |x: f64, y: f64| !y.is_nan() && (x.is_nan() || if most { x > y } else { x < y });
+            let first = |row: &Vec<f64>| {
+                let step = |best: usize, k: usize| if precedes(row[k], row[best]) { k } else { best };
+                (0..length).fold(0, step) as i64
+            };
+            let wanted: Vec<i64> = rows.iter().map(first).collect();
+            let found = |x: &Tensor, axis: isize| {
+                let result = if most { x.argmax(axis) } else { x.argmin(axis) };
+                result.unwrap().to_vec::<i64>().unwrap()
+            };
+            for dtype in [DType::F64, DType::F32, DType::F16] {
+                let x = x.cast(dtype).unwrap();
+                assert_eq!(found(&x, 1), wanted, "rows of {length}, {dtype}, greatest: {most}");
+                let across = x.transpose(0, 1).unwrap().contiguous().unwrap();
+                assert_eq!(found(&across, 0), wanted, "columns of {length}, {dtype}, greatest: {most}");
+                let four = across.narrow(1, 9, 4).unwrap().contiguous().unwrap();
+                assert_eq!(found(&four, 0), wanted[9..13], "4 columns of {length}, {dtype}");
+            }
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use bytemuck::Pod;
 
 use super::super::plan::{LANES, SEGMENT};
+use super::rows::position;
 use super::vectors::vectorized;
 
 /// A merge of lanes. The state of a fold is a key, which [`value`](Self::value) turns into the folded value.
@@ -29,6 +30,14 @@ pub(super) trait FoldKernel: MergeKernel {
 
     /// Returns whether an element has this key, in the order of the fold.
     fn has_key(self, element: Self::Lane, key: Self::Lane) -> bool;
+
+    /// Returns the key of a row's extreme, and the position of the first element that has it. The key of a zero may
+    /// have either sign, because zeros are equal. The row has from 1 to [`BLOCK`](super::rows::BLOCK) elements.
+    #[inline(always)]
+    fn first_extreme(self, elements: &[Self::Lane]) -> (Self::Lane, usize) {
+        let key = self.fold_row(elements);
+        (key, position(self, elements, key))
+    }
 }
 
 /// A number that sums are made of.
@@ -216,6 +225,12 @@ pub(in crate::fuse::reduce) trait Ordered:
 
     /// Returns the greatest of the flipped elements, of which there is at least one.
     fn greatest(elements: &[Self], flip: Self) -> Self;
+
+    /// Returns the greatest of the flipped elements and the first position of an equal one, if one pass finds both.
+    #[inline(always)]
+    fn first_greatest(_: &[Self], _: Self) -> Option<(Self, usize)> {
+        None
+    }
 }
 
 /// Extremes and the tests any and all. A key is an element flipped so that the greatest is wanted.
@@ -253,6 +268,14 @@ impl<T: Ordered> FoldKernel for Extreme<T> {
     #[inline(always)]
     fn fold_row(self, elements: &[T]) -> T {
         T::greatest(elements, self.flip)
+    }
+
+    #[inline(always)]
+    fn first_extreme(self, elements: &[T]) -> (T, usize) {
+        T::first_greatest(elements, self.flip).unwrap_or_else(|| {
+            let key = self.fold_row(elements);
+            (key, position(self, elements, key))
+        })
     }
 
     #[inline(always)]
@@ -310,7 +333,7 @@ vectorized! {
 }
 
 macro_rules! floats {
-    ($type:ident, $greatest:ident, $lanes:literal, $vector:ident: $set:ident $load:ident $store:ident $max:ident $xor:ident $or:ident $compare:ident $mask:ident) => {
+    ($type:ident, $greatest:ident, $first_greatest:ident, $lanes:literal: $set:ident $load:ident $store:ident $max:ident $xor:ident $or:ident $compare:ident $choose:ident $mask:ident) => {
         impl Ordered for $type {
             #[inline(always)]
             fn flipped(self, flip: Self) -> Self {
@@ -344,6 +367,78 @@ macro_rules! floats {
                 }
                 greatest_in_any_order(elements, flip)
             }
+
+            #[cfg(target_arch = "x86_64")]
+            #[inline(always)]
+            fn first_greatest(elements: &[Self], flip: Self) -> Option<(Self, usize)> {
+                if !crate::fuse::host::has_vectors() {
+                    return None;
+                }
+                // SAFETY: the processor has these instructions.
+                unsafe { $first_greatest(elements, flip) }
+            }
+        }
+
+        /// Returns the greatest flipped element and its first position by AVX2; none if an element is NaN or the row is
+        /// shorter than a step.
+        ///
+        /// Each lane keeps its greatest value and the start of the first step that had it, so the first position is in
+        /// the least such step of the lanes that have the row's greatest value.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2")]
+        fn $first_greatest(elements: &[$type], flip: $type) -> Option<($type, usize)> {
+            use std::arch::x86_64::*;
+            const STEP: usize = 4 * $lanes;
+            let last = elements.len().checked_sub(STEP)?;
+            let flips = $set(flip);
+            let mut best = $set($type::NEG_INFINITY);
+            // Starts are at most a block's length, which floats hold exactly.
+            let mut found = $set(0.0);
+            let mut nan = $set(0.0);
+            let mut step = |start: usize| {
+                // SAFETY: the caller's `start` is at most `last`.
+                let x: [_; 4] = std::array::from_fn(|index| unsafe {
+                    $load(elements.as_ptr().add(start + index * $lanes))
+                });
+                let unordered =
+                    $or($compare::<_CMP_UNORD_Q>(x[0], x[1]), $compare::<_CMP_UNORD_Q>(x[2], x[3]));
+                nan = $or(nan, unordered);
+                let x = x.map(|x| $xor(x, flips));
+                let greatest = $max($max(x[0], x[1]), $max(x[2], x[3]));
+                let is_greater = $compare::<_CMP_GT_OQ>(greatest, best);
+                found = $choose(found, $set(start as $type), is_greater);
+                best = $max(greatest, best);
+            };
+            for start in (0..last).step_by(STEP) {
+                step(start);
+            }
+            // The last step overlaps the one before, whose elements are no greater than the best.
+            step(last);
+            if $mask(nan) != 0 {
+                return None;
+            }
+            let (mut keys, mut starts) = ([0.0; $lanes], [0.0; $lanes]);
+            // SAFETY: so many lanes.
+            unsafe {
+                $store(keys.as_mut_ptr(), best);
+                $store(starts.as_mut_ptr(), found);
+            }
+            let greater = |x: $type, y: $type| if x > y { x } else { y };
+            let key = keys.into_iter().fold($type::NEG_INFINITY, greater);
+            let mut start = last as $type;
+            for lane in 0..$lanes {
+                let first = if keys[lane] == key { starts[lane] } else { start };
+                start = if first < start { first } else { start };
+            }
+            let start = start as usize;
+            let keys = $set(key);
+            let mut mask = 0;
+            for index in (0..4).rev() {
+                // SAFETY: a step has so many elements.
+                let x = unsafe { $load(elements.as_ptr().add(start + index * $lanes)) };
+                mask = mask << $lanes | $mask($compare::<_CMP_EQ_OQ>($xor(x, flips), keys)) as u32;
+            }
+            Some((key, start + mask.trailing_zeros() as usize))
         }
 
         /// Returns the greatest flipped element by AVX2.
@@ -391,8 +486,8 @@ macro_rules! floats {
     };
 }
 
-floats!(f32, greatest_f32, 8, __m256: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_max_ps _mm256_xor_ps _mm256_or_ps _mm256_cmp_ps _mm256_movemask_ps);
-floats!(f64, greatest_f64, 4, __m256d: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_max_pd _mm256_xor_pd _mm256_or_pd _mm256_cmp_pd _mm256_movemask_pd);
+floats!(f32, greatest_f32, first_greatest_f32, 8: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_max_ps _mm256_xor_ps _mm256_or_ps _mm256_cmp_ps _mm256_blendv_ps _mm256_movemask_ps);
+floats!(f64, greatest_f64, first_greatest_f64, 4: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_max_pd _mm256_xor_pd _mm256_or_pd _mm256_cmp_pd _mm256_blendv_pd _mm256_movemask_pd);
 
 /// The pending nodes of a tree of neighbours, each of one key or of one for each of several columns.
 pub(super) struct Neighbours<T> {

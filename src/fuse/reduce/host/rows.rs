@@ -8,7 +8,7 @@ use super::vectors::vectorized;
 use super::{Run, Workspace};
 
 /// Elements of a block, whose extreme is found before the position of the row's extreme is.
-const BLOCK: usize = 2048;
+pub(super) const BLOCK: usize = 2048;
 
 impl Run<'_> {
     /// Returns whether the values of several rows are computed at once: a call for a short row each would cost more than
@@ -71,6 +71,16 @@ impl Run<'_> {
         row: usize,
         elements: Range<usize>,
     ) -> (K::Lane, u64) {
+        if elements.len() <= BLOCK {
+            let Workspace { prologue, scratch, .. } = workspace;
+            let first = row * self.row + elements.start;
+            let row = match self.source.direct(first, elements.len()) {
+                Some(row) => row,
+                None => prologue.values(scratch, 0, first, elements.len()),
+            };
+            let (key, position) = kernel.first_extreme(row);
+            return (key, (elements.start + position) as u64);
+        }
         let mut start = elements.start;
         let mut of_block = |from: usize, key: Option<K::Lane>| {
             let count = BLOCK.min(elements.end - from);
