@@ -172,7 +172,7 @@ vectorized! {
             if place < LANES {
                 lanes.iter_mut().zip(elements).for_each(|(lane, &x)| *lane = kernel.key(x));
             } else {
-                lanes.iter_mut().zip(elements).for_each(|(lane, &x)| *lane = kernel.merge(*lane, kernel.key(x)));
+                kernel.merge_elements(lanes, elements);
             }
             element += together;
         }
@@ -180,7 +180,7 @@ vectorized! {
 
     /// Folds the upper lanes into the lower ones.
     pub(super) fn merge_lanes<K: FoldKernel>(kernel: K, lower: &mut [K::Lane], upper: &[K::Lane]) {
-        lower.iter_mut().zip(upper).for_each(|(lower, &upper)| *lower = kernel.merge(*lower, upper));
+        kernel.merge_keys(lower, upper);
     }
 
     /// Finds the first element of each column that has the column's key.

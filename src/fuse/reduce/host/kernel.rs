@@ -25,6 +25,18 @@ pub(super) trait FoldKernel: MergeKernel {
     /// Folds a row, or a part of one that is a node of the tree. The row has at least one element.
     fn fold_row(self, elements: &[Self::Lane]) -> Self::Lane;
 
+    /// Folds elements into keys, each into the key beside it.
+    #[inline(always)]
+    fn merge_elements(self, keys: &mut [Self::Lane], elements: &[Self::Lane]) {
+        keys.iter_mut().zip(elements).for_each(|(key, &x)| *key = self.merge(*key, self.key(x)));
+    }
+
+    /// Folds keys into keys.
+    #[inline(always)]
+    fn merge_keys(self, keys: &mut [Self::Lane], others: &[Self::Lane]) {
+        keys.iter_mut().zip(others).for_each(|(key, &other)| *key = self.merge(*key, other));
+    }
+
     /// Returns whether a later key is the extreme of the two. A sum has no extreme.
     fn exceeds(self, later: Self::Lane, key: Self::Lane) -> bool;
 
@@ -223,6 +235,12 @@ pub(in crate::fuse::reduce) trait Ordered:
     /// Returns the greater one: NaN if one is, and 0 above -0.
     fn greater(self, other: Self) -> Self;
 
+    /// Replaces each key by the greater one of it and the flipped element beside it.
+    #[inline(always)]
+    fn keep_greater(keys: &mut [Self], elements: &[Self], flip: Self) {
+        keys.iter_mut().zip(elements).for_each(|(key, x)| *key = key.greater(x.flipped(flip)));
+    }
+
     /// Returns the greatest of the flipped elements, of which there is at least one.
     fn greatest(elements: &[Self], flip: Self) -> Self;
 
@@ -268,6 +286,16 @@ impl<T: Ordered> FoldKernel for Extreme<T> {
     #[inline(always)]
     fn fold_row(self, elements: &[T]) -> T {
         T::greatest(elements, self.flip)
+    }
+
+    #[inline(always)]
+    fn merge_elements(self, keys: &mut [T], elements: &[T]) {
+        T::keep_greater(keys, elements, self.flip);
+    }
+
+    #[inline(always)]
+    fn merge_keys(self, keys: &mut [T], others: &[T]) {
+        T::keep_greater(keys, others, T::flip(false, true));
     }
 
     #[inline(always)]
@@ -333,7 +361,7 @@ vectorized! {
 }
 
 macro_rules! floats {
-    ($type:ident, $greatest:ident, $first_greatest:ident, $lanes:literal: $set:ident $load:ident $store:ident $max:ident $xor:ident $or:ident $compare:ident $choose:ident $mask:ident) => {
+    ($type:ident, $greatest:ident, $first_greatest:ident, $keep_greater:ident, $lanes:literal: $set:ident $load:ident $store:ident $max:ident $xor:ident $or:ident $and:ident $compare:ident $choose:ident $mask:ident) => {
         impl Ordered for $type {
             #[inline(always)]
             fn flipped(self, flip: Self) -> Self {
@@ -359,6 +387,20 @@ macro_rules! floats {
                 if self != self { self } else { number }
             }
 
+            #[inline(always)]
+            fn keep_greater(keys: &mut [Self], elements: &[Self], flip: Self) {
+                #[cfg(target_arch = "x86_64")]
+                let done = match crate::fuse::host::has_vectors() {
+                    // SAFETY: the processor has these instructions.
+                    true => unsafe { $keep_greater(keys, elements, flip) },
+                    false => 0,
+                };
+                #[cfg(not(target_arch = "x86_64"))]
+                let done = 0;
+                let rest = keys.iter_mut().zip(elements).skip(done);
+                rest.for_each(|(key, x)| *key = key.greater(x.flipped(flip)));
+            }
+
             fn greatest(elements: &[Self], flip: Self) -> Self {
                 #[cfg(target_arch = "x86_64")]
                 if crate::fuse::host::has_vectors() {
@@ -377,6 +419,31 @@ macro_rules! floats {
                 // SAFETY: the processor has these instructions.
                 unsafe { $first_greatest(elements, flip) }
             }
+        }
+
+        /// Replaces keys by the greater ones of them and the flipped elements beside them by AVX2, with the bits of
+        /// `greater`. Returns the count of keys in whole vectors, which are done.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2")]
+        fn $keep_greater(keys: &mut [$type], elements: &[$type], flip: $type) -> usize {
+            use std::arch::x86_64::*;
+            let flips = $set(flip);
+            let keys = keys.chunks_exact_mut($lanes);
+            let elements = elements.chunks_exact($lanes);
+            let count = keys.len().min(elements.len()) * $lanes;
+            for (keys, elements) in keys.zip(elements) {
+                // SAFETY: both chunks have so many elements.
+                let (key, x) = unsafe { ($load(keys.as_ptr()), $xor($load(elements.as_ptr()), flips)) };
+                // Of two zeros, and of a NaN and a number, each maximum is its second operand.
+                let (x_last, key_last) = ($max(key, x), $max(x, key));
+                // Chosen from maxima, because a choice of `key` itself becomes a slow masked store.
+                let nan = $choose(x_last, key_last, $compare::<_CMP_UNORD_Q>(key, key));
+                let is_nan = $compare::<_CMP_UNORD_Q>(key, x);
+                let number = $choose($and(x_last, key_last), nan, is_nan);
+                // SAFETY: as above.
+                unsafe { $store(keys.as_mut_ptr(), number) };
+            }
+            count
         }
 
         /// Returns the greatest flipped element and its first position by AVX2; none if an element is NaN or the row is
@@ -486,8 +553,8 @@ macro_rules! floats {
     };
 }
 
-floats!(f32, greatest_f32, first_greatest_f32, 8: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_max_ps _mm256_xor_ps _mm256_or_ps _mm256_cmp_ps _mm256_blendv_ps _mm256_movemask_ps);
-floats!(f64, greatest_f64, first_greatest_f64, 4: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_max_pd _mm256_xor_pd _mm256_or_pd _mm256_cmp_pd _mm256_blendv_pd _mm256_movemask_pd);
+floats!(f32, greatest_f32, first_greatest_f32, keep_greater_f32, 8: _mm256_set1_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_max_ps _mm256_xor_ps _mm256_or_ps _mm256_and_ps _mm256_cmp_ps _mm256_blendv_ps _mm256_movemask_ps);
+floats!(f64, greatest_f64, first_greatest_f64, keep_greater_f64, 4: _mm256_set1_pd _mm256_loadu_pd _mm256_storeu_pd _mm256_max_pd _mm256_xor_pd _mm256_or_pd _mm256_and_pd _mm256_cmp_pd _mm256_blendv_pd _mm256_movemask_pd);
 
 /// The pending nodes of a tree of neighbours, each of one key or of one for each of several columns.
 pub(super) struct Neighbours<T> {
