@@ -385,7 +385,7 @@ mod tests {
 //! A constant and functions for each elementwise operation.
 
 use super::elementwise::{call, call_in_place};
-use crate::fuse::{Number, Operation};
+use crate::fuse::Operation;
 "
         .to_owned();
         for operation in Operation::ALL {
