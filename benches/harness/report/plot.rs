@@ -53,7 +53,7 @@ const AREAS: &[Area] = &[
     ("cpu", "The CPU beside NumPy, a mark a dtype", &["cpu", "cpu_memory", "cpu_cores"]),
     ("reductions", "Reductions, scans and moves by index", &["reduce", "moving"]),
     ("rows", "Softmax, normalisation and sorts", &["rows", "sorting"]),
-    ("models", "Models", &["classifier"]),
+    ("models", "Spiking networks and classifiers", &["burst", "burst_cpu", "classifier"]),
     ("copies", "Copies", &["transfer", "overlap", "batch", "peer", "pageable"]),
     (
         "runtime",
