@@ -59,7 +59,8 @@ impl Expression {
         let dtypes = state.operand_dtypes();
         let bytes: Vec<usize> = dtypes.iter().map(|dtype| dtype.size()).collect();
         let addresses = vec![0; bytes.len()];
-        let space = state.space(inputs, outputs)?;
+        let [of_inputs, of_outputs] = [inputs, outputs].map(|layouts| layouts.iter().collect::<Vec<_>>());
+        let space = state.space(&of_inputs, &of_outputs)?;
         let mut launches = Vec::new();
         let mut each = |part: &Space| {
             if part.count() > 0 {

@@ -1,6 +1,5 @@
 //! [`Expression`], a checked and lowered graph with its compiled kernels.
 
-use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -222,9 +221,9 @@ impl ExpressionState {
     ///
     /// As [`Space::new`], and [`Error::InvalidArgument`] for a seed or an offset of other than one element: a
     /// thread computes the random words of neighbours together.
-    pub(crate) fn space<L: Borrow<Layout>>(&self, inputs: &[L], outputs: &[L]) -> Result<Space> {
+    pub(crate) fn space(&self, inputs: &[&Layout], outputs: &[&Layout]) -> Result<Space> {
         for &input in &self.stream_inputs {
-            if let Some(layout) = inputs.get(input).map(L::borrow).filter(|layout| layout.count() != 1) {
+            if let Some(layout) = inputs.get(input).filter(|layout| layout.count() != 1) {
                 let found = format!("input {input} of shape {} as a seed or an offset", layout.shape());
                 return Err(Error::invalid("random words", found, "one element"));
             }

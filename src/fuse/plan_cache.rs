@@ -247,7 +247,8 @@ impl ExpressionState {
             });
             Ok(())
         };
-        self.space(inputs, outputs)?.try_for_each_small(&mut each)?;
+        let [inputs, outputs] = [inputs, outputs].map(|layouts| layouts.iter().collect::<Vec<_>>());
+        self.space(&inputs, &outputs)?.try_for_each_small(&mut each)?;
         Ok(launches)
     }
 

@@ -8,8 +8,6 @@
 //! Invariant: each element of an output is written once, and every operand's element is the one that its
 //! layout has at that index.
 
-use std::borrow::Borrow;
-
 use super::coordinate::Coordinate;
 use crate::error::{Error, Result};
 use crate::types::{Layout, MAXIMUM_RANK};
@@ -36,18 +34,7 @@ impl Space {
     ///
     /// [`Error::InvalidArgument`] for outputs of several shapes, an output with overlapping elements, an
     /// input that does not broadcast, or an index along an axis that the shape does not have.
-    pub(crate) fn new<L: Borrow<Layout>>(
-        inputs: &[L],
-        outputs: &[L],
-        coordinates: &[Coordinate],
-    ) -> Result<Space> {
-        let inputs: Vec<&Layout> = inputs.iter().map(L::borrow).collect();
-        let outputs: Vec<&Layout> = outputs.iter().map(L::borrow).collect();
-        Space::of(&inputs, &outputs, coordinates)
-    }
-
-    /// [`new`](Self::new) of references: a layout has room for every rank, and copies of it are what a small run costs.
-    fn of(inputs: &[&Layout], outputs: &[&Layout], coordinates: &[Coordinate]) -> Result<Space> {
+    pub(crate) fn new(inputs: &[&Layout], outputs: &[&Layout], coordinates: &[Coordinate]) -> Result<Space> {
         const OPERATION: &str = "an elementwise run";
         let Some(first) = outputs.first() else {
             return Err(Error::invalid(OPERATION, "no outputs", "at least one"));
@@ -225,25 +212,30 @@ mod tests {
         Layout::contiguous(sizes).unwrap()
     }
 
+    fn space_of(inputs: &[Layout], outputs: &[Layout], coordinates: &[Coordinate]) -> Result<Space> {
+        let [inputs, outputs] = [inputs, outputs].map(|layouts| layouts.iter().collect::<Vec<&Layout>>());
+        Space::new(&inputs, &outputs, coordinates)
+    }
+
     #[test]
     fn dimensions_merge_where_every_operand_allows() {
         let whole = contiguous(&[2, 3, 4]);
-        let space = Space::new(&[whole, whole], &[whole], &[]).unwrap();
+        let space = space_of(&[whole, whole], &[whole], &[]).unwrap();
         assert_eq!((space.sizes.clone(), space.is_linear(0)), (vec![24], true));
-        let space = Space::new(&[contiguous(&[4])], &[whole], &[]).unwrap();
+        let space = space_of(&[contiguous(&[4])], &[whole], &[]).unwrap();
         assert_eq!((space.sizes.clone(), space.strides(0)), (vec![4, 6], &[1, 0][..]));
-        let space = Space::new(&[contiguous(&[])], &[whole], &[]).unwrap();
+        let space = space_of(&[contiguous(&[])], &[whole], &[]).unwrap();
         assert_eq!((space.sizes.clone(), space.is_constant(0)), (vec![24], true));
         // A space that is reversed in every operand runs forwards.
         let back = whole.flip(&[0, 1, 2]).unwrap();
-        let space = Space::new(&[back], &[back], &[]).unwrap();
+        let space = space_of(&[back], &[back], &[]).unwrap();
         assert_eq!(
             (space.sizes.clone(), space.offsets.clone(), space.strides(0)),
             (vec![24], vec![0, 0], &[1][..])
         );
         // The order of the output's strides.
         let turned = whole.permute(&[2, 0, 1]).unwrap();
-        let space = Space::new(&[turned], &[turned], &[]).unwrap();
+        let space = space_of(&[turned], &[turned], &[]).unwrap();
         assert_eq!((space.sizes, space.offsets), (vec![24], vec![0, 0]));
     }
 
@@ -257,7 +249,7 @@ mod tests {
             (vec![], vec![row.expand(matrix.shape()).unwrap()]),
             (vec![], vec![]),
         ] {
-            assert!(Space::new(&inputs, &outputs, &[]).is_err(), "{inputs:?} {outputs:?}");
+            assert!(space_of(&inputs, &outputs, &[]).is_err(), "{inputs:?} {outputs:?}");
         }
     }
 
@@ -267,7 +259,7 @@ mod tests {
         let narrow = large.slice(2, Slice::from(..1)).unwrap();
         let scalar = contiguous(&[]);
         for (input, output) in [(large, large), (scalar, large), (narrow, narrow)] {
-            let space = Space::new(&[input], &[output], &[Coordinate::Position]).unwrap();
+            let space = space_of(&[input], &[output], &[Coordinate::Position]).unwrap();
             let (mut count, mut next, mut parts) = (0, 0, 0);
             let mut each = |part: &Space| {
                 assert!(part.is_small());
@@ -284,7 +276,7 @@ mod tests {
         // Far apart, but few.
         let apart = Layout::strided(&[2, 3], &[1 << 40, 1 << 33], 0).unwrap();
         let mut offsets = Vec::new();
-        let space = Space::new(&[], &[apart], &[]).unwrap();
+        let space = space_of(&[], &[apart], &[]).unwrap();
         let mut each = |part: &Space| {
             offsets.push(part.offsets[0]);
             Ok(())

@@ -1,6 +1,6 @@
 //! [`ExpressionTree`], an expression whose operations are chosen at run time, before the dtypes of its inputs are known.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -107,12 +107,12 @@ impl ExpressionTree {
 
     /// Returns one more than the largest input of trees.
     pub(crate) fn inputs(trees: &[ExpressionTree]) -> u32 {
-        let mut seen = HashMap::new();
+        let mut seen = HashSet::new();
         trees.iter().map(|tree| tree.count_inputs(&mut seen)).max().unwrap_or(0)
     }
 
-    fn count_inputs(&self, seen: &mut HashMap<*const Node, ()>) -> u32 {
-        if seen.insert(Arc::as_ptr(&self.0), ()).is_some() {
+    fn count_inputs(&self, seen: &mut HashSet<*const Node>) -> u32 {
+        if !seen.insert(Arc::as_ptr(&self.0)) {
             return 0;
         }
         match &self.0.node {
