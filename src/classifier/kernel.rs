@@ -16,7 +16,7 @@ use super::generative::GenerativeModel;
 use super::history::HISTORY_LENGTH;
 use super::model::Classification;
 use super::network::Network;
-use crate::driver::{ByValue, Function, LaunchConfig, PinnedBuffer, RawAddress, Stream};
+use crate::driver::{ByValue, DeviceSlice, Function, LaunchConfig, PinnedBuffer, RawAddress, Stream};
 use crate::error::Result;
 use crate::images::{DeviceProperties, Entry, kernel, missing_image};
 use crate::tensor::Tensor;
@@ -148,20 +148,20 @@ impl FusedPass {
         let mut probabilities = stream.uninitialized::<f32>(kinds * rows * classes)?;
         let mut measures = stream.uninitialized::<f32>(2 * rows)?;
         let mut found = stream.uninitialized::<i64>(rows)?;
-        let [[w1, b1], [w2, b2], [w3, b3], [w4, b4]] = &self.layers;
+        let [w1, b1, w2, b2, w3, b3, w4, b4, prior, centres] = self.operands()?;
         let exchange = self.run(Exchange::zeroed(), |exchange| {
             let arguments = (
                 features.device_slice::<f32>()?,
-                w1.device_slice::<f32>()?,
-                b1.device_slice::<f32>()?,
-                w2.device_slice::<f32>()?,
-                b2.device_slice::<f32>()?,
-                w3.device_slice::<f32>()?,
-                b3.device_slice::<f32>()?,
-                w4.device_slice::<f32>()?,
-                b4.device_slice::<f32>()?,
-                self.prior.device_slice::<f32>()?,
-                self.centres().device_slice::<f32>()?,
+                w1,
+                b1,
+                w2,
+                b2,
+                w3,
+                b3,
+                w4,
+                b4,
+                prior,
+                centres,
                 &mut probabilities,
                 &mut measures,
                 &mut found,
@@ -201,19 +201,19 @@ impl FusedPass {
             _ => return Ok(None),
         }
         let function = self.function(ROW)?;
-        let [[w1, b1], [w2, b2], [w3, b3], [w4, b4]] = &self.layers;
+        let [w1, b1, w2, b2, w3, b3, w4, b4, prior, centres] = self.operands()?;
         let exchange = self.run(exchange, |exchange| {
             let arguments = (
-                w1.device_slice::<f32>()?,
-                b1.device_slice::<f32>()?,
-                w2.device_slice::<f32>()?,
-                b2.device_slice::<f32>()?,
-                w3.device_slice::<f32>()?,
-                b3.device_slice::<f32>()?,
-                w4.device_slice::<f32>()?,
-                b4.device_slice::<f32>()?,
-                self.prior.device_slice::<f32>()?,
-                self.centres().device_slice::<f32>()?,
+                w1,
+                b1,
+                w2,
+                b2,
+                w3,
+                b3,
+                w4,
+                b4,
+                prior,
+                centres,
                 exchange,
                 ByValue(Problem { rows: 1, ..self.problem }),
             );
@@ -235,9 +235,24 @@ impl FusedPass {
         }))
     }
 
-    /// Returns the centres, or in the KL mode another operand, which the kernels do not read then.
-    fn centres(&self) -> &Tensor {
-        self.centres.as_ref().unwrap_or(&self.prior)
+    /// Returns the weights and biases of the layers, the prior, and the centres, or in the KL mode another operand, which the
+    /// kernels do not read then.
+    fn operands(&self) -> Result<[DeviceSlice<'_, f32>; 10]> {
+        let [[w1, b1], [w2, b2], [w3, b3], [w4, b4]] = &self.layers;
+        let centres = self.centres.as_ref().unwrap_or(&self.prior);
+        let slice = Tensor::device_slice::<f32>;
+        Ok([
+            slice(w1)?,
+            slice(b1)?,
+            slice(w2)?,
+            slice(b2)?,
+            slice(w3)?,
+            slice(b3)?,
+            slice(w4)?,
+            slice(b4)?,
+            slice(&self.prior)?,
+            slice(centres)?,
+        ])
     }
 
     fn function(&self, name: &'static str) -> Result<Function> {

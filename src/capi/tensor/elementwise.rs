@@ -2,7 +2,6 @@
 //! its own for each operation.
 
 use std::ffi::c_char;
-use std::sync::Arc;
 
 use super::super::arguments::{out, slice, text, write_text};
 use super::super::error::{Failure, Result};
@@ -29,7 +28,7 @@ unsafe fn run<const COUNT: usize>(
 ) -> Result<()> {
     // SAFETY: as the caller vouches.
     let result = unsafe { out(result, "result")? };
-    // No allocation: that would be half of what the call costs above the operation.
+    // Arrays, since every call would pay for vectors.
     let mut tensors = [const { None }; COUNT];
     for (space, (handle, name)) in tensors.iter_mut().zip(handles.into_iter().zip(["x", "y", "z"])) {
         *space = Some(TensorObject::table().get(handle, name)?);
@@ -38,14 +37,8 @@ unsafe fn run<const COUNT: usize>(
     for (operand, object) in operands.iter_mut().zip(tensors.iter().flatten()) {
         *operand = TensorOperand::Tensor(&object.0);
     }
-    // The result goes to where it stays in one copy, as each costs as much as a lock.
-    match apply(operation, &operands) {
-        Ok(tensor) => {
-            result.write(TensorObject::table().insert(TensorObject(Arc::new(tensor)))?);
-            Ok(())
-        }
-        Err(error) => Err(error.into()),
-    }
+    result.write(enter(apply(operation, &operands)?)?);
+    Ok(())
 }
 
 /// As [`run`], of an operation's code.

@@ -170,8 +170,11 @@ impl StepGraph {
 
     /// Takes a step without a capture.
     fn run_uncaptured(&self, inputs: &[Tensor], work: &mut dyn StepWork) -> Result<Vec<Tensor>> {
-        let inputs = inputs.iter().map(|input| input.to(&self.device)).collect::<Result<Vec<Tensor>>>()?;
-        take(&inputs, work)
+        take(&self.on_device(inputs)?, work)
+    }
+
+    fn on_device(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        inputs.iter().map(|input| input.to(&self.device)).collect()
     }
 
     /// Captures a step and launches it.
@@ -272,8 +275,7 @@ impl StepGraph {
         had_gradients: &[bool],
         work: &mut dyn StepWork,
     ) -> Result<Vec<Tensor>> {
-        let inputs = inputs.iter().map(|input| input.to(&self.device)).collect::<Result<Vec<Tensor>>>();
-        let results = match inputs.and_then(|inputs| work.gradients(&inputs)) {
+        let results = match self.on_device(inputs).and_then(|inputs| work.gradients(&inputs)) {
             Ok(results) => results,
             Err(error) => {
                 work.optimizer().withdraw();
