@@ -317,6 +317,10 @@ fn schedules() {
         &Rows::contiguous(1, 20000),
         "a block of 20 warps for each row, in registers",
     );
+    for given in [PROGRAMS[0], PROGRAMS[3]] {
+        let schedule = "a block of 32 warps for each row, in registers";
+        check_values(given, DType::F32, &Rows::contiguous(1, 32768), schedule, &[false]);
+    }
     check(PROGRAMS[0], DType::F64, &Rows::contiguous(1, 30000), "each stage reads");
 }
 

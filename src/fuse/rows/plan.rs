@@ -337,11 +337,13 @@ impl OperandLayout<'_> {
         let (operand_of, kept) = (stages.operand_of(), stages.kept(uniform));
         let steps = &stages.expression.program.steps;
         // In halves of registers: packed elements of 16 bits take one.
+        let computed = stages.computed(&kept);
         let halves = |stage: usize| -> usize {
             let inputs = operand_of.iter().enumerate().filter_map(|(input, operand)| {
                 let operand = operand.filter(|&operand| accesses[operand] != RowAccess::Still)?;
-                let is_held = (0..=stage).any(|stage| stages.reads(stage, input))
-                    && (stage + 1..stages.stages.len()).any(|stage| stages.reads(stage, input));
+                let (before, after) = computed.split_at(stage + 1);
+                let loads = |steps: &Vec<bool>| stages.is_loaded(input, steps);
+                let is_held = before.iter().any(loads) && after.iter().any(loads);
                 let dtype = self.operands[operand].0;
                 let packed = accesses[operand] == RowAccess::Contiguous && dtype.size() / parts(dtype) < 4;
                 let size = if packed { dtype.size().max(2) / 2 } else { dtype.size().max(4) / 2 };

@@ -195,6 +195,20 @@ impl RowStages {
         all
     }
 
+    /// Returns for each stage the steps that it computes, if every stage keeps these for later ones.
+    pub(super) fn computed(&self, kept: &[Vec<bool>]) -> Vec<Vec<bool>> {
+        let outputs = &self.expression.program.outputs;
+        let mut exists = vec![false; self.expression.program.steps.len()];
+        let each = self.stages.iter().zip(kept).map(|(stage, kept)| {
+            let roots = stage.outputs.iter().flat_map(|&output| outputs[output]);
+            let computed = self.needed(roots.map(|value| value.index()), |step| exists[step]);
+            let computed = computed.iter().zip(&exists).map(|(needed, exists)| *needed && !*exists).collect();
+            exists.iter_mut().zip(kept).for_each(|(exists, kept)| *exists |= *kept);
+            computed
+        });
+        each.collect()
+    }
+
     /// Returns the steps that values depend on, down to those that exist already.
     pub(super) fn needed(
         &self,

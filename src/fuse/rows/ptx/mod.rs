@@ -23,6 +23,9 @@ use super::stages::RowStages;
 use super::{RowOutput, RowProgramState, RowReduction};
 use element::Access;
 
+/// The accesses that a thread of a full block loads at once in the last stage.
+const TOGETHER: usize = 2;
+
 /// A kernel under construction.
 struct RowWriter<'a> {
     kernel: KernelWriter<'a>,
@@ -178,11 +181,17 @@ impl<'a> RowWriter<'a> {
             places.map(|(round, group)| self.access(&first, self.place(round, group))).collect();
         for (number, stage) in stages.stages.iter().enumerate() {
             let wanted = self.prepare(number);
-            for access in &mut accesses {
-                self.load(access, &wanted);
-            }
+            // Loads before a store stay before it. Full blocks lack the registers for all loads of the last stage.
+            let is_tight = stage.reductions.is_empty() && key.warps > WARP / 2;
+            let together = if is_tight { TOGETHER } else { accesses.len() };
             let mut lanes: Vec<Vec<Folded>> = vec![Vec::new(); stage.reductions.len()];
-            for (at, access) in accesses.iter_mut().enumerate() {
+            for at in 0..accesses.len() {
+                if at % together == 0 {
+                    for access in accesses.iter_mut().skip(at).take(together) {
+                        self.load(access, &wanted);
+                    }
+                }
+                let access = &mut accesses[at];
                 let all = self.evaluate(number, access, &wanted);
                 if stage.reductions.is_empty() {
                     self.store(access, &all);
