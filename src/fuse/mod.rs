@@ -79,7 +79,6 @@ pub use host::{HostInput, HostOutput};
 pub use number::Number;
 pub(crate) use operation::with_operations;
 pub use operation::{DTypes, Operation, Rule, Signature};
-pub(crate) use plan::divisor;
 pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch, Scan};
 pub use rows::{RowExplanation, RowKernel, RowLaunch, RowLaunches, RowProgram};
 pub(crate) use scalar::{by_value, dtype_of_numbers, largest, limits};

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use super::space::Space;
 use super::tile::{self, Access, Tile};
 use crate::error::{Error, Result};
+use crate::types::divisor;
 
 /// Threads of a block.
 pub(crate) const BLOCK: u32 = 256;
@@ -123,14 +124,6 @@ pub(crate) struct ElementwisePlan {
     pub(crate) blocks: u32,
     pub(crate) parameters: ParameterLayout,
     pub(crate) block: Vec<u8>,
-}
-
-/// Returns (d, m, s) with t / d = (umulhi(t, m) + t) >> s for all t below 2^31 (T. Granlund, P. L.
-/// Montgomery, "Division by invariant integers using multiplication", PLDI 1994).
-pub(crate) fn divisor(size: u32) -> [u32; 3] {
-    let shift = size.next_power_of_two().trailing_zeros();
-    let factor = ((1u64 << 32) * ((1u64 << shift) - u64::from(size))) / u64::from(size) + 1;
-    [size, factor as u32, shift]
 }
 
 impl ElementwisePlan {

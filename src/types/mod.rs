@@ -19,5 +19,6 @@ pub use element::{Bool, Element, F8E4M3, F8E5M2};
 pub use layout::Layout;
 pub use promotion::NumberKind;
 pub(crate) use promotion::common_dtype;
+pub(crate) use shape::divisor;
 pub use shape::{MAXIMUM_RANK, Shape};
 pub use views::Slice;

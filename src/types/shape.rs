@@ -217,6 +217,14 @@ impl fmt::Debug for Shape {
     }
 }
 
+/// Returns (d, m, s) with t / d = (umulhi(t, m) + t) >> s for all t below 2^31 (T. Granlund, P. L.
+/// Montgomery, "Division by invariant integers using multiplication", PLDI 1994).
+pub(crate) fn divisor(size: u32) -> [u32; 3] {
+    let shift = size.next_power_of_two().trailing_zeros();
+    let factor = ((1u64 << 32) * ((1u64 << shift) - u64::from(size))) / u64::from(size) + 1;
+    [size, factor as u32, shift]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -139,5 +139,19 @@ fn masks_do() -> Outcome {
             check(MASKS, &[elements(dtype, &shape, 7)?], Agreement::Bits)?;
         }
     }
+    // Many tiles, a mask that begins at an odd byte, and one that selects nothing.
+    for dtype in [DType::U8, DType::F32, DType::C128] {
+        let x = elements(DType::I16, &[5_000_011], 8)?;
+        for mask in [x.gt(90)?, x.ge(-99)?, x.gt(99)?] {
+            let operands = [x.cast(dtype)?.narrow(0, 3, 5_000_000)?, mask.narrow(0, 5, 5_000_000)?];
+            check(LARGE_MASKS, &operands, Agreement::Bits)?;
+        }
+    }
     Ok(())
 }
+
+const LARGE_MASKS: &[Case] = &[
+    ("nonzero of five million", |x| Ok(vec![x[1].nonzero()?, x[0].nonzero()?])),
+    ("coordinates of five million", |x| Ok(vec![x[1].reshape(&[50, 1000, 100])?.nonzero()?])),
+    ("masked_select of five million", |x| Ok(vec![x[0].masked_select(&x[1])?])),
+];

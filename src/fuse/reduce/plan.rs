@@ -8,11 +8,12 @@
 //!
 //! As for elementwise kernels, the text depends only on the program and the [`FoldKey`] or [`MergeKey`].
 
-use super::super::plan::{WIDEST, divisor};
+use super::super::plan::WIDEST;
 use super::dimensions::{Dimension, Dimensions};
 use super::fold::{FoldRules, bytes};
 use super::scan::QUAD;
 use crate::error::{Error, Result};
+use crate::types::divisor;
 
 /// Lanes of a segment: element i of the segment belongs to lane i mod `LANES`.
 pub(in crate::fuse) const LANES: usize = 256;

@@ -8,8 +8,7 @@
 //! Invariants: the struct is the kernels', and a space made smaller or wider moves the same bytes.
 
 use crate::error::{Error, Result};
-use crate::fuse::divisor;
-use crate::types::{MAXIMUM_RANK, Shape};
+use crate::types::{MAXIMUM_RANK, Shape, divisor};
 
 /// Dimensions of a shape, and one for the bytes of an element.
 pub(super) const DIMENSIONS: usize = MAXIMUM_RANK + 1;

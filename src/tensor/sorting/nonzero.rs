@@ -1,9 +1,15 @@
 //! Positions of elements that are not zero, and selection by a mask.
 
-use super::{flat, numbers};
+use super::{bytes_of, flat};
+use crate::driver::Stream;
 use crate::error::{Error, Result};
-use crate::tensor::{Tensor, fuse};
+use crate::sort::{Selection, true_positions_host};
+use crate::tensor::kernel::Output;
+use crate::tensor::storage::part;
+use crate::tensor::{Device, Tensor, fuse};
 use crate::types::{DType, Shape};
+
+const NONZERO: &str = "nonzero";
 
 impl Tensor {
     /// Returns the indices of the elements that are not 0 in row-major order, as i64: a row for each element, a column for
@@ -20,8 +26,12 @@ impl Tensor {
     ///
     /// [`DTypeMismatch`](Error::DTypeMismatch) for 8-bit floats; [`OutOfMemory`](Error::OutOfMemory).
     pub fn nonzero(&self) -> Result<Tensor> {
-        let positions = true_positions(&flat(&self.ne(0)?)?)?;
         let (device, rank) = (self.device(), self.rank());
+        if !device.is_cpu() {
+            let elements = if Selection::supports(self.dtype()) { self.clone() } else { self.ne(0)? };
+            return select(NONZERO, &elements.contiguous()?)?.coordinates(NONZERO, self.shape());
+        }
+        let positions = true_positions(&flat(&self.ne(0)?)?)?;
         if rank == 0 || positions.count() == 0 {
             return Tensor::zeros(&[positions.count(), rank], DType::I64, &device);
         }
@@ -66,25 +76,55 @@ impl Tensor {
         }
         crate::tensor::tensor::one_device(OPERATION, [self, mask])?;
         let shape: Shape = self.shape().broadcast_in(OPERATION, mask.shape())?;
-        let positions = true_positions(&flat(&mask.expand(&shape)?)?)?;
-        self.expand(&shape)?.take_unchecked(&positions)
+        let (elements, mask) = (flat(&self.expand(&shape)?)?, flat(&mask.expand(&shape)?)?);
+        if mask.device().is_cpu() {
+            return elements.take_unchecked(&true_positions(&mask)?);
+        }
+        let source = elements.memory().cuda(OPERATION)?.slice(bytes_of(&elements))?;
+        if !Selection::copies(source.address(), self.dtype().size()) {
+            // Memory of other code may be aligned for less than an element.
+            return elements.take_unchecked(&true_positions(&mask)?);
+        }
+        let DeviceSelection { stream, selection } = select(OPERATION, &mask)?;
+        let mut selected = Output::new(&self.device(), self.dtype(), &[selection.count()])?;
+        let target = selected.memory_mut().into_cuda(OPERATION)?;
+        selection.elements(&stream, self.dtype().size(), source, target)?;
+        Ok(selected.into_tensor())
+    }
+}
+
+/// A selection with the stream that it was made on.
+struct DeviceSelection {
+    stream: Stream,
+    selection: Selection,
+}
+
+/// Selects the elements of a contiguous tensor on a CUDA device that are not 0.
+fn select(operation: &'static str, elements: &Tensor) -> Result<DeviceSelection> {
+    let stream = elements.device().stream()?;
+    let bytes = elements.memory().cuda(operation)?.slice(bytes_of(elements))?;
+    let selection = Selection::new(&stream, operation, elements.dtype(), bytes)?;
+    Ok(DeviceSelection { stream, selection })
+}
+
+impl DeviceSelection {
+    /// Returns the coordinates of the selected elements in a shape, a row for each.
+    fn coordinates(&self, operation: &'static str, shape: &[usize]) -> Result<Tensor> {
+        let rows = [self.selection.count(), shape.len()];
+        let mut coordinates = Output::new(&Device::from(self.stream.device()), DType::I64, &rows)?;
+        let target = coordinates.memory_mut().into_cuda(operation)?.reinterpret_mut()?;
+        self.selection.coordinates(&self.stream, shape, target)?;
+        Ok(coordinates.into_tensor())
     }
 }
 
 /// Returns the positions of the true elements of one dimension of bools, in order.
 pub(in crate::tensor) fn true_positions(mask: &Tensor) -> Result<Tensor> {
-    let none = || Tensor::zeros(&[0], DType::I64, &mask.device());
-    if mask.count() == 0 {
-        return none();
+    let mask = &mask.contiguous()?;
+    if !mask.device().is_cpu() {
+        return select(NONZERO, mask)?.coordinates(NONZERO, &[mask.count()])?.squeeze(-1);
     }
-    let ranks = mask.cumsum(0)?;
-    let count: i64 = ranks.select(0, -1)?.item()?;
-    if count == 0 {
-        return none();
-    }
-    // An element that is false goes to no place.
-    let slots = fuse((mask, &ranks, count), |[is_true, rank, count]| is_true.choose(rank - 1, count))?;
-    let mut positions = Tensor::zeros(&[count as usize], DType::I64, &mask.device())?;
-    positions.in_place().scatter_unchecked(0, &slots, &numbers(mask.count(), mask)?)?;
-    Ok(positions)
+    let positions = true_positions_host(part(mask.memory().host(NONZERO)?, bytes_of(mask))?)?;
+    let count = positions.len();
+    Tensor::from_vec(positions, &[count], &mask.device())
 }

@@ -13,6 +13,7 @@ mod burst_capi;
 mod classifier;
 #[cfg(feature = "srt")]
 mod e8;
+mod select;
 mod sort;
 #[cfg(feature = "srt")]
 mod srt;
@@ -571,7 +572,7 @@ fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
     all
 }
 
-static CHILDREN: [(&str, Child); 12] = [
+static CHILDREN: [(&str, Child); 13] = [
     ("persistent", persistent),
     ("stream_k", stream_k),
     ("split_k", split_k),
@@ -583,6 +584,7 @@ static CHILDREN: [(&str, Child); 12] = [
     ("batches", batches),
     ("chains", chains),
     ("epilogues", epilogue),
+    ("selections", select::selections),
     ("sorts", sort::sorts),
 ];
 

@@ -15,7 +15,7 @@ const SORT: Family = family("sort.cu", &[], 1, 1);
 const TILE: usize = 4096;
 
 /// Bytes of a linear congruential generator; `mask` makes equal elements frequent.
-fn bytes(count: usize, mask: u8) -> Vec<u8> {
+pub fn bytes(count: usize, mask: u8) -> Vec<u8> {
     let mut state = count as u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
