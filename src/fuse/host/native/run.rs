@@ -219,22 +219,22 @@ impl<'a> Worker<'a> {
                 continue;
             }
             let is_filled = !self.scratch[operand].is_empty();
+            // No block has more elements than the space.
+            let block = self.block.min(space.count()).max(count);
             if !is_filled {
-                let bytes = self.block.max(count) * self.sizes[operand];
+                let bytes = block * self.sizes[operand];
                 self.scratch[operand] = vec![Line([0; 8]); bytes.div_ceil(SLOT)];
             }
             let scratch = self.scratch[operand].as_mut_ptr().cast::<u8>();
             // One element for all stays in the scratch memory.
             let is_constant = space.is_constant(operand) && self.block == SCRATCH_BLOCK;
             if operand < inputs && !(is_constant && is_filled) {
-                let filled = if is_constant { self.block.max(count) } else { count };
+                let read = if is_constant { 1 } else { count };
                 // SAFETY: the elements are those of the layout, which has been checked, and the scratch memory holds a block.
-                unsafe {
-                    self.copy(operand, start, filled.min(space.count() - start), scratch, Direction::In)
-                };
+                unsafe { self.copy(operand, start, read, scratch, Direction::In) };
                 if is_constant {
                     // SAFETY: the first element was read, and the scratch memory holds a block.
-                    unsafe { repeat(scratch, self.sizes[operand], filled) };
+                    unsafe { repeat(scratch, self.sizes[operand], block) };
                 }
             }
             pointers.push(scratch);
@@ -402,8 +402,22 @@ enum Direction {
 ///
 /// The memory has `count` elements of `size` bytes.
 unsafe fn repeat(memory: *mut u8, size: usize, count: usize) {
-    for index in 1..count {
-        // SAFETY: the caller guarantees it.
-        unsafe { memory.add(index * size).copy_from_nonoverlapping(memory, size) };
+    macro_rules! fill {
+        ($type:ty) => {{
+            let memory = memory.cast::<$type>();
+            // SAFETY: the caller guarantees it.
+            unsafe {
+                let element = memory.read();
+                (1..count).for_each(|index| memory.add(index).write(element));
+            }
+        }};
+    }
+    // A size that is known makes vector stores of the loop; the scratch memory is aligned for every element.
+    match size {
+        1 => fill!(u8),
+        2 => fill!(u16),
+        4 => fill!(u32),
+        8 => fill!(u64),
+        _ => fill!([u64; 2]),
     }
 }
