@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use selvedge::nn::{
     Dropout, Embedding, Gelu, GeluTanh, Initializer, LayerNorm, Linear, Module, Relu, RmsNorm, Sequential,
-    Sigmoid, Silu, Tanh, Variable, WeightDistribution,
+    Sigmoid, Silu, Tanh, Variable, WeightDistribution, no_grad,
 };
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Tensor};
@@ -48,6 +48,34 @@ fn linear_multiplies_the_last_axis_and_adds_the_bias() {
     assert_eq!(gradients, [vec![16.0, 16.0, 16.0, 20.0, 20.0, 20.0], vec![4.0; 3]]);
     let plain = Linear::without_bias(2, 3, &initializer()).unwrap();
     assert_eq!(plain.named_parameters().len(), 1);
+}
+
+#[test]
+fn linear_has_the_bits_of_a_product_and_an_addition_after_it() {
+    let generator = Generator::new(3);
+    for dtype in [DType::F32, DType::F64, DType::BF16] {
+        let initializer = initializer().with_dtype(dtype);
+        for (rows, inputs, outputs) in [(1, 128, 384), (5, 33, 7), (9, 4, 1), (130, 70, 150)] {
+            let layer = Linear::new(inputs, outputs, &initializer).unwrap();
+            let draw = |shape: &[usize]| generator.normal(0.0, 1.0, shape, dtype, &Device::cpu()).unwrap();
+            let bias = layer.bias().unwrap();
+            let drawn = draw(&[outputs]);
+            no_grad(|| bias.update(|elements| elements.assign(&drawn).map(drop))).unwrap();
+            let x = Variable::with_grad(draw(&[rows, inputs])).unwrap();
+            let weights = draw(&[rows, outputs]);
+            let composed = (x.matmul(layer.weight()).unwrap() + bias).unwrap();
+            let mut found = Vec::new();
+            for result in [layer.forward(&x).unwrap(), composed] {
+                result.backward_with(&weights).unwrap();
+                let gradients = [&x, layer.weight(), bias].map(|of| of.take_grad().unwrap());
+                let all = [result.tensor()].into_iter().chain(gradients);
+                found.push(
+                    all.map(|x| x.cast(DType::F64).unwrap().to_vec::<f64>().unwrap()).collect::<Vec<_>>(),
+                );
+            }
+            assert!(found[0] == found[1], "{dtype}, ({rows}, {inputs}) by {outputs}");
+        }
+    }
 }
 
 #[test]

@@ -92,15 +92,24 @@ pub(in crate::nn) fn linear(
     let rows = shape.iter().rev().skip(1).product::<usize>() as isize;
     let inputs = sizes.pop().unwrap_or(1);
     let matrix = if is_matrix { input.clone() } else { input.reshape(&[rows, inputs])? };
-    let mut result = matrix.matmul(weight)?;
-    if let Some(bias) = bias {
-        result = (result + bias)?;
-    }
+    let result = match bias {
+        // On a device the bias is a kernel of its own: an epilogue narrows the choice of engines.
+        Some(bias) if weight.device().is_cpu() && has_epilogue(weight, bias) => {
+            matrix.matmul_with(weight, Some(bias))?
+        }
+        Some(bias) => (matrix.matmul(weight)? + bias)?,
+        None => matrix.matmul(weight)?,
+    };
     if is_matrix {
         return Ok(result);
     }
     sizes.extend(result.shape().last().map(|&size| size as isize));
     result.reshape(&sizes)
+}
+
+/// Returns whether a product can add the bias with the bits of an addition after it.
+fn has_epilogue(weight: &Variable, bias: &Variable) -> bool {
+    matches!(weight.dtype(), DType::F32 | DType::F64) && bias.dtype() == weight.dtype()
 }
 
 impl Module for Linear {
