@@ -66,6 +66,5 @@ whole_sets() {
     ! changed tests/parity tests/interpreter || sets+=,parity
     ! changed tests/fake/random.rs tests/fake/random_graphs.rs tests/fake/model.rs csrc/fake_driver || sets+=,random
     ! changed tests/fake/emulated csrc/emulation || sets+=,emulated
-    ! changed tests/compile_fail tests/compile_fail.rs || sets+=,compile_fail
     echo "$sets"
 }
