@@ -81,7 +81,7 @@ impl Expression {
         }
         let needed = needed(nodes, outputs, |_| false);
         for (&(node, _), _) in nodes.nodes.iter().zip(&needed).filter(|(_, needed)| **needed) {
-            if matches!(node, Node::Group(..) | Node::GroupSize | Node::GroupIndex) {
+            if node.is_of_groups() {
                 let wanted = "elementwise operations only; compile it with Graph::row_program";
                 return Err(Error::invalid(OPERATION, "a reduction over groups", wanted));
             }
@@ -102,7 +102,10 @@ impl Expression {
             // Operands precede their users, so needed values exist.
             let at = |node: NodeIndex| lowered.get(node as usize).copied().flatten();
             let value = match (needed, node) {
-                (false, _) | (true, Node::Group(..) | Node::GroupSize | Node::GroupIndex) => None,
+                (false, _)
+                | (true, Node::Group(..) | Node::GroupSize | Node::GroupIndex | Node::SumOverGroups(_)) => {
+                    None
+                }
                 (true, Node::Input(input)) => {
                     Some(source(&mut program, dtype, |part| Step::Load { input, part }))
                 }

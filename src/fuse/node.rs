@@ -30,9 +30,16 @@ pub(crate) enum Node {
     GroupSize,
     /// The index of an element within its group, for row programs only.
     GroupIndex,
+    /// The sum over all groups, for outputs of row programs only.
+    SumOverGroups(NodeIndex),
 }
 
 impl Node {
+    /// Returns whether only a row program computes the node.
+    pub(super) fn is_of_groups(self) -> bool {
+        matches!(self, Node::Group(..) | Node::GroupSize | Node::GroupIndex | Node::SumOverGroups(_))
+    }
+
     /// Returns the same node with each operand replaced.
     pub(super) fn map_operands(self, map: impl Fn(NodeIndex) -> NodeIndex) -> Node {
         match self {
@@ -45,6 +52,7 @@ impl Node {
             Node::Cast(of) => Node::Cast(map(of)),
             Node::Apply(operation, operands) => Node::Apply(operation, operands.map(map)),
             Node::Group(fold, of) => Node::Group(fold, map(of)),
+            Node::SumOverGroups(of) => Node::SumOverGroups(map(of)),
         }
     }
 
@@ -55,7 +63,7 @@ impl Node {
                 ([0; 3], 0)
             }
             Node::Random(_, [seed, offset]) => ([seed, offset, offset], 2),
-            Node::Normal(of) | Node::Cast(of) | Node::Group(_, of) => ([of; 3], 1),
+            Node::Normal(of) | Node::Cast(of) | Node::Group(_, of) | Node::SumOverGroups(of) => ([of; 3], 1),
             Node::Permute(operands) | Node::Apply(_, operands) => (operands, 3),
         };
         operands.into_iter().take(count)

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::axes::Axes;
 use super::cached_operation::{AppendOnlyMap, OperandKind};
 use super::evaluate::{OperandSource, broadcast};
-use super::groups::{CompiledFunction, GroupAxes, groups_of};
+use super::groups::{CompiledFunction, GroupAxes, output_shapes};
 use super::in_place::{TensorMut, write_all};
 use super::operand::{Inputs, TensorOperand};
 use super::tensor::{Tensor, one_device};
@@ -344,9 +344,8 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         };
         let (inputs, elements, capability) = layouts(&operands)?;
         let axes = self.axes.of(elements.shape());
-        let groups = Layout::from_shape(groups_of(OPERATION, elements.shape(), &axes)?);
-        let output = |index| if program.is_per_group(index) { groups } else { elements };
-        let outputs: Vec<Layout> = (0..OUTPUTS).map(output).collect();
+        let shapes = output_shapes(OPERATION, program, elements.shape(), &axes)?;
+        let outputs: Vec<Layout> = shapes.into_iter().map(Layout::from_shape).collect();
         program.explain(&inputs, &axes, &outputs, capability)
     }
 }

@@ -142,7 +142,8 @@ fn only(operation: &'static str, mut outputs: Vec<Tensor>) -> Result<Tensor> {
     }
 }
 
-/// Computes the outputs of a row program. An output per group has size 1 in the axes of the group.
+/// Computes the outputs of a row program. An output per group has size 1 in the axes of the group, and a sum over groups
+/// in the others.
 ///
 /// # Errors
 ///
@@ -157,10 +158,9 @@ pub(super) fn evaluate_rows(
     let device = one_device(operation, tensors.iter().copied())?;
     let shape = broadcast(operation, tensors.iter().copied())?;
     let axes = axes.of(&shape);
-    let groups = groups_of(operation, &shape, &axes)?;
-    let mut fresh = Vec::new();
-    for (index, dtype) in program.outputs().into_iter().enumerate() {
-        let shape = if program.is_per_group(index) { &groups } else { &shape };
+    let shapes = output_shapes(operation, program, &shape, &axes)?;
+    let mut fresh = Vec::with_capacity(shapes.len());
+    for (dtype, shape) in program.outputs().into_iter().zip(&shapes) {
         fresh.push(Output::of_shape(&device, dtype, shape)?);
     }
     let mut targets: Vec<OutputTarget<'_>> = fresh.iter_mut().map(OutputTarget::all).collect();
@@ -169,17 +169,29 @@ pub(super) fn evaluate_rows(
     Ok(fresh.into_iter().map(Output::into_tensor).collect())
 }
 
-/// Returns a shape with size 1 in the axes of a group.
+/// Returns the shapes of a program's outputs for elements of this shape.
 ///
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] for an axis that does not exist.
-pub(super) fn groups_of(operation: &'static str, shape: &Shape, axes: &[isize]) -> Result<Shape> {
-    let mut sizes = shape.to_vec();
+pub(super) fn output_shapes(
+    operation: &'static str,
+    program: &RowProgram,
+    shape: &Shape,
+    axes: &[isize],
+) -> Result<Vec<Shape>> {
+    let (mut groups, mut along) = (shape.to_vec(), vec![1; shape.rank()]);
     for &axis in axes {
-        sizes[shape.axis(operation, axis)?] = 1;
+        let axis = shape.axis(operation, axis)?;
+        (groups[axis], along[axis]) = (1, shape[axis]);
     }
-    Shape::new(&sizes)
+    let (groups, along) = (Shape::new(&groups)?, Shape::new(&along)?);
+    let of_output = |index| match (program.is_per_group(index), program.is_over_groups(index)) {
+        (true, _) => groups,
+        (_, true) => along,
+        _ => *shape,
+    };
+    Ok((0..program.outputs().len()).map(of_output).collect())
 }
 
 fn run(

@@ -7,7 +7,7 @@ use crate::support::compare::{Agreement, Case, check};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    rows_have_the_bits_of_the_cpu, channels_do, cross_entropy_does, narrow_casts_within_rows_do,
+    rows_have_the_bits_of_the_cpu, sums_over_many_rows_do, channels_do, cross_entropy_does, narrow_casts_within_rows_do,
 }
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
@@ -41,6 +41,30 @@ fn rows_have_the_bits_of_the_cpu() -> Outcome {
             let operands =
                 [randn(&[rows, length])?, randn(&[rows, length])?, randn(&[length])?, randn(&[length])?];
             check(OF_ROWS, &operands, Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows enough for the sums over groups in the kernel of the program: a part of a warp, a warp, and a block of warps.
+fn sums_over_many_rows_do() -> Outcome {
+    const CASES: &[Case] = &[
+        ("layer_norm_backward", |x| {
+            Ok(gradients(x[0].layer_norm_backward(&x[1], &[x[2].count()], Some(&x[2]), 1e-5, None, true)?))
+        }),
+        ("rms_norm_backward", |x| {
+            Ok(gradients(x[0].rms_norm_backward(&x[1], &[x[2].count()], Some(&x[2]), None, None, true)?))
+        }),
+    ];
+    let generator = Generator::new(5);
+    for (rows, length) in [(33_000, 12), (32_801, 40), (32_769, 257), (9000, 4096)] {
+        for dtype in [DType::BF16, DType::F32] {
+            let randn = |shape: &[usize]| generator.randn(shape, dtype, &Device::cpu());
+            check(
+                CASES,
+                &[randn(&[rows, length])?, randn(&[rows, length])?, randn(&[length])?],
+                Agreement::Bits,
+            )?;
         }
     }
     Ok(())

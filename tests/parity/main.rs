@@ -20,6 +20,7 @@ mod rares;
 mod reduced;
 mod reductions;
 mod reference;
+mod row_sums;
 mod rows;
 mod rules;
 mod scans;
@@ -75,6 +76,7 @@ fn main() -> std::process::ExitCode {
     for all in [
         random::tests(),
         rows::always(),
+        row_sums::always(),
         rares::tests(),
         native::always(),
         rules::tests(),

@@ -119,7 +119,7 @@ fn program((_, others, outputs): Program, dtype: DType) -> RowProgram {
     graph.row_program(&outputs(x, &others)).expect("a program")
 }
 
-fn on_host(program: &RowProgram, inputs: &[Array], axes: &[isize], outputs: &mut [Array]) {
+pub fn on_host(program: &RowProgram, inputs: &[Array], axes: &[isize], outputs: &mut [Array]) {
     let sources: Vec<Vec<u128>> = inputs.iter().map(|input| aligned(&input.bytes)).collect();
     let mut targets: Vec<Vec<u128>> = outputs.iter().map(|output| aligned(&output.bytes)).collect();
     let given = inputs.iter().zip(&sources).map(|(input, words)| {
@@ -169,7 +169,7 @@ fn as_ptx(
 }
 
 /// Runs on a device; the outputs' memory is changed.
-fn on_device(
+pub fn on_device(
     stream: &Stream,
     program: &RowProgram,
     inputs: &[Array],

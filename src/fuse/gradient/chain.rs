@@ -56,7 +56,7 @@ impl Graph {
                 Node::Apply(operation, operands) => {
                     operands[..operation.arity()].iter().any(|operand| depends[*operand as usize])
                 }
-                Node::Group(_, operand) => depends[*operand as usize],
+                Node::Group(_, operand) | Node::SumOverGroups(operand) => depends[*operand as usize],
                 _ => false,
             };
         }
@@ -86,7 +86,7 @@ impl Graph {
                         }
                     }
                 }
-                Node::Group(..) => self.refuse_group(),
+                Node::Group(..) | Node::SumOverGroups(_) => self.refuse_group(),
                 _ => {}
             }
         }

@@ -172,6 +172,16 @@ impl<'a> HostInput<'a> {
         })
     }
 
+    /// Returns the elements of a range of an axis.
+    ///
+    /// # Errors
+    ///
+    /// As [`Layout::narrow`].
+    pub(super) fn narrow(&self, axis: isize, start: usize, length: usize) -> Result<HostInput<'a>> {
+        let layout = self.layout.narrow(axis, start, length)?;
+        Ok(HostInput { source: self.source, dtype: self.dtype, layout, borrow: PhantomData })
+    }
+
     /// Returns the address, or `None` for an in-place input.
     pub(super) fn memory(&self) -> Option<*const u8> {
         match self.source {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::types::{Layout, MAXIMUM_RANK, Shape};
 
 /// A dimension: its size, and the stride of every operand (inputs before the output) in elements.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::fuse) struct Dimension {
     pub(in crate::fuse) size: usize,
     pub(in crate::fuse) strides: Vec<isize>,
@@ -118,6 +118,17 @@ impl Dimensions {
         inputs: usize,
         is_folded: impl Fn(usize) -> bool,
     ) -> Dimensions {
+        Dimensions::ordered(shape, layouts, inputs, is_folded, false)
+    }
+
+    /// As [`of_operands`](Self::of_operands); with `is_in_order`, rows keep the order of the axes.
+    pub(in crate::fuse) fn ordered(
+        shape: &Shape,
+        layouts: &[Layout],
+        inputs: usize,
+        is_folded: impl Fn(usize) -> bool,
+        is_in_order: bool,
+    ) -> Dimensions {
         let spread = |layout: &Layout| -> usize {
             let axes = layout.strides().iter().zip(shape.iter());
             axes.filter(|(stride, _)| **stride != 0).map(|(_, size)| *size).product()
@@ -150,10 +161,12 @@ impl Dimensions {
         axes.iter().filter(|&&axis| is_folded(axis)).for_each(|&axis| push(&mut dimensions.folded, of(axis)));
         axes.retain(|&axis| !is_folded(axis));
         // The sort is stable, so equal strides keep the order of the axes. Strides of 0 are outermost.
-        axes.sort_by_key(|&axis| match layouts[leader].strides()[axis].unsigned_abs() {
-            0 => usize::MAX,
-            stride => stride,
-        });
+        if !is_in_order {
+            axes.sort_by_key(|&axis| match layouts[leader].strides()[axis].unsigned_abs() {
+                0 => usize::MAX,
+                stride => stride,
+            });
+        }
         axes.into_iter().for_each(|axis| push(&mut dimensions.kept, of(axis)));
         dimensions
     }

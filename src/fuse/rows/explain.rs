@@ -87,7 +87,7 @@ impl RowExplanation {
 }
 
 /// Returns the bytes of the distinct elements of a layout.
-fn distinct_bytes((dtype, layout): &(DType, Layout)) -> usize {
+pub(super) fn distinct_bytes((dtype, layout): &(DType, Layout)) -> usize {
     let axes = layout.shape().iter().zip(layout.strides());
     let sizes = axes.map(|(&size, &stride)| if stride == 0 { size.min(1) } else { size });
     sizes.product::<usize>() * dtype.size()
@@ -137,6 +137,9 @@ impl RowProgram {
         let dtypes = self.outputs().into_iter().chain(more());
         let of_outputs: Vec<(DType, Layout)> = dtypes.zip(outputs.iter().copied()).collect();
         let shape = state.row_shape(&of_inputs, state.scalars.len(), axes, &of_outputs)?;
+        if let Some(sums) = &state.sums {
+            return sums.explain(&shape, &of_inputs, axes, &of_outputs, capability);
+        }
         let reason = match state.explained(&shape, &of_inputs, &of_outputs, capability) {
             Ok(explanation) => return explanation,
             Err(reason) => reason,

@@ -140,6 +140,50 @@ impl<'g> Expr<'g> {
         sum.converted(dtype)
     }
 
+    /// Returns the sum over all groups: one value for each index within a group, such as the gradient of a weight that
+    /// all rows share. It is an output of a row program, and no operand of other operations. An output has size 1 in
+    /// the axes that are not those of a group.
+    ///
+    /// f32 and f64 are summed in their dtype, f16 and bf16 in f32. The order of the sum depends on the number of groups
+    /// alone: groups in row-major order, in chunks of 64 that begin with -0, then chunks by the tree of
+    /// [`Reduction`](super::super::Reduction). So the bits are the same on every device and for every layout.
+    ///
+    /// ```
+    /// use selvedge::fuse::{Graph, HostInput, HostOutput};
+    /// use selvedge::types::{DType, Layout};
+    ///
+    /// let graph = Graph::new();
+    /// let x = graph.input(DType::F32);
+    /// let shares = x / x.sum_group();
+    /// let program = graph.row_program(&[shares, shares.sum_over_groups()])?;
+    /// assert!(program.is_over_groups(1));
+    /// let (matrix, row) = (Layout::contiguous(&[2, 2])?, Layout::contiguous(&[1, 2])?);
+    /// let (mut result, mut sums) = ([0.0f32; 4], [0.0f32; 2]);
+    /// program.run_host(
+    ///     &[HostInput::new(&[1.0f32, 3.0, 2.0, 2.0], matrix)?],
+    ///     &[],
+    ///     &[-1],
+    ///     &mut [HostOutput::new(&mut result, matrix)?, HostOutput::new(&mut sums, row)?],
+    /// )?;
+    /// assert_eq!((result, sums), ([0.25, 0.75, 0.5, 0.5], [0.75, 1.25]));
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn sum_over_groups(self) -> Expr<'g> {
+        let mut nodes = self.graph.0.borrow_mut();
+        let dtype = match nodes.dtype(self.node) {
+            DType::F64 => DType::F64,
+            DType::F16 | DType::BF16 | DType::F32 => DType::F32,
+            found => {
+                let found = format!("elements of {found}");
+                nodes.refuse("sum_over_groups", found, "f16, bf16, f32 or f64; cast them");
+                return self;
+            }
+        };
+        let node = nodes.push(Node::SumOverGroups(self.node), dtype);
+        Expr { graph: self.graph, node }
+    }
+
     fn group(self, fold: Fold) -> Expr<'g> {
         let mut nodes = self.graph.0.borrow_mut();
         match fold.result(nodes.dtype(self.node)) {
@@ -158,7 +202,11 @@ impl<'g> Expr<'g> {
 impl Graph {
     /// Returns whether the graph contains reductions over groups.
     pub(crate) fn has_groups(&self) -> bool {
-        self.0.borrow().nodes.iter().any(|(node, _)| matches!(node, Node::Group(..) | Node::GroupIndex))
+        self.0
+            .borrow()
+            .nodes
+            .iter()
+            .any(|(node, _)| matches!(node, Node::Group(..) | Node::GroupIndex | Node::SumOverGroups(_)))
     }
 }
 

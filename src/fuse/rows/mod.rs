@@ -29,13 +29,14 @@ mod run;
 mod shape;
 mod split;
 mod stages;
+mod sums;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use super::expression::Expression;
-use super::graph::{Expr, Graph};
+use super::graph::{Expr, Graph, Nodes};
 use super::node::{IndexedGroup, Node, NodeIndex, needed};
 use super::reduce::Reduction;
 use crate::driver::{Function, KernelError};
@@ -45,6 +46,7 @@ pub use explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches};
 use plan::RowKey;
 use split::{Phase, PhaseInput, PhaseScalar};
 use stages::RowStages;
+use sums::SumsOverGroups;
 
 const OPERATION: &str = "a row program";
 
@@ -55,7 +57,8 @@ const OPERATION: &str = "a row program";
 /// same for all reductions. Inputs broadcast to one shape, the shape of the elements: an input may have a value
 /// per element, per group (size 1 in the axes of the group), along a group (size 1 elsewhere), or one for all. An
 /// output has a value per element, or a value per group if it depends on inputs through reductions only
-/// ([`is_per_group`](Self::is_per_group)); the latter has size 1 in the axes of the group.
+/// ([`is_per_group`](Self::is_per_group)); the latter has size 1 in the axes of the group. A sum over groups
+/// ([`sum_over_groups`](super::Expr::sum_over_groups)) has size 1 in the other axes.
 ///
 /// Values of f16 and bf16 are computed in f32 and rounded once, when an output is stored or where the expression
 /// casts to the dtype. A reduction's value stays in f32 too, so a softmax of bf16 has no rounding but the last.
@@ -104,6 +107,8 @@ struct RowProgramState {
     /// The assembled kernels, by device and kernel key.
     kernels: Mutex<HashMap<(usize, RowKey), Function>>,
     compares_by_value: bool,
+    /// The sums over groups, which then hold the programs that a run executes.
+    sums: Option<SumsOverGroups>,
 }
 
 /// An output of a program.
@@ -111,10 +116,11 @@ struct RowProgramState {
 struct RowOutput {
     dtype: DType,
     is_per_group: bool,
+    is_over_groups: bool,
 }
 
 /// The operands of a phase.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct PhaseOperands {
     inputs: Vec<PhaseInput>,
     scalars: Vec<PhaseScalar>,
@@ -160,8 +166,22 @@ impl Graph {
             return Err(Error::invalid(OPERATION, "a graph without inputs", "at least one"));
         }
         let (nodes, outputs) = split::widen(&nodes, &outputs);
-        let per_group = split::is_per_group(&nodes);
-        let needed = needed(&nodes, &outputs, |_| false);
+        match SumsOverGroups::new(&nodes, &outputs)? {
+            Some(sums) => Ok(RowProgram::with_sums(&nodes, &outputs, sums)),
+            None => RowProgram::compile(&nodes, &outputs),
+        }
+    }
+}
+
+impl RowProgram {
+    /// Compiles nodes of [`split::widen`] without sums over groups.
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::row_program`].
+    fn compile(nodes: &Nodes, outputs: &[NodeIndex]) -> Result<RowProgram> {
+        let per_group = split::is_per_group(nodes);
+        let needed = needed(nodes, outputs, |_| false);
         if let Some(input) = nodes.stream_inputs(&needed).first() {
             let found = format!("input {input} as a seed or an offset of random words");
             return Err(Error::invalid(OPERATION, found, "scalars; draw the words in an expression before"));
@@ -171,7 +191,7 @@ impl Graph {
         let mut arguments: Vec<NodeIndex> = Vec::new();
         for (index, &(node, _)) in nodes.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
             let Node::Group(fold, of_node) = node else { continue };
-            let phase = Phase::new(&nodes, &[of_node], &numbers);
+            let phase = Phase::new(nodes, &[of_node], &numbers);
             let [of] = phase.outputs()[..] else { continue };
             let reduction = phase.graph.reduction(fold, of)?;
             let earlier = phase.inputs.iter().filter_map(|input| match *input {
@@ -192,16 +212,16 @@ impl Graph {
             if of.is_empty() {
                 continue;
             }
-            let phase = Phase::new(&nodes, &of, &numbers);
+            let phase = Phase::new(nodes, &of, &numbers);
             let expression = phase.graph.expression(&phase.outputs())?;
             let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
             finishes.push(Finish { expression, operands, is_per_group: of_groups, outputs: numbers_of });
         }
-        arguments.extend(&outputs);
+        arguments.extend(outputs);
         let mut indices = Vec::new();
         for &IndexedGroup { group, index, error } in &nodes.indexed {
             let Some(&reduction) = numbers.get(&group) else { continue };
-            let phase = Phase::new(&nodes, &[index], &numbers);
+            let phase = Phase::new(nodes, &[index], &numbers);
             let expression = phase.graph.expression(&phase.outputs())?;
             let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
             indices.push(GroupIndex { expression, operands, reduction, error });
@@ -218,12 +238,14 @@ impl Graph {
         };
         let stages = match reductions.is_empty() {
             true => None,
-            false => RowStages::new(Phase::new(&nodes, &arguments, &numbers), &reductions, indices.len()),
+            false => RowStages::new(Phase::new(nodes, &arguments, &numbers), &reductions, indices.len()),
         };
         let given = nodes.scalars.iter().filter(|(_, literal)| literal.is_none());
-        let described = outputs
-            .iter()
-            .map(|output| RowOutput { dtype: nodes.dtype(*output), is_per_group: is_per_group(output) });
+        let described = outputs.iter().map(|output| RowOutput {
+            dtype: nodes.dtype(*output),
+            is_per_group: is_per_group(output),
+            is_over_groups: false,
+        });
         Ok(RowProgram(Arc::new(RowProgramState {
             outputs: described.collect(),
             scalars: given.map(|(dtype, _)| *dtype).collect(),
@@ -235,11 +257,10 @@ impl Graph {
             places,
             stages,
             kernels: Mutex::default(),
+            sums: None,
         })))
     }
-}
 
-impl RowProgram {
     /// Returns the dtypes of the inputs.
     pub fn inputs(&self) -> &[DType] {
         &self.0.inputs
@@ -260,9 +281,18 @@ impl RowProgram {
         self.0.outputs.get(output).is_some_and(|output| output.is_per_group)
     }
 
-    /// Returns the number of reductions. Equal ones count once.
+    /// Returns whether an output is a [sum over groups](super::Expr::sum_over_groups); false for an output that does
+    /// not exist.
+    pub fn is_over_groups(&self, output: usize) -> bool {
+        self.0.outputs.get(output).is_some_and(|output| output.is_over_groups)
+    }
+
+    /// Returns the number of reductions of groups. Equal ones count once.
     pub fn reductions(&self) -> usize {
-        self.0.reductions.len()
+        match &self.0.sums {
+            Some(sums) => sums.reductions(),
+            None => self.0.reductions.len(),
+        }
     }
 
     /// Returns whether an integer is compared with a real scalar that each run passes. Such a comparison is by

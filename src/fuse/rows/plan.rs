@@ -35,7 +35,7 @@ const SHARED_BYTES: usize = 48 * 1024;
 /// The most instructions on elements of a kernel with the row in registers, and of any kernel. A longer text takes
 /// more than 0.2 seconds to assemble.
 const HELD_INSTRUCTIONS: usize = 3000;
-const MOST_INSTRUCTIONS: usize = 6000;
+pub(super) const MOST_INSTRUCTIONS: usize = 6000;
 /// Registers of a multiprocessor; those of a thread by the estimate, above which assemblers spilled f64 rows; and those that a
 /// thread needs beside the row.
 const REGISTERS: usize = 65536;
@@ -96,6 +96,8 @@ pub(super) struct RowPlan {
     pub(super) block: Vec<u8>,
     /// By operand, the byte offset of its first element.
     pub(super) offsets: Vec<usize>,
+    /// The registers of a thread that holds its row, by an estimate.
+    pub(super) registers: usize,
 }
 
 impl RowKey {
@@ -210,9 +212,10 @@ impl RowProgramState {
         let warps = if segments > 1 { segments } else { 1 };
         let block = if warps > 1 { warps * WARP } else { BLOCK };
         let registers = (REGISTERS / block.max(BLOCK)).min(MOST_REGISTERS);
+        let of_row = layout.registers(stages, &accesses, &uniform) * copies * rounds + OTHER_REGISTERS;
         let held = segments <= if aligned { HELD_SEGMENTS } else { UNALIGNED_SEGMENTS }
             && of_element * copies * rounds <= HELD_INSTRUCTIONS
-            && layout.registers(stages, &accesses, &uniform) * copies * rounds + OTHER_REGISTERS <= registers
+            && of_row <= registers
             && layout.bytes_read(stages, &accesses) * copies * rounds <= HELD_BYTES;
         if segments > HELD_SEGMENTS && rows < FEW_ROWS {
             return Err("several blocks share each of few long groups");
@@ -262,6 +265,7 @@ impl RowProgramState {
             parameters,
             block,
             offsets: (0..operands.len()).map(bytes).collect(),
+            registers: of_row,
         })
     }
 }
@@ -272,10 +276,10 @@ fn slot_bytes(reduction: &RowReduction) -> usize {
 }
 
 /// The dimensions of a run with the dtypes and alignment of its operands.
-struct OperandLayout<'a> {
-    dimensions: &'a Dimensions,
-    operands: &'a [(DType, Layout)],
-    starts: &'a [u64],
+pub(super) struct OperandLayout<'a> {
+    pub(super) dimensions: &'a Dimensions,
+    pub(super) operands: &'a [(DType, Layout)],
+    pub(super) starts: &'a [u64],
 }
 
 impl OperandLayout<'_> {
@@ -288,7 +292,7 @@ impl OperandLayout<'_> {
         matches!((stride(&all.kept), stride(&all.folded)), (Some(1), Some(inner)) if inner.unsigned_abs() > 1)
     }
 
-    fn access(&self, operand: usize) -> RowAccess {
+    pub(super) fn access(&self, operand: usize) -> RowAccess {
         let folded = &self.dimensions.folded;
         match &folded[..] {
             all if all.iter().all(|dimension| dimension.strides[operand] == 0) => RowAccess::Still,
@@ -298,7 +302,7 @@ impl OperandLayout<'_> {
     }
 
     /// Returns the longest vector of adjacent elements that suits all operands.
-    fn vector(&self, accesses: &[RowAccess]) -> usize {
+    pub(super) fn vector(&self, accesses: &[RowAccess]) -> usize {
         let contiguous = || (0..accesses.len()).filter(|&at| accesses[at] == RowAccess::Contiguous);
         if accesses.contains(&RowAccess::Strided) {
             return 1;

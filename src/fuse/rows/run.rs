@@ -51,6 +51,9 @@ impl RowProgram {
         if inputs.iter().any(|input| input.memory().is_none()) {
             return Err(in_place());
         }
+        if let Some(sums) = &state.sums {
+            return sums.run_host(&shape, inputs, scalars, axes, outputs);
+        }
         let groups = Layout::from_shape(shape.groups);
         let of_places = shape.places()?;
         let mut places = vec![0i64; if state.places.is_some() { shape.size } else { 0 }];
@@ -116,6 +119,9 @@ impl RowProgram {
         let shape = state.row_shape(&of_inputs, scalars.len(), axes, &of_outputs)?;
         if inputs.iter().any(|input| input.memory().is_none()) {
             return Err(in_place());
+        }
+        if let Some(sums) = &state.sums {
+            return sums.run(stream, &shape, inputs, scalars, axes, outputs);
         }
         if state.run_fused(stream, &shape, inputs, scalars, outputs)? {
             return Ok(());

@@ -71,12 +71,14 @@ impl RowProgramState {
         let folded = || (0..elements.rank()).filter(|&axis| is_folded[axis]);
         let size = folded().map(|axis| elements[axis]).product();
         let shape = RowShape { groups: Shape::new(&sizes)?, size, elements };
+        let places = shape.places()?;
         for (output, (_, layout)) in self.outputs.iter().zip(outputs) {
-            let (wanted, kind) = match output.is_per_group {
-                true => (&shape.groups, "group"),
-                false => (&shape.elements, "element"),
+            let (wanted, kind) = match (output.is_per_group, output.is_over_groups) {
+                (_, true) => (*places.shape(), "index in a group"),
+                (true, _) => (shape.groups, "group"),
+                (false, _) => (shape.elements, "element"),
             };
-            if layout.shape() != wanted {
+            if *layout.shape() != wanted {
                 let found = format!("an output of shape {} with a value per {kind}", layout.shape());
                 return Err(Error::invalid(OPERATION, found, format!("shape {wanted}")));
             }

@@ -2,8 +2,9 @@
 //!
 //! With r = 1 / sqrt(variance + eps), h = (x - mean) r and v = g weight, the gradient of the input is
 //! r (v - mean(v) - h mean(v h)); without the terms of the mean for RMS normalisation. The gradient of a residual that
-//! skips the normalisation is added in the same pass. The gradient of the weight is Σ g h, that of the bias Σ g. Both
-//! are column sums over the mean and r of each group, which the first pass returns.
+//! skips the normalisation is added in the same pass. The gradient of the weight is Σ g h, that of the bias Σ g. For
+//! layer and RMS normalisation they are sums over groups of the same row program; for group normalisation they are
+//! column sums over the mean and r of each group, which the first pass returns.
 
 use super::computed;
 use crate::error::{Error, Result};
@@ -21,22 +22,35 @@ pub struct NormGradients {
     pub parameters: Option<[Tensor; 2]>,
 }
 
-/// The gradient of x, the mean and r, by the formula above.
-fn of_centred<'g>([x, gradient, weight, residual, eps]: [Expr<'g>; 5]) -> [Expr<'g>; 3] {
+impl NormGradients {
+    /// Returns the gradients of the input, the weight and the bias, in the shape of the parameters.
+    fn of_rows([input, weight, bias]: [Tensor; 3], normalized_shape: &[usize]) -> Result<NormGradients> {
+        let shape = sizes(normalized_shape);
+        Ok(NormGradients { input, parameters: Some([weight.reshape(&shape)?, bias.reshape(&shape)?]) })
+    }
+}
+
+/// The gradient of x, the mean, r and h, by the formula above.
+fn of_centred<'g>([x, gradient, weight, residual, eps]: [Expr<'g>; 5]) -> [Expr<'g>; 4] {
     let mean = x.mean_group();
     let centred = x - mean;
     let root = (centred.square().mean_group() + eps).rsqrt();
     let (h, v) = (centred * root, gradient * weight);
     let result = root * (v - v.mean_group() - h * (v * h).mean_group()) + residual;
-    [result.cast(x.dtype()), mean.cast(computed(x.dtype())), root.cast(computed(x.dtype()))]
+    [result.cast(x.dtype()), mean.cast(computed(x.dtype())), root.cast(computed(x.dtype())), h]
 }
 
-/// The gradient of x and r, with h = x r and r = 1 / sqrt(mean(x²) + eps).
+/// The gradient of x and h, with h = x r and r = 1 / sqrt(mean(x²) + eps).
 fn of_root<'g>([x, gradient, weight, residual, eps]: [Expr<'g>; 5]) -> [Expr<'g>; 2] {
     let root = (x.square().mean_group() + eps).rsqrt();
     let (h, v) = (x * root, gradient * weight);
     let result = root * (v - h * (v * h).mean_group()) + residual;
-    [result.cast(x.dtype()), root.cast(computed(x.dtype()))]
+    [result.cast(x.dtype()), h]
+}
+
+/// The gradients of the weight and the bias: sums over groups.
+fn of_shared<'g>(x: Expr<'g>, gradient: Expr<'g>, h: Expr<'g>) -> [Expr<'g>; 2] {
+    [gradient * h, gradient].map(|term| term.cast(computed(x.dtype())).sum_over_groups())
 }
 
 /// The gradients of x, the weight and the bias, if weight and bias have one value per group.
@@ -86,20 +100,6 @@ impl Tensor {
         residual.map_or(Ok(()), |residual| self.check_gradient(operation, residual))
     }
 
-    /// Returns the gradients of weight and bias, whose axes are those that remain.
-    fn parameter_gradients(
-        &self,
-        operation: &'static str,
-        gradient: &Tensor,
-        [mean, root]: [TensorOperand<'_>; 2],
-        axes: Vec<isize>,
-        shape: &[usize],
-    ) -> Result<[Tensor; 2]> {
-        let operands = [self.into(), gradient.into(), mean, root];
-        let [weight, bias] = fuse_groups(operation, operands, &GroupAxes::Of(axes), of_parameters)?;
-        Ok([weight.reshape(&sizes(shape))?, bias.reshape(&sizes(shape))?])
-    }
-
     /// Returns the gradients of [`layer_norm`](Self::layer_norm) of this tensor, for the gradient of its result. The
     /// gradient of a `residual` is added to that of the input in the same pass. The gradients of weight and bias are
     /// computed if `parameters` is true.
@@ -132,13 +132,16 @@ impl Tensor {
         self.check_gradients(OPERATION, gradient, residual)?;
         let axes = self.normalised_axes(OPERATION, normalized_shape, [("weight", weight), ("bias", None)])?;
         let operands = operands([self, gradient], weight, residual, eps);
-        let [input, mean, root] = fuse_groups(OPERATION, operands, &axes, of_centred)?;
-        let leading = (0..(self.rank() - normalized_shape.len()) as isize).collect();
-        let found = [(&mean).into(), (&root).into()];
-        let parameters = parameters
-            .then(|| self.parameter_gradients(OPERATION, gradient, found, leading, normalized_shape))
-            .transpose()?;
-        Ok(NormGradients { input, parameters })
+        if !parameters {
+            let [input] = fuse_groups(OPERATION, operands, &axes, |operands| [of_centred(operands)[0]])?;
+            return Ok(NormGradients { input, parameters: None });
+        }
+        let found = fuse_groups(OPERATION, operands, &axes, |operands| {
+            let [result, _, _, h] = of_centred(operands);
+            let [of_weight, of_bias] = of_shared(operands[0], operands[1], h);
+            [result, of_weight, of_bias]
+        });
+        NormGradients::of_rows(found?, normalized_shape)
     }
 
     /// Returns the gradients of [`rms_norm`](Self::rms_norm) of this tensor; see
@@ -162,14 +165,16 @@ impl Tensor {
         let axes = self.normalised_axes(OPERATION, normalized_shape, [("weight", weight), ("bias", None)])?;
         let eps = eps.unwrap_or_else(|| super::machine_epsilon(self.dtype()));
         let operands = operands([self, gradient], weight, residual, eps);
-        let [input, root] = fuse_groups(OPERATION, operands, &axes, of_root)?;
-        let leading = (0..(self.rank() - normalized_shape.len()) as isize).collect();
-        // Subtracting 0 changes no element.
-        let found = [0.0.into(), (&root).into()];
-        let parameters = parameters
-            .then(|| self.parameter_gradients(OPERATION, gradient, found, leading, normalized_shape))
-            .transpose()?;
-        Ok(NormGradients { input, parameters })
+        if !parameters {
+            let [input] = fuse_groups(OPERATION, operands, &axes, |operands| [of_root(operands)[0]])?;
+            return Ok(NormGradients { input, parameters: None });
+        }
+        let found = fuse_groups(OPERATION, operands, &axes, |operands| {
+            let [result, h] = of_root(operands);
+            let [of_weight, of_bias] = of_shared(operands[0], operands[1], h);
+            [result, of_weight, of_bias]
+        });
+        NormGradients::of_rows(found?, normalized_shape)
     }
 
     /// Returns the gradients of [`group_norm`](Self::group_norm) of this tensor; see
@@ -198,13 +203,19 @@ impl Tensor {
         let operands = operands([&x, &gradient], weight.as_ref(), residual.as_ref(), eps);
         let rank = grouped.len() as isize;
         let axes = GroupAxes::Of((2..rank).collect());
-        let [input, mean, root] = fuse_groups(OPERATION, operands, &axes, of_centred)?;
+        let [input, mean, root] = fuse_groups(OPERATION, operands, &axes, |operands| {
+            let [result, mean, root, _] = of_centred(operands);
+            [result, mean, root]
+        })?;
         let others = (0..rank).filter(|axis| !(1..=2).contains(axis)).collect();
-        let found = [(&mean).into(), (&root).into()];
-        let parameters = parameters
-            .then(|| x.parameter_gradients(OPERATION, &gradient, found, others, &[channels]))
-            .transpose()?;
-        Ok(NormGradients { input: input.reshape(&sizes(self.shape()))?, parameters })
+        let input = input.reshape(&sizes(self.shape()))?;
+        if !parameters {
+            return Ok(NormGradients { input, parameters: None });
+        }
+        let operands = [(&x).into(), (&gradient).into(), (&mean).into(), (&root).into()];
+        let found = fuse_groups(OPERATION, operands, &GroupAxes::Of(others), of_parameters);
+        let [weight, bias] = found?.map(|sum| sum.reshape(&sizes(&[channels])));
+        Ok(NormGradients { input, parameters: Some([weight?, bias?]) })
     }
 
     /// Returns the gradients of [`batch_norm_training`](Self::batch_norm_training) of this tensor; see

@@ -174,7 +174,7 @@ impl KernelWriter<'_> {
     }
 
     /// Emits quotient and remainder by the divisor at this parameter offset.
-    fn divide(&mut self, index: &str, at: usize) -> (Name, Name) {
+    pub(in crate::fuse) fn divide(&mut self, index: &str, at: usize) -> (Name, Name) {
         let step = self.parameters.word;
         let size = self.word(at);
         let quotient = match self.wide {

@@ -12,9 +12,9 @@ use super::RowWriter;
 /// A vector of adjacent elements of a thread.
 pub(super) struct Access {
     /// The index in the row of the first element.
-    place: Name,
+    pub(super) place: Name,
     /// The predicate that the elements are in the row; empty if all are.
-    valid: Name,
+    pub(super) valid: Name,
     /// The coordinates of the first element in the folded dimensions, if an operand needs them.
     coordinates: Vec<Name>,
     /// By input of the expression, the registers as loaded; empty if the input is not loaded.
@@ -157,6 +157,10 @@ impl RowWriter<'_> {
         };
         let inputs = self.operand_of.iter().flatten().count();
         for (at, output) in (self.reductions.len()..stages.indices().start).enumerate() {
+            if at >= self.sums.first {
+                self.add_to_sum(at, output, all);
+                continue;
+            }
             if self.is_per_group(at) {
                 continue;
             }
@@ -172,6 +176,7 @@ impl RowWriter<'_> {
                 _ => writer.store_vector(dtype, &guard, &address, &elements, values[0].1),
             }
         }
+        self.sums.accesses += 1;
     }
 
     /// Stores the outputs per group, and reports indices of `at_group` that are out of range.
@@ -190,7 +195,7 @@ impl RowWriter<'_> {
             first = self.kernel.predicate("and.pred", &[&first, &self.thread.inside]);
         }
         for (at, output) in (self.reductions.len()..stages.indices().start).enumerate() {
-            if !self.is_per_group(at) {
+            if at >= self.sums.first || !self.is_per_group(at) {
                 continue;
             }
             let dtype = stages.expression.outputs[output];

@@ -9,18 +9,21 @@
 //! it, and threads past the end of a row repeat its last elements, which count as missing; neither stores. Slots of
 //! shared memory are written once, so a reduction costs one barrier.
 
+mod chunks;
 mod element;
 mod fold;
 
 use super::super::plan::{self, Iteration};
 use super::super::program::Value;
 use super::super::ptx::{ENTRY, Name, StateSpace, Writer};
+use super::super::reduce::ReductionState;
 use super::super::reduce::plan::{LANES, ReductionParameters, SEGMENT, WARP};
 use super::super::reduce::ptx::{Folded, KernelWriter};
-use super::plan::{RowAccess, RowKey};
+use super::plan::{RowAccess, RowKey, RowPlan};
 use super::split::PhaseInput;
 use super::stages::RowStages;
 use super::{RowOutput, RowProgramState, RowReduction};
+use chunks::Sums;
 use element::Access;
 
 /// The accesses that a thread of a full block loads at once in the last stage.
@@ -47,6 +50,7 @@ struct RowWriter<'a> {
     /// The steps that every element has kept so far.
     has: Vec<bool>,
     thread: Thread,
+    sums: Sums,
 }
 
 /// The position of a thread.
@@ -72,6 +76,64 @@ pub(super) fn write(
     parameters: ReductionParameters,
     threads: u32,
 ) -> String {
+    let Some(first) = state.reductions.first() else { return String::new() };
+    let reductions = Reductions { all: &state.reductions, first: &first.reduction.0 };
+    written(reductions, &state.outputs, stages, key, parameters, threads, |writer| {
+        writer.begin();
+        match key.held {
+            true => writer.held(),
+            false => writer.read_again(),
+        }
+    })
+}
+
+/// Returns the text of a kernel of a program whose outputs from `first` on are summed over groups.
+pub(super) fn write_with_sums(
+    state: &RowProgramState,
+    stages: &RowStages,
+    key: &RowKey,
+    plan: &RowPlan,
+    first: usize,
+) -> String {
+    let Some(reduction) = state.reductions.first() else { return String::new() };
+    let reductions = Reductions { all: &state.reductions, first: &reduction.reduction.0 };
+    written(reductions, &state.outputs, stages, key, plan.parameters, plan.threads, |writer| {
+        writer.sums.first = first;
+        writer.chunks(false);
+    })
+}
+
+/// Returns the text of a kernel that sums the outputs of stages without reductions over groups. `fold` is a sum.
+pub(super) fn write_sums(
+    stages: &RowStages,
+    outputs: &[RowOutput],
+    fold: &ReductionState,
+    key: &RowKey,
+    plan: &RowPlan,
+) -> String {
+    let reductions = Reductions { all: &[], first: fold };
+    written(reductions, outputs, stages, key, plan.parameters, plan.threads, |writer| {
+        writer.sums.first = 0;
+        writer.chunks(true);
+    })
+}
+
+/// The reductions of a kernel, and one whose rules its writer begins with.
+struct Reductions<'a> {
+    all: &'a [RowReduction],
+    first: &'a ReductionState,
+}
+
+/// Returns the text of a kernel whose body `emit` writes.
+fn written(
+    reductions: Reductions<'_>,
+    outputs: &[RowOutput],
+    stages: &RowStages,
+    key: &RowKey,
+    parameters: ReductionParameters,
+    threads: u32,
+    emit: impl FnOnce(&mut RowWriter<'_>),
+) -> String {
     // The elementwise writer needs a key, but only its instructions, loads and stores are used.
     let plain = plan::KernelKey {
         iteration: Iteration::Flat,
@@ -81,29 +143,27 @@ pub(super) fn write(
         tail: false,
         converts_brain: key.converts_brain,
     };
-    let Some(first) = state.reductions.first() else { return String::new() };
     let expression = &*stages.expression;
     let scalars = plan::ParameterLayout::new(&plain, expression.scalars.len(), 0);
     let operand_of = stages.operand_of();
     let inputs = operand_of.iter().flatten().count();
     let name = |access: &'static str| move |index: usize| format!("{ENTRY}_{access}_{index}");
-    let addresses =
-        (0..inputs).map(name("read")).chain((0..state.outputs.len()).map(name("write"))).collect();
+    let addresses = (0..inputs).map(name("read")).chain((0..outputs.len()).map(name("write"))).collect();
     let writer = Writer::new(&expression.program, &[], 0, &plain, scalars);
     let uniform = stages.uniform(&stages.still(&key.accesses));
     let count = expression.program.steps.len();
     let mut writer = RowWriter {
         kernel: KernelWriter {
             writer,
-            state: &first.reduction.0,
+            state: reductions.first,
             parameters,
             wide: key.wide,
             shared: 0,
             start: None,
             addresses,
         },
-        reductions: &state.reductions,
-        outputs: &state.outputs,
+        reductions: reductions.all,
+        outputs,
         stages,
         key,
         bases: Vec::new(),
@@ -114,12 +174,9 @@ pub(super) fn write(
         has: vec![false; count],
         uniform,
         thread: Thread::default(),
+        sums: Sums::new(usize::MAX),
     };
-    writer.begin();
-    match key.held {
-        true => writer.held(),
-        false => writer.read_again(),
-    }
+    emit(&mut writer);
     writer.kernel.line("ret;");
     writer.kernel.text(threads, "", if key.converts_brain { 80 } else { 60 })
 }
@@ -153,7 +210,14 @@ impl<'a> RowWriter<'a> {
             first = kernel.times_plus(&segment, &SEGMENT.to_string(), &first);
             warp = above;
         }
-        let coordinates = kernel.decode(&item, 0..key.kept);
+        self.thread = Thread { lane, warp, first, inside, leads };
+        self.row(&item);
+    }
+
+    /// Emits the addresses of a row and the inputs with one value for it.
+    fn row(&mut self, item: &str) {
+        let (key, kernel) = (self.key, &mut self.kernel);
+        let coordinates = kernel.decode(item, 0..key.kept);
         for operand in 0..key.accesses.len() {
             let size = self.stages.operand_dtype(operand, self.reductions.len()).size();
             let base = kernel.base(operand);
@@ -169,7 +233,6 @@ impl<'a> RowWriter<'a> {
             let value = kernel.writer.load(StateSpace::Global, dtype, &self.bases[operand]);
             self.still[input] = Some(value);
         }
-        self.thread = Thread { lane, warp, first, inside, leads };
     }
 
     /// Emits the stages of a row in registers.

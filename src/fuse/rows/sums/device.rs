@@ -1,0 +1,281 @@
+//! Sums over groups on a device.
+
+use std::sync::{Arc, PoisonError};
+
+use super::super::super::device::{DeviceInput, DeviceOutput, assembled};
+use super::super::super::number::Number;
+use super::super::super::plan::WIDEST;
+use super::super::super::reduce::device::write_scalars;
+use super::super::plan::{RowOperands, RowPlan};
+use super::super::shape::RowShape;
+use super::super::split::PhaseInput;
+use super::super::stages::RowStages;
+use super::super::{OPERATION, RowProgramState};
+use super::plan::SumLaunch;
+use super::{CHUNK, SumKey, SumsOverGroups};
+use crate::driver::{
+    Device, DeviceBuffer, Function, LaunchConfig, Operand, OperandAccess, Operands, Stream, View,
+};
+use crate::error::{Error, Result};
+use crate::types::{DType, Layout};
+
+fn no_memory() -> Error {
+    Error::invalid(OPERATION, "an in-place input", "an input with its own memory")
+}
+
+/// Returns the operands of a kernel: inputs and outputs at their offsets, then workspaces.
+fn operands<'a>(
+    read: impl Iterator<Item = View<'a>>,
+    written: impl Iterator<Item = View<'a>>,
+    offsets: &[usize],
+    workspaces: impl Iterator<Item = View<'a>>,
+) -> Vec<Operand<'a>> {
+    let read = read.map(|view| (view, OperandAccess::Read));
+    let written = written.map(|view| (view, OperandAccess::Write));
+    let at_offsets = read.chain(written).zip(offsets).map(|((view, access), offset)| Operand {
+        view,
+        address: view.address + *offset as u64,
+        access,
+    });
+    let workspaces =
+        workspaces.map(|view| Operand { view, address: view.address, access: OperandAccess::Write });
+    at_offsets.chain(workspaces).collect()
+}
+
+/// Returns the memory of workspaces.
+fn as_views<'a>(workspaces: impl Iterator<Item = &'a mut DeviceBuffer<u8>>) -> Result<Vec<View<'a>>> {
+    let view = |memory: &'a mut DeviceBuffer<u8>| {
+        let bytes = Layout::contiguous(&[memory.len()])?;
+        Ok(DeviceOutput::of_bytes(DType::U8, memory, bytes)?.memory())
+    };
+    workspaces.map(view).collect()
+}
+
+impl SumsOverGroups {
+    /// Computes the outputs of checked operands.
+    pub(in crate::fuse::rows) fn run(
+        &self,
+        stream: &Stream,
+        shape: &RowShape,
+        inputs: &[DeviceInput<'_>],
+        scalars: &[Number],
+        axes: &[isize],
+        outputs: &mut [DeviceOutput<'_>],
+    ) -> Result<()> {
+        let chunks = shape.groups.count().div_ceil(CHUNK);
+        let mut workspaces: Vec<DeviceBuffer<u8>> = Vec::with_capacity(self.outputs.len());
+        for output in &self.outputs {
+            workspaces.push(stream.uninitialized::<u8>(chunks * shape.size * output.dtype.size())?);
+        }
+        if shape.elements.count() == 0 {
+            self.run_main(stream, shape, inputs, scalars, axes, outputs)?;
+        } else if !self.run_fused(stream, shape, inputs, scalars, outputs, &mut workspaces)? {
+            let values = self.run_main(stream, shape, inputs, scalars, axes, outputs)?;
+            self.run_terms(stream, shape, inputs, &values, scalars, &mut workspaces)?;
+        }
+        let workspace = SumsOverGroups::workspace(shape)?;
+        for ((fold, memory), &at) in self.folds.iter().zip(&workspaces).zip(&self.sums) {
+            let input = DeviceInput::of_bytes(fold.inputs()[0], memory, workspace)?;
+            fold.run(stream, &[input], &[], &mut outputs[at])?;
+        }
+        Ok(())
+    }
+
+    /// Runs the program without sums, and returns the values of groups.
+    fn run_main(
+        &self,
+        stream: &Stream,
+        shape: &RowShape,
+        inputs: &[DeviceInput<'_>],
+        scalars: &[Number],
+        axes: &[isize],
+        outputs: &mut [DeviceOutput<'_>],
+    ) -> Result<Vec<DeviceBuffer<u8>>> {
+        let groups = Layout::from_shape(shape.groups);
+        let mut values = Vec::with_capacity(self.values.len());
+        for dtype in &self.values {
+            values.push(stream.uninitialized::<u8>(groups.count() * dtype.size())?);
+        }
+        let Some(main) = &self.main else { return Ok(values) };
+        let mut of_main: Vec<DeviceOutput<'_>> = Vec::with_capacity(outputs.len() + values.len());
+        for (at, output) in outputs.iter_mut().enumerate() {
+            if self.own.contains(&at) {
+                of_main.push(output.reborrow());
+            }
+        }
+        for (&dtype, memory) in self.values.iter().zip(&mut values) {
+            of_main.push(DeviceOutput::of_bytes(dtype, memory, groups)?);
+        }
+        let mut given = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            given.push(input.expand(input.layout().shape())?);
+        }
+        main.run(stream, &given, scalars, axes, &mut of_main)?;
+        Ok(values)
+    }
+
+    /// Runs outputs and sums of chunks in one kernel and returns true, or returns false if they need several.
+    fn run_fused(
+        &self,
+        stream: &Stream,
+        shape: &RowShape,
+        inputs: &[DeviceInput<'_>],
+        scalars: &[Number],
+        outputs: &[DeviceOutput<'_>],
+        workspaces: &mut [DeviceBuffer<u8>],
+    ) -> Result<bool> {
+        let Some((fused, stages)) =
+            self.fused.as_ref().and_then(|fused| Some((&fused.0, fused.0.stages.as_ref()?)))
+        else {
+            return Ok(false);
+        };
+        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(DeviceInput::described).collect();
+        let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
+        let views: Vec<View<'_>> = inputs.iter().filter_map(DeviceInput::memory).collect();
+        let of_results: Vec<View<'_>> = outputs.iter().map(|output| output.memory()).collect();
+        let starts: Vec<u64> = views.iter().chain(&of_results).map(|view| view.address % WIDEST).collect();
+        let device = stream.device();
+        let given = RowOperands { inputs: &of_inputs, outputs: &of_outputs, starts: &starts };
+        let Ok(launch) = self.plan_fused(shape, &given, device.compute_capability() >= (8, 0)) else {
+            return Ok(false);
+        };
+        let mut bits = stages.expression.scalar_bits(&stages.operands.scalars(scalars, shape))?;
+        if let Some(index) = fused.indices.first() {
+            bits.extend([[device.report_address()?.0, 0], [u64::from(index.error.code()), 0]]);
+        }
+        let numbers = RowProgramState::kernel_inputs(stages);
+        let memory = operands(
+            numbers.iter().map(|&number| views[number]),
+            self.own.iter().map(|&at| of_results[at]),
+            &launch.plan.offsets,
+            as_views(workspaces.iter_mut())?.into_iter(),
+        );
+        self.launch(stream, launch, &bits, &memory)?;
+        Ok(true)
+    }
+
+    /// Sums the terms of chunks.
+    fn run_terms(
+        &self,
+        stream: &Stream,
+        shape: &RowShape,
+        inputs: &[DeviceInput<'_>],
+        values: &[DeviceBuffer<u8>],
+        scalars: &[Number],
+        workspaces: &mut [DeviceBuffer<u8>],
+    ) -> Result<()> {
+        let groups = Layout::from_shape(shape.groups);
+        let places = match self.operands.inputs.contains(&PhaseInput::Index) && self.stages.is_none() {
+            true => Some(stream.upload(&(0..shape.size as i64).collect::<Vec<_>>())?),
+            false => None,
+        };
+        let missing = || Error::invalid(OPERATION, "no input", "an operand of the program");
+        let mut operands = Vec::with_capacity(self.operands.inputs.len());
+        for input in &self.operands.inputs {
+            operands.push(match *input {
+                PhaseInput::Index => match &places {
+                    Some(places) => DeviceInput::new(places, shape.places()?)?.expand(&shape.elements)?,
+                    None => continue,
+                },
+                PhaseInput::Input(index) | PhaseInput::Group(index) => {
+                    match index.checked_sub(inputs.len()) {
+                        None => inputs[index].expand(&shape.elements)?,
+                        Some(value) => {
+                            let memory = values.get(value).ok_or_else(missing)?;
+                            DeviceInput::of_bytes(self.values[value], memory, groups)?
+                                .expand(&shape.elements)?
+                        }
+                    }
+                }
+            });
+        }
+        let scalars = self.operands.scalars(scalars, shape);
+        if let Some(stages) = &self.stages {
+            let bits = stages.expression.scalar_bits(&scalars)?;
+            let of_kernel = workspaces.iter_mut();
+            if self.run_kernel(stream, shape, stages, &operands, &bits, of_kernel, SumKey::Terms)? {
+                return Ok(());
+            }
+        }
+        let elements = SumsOverGroups::by_rows(shape, &shape.elements)?;
+        let mut memory: Vec<DeviceBuffer<u8>> = Vec::with_capacity(self.outputs.len());
+        for output in &self.outputs {
+            memory.push(stream.uninitialized::<u8>(shape.elements.count() * output.dtype.size())?);
+        }
+        let mut targets = Vec::with_capacity(memory.len());
+        for (memory, output) in memory.iter_mut().zip(&self.outputs) {
+            targets.push(DeviceOutput::of_bytes(output.dtype, memory, elements)?);
+        }
+        self.terms.run(stream, &operands, &scalars, &mut targets)?;
+        for (sum, ((terms, stages), workspace)) in memory.iter().zip(&self.copies).zip(workspaces).enumerate()
+        {
+            let input = DeviceInput::of_bytes(self.outputs[sum].dtype, terms, elements)?;
+            let into = std::iter::once(workspace);
+            let is_run =
+                self.run_kernel(stream, shape, stages, &[input], &[], into, |key| SumKey::Copy(sum, key))?;
+            if !is_run {
+                let found = format!("a sum over the groups of shape {}", shape.elements);
+                return Err(Error::invalid(OPERATION, found, "a grid of fewer blocks"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sums the terms of stages and returns true, or returns false if they do not fit the kernel.
+    #[allow(clippy::too_many_arguments)]
+    fn run_kernel<'w>(
+        &self,
+        stream: &Stream,
+        shape: &RowShape,
+        stages: &RowStages,
+        inputs: &[DeviceInput<'_>],
+        bits: &[[u64; 2]],
+        workspaces: impl Iterator<Item = &'w mut DeviceBuffer<u8>>,
+        key: impl FnOnce(super::RowKey) -> SumKey,
+    ) -> Result<bool> {
+        let described: Vec<(DType, Layout)> = inputs.iter().map(DeviceInput::described).collect();
+        let mut views = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            views.push(input.memory().ok_or_else(no_memory)?);
+        }
+        let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
+        let converts_brain = stream.device().compute_capability() >= (8, 0);
+        let Ok(plan) = self.plan_terms(stages, shape, &described, &starts, converts_brain) else {
+            return Ok(false);
+        };
+        let memory =
+            operands(views.into_iter(), std::iter::empty(), &plan.offsets, as_views(workspaces)?.into_iter());
+        let launch = SumLaunch { key: key(plan.key.clone()), plan };
+        self.launch(stream, launch, bits, &memory)?;
+        Ok(true)
+    }
+
+    fn launch(
+        &self,
+        stream: &Stream,
+        launch: SumLaunch,
+        bits: &[[u64; 2]],
+        memory: &[Operand<'_>],
+    ) -> Result<()> {
+        let function = self.kernel(&stream.device(), &launch)?;
+        let RowPlan { blocks, threads, mut block, .. } = launch.plan;
+        write_scalars(&mut block, bits);
+        // SAFETY: the kernel accesses elements that the layouts name, which have been checked against the memory, and
+        // the workspaces, which have a row for each chunk. The arguments match its parameters.
+        unsafe {
+            function.launch(stream, LaunchConfig::new(blocks, threads), &Operands { memory, block: &block })
+        }
+    }
+
+    fn kernel(&self, device: &Device, launch: &SumLaunch) -> Result<Function> {
+        let place = (device.ordinal(), launch.key.clone());
+        let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
+        if let Some(function) = known.filter(|function| !function.module().device().is_lost()) {
+            return Ok(function);
+        }
+        let text: Arc<str> = self.text(&launch.key, &launch.plan).into();
+        let function = assembled(device, text)?;
+        self.kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(place, function.clone());
+        Ok(function)
+    }
+}

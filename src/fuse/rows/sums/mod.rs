@@ -1,0 +1,256 @@
+//! Sums over groups beside a row program, such as the gradients of a weight and a bias beside that of the input.
+//!
+//! **Order.** Groups in row-major order form chunks of [`CHUNK`]. A chunk begins with -0 and adds its groups one after
+//! the other; then the tree of [`Reduction`] folds the chunks. The order depends on the number of groups alone.
+//!
+//! **One kernel.** On a device with enough chunks, one kernel computes the outputs and the sums (`plan`): each block
+//! or warp loops over the rows of a chunk, keeps the sums of its columns in registers, and stores them to a workspace
+//! with a row for each chunk. A [`Reduction`] for each sum folds the workspace.
+//!
+//! **Two kernels.** Otherwise the program without sums runs first, in its own schedule, with the values of groups that
+//! the sums need as more outputs. A second kernel reads inputs and values, and each of its threads loops over the rows
+//! of a chunk. An expression that does not fit this kernel is computed into memory first. The CPU does the same for a
+//! few rows at a time (`host`).
+//!
+//! Tests: `tests/parity/row_sums.rs`, `tests/tensor/row_gradients.rs`.
+
+mod device;
+mod explain;
+mod host;
+mod plan;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::super::expression::Expression;
+use super::super::graph::{Graph, Nodes};
+use super::super::node::{Node, NodeIndex, needed};
+use super::super::reduce::{Fold, Reduction};
+use super::plan::RowKey;
+use super::shape::RowShape;
+use super::split::{self, Phase};
+use super::stages::RowStages;
+use super::{OPERATION, PhaseOperands, RowOutput, RowProgram, RowProgramState};
+use crate::driver::Function;
+use crate::error::{Error, Result};
+use crate::types::{DType, Layout, Shape};
+
+/// The groups of a chunk.
+pub(super) const CHUNK: usize = 64;
+
+/// The programs that a run with sums over groups executes.
+pub(super) struct SumsOverGroups {
+    /// The outputs that are no sums, followed by the values of groups that the sums need; `None` without either.
+    main: Option<RowProgram>,
+    /// The outputs that are no sums, followed by the elements that are summed: the program of the one kernel. `None`
+    /// without reductions of groups.
+    fused: Option<RowProgram>,
+    /// The numbers of the outputs that are no sums, and of those that are.
+    own: Vec<usize>,
+    sums: Vec<usize>,
+    /// The dtypes of the values of groups.
+    values: Vec<DType>,
+    /// The elements that are summed. Its inputs are those of the program, followed by values of groups.
+    terms: Expression,
+    operands: PhaseOperands,
+    /// The same for a kernel.
+    stages: Option<RowStages>,
+    /// By sum, the terms in memory as an input, for terms that do not fit a kernel, and the sum over chunks.
+    copies: Vec<RowStages>,
+    folds: Vec<Reduction>,
+    outputs: Vec<RowOutput>,
+    /// The assembled kernels, by device and [`SumKey`].
+    kernels: Mutex<HashMap<(usize, SumKey), Function>>,
+}
+
+/// Everything but the program that the text of a kernel depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum SumKey {
+    /// The outputs and the sums.
+    Fused(RowKey),
+    /// The sums of the terms.
+    Terms(RowKey),
+    /// The sum of terms in memory.
+    Copy(usize, RowKey),
+}
+
+/// Returns the stages of an expression without reductions.
+fn stages_of(dtype: DType) -> Result<RowStages> {
+    let graph = Graph::new();
+    let of = graph.input(dtype).node;
+    let phase = Phase::new(&graph.0.borrow(), &[of], &HashMap::new());
+    let unfit = || Error::invalid(OPERATION, format!("terms of {dtype}"), "terms of f32 or f64");
+    RowStages::new(phase, &[], 0).ok_or_else(unfit)
+}
+
+impl SumsOverGroups {
+    /// Compiles the sums among outputs of nodes that [`split::widen`] returned; `None` if there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a sum that is an operand or depends on no input; errors of compilation.
+    pub(super) fn new(nodes: &Nodes, outputs: &[NodeIndex]) -> Result<Option<SumsOverGroups>> {
+        let reached = needed(nodes, outputs, |_| false);
+        let is_sum = |index: NodeIndex| matches!(nodes.nodes[index as usize].0, Node::SumOverGroups(_));
+        for (&(node, _), _) in nodes.nodes.iter().zip(&reached).filter(|(_, reached)| **reached) {
+            if node.operands().any(is_sum) {
+                let wanted = "the sum itself as an output; a later expression can read it";
+                return Err(Error::invalid(OPERATION, "a sum over groups as an operand", wanted));
+            }
+        }
+        let (mut own, mut sums, mut terms) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, &output) in outputs.iter().enumerate() {
+            match nodes.nodes[output as usize].0 {
+                Node::SumOverGroups(of) => {
+                    sums.push(at);
+                    terms.push(of);
+                }
+                _ => own.push(at),
+            }
+        }
+        if sums.is_empty() {
+            return Ok(None);
+        }
+        let per_group = split::is_per_group(nodes);
+        let values = values_of(nodes, &terms, &per_group);
+        let mut of_main: Vec<NodeIndex> = own.iter().map(|&at| outputs[at]).collect();
+        let mut of_fused = of_main.clone();
+        of_main.extend(&values);
+        of_fused.extend(&terms);
+        let main = match of_main.is_empty() {
+            true => None,
+            false => Some(RowProgram::compile(nodes, &of_main)?),
+        };
+        let fused = match values.is_empty() {
+            true => None,
+            false => Some(RowProgram::compile(nodes, &of_fused)?),
+        };
+        let alone = with_inputs(nodes, &values);
+        let phase = Phase::new(&alone, &terms, &HashMap::new());
+        if phase.inputs.is_empty() {
+            return Err(Error::invalid(
+                OPERATION,
+                "a sum over groups of numbers",
+                "a sum of an input's elements",
+            ));
+        }
+        let expression = phase.graph.expression(&phase.outputs())?;
+        let operands = PhaseOperands { inputs: phase.inputs.clone(), scalars: phase.scalars.clone() };
+        let dtypes: Vec<DType> = terms.iter().map(|&term| nodes.dtype(term)).collect();
+        let fold = |dtype: &DType| {
+            let graph = Graph::new();
+            graph.reduction(Fold::Sum, graph.input(*dtype))
+        };
+        let described =
+            |dtype: &DType| RowOutput { dtype: *dtype, is_per_group: false, is_over_groups: true };
+        Ok(Some(SumsOverGroups {
+            main,
+            fused,
+            own,
+            sums,
+            values: values.iter().map(|&value| nodes.dtype(value)).collect(),
+            terms: expression,
+            operands,
+            stages: RowStages::new(phase, &[], 0),
+            copies: dtypes.iter().map(|dtype| stages_of(*dtype)).collect::<Result<_>>()?,
+            folds: dtypes.iter().map(fold).collect::<Result<_>>()?,
+            outputs: dtypes.iter().map(described).collect(),
+            kernels: Mutex::default(),
+        }))
+    }
+
+    /// Returns the number of reductions of groups.
+    pub(super) fn reductions(&self) -> usize {
+        self.main.as_ref().map_or(0, RowProgram::reductions)
+    }
+
+    /// Returns the layout of a chunk's sums in the workspace, with the chunks along an axis that is not a group's, and
+    /// the layout of one sum.
+    fn workspace(shape: &RowShape) -> Result<Layout> {
+        let places = shape.places()?;
+        let chunks = shape.groups.count().div_ceil(CHUNK);
+        let (mut sizes, mut strides) = (places.shape().to_vec(), places.strides().to_vec());
+        // Without such an axis there is one group, and one chunk.
+        let axis = (0..sizes.len()).find(|&axis| shape.groups[axis] != 1);
+        if let Some(axis) = axis {
+            (sizes[axis], strides[axis]) = (chunks, shape.size as isize);
+        }
+        Layout::strided(&sizes, &strides, 0)
+    }
+
+    /// Returns the layout of elements with the groups in row-major order, and within each its elements in row-major
+    /// order.
+    fn by_rows(shape: &RowShape, elements: &Shape) -> Result<Layout> {
+        let is_group = |axis: usize| shape.groups[axis] != 1;
+        let mut strides = vec![0isize; elements.rank()];
+        let mut next = 1;
+        for of_groups in [false, true] {
+            for axis in (0..elements.rank()).rev().filter(|&axis| is_group(axis) == of_groups) {
+                strides[axis] = next;
+                next *= elements[axis] as isize;
+            }
+        }
+        Layout::strided(elements, &strides, 0)
+    }
+}
+
+/// Returns the values of groups that the terms read.
+fn values_of(nodes: &Nodes, terms: &[NodeIndex], per_group: &[bool]) -> Vec<NodeIndex> {
+    let mut needed = vec![false; nodes.nodes.len()];
+    terms.iter().for_each(|&term| needed[term as usize] = true);
+    for index in (0..needed.len()).rev().filter(|&index| !per_group[index]) {
+        if needed[index] {
+            nodes.nodes[index].0.operands().for_each(|operand| needed[operand as usize] = true);
+        }
+    }
+    (0..needed.len())
+        .filter(|&index| needed[index] && per_group[index])
+        .map(|index| index as NodeIndex)
+        .collect()
+}
+
+/// Returns the nodes with these values as inputs, after those of the program.
+fn with_inputs(nodes: &Nodes, values: &[NodeIndex]) -> Nodes {
+    let mut copy = Nodes::default();
+    copy.inputs = nodes.inputs.clone();
+    copy.scalars = nodes.scalars.clone();
+    copy.coordinates = nodes.coordinates.clone();
+    copy.compares_by_value = nodes.compares_by_value;
+    for (index, &(node, dtype)) in nodes.nodes.iter().enumerate() {
+        let node = match values.iter().position(|&value| value as usize == index) {
+            Some(_) => {
+                copy.inputs.push(dtype);
+                Node::Input(copy.inputs.len() as u32 - 1)
+            }
+            None => node,
+        };
+        copy.push(node, dtype);
+    }
+    copy
+}
+
+impl RowProgram {
+    /// Creates a program with sums over groups.
+    pub(super) fn with_sums(nodes: &Nodes, outputs: &[NodeIndex], sums: SumsOverGroups) -> RowProgram {
+        let per_group = split::is_per_group(nodes);
+        let described = outputs.iter().enumerate().map(|(at, &output)| {
+            let is_over_groups = sums.sums.contains(&at);
+            let is_per_group = !is_over_groups && per_group[output as usize];
+            RowOutput { dtype: nodes.dtype(output), is_per_group, is_over_groups }
+        });
+        let given = nodes.scalars.iter().filter(|(_, literal)| literal.is_none());
+        RowProgram(Arc::new(RowProgramState {
+            inputs: nodes.inputs.clone(),
+            scalars: given.map(|(dtype, _)| *dtype).collect(),
+            outputs: described.collect(),
+            reductions: Vec::new(),
+            finishes: Vec::new(),
+            indices: Vec::new(),
+            places: None,
+            stages: None,
+            kernels: Mutex::default(),
+            compares_by_value: nodes.compares_by_value,
+            sums: Some(sums),
+        }))
+    }
+}

@@ -1,0 +1,193 @@
+//! The launch that computes the sums of chunks: with the whole program, or of the terms alone.
+
+use super::super::super::reduce::dimensions::Dimensions;
+use super::super::super::reduce::plan::{BLOCK, ReductionParameters, WARP, blocks};
+use super::super::plan::{MOST_INSTRUCTIONS, OperandLayout, RowAccess, RowKey, RowOperands, RowPlan};
+use super::super::shape::RowShape;
+use super::super::stages::RowStages;
+use super::super::{RowProgramState, ptx};
+use super::{CHUNK, SumKey, SumsOverGroups};
+use crate::types::{DType, Layout};
+
+/// Warps below which one kernel for all would leave most of a device idle, because a warp computes the rows of a chunk
+/// one after the other.
+const FEW_WARPS: usize = 512;
+/// The most registers of a thread by the estimate of [`RowPlan::registers`] and the sums, and those of a multiprocessor
+/// for one of two blocks.
+const MOST_REGISTERS: usize = 208;
+const BLOCK_REGISTERS: usize = 32768;
+/// The most elements of a workspace whose index takes 32 bits.
+const NARROW: usize = 1 << 30;
+
+/// A kernel that computes the sums of chunks.
+pub(super) struct SumLaunch {
+    pub(super) key: SumKey,
+    pub(super) plan: RowPlan,
+}
+
+impl SumsOverGroups {
+    /// Returns the dtypes and layouts of the sums as operands of a plan: one element for each group, which no kernel
+    /// stores.
+    fn sums_as_operands(&self, shape: &RowShape) -> Vec<(DType, Layout)> {
+        self.outputs.iter().map(|output| (output.dtype, Layout::from_shape(shape.groups))).collect()
+    }
+
+    /// Plans one kernel for the outputs and the sums. `outputs` are those of the program, and `starts` the addresses of
+    /// inputs and outputs.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the program runs as several kernels.
+    pub(super) fn plan_fused(
+        &self,
+        shape: &RowShape,
+        given: &RowOperands<'_>,
+        converts_brain: bool,
+    ) -> Result<SumLaunch, &'static str> {
+        let Some(fused) = &self.fused else { return Err("no reduction of groups shares it") };
+        let chunks = shape.groups.count().div_ceil(CHUNK);
+        if chunks * shape.size >= NARROW {
+            return Err("the workspace of the sums is too large for one kernel");
+        }
+        let mut outputs: Vec<(DType, Layout)> = self.own.iter().map(|&at| given.outputs[at]).collect();
+        outputs.extend(self.sums_as_operands(shape));
+        let mut starts = given.starts[..given.inputs.len()].to_vec();
+        starts.extend(self.own.iter().map(|&at| given.starts[given.inputs.len() + at]));
+        starts.extend(self.sums.iter().map(|_| 0));
+        let operands = RowOperands { inputs: given.inputs, outputs: &outputs, starts: &starts };
+        let mut plan = fused.0.plan(shape, &operands, converts_brain)?;
+        let key = &mut plan.key;
+        if !key.held {
+            return Err("its rows do not stay in registers");
+        }
+        let folded = |axis: usize| shape.groups[axis] != shape.elements[axis];
+        let mut layouts = Vec::new();
+        for (_, layout) in given.inputs {
+            layouts.push(layout.expand(&shape.elements).map_err(|_| "an operand does not broadcast")?);
+        }
+        let orders = [false, true].map(|is_in_order| {
+            Dimensions::ordered(&shape.elements, &layouts, layouts.len(), folded, is_in_order).kept
+        });
+        if orders[0] != orders[1] {
+            return Err("neighbouring groups are not neighbours in memory");
+        }
+        if chunks * key.warps < FEW_WARPS {
+            return Err("there are too few chunks of 64 groups for one kernel");
+        }
+        let words: usize = self.outputs.iter().map(|output| output.dtype.size() / 4).sum();
+        let registers = plan.registers + words * key.vector * key.groups * key.rounds;
+        // A warp loops over the rows of its chunk, so a block needs no second one.
+        key.across = (WARP / key.threads).max(1);
+        let threads = key.threads * key.warps * key.across;
+        if registers > MOST_REGISTERS.min(BLOCK_REGISTERS / threads) {
+            return Err("the sums do not fit the registers beside the row");
+        }
+        plan.threads = threads as u32;
+        plan.blocks = blocks(chunks.div_ceil(key.across), 1).map_err(|_| "a grid has too many blocks")?;
+        let key = SumKey::Fused(plan.key.clone());
+        Ok(SumLaunch { key, plan })
+    }
+
+    /// Plans the sums of terms that read these inputs, in the order of the stages.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the terms do not fit the kernel.
+    pub(super) fn plan_terms(
+        &self,
+        stages: &RowStages,
+        shape: &RowShape,
+        inputs: &[(DType, Layout)],
+        starts: &[u64],
+        converts_brain: bool,
+    ) -> Result<RowPlan, &'static str> {
+        let mut operands = inputs.to_vec();
+        let count = stages.expression.outputs.len();
+        operands.extend(self.sums_as_operands(shape).into_iter().take(count));
+        let mut all = starts.to_vec();
+        all.resize(operands.len(), 0);
+        let expanded: Result<Vec<Layout>, _> =
+            operands.iter().map(|(_, layout)| layout.expand(&shape.elements)).collect();
+        let expanded = expanded.map_err(|_| "an operand does not broadcast to the elements")?;
+        let is_folded = |axis: usize| shape.groups[axis] != shape.elements[axis];
+        let dimensions = Dimensions::ordered(&shape.elements, &expanded, inputs.len(), is_folded, true);
+        let layout = OperandLayout { dimensions: &dimensions, operands: &operands, starts: &all };
+        let accesses: Vec<RowAccess> = (0..operands.len()).map(|operand| layout.access(operand)).collect();
+        let vector = layout.vector(&accesses);
+        if stages.expression.program.steps.len() * vector > MOST_INSTRUCTIONS {
+            return Err("the terms have too many instructions for one kernel");
+        }
+        let (row, rows) = (dimensions.row, dimensions.rows);
+        let chunks = rows.div_ceil(CHUNK);
+        let threads = row.div_ceil(vector).next_power_of_two().min(BLOCK);
+        let columns = row.div_ceil(threads * vector);
+        let across = (BLOCK / threads).min(chunks.next_power_of_two()).max(WARP.div_ceil(threads));
+        let key = RowKey {
+            held: true,
+            wide: dimensions.is_wide() || chunks * row >= NARROW,
+            vector,
+            threads,
+            groups: 1,
+            rounds: 1,
+            warps: 1,
+            slots: 1,
+            across,
+            kept: dimensions.kept.len(),
+            folded: dimensions.folded.len(),
+            accesses,
+            tail: !row.is_multiple_of(threads * vector),
+            converts_brain,
+        };
+        let parameters =
+            ReductionParameters::new(stages.scalars(), key.wide, key.kept, key.folded, operands.len());
+        let sizes: Vec<(usize, Vec<isize>)> = dimensions
+            .kept
+            .iter()
+            .chain(&dimensions.folded)
+            .map(|dimension| (dimension.size, dimension.strides.clone()))
+            .collect();
+        let block = parameters.block(row, rows, rows, columns, &sizes);
+        let block = block.map_err(|_| "the strides of all operands exceed the parameters of a kernel")?;
+        let grid = blocks(chunks.div_ceil(across), columns).map_err(|_| "a grid has too many blocks")?;
+        Ok(RowPlan {
+            blocks: grid,
+            threads: (threads * across) as u32,
+            key,
+            parameters,
+            block,
+            registers: 0,
+            offsets: (0..operands.len())
+                .map(|operand| dimensions.offsets[operand] * operands[operand].0.size())
+                .collect(),
+        })
+    }
+
+    /// Returns the text of a kernel.
+    pub(super) fn text(&self, key: &SumKey, plan: &RowPlan) -> String {
+        let first = &self.folds[0].0;
+        match key {
+            SumKey::Fused(key) => match &self.fused {
+                Some(program) => program.0.text_of_sums(key, plan, self.own.len()),
+                None => String::new(),
+            },
+            SumKey::Terms(key) => match &self.stages {
+                Some(stages) => ptx::write_sums(stages, &self.outputs, first, key, plan),
+                None => String::new(),
+            },
+            SumKey::Copy(sum, key) => {
+                let (stages, fold) = (&self.copies[*sum], &self.folds[*sum].0);
+                ptx::write_sums(stages, &self.outputs[*sum..=*sum], fold, key, plan)
+            }
+        }
+    }
+}
+
+impl RowProgramState {
+    /// Returns the text of the kernel of a program whose outputs from `first` on are summed over groups.
+    fn text_of_sums(&self, key: &RowKey, plan: &RowPlan, first: usize) -> String {
+        match &self.stages {
+            Some(stages) => ptx::write_with_sums(self, stages, key, plan, first),
+            None => String::new(),
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Sums over groups beside row programs: the CPU against their definition, and the kernels in the interpreter against
+//! the CPU bit for bit, and on a device if there is one.
+
+use selvedge::fuse::{
+    Expr, Graph, LaunchMemory, ReductionExplanation, RowExplanation, RowLaunches, RowProgram,
+};
+use selvedge::types::{DType, Layout};
+
+use super::arrays::{Array, assert_same};
+use super::harness;
+use super::reductions::{contiguous, plain};
+use super::rows::{on_device, on_host};
+use super::texts;
+use super::value::special;
+use crate::common::suite::Test;
+use ptx_interpreter::{Kernel, Memory};
+
+/// A name, and the outputs for x, its gradient and a weight along a group.
+type Program = (&'static str, for<'g> fn([Expr<'g>; 3]) -> Vec<Expr<'g>>);
+
+/// Two stages of reductions, and values of groups in the terms.
+fn layer_norm_backward([x, gradient, weight]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
+    let mean = x.mean_group();
+    let root = ((x - mean).square().mean_group() + 1e-5).rsqrt();
+    let (h, v) = ((x - mean) * root, gradient * weight);
+    let result = root * (v - v.mean_group() - h * (v * h).mean_group());
+    vec![(gradient * h).sum_over_groups(), result.cast(x.dtype()), gradient.sum_over_groups(), mean]
+}
+
+/// One stage of reductions, whose slots each row writes again.
+fn shares([x, gradient, weight]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
+    let share = x / x.abs().sum_group();
+    vec![share * weight, (share * gradient).sum_over_groups()]
+}
+
+/// No reduction of groups, and indices in the terms.
+fn columns([x, gradient, _]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
+    let second = x.index_in_group().eq(1).choose(x, 2.0);
+    vec![(x * gradient).sum_over_groups(), second.sum_over_groups()]
+}
+
+/// Values of groups as terms.
+fn of_groups([x, gradient, weight]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
+    vec![x.max_group().sum_over_groups(), (x + gradient * weight).max_group()]
+}
+
+const PROGRAMS: [Program; 4] = [
+    ("layer_norm_backward", layer_norm_backward),
+    ("shares", shares),
+    ("columns", columns),
+    ("of_groups", of_groups),
+];
+
+fn program((_, outputs): Program, dtype: DType) -> RowProgram {
+    let graph = Graph::new();
+    let inputs = [graph.input(dtype), graph.input(dtype), graph.input(dtype)];
+    graph.row_program(&outputs(inputs)).expect("a program")
+}
+
+/// The layouts of a run: elements, values along a group, values of groups, and the axes of a group.
+struct Groups {
+    elements: Layout,
+    along: Layout,
+    groups: Layout,
+    axes: &'static [isize],
+}
+
+impl Groups {
+    fn rows(rows: usize, length: usize) -> Groups {
+        Groups {
+            elements: contiguous(&[rows, length]),
+            along: contiguous(&[1, length]),
+            groups: contiguous(&[rows, 1]),
+            axes: &[1],
+        }
+    }
+
+    fn inputs(&self, dtype: DType) -> [Array; 3] {
+        let values = plain(dtype);
+        let array = |layout, seed| Array::new(dtype, layout, &values, seed);
+        [array(self.elements, 3), array(self.elements, 5), array(self.along, 7)]
+    }
+
+    fn outputs(&self, program: &RowProgram) -> Vec<Array> {
+        let written = contiguous(self.elements.shape());
+        let outputs = program.outputs().into_iter().enumerate().map(|(at, dtype)| {
+            let layout = match (program.is_per_group(at), program.is_over_groups(at)) {
+                (true, _) => self.groups,
+                (_, true) => self.along,
+                _ => written,
+            };
+            Array::new(dtype, layout, &special(dtype)[..1], 0)
+        });
+        outputs.collect()
+    }
+}
+
+fn run_fold(explanation: &ReductionExplanation, memory: &mut Memory, from: u64, to: u64) {
+    let scratch = memory.add(vec![0; explanation.scratch]);
+    for launch in &explanation.launches {
+        let mut parameters = Vec::new();
+        for (place, offset) in &launch.operands {
+            let base = match place {
+                LaunchMemory::Input(_) => from,
+                LaunchMemory::Output => to,
+                LaunchMemory::Scratch => scratch,
+            };
+            parameters.extend((base + *offset as u64).to_le_bytes());
+        }
+        parameters.extend(&launch.parameters);
+        Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, memory);
+    }
+}
+
+/// Runs the kernels of a plan in order. Outputs of the kernel of the program that are values of groups, and workspaces,
+/// are memory of the run.
+fn as_ptx(plan: &RowExplanation, program: &RowProgram, inputs: &[Array], outputs: &mut [Array]) {
+    let mut memory = Memory::default();
+    let mut given: Vec<u64> = inputs.iter().map(|input| memory.add(input.bytes.clone())).collect();
+    let to: Vec<u64> = outputs.iter().map(|output| memory.add(output.bytes.clone())).collect();
+    let (sums, own): (Vec<usize>, Vec<usize>) =
+        (0..outputs.len()).partition(|&output| program.is_over_groups(output));
+    let spare = |memory: &mut Memory| memory.add(vec![0; 1 << 17]);
+    let (mut workspaces, mut folded) = (Vec::new(), sums.iter());
+    for kernel in &plan.kernels {
+        match &kernel.launches {
+            RowLaunches::Rows(launch) => {
+                let count = (0..32).filter(|at| launch.ptx.contains(&format!("_write_{at},"))).count();
+                let mut addresses: Vec<u64> = launch.inputs.iter().map(|&input| given[input]).collect();
+                let is_sums = kernel.name.contains("sums of chunks");
+                let of_own = if is_sums && kernel.name == "sums of chunks" { 0 } else { own.len() };
+                addresses.extend(own[..of_own].iter().map(|&output| to[output]));
+                for _ in of_own..count {
+                    let place = spare(&mut memory);
+                    addresses.push(place);
+                    match is_sums {
+                        true => workspaces.push(place),
+                        false => given.push(place),
+                    }
+                }
+                let mut parameters = Vec::new();
+                let offsets = launch.offsets.iter().chain(std::iter::repeat(&0));
+                for (address, offset) in addresses.iter().zip(offsets) {
+                    parameters.extend((address + *offset as u64).to_le_bytes());
+                }
+                parameters.extend(&launch.parameters);
+                Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, &mut memory);
+            }
+            RowLaunches::Reduction(explanation) => {
+                let output = *folded.next().expect("a sum");
+                run_fold(explanation, &mut memory, workspaces[output_of(&sums, output)], to[output]);
+            }
+            RowLaunches::Expression(explanation) => {
+                panic!("{} launches of {}", explanation.launches.len(), kernel.name)
+            }
+            RowLaunches::Check(_) => panic!("{}", kernel.name),
+        }
+    }
+    for (output, address) in outputs.iter_mut().zip(&to) {
+        output.bytes = memory.bytes(*address)[..output.bytes.len()].to_vec();
+    }
+}
+
+fn output_of(sums: &[usize], output: usize) -> usize {
+    sums.iter().position(|&sum| sum == output).expect("a sum")
+}
+
+/// Compares the kernels with the CPU. Returns the schedule.
+fn check(given: Program, dtype: DType, groups: &Groups) -> String {
+    check_kernels(given, dtype, groups, None)
+}
+
+/// As [`check`], with the kernel for `many` rows if given.
+fn check_kernels(given: Program, dtype: DType, groups: &Groups, many: Option<usize>) -> String {
+    let program = program(given, dtype);
+    let inputs = groups.inputs(dtype);
+    let before = groups.outputs(&program);
+    let mut on_cpu = before.clone();
+    on_host(&program, &inputs, groups.axes, &mut on_cpu);
+    if let Ok(stream) = harness::device() {
+        let mut found = before.clone();
+        on_device(stream, &program, &inputs, groups.axes, &mut found).expect("a run on the device");
+        assert_same(&format!("{} of {dtype} on the device", given.0), &on_cpu, &found, &before);
+    }
+    let layouts = |arrays: &[Array]| arrays.iter().map(|array| array.layout).collect::<Vec<_>>();
+    let mut plan =
+        program.explain(&layouts(&inputs), groups.axes, &layouts(&before), (9, 0)).expect("a plan");
+    if let Some(rows) = many {
+        plan = of_few_rows(&program, groups, rows, plan);
+    }
+    let mut found = before.clone();
+    as_ptx(&plan, &program, &inputs, &mut found);
+    let what = format!("{} of {dtype} in {:?}, {}", given.0, groups.elements, plan.schedule);
+    assert_same(&what, &on_cpu, &found, &before);
+    let text = |launches: &RowLaunches| match launches {
+        RowLaunches::Rows(launch) => Some(launch.ptx.clone()),
+        _ => None,
+    };
+    let kept: Vec<String> = plan.kernels.iter().filter_map(|kernel| text(&kernel.launches)).collect();
+    texts::keep(&kept, groups.elements.count() > 1000);
+    plan.schedule
+}
+
+/// Returns the plan of a run with the kernel of one of `many` rows, whose parameters only the number of rows changes.
+fn of_few_rows(program: &RowProgram, groups: &Groups, many: usize, few: RowExplanation) -> RowExplanation {
+    let [rows, length] = groups.elements.shape()[..] else { panic!("a matrix") };
+    let large = Groups::rows(many, length);
+    let inputs = [large.elements, large.elements, large.along];
+    let outputs: Vec<Layout> = large.outputs(program).iter().map(|output| output.layout).collect();
+    let mut plan = program.explain(&inputs, large.axes, &outputs, (9, 0)).expect("a plan");
+    plan.kernels.truncate(1);
+    let RowLaunches::Rows(launch) = &mut plan.kernels[0].launches else { panic!("{}", plan.schedule) };
+    let bytes = |words: [usize; 3]| -> Vec<u8> {
+        words.iter().flat_map(|&word| (word as u32).to_le_bytes()).collect()
+    };
+    let wanted = bytes([length, many, many]);
+    let at = launch.parameters.windows(12).position(|window| window == wanted).expect("the size of the run");
+    launch.parameters[at..at + 12].copy_from_slice(&bytes([length, rows, rows]));
+    let of_block = many.div_ceil(64).div_ceil(launch.blocks as usize);
+    launch.blocks = rows.div_ceil(64).div_ceil(of_block) as u32;
+    let folds = few.kernels.into_iter();
+    plan.kernels.extend(folds.filter(|kernel| matches!(kernel.launches, RowLaunches::Reduction(_))));
+    plan
+}
+
+/// Tests that always run.
+pub fn always() -> Vec<Test> {
+    let mut tests = Vec::new();
+    let mut one = |name: &str, run: fn()| {
+        tests.push(Test::new(format!("row_sums::{name}"), move || {
+            run();
+            Ok(())
+        }));
+    };
+    one("the_order_is_that_of_the_definition", definition);
+    one("kernels_have_the_bits_of_the_cpu", kernels);
+    one("one_kernel_has_the_bits_of_two", fused);
+    one("layouts_do_not_change_the_order", layouts);
+    one("wrong_uses_are_refused", refused);
+    tests
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|word| f32::from_le_bytes(word.try_into().expect("4 bytes"))).collect()
+}
+
+fn definition() {
+    let program = program(PROGRAMS[2], DType::F32);
+    for (rows, length) in [(1, 3), (63, 5), (64, 1), (65, 7), (1000, 33)] {
+        let groups = Groups::rows(rows, length);
+        let inputs = groups.inputs(DType::F32);
+        let mut outputs = groups.outputs(&program);
+        on_host(&program, &inputs, groups.axes, &mut outputs);
+        let [x, gradient] = [0, 1].map(|at: usize| floats(&inputs[at].bytes));
+        let found: Vec<f32> = floats(&outputs[0].bytes);
+        for (column, found) in found.iter().take(length).enumerate() {
+            let of_chunk = |chunk: usize| {
+                let rows = chunk * 64..rows.min(chunk * 64 + 64);
+                rows.map(|row| row * length + column).fold(-0.0f32, |sum, at| sum + x[at] * gradient[at])
+            };
+            // Fewer than 256 chunks have a lane each: the lower half of the lanes adds the upper one, again and again.
+            let mut chunks: Vec<f32> = (0..rows.div_ceil(64)).map(of_chunk).collect();
+            chunks.resize(256, -0.0);
+            while chunks.len() > 1 {
+                let upper = chunks.split_off(chunks.len() / 2);
+                chunks.iter_mut().zip(upper).for_each(|(low, high)| *low += high);
+            }
+            assert_eq!(found.to_bits(), chunks[0].to_bits(), "column {column} of {rows} rows");
+        }
+    }
+}
+
+fn kernels() {
+    for (rows, length) in [(1, 1), (63, 8), (64, 31), (65, 260), (1000, 3)] {
+        for given in PROGRAMS {
+            check(given, DType::F32, &Groups::rows(rows, length));
+        }
+    }
+    check(PROGRAMS[0], DType::BF16, &Groups::rows(65, 40));
+    check(PROGRAMS[1], DType::F64, &Groups::rows(65, 9));
+}
+
+/// The kernel for many rows: a part of a warp, a warp with a tail, and a block of two warps.
+fn fused() {
+    const MANY: usize = 1 << 16;
+    let (both, one) = (&PROGRAMS[..2], &PROGRAMS[1..2]);
+    for (rows, length, dtype, programs) in [
+        (1, 4, DType::F32, both),
+        (64, 4, DType::BF16, both),
+        (200, 4, DType::F32, both),
+        (65, 9, DType::F64, both),
+        (63, 40, DType::F32, both),
+        (65, 256, DType::BF16, one),
+        (65, 1030, DType::F32, one),
+    ] {
+        for &given in programs {
+            let schedule = check_kernels(given, dtype, &Groups::rows(rows, length), Some(MANY));
+            assert!(schedule.starts_with("one kernel and the sums of chunks"), "{schedule}");
+        }
+    }
+}
+
+fn layouts() {
+    let view = |layout: selvedge::Result<Layout>| layout.expect("a view");
+    let groups = |elements, groups: &[usize], along: &[usize], axes| Groups {
+        elements,
+        groups: contiguous(groups),
+        along: contiguous(along),
+        axes,
+    };
+    let transposed = view(contiguous(&[30, 3, 8]).transpose(0, 1));
+    let all = [
+        groups(transposed, &[3, 30, 1], &[1, 1, 8], &[2]),
+        groups(contiguous(&[3, 30, 8]), &[3, 30, 1], &[1, 1, 8], &[2]),
+        groups(contiguous(&[4, 70, 3]), &[1, 70, 1], &[4, 1, 3], &[0, -1]),
+        groups(view(contiguous(&[20, 70]).transpose(0, 1)), &[70, 1], &[1, 20], &[1]),
+        groups(contiguous(&[5, 20]), &[1, 1], &[5, 20], &[0, 1]),
+    ];
+    for groups in &all {
+        for dtype in [DType::F32, DType::BF16] {
+            check(("products", |[x, gradient, _]| vec![(x * gradient).sum_over_groups()]), dtype, groups);
+        }
+    }
+}
+
+fn refused() {
+    let graph = Graph::new();
+    let (x, index) = (graph.input(DType::F32), graph.input(DType::I32));
+    let sum = x.sum_over_groups();
+    for (outputs, reason) in [
+        (vec![sum + 1.0], "a sum over groups as an operand"),
+        (vec![sum.sum_group()], "a sum over groups as an operand"),
+        (vec![graph.number(1.0, DType::F32).sum_over_groups()], "a sum over groups of numbers"),
+    ] {
+        let found = graph.row_program(&outputs).map(drop).expect_err("an error").to_string();
+        assert!(found.contains(reason), "{found}");
+    }
+    assert!(graph.expression(&[sum]).is_err());
+    let found = graph.row_program(&[index.sum_over_groups()]).map(drop).expect_err("an error").to_string();
+    assert!(found.contains("sum_over_groups") && found.contains("i32"), "{found}");
+}
