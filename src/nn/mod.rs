@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `autograd` | [`Variable`], the tape, gradients of operations, [`scaled_dot_product_attention`], custom functions, [`checkpoint`](fn@checkpoint) |
+//! | `autograd` | [`Variable`], the tape, gradients of operations, [`scaled_dot_product_attention`], [`linear_cross_entropy`], custom functions, [`checkpoint`](fn@checkpoint) |
 //! | `backend` | [`Backend`]: the operations of a network on [`Cpu`] or [`Cuda`], with automatic transfers on request |
 //! | `module` | [`Module`]: a forward, named parameters, train and eval modes, `state_dict` |
 //! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters; [`WeightDistribution`] |
@@ -50,7 +50,7 @@ mod training;
 
 pub use autograd::{
     AttentionOptions, Function, FunctionContext, Variable, VariableOperand, checkpoint, is_grad_enabled,
-    no_grad, scaled_dot_product_attention,
+    linear_cross_entropy, no_grad, scaled_dot_product_attention,
 };
 pub use backend::{AutomaticTransfers, Backend, Cpu, Cuda, TransferCounts};
 pub use gpt::{Activation, Generation, Gpt, GptConfig, KeyValueCache, Sampler, SamplerOptions};

@@ -2,7 +2,7 @@
 
 use selvedge::nn::{
     CrossEntropyOptions, Reduction, Variable, binary_cross_entropy, binary_cross_entropy_with_logits,
-    cross_entropy, kl_div, mse_loss, nll_loss,
+    cross_entropy, kl_div, linear_cross_entropy, mse_loss, nll_loss,
 };
 use selvedge::{DType, Device, Error, Result, Tensor};
 
@@ -194,4 +194,77 @@ fn losses_of_bad_arguments_are_errors() {
     for (result, text) in cases {
         assert_eq!(result.unwrap_err().to_string(), text);
     }
+}
+
+/// Returns hidden states (2, 5, 3), a weight (3, 7), whose logits are three chunks, and labels with an ignored one.
+fn heads() -> ([Tensor; 2], Tensor) {
+    let mut of_rows: Vec<i64> = (0..10).map(|row| row * 5 % 7).collect();
+    of_rows[4] = -100;
+    ([samples(3, &[2, 5, 3]), samples(4, &[3, 7])], labels(&of_rows).reshape(&[2, 5]).unwrap())
+}
+
+#[test]
+fn a_loss_by_chunks_of_logits_is_that_of_all_logits() {
+    let (inputs, labels) = heads();
+    for reduction in [Reduction::None, Reduction::Mean, Reduction::Sum, Reduction::BatchMean] {
+        for label_smoothing in [0.0, 0.2] {
+            let options = CrossEntropyOptions { reduction, label_smoothing, ..Default::default() };
+            let name = format!("{reduction:?} with {label_smoothing}");
+            let by_chunks = |x: &[Variable]| linear_cross_entropy(&x[0], &x[1], &labels, options);
+            check(&name, &inputs, by_chunks);
+            let leaves = inputs.each_ref().map(|x| Variable::new(x.clone()));
+            // The classes are along axis 1.
+            let logits = leaves[0].matmul(&leaves[1]).unwrap().transpose(1, 2).unwrap();
+            let wanted = cross_entropy(&logits, &labels, options).unwrap().tensor();
+            let found = by_chunks(&leaves).unwrap();
+            assert_eq!(found.shape(), *wanted.shape(), "{name}");
+            close(&found, &wanted.to_vec::<f64>().unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_loss_by_chunks_of_narrow_floats_is_of_f32_with_narrow_gradients() {
+    let (inputs, labels) = heads();
+    let options = CrossEntropyOptions::default();
+    let gradients = |dtype: DType| {
+        let leaves = inputs.each_ref().map(|x| Variable::with_grad(x.cast(dtype).unwrap()).unwrap());
+        let loss = linear_cross_entropy(&leaves[0], &leaves[1], &labels, options).unwrap();
+        loss.backward().unwrap();
+        let found = leaves.map(|leaf| leaf.grad().unwrap());
+        assert!(found.iter().all(|gradient| gradient.dtype() == dtype), "{dtype}");
+        (loss.dtype(), found.map(|gradient| gradient.cast(DType::F64).unwrap().to_vec::<f64>().unwrap()))
+    };
+    let (_, wanted) = gradients(DType::F64);
+    for (dtype, tolerance) in [(DType::F16, 2e-3), (DType::BF16, 2e-2)] {
+        let (found, of_leaves) = gradients(dtype);
+        assert_eq!(found, DType::F32);
+        for (found, wanted) in of_leaves.iter().zip(&wanted) {
+            let largest = wanted.iter().fold(0f64, |largest, x| largest.max(x.abs()));
+            let is_close = |(a, b): (&f64, &f64)| (a - b).abs() <= tolerance * largest;
+            assert!(found.iter().zip(wanted).all(is_close), "{dtype}: {found:?}, not {wanted:?}");
+        }
+    }
+}
+
+#[test]
+fn bad_operands_of_a_loss_by_chunks_are_errors_that_name_both_sides() {
+    let (inputs, labels) = heads();
+    let [x, weight] = inputs.map(Variable::new);
+    let options = CrossEntropyOptions::default();
+    let run = |x: &Variable, weight: &Variable, labels: &Tensor| {
+        linear_cross_entropy(x, weight, labels, options).map(drop).unwrap_err()
+    };
+    let turned = weight.transpose(0, 1).unwrap();
+    assert!(run(&x, &turned, &labels).to_string().contains("a weight of shape [7, 3]"));
+    let flat = labels.reshape(&[10]).unwrap();
+    assert!(run(&x, &weight, &flat).to_string().contains("labels of shape [10]"));
+    assert!(matches!(run(&x, &weight, &labels.cast(DType::F32).unwrap()), Error::DTypeMismatch { .. }));
+    let past = Tensor::full(&[2, 5], 7, DType::I64, &Device::cpu()).unwrap();
+    let found = run(&x, &weight, &past);
+    assert!(matches!(found, Error::IndexOutOfRange { index: 7, size: 7, .. }), "{found}");
+    let none = Variable::new(x.tensor().narrow(0, 0, 0).unwrap());
+    let sum = CrossEntropyOptions { reduction: Reduction::Sum, ..options };
+    let labels = labels.narrow(0, 0, 0).unwrap();
+    close(&linear_cross_entropy(&none, &weight, &labels, sum).unwrap(), &[0.0]);
 }
