@@ -16,7 +16,6 @@
 //     flag 1: the first pass, which reads no positions; flag 2: the last pass, which writes wide_positions only.
 // - sort_search_{32,64}(sequences, values, positions, length, per_row, n, right): elements before each value (not above it if `right`)
 //   in its row, which is value / per_row. Grids of any size.
-// - sort_tally(indices, counts, n, bins): adds to counts[index] for each index below `bins`. Grids of any size.
 //
 // Launch: blocks of 256 threads, no dynamic shared memory.
 //
@@ -26,7 +25,7 @@
 
 namespace {
 
-enum { THREADS = 256, WARPS = THREADS / 32, DIGITS = 256, MAXIMUM_ROW = 2048, BINS = 2048 };
+enum { THREADS = 256, WARPS = THREADS / 32, DIGITS = 256, MAXIMUM_ROW = 2048 };
 enum { UNSIGNED = 0, SIGNED = 1, FLOAT = 2, BOOL = 3 };
 enum { IS_FIRST = 1, IS_LAST = 2 };
 const u32 ALL_LANES = 0xffffffffu;
@@ -279,28 +278,6 @@ __device__ inline void search(const Key* sequences, const Key* values, i64* posi
     }
 }
 
-// Few bins are counted in shared memory first.
-__device__ inline void tally(const i64* indices, u64* counts, u64 n, u64 bins) {
-    __shared__ u32 own[BINS];
-    const bool few = bins <= BINS;
-    for (u32 bin = threadIdx.x; few && bin < bins; bin += THREADS) own[bin] = 0;
-    __syncthreads();
-    for (u64 i = first_thread(); i < n; i += all_threads()) {
-        const u64 index = (u64)indices[i];
-        if (index < bins) {
-            if (few) {
-                atomicAdd(&own[index], 1u);
-            } else {
-                atomicAdd(&counts[index], (u64)1);
-            }
-        }
-    }
-    __syncthreads();
-    for (u32 bin = threadIdx.x; few && bin < bins; bin += THREADS) {
-        if (own[bin] != 0) atomicAdd(&counts[bin], (u64)own[bin]);
-    }
-}
-
 }  // namespace
 
 #define KEYS(bits, Bits, Key)                                                                                              \
@@ -340,8 +317,4 @@ SORTS(64, u64)
 
 extern "C" __global__ void __launch_bounds__(256) sort_scan(u32* counts, u32* totals, u32 tiles) {
     scan(counts, totals, tiles);
-}
-
-extern "C" __global__ void __launch_bounds__(256) sort_tally(const i64* indices, u64* counts, u64 n, u64 bins) {
-    tally(indices, counts, n, bins);
 }

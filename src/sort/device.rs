@@ -15,7 +15,6 @@ const COUNT: [&str; 2] = ["sort_count_32", "sort_count_64"];
 const SCATTER: [&str; 2] = ["sort_scatter_32", "sort_scatter_64"];
 const SEARCH: [&str; 2] = ["sort_search_32", "sort_search_64"];
 const SCAN: &str = "sort_scan";
-const TALLY: &str = "sort_tally";
 
 /// Threads of a block. This and the five constants below are those of `sort.cu`.
 const THREADS: u32 = 256;
@@ -224,25 +223,6 @@ pub fn search<'a>(
     unsafe { function(stream, values.entry(SEARCH))?.launch(stream, looping(values.count), arguments) }
 }
 
-/// Adds to each of the counts the number of indices that name it, as [`tally_host`](super::tally_host) does.
-///
-/// # Errors
-///
-/// The errors of loading an image and of a launch.
-pub fn tally<'a>(
-    stream: &Stream,
-    indices: impl Into<DeviceSlice<'a, i64>>,
-    counts: impl Into<DeviceSliceMut<'a, i64>>,
-) -> Result<()> {
-    let (indices, counts) = (indices.into(), counts.into());
-    let (n, bins) = (indices.len(), counts.len());
-    if n == 0 || bins == 0 {
-        return Ok(());
-    }
-    // SAFETY: the kernel reads n indices and writes to the counts below `bins`.
-    unsafe { function(stream, TALLY)?.launch(stream, looping(n), (indices, counts, n as u64, bins as u64)) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,7 +230,7 @@ mod tests {
 
     #[test]
     fn kernels_are_those_that_the_list_of_images_declares() {
-        let mut looked_up = [&KEYS[..], &ROWS, &COUNT, &SCATTER, &SEARCH, &[SCAN, TALLY]].concat();
+        let mut looked_up = [&KEYS[..], &ROWS, &COUNT, &SCATTER, &SEARCH, &[SCAN]].concat();
         looked_up.sort_unstable();
         assert_eq!(entries::declared(FAMILY, "sm_60"), looked_up);
     }

@@ -9,6 +9,7 @@
 //! | [`argsort`], [`argsort_host`] | the position in its row of each element in sorted order |
 //! | [`search`], [`search_host`] | for each value, the number of elements of a sorted row that come before it |
 //! | [`tally`], [`tally_host`] | the number of occurrences of each index |
+//! | [`count_in_range`], [`count_between_edges`] | the number of elements in each bin |
 //! | [`Selection`], [`true_positions_host`] | the positions of the elements that are not 0, or the elements at them |
 //!
 //! The order is that of [`SortKey`]: every function compares unsigned integers that a key map makes of the elements. Real
@@ -18,16 +19,18 @@
 //! Invariants: equal input gives equal positions on the CPU, with any number of threads, and on every device, because the
 //! order of distinct positions is total. A row has fewer than 2^32 elements.
 //!
-//! Tests: in `host.rs` and `key.rs`, `tests/fake/emulated/sort.rs`, `tests/fake/emulated/select.rs`,
+//! Tests: in the files, `tests/fake/emulated/sort.rs`, `tests/fake/emulated/select.rs`, `tests/fake/emulated/histogram.rs`,
 //! `tests/tensor/sorting.rs`.
 
 mod device;
+mod histogram;
 mod host;
 mod key;
 mod radix;
 mod select;
 
-pub use device::{argsort, search, tally};
+pub use device::{argsort, search};
+pub use histogram::{MAXIMUM_BINS, count_between_edges, count_in_range, tally};
 pub use host::{argsort_host, search_host, tally_host};
 pub use key::SortKey;
 pub use select::{Selection, true_positions_host};

@@ -108,8 +108,44 @@ fn counts_do() -> Outcome {
             check(COUNTS, &[integers, numbers, edges], Agreement::Bits)?;
         }
     }
+    // Many tiles behind elements that no pack holds, and numbers at the edges of bins.
+    let numbers = generator.randn(&[5_000_011], DType::F32, &cpu)?;
+    let near = generator.randint(-300, 300, &[5_000_011], DType::I32, &cpu)?.cast(DType::F32)?.div(100.0)?;
+    let integers = generator.randint(0, 9000, &[5_000_011], DType::I64, &cpu)?;
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        for x in [&numbers, &near] {
+            let operands = [x.cast(dtype)?.narrow(0, 3, 5_000_000)?];
+            check(LARGE_RANGES, &operands, Agreement::Bits)?;
+        }
+    }
+    for dtype in [DType::F32, DType::F64] {
+        let x = near.cast(dtype)?;
+        for steps in [3, 301, 7000, 20_000] {
+            let edges = Tensor::linspace(-3.0, 2.5, steps, dtype, &cpu)?;
+            let uneven = edges.mul(&edges.abs()?)?;
+            let operands = [x.narrow(0, 1, 5_000_000)?, edges, uneven];
+            check(LARGE_EDGES, &operands, Agreement::Bits)?;
+        }
+    }
+    for dtype in [DType::I32, DType::I64, DType::U16] {
+        check(LARGE_TALLIES, &[integers.cast(dtype)?.narrow(0, 1, 5_000_000)?], Agreement::Bits)?;
+    }
     Ok(())
 }
+
+const LARGE_RANGES: &[Case] = &[
+    ("256 bins of five million", |x| Ok(vec![x[0].histc(256, -3.0, 3.0)?])),
+    ("600 bins of five million", |x| Ok(vec![x[0].histc(600, -3.0, 3.0)?])),
+    ("bins of the least and greatest", |x| Ok(vec![x[0].histc(100, 0.0, 0.0)?])),
+    ("20000 bins of five million", |x| Ok(vec![x[0].histc(20_000, -1.0, 2.0)?])),
+    ("bins far from 0", |x| Ok(vec![x[0].add(1000.0)?.histc(77, 999.0, 1001.0)?])),
+];
+const LARGE_EDGES: &[Case] = &[
+    ("edges of equal distances", |x| Ok(vec![x[0].histogram(&x[1])?])),
+    ("edges of other distances", |x| Ok(vec![x[0].histogram(&x[2])?])),
+];
+const LARGE_TALLIES: &[Case] =
+    &[("tallies of five million", |x| Ok(vec![x[0].bincount(0)?, x[0].bincount(20_000)?]))];
 
 const STATISTICS: &[Case] = &[
     ("median", |x| Ok(pair(x[0].median(-1)?))),

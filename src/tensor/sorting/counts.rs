@@ -1,10 +1,11 @@
 //! Counts of integers, and of elements in bins.
 
-use super::flat;
 use super::search::search;
+use super::{bytes_of, flat};
+use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::{Error, Result};
 use crate::sort;
-use crate::tensor::kernel;
+use crate::tensor::kernel::{self, Output};
 use crate::tensor::{Tensor, fuse};
 use crate::types::DType;
 
@@ -47,7 +48,7 @@ impl Tensor {
             return Err(Error::invalid(OPERATION, format!("element {}", bounds[0]), "elements from 0 on"));
         }
         let count = usize::try_from(bounds[1] + 1).unwrap_or(usize::MAX).max(minlength);
-        tally(OPERATION, &self.cast(DType::I64)?, count)
+        tally(OPERATION, self, count)
     }
 
     /// Returns the number of elements in each of `bins` bins of equal width from `min` to `max`, in this tensor's dtype, a
@@ -74,10 +75,11 @@ impl Tensor {
         if bins == 0 {
             return Err(Error::invalid(OPERATION, "bins = 0", "at least one bin"));
         }
-        let wide = self.cast(DType::F64)?;
         let (mut min, mut max) = (min, max);
         if min == max && self.count() > 0 {
-            (min, max) = (wide.min_all()?.item()?, wide.max_all()?.item()?);
+            let bounds = [self.min_all()?, self.max_all()?].map(|bound| bound.cast(DType::F64)?.item());
+            let [least, greatest] = bounds;
+            (min, max) = (least?, greatest?);
         }
         if min == max {
             // All elements are one number.
@@ -90,6 +92,17 @@ impl Tensor {
                 "finite bounds that increase",
             ));
         }
+        // An infinite distance of the bounds, and more bins than there is memory for, are left to the expression.
+        if !self.device().is_cpu() && (max - min).is_finite() && bins <= sort::MAXIMUM_BINS {
+            let elements = flat(self)?;
+            if let Some(bytes) = aligned_bytes(OPERATION, &elements)? {
+                let counts = count_on_device(OPERATION, &elements, bins, |stream, counts| {
+                    sort::count_in_range(stream, elements.dtype(), bytes, [min, max], counts)
+                })?;
+                return counts.cast(self.dtype());
+            }
+        }
+        let wide = self.cast(DType::F64)?;
         let bounds = Tensor::from_slice(&[min, max, bins as f64], &[3], &self.device())?;
         let [min, max, count] = [0, 1, 2].map(|at| bounds.select(0, at));
         let numbers = fuse([&wide, &min?, &max?, &count?], |[x, min, max, count]| {
@@ -129,6 +142,20 @@ impl Tensor {
             let found = format!("edges that do not increase at position {}", first_wrong + 1);
             return Err(Error::invalid(OPERATION, found, "sorted edges without NaN"));
         }
+        let has_kernel = matches!(self.dtype(), DType::F32 | DType::F64) && edges.dtype() == self.dtype();
+        if !self.device().is_cpu()
+            && self.device() == edges.device()
+            && has_kernel
+            && bins <= sort::MAXIMUM_BINS
+        {
+            let (elements, edges) = (flat(self)?, flat(edges)?);
+            let bytes = [aligned_bytes(OPERATION, &elements)?, aligned_bytes(OPERATION, &edges)?];
+            if let [Some(of_elements), Some(of_edges)] = bytes {
+                return count_on_device(OPERATION, &elements, bins, |stream, counts| {
+                    sort::count_between_edges(stream, elements.dtype(), of_elements, of_edges, counts)
+                });
+            }
+        }
         let places = search(OPERATION, edges, self, true)?;
         let last = edges.select(0, -1)?;
         let at_end = self.eq(&last)?;
@@ -139,9 +166,32 @@ impl Tensor {
     }
 }
 
+/// Returns the bytes of a contiguous tensor on a CUDA device, or `None` if memory of other code is aligned for less than an
+/// element.
+fn aligned_bytes<'t>(operation: &'static str, tensor: &'t Tensor) -> Result<Option<DeviceSlice<'t, u8>>> {
+    let bytes = tensor.memory().cuda(operation)?.slice(bytes_of(tensor))?;
+    Ok(bytes.address().is_multiple_of(tensor.dtype().size() as u64).then_some(bytes))
+}
+
+/// Returns counts that a function on the stream of a tensor's device has added to zeros.
+fn count_on_device(
+    operation: &'static str,
+    like: &Tensor,
+    bins: usize,
+    add: impl FnOnce(&Stream, DeviceSliceMut<'_, i64>) -> Result<()>,
+) -> Result<Tensor> {
+    let stream = like.device().stream()?;
+    let mut counts = Output::new(&like.device(), DType::I64, &[bins])?;
+    let memory = counts.memory_mut().into_cuda(operation)?;
+    stream.fill(memory, 0u8)?;
+    add(&stream, memory.reinterpret_mut()?)?;
+    Ok(counts.into_tensor())
+}
+
 /// Returns the number of occurrences of each integer below `count`; others are left out.
 fn tally(operation: &'static str, numbers: &Tensor, count: usize) -> Result<Tensor> {
-    let numbers = flat(numbers)?;
+    let is_narrow = numbers.dtype() == DType::I32 && !numbers.device().is_cpu();
+    let numbers = if is_narrow { flat(numbers)? } else { flat(&numbers.cast(DType::I64)?)? };
     let mut counts = Tensor::zeros(&[count], DType::I64, &numbers.device())?;
     kernel::run(
         operation,
@@ -151,7 +201,13 @@ fn tally(operation: &'static str, numbers: &Tensor, count: usize) -> Result<Tens
             sort::tally_host(numbers.as_slice()?, counts.as_slice_mut()?);
             Ok(())
         },
-        |stream, [numbers], [mut counts]| sort::tally(stream, numbers.as_slice()?, counts.as_slice_mut()?),
+        |stream, [numbers], [mut counts]| {
+            if is_narrow {
+                sort::tally::<i32>(stream, numbers.as_slice()?, counts.as_slice_mut()?)
+            } else {
+                sort::tally::<i64>(stream, numbers.as_slice()?, counts.as_slice_mut()?)
+            }
+        },
     )?;
     Ok(counts)
 }

@@ -13,6 +13,7 @@ mod burst_capi;
 mod classifier;
 #[cfg(feature = "srt")]
 mod e8;
+mod histogram;
 mod select;
 mod sort;
 #[cfg(feature = "srt")]
@@ -572,7 +573,7 @@ fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
     all
 }
 
-static CHILDREN: [(&str, Child); 13] = [
+static CHILDREN: [(&str, Child); 14] = [
     ("persistent", persistent),
     ("stream_k", stream_k),
     ("split_k", split_k),
@@ -584,6 +585,7 @@ static CHILDREN: [(&str, Child); 13] = [
     ("batches", batches),
     ("chains", chains),
     ("epilogues", epilogue),
+    ("histograms", histogram::histograms),
     ("selections", select::selections),
     ("sorts", sort::sorts),
 ];

@@ -1,8 +1,8 @@
-//! The kernels of sorts, searches and counts without a GPU, held against the CPU exactly.
+//! The kernels of sorts and searches without a GPU, held against the CPU exactly.
 
 use selvedge::DType;
 use selvedge::driver::Stream;
-use selvedge::sort::{SortKey, argsort, argsort_host, search, search_host, tally, tally_host};
+use selvedge::sort::{SortKey, argsort, argsort_host, search, search_host};
 
 use super::build::Family;
 use super::{Outcome, emulate, family, with_seeds};
@@ -40,7 +40,7 @@ fn check_sort(stream: &Stream, dtype: DType, rows: usize, length: usize, mask: u
     Ok(())
 }
 
-/// Child: sorts around the sizes at which the kernels change, with all kinds and widths of keys; searches; counts.
+/// Child: sorts around the sizes at which the kernels change, with all kinds and widths of keys; searches.
 pub fn sorts(fake: &Fake) -> Outcome {
     emulate(fake, &[SORT])?;
     with_seeds(1, |stream| {
@@ -72,16 +72,6 @@ pub fn sorts(fake: &Fake) -> Outcome {
             search(stream, key, &sequence_memory, &value_memory, 2, right, &mut found)?;
             if stream.download(&found)? != wanted {
                 return Err(format!("a search, right {right}").into());
-            }
-        }
-        let indices: Vec<i64> = bytes(1000, 0xff).into_iter().map(|byte| i64::from(byte) - 9).collect();
-        for bins in [1, 100, 3000] {
-            let mut wanted = vec![7; bins];
-            tally_host(&indices, &mut wanted);
-            let (memory, mut counts) = (stream.upload(&indices)?, stream.upload(&vec![7i64; bins])?);
-            tally(stream, &memory, &mut counts)?;
-            if stream.download(&counts)? != wanted {
-                return Err(format!("counts of {bins} bins").into());
             }
         }
         Ok(())
