@@ -4,19 +4,22 @@
 //     F = Σ Q ln(Q / P)  [ - Σ Q ln p(o|c),  ln p(o|c) = scale Σ (x - m_c)² + offset ]
 //     beliefs = Q, or Q P / Σ Q P; class = the first of the largest belief
 //
-// Entries; weights are (inputs, outputs), the layers have 64, 32, 16 and `classes` <= 8 outputs, `features` is a multiple of 4 up to 128:
+// Entries; the layers have 64, 32, 16 and `classes` <= 8 outputs, `features` is a multiple of 4 up to 128:
 //
-// - classifier_rows(features, w1, b1, …, b4, prior, centres, probabilities, measures, classes, exchange, problem): a row a thread.
-//   probabilities[0] is Q, probabilities[1] the fused beliefs; measures[0] is F, measures[1] the confidence.
-// - classifier_row(w1, b1, …, b4, prior, centres, exchange, problem): the one row of the exchange, by one block; the result is there.
+// - classifier_rows(features, network, probabilities, measures, classes, exchange, problem): a row a thread. probabilities[0] is Q,
+//   probabilities[1] the fused beliefs; measures[0] is F, measures[1] the confidence.
+// - classifier_row(network, exchange, problem): the one row of the exchange, by one block; the result is there.
+//
+// The network is W1, b1, …, W4, b4, the prior and, in the full mode, the centres as (features, classes), one behind the other and
+// aligned to 16 bytes. Weights are (inputs, outputs). Classes are padded to 8 with zeros.
 //
 // The exchange is page-locked host memory: its reader waits for the stream and copies nothing. `is_bad` is set for a row with a value
 // that is not finite, and `energies` has F of the last 100 rows.
 //
-// Launch: classifier_rows ceil(rows / 128) blocks of 128 threads; classifier_row one block of 256. Dynamic shared memory of
-// `FusedPass::shared_bytes` (48 KB at most). Operands may begin at any element; those aligned to 16 bytes are read 16 bytes at a time.
+// Launch: classifier_rows ceil(rows / 128) blocks of 128 threads; classifier_row one block of 512. Dynamic shared memory of
+// `FusedPass::shared_bytes` (48 KB at most). The features may begin at any element; aligned to 16 bytes they are read so.
 //
-// Algorithm: a block copies the network, the prior and the centres to shared memory, padded to 8 classes. In classifier_rows a thread
+// Algorithm: a block copies the network to shared memory. In classifier_rows a thread
 // keeps its row's hidden layers in registers, half of the first layer at a time, and reads the row once for each half; all threads of a
 // warp read the same four weights at a time (a broadcast). In classifier_row a thread computes one output of a layer.
 //
@@ -74,6 +77,11 @@ struct SharedStorage {
         hidden = likelihoods + CLASSES;
         x = hidden + FIRST;
     }
+
+    // The elements that come from the operand.
+    __device__ inline u32 count(const Problem& problem) const {
+        return (problem.flags & IS_FULL ? likelihoods : centres) - w1;
+    }
 };
 
 __device__ inline bool is_aligned(const f32* from) { return ((u64)from & 15) == 0; }
@@ -88,22 +96,22 @@ __device__ inline void load_four(Pack<f32, 4>& pack, const f32* from, bool align
     }
 }
 
-// Copies a multiple of 4 elements to shared memory.
-__device__ inline void copy(f32* to, const f32* from, u32 count) {
-    const bool aligned = is_aligned(from);
-#pragma unroll 4
-    for (u32 i = threadIdx.x * 4; i < count; i += blockDim.x * 4) {
-        Pack<f32, 4> pack;
-        load_four(pack, from + i, aligned);
-        store_pack(to + i, pack);
-    }
-}
-
-// Copies rows of `classes` elements to rows of 8, with zeros behind.
-__device__ inline void copy_padded(f32* to, const f32* from, u32 rows, u32 classes) {
-    for (u32 i = threadIdx.x; i < rows * CLASSES; i += blockDim.x) {
-        const u32 at = i % CLASSES;
-        to[i] = at < classes ? from[i / CLASSES * classes + at] : 0.0f;
+// Copies the network to shared memory, with eight accesses of a thread in flight.
+__device__ inline void copy_network(const f32* from, u32 count) {
+    enum { DEPTH = 8 };
+    f32* const to = (f32*)shared_memory;
+    const u32 step = blockDim.x * 4;
+#pragma unroll 1
+    for (u32 first = threadIdx.x * 4; first < count; first += DEPTH * step) {
+        Pack<f32, 4> packs[DEPTH];
+#pragma unroll
+        for (int k = 0; k < DEPTH; k++) {
+            if (first + k * step < count) load_pack(packs[k], from + first + k * step);
+        }
+#pragma unroll
+        for (int k = 0; k < DEPTH; k++) {
+            if (first + k * step < count) store_pack(to + first + k * step, packs[k]);
+        }
     }
 }
 
@@ -144,7 +152,7 @@ __device__ inline void layer(const f32 (&inputs)[Inputs], f32 (&outputs)[Outputs
 // One output of a layer, in the order of `layer`.
 __device__ inline f32 output(const f32* inputs, u32 count, const f32* weights, u32 outputs, f32 bias, u32 at) {
     f32 sum = bias;
-#pragma unroll 4
+#pragma unroll 16
     for (u32 i = 0; i < count; i++) sum = fmaf(inputs[i], weights[i * outputs + at], sum);
     return sum;
 }
@@ -197,31 +205,11 @@ __device__ inline void decide(Decision& decision, const f32 (&logits)[CLASSES], 
 
 }  // namespace
 
-#define NETWORK                                                                                                         \
-    const f32 *w1, const f32 *b1, const f32 *w2, const f32 *b2, const f32 *w3, const f32 *b3, const f32 *w4,           \
-        const f32 *b4, const f32 *prior, const f32 *centres
-#define COPY_NETWORK(shared)                                                                                            \
-    copy(shared.w1, w1, problem.features * FIRST);                                                                      \
-    copy(shared.b1, b1, FIRST);                                                                                         \
-    copy(shared.w2, w2, FIRST * SECOND);                                                                                \
-    copy(shared.b2, b2, SECOND);                                                                                        \
-    copy(shared.w3, w3, SECOND * THIRD);                                                                                \
-    copy(shared.b3, b3, THIRD);                                                                                         \
-    copy_padded(shared.w4, w4, THIRD, problem.classes);                                                                 \
-    copy_padded(shared.b4, b4, 1, problem.classes);                                                                     \
-    copy_padded(shared.prior, prior, 1, problem.classes);                                                               \
-    if (problem.flags & IS_FULL) {                                                                                      \
-        for (u32 i = threadIdx.x; i < problem.features * CLASSES; i += blockDim.x) {                                    \
-            const u32 c = i % CLASSES;                                                                                  \
-            shared.centres[i] = c < problem.classes ? centres[c * problem.features + i / CLASSES] : 0.0f;               \
-        }                                                                                                               \
-    }
-
-extern "C" __global__ void __launch_bounds__(128, 3)
-    classifier_rows(const f32* features, NETWORK, f32* probabilities, f32* measures, i64* classes, Exchange* exchange,
+extern "C" __global__ void __launch_bounds__(128, 4)
+    classifier_rows(const f32* features, const f32* network, f32* probabilities, f32* measures, i64* classes, Exchange* exchange,
                     const Problem problem) {
     const SharedStorage shared(problem.features);
-    COPY_NETWORK(shared)
+    copy_network(network, shared.count(problem));
     __syncthreads();
     const u32 row = blockIdx.x * 128 + threadIdx.x;
     if (row >= problem.rows) return;
@@ -261,10 +249,10 @@ extern "C" __global__ void __launch_bounds__(128, 3)
             Pack<f32, 4> x;
             load_four(x, from + at, aligned);
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                bad |= is_bad(x.item[k]);
-                accumulate(first, x.item[k], shared.w1 + (at + k) * FIRST + half);
-            }
+            for (int k = 0; k < 4; k++) bad |= is_bad(x.item[k]);
+            // By two, so that four blocks' registers suffice without a spill.
+#pragma unroll 2
+            for (int k = 0; k < 4; k++) accumulate(first, x.item[k], shared.w1 + (at + k) * FIRST + half);
         }
 #pragma unroll
         for (int i = 0; i < HALF; i++) accumulate(second, relu(first[i]), shared.w2 + (half + i) * SECOND);
@@ -298,13 +286,14 @@ extern "C" __global__ void __launch_bounds__(128, 3)
     if (later < count) exchange->energies[count - 1 - later] = decision.energy;
 }
 
-extern "C" __global__ void __launch_bounds__(256, 1) classifier_row(NETWORK, Exchange* exchange, const Problem problem) {
+extern "C" __global__ void __launch_bounds__(512, 1) 
+    classifier_row(const f32* network, Exchange* exchange, const Problem problem) {
     const SharedStorage shared(problem.features);
     const u32 at = threadIdx.x;
     // The read of host memory takes longest.
     f32 x = 0;
     if (at < problem.features) x = exchange->features[at];
-    COPY_NETWORK(shared)
+    copy_network(network, shared.count(problem));
     if (at < problem.features) {
         shared.x[at] = x;
         if (is_bad(x)) exchange->is_bad = 1;

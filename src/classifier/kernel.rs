@@ -16,10 +16,10 @@ use super::generative::GenerativeModel;
 use super::history::HISTORY_LENGTH;
 use super::model::Classification;
 use super::network::Network;
-use crate::driver::{ByValue, DeviceSlice, Function, LaunchConfig, PinnedBuffer, RawAddress, Stream};
+use crate::driver::{ByValue, Function, LaunchConfig, PinnedBuffer, RawAddress, Stream};
 use crate::error::Result;
 use crate::images::{DeviceProperties, Entry, kernel, missing_image};
-use crate::tensor::Tensor;
+use crate::tensor::{Device, Tensor};
 
 const FAMILY: &str = "classifier";
 const HIDDEN: [usize; 3] = [64, 32, 16];
@@ -29,7 +29,7 @@ const MOST_FEATURES: usize = 128;
 /// Rows and threads of a block of `classifier_rows`.
 const ROWS_OF_A_BLOCK: usize = 128;
 /// Threads of `classifier_row`.
-const THREADS_OF_A_ROW: u32 = 256;
+const THREADS_OF_A_ROW: u32 = 512;
 
 const ROWS: &str = "classifier_rows";
 const ROW: &str = "classifier_row";
@@ -66,11 +66,8 @@ struct Exchange {
 
 /// The operands of a pass that the kernels compute.
 pub(super) struct FusedPass {
-    stream: Stream,
-    /// The weight and the bias of each layer.
-    layers: [[Tensor; 2]; 4],
-    prior: Tensor,
-    centres: Option<Tensor>,
+    /// `network` of the kernels.
+    network: Tensor,
     problem: Problem,
 }
 
@@ -110,19 +107,11 @@ impl FusedPass {
             MISSING.call_once(|| log::warn!("classifiers run by several kernels, not by one: {reason}"));
             return Ok(None);
         }
-        let mut layers = Vec::with_capacity(HIDDEN.len() + 1);
-        for (weight, bias) in network.layers() {
-            let Some(bias) = bias else { return Ok(None) };
-            layers.push([weight.contiguous()?, bias.contiguous()?]);
-        }
-        let Ok(layers) = layers.try_into() else { return Ok(None) };
+        let Some(network) = packed(network, prior, model)? else { return Ok(None) };
         let [scale, offset] = model.map_or([0.0; 2], GenerativeModel::scale_and_offset);
         let flags = if is_fused { IS_FUSED } else { 0 } | if model.is_some() { IS_FULL } else { 0 };
         Ok(Some(FusedPass {
-            stream: device.stream()?,
-            layers,
-            prior: prior.clone(),
-            centres: model.map(|model| model.centres().contiguous()).transpose()?,
+            network,
             problem: Problem {
                 rows: 0,
                 features: widths.first().copied().unwrap_or(0) as u32,
@@ -141,27 +130,17 @@ impl FusedPass {
         if i32::try_from(rows).is_err() {
             return Ok(None);
         }
-        let (stream, features) = (&self.stream, features.contiguous()?);
-        let function = self.function(ROWS)?;
+        let (stream, features) = (self.network.device().stream()?, features.contiguous()?);
+        let function = function(&stream, ROWS)?;
         let problem = Problem { rows: rows as u32, ..self.problem };
         let kinds = if problem.flags & IS_FUSED != 0 { 2 } else { 1 };
         let mut probabilities = stream.uninitialized::<f32>(kinds * rows * classes)?;
         let mut measures = stream.uninitialized::<f32>(2 * rows)?;
         let mut found = stream.uninitialized::<i64>(rows)?;
-        let [w1, b1, w2, b2, w3, b3, w4, b4, prior, centres] = self.operands()?;
-        let exchange = self.run(Exchange::zeroed(), |exchange| {
+        let exchange = run(&stream, Exchange::zeroed(), |exchange| {
             let arguments = (
                 features.device_slice::<f32>()?,
-                w1,
-                b1,
-                w2,
-                b2,
-                w3,
-                b3,
-                w4,
-                b4,
-                prior,
-                centres,
+                self.network.device_slice::<f32>()?,
                 &mut probabilities,
                 &mut measures,
                 &mut found,
@@ -172,7 +151,7 @@ impl FusedPass {
             let config =
                 LaunchConfig::new(blocks, ROWS_OF_A_BLOCK as u32).shared(shared_bytes(self.problem.features));
             // SAFETY: the shapes of the operands are those of `problem`, and the kernel stays in them.
-            unsafe { function.launch(stream, config, arguments) }
+            unsafe { function.launch(&stream, config, arguments) }
         })?;
         if exchange.is_bad != 0 {
             return Ok(None);
@@ -200,26 +179,14 @@ impl FusedPass {
             }
             _ => return Ok(None),
         }
-        let function = self.function(ROW)?;
-        let [w1, b1, w2, b2, w3, b3, w4, b4, prior, centres] = self.operands()?;
-        let exchange = self.run(exchange, |exchange| {
-            let arguments = (
-                w1,
-                b1,
-                w2,
-                b2,
-                w3,
-                b3,
-                w4,
-                b4,
-                prior,
-                centres,
-                exchange,
-                ByValue(Problem { rows: 1, ..self.problem }),
-            );
+        let stream = self.network.device().stream()?;
+        let function = function(&stream, ROW)?;
+        let exchange = run(&stream, exchange, |exchange| {
+            let arguments =
+                (self.network.device_slice::<f32>()?, exchange, ByValue(Problem { rows: 1, ..self.problem }));
             let config = LaunchConfig::new(1, THREADS_OF_A_ROW).shared(shared_bytes(self.problem.features));
             // SAFETY: as in `rows`.
-            unsafe { function.launch(&self.stream, config, arguments) }
+            unsafe { function.launch(&stream, config, arguments) }
         })?;
         if exchange.is_bad != 0 {
             return Ok(None);
@@ -234,42 +201,55 @@ impl FusedPass {
             confidence: exchange.confidence.into(),
         }))
     }
+}
 
-    /// Returns the weights and biases of the layers, the prior, and the centres, or in the KL mode another operand, which the
-    /// kernels do not read then.
-    fn operands(&self) -> Result<[DeviceSlice<'_, f32>; 10]> {
-        let [[w1, b1], [w2, b2], [w3, b3], [w4, b4]] = &self.layers;
-        let centres = self.centres.as_ref().unwrap_or(&self.prior);
-        let slice = Tensor::device_slice::<f32>;
-        Ok([
-            slice(w1)?,
-            slice(b1)?,
-            slice(w2)?,
-            slice(b2)?,
-            slice(w3)?,
-            slice(b3)?,
-            slice(w4)?,
-            slice(b4)?,
-            slice(&self.prior)?,
-            slice(centres)?,
-        ])
+/// Returns the operand `network` of the kernels. `None` for a layer without a bias.
+fn packed(network: &Network, prior: &Tensor, model: Option<&GenerativeModel>) -> Result<Option<Tensor>> {
+    let classes = prior.count();
+    let mut packed = Vec::new();
+    let mut push = |x: &Tensor, is_by_class: bool| -> Result<()> {
+        let elements = x.to_vec::<f32>()?;
+        if !is_by_class {
+            packed.extend(elements);
+            return Ok(());
+        }
+        for row in elements.chunks(classes) {
+            packed.extend(row);
+            packed.extend(std::iter::repeat_n(0.0, MOST_CLASSES - classes));
+        }
+        Ok(())
+    };
+    for (at, (weight, bias)) in network.layers().enumerate() {
+        let Some(bias) = bias else { return Ok(None) };
+        push(&weight, at == HIDDEN.len())?;
+        push(&bias, at == HIDDEN.len())?;
     }
+    push(prior, true)?;
+    if let Some(model) = model {
+        push(&model.centres().to(&Device::cpu())?.transpose(0, 1)?, true)?;
+    }
+    let count = packed.len();
+    Tensor::from_vec(packed, &[count], &prior.device()).map(Some)
+}
 
-    fn function(&self, name: &'static str) -> Result<Function> {
-        kernel(&self.stream.device(), FAMILY, Entry::Name(name))
-    }
+fn function(stream: &Stream, name: &'static str) -> Result<Function> {
+    kernel(&stream.device(), FAMILY, Entry::Name(name))
+}
 
-    /// Launches with the address of an exchange, and returns the exchange when the stream's work has ended.
-    fn run(&self, content: Exchange, launch: impl FnOnce(RawAddress) -> Result<()>) -> Result<Exchange> {
-        // After an error the kernel may still run, so the memory is not given back then.
-        let mut memory = ManuallyDrop::new(self.stream.device().pinned::<Exchange>(1)?);
-        let address = RawAddress(memory.as_ptr().expose_provenance() as u64);
-        memory.fill(content);
-        launch(address)?;
-        self.stream.synchronize()?;
-        let memory: PinnedBuffer<Exchange> = ManuallyDrop::into_inner(memory);
-        Ok(memory.first().copied().unwrap_or(content))
-    }
+/// Launches with the address of an exchange, and returns the exchange when the stream's work has ended.
+fn run(
+    stream: &Stream,
+    content: Exchange,
+    launch: impl FnOnce(RawAddress) -> Result<()>,
+) -> Result<Exchange> {
+    // After an error the kernel may still run, so the memory is not given back then.
+    let mut memory = ManuallyDrop::new(stream.device().pinned::<Exchange>(1)?);
+    let address = RawAddress(memory.as_ptr().expose_provenance() as u64);
+    memory.fill(content);
+    launch(address)?;
+    stream.synchronize()?;
+    let memory: PinnedBuffer<Exchange> = ManuallyDrop::into_inner(memory);
+    Ok(memory.first().copied().unwrap_or(content))
 }
 
 #[cfg(test)]

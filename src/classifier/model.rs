@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 use super::evaluation::Evaluation;
 use super::features::{check_features, check_finite, check_matrix, checked_labels};
@@ -29,6 +30,8 @@ pub struct Classifier {
     fuse_prior: bool,
     model: Option<GenerativeModel>,
     history: History,
+    /// The pass of one launch, once it was asked for; `None` in it if there is none. Whatever changes its operands clears it.
+    fused: OnceLock<Option<FusedPass>>,
 }
 
 /// The result of one row.
@@ -70,6 +73,7 @@ impl Classifier {
             fuse_prior: *fuse_prior,
             model: None,
             history: History::default(),
+            fused: OnceLock::new(),
         })
     }
 
@@ -121,6 +125,7 @@ impl Classifier {
         let prior = checked_prior(OPERATION, prior)?;
         self.prior_on_device = on_device(&prior, &self.device)?;
         self.prior = prior;
+        self.clear_fused_pass();
         Ok(())
     }
 
@@ -141,6 +146,7 @@ impl Classifier {
     /// Sets whether beliefs are fused with the prior.
     pub fn set_fuse_prior(&mut self, fuse_prior: bool) {
         self.fuse_prior = fuse_prior;
+        self.clear_fused_pass();
     }
 
     /// Returns the generative model of the full mode.
@@ -157,6 +163,7 @@ impl Classifier {
     pub fn set_generative_model(&mut self, model: Option<&GenerativeModel>) -> Result<()> {
         let Some(model) = model else {
             self.model = None;
+            self.clear_fused_pass();
             return Ok(());
         };
         let (found, wanted) = ([model.classes(), model.features()], [self.classes(), self.features()]);
@@ -166,6 +173,7 @@ impl Classifier {
             return Err(Error::invalid(OPERATION, found, wanted));
         }
         self.model = Some(model.to(&self.device, DType::F32)?);
+        self.clear_fused_pass();
         Ok(())
     }
 
@@ -185,6 +193,7 @@ impl Classifier {
     ///
     /// As [`Module::load_state_dict`].
     pub fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
+        self.clear_fused_pass();
         self.network.load_state_dict(entries)
     }
 
@@ -204,11 +213,10 @@ impl Classifier {
     ///
     /// As [`classify_batch`](Self::classify_batch).
     pub fn classify(&mut self, features: &[f32]) -> Result<Classification> {
-        if let Some(pass) = self.fused_pass()? {
-            if let Some(found) = pass.row(features)? {
-                self.history.extend(&[found.free_energy]);
-                return Ok(found);
-            }
+        let found = self.fused_pass()?.map(|pass| pass.row(features)).transpose()?;
+        if let Some(found) = found.flatten() {
+            self.history.extend(&[found.free_energy]);
+            return Ok(found);
         }
         let row = Tensor::from_slice(features, &[1, features.len()], &self.device)?;
         let found = self.classify_batch(&row)?;
@@ -256,8 +264,18 @@ impl Classifier {
     }
 
     /// Returns the pass of one launch, if there is one for this classifier and its device.
-    fn fused_pass(&self) -> Result<Option<FusedPass>> {
-        FusedPass::of(&self.network, &self.prior_on_device, self.fuse_prior, self.model.as_ref())
+    fn fused_pass(&self) -> Result<Option<&FusedPass>> {
+        if let Some(found) = self.fused.get() {
+            return Ok(found.as_ref());
+        }
+        let (prior, model) = (&self.prior_on_device, self.model.as_ref());
+        let made = FusedPass::of(&self.network, prior, self.fuse_prior, model)?;
+        Ok(self.fused.get_or_init(|| made).as_ref())
+    }
+
+    /// Forgets the pass, since its operands change.
+    pub(super) fn clear_fused_pass(&mut self) {
+        self.fused = OnceLock::new();
     }
 
     /// Classifies rows, and returns the free energies of the last ones if they are on the host.

@@ -150,6 +150,7 @@ impl Classifier {
         let validation = all.select(&order.slice(0, ..validation_rows as isize)?)?;
         let training = all.select(&order.slice(0, validation_rows as isize..)?)?;
 
+        self.clear_fused_pass();
         let first = self.network.state_dict();
         let mut fit = Fit { network: &mut self.network, generator, options, training, validation, observe };
         match fit.run() {
