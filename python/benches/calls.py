@@ -40,6 +40,16 @@ def cases():
         yield "DLPack from PyTorch", 10_000, {"selvedge": lambda: sv.from_dlpack(other), "PyTorch": lambda: torch.from_dlpack(other)}
         yield "DLPack to PyTorch", 10_000, {"selvedge": lambda: torch.from_dlpack(small), "PyTorch": lambda: torch.from_dlpack(other)}
         yield "a + b of 16 elements", 10_000, {"selvedge": lambda: small + small, "PyTorch": lambda: other + other}
+        if torch.cuda.is_available():
+            yield from on_cuda()
+
+
+def on_cuda():
+    """The host's time of calls whose work a GPU does: fewer a round than its queue holds."""
+    there, here = torch.arange(16, dtype=torch.float32, device="cuda"), sv.Tensor(np.arange(16, dtype="f4")).cuda()
+    yield "a + b of 16 elements, CUDA", 500, {"selvedge": lambda: here + here, "PyTorch": lambda: there + there}
+    yield "DLPack from PyTorch, CUDA", 500, {"selvedge": lambda: sv.from_dlpack(there), "PyTorch": lambda: torch.from_dlpack(there)}
+    yield "DLPack to PyTorch, CUDA", 500, {"selvedge": lambda: torch.from_dlpack(here), "PyTorch": lambda: torch.from_dlpack(there)}
 
 
 def seconds(call, calls):
@@ -61,6 +71,8 @@ def main():
         order = list(sides)
         for number in range(rounds + 2):
             for side in order:
+                if torch is not None and torch.cuda.is_available():
+                    torch.cuda.synchronize()
                 measured = seconds(sides[side], calls)
                 # The first two rounds warm up.
                 if number >= 2:

@@ -17,12 +17,15 @@ use selvedge::tensor::dlpack::{
 use selvedge::{Device, Tensor};
 
 use crate::error::{Result, invalid, type_name, wrong_type};
+use crate::exchange;
 use crate::tensor::PyTensor;
 
 const LEGACY: &CStr = c"dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
-const CPU: i32 = 1;
-const CUDA: i32 = 2;
+/// DLPack's number of the CPU.
+pub const CPU: i32 = 1;
+/// DLPack's number of CUDA devices.
+pub const CUDA: i32 = 2;
 
 /// Frees the array of a capsule that no consumer took.
 unsafe extern "C" fn free_legacy(capsule: *mut ffi::PyObject) {
@@ -160,6 +163,9 @@ fn request<'py>(array: &Bound<'py, PyAny>, stream: Option<usize>) -> PyResult<Bo
 
 /// Takes over the array of an object with `__dlpack__`, without a copy.
 pub fn import(array: &Bound<'_, PyAny>) -> Result<Tensor> {
+    if let Some(tensor) = exchange::import(array)? {
+        return Ok(tensor);
+    }
     let py = array.py();
     if !array.hasattr("__dlpack__")? || !array.hasattr("__dlpack_device__")? {
         let wanted = "an object with __dlpack__ and __dlpack_device__";

@@ -13,7 +13,9 @@ mod device;
 mod dlpack;
 mod dtype;
 mod error;
+mod exchange;
 mod fuse;
+mod kernel;
 mod nested;
 mod program;
 mod random;
@@ -43,6 +45,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<random::PyGenerator>()?;
     module.add_class::<fuse::PyExpression>()?;
     module.add_class::<fuse::PyFused>()?;
+    module.add_class::<kernel::PyKernel>()?;
+    module.add_class::<kernel::PyKernelOutput>()?;
     for dtype in DType::ALL {
         module.add(dtype.name(), dtype::PyDType(dtype))?;
     }

@@ -1,5 +1,6 @@
 """DLPack in and out, and threads."""
 
+import ctypes
 import gc
 import threading
 
@@ -105,3 +106,76 @@ def test_conversions_leave_nothing_behind():
         convert()
     # 1500 tensors of 8 kB would be 12 MB.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4000
+
+
+class Table(ctypes.Structure):
+    """`DLPackExchangeAPI` of dlpack.h 1.3."""
+
+    _fields_ = [
+        ("version", ctypes.c_uint32 * 2),
+        ("older", ctypes.c_void_p),
+        ("allocate", ctypes.c_void_p),
+        ("from_object", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.c_void_p))),
+        ("to_object", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.py_object))),
+        ("borrow_object", ctypes.c_void_p),
+        ("current_stream", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))),
+    ]
+
+
+class Prototype(ctypes.Structure):
+    """`DLTensor`."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+def exchange_table():
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.argtypes, get.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+    return Table.from_address(get(sv.Tensor.__dlpack_c_exchange_api__, b"dlpack_exchange_api"))
+
+
+def test_c_functions_exchange_tensors_without_a_copy():
+    table = exchange_table()
+    assert list(table.version) == [1, 3]
+    array = np.arange(6.0)
+    tensor = sv.from_dlpack(array)
+    managed, back = ctypes.c_void_p(), ctypes.py_object()
+    assert table.from_object(tensor, ctypes.byref(managed)) == 0
+    assert table.to_object(managed, ctypes.byref(back)) == 0
+    shared = back.value
+    assert isinstance(shared, sv.Tensor) and np.shares_memory(np.from_dlpack(shared), array)
+    assert np.shares_memory(np.from_dlpack(sv.from_dlpack(tensor)), array)
+    stream = ctypes.c_void_p(1)
+    assert table.current_stream(1, 0, ctypes.byref(stream)) == 0 and stream.value is None
+    with pytest.raises(TypeError, match="Tensor"):
+        table.from_object([1.0], ctypes.byref(managed))
+    with pytest.raises(ValueError, match="null"):
+        table.to_object(None, ctypes.byref(back))
+
+
+def test_c_functions_allocate_by_a_prototype():
+    table = exchange_table()
+    texts = []
+    report = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+    set_error = report(lambda context, kind, message: texts.append(message.decode()))
+    function = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.POINTER(Prototype), ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, report)
+    allocate = function(table.allocate)
+    shape = (ctypes.c_int64 * 2)(3, 4)
+    prototype = Prototype(device=(1, 0), ndim=2, code=2, bits=32, lanes=1, shape=shape)
+    managed, made = ctypes.c_void_p(), ctypes.py_object()
+    assert allocate(prototype, ctypes.byref(managed), None, set_error) == 0
+    assert table.to_object(managed, ctypes.byref(made)) == 0
+    assert made.value.shape == (3, 4) and made.value.dtype == sv.f32
+    prototype.bits = 33
+    assert allocate(prototype, ctypes.byref(managed), None, set_error) == -1
+    assert "33 bits" in texts[0]

@@ -312,20 +312,32 @@ fn refuse<T>(found: impl std::fmt::Display, wanted: &str) -> Result<T> {
     Err(Error::invalid(IMPORT, found, wanted))
 }
 
+impl TryFrom<DLDataType> for DType {
+    type Error = Error;
+
+    /// Returns the dtype of a type of elements.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a type that is none.
+    fn try_from(DLDataType { code, bits, lanes }: DLDataType) -> Result<DType> {
+        if lanes != 1 {
+            return refuse(format!("elements of {lanes} lanes"), "elements of 1 lane");
+        }
+        match TYPES.iter().find(|known| (known.1, known.2) == (code, bits)) {
+            Some(&(dtype, ..)) => Ok(dtype),
+            None => refuse(format!("the type code {code} with {bits} bits"), "a type that is a dtype"),
+        }
+    }
+}
+
 /// Checks an array of a producer.
 ///
 /// # Safety
 ///
 /// `shape` and `strides` are null or point to `ndim` numbers.
 unsafe fn check(tensor: &DLTensor) -> Result<Checked> {
-    let DLDataType { code, bits, lanes } = tensor.dtype;
-    if lanes != 1 {
-        return refuse(format!("elements of {lanes} lanes"), "elements of 1 lane");
-    }
-    let known = TYPES.iter().find(|known| (known.1, known.2) == (code, bits));
-    let Some((dtype, ..)) = known else {
-        return refuse(format!("the type code {code} with {bits} bits"), "a type that is a dtype");
-    };
+    let dtype = DType::try_from(tensor.dtype)?;
     let device = match tensor.device.device_type {
         CPU | CUDA_HOST => None,
         CUDA => match usize::try_from(tensor.device.device_id) {
@@ -361,7 +373,7 @@ unsafe fn check(tensor: &DLTensor) -> Result<Checked> {
     let shape = Shape::new(&sizes)?;
     if shape.count() == 0 {
         let (address, layout) = (std::ptr::null_mut(), Layout::from_shape(shape));
-        return Ok(Checked { address, bytes: 0, dtype: *dtype, layout, device });
+        return Ok(Checked { address, bytes: 0, dtype, layout, device });
     }
     // The places of the first and the last element, from that of the element at index 0.
     let contiguous = Layout::from_shape(shape);
@@ -397,7 +409,7 @@ unsafe fn check(tensor: &DLTensor) -> Result<Checked> {
     let layout = Layout::strided(&sizes, &strides, -first as usize)?;
     let distance = i128::from(tensor.byte_offset) + first * size;
     let address = tensor.data.cast::<u8>().wrapping_offset(distance as isize);
-    Ok(Checked { address, bytes: bytes as usize, dtype: *dtype, layout, device })
+    Ok(Checked { address, bytes: bytes as usize, dtype, layout, device })
 }
 
 /// Takes over a producer's array. Its deleter is called when the elements are used no more; not if this fails.

@@ -279,9 +279,13 @@ impl<'a> KernelOperands<'a> {
     }
 }
 
-/// As [`run`], for code that takes addresses: those of contiguous inputs' first elements, and of all outputs' memory.
-#[cfg(feature = "capi")]
-pub(crate) fn run_addresses(
+/// As [`run`], for any number of operands and code that takes addresses: those of contiguous inputs' first elements, and of all
+/// outputs' memory.
+///
+/// # Errors
+///
+/// As [`run`]; [`Error::InvalidArgument`] too for no tensors and for an input that is not contiguous.
+pub fn run_addresses(
     operation: &'static str,
     inputs: &[Tensor],
     outputs: &mut [Output],

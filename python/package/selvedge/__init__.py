@@ -10,5 +10,6 @@ int8, int16, int32, int64 = _native.i8, _native.i16, _native.i32, _native.i64
 uint8, uint16, uint32, uint64 = _native.u8, _native.u16, _native.u32, _native.u64
 
 device = _native.Device
+kernel, output = _native.Kernel, _native.KernelOutput
 
 from . import burst, srt

@@ -2,9 +2,7 @@
 
 use super::buffer::DeviceBuffer;
 use super::slice::HasView;
-#[cfg(feature = "capi")]
 use super::usage::Access;
-#[cfg(feature = "capi")]
 use crate::driver::graph::capture;
 use crate::driver::stream::Stream;
 use crate::error::Result;
@@ -12,7 +10,6 @@ use crate::error::Result;
 impl Stream {
     /// Runs `call`, which issues work to the stream that this library does not see. The work is ordered with all other uses
     /// of these buffers: behind earlier ones, and before later ones. Each buffer comes with whether the work writes to it.
-    #[cfg(feature = "capi")]
     pub(crate) fn submit_external(
         &self,
         uses: &[(&DeviceBuffer<u8>, bool)],

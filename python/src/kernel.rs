@@ -1,0 +1,245 @@
+//! `selvedge.kernel`: kernels of CUDA C that are called with tensors.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
+use selvedge::driver::{self, Argument, Dim3, LaunchConfig};
+use selvedge::launcher::{Kernel, Launcher};
+use selvedge::tensor::kernel::{Output, run_addresses};
+use selvedge::{DType, Device, Tensor};
+
+use crate::arguments::DTypeArgument;
+use crate::error::{Result, invalid, type_name, wrong_type};
+use crate::tensor::PyTensor;
+
+const OPERATION: &str = "a kernel";
+
+/// The place of a kernel's argument that it writes: the dtype and the shape of a new tensor.
+#[pyclass(name = "KernelOutput", module = "selvedge", frozen)]
+pub struct PyKernelOutput {
+    shape: Vec<usize>,
+    dtype: DType,
+}
+
+#[pymethods]
+impl PyKernelOutput {
+    #[new]
+    #[pyo3(signature = (shape, dtype))]
+    fn new(shape: Vec<usize>, dtype: DTypeArgument) -> PyKernelOutput {
+        PyKernelOutput { shape, dtype: dtype.0 }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("output({:?}, {})", self.shape, self.dtype)
+    }
+}
+
+/// A kernel from source.
+#[pyclass(name = "Kernel", module = "selvedge", frozen)]
+pub struct PyKernel {
+    name: String,
+    source: String,
+    /// By the ordinal of the device.
+    compiled: Mutex<HashMap<usize, Kernel>>,
+}
+
+/// The sizes of a grid or a block.
+struct Sizes(Dim3);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Sizes {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(x) = object.extract::<u32>() {
+            return Ok(Sizes(x.into()));
+        }
+        if let Ok((x, y)) = object.extract::<(u32, u32)>() {
+            return Ok(Sizes((x, y).into()));
+        }
+        if let Ok(sizes) = object.extract::<(u32, u32, u32)>() {
+            return Ok(Sizes(sizes.into()));
+        }
+        let error = wrong_type(OPERATION, type_name(&object), "a size, or a tuple of two or three");
+        Err(crate::error::Failure::from(error).into())
+    }
+}
+
+/// An argument of a call, without the interpreter.
+#[derive(Clone, Copy)]
+enum Value {
+    /// The position among the inputs.
+    Input(usize),
+    /// The position among the outputs.
+    Output(usize),
+    Integer(i128),
+    Float(f64),
+}
+
+impl Value {
+    /// Returns the argument of a parameter, whose size is known for most kernels.
+    fn argument(
+        self,
+        position: usize,
+        size: Option<usize>,
+        inputs: &[*const u8],
+        outputs: &[*mut u8],
+    ) -> selvedge::Result<Argument<'static>> {
+        let refused = |found: String, wanted: &str| {
+            invalid(OPERATION, format!("argument {position} of {found}"), wanted)
+        };
+        let address = |address: Option<usize>| Argument::raw_address(address.unwrap_or(0) as u64);
+        Ok(match self {
+            Value::Input(at) => address(inputs.get(at).map(|input| input.expose_provenance())),
+            Value::Output(at) => address(outputs.get(at).map(|output| output.expose_provenance())),
+            // The bits of both signs are the same, so the range is that of either.
+            Value::Integer(number) => {
+                let size = size.unwrap_or(4);
+                let bits = 8 * size as u32;
+                if !matches!(size, 1 | 2 | 4 | 8) {
+                    return Err(refused(
+                        format!("the integer {number}"),
+                        &format!("what fits a parameter of {size} bytes"),
+                    ));
+                }
+                if number < -(1 << (bits - 1)) || number >= 1 << bits {
+                    return Err(refused(number.to_string(), &format!("an integer of {bits} bits")));
+                }
+                match size {
+                    1 => Argument::integer(number as u8),
+                    2 => Argument::integer(number as u16),
+                    4 => Argument::integer(number as u32),
+                    _ => Argument::integer(number as u64),
+                }
+            }
+            Value::Float(number) => match size.unwrap_or(4) {
+                4 => Argument::float(number as f32),
+                8 => Argument::float(number),
+                size => {
+                    return Err(refused(
+                        format!("the float {number}"),
+                        &format!("what fits a parameter of {size} bytes"),
+                    ));
+                }
+            },
+        })
+    }
+}
+
+impl PyKernel {
+    fn compiled(&self, device: &driver::Device) -> selvedge::Result<Kernel> {
+        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = compiled.get(&device.ordinal()) {
+            return Ok(kernel.clone());
+        }
+        let kernel = Launcher::new(device)?.compile(&self.name, self.source.as_str())?;
+        compiled.insert(device.ordinal(), kernel.clone());
+        Ok(kernel)
+    }
+
+    fn launch(
+        &self,
+        device: &Device,
+        (values, inputs): (&[Value], &[Tensor]),
+        outputs: &mut [Output],
+        (grid, block, shared): (Dim3, Dim3, u32),
+    ) -> selvedge::Result<()> {
+        let inputs = inputs.iter().map(Tensor::contiguous).collect::<selvedge::Result<Vec<_>>>()?;
+        let refused = || invalid(OPERATION, "tensors on the CPU", "tensors on a CUDA device");
+        let kernel = self.compiled(device.as_cuda().ok_or_else(refused)?)?;
+        let on_cpu = |_: &[*const u8], _: &[*mut u8]| Err(refused());
+        run_addresses(OPERATION, &inputs, outputs, on_cpu, |stream, inputs, outputs| {
+            let parameters = kernel.function()?.parameters();
+            let size = |at: usize| parameters.and_then(|all| all.get(at)).map(|parameter| parameter.size);
+            let arguments: Vec<Argument<'_>> = values
+                .iter()
+                .enumerate()
+                .map(|(at, value)| value.argument(at, size(at), inputs, outputs))
+                .collect::<selvedge::Result<_>>()?;
+            let config = LaunchConfig::new(grid, block).shared(shared);
+            // SAFETY: the addresses are those of operands that are held during the launch; the caller in Python vouches for the
+            // kernel, as the documentation says.
+            unsafe { kernel.run(stream, config, &arguments[..]) }.map(drop)
+        })
+    }
+}
+
+#[pymethods]
+impl PyKernel {
+    #[new]
+    #[pyo3(signature = (source, name))]
+    fn new(source: String, name: String) -> PyKernel {
+        PyKernel { name, source, compiled: Mutex::default() }
+    }
+
+    /// The name of the kernel.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn __repr__(&self) -> String {
+        format!("kernel({:?})", self.name)
+    }
+
+    #[pyo3(signature = (*arguments, grid, block=Sizes(Dim3::from(256)), shared=0))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &Bound<'py, PyTuple>,
+        grid: Sizes,
+        block: Sizes,
+        shared: u32,
+    ) -> Result<Bound<'py, PyAny>> {
+        let (mut values, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, argument) in arguments.iter().enumerate() {
+            values.push(if let Ok(tensor) = argument.cast::<PyTensor>() {
+                inputs.push(tensor.get().tensor(py));
+                Value::Input(inputs.len() - 1)
+            } else if let Ok(output) = argument.cast::<PyKernelOutput>() {
+                outputs.push((output.get().dtype, output.get().shape.clone()));
+                Value::Output(outputs.len() - 1)
+            } else if argument.is_instance_of::<PyFloat>() {
+                Value::Float(argument.extract()?)
+            } else if argument.is_instance_of::<PyBool>() {
+                Value::Integer(argument.extract::<bool>()?.into())
+            } else if argument.is_instance_of::<PyInt>() || argument.hasattr("__index__")? {
+                let number = argument.extract::<i128>();
+                Value::Integer(
+                    number
+                        .map_err(|_| invalid(OPERATION, format!("argument {at}"), "an integer of 64 bits"))?,
+                )
+            } else {
+                let found = format!("argument {at} of type {}", type_name(&argument));
+                return Err(wrong_type(OPERATION, found, "a tensor, an output, an integer or a float").into());
+            });
+        }
+        if outputs.is_empty() {
+            return Err(invalid(
+                OPERATION,
+                "no output",
+                "selvedge.output(shape, dtype) for each argument that it writes",
+            )
+            .into());
+        }
+        let device = inputs.first().map_or_else(|| Device::cuda(0), |input| Ok(input.device()))?;
+        let made = py.detach(|| -> selvedge::Result<Vec<Tensor>> {
+            let mut made = outputs
+                .iter()
+                .map(|(dtype, shape)| Output::new(&device, *dtype, shape))
+                .collect::<selvedge::Result<Vec<_>>>()?;
+            self.launch(&device, (&values, &inputs), &mut made, (grid.0, block.0, shared))?;
+            Ok(made.into_iter().map(Output::into_tensor).collect())
+        })?;
+        let mut made = made.into_iter().map(PyTensor::from);
+        match (made.next(), made.len()) {
+            (Some(only), 0) => Ok(Bound::new(py, only)?.into_any()),
+            (first, _) => Ok(PyTuple::new(
+                py,
+                first.into_iter().chain(made).map(|one| Py::new(py, one)).collect::<PyResult<Vec<_>>>()?,
+            )?
+            .into_any()),
+        }
+    }
+}
