@@ -30,6 +30,12 @@ impl Scalars {
             reads_c: beta != S::ZERO,
         }
     }
+
+    /// Returns an alpha of 1 and a beta of 0 in the same type.
+    pub fn neutral(&self) -> Scalars {
+        let (alpha, one) = (self.one, self.one);
+        Scalars { alpha, beta: [0; 2], one, reads_factors: true, scales: false, reads_c: false }
+    }
 }
 
 /// Exactly the `GemmParameters` of gemm_blocks.cuh.
@@ -91,6 +97,18 @@ impl GemmParameters {
             scales: scalars.scales.into(),
             f32_output: i32::from(operand != result),
             epilogue: epilogue.raw(),
+        }
+    }
+
+    /// Returns the parameter of gemm_reduce.cu for `count` partials with `row` elements from a row to the next and `partial` elements
+    /// from a partial to the next.
+    pub fn of_partials(self, count: usize, row: usize, partial: usize) -> GemmParameters {
+        let ([_, b_row, c_row], [_, b_matrix, c_matrix]) = (self.leading, self.matrix);
+        GemmParameters {
+            k: count as i32,
+            leading: [row as i64, b_row, c_row],
+            matrix: [partial as i64, b_matrix, c_matrix],
+            ..self
         }
     }
 }

@@ -14,6 +14,10 @@
 //! `simt` has bulk copies bring A and B of `f32` and `c64` in on 9.0, where all rows and matrices begin at multiples of 16
 //! bytes, k is 1 or more, and nothing is conjugated that is not transposed. Elsewhere threads copy, to the same bits.
 //!
+//! Where the tiles of one product fill less than half of the device and k is at least 1024, `simt` (`f32`, `c64`) and `mma` (`f64`,
+//! `c128`) divide k: a batch of products of slices, each of which is added as above, and a kernel that adds the slices' results with
+//! k ascending ([`Plan::slices`]). The slices depend on sizes, type and device, not on the alignment.
+//!
 //! An [`Epilogue`] adds a bias, stores the pre-activation (aux), applies an activation and adds a residual before C is stored. This
 //! crate's engines support all of it, for `f16`, `bf16`, `f32` and `f64`. `cublas` uses cuBLASLt, which does not support a bias by
 //! row; a residual after an activation, or beside a C that is read; aux without gelu, or whose rows and matrices do not begin at
@@ -43,6 +47,7 @@ mod host;
 mod maps;
 mod mma;
 mod packed;
+mod parallel_split_k;
 mod plan;
 mod problem;
 mod product;
@@ -63,7 +68,7 @@ use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream
 use crate::error::Result;
 pub use crate::images::DeviceProperties;
 use crate::types::DType;
-use plan::Configuration;
+use plan::Selection;
 use problem::GemmProblem;
 
 /// C = alpha · op(A) · op(B) + beta · C on the stream, in order with everything else that uses the buffers.
@@ -160,16 +165,9 @@ pub(crate) fn multiply(
         reads_c: scalars.reads_c,
         epilogue: epilogue.addresses(),
     };
-    match plan::select(&problem)?.configuration {
-        Configuration::Wgmma(configuration) => {
-            wgmma::run_on(stream, &problem, &configuration, scalars, (a, b, c), epilogue)
-        }
-        Configuration::Mma(configuration) => {
-            mma::run_on(stream, &problem, &configuration, scalars, (a, b, c), epilogue)
-        }
-        Configuration::Simt(configuration) => {
-            simt::run_on(stream, &problem, &configuration, scalars, (a, b, c), epilogue)
-        }
-        Configuration::Cublas => cublas::run_on(stream, &problem, scalars, (a, b, c), epilogue),
+    let Selection { configuration, split, .. } = plan::select(&problem)?;
+    match split {
+        Some(split) => split.run_on(stream, &problem, scalars, (a, b, c), epilogue),
+        None => configuration.run_on(stream, &problem, scalars, (a, b, c), epilogue),
     }
 }

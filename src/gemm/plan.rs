@@ -5,11 +5,15 @@
 
 use std::fmt;
 
+use super::blocks::Scalars;
 use super::engine::{Choice, Engine, Unsupported};
+use super::epilogue::DeviceEpilogue;
 use super::geometry::Geometry;
+use super::parallel_split_k::{self, ParallelSplitK};
 use super::problem::GemmProblem;
 use super::product::{OPERATION, Product};
 use super::{cublas, epilogue, mma, simt, wgmma};
+use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::{Error, Result};
 use crate::images::DeviceProperties;
 use crate::types::DType;
@@ -25,7 +29,10 @@ pub(super) enum Configuration {
 
 impl Configuration {
     /// Returns the engine's best configuration for the problem, or the reason why it does not compute it.
-    fn select(engine: Engine, problem: &GemmProblem<'_>) -> std::result::Result<Configuration, Unsupported> {
+    pub fn select(
+        engine: Engine,
+        problem: &GemmProblem<'_>,
+    ) -> std::result::Result<Configuration, Unsupported> {
         if let Some(reason) = epilogue::unsupported(problem.result).filter(|_| !problem.epilogue.is_none()) {
             return Err(reason);
         }
@@ -46,7 +53,7 @@ impl Configuration {
         }
     }
 
-    fn geometry(&self, problem: &GemmProblem<'_>) -> Geometry {
+    pub fn geometry(&self, problem: &GemmProblem<'_>) -> Geometry {
         match self {
             Configuration::Wgmma(configuration) => wgmma::geometry(problem, configuration),
             Configuration::Mma(configuration) => mma::geometry(problem, configuration),
@@ -54,11 +61,36 @@ impl Configuration {
             Configuration::Cublas => cublas::geometry(problem),
         }
     }
+
+    /// Launches the problem, which was checked against the buffers.
+    pub fn run_on(
+        &self,
+        stream: &Stream,
+        problem: &GemmProblem<'_>,
+        scalars: Scalars,
+        memory: (DeviceSlice<'_, u8>, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
+        epilogue: &DeviceEpilogue<'_>,
+    ) -> Result<()> {
+        match self {
+            Configuration::Wgmma(configuration) => {
+                wgmma::run_on(stream, problem, configuration, scalars, memory, epilogue)
+            }
+            Configuration::Mma(configuration) => {
+                mma::run_on(stream, problem, configuration, scalars, memory, epilogue)
+            }
+            Configuration::Simt(configuration) => {
+                simt::run_on(stream, problem, configuration, scalars, memory, epilogue)
+            }
+            Configuration::Cublas => cublas::run_on(stream, problem, scalars, memory, epilogue),
+        }
+    }
 }
 
 /// The configuration that computes a problem, and the engines that come before it.
 pub(super) struct Selection {
     pub configuration: Configuration,
+    /// Slices of k that take its place.
+    pub split: Option<ParallelSplitK>,
     /// The preferred engines that do not compute the problem, with their reasons.
     unsupported: Vec<(Engine, Unsupported)>,
 }
@@ -76,7 +108,10 @@ pub(super) fn select(problem: &GemmProblem<'_>) -> Result<Selection> {
             false => Err(Unsupported::NotAsked(choice)),
         };
         match selected {
-            Ok(configuration) => return Ok(Selection { configuration, unsupported }),
+            Ok(configuration) => {
+                let split = parallel_split_k::select(problem, engine);
+                return Ok(Selection { configuration, split, unsupported });
+            }
             Err(reason) => unsupported.push((engine, reason)),
         }
     }
@@ -125,8 +160,12 @@ impl Plan {
     ) -> Result<Plan> {
         product.check()?;
         let problem = GemmProblem::from_types(product, operand, result, properties);
-        let Selection { configuration, unsupported } = select(&problem)?;
-        let (engine, geometry) = (configuration.engine(), configuration.geometry(&problem));
+        let Selection { configuration, split, unsupported } = select(&problem)?;
+        let engine = configuration.engine();
+        let geometry = match split {
+            Some(split) => split.geometry(&problem),
+            None => configuration.geometry(&problem),
+        };
         let (major, minor) = properties.capability;
         let head = format!(
             "{product} of {operand} into {result}, compute capability {major}.{minor}, {} multiprocessors",
@@ -160,6 +199,12 @@ impl Plan {
         &self.geometry.kernel
     }
 
+    /// Returns the depths of the slices of k that are products of their own, in the order in which their results are added: parallel
+    /// split-K. Empty where one kernel computes all of k.
+    pub fn slices(&self) -> Vec<usize> {
+        self.geometry.slices.map_or_else(Vec::new, |slices| slices.depths())
+    }
+
     /// Returns the preferred engines that do not compute the product, with their reasons.
     pub fn unsupported(&self) -> &[(Engine, Unsupported)] {
         &self.unsupported
@@ -168,8 +213,17 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Geometry { family, kernel, tile: (rows, columns), tiles, blocks, copied, splits, stream_k_tiles } =
-            &self.geometry;
+        let Geometry {
+            family,
+            kernel,
+            tile: (rows, columns),
+            tiles,
+            blocks,
+            copied,
+            splits,
+            stream_k_tiles,
+            slices,
+        } = &self.geometry;
         writeln!(formatter, "{}: {}", self.head, self.engine)?;
         match tiles {
             0 => write!(formatter, "  {kernel} of {family}")?,
@@ -186,6 +240,13 @@ impl fmt::Display for Plan {
                 formatter,
                 "\n  all blocks divide the k of the last {stream_k_tiles} tiles, and add their sums from the first one on"
             )?;
+        }
+        if let Some(slices) = slices {
+            write!(formatter, "\n  a batch of {} slices of {} k", slices.count, slices.depth)?;
+            if slices.rest > 0 {
+                write!(formatter, ", and one of {}", slices.rest)?;
+            }
+            write!(formatter, "; {} adds their products with k ascending", slices.kernel())?;
         }
         for operand in copied {
             write!(
@@ -343,6 +404,10 @@ mod tests {
         let mut add = |product: Product, operand, result, properties: DeviceProperties| {
             if let Ok(plan) = Plan::explain(&product, operand, result, properties) {
                 kernels.insert((plan.geometry.family, plan.geometry.kernel, properties.capability));
+                if let Some(slices) = plan.geometry.slices {
+                    let kernel = slices.kernel().to_owned();
+                    kernels.insert((parallel_split_k::FAMILY, kernel, properties.capability));
+                }
                 if !plan.geometry.copied.is_empty() {
                     kernels.insert((packed::FAMILY, packed::FAMILY.to_owned(), properties.capability));
                 }
@@ -369,6 +434,9 @@ mod tests {
                 }
             }
             add(square(1001), DType::BF16, DType::BF16, HOPPER);
+            for operand in [DType::F32, DType::F64, DType::C64, DType::C128] {
+                add(Product::new(64, 64, 4096).a(a).b(b), operand, operand, HOPPER);
+            }
         }
         let mut looked_up = BTreeSet::new();
         for (family, kernel, capability) in kernels {

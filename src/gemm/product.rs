@@ -233,6 +233,22 @@ impl Product {
         self
     }
 
+    /// Returns the products of `count` slices of k, of `depth` each, as a batch into contiguous matrices with rows of `row` elements.
+    pub(super) fn slices_of_k(mut self, count: usize, depth: usize, row: usize) -> Product {
+        let [a, b] = self.elements_to_k(depth);
+        self.leading = Some([self.stored_a().leading, self.stored_b().leading, row]);
+        self.k = depth;
+        self.batch = count;
+        self.strides = [a, b, self.m * row];
+        self
+    }
+
+    /// Returns the elements from the first of A, and of B, to the first that is multiplied at this k.
+    pub(super) fn elements_to_k(&self, k: usize) -> [usize; 2] {
+        let (row_a, row_b) = (self.stored_a().leading, self.stored_b().leading);
+        [if self.a.transposes() { k * row_a } else { k }, if self.b.transposes() { k } else { k * row_b }]
+    }
+
     fn stored(&self, (rows, columns): (usize, usize), which: usize) -> MatrixLayout {
         let leading = self.leading.map_or(columns, |leading| leading[which]);
         MatrixLayout { rows, columns, leading, batch: self.batch, stride: self.strides[which] }

@@ -122,6 +122,16 @@ pub fn around_tiles() -> impl Iterator<Item = Case> {
         .map(|((m, n, k), operations)| Case { operations, ..Case::new(m, n, k) })
 }
 
+/// Sizes of few tiles and a long k, which parallel split-K divides: with a rest of k, without, one row, and several tiles.
+pub const LONG_SIZES: [Size; 4] = [(33, 20, 1100), (16, 72, 1024), (1, 70, 2080), (70, 65, 1031)];
+
+/// [`LONG_SIZES`], each in one of the layouts, with factors that the reduction applies.
+pub fn of_long_k() -> impl Iterator<Item = Case> {
+    let layouts = LAYOUTS.into_iter().cycle().skip(1);
+    let sizes = LONG_SIZES.into_iter().zip(layouts);
+    sizes.map(|((m, n, k), operations)| scaled(Case { operations, ..Case::new(m, n, k) }))
+}
+
 /// The size of the batches on the CPU, the emulated kernels and a device.
 pub const BATCHED: Size = (65, 70, 40);
 

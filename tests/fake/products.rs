@@ -18,3 +18,5 @@ pub mod doubles;
 pub mod epilogues;
 #[path = "../gpu/gemm/numbers.rs"]
 pub mod numbers;
+#[path = "../gpu/gemm/slices.rs"]
+pub mod slices;

@@ -12,6 +12,7 @@ mod doubles;
 mod epilogues;
 mod large;
 mod numbers;
+mod slices;
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -41,6 +42,7 @@ device_tests! {
     errors_are_within_their_bound => needs(Need::Isa(8, 0)),
     two_runs_have_equal_bits => needs(Need::Isa(8, 0)),
     bulk_copies_change_no_bits => needs(Need::Isa(8, 0)),
+    few_tiles_and_a_long_k_are_divided => needs(Need::Isa(8, 0)),
     odd_sizes_by_bulk_copies => needs(Need::Isa(8, 0)),
     epilogues_are_exact => needs(Need::Isa(8, 0)),
     bad_epilogues_are_refused => needs(Need::Isa(8, 0)),
@@ -157,6 +159,24 @@ fn odd_sizes_on_tensor_cores() -> Outcome {
 }
 
 /// Rows of A and B at multiples of 16 bytes, wherever they end.
+fn few_tiles_and_a_long_k_are_divided() -> Outcome {
+    let stream = stream()?;
+    // Weight gradients of training, and what the emulated kernels run.
+    let gradients = [(128, 512, 8192), (512, 128, 8192), (130, 127, 4999)];
+    for case in gradients.into_iter().flat_map(cases::layouts_of).chain(cases::of_long_k()) {
+        for case in [Case { multiple: 4, ..case }, case.unaligned()] {
+            case.check::<f32, f32>(&stream, Choice::Own)?;
+            case.check::<f64, f64>(&stream, Choice::Own)?;
+        }
+    }
+    for case in cases::of_long_k() {
+        case.check::<Complex<f32>, Complex<f32>>(&stream, Choice::Own)?;
+        case.check::<Complex<f64>, Complex<f64>>(&stream, Choice::Own)?;
+    }
+    epilogues::of_long_k(&stream)?;
+    slices::in_graphs(&stream)
+}
+
 fn odd_sizes_by_bulk_copies() -> Outcome {
     let stream = stream()?;
     for size in odd_sizes() {

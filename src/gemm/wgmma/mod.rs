@@ -159,6 +159,7 @@ pub(super) fn geometry(problem: &GemmProblem<'_>, configuration: &Configuration)
             copied,
             splits: 1,
             stream_k_tiles: persistent.stream_k_tiles(),
+            slices: None,
         },
         Configuration::SplitK(split_k) => Geometry {
             family: split_k.family(operand, product),
@@ -169,6 +170,7 @@ pub(super) fn geometry(problem: &GemmProblem<'_>, configuration: &Configuration)
             copied,
             splits: split_k.splits,
             stream_k_tiles: 0,
+            slices: None,
         },
     }
 }

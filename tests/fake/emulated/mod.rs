@@ -33,7 +33,7 @@ use super::children;
 use super::products::cases::{self, Case, LAYOUTS};
 use super::products::chains::{self, Chain};
 use super::products::numbers::{Number, ResultOf};
-use super::products::{doubles, epilogues};
+use super::products::{doubles, epilogues, slices};
 use super::support::{Fake, FakeLaunch};
 use super::variant::Variant;
 use crate::common::sampling;
@@ -69,6 +69,8 @@ const ASYNC_F32: Family = family("gemm_async.cu", &["-DELEMENT=f32"], 1, 2);
 const ASYNC_F64: Family = family("gemm_async.cu", &["-DELEMENT=f64"], 1, 2);
 const ASYNC_C64: Family = family("gemm_async.cu", &["-DELEMENT=c64"], 1, 2);
 const ASYNC_C128: Family = family("gemm_async.cu", &["-DELEMENT=c128"], 1, 2);
+/// The reduction of parallel split-K.
+const REDUCE: Family = family("gemm_reduce.cu", &[], 1, 2);
 const BULK_F32: Family = family("gemm_bulk.cu", &["-DELEMENT=f32"], 1, 2);
 const BULK_C64: Family = family("gemm_bulk.cu", &["-DELEMENT=c64"], 1, 2);
 const SIMT_F16: Family = family("gemm_simt.cu", &["-DELEMENT=f16", "-DF32_OUTPUT"], 1, 1);
@@ -390,6 +392,26 @@ fn batches(fake: &Fake) -> Outcome {
     })
 }
 
+/// Child: few tiles and a long k, whose slices are products that a reduction adds.
+fn parallel_split_k(fake: &Fake) -> Outcome {
+    emulate(fake, &[BULK_F32, BULK_C64, ASYNC_F32, ASYNC_C64, MMA_F64, MMA_C128, REDUCE])?;
+    with_seeds(1, |stream| {
+        for (index, case) in cases::of_long_k().enumerate() {
+            let [one, other] = [Case { multiple: 8, ..case }, case.unaligned()];
+            passes(one.check::<f32, f32>(stream, Choice::Own))?;
+            passes(other.check::<f32, f32>(stream, Choice::Own))?;
+            let case = if index % 2 == 0 { one } else { other };
+            passes(case.check::<f64, f64>(stream, Choice::Own))?;
+            passes(case.check::<Complex<f32>, Complex<f32>>(stream, Choice::Own))?;
+            if index < 2 {
+                passes(case.check::<Complex<f64>, Complex<f64>>(stream, Choice::Own))?;
+            }
+        }
+        passes(epilogues::of_long_k(stream))?;
+        passes(slices::in_graphs(stream))
+    })
+}
+
 /// Child: every part of an epilogue, on every engine.
 fn epilogue(fake: &Fake) -> Outcome {
     emulate(
@@ -573,7 +595,7 @@ fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
     all
 }
 
-static CHILDREN: [(&str, Child); 14] = [
+static CHILDREN: [(&str, Child); 15] = [
     ("persistent", persistent),
     ("stream_k", stream_k),
     ("split_k", split_k),
@@ -584,6 +606,7 @@ static CHILDREN: [(&str, Child); 14] = [
     ("bulk", bulk),
     ("batches", batches),
     ("chains", chains),
+    ("parallel_split_k", parallel_split_k),
     ("epilogues", epilogue),
     ("histograms", histogram::histograms),
     ("selections", select::selections),

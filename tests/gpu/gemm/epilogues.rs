@@ -248,6 +248,17 @@ pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
     Ok(())
 }
 
+/// Products of few tiles whose k is divided: the reduction applies the epilogue.
+pub fn of_long_k(stream: &Stream) -> Outcome {
+    for (index, parts) in cases::epilogues().into_iter().enumerate() {
+        let layout = index % LAYOUTS.len();
+        let own = Choice::Own;
+        check::<f32, f32>((16, 24, 1024), layout, parts, 1, |given| given.on(stream, own))?;
+        check::<f64, f64>((9, 35, 1037), layout, parts, 1, |given| given.on(stream, own))?;
+    }
+    Ok(())
+}
+
 /// Persistent clusters: tiles of every width, whole ones and such that end within their columns, of which each cluster computes one, or
 /// some two where 66 clusters have more than one each.
 pub fn by_persistent_clusters(stream: &Stream) -> Outcome {
