@@ -53,7 +53,7 @@ def files(texts, folder):
         kernels = [text[len(head) :] for text in texts if text.startswith(head)]
         for first in range(0, len(kernels), KERNELS_A_FILE):
             some = kernels[first : first + KERNELS_A_FILE]
-            named = (re.sub(r"\bfused\b", f"fused{index}", kernel) for index, kernel in enumerate(some))
+            named = (re.sub(r"\b(fused|fused_row)\b", rf"\g<1>{index}", kernel) for index, kernel in enumerate(some))
             path = folder / f"{target}_{first}.ptx"
             path.write_text(head + "".join(named))
             made.append((target, path))

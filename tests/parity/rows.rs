@@ -13,12 +13,14 @@ use super::reductions::{contiguous, plain};
 use super::texts;
 use super::value::special;
 use crate::common::suite::Test;
-use ptx_interpreter::{Kernel, Memory};
+use ptx_interpreter::{Kernel, Memory, Schedule};
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 const LENGTHS: [usize; 16] = [1, 2, 31, 32, 33, 127, 128, 129, 256, 1000, 1001, 1024, 1025, 2050, 4096, 4097];
 /// The lengths whose kernels are assembled by `scripts/check_fuse.py`, one for each kind of schedule: these texts are long.
 const ASSEMBLED: [usize; 4] = [33, 1000, 1001, 4097];
+/// Lengths of rows that do not fit registers.
+const LONG: [usize; 6] = [33792, 33794, 40000, 50257, 65536, 131072];
 
 type Outputs<'g> = Vec<Expr<'g>>;
 
@@ -161,7 +163,15 @@ fn as_ptx(
     }
     parameters.extend(&launch.parameters);
     let text = change(launch.ptx.clone());
-    Kernel::read(&text).run(launch.blocks, launch.threads, &parameters, &mut memory);
+    let grid = (launch.blocks, launch.cluster);
+    Kernel::read(&text).run_in_clusters(
+        Schedule::IN_ORDER,
+        grid,
+        launch.threads,
+        launch.shared,
+        &parameters,
+        &mut memory,
+    );
     for (output, address) in outputs.iter_mut().zip(&to) {
         output.bytes = memory.bytes(*address).to_vec();
     }
@@ -239,6 +249,18 @@ fn check(given: Program, dtype: DType, rows: &Rows, schedule: &str) {
 
 /// Checks plain values, special ones, or both.
 fn check_values(given: Program, dtype: DType, rows: &Rows, schedule: &str, special: &[bool]) {
+    check_on(given, dtype, rows, schedule, special, &[(9, 0), (7, 5)]);
+}
+
+/// Checks some values for devices of these compute capabilities; all but the first for bf16 only.
+fn check_on(
+    given: Program,
+    dtype: DType,
+    rows: &Rows,
+    schedule: &str,
+    special: &[bool],
+    capabilities: &[(i32, i32)],
+) {
     let program = program(given, dtype);
     for &is_special in special {
         let (inputs, before) = operands(&program, given, rows, is_special);
@@ -249,7 +271,7 @@ fn check_values(given: Program, dtype: DType, rows: &Rows, schedule: &str, speci
             on_device(stream, &program, &inputs, rows.axes, &mut found).expect("a run on the device");
             assert_same(&format!("{} of {dtype} on the device", given.0), &on_cpu, &found, &before);
         }
-        for capability in [(9, 0), (7, 5)] {
+        for &capability in capabilities {
             let mut found = before.clone();
             let (plan, text) = as_ptx(&program, &inputs, rows.axes, &mut found, capability, &|text| text);
             assert!(plan.contains(schedule), "{plan}, not {schedule}");
@@ -276,12 +298,38 @@ pub fn tests() -> Vec<Test> {
             }
         }
     }
-    tests.push(Test::new("rows::long", || {
-        let schedule = "a block of 16 warps for each row, that each stage reads";
-        check_values(PROGRAMS[3], DType::F32, &Rows::contiguous(16, 33000), schedule, &[false]);
-        Ok(())
-    }));
+    for (name, given) in [("softmax", PROGRAMS[0]), ("layer_norm", PROGRAMS[2]), ("rms_norm", PROGRAMS[3])] {
+        for dtype in [DType::F32, DType::BF16] {
+            for length in LONG {
+                tests.push(Test::new(format!("rows::long::{name}::{dtype}::of_{length}"), move || {
+                    check_long(given, dtype, length);
+                    Ok(())
+                }));
+            }
+        }
+    }
     tests
+}
+
+/// Checks long rows for the new devices and the schedule that `long_schedule` says.
+fn check_long(given: Program, dtype: DType, length: usize) {
+    let schedule = long_schedule(given.0, dtype, length);
+    // Fewer blocks would run as several kernels.
+    let rows = if schedule.starts_with("a block") { 16 } else { 8 };
+    check_on(given, dtype, &Rows::contiguous(rows, length), schedule, &[false], &[(9, 0)]);
+}
+
+/// Returns the schedule of long rows on compute capability 9.0.
+fn long_schedule(program: &str, dtype: DType, length: usize) -> &'static str {
+    // A softmax keeps exponentials in f32.
+    match (dtype, program, length) {
+        (DType::BF16, "layer_norm" | "rms_norm", ..=50257) => "a block of",
+        (DType::BF16, "layer_norm" | "rms_norm", 65536) => "a cluster of 2 blocks of",
+        (DType::BF16, "softmax", 50257) | (DType::F32, _, 131072) | (_, "softmax", 131072) => {
+            "a cluster of 8 blocks of"
+        }
+        _ => "a cluster of 4 blocks of",
+    }
 }
 
 /// Tests that always run.
@@ -294,6 +342,7 @@ pub fn always() -> Vec<Test> {
         }));
     };
     one("schedules", schedules);
+    one("the_schedule_depends_on_the_device", devices);
     one("layouts", layouts);
     one("faults_are_found", faults);
     one("several_kernels_for_a_reason", several_kernels);
@@ -307,7 +356,7 @@ fn schedules() {
         (9, 256, "a warp for each row, in registers; 8 rows a block"),
         (3, 1024, "a warp for each row, in registers"),
         (2, 4096, "a block of 4 warps for each row, in registers"),
-        (2, 4097, "a block of 5 warps for each row, that each stage reads"),
+        (2, 4097, "a block of 5 warps for each row, in shared memory"),
     ] {
         check(PROGRAMS[2], DType::F32, &Rows::contiguous(rows, length), schedule);
     }
@@ -321,7 +370,42 @@ fn schedules() {
         let schedule = "a block of 32 warps for each row, in registers";
         check_values(given, DType::F32, &Rows::contiguous(1, 32768), schedule, &[false]);
     }
-    check(PROGRAMS[0], DType::F64, &Rows::contiguous(1, 30000), "each stage reads");
+    let schedule = "a cluster of 4 blocks of 4 warps for each row, in shared memory";
+    check(PROGRAMS[0], DType::F64, &Rows::contiguous(1, 30000), schedule);
+    for (length, capability, schedule) in [
+        (20001, (9, 0), "a cluster of 2 blocks of 5 warps for each row, in shared memory"),
+        (20001, (7, 5), "a block of 10 warps for each row, in shared memory"),
+    ] {
+        let rows = Rows::contiguous(1, length);
+        check_on(PROGRAMS[0], DType::BF16, &rows, schedule, &[false], &[capability]);
+    }
+}
+
+/// The schedule, the times that the elements are read, and the bytes of dynamic shared memory.
+fn devices() {
+    let (softmax, norm) = (PROGRAMS[0], PROGRAMS[3]);
+    for (given, dtype, length, capability, schedule, reads, shared) in [
+        (softmax, DType::F32, 65536, (9, 0), "a cluster of 4 blocks of 8 warps", 1, 64 << 10),
+        (softmax, DType::F32, 65536, (12, 0), "a cluster of 4 blocks of 8 warps", 1, 64 << 10),
+        (softmax, DType::F32, 65536, (8, 0), "a block of 16 warps for each row, that each stage", 3, 0),
+        (softmax, DType::F32, 262144, (9, 0), "a cluster of 8 blocks of 16 warps", 1, 128 << 10),
+        (softmax, DType::F32, 262144, (12, 0), "a block of 16 warps for each row, that each stage", 3, 0),
+        (softmax, DType::F32, 1 << 19, (9, 0), "a block of 16 warps for each row, that each stage", 3, 0),
+        (norm, DType::BF16, 40960, (9, 0), "a block of 14 warps for each row, in shared", 1, 84 << 10),
+        (norm, DType::BF16, 40960, (8, 0), "a block of 14 warps for each row, in shared", 1, 84 << 10),
+        (norm, DType::BF16, 40960, (7, 5), "a block of 16 warps for each row, that each stage", 2, 0),
+    ] {
+        let program = program(given, dtype);
+        let rows = Rows::contiguous(16, length);
+        let inputs = [vec![rows.elements], vec![rows.along; given.1.len()]].concat();
+        let plan = program.explain(&inputs, rows.axes, &[rows.elements], capability).expect("a plan");
+        assert!(plan.schedule.contains(schedule), "{}, not {schedule}", plan.schedule);
+        let elements = length * (16 * reads + given.1.len());
+        assert_eq!(plan.bytes_read(), elements * dtype.size(), "{}", plan.schedule);
+        let RowLaunches::Rows(launch) = &plan.kernels[0].launches else { panic!("{}", plan.schedule) };
+        assert_eq!(launch.shared, shared, "{}", plan.schedule);
+        assert_eq!(launch.blocks, 16 * launch.cluster);
+    }
 }
 
 fn layouts() {

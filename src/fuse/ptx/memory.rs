@@ -220,6 +220,28 @@ impl Writer<'_> {
         }
     }
 
+    /// Stores the result of [`load_raw_vector`](Self::load_raw_vector) in shared memory.
+    pub(in crate::fuse) fn store_raw_vector(
+        &mut self,
+        dtype: DType,
+        address: &str,
+        raw: &[Name],
+        lanes: usize,
+    ) {
+        let part = part_bytes(dtype);
+        let (memory, size) = match lanes * part {
+            _ if part >= 4 => (super::REGISTERS[register_of(dtype) as usize].1, part),
+            1 => ("u8", 1),
+            2 if lanes == 1 && dtype == DType::F16 => ("b16", 2),
+            2 => ("u16", 2),
+            _ => ("b32", 4),
+        };
+        for (first, width) in accesses(raw.len(), size) {
+            let (vector, list) = list(&raw[first..first + width]);
+            self.line(format!("st.shared{vector}.{memory} [{address}+{}], {list};", first * size));
+        }
+    }
+
     /// Converts the result of [`load_raw_vector`](Self::load_raw_vector) to elements.
     pub(in crate::fuse) fn elements(&mut self, dtype: DType, raw: &[Name], lanes: usize) -> Vec<[Name; 2]> {
         let size = part_bytes(dtype);

@@ -9,6 +9,7 @@ use super::super::reduce::device::write_scalars;
 use super::plan::{RowOperands, RowPlan};
 use super::shape::RowShape;
 use super::stages::RowStages;
+use super::storage::RowDevice;
 use super::{RowProgramState, ptx};
 use crate::driver::{Device, Function, LaunchConfig, Operand, OperandAccess, Operands, Stream, View};
 use crate::error::Result;
@@ -36,7 +37,8 @@ impl RowProgramState {
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
         let device = stream.device();
         let operands = RowOperands { inputs: &of_inputs, outputs: &of_outputs, starts: &starts };
-        let Ok(plan) = self.plan(shape, &operands, device.compute_capability() >= (8, 0)) else {
+        let Ok(plan) = self.plan(shape, &operands, RowDevice { capability: device.compute_capability() })
+        else {
             return Ok(false);
         };
         let mut bits = stages.expression.scalar_bits(&stages.operands.scalars(scalars, shape))?;
@@ -54,7 +56,10 @@ impl RowProgramState {
             .zip(&plan.offsets)
             .map(|((view, access), offset)| Operand { view, address: view.address + *offset as u64, access })
             .collect();
-        let config = LaunchConfig::new(plan.blocks, plan.threads);
+        let mut config = LaunchConfig::new(plan.blocks, plan.threads).shared(plan.shared);
+        if plan.key.cluster > 1 {
+            config = config.cluster(plan.key.cluster as u32);
+        }
         // SAFETY: the kernel accesses elements that the layouts name, which have been checked against the memory.
         // The arguments match its parameters.
         unsafe { function.launch(stream, config, &Operands { memory: &memory, block: &block })? };

@@ -10,6 +10,7 @@ use super::index::CheckLaunch;
 use super::plan::RowOperands;
 use super::shape::RowShape;
 use super::split::PhaseInput;
+use super::storage::{RowDevice, RowStorage};
 use super::{PhaseOperands, RowProgram, RowProgramState, ptx};
 use crate::error::Result;
 use crate::types::{DType, Layout, Shape};
@@ -62,6 +63,10 @@ pub struct RowLaunch {
     pub blocks: u32,
     /// Threads of a block.
     pub threads: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: u32,
+    /// Blocks of a cluster; 1 without clusters.
+    pub cluster: u32,
     /// The inputs behind the first address parameters. The outputs follow in order.
     pub inputs: Vec<usize>,
     /// The offset in bytes of each address.
@@ -194,6 +199,8 @@ impl RowProgram {
                     ptx: check.text,
                     blocks: check.blocks,
                     threads: check.threads,
+                    shared: 0,
+                    cluster: 1,
                     inputs: Vec::new(),
                     offsets: vec![0],
                     parameters: check.block,
@@ -245,7 +252,7 @@ impl RowProgramState {
     ) -> std::result::Result<Result<RowExplanation>, &'static str> {
         let starts = vec![0; inputs.len() + outputs.len()];
         let plan =
-            self.plan(shape, &RowOperands { inputs, outputs, starts: &starts }, capability >= (8, 0))?;
+            self.plan(shape, &RowOperands { inputs, outputs, starts: &starts }, RowDevice { capability })?;
         let Some(stages) = &self.stages else { return Err("the program does not fit one expression") };
         let given = vec![Number::Integer(0); self.scalars.len()];
         let bits = match stages.expression.scalar_bits(&stages.operands.scalars(&given, shape)) {
@@ -256,6 +263,11 @@ impl RowProgramState {
         let mut parameters = plan.block;
         write_scalars(&mut parameters, &bits);
         let numbers = RowProgramState::kernel_inputs(stages);
+        let operand_of = |number: usize| numbers.iter().position(|&found| found == number);
+        let kept = match plan.key.storage.keeps() {
+            true => stages.kept(&stages.uniform(&stages.still(&plan.key.accesses))),
+            false => stages.kept_nowhere(),
+        };
         let elements = |&number: &usize| -> usize {
             let (dtype, layout) = inputs[number];
             let once = distinct_bytes(&(dtype, layout));
@@ -263,7 +275,12 @@ impl RowProgramState {
             let differs = |axis: usize| shape.groups[axis] != shape.elements[axis];
             let along = (0..expanded.rank()).any(|axis| differs(axis) && expanded.strides()[axis] != 0);
             // An input with one value for the row is read once.
-            if plan.key.held || !along { once } else { once * stages.readers(number) }
+            let is_held = match &plan.key.storage {
+                RowStorage::Registers => true,
+                RowStorage::Shared(row) => operand_of(number).is_some_and(|at| row.operand(at).is_some()),
+                RowStorage::Global => false,
+            };
+            if is_held || !along { once } else { once * stages.readers(number, &kept) }
         };
         let kernel = RowKernel {
             phase: 0,
@@ -278,6 +295,8 @@ impl RowProgramState {
                 ptx,
                 blocks: plan.blocks,
                 threads: plan.threads,
+                shared: plan.shared,
+                cluster: plan.key.cluster as u32,
                 inputs: numbers,
                 offsets: plan.offsets,
                 report: stages.report(),
@@ -309,8 +328,15 @@ impl fmt::Display for RowExplanation {
                 RowLaunches::Reduction(reduction) => write!(formatter, "{reduction}")?,
                 RowLaunches::Expression(expression) => write!(formatter, "{expression}")?,
                 RowLaunches::Rows(launch) | RowLaunches::Check(launch) => {
-                    let RowLaunch { ptx, blocks, threads, .. } = launch;
-                    writeln!(formatter, "{blocks} blocks of {threads} threads\n{ptx}")?;
+                    let RowLaunch { ptx, blocks, threads, shared, cluster, .. } = launch;
+                    write!(formatter, "{blocks} blocks of {threads} threads")?;
+                    if *cluster > 1 {
+                        write!(formatter, " in clusters of {cluster}")?;
+                    }
+                    if *shared > 0 {
+                        write!(formatter, ", {shared} bytes of dynamic shared memory")?;
+                    }
+                    writeln!(formatter, "\n{ptx}")?;
                 }
             }
         }

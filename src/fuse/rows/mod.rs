@@ -6,7 +6,7 @@
 //! outputs. Reductions of phase 0 depend on no other, those of phase n on one of phase n - 1.
 //!
 //! **One kernel.** On a device, the whole program is one kernel if its groups are rows (`plan`): a row stays in
-//! registers between the reductions, or each stage reads it again. `stages` lowers the program to one expression
+//! registers or in shared memory (`storage`) between the reductions, or each stage reads it again. `stages` lowers the program to one expression
 //! for this kernel, and `ptx` writes it.
 //!
 //! **Several kernels.** On the CPU, and on a device for programs that the plan refuses, each reduction runs as a
@@ -29,6 +29,7 @@ mod run;
 mod shape;
 mod split;
 mod stages;
+mod storage;
 mod sums;
 
 use std::collections::HashMap;

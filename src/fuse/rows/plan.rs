@@ -4,7 +4,8 @@
 //! A warp, or some of its threads, folds a segment of the tree of [`Reduction`](super::super::Reduction). Rows of
 //! at most [`HELD_SEGMENTS`] segments have a warp for each segment and stay in registers, in their dtype in
 //! memory. Longer rows, unaligned ones of more than [`UNALIGNED_SEGMENTS`], and programs with too many values for
-//! registers read their row again in each stage. Other programs run as several kernels, for a reason that
+//! registers hold their row in shared memory, of one block or of a cluster (`storage`). Rows that do not fit are
+//! read again in each stage. Other programs run as several kernels, for a reason that
 //! [`RowExplanation`](super::RowExplanation) gives.
 //!
 //! The text of a kernel depends only on the program and the [`RowKey`], and the schedule never changes a bit of a
@@ -17,6 +18,7 @@ use super::super::reduce::plan::{BLOCK, LANES, ROUNDS, ReductionParameters, SEGM
 use super::shape::RowShape;
 use super::split::PhaseInput;
 use super::stages::RowStages;
+use super::storage::{RowBlocks, RowDevice, RowStorage, SharedRow};
 use super::{RowProgramState, RowReduction};
 use crate::types::{DType, Layout};
 
@@ -59,8 +61,9 @@ pub(super) enum RowAccess {
 /// Everything but the program that the text of a kernel depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct RowKey {
-    /// True if the row stays in registers, false if each stage reads it.
-    pub(super) held: bool,
+    pub(super) storage: RowStorage,
+    /// Blocks that share a row.
+    pub(super) cluster: usize,
     /// True if indices have 64 bits.
     pub(super) wide: bool,
     /// Adjacent elements of one access.
@@ -69,7 +72,7 @@ pub(super) struct RowKey {
     pub(super) threads: usize,
     pub(super) groups: usize,
     pub(super) rounds: usize,
-    /// Warps of a row.
+    /// Warps of a row in each block.
     pub(super) warps: usize,
     /// The power of two above the number of segments.
     pub(super) slots: usize,
@@ -91,6 +94,8 @@ pub(super) struct RowPlan {
     pub(super) key: RowKey,
     pub(super) blocks: u32,
     pub(super) threads: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub(super) shared: u32,
     pub(super) parameters: ReductionParameters,
     /// The parameter block, with space for the scalars.
     pub(super) block: Vec<u8>,
@@ -103,7 +108,17 @@ pub(super) struct RowPlan {
 impl RowKey {
     /// Returns the schedule in words.
     pub(super) fn schedule(&self) -> String {
-        let place = if self.held { "in registers" } else { "that each stage reads" };
+        let place = match self.storage {
+            RowStorage::Registers => "in registers",
+            RowStorage::Shared(_) => "in shared memory",
+            RowStorage::Global => "that each stage reads",
+        };
+        if self.cluster > 1 {
+            return format!(
+                "a cluster of {} blocks of {} warps for each row, {place}",
+                self.cluster, self.warps
+            );
+        }
         match (self.warps, self.threads) {
             (1, WARP) => format!("a warp for each row, {place}; {} rows a block", self.across),
             (1, threads) => format!("{threads} threads for each row, {place}; {} rows a block", self.across),
@@ -141,7 +156,7 @@ impl RowProgramState {
         &self,
         shape: &RowShape,
         given: &RowOperands<'_>,
-        converts_brain: bool,
+        device: RowDevice,
     ) -> Result<RowPlan, &'static str> {
         let Some(stages) = &self.stages else {
             return Err("the program does not fit one expression, or has indices or positions");
@@ -170,14 +185,14 @@ impl RowProgramState {
         if layout.has_columns() {
             return Err("the elements of a group are further apart than those of neighbouring groups");
         }
-        self.plan_rows(stages, &layout, converts_brain)
+        self.plan_rows(stages, &layout, device)
     }
 
     fn plan_rows(
         &self,
         stages: &RowStages,
         layout: &OperandLayout<'_>,
-        converts_brain: bool,
+        device: RowDevice,
     ) -> Result<RowPlan, &'static str> {
         let (dimensions, operands) = (layout.dimensions, layout.operands);
         let (row, rows) = (dimensions.row, dimensions.rows);
@@ -217,14 +232,27 @@ impl RowProgramState {
             && of_element * copies * rounds <= HELD_INSTRUCTIONS
             && of_row <= registers
             && layout.bytes_read(stages, &accesses) * copies * rounds <= HELD_BYTES;
-        if segments > HELD_SEGMENTS && rows < FEW_ROWS {
-            return Err("several blocks share each of few long groups");
-        }
-        let warps = if held { warps } else { segments.min(READING_WARPS) };
         let slots = segments.next_power_of_two();
-        let shared: usize = self.reductions.iter().map(|reduction| slot_bytes(reduction) * slots + 16).sum();
-        if segments > 1 && shared > SHARED_BYTES {
+        let values: usize = self.reductions.iter().map(|reduction| slot_bytes(reduction) * slots + 16).sum();
+        if segments > 1 && values > SHARED_BYTES {
             return Err("the values of segments do not fit shared memory");
+        }
+        // Kept values take space, and without them more rows fit.
+        let in_shared = |keeps: bool| {
+            let operands = layout.row_operands(&accesses);
+            let row = SharedRow::new(stages, &operands, &uniform, vector, keeps, device.is_ampere())?;
+            let blocks = RowBlocks::new(segments, row.stride, values, device)?;
+            Some((RowStorage::Shared(row), blocks))
+        };
+        let of_block = |warps: usize| RowBlocks { cluster: 1, warps, bytes: 0 };
+        let (storage, RowBlocks { cluster, warps, bytes: shared }) = match held {
+            true => (RowStorage::Registers, of_block(warps)),
+            false => in_shared(true)
+                .or_else(|| in_shared(false))
+                .unwrap_or_else(|| (RowStorage::Global, of_block(segments.min(READING_WARPS)))),
+        };
+        if segments > HELD_SEGMENTS && rows * cluster < FEW_ROWS {
+            return Err("several blocks share each of few long groups");
         }
         let across = match segments {
             1 => (BLOCK / threads).min(rows.next_power_of_two()).max(WARP / threads),
@@ -232,7 +260,8 @@ impl RowProgramState {
         };
         let covered = if segments == 1 { lanes * rounds } else { SEGMENT };
         let key = RowKey {
-            held,
+            storage,
+            cluster,
             wide: dimensions.is_wide(),
             vector,
             threads,
@@ -245,7 +274,7 @@ impl RowProgramState {
             folded: dimensions.folded.len(),
             accesses,
             tail: !row.is_multiple_of(covered),
-            converts_brain,
+            converts_brain: device.is_ampere(),
         };
         let scalars = stages.scalars();
         let parameters = ReductionParameters::new(scalars, key.wide, key.kept, key.folded, operands.len());
@@ -259,8 +288,9 @@ impl RowProgramState {
         let block = block.map_err(|_| "the strides of all operands exceed the parameters of a kernel")?;
         let bytes = |operand: usize| dimensions.offsets[operand] * operands[operand].0.size();
         Ok(RowPlan {
-            blocks: blocks(rows.div_ceil(across), 1).map_err(|_| "a grid has too many blocks")?,
+            blocks: blocks(rows.div_ceil(across), cluster).map_err(|_| "a grid has too many blocks")?,
             threads: (threads * warps * across) as u32,
+            shared: shared as u32,
             key,
             parameters,
             block,
@@ -327,6 +357,17 @@ impl OperandLayout<'_> {
         let start = self.starts[operand] as usize + self.dimensions.offsets[operand] * size;
         let pitches = self.dimensions.kept.iter().map(|other| other.strides[operand].unsigned_abs() * size);
         start.is_multiple_of(width) && pitches.into_iter().all(|pitch| pitch.is_multiple_of(width))
+    }
+
+    /// Returns the dtype and the access of each operand, and whether each row has other elements than the
+    /// previous one.
+    fn row_operands(&self, accesses: &[RowAccess]) -> Vec<(DType, RowAccess, bool)> {
+        let kept = &self.dimensions.kept;
+        // The one row of a run is read for the first time, too.
+        let varies =
+            |operand: usize| kept.is_empty() || kept.iter().any(|dimension| dimension.strides[operand] != 0);
+        let operands = accesses.iter().enumerate();
+        operands.map(|(operand, &access)| (self.operands[operand].0, access, varies(operand))).collect()
     }
 
     /// Returns the bytes of an element's inputs that a thread reads from memory.

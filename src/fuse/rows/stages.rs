@@ -74,16 +74,12 @@ impl RowStages {
         Some(RowStages { expression, operands, stages, indices })
     }
 
-    /// Returns whether a stage reads an input, if every value is computed anew.
-    pub(super) fn reads(&self, stage: usize, input: usize) -> bool {
-        self.is_loaded(input, &self.stages[stage].wanted)
-    }
-
-    /// Returns the number of stages that read an input of the program.
-    pub(super) fn readers(&self, number: usize) -> usize {
+    /// Returns the number of stages that read an input of the program, if every stage keeps these steps for later
+    /// ones.
+    pub(super) fn readers(&self, number: usize, kept: &[Vec<bool>]) -> usize {
         let input = self.operands.inputs.iter().position(|input| *input == PhaseInput::Input(number));
         let Some(input) = input else { return 0 };
-        (0..self.stages.len()).filter(|&stage| self.reads(stage, input)).count()
+        self.computed(kept).iter().filter(|steps| self.is_loaded(input, steps)).count()
     }
 
     /// Returns whether some of these steps read an input.
@@ -193,6 +189,11 @@ impl RowStages {
             all.push(kept);
         }
         all
+    }
+
+    /// Returns for each stage that it keeps nothing.
+    pub(super) fn kept_nowhere(&self) -> Vec<Vec<bool>> {
+        vec![vec![false; self.expression.program.steps.len()]; self.stages.len()]
     }
 
     /// Returns for each stage the steps that it computes, if every stage keeps these for later ones.

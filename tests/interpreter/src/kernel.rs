@@ -9,8 +9,9 @@
 
 use std::collections::HashMap;
 
+use super::action::action;
 pub use super::memory::Memory;
-use super::memory::{SHARED, Shared};
+use super::memory::{SHARED, Shared, dynamic_start};
 
 /// The reason for which a thread stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,18 +20,47 @@ pub enum Stop {
     Barrier(usize),
     /// After the shuffle in this line.
     Shuffle(usize),
+    /// At the barrier of a warp in this line.
+    Warp(usize),
     /// It jumped back, like a thread that waits for another block, or others should run before it continues.
     Pause,
     End,
 }
 
+/// The blocks of a cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct ClusterShape {
+    /// The first block.
+    pub first: u32,
+    /// The number of blocks.
+    pub cluster: u32,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes of shared memory of a block.
+    pub in_block: usize,
+}
+
 /// A thread of a block.
 pub struct Thread {
-    pub block: u32,
-    pub index: u32,
+    shape: ClusterShape,
+    /// Its block in the cluster, and its index there.
+    rank: u32,
+    index: u32,
     /// The next line.
     at: usize,
     pub registers: Vec<Option<u64>>,
+    /// Asynchronous copies that it has not waited for.
+    copies: Vec<(u64, Vec<u8>)>,
+    /// It has arrived at a barrier of the cluster, and has passed one.
+    arrived: bool,
+    passed: bool,
+}
+
+impl Thread {
+    /// Returns its number in the cluster.
+    pub fn number(&self) -> u32 {
+        self.rank * self.shape.threads + self.index
+    }
 }
 
 /// The operands of a shuffle: from the thread so many lanes further in the warp, or itself if there is none;
@@ -44,7 +74,7 @@ pub struct Shuffle {
     pub mask: usize,
 }
 
-type Pure = fn([u64; 4]) -> u64;
+pub(super) type Pure = fn([u64; 4]) -> u64;
 
 #[derive(Debug, Clone)]
 pub enum Source {
@@ -52,10 +82,12 @@ pub enum Source {
     Immediate(u64),
     Block,
     Thread,
+    /// An offset in the block's shared memory.
+    Shared(usize),
 }
 
 #[derive(Debug, Clone)]
-enum Action {
+pub(super) enum Action {
     Pure {
         result: usize,
         function: Pure,
@@ -78,6 +110,8 @@ enum Action {
     },
     Store {
         shared: bool,
+        /// To shared memory of any block of the cluster.
+        cluster: bool,
         volatile: bool,
         values: Vec<Source>,
         address: usize,
@@ -110,9 +144,26 @@ enum Action {
         expected: Source,
         value: Source,
     },
+    /// (target, source, offsets of both, bytes, bytes that are read if fewer)
+    Copy {
+        target: (usize, u64),
+        source: (usize, u64),
+        bytes: usize,
+        read: Option<usize>,
+    },
+    WaitForCopies,
+    /// The address in another block of the cluster.
+    Map {
+        result: usize,
+        address: usize,
+        block: Source,
+    },
     Nothing,
     Jump(usize),
     Barrier,
+    WarpBarrier,
+    Arrive,
+    ClusterBarrier,
     Return,
 }
 
@@ -128,6 +179,9 @@ pub struct Kernel {
     pub parameter_bytes: usize,
     pub shared_bytes: usize,
     pub most_threads: u32,
+    /// It has dynamic shared memory, and barriers of clusters.
+    pub is_dynamic: bool,
+    pub has_clusters: bool,
 }
 
 /// Returns the offsets of the parameters in one block, as the text declares them.
@@ -151,12 +205,14 @@ fn parameters(header: &str) -> (HashMap<String, usize>, usize) {
 }
 
 #[derive(Default)]
-struct Reader {
+pub(super) struct Reader {
     /// Names by scope, innermost last.
     scopes: Vec<HashMap<String, usize>>,
     registers: usize,
     /// The name and size of the variable in shared memory.
     shared: Option<(String, usize)>,
+    /// The name of dynamic shared memory.
+    dynamic: Option<String>,
 }
 
 impl Reader {
@@ -166,7 +222,7 @@ impl Reader {
         self.registers += 1;
     }
 
-    fn register(&self, name: &str) -> usize {
+    pub(super) fn register(&self, name: &str) -> usize {
         *self
             .scopes
             .iter()
@@ -175,11 +231,14 @@ impl Reader {
             .unwrap_or_else(|| panic!("register {name}"))
     }
 
-    fn source(&self, text: &str) -> Source {
+    pub(super) fn source(&self, text: &str) -> Source {
         match text {
             "%ctaid.x" => Source::Block,
             "%tid.x" => Source::Thread,
-            _ if self.shared.as_ref().is_some_and(|(name, _)| name == text) => Source::Immediate(SHARED),
+            _ if self.shared.as_ref().is_some_and(|(name, _)| name == text) => Source::Shared(0),
+            _ if self.dynamic.as_deref() == Some(text) => {
+                Source::Shared(dynamic_start(self.shared.as_ref().map_or(0, |(_, bytes)| *bytes)))
+            }
             _ if text.starts_with('%') => Source::Register(self.register(text)),
             _ if text.starts_with("0f") => {
                 Source::Immediate(u64::from(u32::from_str_radix(&text[2..], 16).expect("a float")))
@@ -193,7 +252,7 @@ impl Reader {
 }
 
 /// Splits operands at commas, and keeps `{…}` and `[…]` whole.
-fn operands(text: &str) -> Vec<String> {
+pub(super) fn operands(text: &str) -> Vec<String> {
     let (mut found, mut depth, mut current) = (Vec::new(), 0, String::new());
     for letter in text.chars() {
         match letter {
@@ -211,7 +270,7 @@ fn operands(text: &str) -> Vec<String> {
     found
 }
 
-fn list(text: &str) -> Vec<&str> {
+pub(super) fn list(text: &str) -> Vec<&str> {
     text.trim_matches(['{', '}']).split(',').map(str::trim).collect()
 }
 
@@ -224,6 +283,8 @@ impl Kernel {
         assert!(header.starts_with(".version 8.0\n.target sm_"), "{header}");
         let (places, parameter_bytes) = parameters(header);
         let mut reader = Reader::default();
+        let extern_line = header.lines().find_map(|line| line.strip_prefix(".extern .shared .align 16 .b8 "));
+        reader.dynamic = extern_line.map(|name| name.trim_end_matches("[];").to_owned());
         reader.scopes.push(HashMap::new());
         let mut labels = HashMap::new();
         let mut jumps: Vec<(usize, String)> = Vec::new();
@@ -280,17 +341,42 @@ impl Kernel {
             lines[line].action = Action::Jump(labels[&label]);
         }
         let shared_bytes = reader.shared.map_or(0, |(_, bytes)| bytes);
-        Kernel { lines, registers: reader.registers, parameter_bytes, shared_bytes, most_threads }
+        let has = |wanted: fn(&Action) -> bool| lines.iter().any(|line| wanted(&line.action));
+        let has_clusters = has(|action| matches!(action, Action::ClusterBarrier));
+        assert!(!has_clusters || !has(|action| matches!(action, Action::Barrier)), "barriers of two scopes");
+        assert!(!has_clusters || header.contains(".target sm_90\n"), "clusters before sm_90");
+        assert!(!has(|action| matches!(action, Action::Copy { .. })) || !header.contains(".target sm_60\n"));
+        Kernel {
+            lines,
+            registers: reader.registers,
+            parameter_bytes,
+            shared_bytes,
+            most_threads,
+            is_dynamic: reader.dynamic.is_some(),
+            has_clusters,
+        }
     }
 
-    /// Creates a thread at its beginning.
-    pub fn begin(&self, block: u32, index: u32) -> Thread {
-        Thread { block, index, at: 0, registers: vec![None; self.registers] }
+    /// Returns the bytes of shared memory of a block.
+    pub fn shared_in_block(&self, dynamic: u32) -> usize {
+        match self.is_dynamic {
+            true => dynamic_start(self.shared_bytes) + dynamic as usize,
+            false => self.shared_bytes,
+        }
+    }
+
+    /// Creates a thread of a cluster at its beginning.
+    pub fn begin(&self, shape: ClusterShape, number: u32) -> Thread {
+        let (rank, index) = (number / shape.threads, number % shape.threads);
+        let registers = vec![None; self.registers];
+        Thread { shape, rank, index, at: 0, registers, copies: Vec::new(), arrived: false, passed: false }
     }
 
     /// Returns whether the threads of a block synchronize.
     pub fn meets(&self) -> bool {
-        self.lines.iter().any(|line| matches!(line.action, Action::Barrier | Action::Shuffle(_)))
+        self.lines
+            .iter()
+            .any(|line| matches!(line.action, Action::Barrier | Action::Shuffle(_) | Action::ClusterBarrier))
     }
 
     /// Returns the shuffle in this line.
@@ -309,13 +395,20 @@ impl Kernel {
         shared_memory: &mut Shared,
         pauses: &mut impl FnMut() -> bool,
     ) -> Stop {
-        let Thread { block, index, at, registers } = thread;
-        let (block, index) = (*block, *index);
+        let number = thread.number();
+        let Thread { shape, rank, index, at, registers, copies, arrived, passed } = thread;
+        let (block, index) = (shape.first + *rank, *index);
+        let own = *rank as u64 * shape.in_block as u64 + SHARED;
+        let check_own = |address: u64| {
+            let inside = (own..own + shape.in_block as u64).contains(&address);
+            assert!(inside, "an access to shared memory of another block at {address}");
+        };
         let read = |registers: &[Option<u64>], source: &Source| match source {
             Source::Register(index) => registers[*index].expect("a register that was written"),
             Source::Immediate(bits) => *bits,
             Source::Block => u64::from(block),
             Source::Thread => u64::from(index),
+            Source::Shared(offset) => own + *offset as u64,
         };
         let mut steps = 0;
         loop {
@@ -345,7 +438,10 @@ impl Kernel {
                     let address = registers[*address].expect("an address").wrapping_add(*offset);
                     let width = bytes * results.len();
                     let from = match shared {
-                        true => shared_memory.read(index, address, width),
+                        true => {
+                            check_own(address);
+                            shared_memory.read(number, address, width)
+                        }
                         false => memory.at(address, width).to_vec(),
                     };
                     for (result, from) in results.iter().zip(from.chunks(*bytes)) {
@@ -363,14 +459,20 @@ impl Kernel {
                         return Stop::Pause;
                     }
                 }
-                Action::Store { values, address, offset, bytes, shared, volatile } => {
+                Action::Store { values, address, offset, bytes, shared, cluster, volatile } => {
                     let address = registers[*address].expect("an address").wrapping_add(*offset);
                     let all: Vec<u8> = values
                         .iter()
                         .flat_map(|value| read(registers, value).to_le_bytes()[..*bytes].to_vec())
                         .collect();
                     match shared {
-                        true => shared_memory.write(index, address, &all),
+                        true => {
+                            match cluster {
+                                true => assert!(*passed, "a store to a block that may not exist yet"),
+                                false => check_own(address),
+                            }
+                            shared_memory.write(number, address, &all);
+                        }
                         false => memory.at(address, all.len()).copy_from_slice(&all),
                     }
                     if *volatile && pauses() {
@@ -409,6 +511,43 @@ impl Kernel {
                         return Stop::Pause;
                     }
                 }
+                Action::Copy { target, source, bytes, read: size } => {
+                    let of = |(base, offset): (usize, u64)| {
+                        registers[base].expect("an address").wrapping_add(offset)
+                    };
+                    let (target, source) = (of(*target), of(*source));
+                    let count = size.map_or(*bytes as u64, |size| registers[size].expect("a size")) as usize;
+                    assert!(count <= *bytes && source % *bytes as u64 == 0, "a copy of {count} bytes");
+                    check_own(target);
+                    let mut all = vec![0; *bytes];
+                    // An asynchronous copy is aligned to its whole size, but reads this many bytes.
+                    if count > 0 {
+                        all[..count].copy_from_slice(memory.part(source, count));
+                    }
+                    copies.push((target, all));
+                }
+                Action::WaitForCopies => {
+                    for (target, all) in copies.drain(..) {
+                        shared_memory.write(number, target, &all);
+                    }
+                }
+                Action::Map { result, address, block } => {
+                    let address = registers[*address].expect("an address");
+                    check_own(address);
+                    let block = read(registers, block);
+                    assert!(block < u64::from(shape.cluster), "block {block} of {}", shape.cluster);
+                    registers[*result] = Some(address - own + SHARED + block * shape.in_block as u64);
+                }
+                Action::Arrive => {
+                    assert!(!*arrived, "a second arrival at a barrier");
+                    *arrived = true;
+                }
+                Action::ClusterBarrier => {
+                    assert!(*arrived, "a wait for a barrier without an arrival");
+                    (*arrived, *passed) = (false, true);
+                    return Stop::Barrier(*at);
+                }
+                Action::WarpBarrier => return Stop::Warp(*at),
                 Action::Nothing => {}
                 Action::Shuffle(_) => return Stop::Shuffle(*at - 1),
                 Action::Jump(target) => {
@@ -419,115 +558,11 @@ impl Kernel {
                     }
                 }
                 Action::Barrier => return Stop::Barrier(*at),
-                Action::Return => return Stop::End,
-            }
-        }
-    }
-}
-
-fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest: &str) -> Action {
-    // Threads run one at a time, so no access is torn.
-    let volatile = mnemonic.contains(".volatile.");
-    let parts: Vec<&str> = mnemonic.split('.').filter(|part| *part != "volatile").collect();
-    let kind = parts[parts.len() - 1];
-    let bytes = || kind[1..].parse::<usize>().map_or(0, |bits| bits / 8);
-    let all = operands(rest);
-    let place = |text: &str| {
-        let text = text.trim_matches(['[', ']']).to_owned();
-        match text.split_once('+') {
-            Some((base, offset)) => (base.to_owned(), offset.parse::<u64>().expect("an offset")),
-            None => (text, 0),
-        }
-    };
-    match (parts[0], parts.get(1).copied()) {
-        ("bra", _) => Action::Jump(usize::MAX),
-        ("ret", _) => Action::Return,
-        ("ld", Some("param")) => {
-            let (base, offset) = place(&all[1]);
-            Action::Parameter {
-                result: reader.register(&all[0]),
-                offset: places[&base] + offset as usize,
-                bytes: bytes(),
-            }
-        }
-        // Threads run one at a time, so their writes have an order.
-        ("membar", _) => Action::Nothing,
-        ("bar", Some("sync")) => {
-            assert_eq!(rest, "0", "the one barrier");
-            Action::Barrier
-        }
-        ("ld", Some("global" | "shared")) => {
-            let (base, offset) = place(&all[1]);
-            let results: Vec<usize> = list(&all[0]).into_iter().map(|name| reader.register(name)).collect();
-            check_width(&parts, results.len());
-            let signed = kind.starts_with('s');
-            let (address, shared) = (reader.register(&base), parts[1] == "shared");
-            Action::Load { results, address, offset, bytes: bytes(), signed, shared, volatile }
-        }
-        ("st", Some("global" | "shared")) => {
-            let (base, offset) = place(&all[0]);
-            let values: Vec<Source> = list(&all[1]).into_iter().map(|name| reader.source(name)).collect();
-            check_width(&parts, values.len());
-            let shared = parts[1] == "shared";
-            Action::Store {
-                values,
-                address: reader.register(&base),
-                offset,
-                bytes: bytes(),
-                shared,
-                volatile,
-            }
-        }
-        ("mov", _) if all[1].starts_with('{') => {
-            let names = list(&all[1]);
-            let halves = [reader.register(names[0]), reader.register(names[1])];
-            let bits = if kind == "b64" { 32 } else { 16 };
-            Action::Pack { result: reader.register(&all[0]), halves, bits }
-        }
-        ("mov", _) if all[0].starts_with('{') => {
-            let names = list(&all[0]);
-            let results = [reader.register(names[0]), reader.register(names[1])];
-            let bits = if kind == "b64" { 32 } else { 16 };
-            Action::Unpack { results, whole: reader.register(&all[1]), bits }
-        }
-        ("shfl", _) => {
-            assert!(matches!(mnemonic, "shfl.sync.down.b32" | "shfl.sync.idx.b32"), "{mnemonic}");
-            let (further, clamp) = (mnemonic.contains("down"), all[3].parse::<usize>().expect("a number"));
-            assert!(clamp % 32 == 31 && (clamp == 31 || !further) && all[4] == "-1", "all of a warp");
-            Action::Shuffle(Shuffle {
-                result: reader.register(&all[0]),
-                value: reader.register(&all[1]),
-                which: reader.source(&all[2]),
-                further,
-                mask: clamp >> 8,
-            })
-        }
-        ("atom", _) => {
-            let (base, offset) = place(&all[1]);
-            assert_eq!(offset, 0, "an offset");
-            let (result, address) = (reader.register(&all[0]), reader.register(&base));
-            let first = reader.source(&all[2]);
-            match mnemonic {
-                "atom.global.add.u32" => Action::Add { result, address, value: first },
-                "atom.global.cas.b32" => {
-                    Action::Swap { result, address, expected: first, value: reader.source(&all[3]) }
+                Action::Return => {
+                    assert!(copies.is_empty(), "a copy that nobody waits for");
+                    return Stop::End;
                 }
-                _ => panic!("instruction {mnemonic}"),
             }
         }
-        _ => Action::Pure {
-            result: reader.register(&all[0]),
-            function: super::pure::function(mnemonic).unwrap_or_else(|| panic!("instruction {mnemonic}")),
-            operands: all[1..].iter().map(|text| reader.source(text)).collect(),
-        },
     }
-}
-
-/// Checks that a vector has the width that the mnemonic states.
-fn check_width(parts: &[&str], found: usize) {
-    let said = parts
-        .iter()
-        .find_map(|part| part.strip_prefix('v').and_then(|width| width.parse().ok()))
-        .unwrap_or(1);
-    assert_eq!(found, said, "{parts:?}");
 }

@@ -1,5 +1,7 @@
 //! The memory of interpreted kernels: global regions, and the shared memory of a block.
 
+use std::ops::Range;
+
 /// The memory that a kernel may access: regions with simulated addresses.
 #[derive(Default)]
 pub struct Memory {
@@ -20,6 +22,11 @@ impl Memory {
 
     pub fn at(&mut self, address: u64, width: usize) -> &mut [u8] {
         assert_eq!(address % width as u64, 0, "an access of {width} bytes at {address:#x}");
+        self.part(address, width)
+    }
+
+    /// Returns bytes at any address.
+    pub fn part(&mut self, address: u64, width: usize) -> &mut [u8] {
         let (start, bytes) = self
             .regions
             .iter_mut()
@@ -36,6 +43,11 @@ impl Memory {
 /// The simulated address of shared memory. It is not 0, because the assembler chooses it.
 pub const SHARED: u64 = 1024;
 
+/// The least multiple of 128 that holds the static shared memory of a block: the start of its dynamic memory.
+pub fn dynamic_start(bytes: usize) -> usize {
+    bytes.next_multiple_of(128)
+}
+
 /// A byte of shared memory: the last thread that accessed it in this phase, and its access.
 #[derive(Clone, Copy, Default)]
 struct Cell {
@@ -47,7 +59,7 @@ struct Cell {
     shared: bool,
 }
 
-/// The shared memory of a block.
+/// The shared memory of a block, or of the blocks of a cluster one after another.
 pub struct Shared(Vec<Cell>);
 
 impl Shared {
@@ -87,8 +99,17 @@ impl Shared {
     }
 
     pub fn barrier(&mut self) {
+        self.barrier_of(0..u32::MAX);
+    }
+
+    /// Orders the accesses of some threads.
+    pub fn barrier_of(&mut self, threads: Range<u32>) {
+        let is_ours = |thread: Option<u32>| thread.is_none_or(|thread| threads.contains(&thread));
+        let all = threads.start == 0 && threads.end == u32::MAX;
         for cell in &mut self.0 {
-            *cell = Cell { byte: cell.byte, written: cell.written, ..Cell::default() };
+            if all || (is_ours(cell.writer) && is_ours(cell.reader) && !cell.shared) {
+                *cell = Cell { byte: cell.byte, written: cell.written, ..Cell::default() };
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 //! advance as far as they can, some are delayed until nothing else can run, and a thread may pause between
 //! any two accesses that other blocks see. A kernel whose threads all stop is wrong.
 
-use super::kernel::{Kernel, Source, Stop, Thread};
+use super::kernel::{ClusterShape, Kernel, Source, Stop, Thread};
 use super::memory::{Memory, Shared};
 
 /// The number of rounds without progress after which waiting threads fail.
@@ -67,20 +67,41 @@ impl Kernel {
         parameters: &[u8],
         memory: &mut Memory,
     ) {
+        self.run_in_clusters(schedule, (blocks, 1), threads, 0, parameters, memory);
+    }
+
+    /// Runs every thread of a grid in an order: blocks with dynamic shared memory, in clusters of a size.
+    pub fn run_in_clusters(
+        &self,
+        schedule: Schedule,
+        (blocks, cluster): (u32, u32),
+        threads: u32,
+        dynamic: u32,
+        parameters: &[u8],
+        memory: &mut Memory,
+    ) {
         assert_eq!(parameters.len(), self.parameter_bytes, "bytes of parameters");
         assert!(threads <= self.most_threads, "{threads} threads where the text says fewer");
         let mut numbers =
             Numbers(schedule.seed.map_or(1, |seed| (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        assert!(blocks % cluster == 0, "{blocks} blocks in clusters of {cluster}");
+        assert!(self.is_dynamic || dynamic == 0, "dynamic shared memory that the text does not use");
+        assert_eq!(cluster > 1, self.has_clusters, "clusters of {cluster}");
+        let in_block = self.shared_in_block(dynamic);
+        // A cluster is a block of all its threads and memory; its kernels have no barriers of one block.
         // Threads that do not synchronize need not coexist.
-        let at_once = if self.meets() { threads } else { 1 };
-        let mut next = (0..blocks)
-            .flat_map(|block| (0..threads).step_by(at_once as usize).map(move |first| (block, first)));
+        let at_once = if self.meets() { threads * cluster } else { 1 };
+        let of_cluster =
+            move |first: u32| (0..threads * cluster).step_by(at_once as usize).map(move |at| (first, at));
+        let mut next = (0..blocks / cluster).flat_map(of_cluster);
         let mut there: Vec<Block> = Vec::new();
         let mut fruitless = 0;
         loop {
             while there.len() < schedule.resident {
                 let Some((block, first)) = next.next() else { break };
-                there.push(self.block(block, first..first + at_once, numbers.below(1 << 20)));
+                let rank = numbers.below(1 << 20);
+                let shape = ClusterShape { first: block * cluster, cluster, threads, in_block };
+                there.push(self.block(shape, first..first + at_once, rank));
             }
             if there.is_empty() {
                 return;
@@ -112,14 +133,14 @@ impl Kernel {
         }
     }
 
-    fn block(&self, block: u32, threads: std::ops::Range<u32>, rank: usize) -> Block {
+    fn block(&self, shape: ClusterShape, threads: std::ops::Range<u32>, rank: usize) -> Block {
         let all: Vec<u32> = threads.collect();
         let warps = all.chunks(32).map(|indices| Warp {
-            threads: indices.iter().map(|&index| (self.begin(block, index), None)).collect(),
+            threads: indices.iter().map(|&index| (self.begin(shape, index), None)).collect(),
             waits: false,
             stop: None,
         });
-        Block { warps: warps.collect(), shared: Shared::new(self.shared_bytes), rank }
+        Block { warps: warps.collect(), shared: Shared::new(shape.in_block * shape.cluster as usize), rank }
     }
 
     /// Runs the threads of a warp; returns whether any reached a synchronization or its end.
@@ -153,6 +174,11 @@ impl Kernel {
         match stop {
             Stop::Shuffle(at) => {
                 self.exchange(at, &mut all.threads);
+                all.threads.iter_mut().for_each(|(_, stop)| *stop = None);
+            }
+            Stop::Warp(_) => {
+                let first = all.threads[0].0.number();
+                shared.barrier_of(first..first + all.threads.len() as u32);
                 all.threads.iter_mut().for_each(|(_, stop)| *stop = None);
             }
             stop => all.stop = Some(stop),

@@ -92,7 +92,7 @@ impl RowWriter<'_> {
         let start = kernel.index("shl.b32", "shl.b64", &[&chunk, &shift(CHUNK)]);
         let row = kernel.index("mov.u32", "mov.u64", &[&start]);
         let left = kernel.index("mov.u32", "mov.u64", &[&left]);
-        self.thread = Thread { lane, warp, first: first.clone(), inside, leads };
+        self.thread = Thread { lane, warp, slot: Name::new(), first: first.clone(), inside, leads };
         self.clear_sums();
         let width = if key.wide { "u64" } else { "u32" };
         let unique = self.kernel.writer.unique();
@@ -161,7 +161,7 @@ impl RowWriter<'_> {
         let row = self.kernel.word(self.kernel.parameters.row());
         let places = (0..key.rounds).flat_map(|round| (0..key.groups).map(move |group| (round, group)));
         for (number, (round, group)) in places.enumerate() {
-            let access = self.access(first, self.place(round, group));
+            let access = self.access(first, round, group);
             let guard = match (self.thread.inside.clone(), access.valid.clone()) {
                 (inside, valid) if inside.is_empty() && valid.is_empty() => String::new(),
                 (one, other) if one.is_empty() || other.is_empty() => format!("@{one}{other} "),

@@ -15,17 +15,20 @@ pub(super) struct Access {
     pub(super) place: Name,
     /// The predicate that the elements are in the row; empty if all are.
     pub(super) valid: Name,
+    /// The number of the access among those of the thread in a round.
+    pub(super) group: usize,
     /// The coordinates of the first element in the folded dimensions, if an operand needs them.
     coordinates: Vec<Name>,
     /// By input of the expression, the registers as loaded; empty if the input is not loaded.
     raw: Vec<Vec<Name>>,
     /// By element, the kept steps and their registers.
-    kept: Vec<Vec<(usize, Name)>>,
+    pub(super) kept: Vec<Vec<(usize, Name)>>,
 }
 
 impl RowWriter<'_> {
-    /// Creates an access `offset` elements after `from`.
-    pub(super) fn access(&mut self, from: &str, offset: usize) -> Access {
+    /// Creates the access of a round and a group of lanes, for a thread whose first element is `from`.
+    pub(super) fn access(&mut self, from: &str, round: usize, group: usize) -> Access {
+        let offset = self.place(round, group);
         let (key, kernel) = (self.key, &mut self.kernel);
         let mut place = kernel.plus(from, offset);
         let mut valid = Name::new();
@@ -40,11 +43,11 @@ impl RowWriter<'_> {
             false => Vec::new(),
         };
         let raw = vec![Vec::new(); self.operand_of.len()];
-        Access { place, valid, coordinates, raw, kept: vec![Vec::new(); key.vector] }
+        Access { place, valid, group, coordinates, raw, kept: vec![Vec::new(); key.vector] }
     }
 
     /// Returns the address of an operand's elements.
-    fn address(&mut self, operand: usize, access: &Access, size: usize) -> Name {
+    pub(super) fn address(&mut self, operand: usize, access: &Access, size: usize) -> Name {
         let base = self.bases[operand].clone();
         match self.key.accesses[operand] {
             RowAccess::Still => base,
@@ -66,6 +69,10 @@ impl RowWriter<'_> {
                 continue;
             }
             let dtype = stages.expression.inputs[input];
+            if let Some(raw) = self.load_shared(input, operand, access.group) {
+                access.raw[input] = raw;
+                continue;
+            }
             let address = self.address(operand, access, dtype.size());
             let writer = &mut self.kernel.writer;
             access.raw[input] = writer.load_raw_vector(StateSpace::Global, dtype, &address, self.key.vector);

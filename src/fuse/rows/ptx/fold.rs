@@ -71,6 +71,9 @@ impl RowWriter<'_> {
     pub(super) fn publish(&mut self, reduction: usize, planes: &Planes, segment: &str, value: &Folded) {
         self.with(reduction);
         let slots = self.kernel.slots(&planes.0, segment, &planes.1);
+        if self.key.cluster > 1 {
+            return self.publish_to_cluster(&slots, value);
+        }
         let leads = self.thread.leads.clone();
         self.kernel.put_shared(&leads, &slots, 0, value);
     }

@@ -1,17 +1,19 @@
 //! The PTX writer of row programs: one kernel for all reductions and outputs.
 //!
-//! As for reductions, the module is PTX 8.0 for sm_60 with one entry, whose parameters are addresses followed by
-//! one block, and its text depends only on the program and the key. [`element`] loads, computes and stores
-//! elements, [`fold`] folds segments and rows. This file has the stages: straight-line code if the row is held in
-//! registers, loops over its segments if each stage reads it.
+//! As for reductions, the module is PTX 8.0 for sm_60 or later with one entry, whose parameters are addresses followed
+//! by one block, and its text depends only on the program and the key. [`element`] loads, computes and stores
+//! elements, [`fold`] folds segments and rows, [`shared`] holds a row in shared memory. This file has the stages:
+//! straight-line code if the row is held in registers, loops over its segments otherwise.
 //!
 //! Invariants: no thread exits before the last shuffle or barrier of its block. Threads past the last row repeat
 //! it, and threads past the end of a row repeat its last elements, which count as missing; neither stores. Slots of
-//! shared memory are written once, so a reduction costs one barrier.
+//! shared memory are written once, so a reduction costs one barrier. No block stores to another before all of its
+//! cluster exist, and none ends before the last such store.
 
 mod chunks;
 mod element;
 mod fold;
+mod shared;
 
 use super::super::plan::{self, Iteration};
 use super::super::program::Value;
@@ -22,9 +24,14 @@ use super::super::reduce::ptx::{Folded, KernelWriter};
 use super::plan::{RowAccess, RowKey, RowPlan};
 use super::split::PhaseInput;
 use super::stages::RowStages;
+use super::storage::RowStorage;
 use super::{RowOutput, RowProgramState, RowReduction};
 use chunks::Sums;
 use element::Access;
+use shared::Slot;
+
+/// The name of dynamic shared memory.
+const ROW: &str = "fused_row";
 
 /// The accesses that a thread of a full block loads at once in the last stage.
 const TOGETHER: usize = 2;
@@ -40,6 +47,10 @@ struct RowWriter<'a> {
     operand_of: Vec<Option<usize>>,
     /// By operand, the address of the row.
     bases: Vec<Name>,
+    /// By operand, the bytes before the row in its first line, if lines are copied.
+    phases: Vec<Name>,
+    /// The place in shared memory of the current access.
+    slot: Slot,
     /// By input of the expression, its value if that is one for the whole row.
     still: Vec<Option<[Name; 2]>>,
     /// The steps with one value for the whole row, and the registers of those computed so far.
@@ -58,8 +69,10 @@ struct RowWriter<'a> {
 struct Thread {
     /// Its index among the threads that share a segment.
     lane: Name,
-    /// Its warp in the block; empty if a row has one warp.
+    /// Its warp among those of the row; empty if a row has one warp.
     warp: Name,
+    /// The address in shared memory of the first segment of its warp.
+    slot: Name,
     /// The index in the row of its first element.
     first: Name,
     /// The predicate that its row exists; empty if all do.
@@ -80,9 +93,9 @@ pub(super) fn write(
     let reductions = Reductions { all: &state.reductions, first: &first.reduction.0 };
     written(reductions, &state.outputs, stages, key, parameters, threads, |writer| {
         writer.begin();
-        match key.held {
-            true => writer.held(),
-            false => writer.read_again(),
+        match key.storage {
+            RowStorage::Registers => writer.held(),
+            RowStorage::Shared(_) | RowStorage::Global => writer.segments(),
         }
     })
 }
@@ -167,10 +180,15 @@ fn written(
         stages,
         key,
         bases: Vec::new(),
+        phases: Vec::new(),
+        slot: Slot::default(),
         still: vec![None; operand_of.len()],
         operand_of,
         known: vec![Name::new(); count],
-        kept: if key.held { stages.kept(&uniform) } else { vec![vec![false; count]; stages.stages.len()] },
+        kept: match key.storage.keeps() {
+            true => stages.kept(&uniform),
+            false => stages.kept_nowhere(),
+        },
         has: vec![false; count],
         uniform,
         thread: Thread::default(),
@@ -178,7 +196,18 @@ fn written(
     };
     emit(&mut writer);
     writer.kernel.line("ret;");
-    writer.kernel.text(threads, "", if key.converts_brain { 80 } else { 60 })
+    let target = match key.cluster {
+        1 if key.converts_brain => 80,
+        1 => 60,
+        _ => 90,
+    };
+    let text = writer.kernel.text(threads, "", target);
+    match key.storage {
+        RowStorage::Shared(_) => {
+            text.replacen(".visible", &format!(".extern .shared .align 16 .b8 {ROW}[];\n.visible"), 1)
+        }
+        RowStorage::Registers | RowStorage::Global => text,
+    }
 }
 
 impl<'a> RowWriter<'a> {
@@ -188,11 +217,17 @@ impl<'a> RowWriter<'a> {
         let shift = |count: usize| count.trailing_zeros().to_string();
         let index = kernel.bits32("mov.u32", &["%tid.x"]);
         let block = kernel.bits32("mov.u32", &["%ctaid.x"]);
-        let block = kernel.widened(&block);
         let lane = kernel.bits32("and.b32", &[&index, &(key.threads - 1).to_string()]);
         let above = kernel.bits32("shr.u32", &[&index, &shift(key.threads)]);
         let leads = kernel.predicate("setp.eq.u32", &[&lane, "0"]);
-        let mut item = block;
+        // The blocks of a cluster share a row.
+        let mut rank = Name::new();
+        let mut row = block;
+        if key.cluster > 1 {
+            rank = kernel.bits32("and.b32", &[&row, &(key.cluster - 1).to_string()]);
+            row = kernel.bits32("shr.u32", &[&row, &shift(key.cluster)]);
+        }
+        let mut item = kernel.widened(&row);
         let mut inside = Name::new();
         if key.across > 1 {
             let across = kernel.widened(&above);
@@ -206,12 +241,16 @@ impl<'a> RowWriter<'a> {
         let mut first = kernel.index("mul.lo.u32", "mul.lo.u64", &[&wide_lane, &key.vector.to_string()]);
         let mut warp = Name::new();
         if key.warps > 1 {
-            let segment = kernel.widened(&above);
+            warp = match rank.is_empty() {
+                true => above.clone(),
+                false => kernel.bits32("mad.lo.u32", &[&rank, &key.warps.to_string(), &above]),
+            };
+            let segment = kernel.widened(&warp);
             first = kernel.times_plus(&segment, &SEGMENT.to_string(), &first);
-            warp = above;
         }
-        self.thread = Thread { lane, warp, first, inside, leads };
+        self.thread = Thread { lane, warp, slot: Name::new(), first, inside, leads };
         self.row(&item);
+        self.begin_shared(&above);
     }
 
     /// Emits the addresses of a row and the inputs with one value for it.
@@ -241,7 +280,7 @@ impl<'a> RowWriter<'a> {
         let first = self.thread.first.clone();
         let places = (0..key.rounds).flat_map(|round| (0..key.groups).map(move |group| (round, group)));
         let mut accesses: Vec<Access> =
-            places.map(|(round, group)| self.access(&first, self.place(round, group))).collect();
+            places.map(|(round, group)| self.access(&first, round, group)).collect();
         for (number, stage) in stages.stages.iter().enumerate() {
             let wanted = self.prepare(number);
             // Loads before a store stay before it. Full blocks lack the registers for all loads of the last stage.
@@ -272,9 +311,7 @@ impl<'a> RowWriter<'a> {
                     }
                 }
             }
-            for (step, kept) in self.has.iter_mut().zip(&self.kept[number]) {
-                *step |= *kept;
-            }
+            self.mark_kept(number);
             let folded = lanes.into_iter().zip(&stage.reductions);
             let folded: Vec<(usize, Folded)> =
                 folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
@@ -282,9 +319,13 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// Emits the stages of a row that each of them reads.
-    fn read_again(&mut self) {
+    /// Emits the stages of a row whose segments each of them reads, from shared or from global memory.
+    fn segments(&mut self) {
         let (key, stages) = (self.key, self.stages);
+        self.arrive();
+        self.copy_row();
+        self.wait();
+        let stride = self.shared_row().map_or(0, |row| row.stride);
         for (number, stage) in stages.stages.iter().enumerate() {
             let wanted = self.prepare(number);
             let planes: Vec<_> = stage.reductions.iter().map(|&reduction| self.planes(reduction)).collect();
@@ -294,6 +335,10 @@ impl<'a> RowWriter<'a> {
                 1 => Name::new(),
                 _ => kernel.bits32("mov.u32", &[&self.thread.warp]),
             };
+            self.slot = Slot::default();
+            if stride > 0 {
+                self.slot.segment = kernel.bits32("mov.u32", &[&self.thread.slot]);
+            }
             let unique = kernel.writer.unique();
             kernel.line(format!("$segment_{unique}:"));
             let lanes: Vec<Vec<Folded>> =
@@ -301,13 +346,17 @@ impl<'a> RowWriter<'a> {
             let at = self.kernel.index("mov.u32", "mov.u64", &[&from]);
             let round = self.kernel.bits32("mov.u32", &["0"]);
             self.kernel.line(format!("$round_{unique}:"));
-            let mut accesses: Vec<Access> =
-                (0..key.groups).map(|group| self.access(&at, self.place(0, group))).collect();
+            if stride > 0 {
+                self.slot.index = self.index_in_segment(&round);
+            }
+            let mut accesses: Vec<Access> = (0..key.groups).map(|group| self.access(&at, 0, group)).collect();
             for access in &mut accesses {
                 self.load(access, &wanted);
+                self.load_kept(access, &wanted);
             }
             for (group, access) in accesses.iter_mut().enumerate() {
                 let all = self.evaluate(number, access, &wanted);
+                self.store_kept(number, access, &all);
                 if stage.reductions.is_empty() {
                     self.store(access, &all);
                 }
@@ -327,6 +376,7 @@ impl<'a> RowWriter<'a> {
             let folded = lanes.into_iter().zip(&stage.reductions);
             let folded: Vec<(usize, Folded)> =
                 folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
+            self.mark_kept(number);
             if segment.is_empty() {
                 self.rows(folded);
                 continue;
@@ -337,14 +387,18 @@ impl<'a> RowWriter<'a> {
             let kernel = &mut self.kernel;
             let segments =
                 kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())]);
-            kernel.line(format!("add.{width} {from}, {from}, {};", key.warps * SEGMENT));
-            kernel.line(format!("add.u32 {segment}, {segment}, {};", key.warps));
+            let step = key.warps * key.cluster;
+            kernel.line(format!("add.{width} {from}, {from}, {};", step * SEGMENT));
+            kernel.line(format!("add.u32 {segment}, {segment}, {step};"));
+            if stride > 0 {
+                kernel.line(format!("add.u32 {0}, {0}, {1};", self.slot.segment, key.warps * stride));
+            }
             let again = kernel.predicate("setp.lt.u32", &[&segment, &segments]);
             kernel.line(format!("@{again} bra $segment_{unique};"));
             if stage.reductions.is_empty() {
                 continue;
             }
-            self.kernel.line("bar.sync 0;");
+            self.barrier();
             for (&reduction, planes) in stage.reductions.iter().zip(&planes) {
                 let value = self.collect(reduction, planes);
                 self.finish(reduction, &value);
@@ -370,7 +424,7 @@ impl<'a> RowWriter<'a> {
         }
         // Independent reductions share the barrier.
         if !all.is_empty() {
-            self.kernel.line("bar.sync 0;");
+            self.barrier();
         }
         for (reduction, planes) in all {
             let value = self.collect(reduction, &planes);
@@ -428,6 +482,13 @@ impl<'a> RowWriter<'a> {
             if *of == PhaseInput::Group(reduction) {
                 self.still[input] = Some(result.clone());
             }
+        }
+    }
+
+    /// Records that every element has the values that a stage keeps.
+    fn mark_kept(&mut self, stage: usize) {
+        for (step, kept) in self.has.iter_mut().zip(&self.kept[stage]) {
+            *step |= *kept;
         }
     }
 

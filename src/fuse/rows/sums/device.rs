@@ -10,6 +10,7 @@ use super::super::plan::{RowOperands, RowPlan};
 use super::super::shape::RowShape;
 use super::super::split::PhaseInput;
 use super::super::stages::RowStages;
+use super::super::storage::RowDevice;
 use super::super::{OPERATION, RowProgramState};
 use super::plan::SumLaunch;
 use super::{CHUNK, SumKey, SumsOverGroups};
@@ -136,7 +137,9 @@ impl SumsOverGroups {
         let starts: Vec<u64> = views.iter().chain(&of_results).map(|view| view.address % WIDEST).collect();
         let device = stream.device();
         let given = RowOperands { inputs: &of_inputs, outputs: &of_outputs, starts: &starts };
-        let Ok(launch) = self.plan_fused(shape, &given, device.compute_capability() >= (8, 0)) else {
+        let Ok(launch) =
+            self.plan_fused(shape, &given, RowDevice { capability: device.compute_capability() })
+        else {
             return Ok(false);
         };
         let mut bits = stages.expression.scalar_bits(&stages.operands.scalars(scalars, shape))?;

@@ -7,6 +7,7 @@ use super::super::explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches, d
 use super::super::plan::RowOperands;
 use super::super::shape::RowShape;
 use super::super::split::PhaseInput;
+use super::super::storage::RowDevice;
 use super::plan::SumLaunch;
 use super::{CHUNK, SumKey, SumsOverGroups};
 use crate::error::Result;
@@ -28,13 +29,12 @@ impl SumsOverGroups {
     ) -> Result<RowExplanation> {
         let starts = vec![0; inputs.len() + outputs.len()];
         let given = RowOperands { inputs, outputs, starts: &starts };
-        let converts_brain = capability >= (8, 0);
         let layouts = |of: &[(DType, Layout)]| of.iter().map(|(_, layout)| *layout).collect::<Vec<_>>();
         let groups = Layout::from_shape(shape.groups);
         let chunks = shape.groups.count().div_ceil(CHUNK);
         let widths: usize = self.outputs.iter().map(|output| output.dtype.size()).sum();
         let workspaces = chunks * shape.size * widths;
-        let planned = self.plan_fused(shape, &given, converts_brain);
+        let planned = self.plan_fused(shape, &given, RowDevice { capability });
         let mut found = match (planned, &self.fused) {
             (Ok(launch), Some(fused)) => {
                 let Some(stages) = &fused.0.stages else { return self.nothing() };
@@ -189,6 +189,8 @@ impl SumsOverGroups {
             ptx,
             blocks: launch.plan.blocks,
             threads: launch.plan.threads,
+            shared: 0,
+            cluster: 1,
             inputs,
             offsets: launch.plan.offsets,
             parameters,

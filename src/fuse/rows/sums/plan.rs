@@ -5,6 +5,7 @@ use super::super::super::reduce::plan::{BLOCK, ReductionParameters, WARP, blocks
 use super::super::plan::{MOST_INSTRUCTIONS, OperandLayout, RowAccess, RowKey, RowOperands, RowPlan};
 use super::super::shape::RowShape;
 use super::super::stages::RowStages;
+use super::super::storage::{RowDevice, RowStorage};
 use super::super::{RowProgramState, ptx};
 use super::{CHUNK, SumKey, SumsOverGroups};
 use crate::types::{DType, Layout};
@@ -42,7 +43,7 @@ impl SumsOverGroups {
         &self,
         shape: &RowShape,
         given: &RowOperands<'_>,
-        converts_brain: bool,
+        device: RowDevice,
     ) -> Result<SumLaunch, &'static str> {
         let Some(fused) = &self.fused else { return Err("no reduction of groups shares it") };
         let chunks = shape.groups.count().div_ceil(CHUNK);
@@ -55,9 +56,9 @@ impl SumsOverGroups {
         starts.extend(self.own.iter().map(|&at| given.starts[given.inputs.len() + at]));
         starts.extend(self.sums.iter().map(|_| 0));
         let operands = RowOperands { inputs: given.inputs, outputs: &outputs, starts: &starts };
-        let mut plan = fused.0.plan(shape, &operands, converts_brain)?;
+        let mut plan = fused.0.plan(shape, &operands, device)?;
         let key = &mut plan.key;
-        if !key.held {
+        if key.storage != RowStorage::Registers {
             return Err("its rows do not stay in registers");
         }
         let folded = |axis: usize| shape.groups[axis] != shape.elements[axis];
@@ -123,7 +124,8 @@ impl SumsOverGroups {
         let columns = row.div_ceil(threads * vector);
         let across = (BLOCK / threads).min(chunks.next_power_of_two()).max(WARP.div_ceil(threads));
         let key = RowKey {
-            held: true,
+            storage: RowStorage::Registers,
+            cluster: 1,
             wide: dimensions.is_wide() || chunks * row >= NARROW,
             vector,
             threads,
@@ -152,6 +154,7 @@ impl SumsOverGroups {
         Ok(RowPlan {
             blocks: grid,
             threads: (threads * across) as u32,
+            shared: 0,
             key,
             parameters,
             block,

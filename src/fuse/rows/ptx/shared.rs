@@ -1,0 +1,259 @@
+//! Rows in shared memory: their copy from global memory, the addresses of planes, and values that stages keep there.
+
+use super::super::super::ptx::{Name, Register, StateSpace};
+use super::super::super::reduce::plan::{LANES, SEGMENT, WARP};
+use super::super::super::reduce::ptx::{Folded, type_of};
+use super::super::storage::{RowCopy, RowStorage, SharedPlane, SharedRow};
+use super::element::Access;
+use super::{ROW, RowWriter};
+
+/// Bytes of a line, which is the largest asynchronous copy.
+const LINE: usize = 16;
+
+/// The place in shared memory of a thread's access.
+#[derive(Default, Clone)]
+pub(super) struct Slot {
+    /// The address of the segment.
+    pub(super) segment: Name,
+    /// The number of accesses to the segment before the first of the thread in this round.
+    pub(super) index: Name,
+}
+
+impl<'a> RowWriter<'a> {
+    pub(super) fn shared_row(&self) -> Option<&'a SharedRow> {
+        match &self.key.storage {
+            RowStorage::Shared(row) => Some(row),
+            RowStorage::Registers | RowStorage::Global => None,
+        }
+    }
+
+    /// Emits the address of the warp's first segment, and those of the lines that contain the row of an operand.
+    pub(super) fn begin_shared(&mut self, warp: &str) {
+        let Some(row) = self.shared_row() else { return };
+        let kernel = &mut self.kernel;
+        let start = kernel.bits32("mov.u32", &[ROW]);
+        self.thread.slot = kernel.bits32("mad.lo.u32", &[warp, &row.stride.to_string(), &start]);
+        self.phases = vec![Name::new(); row.operands.len()];
+        for (operand, plane) in row.operands.iter().enumerate() {
+            if matches!(plane.map(|plane| plane.copy), Some(RowCopy::Lines(_))) {
+                let low = kernel.bits32("cvt.u32.u64", &[&self.bases[operand]]);
+                self.phases[operand] = kernel.bits32("and.b32", &[&low, &(LINE - 1).to_string()]);
+            }
+        }
+    }
+
+    /// Returns the address in shared memory of a thread's access to a plane.
+    fn plane_address(&mut self, plane: SharedPlane, slot: &Slot, access: usize) -> Name {
+        let kernel = &mut self.kernel;
+        let width = plane.width.to_string();
+        let mut address = kernel.bits32("mad.lo.u32", &[&slot.index, &width, &slot.segment]);
+        if let RowCopy::Lines(operand) = plane.copy {
+            address = kernel.bits32("add.u32", &[&address, &self.phases[operand]]);
+        }
+        match plane.offset + access * WARP * plane.width {
+            0 => address,
+            bytes => kernel.bits32("add.u32", &[&address, &bytes.to_string()]),
+        }
+    }
+
+    /// Emits the copy of the warp's segments. Afterwards each thread may read its elements.
+    pub(super) fn copy_row(&mut self) {
+        let Some(row) = self.shared_row() else { return };
+        let (key, width) = (self.key, if self.key.wide { "u64" } else { "u32" });
+        let planes: Vec<(usize, SharedPlane)> =
+            row.operands.iter().enumerate().filter_map(|(at, plane)| Some((at, (*plane)?))).collect();
+        let is = |wanted: fn(RowCopy) -> bool| planes.iter().any(|(_, plane)| wanted(plane.copy));
+        if planes.is_empty() {
+            return;
+        }
+        let kernel = &mut self.kernel;
+        let from = kernel.index("mov.u32", "mov.u64", &[&self.thread.first]);
+        let segment = kernel.bits32("mov.u32", &[&self.thread.warp]);
+        let at = kernel.bits32("mov.u32", &[&self.thread.slot]);
+        let unique = kernel.writer.unique();
+        kernel.line(format!("$copy_{unique}:"));
+        let slot = Slot { segment: at.clone(), index: self.thread.lane.clone() };
+        for &(operand, plane) in &planes {
+            match plane.copy {
+                RowCopy::Lines(_) => self.copy_lines(operand, plane, &slot, &segment),
+                _ => self.copy_elements(operand, plane, &slot, &from),
+            }
+        }
+        let kernel = &mut self.kernel;
+        let segments = kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())]);
+        let step = key.warps * key.cluster;
+        kernel.line(format!("add.{width} {from}, {from}, {};", step * SEGMENT));
+        kernel.line(format!("add.u32 {segment}, {segment}, {step};"));
+        kernel.line(format!("add.u32 {at}, {at}, {};", key.warps * row.stride));
+        let again = kernel.predicate("setp.lt.u32", &[&segment, &segments]);
+        kernel.line(format!("@{again} bra $copy_{unique};"));
+        if is(|copy| copy != RowCopy::Registers) {
+            kernel.line("cp.async.wait_all;");
+        }
+        if is(|copy| matches!(copy, RowCopy::Lines(_))) {
+            kernel.line("bar.warp.sync -1;");
+        }
+    }
+
+    /// Copies the elements of each thread in a segment.
+    fn copy_elements(&mut self, operand: usize, plane: SharedPlane, slot: &Slot, from: &str) {
+        let (key, stages) = (self.key, self.stages);
+        let dtype = stages.operand_dtype(operand, self.reductions.len());
+        let mut loaded = Vec::new();
+        for access in 0..key.rounds * key.groups {
+            let source = self.access(from, access / key.groups, access % key.groups);
+            let source = self.address(operand, &source, dtype.size());
+            let target = self.plane_address(plane, slot, access);
+            let writer = &mut self.kernel.writer;
+            if plane.copy == RowCopy::Registers {
+                loaded.push((target, writer.load_raw_vector(StateSpace::Global, dtype, &source, key.vector)));
+                continue;
+            }
+            let (cache, width) = (if plane.width == LINE { "cg" } else { "ca" }, plane.width);
+            writer.line(format!("cp.async.{cache}.shared.global [{target}], [{source}], {width};"));
+        }
+        for (target, raw) in loaded {
+            self.kernel.writer.store_raw_vector(dtype, &target, &raw, key.vector);
+        }
+    }
+
+    /// Copies the lines that contain a segment. Bytes past the row are 0 and not read.
+    fn copy_lines(&mut self, operand: usize, plane: SharedPlane, slot: &Slot, segment: &str) {
+        let size = plane.width / self.key.vector;
+        let bytes = SEGMENT * size;
+        let kernel = &mut self.kernel;
+        let lane = kernel.bits32("mul.lo.u32", &[&self.thread.lane, &LINE.to_string()]);
+        let begin = kernel.bits32("mad.lo.u32", &[segment, &bytes.to_string(), &lane]);
+        let count = kernel.word(kernel.parameters.row());
+        let count = match kernel.wide {
+            true => kernel.bits32("cvt.u32.u64", &[&count]),
+            false => count,
+        };
+        let end = kernel.bits32("mad.lo.u32", &[&count, &size.to_string(), &self.phases[operand]]);
+        let rest = kernel.bits32("sub.u32", &[&end, &begin]);
+        let base = kernel.result(Register::Bits64, "and.b64", &[&self.bases[operand], "-16"]);
+        let begin = kernel.result(Register::Bits64, "cvt.u64.u32", &[&begin]);
+        let source = kernel.result(Register::Bits64, "add.u64", &[&base, &begin]);
+        let target = kernel.bits32("add.u32", &[&slot.segment, &lane]);
+        // One more line, because the first may begin before the segment.
+        let lines = bytes / LINE + 1;
+        for first in (0..lines).step_by(WARP) {
+            let mut guard = String::new();
+            if lines - first < WARP {
+                let inside = (lines - first).to_string();
+                guard = format!("@{} ", kernel.predicate("setp.lt.u32", &[&self.thread.lane, &inside]));
+            }
+            let skipped = first * LINE;
+            let size = kernel.bits32("sub.u32", &[&rest, &skipped.to_string()]);
+            let size = kernel.bits32("max.s32", &[&size, "0"]);
+            let size = kernel.bits32("min.s32", &[&size, &LINE.to_string()]);
+            kernel.line(format!(
+                "{guard}cp.async.cg.shared.global [{target}+{}], [{source}+{skipped}], {LINE}, {size};",
+                plane.offset + skipped
+            ));
+        }
+    }
+
+    /// Loads an input of an access from shared memory, if its operand is there.
+    pub(super) fn load_shared(&mut self, input: usize, operand: usize, group: usize) -> Option<Vec<Name>> {
+        let plane = self.shared_row()?.operand(operand)?;
+        let slot = self.slot.clone();
+        let address = self.plane_address(plane, &slot, group);
+        let dtype = self.stages.expression.inputs[input];
+        Some(self.kernel.writer.load_raw_vector(StateSpace::Shared, dtype, &address, self.key.vector))
+    }
+
+    /// Loads the values that an earlier stage kept for the elements of an access.
+    pub(super) fn load_kept(&mut self, access: &mut Access, wanted: &[bool]) {
+        let Some(row) = self.shared_row() else { return };
+        let slot = self.slot.clone();
+        for (step, planes) in &row.kept {
+            if !self.has[*step] || !wanted[*step] {
+                continue;
+            }
+            let kind = self.stages.expression.program.steps[*step].1;
+            let each = self.key.vector / planes.len();
+            for (chunk, &plane) in planes.iter().enumerate() {
+                let address = self.plane_address(plane, &slot, access.group);
+                let names: Vec<Name> =
+                    (0..each).map(|_| self.kernel.writer.register(Register::from(kind))).collect();
+                let (vector, list) = vector_of(&names);
+                self.kernel.line(format!("ld.shared{vector}.{} {list}, [{address}];", type_of(kind)));
+                for (element, name) in names.into_iter().enumerate() {
+                    access.kept[chunk * each + element].push((*step, name));
+                }
+            }
+        }
+    }
+
+    /// Stores the values of a stage that later ones need.
+    pub(super) fn store_kept(&mut self, stage: usize, access: &Access, all: &[Vec<Name>]) {
+        let Some(row) = self.shared_row() else { return };
+        let slot = self.slot.clone();
+        for (step, planes) in &row.kept {
+            if !self.kept[stage][*step] || self.has[*step] {
+                continue;
+            }
+            let kind = self.stages.expression.program.steps[*step].1;
+            let each = self.key.vector / planes.len();
+            for (elements, &plane) in all.chunks(each).zip(planes) {
+                let address = self.plane_address(plane, &slot, access.group);
+                let names: Vec<Name> = elements.iter().map(|names| names[*step].clone()).collect();
+                let (vector, list) = vector_of(&names);
+                self.kernel.line(format!("st.shared{vector}.{} [{address}], {list};", type_of(kind)));
+            }
+        }
+    }
+
+    /// Starts the wait for all blocks of the cluster, which must exist before another stores to them.
+    pub(super) fn arrive(&mut self) {
+        if self.key.cluster > 1 {
+            self.kernel.line("barrier.cluster.arrive.relaxed.aligned;");
+        }
+    }
+
+    /// Ends the wait of [`arrive`](Self::arrive).
+    pub(super) fn wait(&mut self) {
+        if self.key.cluster > 1 {
+            self.kernel.line("barrier.cluster.wait.aligned;");
+        }
+    }
+
+    /// Emits the barrier of all threads of a row.
+    pub(super) fn barrier(&mut self) {
+        match self.key.cluster {
+            1 => self.kernel.line("bar.sync 0;"),
+            _ => {
+                self.kernel.line("barrier.cluster.arrive.release.aligned;");
+                self.kernel.line("barrier.cluster.wait.acquire.aligned;");
+            }
+        }
+    }
+
+    /// Stores the value of a segment in its slot of each block.
+    pub(super) fn publish_to_cluster(&mut self, slots: &[Name], value: &Folded) {
+        let kernel = &mut self.kernel;
+        let value = kernel.exchanged(value, "idx", "0", WARP as u32);
+        let (lane, cluster) = (&self.thread.lane, self.key.cluster);
+        let target = kernel.bits32("and.b32", &[lane, &(cluster - 1).to_string()]);
+        let stores = kernel.predicate("setp.lt.u32", &[lane, &cluster.to_string()]);
+        for (part, kind) in kernel.kinds().into_iter().enumerate() {
+            let slot = kernel.bits32("mapa.shared::cluster.u32", &[&slots[part], &target]);
+            let (kind, value) = (type_of(kind), &value[part]);
+            kernel.line(format!("@{stores} st.shared::cluster.{kind} [{slot}], {value};"));
+        }
+    }
+
+    /// Returns the number of a thread's first access to a segment in a round.
+    pub(super) fn index_in_segment(&mut self, round: &str) -> Name {
+        let each = LANES / self.key.vector;
+        self.kernel.bits32("mad.lo.u32", &[round, &each.to_string(), &self.thread.lane])
+    }
+}
+
+fn vector_of(names: &[Name]) -> (String, String) {
+    match names {
+        [name] => (String::new(), name.clone()),
+        names => (format!(".v{}", names.len()), format!("{{{}}}", names.join(", "))),
+    }
+}

@@ -1,0 +1,207 @@
+//! The memory that holds a row between the stages of its kernel, and the blocks that share it.
+//!
+//! A warp owns segments of a row in shared memory: their stride does not depend on the length of the row, so the
+//! text of a kernel does not either. Segment (k · C + r) · W + w belongs to warp w of the W in block r of C. A
+//! thread reads what it has copied itself, so a row in shared memory needs no barrier; rows that begin anywhere
+//! are copied by whole warps.
+//!
+//! A segment has one plane for each operand in shared memory. A value that a later stage would compute again from
+//! many instructions has planes too, which may be those of operands that no later stage reads.
+
+use super::super::program::parts;
+use super::super::reduce::plan::SEGMENT;
+use super::plan::RowAccess;
+use super::stages::RowStages;
+use crate::types::DType;
+
+/// The most bytes of a block that leave space for a second one on its multiprocessor (compute capability 9.0).
+const BLOCK_BYTES: usize = 113 * 1024;
+/// The most bytes of a block in a cluster of 2 or 4: 64 KB of the row, and values of segments.
+const SLICE_BYTES: usize = 66 * 1024;
+/// The most segments of a block of [`FEW_WARPS`], and the most warps of any block.
+const FEW_SEGMENTS: usize = 16;
+const FEW_WARPS: usize = 8;
+const MOST_WARPS: usize = 16;
+
+/// The place of a row between the stages.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum RowStorage {
+    Registers,
+    Shared(SharedRow),
+    /// Each stage reads the row again.
+    Global,
+}
+
+impl RowStorage {
+    /// Returns whether stages keep long values for later ones.
+    pub(super) fn keeps(&self) -> bool {
+        match self {
+            RowStorage::Registers => true,
+            RowStorage::Shared(row) => !row.kept.is_empty(),
+            RowStorage::Global => false,
+        }
+    }
+}
+
+/// The operands and values of a row in shared memory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct SharedRow {
+    /// By operand, its plane.
+    pub(super) operands: Vec<Option<SharedPlane>>,
+    /// Steps of the expression, with the planes of their chunks of 16 bytes.
+    pub(super) kept: Vec<(usize, Vec<SharedPlane>)>,
+    /// Bytes of a segment.
+    pub(super) stride: usize,
+}
+
+/// A part of each segment in shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct SharedPlane {
+    /// Bytes before the plane in its segment.
+    pub(super) offset: usize,
+    /// Bytes of an access.
+    pub(super) width: usize,
+    /// The copy of the operand, whose address also says where a plane of whole lines begins.
+    pub(super) copy: RowCopy,
+}
+
+/// The copy of an operand to shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum RowCopy {
+    /// Each thread loads and stores its elements.
+    Registers,
+    /// Each thread copies its elements asynchronously.
+    Threads,
+    /// A warp copies the lines of 16 bytes that contain its segment of this operand asynchronously.
+    Lines(usize),
+}
+
+/// The properties of a device that the choice of a schedule depends on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowDevice {
+    pub(super) capability: (i32, i32),
+}
+
+impl RowDevice {
+    /// Returns whether the device has asynchronous copies and conversions to bf16.
+    pub(super) fn is_ampere(self) -> bool {
+        self.capability >= (8, 0)
+    }
+
+    /// Returns the most bytes of shared memory of a block.
+    fn shared(self) -> usize {
+        let kilobytes = match self.capability {
+            (..=6, _) => 48,
+            (7, 5) => 64,
+            (7, _) => 96,
+            (8, 0 | 7) => 163,
+            (8, _) | (12.., _) => 99,
+            (9..=11, _) => 227,
+        };
+        kilobytes * 1024
+    }
+}
+
+/// The blocks of a row in shared memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RowBlocks {
+    /// Blocks that share a row.
+    pub(super) cluster: usize,
+    /// Warps of a block.
+    pub(super) warps: usize,
+    /// Bytes of a block.
+    pub(super) bytes: usize,
+}
+
+impl RowBlocks {
+    /// Returns the fewest blocks that hold so many segments of `stride` bytes, beside `values` bytes for the values
+    /// of segments; `None` if no cluster does.
+    pub(super) fn new(segments: usize, stride: usize, values: usize, device: RowDevice) -> Option<RowBlocks> {
+        let clusters: &[usize] = if device.capability >= (9, 0) { &[1, 2, 4, 8] } else { &[1] };
+        let blocks = clusters.iter().filter(|&&cluster| segments >= 2 * cluster).map(|&cluster| {
+            let most = if segments <= FEW_SEGMENTS * cluster { FEW_WARPS } else { MOST_WARPS };
+            // Every warp has a segment, and few have one less than others.
+            let each = segments.div_ceil(cluster * most.min(segments / cluster));
+            let warps = segments.div_ceil(cluster * each);
+            RowBlocks { cluster, warps, bytes: each * warps * stride }
+        });
+        let fits = |blocks: &RowBlocks| {
+            let limit = match blocks.cluster {
+                1 => BLOCK_BYTES,
+                2 | 4 => SLICE_BYTES,
+                _ => device.shared(),
+            };
+            blocks.bytes + values <= limit.min(device.shared())
+        };
+        blocks.into_iter().find(fits)
+    }
+}
+
+impl SharedRow {
+    /// Arranges the operands that vary from row to row and that several stages read. With `keeps`, stages do not
+    /// compute long values again. Returns `None` if that is nothing.
+    pub(super) fn new(
+        stages: &RowStages,
+        operands: &[(DType, RowAccess, bool)],
+        uniform: &[bool],
+        vector: usize,
+        keeps: bool,
+        is_async: bool,
+    ) -> Option<SharedRow> {
+        let steps = &stages.expression.program.steps;
+        let kept = if keeps { stages.kept(uniform) } else { stages.kept_nowhere() };
+        let computed = stages.computed(&kept);
+        let mut row = SharedRow { operands: vec![None; operands.len()], kept: Vec::new(), stride: 0 };
+        // Planes with the last stage that reads them.
+        let mut dying: Vec<(SharedPlane, usize)> = Vec::new();
+        for (input, operand) in stages.operand_of().into_iter().enumerate() {
+            let Some(operand) = operand else { continue };
+            let (dtype, access, varies) = operands[operand];
+            let loads = |stage: &usize| stages.is_loaded(input, &computed[*stage]);
+            let readers: Vec<usize> = (0..computed.len()).filter(loads).collect();
+            if access == RowAccess::Still || !varies || readers.len() < 2 {
+                continue;
+            }
+            let width = vector * dtype.size();
+            // A single element of several parts may have the alignment of one.
+            let is_aligned = vector > 1 || parts(dtype) == 1;
+            let copy = match access {
+                RowAccess::Contiguous if is_async && is_aligned && width < 16 => RowCopy::Lines(operand),
+                _ if is_async && is_aligned && width >= 4 => RowCopy::Threads,
+                _ => RowCopy::Registers,
+            };
+            let plane = row.plane(width, copy, vector);
+            row.operands[operand] = Some(plane);
+            dying.extend(readers.last().map(|&last| (plane, last)));
+        }
+        for (stage, kept) in kept.iter().enumerate() {
+            for step in (0..kept.len()).filter(|&step| kept[step]) {
+                let is_wide = steps[step].1 == super::super::instruction::RegisterKind::Float64;
+                let bytes = vector * if is_wide { 8 } else { 4 };
+                let width = bytes.min(16);
+                let mut planes = Vec::with_capacity(bytes / width);
+                while planes.len() < bytes / width {
+                    let dead = dying.iter().position(|(plane, last)| plane.width == width && *last <= stage);
+                    planes.push(match dead {
+                        Some(at) => dying.swap_remove(at).0,
+                        None => row.plane(width, RowCopy::Registers, vector),
+                    });
+                }
+                row.kept.push((step, planes));
+            }
+        }
+        (row.stride > 0).then_some(row)
+    }
+
+    fn plane(&mut self, width: usize, copy: RowCopy, vector: usize) -> SharedPlane {
+        let plane = SharedPlane { offset: self.stride, width, copy };
+        let line = if let RowCopy::Lines(_) = copy { 16 } else { 0 };
+        self.stride += (SEGMENT / vector * width).next_multiple_of(16) + line;
+        plane
+    }
+
+    /// Returns the plane of an operand.
+    pub(super) fn operand(&self, operand: usize) -> Option<SharedPlane> {
+        self.operands.get(operand).copied().flatten()
+    }
+}
