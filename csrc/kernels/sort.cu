@@ -1,4 +1,4 @@
-// Stable sort of rows by unsigned keys with positions, binary search in sorted rows, and counts of indices.
+// Stable sort of rows by unsigned keys with positions, and binary search in sorted rows.
 //
 //     positions[r, i] = the position p of the i-th element of row r in the order of (key[r, p], p)
 //
@@ -21,12 +21,11 @@
 //
 // Invariants: no result depends on the order of blocks or threads: atomics add integers only. A tile's elements are ranked in memory
 // order (by warp, then item, then lane), so each pass is stable. All threads of a warp vote.
-#include "types.cuh"
+#include "sort.cuh"
 
 namespace {
 
-enum { THREADS = 256, WARPS = THREADS / 32, DIGITS = 256, MAXIMUM_ROW = 2048 };
-enum { UNSIGNED = 0, SIGNED = 1, FLOAT = 2, BOOL = 3 };
+enum { WARPS = THREADS / 32, DIGITS = 256, MAXIMUM_ROW = 2048 };
 enum { IS_FIRST = 1, IS_LAST = 2 };
 const u32 ALL_LANES = 0xffffffffu;
 
@@ -41,50 +40,10 @@ __device__ inline u64 all_threads() { return (u64)gridDim.x * THREADS; }
 
 template <typename Bits, typename Key>
 __device__ inline void make_keys(const Bits* elements, Key* keys, u64 n, u32 kind, u64 infinity, u32 descending) {
-    const Bits sign = (Bits)((Bits)1 << (8 * sizeof(Bits) - 1)), most = (Bits) ~(Bits)0;
     for (u64 i = first_thread(); i < n; i += all_threads()) {
-        const Bits bits = elements[i];
-        Bits key = bits;
-        if (kind == SIGNED) key = (Bits)(bits ^ sign);
-        if (kind == BOOL) key = (Bits)(bits != 0);
-        if (kind == FLOAT) {
-            const Bits magnitude = (Bits)(bits & (Bits)~sign);
-            if (magnitude > (Bits)infinity) {
-                key = most;
-            } else if ((bits & sign) != 0 && magnitude != 0) {
-                key = (Bits)~bits;
-            } else {
-                key = (Bits)(magnitude | sign);
-            }
-        }
-        if (descending != 0) key = (Bits)~key;
-        keys[i] = (Key)key;
+        keys[i] = (Key)key_of<Bits>(elements[i], kind, (Bits)infinity, descending);
     }
 }
-
-// A key with its position. Items of u32 keys are one word.
-template <typename Key>
-struct Item;
-template <>
-struct Item<u32> {
-    u64 word;
-    __device__ inline void set(u32 key, u32 position) { word = (u64)key << 32 | position; }
-    __device__ inline u32 position() const { return (u32)word; }
-    __device__ inline bool before(const Item& other) const { return word < other.word; }
-};
-template <>
-struct Item<u64> {
-    u64 key;
-    u32 at;
-    __device__ inline void set(u64 k, u32 position) {
-        key = k;
-        at = position;
-    }
-    __device__ inline u32 position() const { return at; }
-    __device__ inline bool before(const Item& other) const {
-        return key < other.key || (key == other.key && at < other.at);
-    }
-};
 
 template <typename Key>
 __device__ inline void sort_rows(const Key* keys, i64* positions, u64 rows, u32 length, u32 padded) {
@@ -96,19 +55,7 @@ __device__ inline void sort_rows(const Key* keys, i64* positions, u64 rows, u32 
             items[at].set(at < length ? keys[start + at] : (Key) ~(Key)0, at);
         }
         __syncthreads();
-        for (u32 size = 2; size <= padded; size <<= 1) {
-            for (u32 stride = size >> 1; stride > 0; stride >>= 1) {
-                for (u32 pair = threadIdx.x; pair < padded / 2; pair += THREADS) {
-                    const u32 low = 2 * pair - (pair & (stride - 1)), high = low + stride;
-                    const Item<Key> a = items[low], b = items[high];
-                    if (b.before(a) == ((low & size) == 0)) {
-                        items[low] = b;
-                        items[high] = a;
-                    }
-                }
-                __syncthreads();
-            }
-        }
+        sort_items(items, padded);
         for (u32 at = threadIdx.x; at < length; at += THREADS) positions[start + at] = (i64)items[at].position();
         __syncthreads();
     }

@@ -7,6 +7,7 @@
 //! | function | result |
 //! |---|---|
 //! | [`argsort`], [`argsort_host`] | the position in its row of each element in sorted order |
+//! | [`topk`] | the positions of the first elements of each row in sorted order |
 //! | [`search`], [`search_host`] | for each value, the number of elements of a sorted row that come before it |
 //! | [`tally`], [`tally_host`] | the number of occurrences of each index |
 //! | [`count_in_range`], [`count_between_edges`] | the number of elements in each bin |
@@ -20,7 +21,7 @@
 //! order of distinct positions is total. A row has fewer than 2^32 elements.
 //!
 //! Tests: in the files, `tests/fake/emulated/sort.rs`, `tests/fake/emulated/select.rs`, `tests/fake/emulated/histogram.rs`,
-//! `tests/tensor/sorting.rs`.
+//! `tests/fake/emulated/topk.rs`, `tests/tensor/sorting.rs`.
 
 mod device;
 mod histogram;
@@ -28,12 +29,14 @@ mod host;
 mod key;
 mod radix;
 mod select;
+mod topk;
 
 pub use device::{argsort, search};
 pub use histogram::{MAXIMUM_BINS, count_between_edges, count_in_range, tally};
 pub use host::{argsort_host, search_host, tally_host};
 pub use key::SortKey;
 pub use select::{Selection, true_positions_host};
+pub use topk::{has_topk, topk};
 
 use crate::error::{Error, Result};
 

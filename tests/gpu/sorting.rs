@@ -52,8 +52,25 @@ fn orders_have_the_bits_of_the_cpu() -> Outcome {
             check(ORDERS, &[elements(dtype, &shape, seed)?], Agreement::Bits)?;
         }
     }
+    // A block a row, and one row in many segments.
+    for shape in [[700, 5000], [1, 3_000_001]] {
+        for dtype in [DType::U8, DType::I16, DType::F32, DType::F64] {
+            check(FIRST, &[elements(dtype, &shape, 9)?], Agreement::Bits)?;
+        }
+        let numbers = Generator::new(3).randn(&shape, DType::F32, &Device::cpu())?;
+        check(FIRST, &[numbers.clone()], Agreement::Bits)?;
+        check(FIRST, &[numbers.sort(-1, false)?.0], Agreement::Bits)?;
+    }
     Ok(())
 }
+
+const FIRST: &[Case] = &[
+    ("one", |x| Ok(pair(x[0].topk(1, -1, true)?))),
+    ("50 largest", |x| Ok(pair(x[0].topk(50, -1, true)?))),
+    ("1024 least", |x| Ok(pair(x[0].topk(1024, -1, false)?))),
+    ("1025 least", |x| Ok(pair(x[0].topk(1025, -1, false)?))),
+    ("the 1000th", |x| Ok(pair(x[0].kthvalue(1000, -1)?))),
+];
 
 const DISTINCT: &[Case] = &[
     ("unique", |x| Ok(vec![x[0].unique()?])),

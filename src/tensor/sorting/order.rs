@@ -68,7 +68,7 @@ impl Tensor {
         if k > rows.length() {
             return Err(outside(OPERATION, k, &rows, 0));
         }
-        let indices = rows.argsort(OPERATION, largest)?.narrow(-1, 0, k)?.contiguous()?;
+        let indices = rows.first(OPERATION, k, largest)?;
         let values = rows.elements.gather_unchecked(-1, &indices)?;
         Ok((rows.restore(&values)?, rows.restore(&indices)?))
     }
@@ -84,7 +84,7 @@ impl Tensor {
         if k == 0 || k > rows.length() {
             return Err(outside(OPERATION, k, &rows, 1));
         }
-        let indices = rows.argsort(OPERATION, false)?.narrow(-1, k - 1, 1)?.contiguous()?;
+        let indices = rows.first(OPERATION, k, false)?.narrow(-1, k - 1, 1)?.contiguous()?;
         let values = rows.elements.gather_unchecked(-1, &indices)?;
         Ok((values.squeeze(-1)?, indices.squeeze(-1)?))
     }

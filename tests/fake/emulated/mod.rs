@@ -18,6 +18,7 @@ mod select;
 mod sort;
 #[cfg(feature = "srt")]
 mod srt;
+mod topk;
 
 use std::sync::OnceLock;
 
@@ -608,6 +609,7 @@ static CHILDREN: [(&str, Child); 15] = [
     ("chains", chains),
     ("parallel_split_k", parallel_split_k),
     ("epilogues", epilogue),
+    ("firsts", topk::firsts),
     ("histograms", histogram::histograms),
     ("selections", select::selections),
     ("sorts", sort::sorts),

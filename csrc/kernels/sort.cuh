@@ -1,0 +1,77 @@
+// Keys in the order of elements, and the sort of keys with positions by one block, for sorts and selections.
+//
+// Invariant: the order of items is total, because the position is part of the comparison.
+#pragma once
+#include "types.cuh"
+
+namespace {
+
+enum { THREADS = 256 };
+enum { UNSIGNED = 0, SIGNED = 1, FLOAT = 2, BOOL = 3 };
+
+// The key of an element, as src/sort/key.rs defines it.
+template <typename Bits>
+__device__ inline Bits key_of(Bits bits, u32 kind, Bits infinity, u32 descending) {
+    const Bits sign = (Bits)((Bits)1 << (8 * sizeof(Bits) - 1)), most = (Bits) ~(Bits)0;
+    Bits key = bits;
+    if (kind == SIGNED) key = (Bits)(bits ^ sign);
+    if (kind == BOOL) key = (Bits)(bits != 0);
+    if (kind == FLOAT) {
+        const Bits magnitude = (Bits)(bits & (Bits)~sign);
+        if (magnitude > infinity) {
+            key = most;
+        } else if ((bits & sign) != 0 && magnitude != 0) {
+            key = (Bits)~bits;
+        } else {
+            key = (Bits)(magnitude | sign);
+        }
+    }
+    return descending != 0 ? (Bits)~key : key;
+}
+
+// A key with its position. Items of u32 keys are one word.
+template <typename Key>
+struct Item;
+template <>
+struct Item<u32> {
+    u64 word;
+    __device__ inline void set(u32 key, u32 position) { word = (u64)key << 32 | position; }
+    __device__ inline u32 key() const { return (u32)(word >> 32); }
+    __device__ inline u32 position() const { return (u32)word; }
+    __device__ inline bool before(const Item& other) const { return word < other.word; }
+};
+template <>
+struct Item<u64> {
+    u64 own_key;
+    u32 at;
+    __device__ inline void set(u64 key, u32 position) {
+        own_key = key;
+        at = position;
+    }
+    __device__ inline u64 key() const { return own_key; }
+    __device__ inline u32 position() const { return at; }
+    __device__ inline bool before(const Item& other) const {
+        return own_key < other.own_key || (own_key == other.own_key && at < other.at);
+    }
+};
+
+// Sorts a power of two of items in shared memory by a bitonic network (Batcher 1968). All threads of the block call it behind a
+// barrier, and it ends with one.
+template <typename Key>
+__device__ inline void sort_items(Item<Key>* items, u32 count) {
+    for (u32 size = 2; size <= count; size <<= 1) {
+        for (u32 stride = size >> 1; stride > 0; stride >>= 1) {
+            for (u32 pair = threadIdx.x; pair < count / 2; pair += THREADS) {
+                const u32 low = 2 * pair - (pair & (stride - 1)), high = low + stride;
+                const Item<Key> a = items[low], b = items[high];
+                if (b.before(a) == ((low & size) == 0)) {
+                    items[low] = b;
+                    items[high] = a;
+                }
+            }
+            __syncthreads();
+        }
+    }
+}
+
+}  // namespace
