@@ -134,7 +134,7 @@ impl Layout {
 
     /// Iterates over the size and stride of each dimension.
     #[inline]
-    pub(super) fn dimensions(&self) -> impl DoubleEndedIterator<Item = (usize, isize)> + '_ {
+    pub(crate) fn dimensions(&self) -> impl DoubleEndedIterator<Item = (usize, isize)> + '_ {
         let (sizes, strides) = (&*self.shape, self.strides());
         (0..sizes.len()).map(|axis| (sizes[axis], strides[axis]))
     }

@@ -26,6 +26,7 @@ mod properties;
 mod random;
 mod ranges;
 mod reductions;
+mod row_blocks;
 mod row_gradients;
 mod rows;
 mod samples;

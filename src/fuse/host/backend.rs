@@ -121,6 +121,11 @@ impl CpuCode {
         None
     }
 
+    /// Returns the machine code that an earlier run has got.
+    pub(in crate::fuse) fn ready(&self) -> Option<&Native> {
+        self.code.get().and_then(|code| code.as_ref().ok())
+    }
+
     fn generated(&self, state: &ExpressionState) -> &Result<Native, Unsupported> {
         self.code.get_or_init(|| {
             let targets = targets(allowed());

@@ -9,16 +9,21 @@
 //! registers or in shared memory (`storage`) between the reductions, or each stage reads it again. `stages` lowers the program to one expression
 //! for this kernel, and `ptx` writes it.
 //!
-//! **Several kernels.** On the CPU, and on a device for programs that the plan refuses, each reduction runs as a
+//! **Blocks of rows.** On a CPU with machine code, all phases of a block of rows run one after another in the cache, if
+//! the elements of a group are adjacent (`blocks`).
+//!
+//! **Several kernels.** For other programs and layouts on the CPU or a device, each reduction runs as a
 //! [`Reduction`] with its phase's expression before the fold, into temporary memory with one value per group. Then
 //! one [`Expression`] computes the outputs per element and one those per group. The values of groups broadcast
-//! over their elements. This execution is the reference of the kernel.
+//! over their elements. This execution is the reference of the others.
 //!
 //! Invariants: the order of each sum is the tree of [`Reduction`], so results have the same bits on every
 //! device. Scalars and the size of a group are parameters of kernels, never text.
 //!
-//! Tests: `tests/tensor/rows.rs`; the kernels in `tests/parity/rows.rs`.
+//! Tests: `tests/tensor/rows.rs`, `tests/tensor/row_blocks.rs`; the kernels in `tests/parity/rows.rs`.
 
+#[cfg(target_arch = "x86_64")]
+mod blocks;
 mod device;
 mod explain;
 mod index;
@@ -107,6 +112,9 @@ struct RowProgramState {
     stages: Option<RowStages>,
     /// The assembled kernels, by device and kernel key.
     kernels: Mutex<HashMap<(usize, RowKey), Function>>,
+    /// The plan of the last run on the CPU by blocks of rows.
+    #[cfg(target_arch = "x86_64")]
+    last_plan: blocks::LastPlan,
     compares_by_value: bool,
     /// The sums over groups, which then hold the programs that a run executes.
     sums: Option<SumsOverGroups>,
@@ -258,6 +266,8 @@ impl RowProgram {
             places,
             stages,
             kernels: Mutex::default(),
+            #[cfg(target_arch = "x86_64")]
+            last_plan: blocks::LastPlan::default(),
             sums: None,
         })))
     }

@@ -45,6 +45,10 @@ impl RowProgram {
         outputs: &mut [HostOutput<'_>],
     ) -> Result<()> {
         let state = &*self.0;
+        #[cfg(target_arch = "x86_64")]
+        if state.run_last_plan(inputs, scalars, axes, outputs) {
+            return Ok(());
+        }
         let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
         let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
         let shape = state.row_shape(&of_inputs, scalars.len(), axes, &of_outputs)?;
@@ -53,6 +57,10 @@ impl RowProgram {
         }
         if let Some(sums) = &state.sums {
             return sums.run_host(&shape, inputs, scalars, axes, outputs);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if state.run_in_blocks(&shape, inputs, scalars, axes, outputs) {
+            return Ok(());
         }
         let groups = Layout::from_shape(shape.groups);
         let of_places = shape.places()?;

@@ -20,6 +20,7 @@
 
 mod access;
 mod analysis;
+mod calls;
 mod compare;
 mod convert;
 mod encoder;
@@ -38,6 +39,7 @@ use std::sync::OnceLock;
 use super::super::expression::ExpressionState;
 pub(in crate::fuse) use super::super::instruction::Instruction;
 use analysis::Analysis;
+pub(in crate::fuse) use calls::CallBuffers;
 use generate::{Kernel, generate};
 use pool::Line;
 pub(super) use run::run;
@@ -144,7 +146,7 @@ pub(in crate::fuse) struct Native {
 
 /// The contents of the kernels' constants.
 #[derive(Debug)]
-struct Constants {
+pub(in crate::fuse) struct Constants {
     first: Vec<Line>,
     second: Vec<Line>,
     /// The condition of a rare body holds for all elements.

@@ -1,14 +1,12 @@
 //! Runs of kernels: blocks of contiguous elements, other layouts through scratch memory, flagged groups again with the
 //! rare bodies, and tails padded to a turn.
 
-use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::super::block::{Block, LANES};
 use super::super::memory::for_each_run;
 use super::super::{CHUNK, ELEMENTS_OF_A_THREAD, Run};
-use super::generate::Kernel;
-use super::pool::{self, Line, SLOT};
+use super::calls::{CallBuffers, Calls};
+use super::pool::{Line, SLOT};
 use super::{Constants, Native};
 use crate::threads::{run_on_threads, thread_count};
 
@@ -18,45 +16,6 @@ const FLAGGED_BLOCK: usize = 2048;
 const SCRATCH_BLOCK: usize = 512;
 /// Rows of fewer elements are not worth a call each.
 const LEAST_ROW: usize = 256;
-/// The most bytes of a turn of an operand.
-const TURN_BYTES: usize = 512;
-
-type Function = unsafe extern "sysv64" fn(*const *mut u8, usize, *const Line, *mut Line) -> u32;
-
-/// Calls a kernel on `count` elements, a multiple of its turn. Returns whether it set a flag.
-///
-/// # Safety
-///
-/// `pointers` are the kernel's operands of at least `count` elements, the outputs writable; `spill` has the kernel's slots.
-unsafe fn call(
-    kernel: &Kernel,
-    pointers: &[*mut u8],
-    count: usize,
-    constants: &[Line],
-    spill: &mut [Line],
-) -> bool {
-    // SAFETY: the memory is a function of this type, alive while the kernel is borrowed.
-    let function = unsafe { std::mem::transmute::<*const c_void, Function>(kernel.code.start()) };
-    // SAFETY: the caller guarantees it.
-    unsafe { function(pointers.as_ptr(), count, constants.as_ptr(), spill.as_mut_ptr()) != 0 }
-}
-
-impl Native {
-    /// Computes the constants of a run.
-    pub(super) fn constants(&self, run: &Run<'_>) -> Constants {
-        let mut registers: Vec<Block> = vec![[0; LANES]; run.schedule.registers];
-        run.steps(&mut registers, &run.schedule.once, 0, 1);
-        let lines = |kernel: &Kernel| pool::lines(&kernel.constants, run.program, run.schedule, &registers);
-        let holds =
-            |&condition: &usize| pool::value(run.program, run.schedule, &registers, condition) as u32 != 0;
-        Constants {
-            first: lines(&self.first),
-            second: self.second.as_ref().map(lines).unwrap_or_default(),
-            needs_second: self.first.uniform_conditions.iter().any(holds),
-        }
-    }
-}
-
 /// Executes a run. Returns the number of blocks with a flagged element.
 pub(in crate::fuse::host) fn run(run: &Run<'_>, native: &Native) -> usize {
     let count = run.space.count();
@@ -65,9 +24,9 @@ pub(in crate::fuse::host) fn run(run: &Run<'_>, native: &Native) -> usize {
     }
     let of_run;
     let constants = match run.scalars_are_fixed {
-        true => native.constants.get_or_init(|| native.constants(run)),
+        true => native.constants.get_or_init(|| native.constants(run.program, run.schedule, &run.scalars)),
         false => {
-            of_run = native.constants(run);
+            of_run = native.constants(run.program, run.schedule, &run.scalars);
             &of_run
         }
     };
@@ -91,10 +50,8 @@ pub(in crate::fuse::host) fn run(run: &Run<'_>, native: &Native) -> usize {
 /// The state of a thread.
 pub(super) struct Worker<'a> {
     run: &'a Run<'a>,
-    kernel: &'a Kernel,
-    constants: &'a [Line],
-    /// The kernel with rare bodies and its constants, if the first one sets flags.
-    second: Option<(&'a Kernel, &'a [Line])>,
+    calls: Calls<'a>,
+    buffers: CallBuffers,
     /// The bytes of each operand's elements.
     sizes: Vec<usize>,
     /// Inputs that are outputs, too, and are read again if their block is flagged.
@@ -104,22 +61,12 @@ pub(super) struct Worker<'a> {
     pointers: Vec<*mut u8>,
     /// Scratch memory of the operands that need it.
     scratch: Vec<Vec<Line>>,
-    tails: Vec<Line>,
-    flags: Vec<u8>,
-    spill: Vec<Line>,
     flagged_blocks: usize,
 }
 
 impl<'a> Worker<'a> {
     pub(super) fn new(run: &'a Run<'a>, native: &'a Native, constants: &'a Constants) -> Worker<'a> {
-        let (mut kernel, mut of_kernel) = (&native.first, constants.first.as_slice());
-        let mut second = None;
-        if let Some(full) = &native.second {
-            match constants.needs_second {
-                true => (kernel, of_kernel) = (full, constants.second.as_slice()),
-                false => second = kernel.has_flags.then_some((full, constants.second.as_slice())),
-            }
-        }
+        let calls = native.calls(constants);
         let space = &run.space;
         let operands = run.operands.len();
         let outputs = &run.operands[space.inputs..];
@@ -131,24 +78,19 @@ impl<'a> Worker<'a> {
             |operand: usize| space.is_linear(operand) || by_rows && space.strides(operand)[0] == 1;
         let block = match () {
             () if !(0..operands).all(is_contiguous) => SCRATCH_BLOCK,
-            () if second.is_some() => FLAGGED_BLOCK,
+            () if calls.has_second() => FLAGGED_BLOCK,
             () => CHUNK,
         };
-        let slots = kernel.slots.max(second.map_or(0, |(kernel, _)| kernel.slots));
         Worker {
             run,
-            kernel,
-            constants: of_kernel,
-            second,
+            calls,
+            buffers: CallBuffers::default(),
             sizes: run.operands.iter().map(|operand| operand.dtype.size()).collect(),
             in_place: run.operands[..space.inputs].iter().map(in_place).collect(),
             block,
             by_rows: by_rows && space.rank() > 1,
             pointers: Vec::with_capacity(operands + 1),
             scratch: vec![Vec::new(); operands],
-            tails: Vec::new(),
-            flags: vec![0; if second.is_some() { FLAGGED_BLOCK } else { 0 }],
-            spill: vec![Line([0; 8]); slots],
             flagged_blocks: 0,
         }
     }
@@ -213,7 +155,7 @@ impl<'a> Worker<'a> {
                 Some(target) => Some(target),
                 None => self.address(operand, start, count),
             };
-            let rereads = self.second.is_some() && self.in_place.get(operand) == Some(&true);
+            let rereads = self.calls.has_second() && self.in_place.get(operand) == Some(&true);
             if let (Some(address), false) = (address, rereads) {
                 pointers.push(address);
                 continue;
@@ -240,7 +182,9 @@ impl<'a> Worker<'a> {
             pointers.push(scratch);
         }
         // SAFETY: each pointer has `count` elements; other threads write other elements.
-        unsafe { self.run_kernels(&mut pointers, count) };
+        let is_flagged =
+            unsafe { self.calls.run(&mut self.buffers, &self.sizes, inputs, &mut pointers, count) };
+        self.flagged_blocks += usize::from(is_flagged);
         for (output, &pointer) in pointers.iter().enumerate().skip(inputs) {
             if !self.scratch[output].is_empty() {
                 // SAFETY: as above, and no other block has these elements.
@@ -303,90 +247,6 @@ impl<'a> Worker<'a> {
             },
             _ => copy!([u64; 2]),
         }
-    }
-
-    /// Runs the kernel on whole turns of a block, and on its tail in scratch memory.
-    ///
-    /// # Safety
-    ///
-    /// Each pointer has `count` elements.
-    unsafe fn run_kernels(&mut self, pointers: &mut Vec<*mut u8>, count: usize) {
-        let turn = self.kernel.turn;
-        let main = count - count % turn;
-        let mut is_flagged = false;
-        if main > 0 {
-            // SAFETY: the caller guarantees it.
-            is_flagged |= unsafe { self.turns(pointers, main, main) };
-        }
-        let rest = count - main;
-        if rest > 0 {
-            let inputs = self.run.space.inputs;
-            let lines = TURN_BYTES / SLOT;
-            self.tails.resize(pointers.len() * lines, Line([0; 8]));
-            let tails = self.tails.as_mut_ptr();
-            let mut padded: Vec<*mut u8> =
-                (0..pointers.len()).map(|operand| tails.wrapping_add(operand * lines).cast::<u8>()).collect();
-            let of_rest = |operand: usize, pointer: *mut u8| pointer.wrapping_add(main * self.sizes[operand]);
-            for (operand, (&from, &to)) in pointers.iter().zip(&padded).enumerate().take(inputs) {
-                // SAFETY: `rest` elements are left, fewer than a turn.
-                unsafe { of_rest(operand, from).copy_to_nonoverlapping(to, rest * self.sizes[operand]) };
-            }
-            let tail = padded.clone();
-            // SAFETY: a turn of scratch memory.
-            is_flagged |= unsafe { self.turns(&mut padded, turn, rest) };
-            for (operand, (&to, &from)) in pointers.iter().zip(&tail).enumerate().skip(inputs) {
-                let to = to.wrapping_add(main * self.sizes[operand]);
-                // SAFETY: as above.
-                unsafe { to.copy_from_nonoverlapping(from, rest * self.sizes[operand]) };
-            }
-        }
-        self.flagged_blocks += usize::from(is_flagged);
-    }
-
-    /// Runs the kernel on whole turns, and computes flagged groups among the first `valid` elements again. Returns whether
-    /// there was one.
-    ///
-    /// # Safety
-    ///
-    /// Each pointer has `count` elements.
-    unsafe fn turns(&mut self, pointers: &mut Vec<*mut u8>, count: usize, valid: usize) -> bool {
-        let operands = pointers.len();
-        let Some((second, constants)) = self.second else {
-            // SAFETY: the caller guarantees it.
-            unsafe { call(self.kernel, pointers, count, self.constants, &mut self.spill) };
-            return false;
-        };
-        pointers.push(self.flags.as_mut_ptr());
-        // SAFETY: as above; a block has no more elements than flags.
-        let is_flagged = unsafe { call(self.kernel, pointers, count, self.constants, &mut self.spill) };
-        pointers.truncate(operands);
-        if !is_flagged {
-            return false;
-        }
-        let turn = self.kernel.turn;
-        let needs =
-            |group: usize| self.flags[..valid].iter().skip(group * turn).take(turn).any(|&flag| flag != 0);
-        let (groups, mut group, mut found) = (count / turn, 0, false);
-        while group < groups {
-            let first = group;
-            while group < groups && needs(group) {
-                group += 1;
-            }
-            if group > first {
-                found = true;
-                let sizes = self.sizes.iter();
-                let of_group: Vec<*mut u8> = pointers
-                    .iter()
-                    .zip(sizes)
-                    .map(|(pointer, size)| pointer.wrapping_add(first * turn * size))
-                    .collect();
-                // SAFETY: the groups are within the block, and a turn of the second kernel divides one of the first.
-                unsafe { call(second, &of_group, (group - first) * turn, constants, &mut self.spill) };
-            } else {
-                group += 1;
-            }
-        }
-        found
     }
 }
 

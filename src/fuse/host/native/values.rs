@@ -59,7 +59,8 @@ impl<'a> NativeValues<'a> {
             scalars: scalars.to_vec(),
             scalars_are_fixed: state.run_scalars.is_empty(),
         };
-        let constants = (!run.scalars_are_fixed).then(|| native.constants(&run));
+        let constants =
+            (!run.scalars_are_fixed).then(|| native.constants(run.program, run.schedule, &run.scalars));
         Some(NativeValues { run, native, constants })
     }
 
@@ -67,7 +68,9 @@ impl<'a> NativeValues<'a> {
     pub(in crate::fuse) fn worker(&self) -> ValuesWorker<'_> {
         let constants = match &self.constants {
             Some(constants) => constants,
-            None => self.native.constants.get_or_init(|| self.native.constants(&self.run)),
+            None => self.native.constants.get_or_init(|| {
+                self.native.constants(self.run.program, self.run.schedule, &self.run.scalars)
+            }),
         };
         ValuesWorker(Worker::new(&self.run, self.native, constants))
     }

@@ -34,6 +34,8 @@ use crate::types::{DType, Layout};
 pub(super) use interpreted::{BlockParts, combine, get, registers, registers_to_restore, restore, set};
 pub(super) use kernel::{Extreme, MergeKernel, Sum};
 use kernel::{FoldKernel, Neighbours};
+#[cfg(target_arch = "x86_64")]
+use source::input_of;
 pub(super) use source::{Prologue, Source};
 pub(super) use vectors::vectorized;
 
@@ -105,24 +107,38 @@ impl Reduction {
     }
 }
 
+/// Evaluates an expression with the kernel of a fold other than a product.
+macro_rules! with_kernel {
+    ($state:expr, $kernel:ident => $body:expr) => {{
+        use super::super::instruction::RegisterKind::{Bits32, Bits64, Float32, Float64, Predicate};
+        let state: &ReductionState = $state;
+        let dtype = state.prologue.outputs[0];
+        let least = matches!(state.fold, Fold::Minimum | Fold::ArgMinimum | Fold::All);
+        // Any and all are the greatest and the least of 0 and 1.
+        let (sum, signed) = (state.fold == Fold::Sum, dtype.is_signed_integer());
+        macro_rules! with {
+            ($value:expr) => {{
+                let $kernel = $value;
+                $body
+            }};
+        }
+        match state.rules.kinds[0] {
+            Float32 if sum => with!(Sum::<f32>::new()),
+            Float64 if sum => with!(Sum::<f64>::new()),
+            Bits64 if sum => with!(Sum::<u64>::new()),
+            Float32 => with!(Extreme::<f32>::new(least, true)),
+            Float64 => with!(Extreme::<f64>::new(least, true)),
+            Bits64 => with!(Extreme::<i64>::new(least, signed)),
+            // Narrow integers are extended to 32 bits by their sign.
+            Bits32 | Predicate => with!(Extreme::<i32>::new(least, signed)),
+        }
+    }};
+}
+
 /// Runs any fold but a product.
 fn run(state: &ReductionState, dimensions: Dimensions, operands: Vec<HostOperand>, scalars: &[[u64; 2]]) {
-    use super::super::instruction::RegisterKind::{Bits32, Bits64, Float32, Float64, Predicate};
     let run = Run::new(state, dimensions, operands, scalars);
-    let dtype = state.prologue.outputs[0];
-    let least = matches!(state.fold, Fold::Minimum | Fold::ArgMinimum | Fold::All);
-    // Any and all are the greatest and the least of 0 and 1.
-    let (sum, signed) = (state.fold == Fold::Sum, dtype.is_signed_integer());
-    match state.rules.kinds[0] {
-        Float32 if sum => run.all(Sum::<f32>::new()),
-        Float64 if sum => run.all(Sum::<f64>::new()),
-        Bits64 if sum => run.all(Sum::<u64>::new()),
-        Float32 => run.all(Extreme::<f32>::new(least, true)),
-        Float64 => run.all(Extreme::<f64>::new(least, true)),
-        Bits64 => run.all(Extreme::<i64>::new(least, signed)),
-        // Narrow integers are extended to 32 bits by their sign.
-        Bits32 | Predicate => run.all(Extreme::<i32>::new(least, signed)),
-    }
+    with_kernel!(state, kernel => run.all(kernel));
 }
 
 /// A run in progress, shared by its threads.
@@ -323,6 +339,67 @@ impl<'a> Run<'a> {
             // and no other task has these rows.
             unsafe { self.source.store(&self.of_rows, rows.start + from, count, values) };
         }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Reduction {
+    /// Returns the dtype of a row's value, if [`fold_rows`](Self::fold_rows) computes it.
+    pub(in crate::fuse) fn row_value(&self) -> Option<DType> {
+        let state = &*self.0;
+        let dtype = state.prologue.outputs[0];
+        let is_fold =
+            source::is_lane(dtype) && !matches!(state.fold, Fold::Product) && !state.fold.has_index();
+        let is_stored = state.epilogue.outputs[0] == dtype && input_of(&state.epilogue.program).is_some();
+        (is_fold && is_stored).then_some(dtype)
+    }
+
+    /// Returns whether the elements that it folds are those of its input.
+    pub(in crate::fuse) fn is_plain(&self) -> bool {
+        let prologue = &self.0.prologue;
+        prologue.inputs[..] == prologue.outputs[..] && input_of(&prologue.program).is_some()
+    }
+
+    /// Folds `count` rows of `row` elements, at least one, into a value each.
+    ///
+    /// # Safety
+    ///
+    /// The reduction has a [`row_value`](Self::row_value). Both addresses are aligned to its dtype; there are as many
+    /// elements and, writable, as many values.
+    pub(in crate::fuse) unsafe fn fold_rows(
+        &self,
+        elements: *const u8,
+        row: usize,
+        count: usize,
+        values: *mut u8,
+    ) {
+        // SAFETY: the caller guarantees it.
+        with_kernel!(&self.0, kernel => unsafe { fold_rows(kernel, elements, row, count, values) });
+    }
+}
+
+/// As [`Reduction::fold_rows`].
+///
+/// # Safety
+///
+/// Elements and values are lanes of the kernel.
+#[cfg(target_arch = "x86_64")]
+unsafe fn fold_rows<K: FoldKernel>(
+    kernel: K,
+    elements: *const u8,
+    row: usize,
+    count: usize,
+    values: *mut u8,
+) {
+    // SAFETY: the caller guarantees it.
+    let (elements, values) = unsafe {
+        (
+            std::slice::from_raw_parts(elements.cast::<K::Lane>(), row * count),
+            std::slice::from_raw_parts_mut(values.cast::<K::Lane>(), count),
+        )
+    };
+    for (value, row) in values.iter_mut().zip(elements.chunks_exact(row)) {
+        *value = kernel.value(kernel.fold_row(row));
     }
 }
 

@@ -50,12 +50,9 @@ impl<'a> Source<'a> {
         scalars: &'a [[u64; 2]],
     ) -> Source<'a> {
         let plain = input_of(&state.prologue.program);
-        // Elements of these dtypes are the lanes of a register.
         let run = |operand: usize| {
-            use DType::{F32, F64, I32, I64, U32, U64};
-            let is_lane = matches!(operands[operand].dtype, F32 | F64 | I32 | I64 | U32 | U64);
             let is_adjacent = space.strides(operand)[0] == 1 || space.sizes[0] == 1;
-            (is_lane && is_adjacent).then_some(space.sizes[0])
+            (is_lane(operands[operand].dtype) && is_adjacent).then_some(space.sizes[0])
         };
         let output = operands.len() - 1;
         let (run, output_run) =
@@ -221,8 +218,14 @@ impl Prologue<'_> {
     }
 }
 
+/// Returns whether elements of a dtype are the lanes of a register.
+pub(super) fn is_lane(dtype: DType) -> bool {
+    use DType::{F32, F64, I32, I64, U32, U64};
+    matches!(dtype, F32 | F64 | I32 | I64 | U32 | U64)
+}
+
 /// Returns the input that a program returns as it is.
-fn input_of(program: &Program) -> Option<usize> {
+pub(super) fn input_of(program: &Program) -> Option<usize> {
     let step = |part: usize| program.steps.get(program.outputs[0][part].index()).map(|step| step.0);
     match (step(0), step(1)) {
         (Some(Step::Load { input, part: 0 }), Some(Step::Load { input: other, .. })) if input == other => {

@@ -249,6 +249,8 @@ impl RowProgram {
             places: None,
             stages: None,
             kernels: Mutex::default(),
+            #[cfg(target_arch = "x86_64")]
+            last_plan: Default::default(),
             compares_by_value: nodes.compares_by_value,
             sums: Some(sums),
         }))
