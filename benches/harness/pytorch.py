@@ -186,6 +186,106 @@ def batch_norm(x, w, b):
     return functional.batch_norm(x, None, None, w, b, training=True)
 
 
+def gradients(call, function, wanted, wrap=lambda function: function):
+    """The gradients of a function's first arguments for that of its result, which is the second operand."""
+
+    def make(operands, output, axes):
+        # Of torch.compile: its backward runs more than once.
+        torch._functorch.config.donated_buffer = False
+        x, gradient, w = operands
+        inputs = [x.detach().requires_grad_(), w.detach().requires_grad_(), torch.zeros_like(w).requires_grad_()]
+        result = wrap(function)(*inputs)
+        find = functools.partial(torch.autograd.grad, result, inputs[:wanted], gradient, retain_graph=True)
+        return f"the backward of {call}", find
+
+    return make
+
+
+def softmax_backward(operands, output, axes):
+    y, gradient, _ = operands
+    return "aten._softmax_backward_data", lambda: torch.ops.aten._softmax_backward_data(gradient, y, -1, y.dtype)
+
+
+def softmax_gradient(y, gradient):
+    return y * (gradient - (y * gradient).sum(-1, keepdim=True))
+
+
+def compiled_softmax_backward(operands, output, axes):
+    ours = torch.compile(softmax_gradient, dynamic=False)
+    ours(*operands[:2])
+    return "torch.compile of the gradient", functools.partial(ours, *operands[:2])
+
+
+def cross_entropy(call, loss, wrap=lambda function: function):
+    def make(operands, output, axes):
+        (x,) = operands
+        loss_of = wrap(loss)
+        x = x.detach().requires_grad_()
+        labels = torch.randint(x.shape[1], (x.shape[0],), device="cuda")
+
+        def work():
+            x.grad = None
+            loss_of(x, labels).backward()
+
+        return call, work
+
+    return make
+
+
+def golden(call, function):
+    """A formula of golden-ratio operations, a call for each of its operators."""
+    return lambda operands, output, axes: (f"eager: {call}", functools.partial(function, *operands))
+
+
+PHI = (1 + 5**0.5) / 2
+
+
+def golden_batch_norm(x):
+    return functional.batch_norm(x, None, None, training=True) * PHI**-0.5
+
+
+def resonant_d_phase(v, g, n2):
+    return v * (1 + 0.7 / PHI**2 * torch.sqrt(n2)) + 0.01 * 0.7 * torch.exp(-n2 / (4 * PHI)) * g
+
+
+def h_phase(v, _, n2):
+    return v * (1 - 0.3 / PHI * (1 - torch.exp(-n2 / PHI)))
+
+
+def snap_gradient(v, lattice, n2):
+    return (lattice - v) * torch.exp(-n2 / PHI)
+
+
+def rotate_phases(z, theta):
+    return z * torch.polar(torch.ones_like(theta), theta)
+
+
+def adamw(operands, output, axes):
+    parameter = operands[0].clone().requires_grad_()
+    parameter.grad = torch.ones_like(parameter)
+    return "torch.optim.AdamW, fused", torch.optim.AdamW([parameter], fused=True).step
+
+
+def feed_forward(call, wrap):
+    def make(operands, output, axes):
+        (gradient,) = operands
+        width = gradient.shape[1]
+        layers = torch.nn.Sequential(
+            torch.nn.Linear(width, 4 * width), torch.nn.GELU("tanh"), torch.nn.Linear(4 * width, width)
+        ).to("cuda", torch.bfloat16)
+        x = torch.randn_like(gradient).requires_grad_()
+        function = wrap(layers)
+
+        def work():
+            x.grad = None
+            layers.zero_grad()
+            function(x).backward(gradient)
+
+        return call, work
+
+    return make
+
+
 def scatter_add(operands, output, axes):
     target, elements = operands
     index = torch.randint(target.numel(), (elements.numel(),), device="cuda")
@@ -239,6 +339,28 @@ OPERATIONS = {
     "layer_norm, compiled": compiled("layer_norm", layer_norm),
     "rms_norm, compiled": compiled("rms_norm", rms_norm),
     "residual_layer_norm, compiled": compiled("the same", residual_layer_norm),
+    "softmax_backward": softmax_backward,
+    "softmax_backward, compiled": compiled_softmax_backward,
+    "layer_norm_backward": gradients("layer_norm", layer_norm, 3),
+    "layer_norm_backward, compiled": gradients("torch.compile of layer_norm", layer_norm, 3, torch.compile),
+    "rms_norm_backward": gradients("rms_norm", rms_norm, 2),
+    "rms_norm_backward, compiled": gradients("torch.compile of rms_norm", rms_norm, 2, torch.compile),
+    "cross_entropy": cross_entropy("torch.nn.functional.cross_entropy and its backward", functional.cross_entropy),
+    "cross_entropy, compiled": cross_entropy(
+        "torch.compile of cross_entropy, and its backward", functional.cross_entropy, torch.compile
+    ),
+    "phi_residual_relu": golden("relu(x + r / phi), 7 streams for 3", lambda x, r, _: torch.relu(x + r / PHI)),
+    "complex_divide": golden("a / b, 3 streams for 3", lambda a, b, _: a / b),
+    "rotate_phases": golden("z * polar(1, theta)", rotate_phases),
+    "snap_gradient": golden("(lattice - v) * weight(n2), 5 streams for 3", snap_gradient),
+    "resonant_d_phase": golden("v * factor(n2) + scale(n2) * g, 7 streams for 3", resonant_d_phase),
+    "h_phase": golden("v * factor(n2), 2 streams for 2", h_phase),
+    "golden_batch_norm": golden("batch_norm(x) * factor", golden_batch_norm),
+    "adamw": adamw,
+    "feed_forward": feed_forward("Linear, GELU, Linear and their backward", lambda layers: layers),
+    "feed_forward, compiled": feed_forward(
+        "torch.compile of Linear, GELU, Linear, and its backward", torch.compile
+    ),
     "batch_norm": new("torch.nn.functional.batch_norm", batch_norm),
     "sort": new("torch.sort, stable", lambda x: torch.sort(x, stable=True)),
     "topk": lambda operands, output, axes: ("torch.topk", functools.partial(torch.topk, *operands, *axes)),

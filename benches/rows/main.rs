@@ -7,6 +7,7 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod backward;
 mod functions;
 
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ use harness::program::{Benchmark, Options, Program};
 const HELP: &str = "\
 rows [--only NAME,NAME] [--out FOLDER] [--rounds N] [--bytes N]
 
-  --only    of rows; all without it
+  --only    of rows and rows_backward; all without it
   --out     the folder of the JSON files; benches/results without it
   --rounds  rounds of each figure, at least 20; each benchmark's own without it
   --bytes   of the array: a power of two from 4194304 on; 1073741824 without it, so that no cache holds it
@@ -28,7 +29,10 @@ const PROGRAM: Program = Program {
     name: "rows",
     help: HELP,
     file_option: "--bytes",
-    benchmarks: &[("rows", Benchmark::Device(functions::measure))],
+    benchmarks: &[
+        ("rows", Benchmark::Device(functions::measure)),
+        ("rows_backward", Benchmark::Device(backward::measure)),
+    ],
 };
 
 fn main() -> ExitCode {

@@ -51,9 +51,15 @@ const AREAS: &[Area] = &[
     ),
     ("functions", "Elementwise functions, a mark a dtype", &["fuse_list"]),
     ("cpu", "The CPU beside NumPy, a mark a dtype", &["cpu", "cpu_memory", "cpu_cores"]),
-    ("reductions", "Reductions, scans and moves by index", &["reduce", "moving"]),
-    ("rows", "Softmax, normalisation and sorts", &["rows", "sorting"]),
-    ("models", "Spiking networks and classifiers", &["burst", "burst_cpu", "classifier"]),
+    ("reductions", "Reductions, scans, moves by index and sorts", &["reduce", "moving", "sorting"]),
+    ("rows", "Softmax and normalisation", &["rows"]),
+    ("gradients", "Gradients of softmax, normalisation and losses", &["rows_backward"]),
+    (
+        "models",
+        "Spiking networks, classifiers and training",
+        &["burst", "burst_cpu", "classifier", "nn", "nn_steps"],
+    ),
+    ("srt", "Golden-ratio operations", &["srt", "srt_products"]),
     ("copies", "Copies", &["transfer", "overlap", "batch", "peer", "pageable"]),
     (
         "runtime",
