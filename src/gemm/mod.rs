@@ -14,7 +14,7 @@
 //! `simt` has bulk copies bring A and B of `f32` and `c64` in on 9.0, where all rows and matrices begin at multiples of 16
 //! bytes, k is 1 or more, and nothing is conjugated that is not transposed. Elsewhere threads copy, to the same bits.
 //!
-//! Where the tiles of one product fill less than half of the device and k is at least 1024, `simt` (`f32`, `c64`) and `mma` (`f64`,
+//! If the tiles of one product fill less than half of the device and k is at least 1024, `simt` (`f32`, `c64`) and `mma` (`f64`,
 //! `c128`) divide k: a batch of products of slices, each of which is added as above, and a kernel that adds the slices' results with
 //! k ascending ([`Plan::slices`]). The slices depend on sizes, type and device, not on the alignment.
 //!
