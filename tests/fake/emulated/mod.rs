@@ -596,7 +596,7 @@ fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
     all
 }
 
-static CHILDREN: [(&str, Child); 15] = [
+static CHILDREN: &[(&str, Child)] = &[
     ("persistent", persistent),
     ("stream_k", stream_k),
     ("split_k", split_k),
