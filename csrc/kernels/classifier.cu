@@ -251,8 +251,11 @@ extern "C" __global__ void __launch_bounds__(128, 4)
 #pragma unroll
             for (int k = 0; k < 4; k++) bad |= is_bad(x.item[k]);
             // By two, so that four blocks' registers suffice without a spill.
-#pragma unroll 2
-            for (int k = 0; k < 4; k++) accumulate(first, x.item[k], shared.w1 + (at + k) * FIRST + half);
+#pragma unroll 1
+            for (u32 k = 0; k < 4; k += 2) {
+                accumulate(first, k == 0 ? x.item[0] : x.item[2], shared.w1 + (at + k) * FIRST + half);
+                accumulate(first, k == 0 ? x.item[1] : x.item[3], shared.w1 + (at + k + 1) * FIRST + half);
+            }
         }
 #pragma unroll
         for (int i = 0; i < HALF; i++) accumulate(second, relu(first[i]), shared.w2 + (half + i) * SECOND);
