@@ -24,13 +24,13 @@
 // | version | change | bytes an element (f32, half of them selected, a mask of bytes) |
 // |---|---|---|
 // | 1 | two passes, one bit an element between them | 1.25 and 6 of elements, 1.25 and 4 of positions |
+#include "block_sum.cuh"
 #include "vectors.cuh"
 
 namespace {
 
 enum { THREADS = 256, WARPS = THREADS / 32, WORDS = 512, TILE = WORDS * 32, OWN_WORDS = WORDS / WARPS, BATCH = 8 };
 enum { MAXIMUM_RANK = 16, SCAN_ITEMS = 8 };
-const u32 ALL_LANES = 0xffffffffu;
 
 // The bit of each of four bytes that is not 0.
 __device__ inline u32 marks_of_bytes(u32 bytes) {
@@ -89,29 +89,6 @@ __device__ inline void mark(const Bits* elements, u32* words, u32* counts, u64 n
     if (threadIdx.x == 0) counts[blockIdx.x] = total;
 }
 
-// The sum of the values of earlier threads; `total` is that of all. `sums` has a number a warp.
-template <typename Number>
-__device__ inline Number exclusive_sum(Number value, Number* sums, Number& total) {
-    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    Number sum = value;
-#pragma unroll
-    for (u32 distance = 1; distance < 32; distance <<= 1) {
-        const Number other = __shfl_sync(ALL_LANES, sum, (int)((lane - distance) & 31));
-        if (lane >= distance) sum += other;
-    }
-    if (lane == 31) sums[warp] = sum;
-    __syncthreads();
-    Number before = 0;
-    total = 0;
-#pragma unroll
-    for (u32 other = 0; other < WARPS; other++) {
-        if (other < warp) before += sums[other];
-        total += sums[other];
-    }
-    __syncthreads();
-    return before + sum - value;
-}
-
 __device__ inline void scan(const u32* counts, u64* offsets, u32 tiles) {
     __shared__ u64 sums[WARPS];
     u64 before = 0;
@@ -125,7 +102,7 @@ __device__ inline void scan(const u32* counts, u64* offsets, u32 tiles) {
             own += count[k];
         }
         u64 total;
-        u64 offset = before + exclusive_sum(own, sums, total);
+        u64 offset = before + exclusive_sum<WARPS>(own, sums, total);
 #pragma unroll
         for (u32 k = 0; k < SCAN_ITEMS; k++) {
             if (first + k < tiles) offsets[first + k] = offset;
@@ -144,7 +121,7 @@ __device__ inline void for_selected(const u32* words, const u64* offsets, const 
     const u32* own = words + (u64)blockIdx.x * WORDS;
     const u32 first = own[2 * threadIdx.x], second = own[2 * threadIdx.x + 1];
     u32 total;
-    const u32 offset = exclusive_sum((u32)(__popc(first) + __popc(second)), sums, total);
+    const u32 offset = exclusive_sum<WARPS>((u32)(__popc(first) + __popc(second)), sums, total);
     bits[2 * threadIdx.x] = first;
     bits[2 * threadIdx.x + 1] = second;
     before[2 * threadIdx.x] = offset;

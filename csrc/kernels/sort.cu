@@ -21,13 +21,13 @@
 //
 // Invariants: no result depends on the order of blocks or threads: atomics add integers only. A tile's elements are ranked in memory
 // order (by warp, then item, then lane), so each pass is stable. All threads of a warp vote.
+#include "block_sum.cuh"
 #include "sort.cuh"
 
 namespace {
 
 enum { WARPS = THREADS / 32, DIGITS = 256, MAXIMUM_ROW = 2048 };
 enum { IS_FIRST = 1, IS_LAST = 2 };
-const u32 ALL_LANES = 0xffffffffu;
 
 // Elements of a tile: `TILE_BYTES` of src/sort/device.rs.
 template <typename Key>
@@ -85,28 +85,6 @@ __device__ inline void count_digits(const Key* keys, u32* counts, u64 length, u3
     counts[(row * DIGITS + threadIdx.x) * tiles + tile] = bins[threadIdx.x];
 }
 
-// The sum of the values of earlier threads; `total` is that of all. `sums` has a word a warp.
-__device__ inline u32 exclusive_sum(u32 value, u32* sums, u32& total) {
-    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    u32 sum = value;
-#pragma unroll
-    for (u32 distance = 1; distance < 32; distance <<= 1) {
-        const u32 other = __shfl_sync(ALL_LANES, sum, (int)((lane - distance) & 31));
-        if (lane >= distance) sum += other;
-    }
-    if (lane == 31) sums[warp] = sum;
-    __syncthreads();
-    u32 before = 0;
-    total = 0;
-#pragma unroll
-    for (u32 other = 0; other < WARPS; other++) {
-        if (other < warp) before += sums[other];
-        total += sums[other];
-    }
-    __syncthreads();
-    return before + sum - value;
-}
-
 __device__ inline void scan(u32* counts, u32* totals, u32 tiles) {
     __shared__ u32 sums[WARPS];
     u32* own = counts + (u64)blockIdx.x * tiles;
@@ -114,7 +92,7 @@ __device__ inline void scan(u32* counts, u32* totals, u32 tiles) {
     for (u32 start = 0; start < tiles; start += THREADS) {
         const u32 at = start + threadIdx.x;
         u32 total;
-        const u32 sum = exclusive_sum(at < tiles ? own[at] : 0, sums, total);
+        const u32 sum = exclusive_sum<WARPS>(at < tiles ? own[at] : 0, sums, total);
         if (at < tiles) own[at] = before + sum;
         before += total;
     }
@@ -170,9 +148,9 @@ __device__ inline void scatter(const Key* keys, const u32* positions, Key* sorte
 #pragma unroll
     for (u32 other = 0; other < WARPS; other++) of_tile += counters[other][threadIdx.x];
     u32 total;
-    const u32 first = exclusive_sum(of_tile, sums, total);
+    const u32 first = exclusive_sum<WARPS>(of_tile, sums, total);
     const u64 entry = row * DIGITS + threadIdx.x;
-    const u32 smaller = exclusive_sum(totals[entry], sums, total);
+    const u32 smaller = exclusive_sum<WARPS>(totals[entry], sums, total);
     places[threadIdx.x] = smaller + counts[entry * tiles + tile] - first;
     u32 next = first;
 #pragma unroll
