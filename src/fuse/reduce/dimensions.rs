@@ -52,6 +52,12 @@ fn common(operation: &'static str, inputs: &[Layout]) -> Result<Shape> {
 }
 
 impl Dimensions {
+    /// Returns the size and the strides of each dimension, as a kernel's parameters have them: kept ones, then folded ones.
+    pub(in crate::fuse) fn sizes(&self) -> Vec<(usize, Vec<isize>)> {
+        let all = self.kept.iter().chain(&self.folded);
+        all.map(|dimension| (dimension.size, dimension.strides.clone())).collect()
+    }
+
     /// Creates the dimensions of inputs that are broadcast to one shape. Axes in which the output has size 1
     /// are folded.
     ///

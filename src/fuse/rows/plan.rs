@@ -278,13 +278,7 @@ impl RowProgramState {
         };
         let scalars = stages.scalars();
         let parameters = ReductionParameters::new(scalars, key.wide, key.kept, key.folded, operands.len());
-        let sizes: Vec<(usize, Vec<isize>)> = dimensions
-            .kept
-            .iter()
-            .chain(&dimensions.folded)
-            .map(|dimension| (dimension.size, dimension.strides.clone()))
-            .collect();
-        let block = parameters.block(row, rows, rows, segments, &sizes);
+        let block = parameters.block(row, rows, rows, segments, &dimensions.sizes());
         let block = block.map_err(|_| "the strides of all operands exceed the parameters of a kernel")?;
         let bytes = |operand: usize| dimensions.offsets[operand] * operands[operand].0.size();
         Ok(RowPlan {

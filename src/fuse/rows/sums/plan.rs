@@ -142,13 +142,7 @@ impl SumsOverGroups {
         };
         let parameters =
             ReductionParameters::new(stages.scalars(), key.wide, key.kept, key.folded, operands.len());
-        let sizes: Vec<(usize, Vec<isize>)> = dimensions
-            .kept
-            .iter()
-            .chain(&dimensions.folded)
-            .map(|dimension| (dimension.size, dimension.strides.clone()))
-            .collect();
-        let block = parameters.block(row, rows, rows, columns, &sizes);
+        let block = parameters.block(row, rows, rows, columns, &dimensions.sizes());
         let block = block.map_err(|_| "the strides of all operands exceed the parameters of a kernel")?;
         let grid = blocks(chunks.div_ceil(across), columns).map_err(|_| "a grid has too many blocks")?;
         Ok(RowPlan {
