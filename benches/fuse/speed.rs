@@ -10,7 +10,7 @@ use crate::harness::bare::{Address, Bare};
 use crate::harness::beside_copy::Copies;
 use crate::harness::machine::Recorder;
 use crate::harness::pytorch::{Operand, Work};
-use crate::harness::random::Random;
+use crate::harness::random::{Random, half_to_two};
 use crate::harness::report::Failure;
 
 /// The bytes of a sector, the unit in which memory is read.
@@ -124,13 +124,7 @@ impl Bench<'_> {
     /// Random numbers of half to two, with either sign: no operation has a slow path for some of them. Integers have any
     /// bits.
     pub fn array(&mut self, dtype: DType) -> Result<DeviceBuffer<u8>, Failure> {
-        let (kept, set): (u64, u64) = match dtype {
-            _ if dtype.is_integer() => (u64::MAX, 0),
-            DType::F64 | DType::C128 => (0x801f_ffff_ffff_ffff, 0x3fe0_0000_0000_0000),
-            DType::BF16 => (0x80ff_80ff_80ff_80ff, 0x3f00_3f00_3f00_3f00),
-            DType::F16 => (0x87ff_87ff_87ff_87ff, 0x3800_3800_3800_3800),
-            _ => (0x80ff_ffff_80ff_ffff, 0x3f00_0000_3f00_0000),
-        };
+        let (kept, set) = half_to_two(dtype);
         let random = &mut self.random;
         self.words.fill_with(|| random.bits() & kept | set);
         Ok(self.stream.upload(bytemuck::cast_slice(&self.words))?)

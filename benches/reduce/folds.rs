@@ -8,7 +8,7 @@ use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
 use crate::harness::pytorch::{Operand, Work};
-use crate::harness::random::Random;
+use crate::harness::random::{Random, half_to_two};
 use crate::harness::report::Failure;
 use crate::harness::tensor_bench::{self, TensorBench, same_bits};
 
@@ -41,7 +41,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
 
 fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> {
     // Numbers of half to two, with either sign.
-    words.iter_mut().for_each(|word| *word = *word & 0x80ff_ffff_80ff_ffff | 0x3f00_0000_3f00_0000);
+    let (kept, set) = half_to_two(DType::F32);
+    words.iter_mut().for_each(|word| *word = *word & kept | set);
     let count = words.len() * 2;
     let side = 1usize << (count.trailing_zeros() / 2);
     let bytes = count * 4;

@@ -7,7 +7,7 @@ use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
 use crate::harness::pytorch::{Operand, Work};
-use crate::harness::random::Random;
+use crate::harness::random::{Random, half_to_two};
 use crate::harness::report::Failure;
 use crate::harness::tensor_bench::{self, TensorBench, same_bits};
 
@@ -45,11 +45,7 @@ type Function = fn(&Tensor, &[Tensor; 2]) -> selvedge::Result<Tensor>;
 
 fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> {
     for dtype in [DType::F32, DType::BF16] {
-        // Numbers of half to two, with either sign.
-        let (kept, set) = match dtype {
-            DType::F32 => (0x80ff_ffff_80ff_ffff, 0x3f00_0000_3f00_0000),
-            _ => (0x80ff_80ff_80ff_80ff, 0x3f00_3f00_3f00_3f00),
-        };
+        let (kept, set) = half_to_two(dtype);
         words.iter_mut().for_each(|word| *word = *word & kept | set);
         let count = words.len() * 2;
         let all = &bytemuck::cast_slice::<u64, u8>(&words)[..count * dtype.size()];

@@ -7,7 +7,7 @@ use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
 use crate::harness::pytorch::{Operand, Work};
-use crate::harness::random::Random;
+use crate::harness::random::{Random, half_to_two};
 use crate::harness::report::Failure;
 use crate::harness::tensor_bench::{self, TensorBench, same_bits};
 
@@ -39,7 +39,8 @@ fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> 
     let count = words.len() * 2;
     let integers = Tensor::from_slice::<i32>(bytemuck::cast_slice(&words), &[count], &Device::cpu())?;
     // Numbers of half to two, with either sign.
-    words.iter_mut().for_each(|word| *word = *word & 0x80ff_ffff_80ff_ffff | 0x3f00_0000_3f00_0000);
+    let (kept, set) = half_to_two(DType::F32);
+    words.iter_mut().for_each(|word| *word = *word & kept | set);
     let here = Tensor::from_slice::<f32>(bytemuck::cast_slice(&words), &[count], &Device::cpu())?;
     let sort: Operation = |x| Ok(x.sort(-1, false)?.1);
     for (name, here) in [("sort with indices, f32", &here), ("sort with indices, i32", &integers)] {

@@ -11,7 +11,7 @@ use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
 use crate::harness::pytorch::{Operand, Work};
-use crate::harness::random::Random;
+use crate::harness::random::{Random, half_to_two};
 use crate::harness::report::Failure;
 use crate::harness::tensor_bench::{self, TensorBench, same_bits};
 
@@ -55,10 +55,7 @@ struct Arrays {
 }
 
 fn arrays(bench: &TensorBench, words: &[u64], dtype: DType) -> Result<Arrays, Failure> {
-    let (kept, set) = match dtype.part() {
-        DType::F32 => (0x80ff_ffff_80ff_ffff, 0x3f00_0000_3f00_0000),
-        _ => (0x801f_ffff_ffff_ffff, 0x3fe0_0000_0000_0000),
-    };
+    let (kept, set) = half_to_two(dtype);
     let words: Vec<u64> = words.iter().map(|word| *word & kept | set).collect();
     let bytes = bytemuck::cast_slice::<u64, u8>(&words);
     let count = bytes.len() / dtype.size();
