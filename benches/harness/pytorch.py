@@ -186,15 +186,21 @@ def batch_norm(x, w, b):
     return functional.batch_norm(x, None, None, w, b, training=True)
 
 
-def gradients(call, function, wanted, wrap=lambda function: function):
+def repeatable(function):
+    """A function as torch.compile makes it, whose backward may run more than once."""
+    import torch._functorch.config
+
+    torch._functorch.config.donated_buffer = False
+    return torch.compile(function)
+
+
+def gradients(call, function, wanted, is_compiled=False):
     """The gradients of a function's first arguments for that of its result, which is the second operand."""
 
     def make(operands, output, axes):
-        # Of torch.compile: its backward runs more than once.
-        torch._functorch.config.donated_buffer = False
         x, gradient, w = operands
         inputs = [x.detach().requires_grad_(), w.detach().requires_grad_(), torch.zeros_like(w).requires_grad_()]
-        result = wrap(function)(*inputs)
+        result = (repeatable(function) if is_compiled else function)(*inputs)
         find = functools.partial(torch.autograd.grad, result, inputs[:wanted], gradient, retain_graph=True)
         return f"the backward of {call}", find
 
@@ -216,16 +222,20 @@ def compiled_softmax_backward(operands, output, axes):
     return "torch.compile of the gradient", functools.partial(ours, *operands[:2])
 
 
-def cross_entropy(call, loss, wrap=lambda function: function):
+def loss_of_classes(x, labels):
+    return functional.cross_entropy(x, labels)
+
+
+def cross_entropy(call, is_compiled=False):
     def make(operands, output, axes):
         (x,) = operands
-        loss_of = wrap(loss)
+        loss = torch.compile(loss_of_classes) if is_compiled else loss_of_classes
         x = x.detach().requires_grad_()
         labels = torch.randint(x.shape[1], (x.shape[0],), device="cuda")
 
         def work():
             x.grad = None
-            loss_of(x, labels).backward()
+            loss(x, labels).backward()
 
         return call, work
 
@@ -266,7 +276,7 @@ def adamw(operands, output, axes):
     return "torch.optim.AdamW, fused", torch.optim.AdamW([parameter], fused=True).step
 
 
-def feed_forward(call, wrap):
+def feed_forward(call, is_compiled=False):
     def make(operands, output, axes):
         (gradient,) = operands
         width = gradient.shape[1]
@@ -274,7 +284,7 @@ def feed_forward(call, wrap):
             torch.nn.Linear(width, 4 * width), torch.nn.GELU("tanh"), torch.nn.Linear(4 * width, width)
         ).to("cuda", torch.bfloat16)
         x = torch.randn_like(gradient).requires_grad_()
-        function = wrap(layers)
+        function = torch.compile(layers) if is_compiled else layers
 
         def work():
             x.grad = None
@@ -342,13 +352,11 @@ OPERATIONS = {
     "softmax_backward": softmax_backward,
     "softmax_backward, compiled": compiled_softmax_backward,
     "layer_norm_backward": gradients("layer_norm", layer_norm, 3),
-    "layer_norm_backward, compiled": gradients("torch.compile of layer_norm", layer_norm, 3, torch.compile),
+    "layer_norm_backward, compiled": gradients("torch.compile of layer_norm", layer_norm, 3, True),
     "rms_norm_backward": gradients("rms_norm", rms_norm, 2),
-    "rms_norm_backward, compiled": gradients("torch.compile of rms_norm", rms_norm, 2, torch.compile),
-    "cross_entropy": cross_entropy("torch.nn.functional.cross_entropy and its backward", functional.cross_entropy),
-    "cross_entropy, compiled": cross_entropy(
-        "torch.compile of cross_entropy, and its backward", functional.cross_entropy, torch.compile
-    ),
+    "rms_norm_backward, compiled": gradients("torch.compile of rms_norm", rms_norm, 2, True),
+    "cross_entropy": cross_entropy("torch.nn.functional.cross_entropy and its backward"),
+    "cross_entropy, compiled": cross_entropy("torch.compile of cross_entropy, and its backward", True),
     "phi_residual_relu": golden("relu(x + r / phi), 7 streams for 3", lambda x, r, _: torch.relu(x + r / PHI)),
     "complex_divide": golden("a / b, 3 streams for 3", lambda a, b, _: a / b),
     "rotate_phases": golden("z * polar(1, theta)", rotate_phases),
@@ -357,10 +365,8 @@ OPERATIONS = {
     "h_phase": golden("v * factor(n2), 2 streams for 2", h_phase),
     "golden_batch_norm": golden("batch_norm(x) * factor", golden_batch_norm),
     "adamw": adamw,
-    "feed_forward": feed_forward("Linear, GELU, Linear and their backward", lambda layers: layers),
-    "feed_forward, compiled": feed_forward(
-        "torch.compile of Linear, GELU, Linear, and its backward", torch.compile
-    ),
+    "feed_forward": feed_forward("Linear, GELU, Linear and their backward"),
+    "feed_forward, compiled": feed_forward("torch.compile of Linear, GELU, Linear, and its backward", True),
     "batch_norm": new("torch.nn.functional.batch_norm", batch_norm),
     "sort": new("torch.sort, stable", lambda x: torch.sort(x, stable=True)),
     "topk": lambda operands, output, axes: ("torch.topk", functools.partial(torch.topk, *operands, *axes)),
