@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use selvedge::capi::buffer::*;
 use selvedge::capi::device::*;
@@ -159,9 +160,23 @@ pub fn contexts(fake: &Fake) -> Outcome {
 fn threads() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir("/proc/self/task")? {
-        names.push(std::fs::read_to_string(entry?.path().join("comm"))?);
+        // A thread that ends meanwhile has no name any more.
+        names.extend(std::fs::read_to_string(entry?.path().join("comm")));
     }
     Ok(names.into_iter().filter(|name| name.starts_with("selvedge-")).collect())
+}
+
+/// Waits until the process has threads of the library, or has none, and returns whether it came to that. A thread names
+/// itself when it first runs, and the system lists one for a moment after it was joined.
+fn comes_to(some: bool) -> Result<bool, Box<dyn std::error::Error>> {
+    let end = Instant::now() + Duration::from_secs(10);
+    while threads()?.is_empty() == some {
+        if Instant::now() > end {
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(true)
 }
 
 pub fn shutdown(fake: &Fake) -> Outcome {
@@ -181,7 +196,7 @@ pub fn shutdown(fake: &Fake) -> Outcome {
     ok!(sv_set_threads(4));
     let large = selvedge::Tensor::ones(&[1 << 22], selvedge::DType::F32, &selvedge::Device::cpu())?;
     drop((&large * &large)?);
-    if threads()?.is_empty() {
+    if !comes_to(true)? {
         return Err("the operation started no thread".into());
     }
     ok!(sv_shutdown());
@@ -193,12 +208,12 @@ pub fn shutdown(fake: &Fake) -> Outcome {
     let live = fake.live();
     let left =
         (live.blocks, live.pinned, live.streams, live.events, live.modules, live.captures, live.pending);
-    if left != (0, 0, 0, 0, 0, 0, 0) || !threads()?.is_empty() || DELETED.load(Ordering::Relaxed) != 1 {
+    if left != (0, 0, 0, 0, 0, 0, 0) || !comes_to(false)? || DELETED.load(Ordering::Relaxed) != 1 {
         return Err(format!("{:?}\n{}", threads()?, fake.describe_live()).into());
     }
     // Rust code in the process goes on, with threads of its own.
     drop((&large * &large)?);
-    if threads()?.is_empty() {
+    if !comes_to(true)? {
         return Err("no thread was started anew".into());
     }
     Ok(())
