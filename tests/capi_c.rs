@@ -22,6 +22,8 @@ use variant::Variant;
 const SANITIZERS: [&str; 4] = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 const NEEDS: &str = "the source tree, cargo and a C compiler";
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+/// Warnings that a program may turn on beside those of `WARNINGS`, and that the headers must not give either.
+const HEADER_WARNINGS: [&str; 3] = ["-Wshadow", "-Wconversion", "-Wsign-conversion"];
 
 fn header() -> String {
     fs::read_to_string(common::repository().join("include/selvedge.h")).expect("the header is there")
@@ -115,13 +117,48 @@ fn the_headers_are_clean_c99_cpp17_and_cpp20() {
     ] {
         for compiler in compilers.into_iter().filter(|compiler| is_there(compiler)) {
             let mut command = Command::new(compiler);
-            command.args(WARNINGS).args(options).arg("-fsyntax-only").arg("-I");
+            command.args(WARNINGS).args(HEADER_WARNINGS).args(options).arg("-fsyntax-only").arg("-I");
             command.arg(common::repository().join("include")).arg(file);
             succeeds(&format!("{compiler} {options:?}"), &command.output().unwrap());
             checked += 1;
         }
     }
     assert!(checked >= 2, "no C compiler");
+}
+
+#[test]
+fn clang_accepts_the_programs_without_a_warning() {
+    let name = "clang_accepts_the_programs_without_a_warning";
+    if common::is_left_out(name, NEEDS) {
+        return;
+    }
+    if !is_there("clang") {
+        println!("not run: no clang");
+        return;
+    }
+    let root = common::repository();
+    let mut count = 0;
+    for folder in ["csrc/examples", "tests/capi"] {
+        for entry in fs::read_dir(root.join(folder)).unwrap() {
+            let source = entry.unwrap().path();
+            let options = match (source.extension().and_then(OsStr::to_str), source.file_stem()) {
+                // Its program is generated; see `every_function_refuses_null_and_bad_handles`.
+                (_, Some(stem)) if stem == "hostile" => continue,
+                (Some("c"), _) => &["-std=c99"][..],
+                (Some("cpp"), Some(stem)) if stem == "without_exceptions" => {
+                    &["-std=c++17", "-fno-exceptions"]
+                }
+                (Some("cpp"), _) => &["-std=c++17"],
+                _ => continue,
+            };
+            let mut command = Command::new("clang");
+            command.args(WARNINGS).args(options).arg("-fsyntax-only");
+            command.arg("-I").arg(root.join("include")).arg("-I").arg(root.join("tests/capi")).arg(&source);
+            succeeds(&source.display().to_string(), &command.output().unwrap());
+            count += 1;
+        }
+    }
+    assert!(count >= 10, "{count} programs");
 }
 
 #[test]

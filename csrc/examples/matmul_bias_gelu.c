@@ -48,7 +48,7 @@ int main(void)
 
             for (int k = 0; k < INNER; k++)
                 sum += (double)a_data[row * INNER + k] * b_data[k * COLUMNS + column];
-            difference = fabs(gelu(sum) - found[row * COLUMNS + column]);
+            difference = fabs(gelu(sum) - (double)found[row * COLUMNS + column]);
             largest = difference > largest ? difference : largest;
         }
     }

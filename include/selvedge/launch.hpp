@@ -9,7 +9,10 @@ SELVEDGE_BEGIN
 
 /// Sizes in x, y and z.
 struct Dimensions {
-    constexpr Dimensions(std::uint32_t x = 0, std::uint32_t y = 0, std::uint32_t z = 0) noexcept : x(x), y(y), z(z) {}
+    constexpr Dimensions(std::uint32_t in_x = 0, std::uint32_t in_y = 0, std::uint32_t in_z = 0) noexcept
+        : x(in_x), y(in_y), z(in_z)
+    {
+    }
 
     std::uint32_t x, y, z;
 };
@@ -64,7 +67,7 @@ private:
 /// An argument of a launch: a buffer that the kernel reads.
 template <class T>
 struct Read {
-    Read(const Buffer<T> &buffer, std::size_t offset = 0) noexcept : buffer(buffer.handle()), offset(offset) {}
+    Read(const Buffer<T> &from, std::size_t first = 0) noexcept : buffer(from.handle()), offset(first) {}
 
     std::uint64_t buffer;
     std::size_t offset;
@@ -73,7 +76,7 @@ struct Read {
 /// An argument of a launch: a buffer that the kernel writes, or reads and writes.
 template <class T>
 struct Write {
-    Write(Buffer<T> &buffer, std::size_t offset = 0) noexcept : buffer(buffer.handle()), offset(offset) {}
+    Write(Buffer<T> &to, std::size_t first = 0) noexcept : buffer(to.handle()), offset(first) {}
 
     std::uint64_t buffer;
     std::size_t offset;
