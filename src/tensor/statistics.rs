@@ -106,7 +106,8 @@ impl Tensor {
     }
 
     /// Returns the covariances of the rows of a matrix, each of which holds the observations of one variable; a vector is one
-    /// row, and its result has no dimensions. The divisor is the number of observations less `correction`. Integers give f32.
+    /// row. The result of one row has no dimensions. The divisor is the number of observations less `correction`. Integers
+    /// give f32.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -157,7 +158,7 @@ impl Tensor {
         let adjoint = if adjoint.dtype().is_complex() { adjoint.conj()? } else { adjoint };
         let divisor = count.saturating_sub(correction) as i64;
         let result = centred.matmul(&adjoint)?.div(divisor)?;
-        if self.rank() < 2 { result.squeeze_all() } else { Ok(result) }
+        if result.count() == 1 { result.squeeze_all() } else { Ok(result) }
     }
 
     /// Returns the distance of each row of this tensor from each row of another, by the `p`-norm of their difference. Both are

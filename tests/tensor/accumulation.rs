@@ -185,6 +185,13 @@ fn accumulation_at_edges_keeps_shapes_and_elements() -> Result<()> {
     assert_eq!(before.to_vec::<i32>()?, [1, 2, 3, 4, 5, 6]);
     z.in_place().index_fill(0, &last, 0)?.masked_scatter(&x.lt(3)?, &Tensor::new([8, 9, 7], &cpu())?)?;
     assert_eq!(z.to_vec::<i32>()?, [8, 9, 3, 0, 0, 0]);
+    // A larger mask repeats the tensor; in place there is no room for that.
+    let (mut row, mask) =
+        (Tensor::new([1, 2], &cpu())?, Tensor::new([[true, false], [false, true]], &cpu())?);
+    let repeated = row.masked_scatter(&mask, &Tensor::new([7, 8], &cpu())?)?;
+    assert_eq!((&repeated.shape()[..], repeated.to_vec::<i32>()?), (&[2, 2][..], vec![7, 2, 1, 8]));
+    assert!(row.in_place().masked_scatter(&mask, &Tensor::new([7, 8], &cpu())?).is_err());
+    assert_eq!(row.to_vec::<i32>()?, [1, 2]);
     Ok(())
 }
 

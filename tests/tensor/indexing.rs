@@ -198,6 +198,11 @@ fn parts_are_written_in_place() {
     let row = Tensor::new([30, 31, 32, 33], &cpu).unwrap();
     x.in_place().index_copy(0, &Tensor::new(1, &cpu).unwrap(), &row).unwrap();
     assert_eq!(x.to_vec::<i32>().unwrap(), [0, -2, 20, 3, 30, 31, 32, 33, 8, 9, 10, 21]);
+    // As many elements in another shape count in row-major order.
+    let (places, three) =
+        (Tensor::new([[2, 0, 1]], &cpu).unwrap(), Tensor::new([[40], [41], [42]], &cpu).unwrap());
+    assert_eq!(x.put(&places, &three).unwrap().to_vec::<i32>().unwrap()[..4], [41, 42, 40, 3]);
+    assert!(x.put(&places, &Tensor::new([40, 41], &cpu).unwrap()).is_err());
     // Elements broadcast.
     let column = Tensor::new([[0], [1], [2]], &cpu).unwrap();
     x.in_place().scatter(1, &column, &Tensor::new(7, &cpu).unwrap()).unwrap();

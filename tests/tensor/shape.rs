@@ -302,3 +302,16 @@ fn what_does_not_fit_names_both_sides() {
     assert!(x.split(&[usize::MAX, 4], 1).unwrap_err().to_string().contains("sum is 3"));
     assert!(x.chunk(0, 0).unwrap_err().to_string().contains("at least one"));
 }
+
+#[test]
+fn t_exchanges_the_axes_of_a_matrix_alone() {
+    for (rank, sizes) in [[].as_slice(), &[3], &[2, 3]].into_iter().enumerate() {
+        let transposed: Vec<usize> = sizes.iter().rev().copied().collect();
+        assert_eq!(counting::<i32>(sizes).t().unwrap().shape()[..], transposed, "{rank}");
+    }
+    let error = counting::<i32>(&[2, 3, 4]).t().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "t: found 3 dimensions; wanted at most 2; use transpose, which names the axes"
+    );
+}

@@ -122,6 +122,10 @@ fn covariances_are_those_of_the_definition() -> Result<()> {
     let z = Tensor::new([[Complex::new(0.0, 1.0), Complex::new(0.0, -1.0)]], &cpu())?;
     assert_eq!(z.cov(1)?.to_vec::<Complex<f64>>()?, [Complex::new(2.0, 0.0)]);
     assert!(row.cov(3)?.item::<f32>()?.is_infinite());
+    // A matrix of one row is one variable too.
+    let matrix = row.unsqueeze(0)?;
+    assert_eq!((matrix.cov(1)?.rank(), matrix.corrcoef()?.rank()), (0, 0));
+    assert_eq!((matrix.cov(1)?.item::<f32>()?, matrix.corrcoef()?.item::<f32>()?), (1.0, 1.0));
     assert!(text(Tensor::zeros(&[1, 1, 1], DType::F32, &cpu())?.corrcoef()).contains("[1, 1, 1]"));
     assert_eq!(Tensor::zeros(&[2, 0], DType::F32, &cpu())?.cov(1)?.shape()[..], [2, 2]);
     Ok(())

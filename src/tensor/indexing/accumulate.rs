@@ -194,8 +194,8 @@ impl Tensor {
         reshaped(&result, self.shape())
     }
 
-    /// Replaces the elements for which the mask is true by the first elements of `elements`, in row-major order. The mask
-    /// broadcasts. The opposite of [`masked_select`](Self::masked_select); the call waits for the device.
+    /// Replaces the elements for which the mask is true by the first elements of `elements`, in row-major order. The mask and
+    /// this tensor broadcast. The opposite of [`masked_select`](Self::masked_select); the call waits for the device.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -223,17 +223,18 @@ impl Tensor {
             let (wanted, found) = (format!("elements of {}", self.dtype()), elements.dtype().to_string());
             return Err(Error::DTypeMismatch { operation: OPERATION, wanted, found });
         }
-        let positions = crate::tensor::sorting::true_positions(&flattened(&mask.expand(self.shape())?)?)?;
+        let shape = self.shape().broadcast_in(OPERATION, mask.shape())?;
+        let positions = crate::tensor::sorting::true_positions(&flattened(&mask.expand(&shape)?)?)?;
         if positions.count() > elements.count() {
             let found =
                 format!("{} elements for a mask that is true {} times", elements.count(), positions.count());
             return Err(Error::invalid(OPERATION, found, "an element for each"));
         }
         let source = flattened(elements)?.narrow(0, 0, positions.count())?;
-        let mut result = flattened(self)?;
+        let mut result = flattened(&self.expand(&shape)?)?;
         let how = (CALL, IndexCheck::Ignore);
         result.in_place().write_along(how, None, &positions, positions.layout(), &source)?;
-        reshaped(&result, self.shape())
+        reshaped(&result, &shape)
     }
 
     /// Combines neighbouring rows: the first `lengths[0]` along axis 0, the next `lengths[1]`, and so on. The result has a row

@@ -80,7 +80,8 @@ impl Tensor {
         Ok(result)
     }
 
-    /// This tensor with the elements at positions in row-major order replaced. The opposite of [`take`](Self::take).
+    /// This tensor with the elements at positions in row-major order replaced. The opposite of [`take`](Self::take). Elements
+    /// of another shape than the index's count in row-major order if they are as many, and broadcast otherwise.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -199,9 +200,12 @@ impl<'a> TensorMut<'a> {
     /// As [`Tensor::put`].
     pub fn put(&mut self, index: &Tensor, elements: &Tensor) -> Result<&mut TensorMut<'a>> {
         let index = indices(IndexOperation::Put, self.device(), index)?;
-        let elements = elements.view_as(elements.layout().expand(index.shape())?);
         // In row-major order, so that the position of an element is one number.
-        let (index, elements) = (flattened(&index)?, flattened(&elements)?);
+        let elements = match elements.count() == index.count() {
+            true => flattened(elements)?,
+            false => flattened(&elements.view_as(elements.layout().expand(index.shape())?))?,
+        };
+        let index = flattened(&index)?;
         let how = (IndexOperation::Put, IndexCheck::Report);
         if flat(self.layout())?.is_some() {
             self.write_along(how, None, &index, index.layout(), &elements)?;

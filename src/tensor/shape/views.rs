@@ -47,7 +47,7 @@ views! {
     permute(axes: &[isize]) |layout| layout.permute(axes);
     /// Swaps two dimensions.
     transpose(first: isize, second: isize) |layout| layout.transpose(first, second);
-    /// Transposes a matrix.
+    /// Transposes a matrix. A vector, or a tensor without dimensions, stays as it is.
     t() |layout| matrix_transpose(layout);
     /// Moves dimensions to other positions; the others keep their order.
     movedim(from: &[isize], to: &[isize]) |layout| moved(layout, from, to);
@@ -338,11 +338,14 @@ fn resized(layout: &Layout, old: usize, new: usize) -> Result<Layout> {
 }
 
 fn matrix_transpose(layout: &Layout) -> Result<Layout> {
-    if layout.rank() != 2 {
-        let found = format!("{} dimensions", layout.rank());
-        return Err(Error::invalid("t", found, "2; use transpose, which names the axes"));
+    match layout.rank() {
+        0 | 1 => Ok(*layout),
+        2 => layout.transpose(0, 1),
+        rank => {
+            let found = format!("{rank} dimensions");
+            Err(Error::invalid("t", found, "at most 2; use transpose, which names the axes"))
+        }
     }
-    layout.transpose(0, 1)
 }
 
 fn moved(layout: &Layout, from: &[isize], to: &[isize]) -> Result<Layout> {
