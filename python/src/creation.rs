@@ -130,6 +130,22 @@ pub fn linspace(
     Ok(py.detach(|| Tensor::linspace(start, end, count, dtype, &device))?.into())
 }
 
+/// Powers of a base whose exponents are at equal distances from start to end, both included.
+#[pyfunction]
+#[pyo3(signature = (start, end, count, base=10.0, dtype=None, device=None))]
+pub fn logspace(
+    py: Python<'_>,
+    start: f64,
+    end: f64,
+    count: usize,
+    base: f64,
+    dtype: Option<DTypeArgument>,
+    device: Option<DeviceArgument>,
+) -> Result<PyTensor> {
+    let (dtype, device) = (dtype_or_default(dtype), device_or_default(device));
+    Ok(py.detach(|| Tensor::logspace(start, end, count, base, dtype, &device))?.into())
+}
+
 /// A matrix with ones on its diagonal.
 #[pyfunction]
 #[pyo3(signature = (rows, columns=None, dtype=None, device=None))]

@@ -59,11 +59,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         };
     }
     functions! {
-        creation::zeros creation::ones creation::empty creation::full creation::arange creation::linspace creation::eye
-        creation::zeros_like creation::ones_like creation::empty_like creation::rand_like creation::randn_like
+        creation::zeros creation::ones creation::empty creation::full creation::arange creation::linspace
+        creation::logspace creation::eye creation::zeros_like creation::ones_like creation::empty_like creation::rand_like creation::randn_like
         creation::full_like creation::asarray creation::cat creation::stack creation::meshgrid creation::choose
         creation::from_dlpack fuse::fuse
-        random::rand random::randn random::uniform random::normal random::randint random::permutation random::manual_seed
+        random::rand random::randn random::uniform random::normal random::bernoulli random::randint random::permutation random::manual_seed
         set_threads thread_count
     }
     // Attributes without an entry in `__all__`: the package has modules of these names.

@@ -50,6 +50,9 @@ draws! {
     /// Normal random numbers.
     normal(mean: Operand = Operand::Number(0.0.into()), deviation: Operand = Operand::Number(1.0.into()))
         |generator, shape, dtype, device| generator.normal(mean.operand(), deviation.operand(), &shape, dtype, &device);
+    /// Ones with a probability, otherwise zeros.
+    bernoulli(probability: Operand = Operand::Number(0.5.into()))
+        |generator, shape, dtype, device| generator.bernoulli(probability.operand(), &shape, dtype, &device);
 }
 
 /// Random integers from low to before high.

@@ -195,6 +195,17 @@ def test_tensors_are_created_as_in_numpy():
             bad()
 
 
+def test_segments_and_powers():
+    x = sv.Tensor([1.0, 2.0, 3.0, 4.0])
+    lengths = sv.Tensor([3, 0, 1])
+    for reduction, wanted in [("sum", [6.0, 9.0, 4.0]), ("amax", [3.0, 9.0, 4.0]), ("mean", [2.0, 9.0, 4.0])]:
+        assert x.segment_reduce(lengths, reduction, 9.0).tolist() == wanted, reduction
+    with pytest.raises(sv.ArgumentError, match="segment_reduce: .*median"):
+        x.segment_reduce(lengths, "median")
+    assert sv.logspace(0, 3, 4).tolist() == [1.0, 10.0, 100.0, 1000.0]
+    assert sv.logspace(0, 3, 4, 2.0, dtype="f64").tolist() == [1.0, 2.0, 4.0, 8.0]
+
+
 def test_random_numbers_follow_from_the_seed():
     generator = sv.Generator(7)
     first = sv.randn((3, 4), "f64", generator=generator)
@@ -208,6 +219,9 @@ def test_random_numbers_follow_from_the_seed():
     sv.manual_seed(3)
     assert sv.randint(0, 10, (50,)).equal(drawn) and 0 <= min(drawn.tolist()) <= max(drawn.tolist()) < 10
     assert sorted(sv.permutation(9).tolist()) == list(range(9))
+    ones = sv.bernoulli(0.25, (1000,), "i32", generator=sv.Generator(1))
+    assert ones.dtype == sv.i32 and 200 < ones.sum().item() < 300
+    assert sv.bernoulli(sv.Tensor([0.0, 1.0]), (3, 2)).tolist() == [[0.0, 1.0]] * 3
     assert abs(sv.normal(5.0, 0.1, (1000,)).mean().item() - 5) < 0.1
 
 
@@ -218,7 +232,7 @@ LEFT_OUT = set(
     "is_unique as_slice as_slice_mut device_slice device_slice_mut from_buffer into_buffer rows get slice squeeze_all "
     "gather_unchecked index_select_unchecked take_unchecked scatter_unchecked index index_assign in_place slice_mut with_output "
     "read_npy read_npy_file write_npy write_npy_with read_npz write_npz write_npz_compressed read_safetensors "
-    "read_safetensors_tensor write_safetensors batch_norm_training segment_reduce logspace bernoulli".split()
+    "read_safetensors_tensor write_safetensors batch_norm_training".split()
 )
 
 

@@ -1,6 +1,7 @@
 //! Sorting, searching, sets and counts; gathering and scattering by index.
 
 use pyo3::prelude::*;
+use selvedge::fuse::Number;
 use selvedge::tensor::ScatterReduction;
 
 use super::PyTensor;
@@ -151,23 +152,41 @@ impl PyTensor {
         reduction: &str,
         include_self: bool,
     ) -> Result<PyTensor> {
-        let reduction = match reduction {
-            "sum" => ScatterReduction::Sum,
-            "prod" => ScatterReduction::Prod,
-            "mean" => ScatterReduction::Mean,
-            "amin" => ScatterReduction::Amin,
-            "amax" => ScatterReduction::Amax,
-            other => {
-                let wanted = "\"sum\", \"prod\", \"mean\", \"amin\" or \"amax\"";
-                return Err(invalid("scatter_reduce", format!("the reduction {other:?}"), wanted).into());
-            }
-        };
+        let reduction = scatter_reduction("scatter_reduce", reduction)?;
         self.map(py, |tensor| tensor.scatter_reduce(axis, &index.0, &elements.0, reduction, include_self))
+    }
+
+    /// Combines neighbouring rows: the first `lengths[0]`, the next `lengths[1]`, and so on. A length of 0 gives `initial`.
+    #[pyo3(signature = (lengths, reduction, initial=NumberArgument(Number::Integer(0))))]
+    fn segment_reduce(
+        &self,
+        py: Python<'_>,
+        lengths: TensorArgument,
+        reduction: &str,
+        initial: NumberArgument,
+    ) -> Result<PyTensor> {
+        let reduction = scatter_reduction("segment_reduce", reduction)?;
+        self.map(py, |tensor| tensor.segment_reduce(&lengths.0, reduction, initial.0))
     }
 
     #[pyo3(signature = (count, replacement=false))]
     fn multinomial(&self, py: Python<'_>, count: usize, replacement: bool) -> Result<PyTensor> {
         self.map(py, |tensor| tensor.multinomial(count, replacement))
+    }
+}
+
+/// Returns the reduction of a name.
+fn scatter_reduction(operation: &'static str, name: &str) -> Result<ScatterReduction> {
+    match name {
+        "sum" => Ok(ScatterReduction::Sum),
+        "prod" => Ok(ScatterReduction::Prod),
+        "mean" => Ok(ScatterReduction::Mean),
+        "amin" => Ok(ScatterReduction::Amin),
+        "amax" => Ok(ScatterReduction::Amax),
+        other => {
+            let wanted = "\"sum\", \"prod\", \"mean\", \"amin\" or \"amax\"";
+            Err(invalid(operation, format!("the reduction {other:?}"), wanted).into())
+        }
     }
 }
 
