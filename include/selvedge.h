@@ -318,6 +318,51 @@
 #define SV_NO_LIMIT UINT64_MAX
 
 /**
+ * The golden ratio phi = (1 + sqrt(5))/2.
+ */
+#define SV_SRT_PHI 1.618033988749895
+
+/**
+ * 1/phi.
+ */
+#define SV_SRT_INVERSE_PHI 0.6180339887498949
+
+/**
+ * 1/phi^2.
+ */
+#define SV_SRT_INVERSE_PHI_SQUARED 0.38196601125010515
+
+/**
+ * The square root of 5.
+ */
+#define SV_SRT_SQRT5 2.23606797749979
+
+/**
+ * The natural logarithm of phi.
+ */
+#define SV_SRT_LN_PHI 0.48121182505960347
+
+/**
+ * e^pi - pi.
+ */
+#define SV_SRT_ESTAR 19.999099979189477
+
+/**
+ * q = (2 phi + e/(2 phi^2)) / (phi^4 (e^pi - pi)).
+ */
+#define SV_SRT_Q_DEFICIT 0.027395146919696148
+
+/**
+ * 1/sqrt(1 + phi^2).
+ */
+#define SV_SRT_PROJECTION_NORM 0.5257311121191336
+
+/**
+ * The largest bound of snapping, 2^20.
+ */
+#define SV_SRT_LARGEST_SNAP_BOUND 1048576
+
+/**
  * The syntonies of the last ten generations differ by less than the threshold.
  */
 #define SV_SRT_EVOLVER_CONVERGED 1
@@ -366,6 +411,16 @@
  * x/phi.
  */
 #define SV_SRT_GOLDEN_RECURSION_INVERSE 7
+
+/**
+ * x/y, of exact numbers alone.
+ */
+#define SV_SRT_GOLDEN_DIV 8
+
+/**
+ * 1/x, of exact numbers alone.
+ */
+#define SV_SRT_GOLDEN_INVERSE 9
 
 /**
  * Pairs are the entries i and i + 4.
@@ -2638,6 +2693,49 @@ typedef struct sv_srt_generation {
  * returns `SV_CONTINUE`, or `SV_STOP` to end the run, and may call functions of the evolver.
  */
 typedef int32_t (*sv_srt_generation_callback)(void *user, const struct sv_srt_generation *generation);
+
+/**
+ * An integer of 128 bits: high 2^64 + low. The layout is permanent.
+ */
+typedef struct sv_srt_integer {
+  /**
+   * The lower 64 bits.
+   */
+  uint64_t low;
+  /**
+   * The upper 64 bits, with the sign; -1 for small negative numbers.
+   */
+  int64_t high;
+} sv_srt_integer;
+
+/**
+ * A fraction. Results are in lowest terms with a denominator above 0; operands need only a denominator other than 0. The layout
+ * is permanent.
+ */
+typedef struct sv_srt_rational {
+  /**
+   * The numerator.
+   */
+  struct sv_srt_integer numerator;
+  /**
+   * The denominator.
+   */
+  struct sv_srt_integer denominator;
+} sv_srt_rational;
+
+/**
+ * A number a + b phi. The layout is permanent.
+ */
+typedef struct sv_srt_exact {
+  /**
+   * The multiple of 1.
+   */
+  struct sv_srt_rational a;
+  /**
+   * The multiple of phi.
+   */
+  struct sv_srt_rational b;
+} sv_srt_exact;
 
 /**
  * Positions along an axis, as `start:stop:step` in Python. The layout is permanent.
@@ -5094,6 +5192,33 @@ int32_t sv_srt_evolver_run(uint64_t evolver,
 int32_t sv_srt_evolver_best(uint64_t evolver, uint64_t *a, uint64_t *b);
 
 /**
+ * Writes 1 if the run has converged, else 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to an `int32_t`.
+ */
+int32_t sv_srt_evolver_is_converged(uint64_t evolver, int32_t *result);
+
+/**
+ * Writes the parameters of an evolver, which a file of `sv_srt_evolver_save` has too.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `options` points to a struct.
+ */
+int32_t sv_srt_evolver_get_options(uint64_t evolver, struct sv_srt_evolver_options *options);
+
+/**
+ * Writes the squared mode norms of an evolver.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_evolver_n2(uint64_t evolver, uint64_t *result);
+
+/**
  * Writes the syntony of the best state at the start and after each generation.
  *
  * `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
@@ -5157,6 +5282,24 @@ int32_t sv_srt_fibonacci(int32_t k, int64_t *result);
  * Requires: `result` points to an `int64_t`.
  */
 int32_t sv_srt_lucas(int32_t k, int64_t *result);
+
+/**
+ * Computes F(k) as a double, infinite where a double does not reach.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `double`.
+ */
+int32_t sv_srt_fibonacci_f64(int32_t k, double *result);
+
+/**
+ * Computes L(k) as a double, infinite where a double does not reach.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `double`.
+ */
+int32_t sv_srt_lucas_f64(int32_t k, double *result);
 
 /**
  * Computes F(value) modulo `modulus`.
@@ -5297,6 +5440,16 @@ int32_t sv_srt_golden_recursion(uint64_t v, uint64_t *result);
 int32_t sv_srt_golden_recursion_inverse(uint64_t v, uint64_t *result);
 
 /**
+ * Computes the generation of a row of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n_i|.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `row` points to 4 numbers, and `result` points to an `int32_t`.
+ */
+int32_t sv_srt_generation_of_row(const int64_t *row,
+                                 int32_t *result);
+
+/**
  * Computes the generation of each row of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n_i|.
  *
  * Any thread may call it.
@@ -5307,8 +5460,8 @@ int32_t sv_srt_generation_batch(uint64_t rows,
                                 uint64_t *result);
 
 /**
- * Computes one of `SV_SRT_GOLDEN_...` on numbers a + b phi, each a pair of `SV_DTYPE_I64` tensors. Operations of one
- * operand do not use `y_a` and `y_b`. `overflow` gets a tensor that is true at results which 64 bits do not hold.
+ * Computes one of `SV_SRT_GOLDEN_...` except `SV_SRT_GOLDEN_DIV` and `SV_SRT_GOLDEN_INVERSE` on numbers a + b phi, each a
+ * pair of `SV_DTYPE_I64` tensors. Operations of one operand do not use `y_a` and `y_b`. `overflow` gets a tensor that is true at results which 64 bits do not hold.
  *
  * Any thread may call it.
  *
@@ -5385,18 +5538,113 @@ int32_t sv_srt_snap_residual(uint64_t values, uint64_t a, uint64_t b, uint64_t *
 int32_t sv_srt_snap_distance(uint64_t values, uint64_t a, uint64_t b, uint64_t *result);
 
 /**
- * Writes up to `capacity` bounds of a ramp of at most `steps` steps from `first` on, and the number of all of them.
- * Each bound is the one before times phi, rounded up.
+ * Computes a_numerator/a_denominator + b_numerator/b_denominator phi in lowest terms. `SV_ERROR_DIVISION_BY_ZERO` for a
+ * denominator of 0.
  *
  * Any thread may call it.
  *
- * Requires: `bounds` points to `capacity` numbers, and `count` points to a `uint64_t`.
+ * Requires: `result` points to a struct.
  */
-int32_t sv_srt_precision_ramp(int64_t first,
-                              size_t steps,
-                              int64_t *bounds,
-                              size_t capacity,
-                              uint64_t *count);
+int32_t sv_srt_exact_create(int64_t a_numerator,
+                            int64_t a_denominator,
+                            int64_t b_numerator,
+                            int64_t b_denominator,
+                            struct sv_srt_exact *result);
+
+/**
+ * Computes one of `SV_SRT_GOLDEN_...` exactly. `SV_ERROR_OVERFLOW` if 128 bits do not hold a numerator or a denominator,
+ * `SV_ERROR_DIVISION_BY_ZERO` for a quotient by 0. Operations of one operand do not read `y`. `result` may be an operand.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `x`, `y` and `result` each point to a struct.
+ */
+int32_t sv_srt_exact_operation(int32_t operation,
+                               const struct sv_srt_exact *x,
+                               const struct sv_srt_exact *y,
+                               struct sv_srt_exact *result);
+
+/**
+ * Computes x to an integer power; a power of 0 is 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `x` and `result` each point to a struct.
+ */
+int32_t sv_srt_exact_pow(const struct sv_srt_exact *x,
+                         int32_t exponent,
+                         struct sv_srt_exact *result);
+
+/**
+ * Computes phi^n = F(n-1) + F(n) phi; `SV_ERROR_OVERFLOW` if 128 bits do not hold them.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a struct.
+ */
+int32_t sv_srt_exact_phi_pow(int32_t n, struct sv_srt_exact *result);
+
+/**
+ * Computes a^2 + a b - b^2 of a number a + b phi, its product with the conjugate.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `x` and `result` each point to a struct.
+ */
+int32_t sv_srt_exact_norm(const struct sv_srt_exact *x, struct sv_srt_rational *result);
+
+/**
+ * Computes 2 a + b of a number a + b phi, its sum with the conjugate.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `x` and `result` each point to a struct.
+ */
+int32_t sv_srt_exact_trace(const struct sv_srt_exact *x, struct sv_srt_rational *result);
+
+/**
+ * Compares two numbers exactly: `*order` gets -1 for x < y, 0 for equal numbers and 1 for x > y.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `x` and `y` each point to a struct, and `order` to an `int32_t`.
+ */
+int32_t sv_srt_exact_compare(const struct sv_srt_exact *x,
+                             const struct sv_srt_exact *y,
+                             int32_t *order);
+
+/**
+ * Computes a + b phi as a double, within a few units in the last place.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `x` points to a struct, and `result` to a `double`.
+ */
+int32_t sv_srt_exact_value(const struct sv_srt_exact *x, double *result);
+
+/**
+ * Writes the coefficients of a number whose a and b are integers of 64 bits, as tensors of points have them. Other numbers are
+ * `SV_ERROR_INVALID_ARGUMENT`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `x` points to a struct, and `a` and `b` each point to an `int64_t`.
+ */
+int32_t sv_srt_exact_integers(const struct sv_srt_exact *x,
+                              int64_t *a,
+                              int64_t *b);
+
+/**
+ * Writes a number as a text in UTF-8, such as `3/5 - 1/5 φ`. `text`, `capacity` and `length` are as for `sv_library_report`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `x` points to a struct, and `text` to `capacity` bytes.
+ */
+int32_t sv_srt_exact_text(const struct sv_srt_exact *x,
+                          char *text,
+                          size_t capacity,
+                          size_t *length);
 
 /**
  * Computes roots of E8 as rows. `set` is one of `SV_SRT_ROOTS_...`.
@@ -5946,6 +6194,38 @@ int32_t sv_srt_weighted_sum(const uint64_t *tensors,
                             const double *weights,
                             size_t count,
                             uint64_t *result);
+
+/**
+ * Writes up to `capacity` bounds of a ramp of at most `steps` steps from `first` on, and the number of all of them.
+ * Each bound is the one before times phi, rounded up.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `bounds` points to `capacity` numbers, and `count` points to a `uint64_t`.
+ */
+int32_t sv_srt_precision_ramp(int64_t first,
+                              size_t steps,
+                              int64_t *bounds,
+                              size_t capacity,
+                              uint64_t *count);
+
+/**
+ * Snaps values at each bound of a ramp of at most `steps` steps from `first` on. Point i of the ramp is a pair of
+ * `SV_DTYPE_I64` tensors, `a[i]` and `b[i]`, of the bound `bounds[i]`.
+ *
+ * `count` gets the number of bounds; the arrays get the first `capacity` of them, and values are snapped at these alone. A
+ * capacity of 0 asks for the number alone. The caller owns one reference to each tensor. Any thread may call it.
+ *
+ * Requires: `bounds`, `a` and `b` each point to `capacity` elements, and `count` points to a `uint64_t`.
+ */
+int32_t sv_srt_snap_ramp(uint64_t values,
+                         int64_t first,
+                         size_t steps,
+                         int64_t *bounds,
+                         uint64_t *a,
+                         uint64_t *b,
+                         size_t capacity,
+                         uint64_t *count);
 
 /**
  * Computes x / y of complex tensors of one shape, scaled so that nothing overflows.

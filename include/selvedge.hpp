@@ -14,6 +14,7 @@
 #include "selvedge/evolver.hpp"
 #include "selvedge/functions.hpp"
 #include "selvedge/fused.hpp"
+#include "selvedge/golden_exact.hpp"
 #include "selvedge/gpt.hpp"
 #include "selvedge/graph.hpp"
 #include "selvedge/launch.hpp"

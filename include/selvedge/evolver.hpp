@@ -65,6 +65,20 @@ public:
         auto [a, b] = detail::two(sv_srt_evolver_best, handle());
         return {std::move(a), std::move(b)};
     }
+    bool is_converged() const
+    {
+        return selvedge::detail::get<std::int32_t>(sv_srt_evolver_is_converged, handle()) != 0;
+    }
+    sv_srt_evolver_options options() const
+    {
+        sv_srt_evolver_options options{};
+        options.size = sizeof options;
+        selvedge::detail::call(sv_srt_evolver_get_options, handle(), &options);
+        return options;
+    }
+    /// Returns the squared mode norms.
+    Tensor n2() const { return selvedge::detail::make<Tensor>(sv_srt_evolver_n2, handle()); }
+
     /// Returns the best syntony at the start and after each generation.
     std::vector<double> history() const
     {

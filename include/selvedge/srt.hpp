@@ -3,6 +3,7 @@
 #ifndef SELVEDGE_SRT_HPP
 #define SELVEDGE_SRT_HPP
 
+#include <array>
 #include <tuple>
 
 #include "tensor.hpp"
@@ -140,6 +141,8 @@ inline void divide(const std::vector<Correction> &corrections, std::vector<doubl
 inline double phi_pow(std::int32_t n) { return detail::get<double>(sv_srt_phi_pow, n); }
 inline std::int64_t fibonacci(std::int32_t k) { return detail::get<std::int64_t>(sv_srt_fibonacci, k); }
 inline std::int64_t lucas(std::int32_t k) { return detail::get<std::int64_t>(sv_srt_lucas, k); }
+inline double fibonacci_f64(std::int32_t k) { return detail::get<double>(sv_srt_fibonacci_f64, k); }
+inline double lucas_f64(std::int32_t k) { return detail::get<double>(sv_srt_lucas_f64, k); }
 inline std::uint64_t fib_mod(std::uint64_t k, std::uint64_t modulus)
 {
     return detail::get<std::uint64_t>(sv_srt_fib_mod, k, modulus);
@@ -152,6 +155,10 @@ inline std::int64_t winding_recursion(std::int64_t n)
 inline std::int64_t winding_recursion_inverse(std::int64_t n)
 {
     return detail::get<std::int64_t>(sv_srt_winding_recursion_inverse, n);
+}
+inline std::int32_t generation_of_row(const std::array<std::int64_t, 4> &row)
+{
+    return detail::get<std::int32_t>(sv_srt_generation_of_row, row.data());
 }
 inline double q_deficit() { return detail::get<double>(sv_srt_q_deficit); }
 inline double correction(double divisor, std::int32_t sign)
@@ -281,6 +288,21 @@ inline Golden snap(const Tensor &values, std::int64_t bound)
 {
     auto [a, b] = detail::two(sv_srt_snap, values, bound);
     return {std::move(a), std::move(b)};
+}
+/// Snaps values at each bound of a ramp of at most `steps` steps from `first` on, and returns the bounds with their points.
+inline std::vector<std::pair<std::int64_t, Golden>> snap_ramp(const Tensor &values, std::int64_t first,
+                                                              std::size_t steps)
+{
+    std::uint64_t count = 0;
+    detail::call(sv_srt_snap_ramp, values.handle(), first, steps, nullptr, nullptr, nullptr, std::size_t{0}, &count);
+    const std::size_t size = static_cast<std::size_t>(count);
+    std::vector<std::int64_t> bounds(size);
+    std::vector<std::uint64_t> a(size), b(size);
+    detail::call(sv_srt_snap_ramp, values.handle(), first, steps, bounds.data(), a.data(), b.data(), size, &count);
+    std::vector<std::pair<std::int64_t, Golden>> ramp;
+    for (std::size_t at = 0; at < size; at++)
+        ramp.push_back({bounds[at], {Tensor::adopt(a[at]), Tensor::adopt(b[at])}});
+    return ramp;
 }
 inline Tensor snap_residual(const Tensor &values, const Golden &x)
 {

@@ -412,6 +412,17 @@ void networks(const std::string &folder)
 void golden_ratio_operations()
 {
     CHECK(srt::fibonacci(10) == 55 && srt::lucas(3) == 4 && srt::fib_mod(10, 7) == 6 && srt::pisano(10) == 60);
+    CHECK(srt::fibonacci_f64(10) == 55 && srt::lucas_f64(3) == 4 && srt::generation_of_row({0, -5, 1, 0}) == 4);
+    const srt::GoldenExact x(2, 3), y(1, -1);
+    CHECK(x * y == srt::GoldenExact(-1, -2) && x / y == srt::GoldenExact(-3, -5) && x > y && x != y);
+    CHECK(x - y + y == x && -x < y && x <= x && x >= y && x.conjugate() == srt::GoldenExact(5, -3));
+    CHECK((x.norm().numerator.low == 1 && x.trace().numerator.low == 7 && x.integers() == std::pair<std::int64_t, std::int64_t>(2, 3)));
+    const srt::GoldenExact fifth = srt::GoldenExact(2, 1).inverse();
+    CHECK(fifth == srt::GoldenExact::fraction(6, 10, 1, -5) && fifth.text() == "3/5 - 1/5 \u03c6");
+    CHECK(fifth.a().denominator.low == 5 && fifth.b().numerator.high == -1 && std::abs(fifth.value() - 0.2763932) < 1e-7);
+    CHECK(srt::GoldenExact::phi_pow(5) == srt::GoldenExact(0, 1).pow(5) && x.recursion().recursion_inverse() == x);
+    FAILS(SV_ERROR_DIVISION_BY_ZERO, x / 0);
+    FAILS(SV_ERROR_INVALID_ARGUMENT, fifth.integers());
     CHECK(srt::winding_recursion(5) == 8 && srt::winding_recursion_inverse(8) == 4 && std::abs(srt::phi_pow(1) - 1.618) < 1e-3);
     CHECK(srt::q_deficit() > 0 && srt::correction(2, 1) > 1 && srt::suppression(0) > 0);
     CHECK(srt::precision_ramp(3, 4) == List<std::int64_t>{3, 5, 9, 15, 25});
@@ -424,6 +435,8 @@ void golden_ratio_operations()
     const Tensor values = tensor({1.5, 2.25});
     const srt::Golden snapped = srt::snap(values, 10);
     CHECK(snapped.a.dtype() == DType::I64);
+    const auto ramp = srt::snap_ramp(values, 10, 1);
+    CHECK(ramp.size() == 2 && ramp[0].first == 10 && ramp[1].first == 17 && ramp[0].second.a.equal(snapped.a));
     CHECK(allclose(srt::golden_values(snapped), values - srt::snap_residual(values, snapped), 1e-9));
     CHECK(srt::snap_distance(values, snapped).item<double>() < 0.1);
     const auto [sum, overflow] = srt::golden_operation(srt::GoldenOperation::Add, snapped, snapped);

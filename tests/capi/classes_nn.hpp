@@ -205,6 +205,7 @@ void golden_norms_and_evolvers(const std::string &folder)
     CHECK(evolver.step().generation == 1);
     CHECK(again.run([](const sv_srt_generation &) { return false; }) == srt::EvolverEnd::Stopped);
     CHECK(evolver.run() == srt::EvolverEnd::Limit && again.run() == srt::EvolverEnd::Limit);
+    CHECK(!again.is_converged() && again.options().bound == 10 && again.n2().to_vector<double>() == List<double>{0, 1, 4, 9});
     CHECK(evolver.history() == again.history() && evolver.history().size() == 4);
     CHECK(evolver.best().a.equal(again.best().a));
     FAILS(SV_ERROR_INVALID_HANDLE, srt::Evolver({Tensor(), Tensor()}));

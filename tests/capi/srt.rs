@@ -1,9 +1,11 @@
 //! The golden-ratio operations of the C ABI: worked numbers of each group, several results, and refusals.
 
 use selvedge::capi::srt::exact::*;
+use selvedge::capi::srt::golden_exact::*;
 use selvedge::capi::srt::lattice::*;
 use selvedge::capi::srt::phases::*;
 use selvedge::capi::srt::products::*;
+use selvedge::capi::srt::ramp::*;
 use selvedge::capi::srt::values::*;
 use selvedge::capi::status::*;
 use selvedge::capi::tensor::{SV_DTYPE_F64, SV_DTYPE_I64, creation, sv_operand};
@@ -74,6 +76,14 @@ fn exact_numbers_report_their_overflow() {
         check(sv_srt_fibonacci(92, &mut number));
         assert_eq!(number, 7_540_113_804_746_346_429);
         fails(sv_srt_fibonacci(93, &mut number), SV_ERROR_OVERFLOW, "fibonacci");
+        let mut double = 0.0;
+        check(sv_srt_fibonacci_f64(93, &mut double));
+        assert_eq!(double, 12_200_160_415_121_876_738.0);
+        check(sv_srt_lucas_f64(-3, &mut double));
+        assert_eq!(double, -4.0);
+        let mut generation = 0;
+        check(sv_srt_generation_of_row([0, -12, 1, 0].as_ptr(), &mut generation));
+        assert_eq!(generation, 6);
         check(sv_srt_phi_pow(10, &mut power));
         close(&[power], &[122.99186938124421]);
         let mut period = 0;
@@ -95,6 +105,134 @@ fn exact_numbers_report_their_overflow() {
         assert_eq!((bounds, count), ([100, 162, 263], 6));
         let sequence = ok(|result| sv_srt_fibonacci_sequence(5, SV_DTYPE_I64, CPU, result));
         assert_eq!(take::<i64>(sequence), [0, 1, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn constants_are_those_of_the_library() {
+    use selvedge::{capi, srt};
+    for (found, wanted) in [
+        (capi::srt::SV_SRT_PHI, srt::PHI),
+        (capi::srt::SV_SRT_INVERSE_PHI, srt::INVERSE_PHI),
+        (capi::srt::SV_SRT_INVERSE_PHI_SQUARED, srt::INVERSE_PHI_SQUARED),
+        (capi::srt::SV_SRT_SQRT5, srt::SQRT5),
+        (capi::srt::SV_SRT_LN_PHI, srt::LN_PHI),
+        (capi::srt::SV_SRT_ESTAR, srt::ESTAR),
+        (capi::srt::SV_SRT_Q_DEFICIT, srt::Q_DEFICIT),
+        (capi::srt::SV_SRT_PROJECTION_NORM, srt::PROJECTION_NORM),
+        (capi::srt::SV_SRT_LARGEST_SNAP_BOUND as f64, srt::LARGEST_SNAP_BOUND as f64),
+    ] {
+        assert_eq!(found.to_bits(), wanted.to_bits());
+    }
+}
+
+/// Returns the exact number that a function writes.
+#[track_caller]
+fn exact(function: impl FnOnce(*mut sv_srt_exact) -> i32) -> sv_srt_exact {
+    let zero = sv_srt_rational { numerator: 0.into(), denominator: 1.into() };
+    let mut number = sv_srt_exact { a: zero, b: zero };
+    check(function(&mut number));
+    number
+}
+
+#[test]
+fn exact_numbers_have_their_worked_values() {
+    // SAFETY: all pointers are to locals.
+    unsafe {
+        let fraction = |parts: [i64; 4]| {
+            exact(|result| sv_srt_exact_create(parts[0], parts[1], parts[2], parts[3], result))
+        };
+        let golden = |a, b| fraction([a, 1, b, 1]);
+        let apply =
+            |code, x: &sv_srt_exact, y: *const _| exact(|result| sv_srt_exact_operation(code, x, y, result));
+        let (x, y, null) = (golden(2, 3), golden(1, -1), std::ptr::null());
+        for (code, other, wanted) in [
+            (SV_SRT_GOLDEN_ADD, &raw const y, golden(3, 2)),
+            (SV_SRT_GOLDEN_SUB, &y, golden(1, 4)),
+            (SV_SRT_GOLDEN_MUL, &y, golden(-1, -2)),
+            (SV_SRT_GOLDEN_DIV, &y, golden(-3, -5)),
+            (SV_SRT_GOLDEN_NEG, null, golden(-2, -3)),
+            (SV_SRT_GOLDEN_CONJUGATE, null, golden(5, -3)),
+            (SV_SRT_GOLDEN_INVERSE, null, golden(5, -3)),
+            (SV_SRT_GOLDEN_RECURSION, null, golden(3, 5)),
+            (SV_SRT_GOLDEN_RECURSION_INVERSE, null, golden(1, 2)),
+        ] {
+            assert_eq!(apply(code, &x, other), wanted, "{code}");
+        }
+        let inverse = apply(SV_SRT_GOLDEN_INVERSE, &golden(2, 1), null);
+        assert_eq!(inverse, fraction([6, 10, 1, -5]));
+        let (mut text, mut length) = ([0u8; 32], 0);
+        check(sv_srt_exact_text(&inverse, text.as_mut_ptr().cast(), 32, &mut length));
+        assert_eq!(std::str::from_utf8(&text[..length]), Ok("3/5 - 1/5 φ"));
+        let mut value = 0.0;
+        check(sv_srt_exact_value(&inverse, &mut value));
+        close(&[value], &[0.27639320225002103]);
+        // An operand need not be in lowest terms.
+        let coarse = sv_srt_rational { numerator: (-6).into(), denominator: (-10).into() };
+        assert_eq!(apply(SV_SRT_GOLDEN_ADD, &sv_srt_exact { a: coarse, ..inverse }, &golden(0, 0)), inverse);
+
+        let (mut norm, mut trace, mut order) = (x.a, x.a, 7);
+        check(sv_srt_exact_norm(&x, &mut norm));
+        check(sv_srt_exact_trace(&x, &mut trace));
+        assert_eq!((norm.numerator, trace.numerator), (1.into(), 7.into()));
+        let phi = golden(0, 1);
+        let power = exact(|result| sv_srt_exact_phi_pow(90, result));
+        assert_eq!(exact(|result| sv_srt_exact_pow(&phi, 90, result)), power);
+        for (left, right, wanted) in [(&x, &y, 1), (&y, &x, -1), (&x, &x, 0)] {
+            check(sv_srt_exact_compare(left, right, &mut order));
+            assert_eq!(order, wanted);
+        }
+        let (mut a, mut b) = (0, 0);
+        check(sv_srt_exact_integers(&power, &mut a, &mut b));
+        assert_eq!((a, b), (1_779_979_416_004_714_189, 2_880_067_194_370_816_120));
+
+        let mut result = x;
+        let refused = sv_srt_exact_integers(&inverse, &mut a, &mut b);
+        fails(refused, SV_ERROR_INVALID_ARGUMENT, "integer coefficients");
+        let huge = exact(|result| sv_srt_exact_phi_pow(183, result));
+        let overflow = sv_srt_exact_operation(SV_SRT_GOLDEN_MUL, &huge, &huge, &mut result);
+        fails(overflow, SV_ERROR_OVERFLOW, "i128");
+        let divided = sv_srt_exact_operation(SV_SRT_GOLDEN_DIV, &x, &golden(0, 0), &mut result);
+        fails(divided, SV_ERROR_DIVISION_BY_ZERO, "2 + 3 φ");
+        fails(sv_srt_exact_create(1, 0, 0, 1, &mut result), SV_ERROR_DIVISION_BY_ZERO, "1");
+        fails(sv_srt_exact_operation(0, &x, &y, &mut result), SV_ERROR_INVALID_ARGUMENT, "operation");
+        let missing = sv_srt_exact_operation(SV_SRT_GOLDEN_ADD, &x, null, &mut result);
+        fails(missing, SV_ERROR_INVALID_ARGUMENT, "y");
+        assert_eq!(result, x);
+        let one = integers(&[1], &[1]);
+        let fraction = sv_srt_golden_operation(SV_SRT_GOLDEN_DIV, one, one, one, one, &mut 0, &mut 0, &mut 0);
+        fails(fraction, SV_ERROR_INVALID_ARGUMENT, "integer results");
+    }
+}
+
+#[test]
+fn ramps_snap_at_their_first_bounds() {
+    let values = vector(&[0.2, -0.5]);
+    let (mut bounds, mut a, mut b, mut count) = ([0; 4], [0; 4], [0; 4], 0);
+    let null = std::ptr::null_mut();
+    // SAFETY: all pointers are to locals.
+    unsafe {
+        check(sv_srt_snap_ramp(values, 10, 2, null, null.cast(), null.cast(), 0, &mut count));
+        assert_eq!(count, 3);
+        // One place stays as it is.
+        let (first, second, third) = (bounds.as_mut_ptr(), a.as_mut_ptr(), b.as_mut_ptr());
+        check(sv_srt_snap_ramp(values, 10, 2, first, second, third, 4, &mut count));
+        assert_eq!((bounds, count, a[3], b[3]), ([10, 17, 28, 0], 3, 0, 0));
+        for at in 0..3 {
+            let (mut wanted_a, mut wanted_b) = (0, 0);
+            check(sv_srt_snap(values, bounds[at], &mut wanted_a, &mut wanted_b));
+            assert_eq!(take::<i64>(a[at]), take::<i64>(wanted_a));
+            assert_eq!(take::<i64>(b[at]), take::<i64>(wanted_b));
+        }
+        check(sv_srt_snap_ramp(values, 10, 2, first, second, third, 1, &mut count));
+        assert_eq!(count, 3);
+        for handle in [a[0], b[0]] {
+            check(sv_release(handle));
+        }
+        let missing = sv_srt_snap_ramp(values, 10, 2, null, second, third, 4, &mut count);
+        fails(missing, SV_ERROR_INVALID_ARGUMENT, "bounds");
+        let large = sv_srt_snap_ramp(values, 1 << 20, 1, first, second, third, 4, &mut count);
+        fails(large, SV_ERROR_INVALID_ARGUMENT, "snap");
     }
 }
 
@@ -261,6 +399,12 @@ fn evolvers_have_their_worked_numbers_and_continue_from_files() {
         check(sv_srt_evolver_save(evolver, path.as_ptr()));
         let again = ok(|result| sv_srt_evolver_restore(path.as_ptr(), CPU, None, null, result));
         std::fs::remove_file(path.to_str().unwrap()).unwrap();
+        let (mut restored, mut is_converged) = (options, 7);
+        check(sv_srt_evolver_get_options(again, &mut restored));
+        assert_eq!((restored.seed, restored.bound, restored.mutation_scale), (2024, 10, 0.5));
+        check(sv_srt_evolver_is_converged(again, &mut is_converged));
+        assert_eq!(is_converged, 0);
+        close(&take(ok(|result| sv_srt_evolver_n2(again, result))), &[0.0, 1.0, 4.0, 9.0]);
         let mut other = generation;
         check(sv_srt_evolver_step(evolver, &mut generation));
         check(sv_srt_evolver_step(again, &mut other));

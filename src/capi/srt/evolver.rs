@@ -11,9 +11,9 @@ use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::{Object, object};
 use super::super::nn::gpt::goes_on;
-use super::super::tensor::{TensorObject, device, enter, tensor};
+use super::super::tensor::{TensorObject, device, enter, give, tensor};
 use super::exact::{golden, points};
-use super::give_all;
+use super::{give_all, number};
 use crate::srt::{Evolver, EvolverOptions, GenerationReport};
 use crate::tensor::Tensor;
 
@@ -68,6 +68,23 @@ pub struct sv_srt_evolver_options {
     pub sigma: f64,
     /// A run has converged when the syntonies of ten generations differ by less than this.
     pub threshold: f64,
+}
+
+impl From<&EvolverOptions> for sv_srt_evolver_options {
+    fn from(options: &EvolverOptions) -> sv_srt_evolver_options {
+        sv_srt_evolver_options {
+            size: size_of::<sv_srt_evolver_options>(),
+            seed: options.seed,
+            population: options.population,
+            survivors: options.survivors,
+            max_generations: options.max_generations,
+            bound: options.bound,
+            lambda: options.lambda,
+            mutation_scale: options.mutation_scale,
+            sigma: options.sigma,
+            threshold: options.threshold,
+        }
+    }
 }
 
 /// The results of a generation.
@@ -161,19 +178,7 @@ pub unsafe extern "C" fn sv_srt_evolver_defaults(options: *mut sv_srt_evolver_op
     guard::call("sv_srt_evolver_defaults", || {
         // SAFETY: as the caller vouches.
         let result = unsafe { out_structure(options, "options")? };
-        let default = EvolverOptions::default();
-        result.write(sv_srt_evolver_options {
-            size: 0,
-            seed: default.seed,
-            population: default.population,
-            survivors: default.survivors,
-            max_generations: default.max_generations,
-            bound: default.bound,
-            lambda: default.lambda,
-            mutation_scale: default.mutation_scale,
-            sigma: default.sigma,
-            threshold: default.threshold,
-        });
+        result.write((&EvolverOptions::default()).into());
         Ok(())
     })
 }
@@ -293,6 +298,56 @@ pub unsafe extern "C" fn sv_srt_evolver_best(evolver: u64, a: *mut u64, b: *mut 
             Ok(points(EvolverObject::find(evolver)?.lock().best()))
         })
     }
+}
+
+/// Writes 1 if the run has converged, else 0.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_evolver_is_converged(evolver: u64, result: *mut i32) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        number("sv_srt_evolver_is_converged", result, || {
+            Ok(i32::from(EvolverObject::find(evolver)?.lock().is_converged()))
+        })
+    }
+}
+
+/// Writes the parameters of an evolver, which a file of `sv_srt_evolver_save` has too.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `options` points to a struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_evolver_get_options(
+    evolver: u64,
+    options: *mut sv_srt_evolver_options,
+) -> i32 {
+    guard::call("sv_srt_evolver_get_options", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out_structure(options, "options")? };
+        result.write(EvolverObject::find(evolver)?.lock().options().into());
+        Ok(())
+    })
+}
+
+/// Writes the squared mode norms of an evolver.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_evolver_n2(evolver: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe { give("sv_srt_evolver_n2", result, || Ok(EvolverObject::find(evolver)?.lock().n2().clone())) }
 }
 
 /// Writes the syntony of the best state at the start and after each generation.

@@ -1,8 +1,7 @@
 //! Integers, exact numbers and snapping.
 
-use super::super::arguments::{out, slice_mut};
+use super::super::arguments::slice;
 use super::super::error::{Failure, Result};
-use super::super::guard;
 use super::super::tensor::{device, dtype, give, tensor};
 use super::{give_all, number};
 use crate::srt::{self, Checked, GoldenTensor};
@@ -72,6 +71,32 @@ pub unsafe extern "C" fn sv_srt_fibonacci(k: i32, result: *mut i64) -> i32 {
 pub unsafe extern "C" fn sv_srt_lucas(k: i32, result: *mut i64) -> i32 {
     // SAFETY: as the caller vouches.
     unsafe { number("sv_srt_lucas", result, || Ok(srt::lucas(k)?)) }
+}
+
+/// Computes F(k) as a double, infinite where a double does not reach.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `double`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_fibonacci_f64(k: i32, result: *mut f64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe { number("sv_srt_fibonacci_f64", result, || Ok(srt::fibonacci_f64(k))) }
+}
+
+/// Computes L(k) as a double, infinite where a double does not reach.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `double`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_lucas_f64(k: i32, result: *mut f64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe { number("sv_srt_lucas_f64", result, || Ok(srt::lucas_f64(k))) }
 }
 
 /// Computes F(value) modulo `modulus`.
@@ -295,6 +320,24 @@ pub unsafe extern "C" fn sv_srt_golden_recursion_inverse(v: u64, result: *mut u6
     }
 }
 
+/// Computes the generation of a row of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n_i|.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `row` points to 4 numbers, and `result` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_generation_of_row(row: *const i64, result: *mut i32) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        number("sv_srt_generation_of_row", result, || match slice(row, 4, "row")? {
+            [first, second, third, fourth] => Ok(srt::generation([*first, *second, *third, *fourth])),
+            _ => Err(Failure::argument("row", "NULL", "a pointer")),
+        })
+    }
+}
+
 /// Computes the generation of each row of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n_i|.
 ///
 /// Any thread may call it.
@@ -308,8 +351,8 @@ pub unsafe extern "C" fn sv_srt_generation_batch(rows: u64, result: *mut u64) ->
     unsafe { give("sv_srt_generation_batch", result, || Ok(srt::generation_batch(&tensor(rows, "rows")?)?)) }
 }
 
-/// Computes one of `SV_SRT_GOLDEN_...` on numbers a + b phi, each a pair of `SV_DTYPE_I64` tensors. Operations of one
-/// operand do not use `y_a` and `y_b`. `overflow` gets a tensor that is true at results which 64 bits do not hold.
+/// Computes one of `SV_SRT_GOLDEN_...` except `SV_SRT_GOLDEN_DIV` and `SV_SRT_GOLDEN_INVERSE` on numbers a + b phi, each a
+/// pair of `SV_DTYPE_I64` tensors. Operations of one operand do not use `y_a` and `y_b`. `overflow` gets a tensor that is true at results which 64 bits do not hold.
 ///
 /// Any thread may call it.
 ///
@@ -343,7 +386,10 @@ pub unsafe extern "C" fn sv_srt_golden_operation(
                     SV_SRT_GOLDEN_CONJUGATE => x.conjugate(),
                     SV_SRT_GOLDEN_RECURSION => x.recursion(),
                     SV_SRT_GOLDEN_RECURSION_INVERSE => x.recursion_inverse(),
-                    other => return Err(Failure::argument("operation", other, "one of SV_SRT_GOLDEN_...")),
+                    other => {
+                        let wanted = "an operation of SV_SRT_GOLDEN_... with integer results";
+                        return Err(Failure::argument("operation", other, wanted));
+                    }
                 }?;
                 let [a, b] = points(result.values());
                 Ok([a, b, result.overflow().clone()])
@@ -447,35 +493,6 @@ pub unsafe extern "C" fn sv_srt_snap_distance(values: u64, a: u64, b: u64, resul
     unsafe {
         give("sv_srt_snap_distance", result, || {
             Ok(srt::snap_distance(&tensor(values, "values")?, &golden(a, b, ["a", "b"])?)?)
-        })
-    }
-}
-
-/// Writes up to `capacity` bounds of a ramp of at most `steps` steps from `first` on, and the number of all of them.
-/// Each bound is the one before times phi, rounded up.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `bounds` points to `capacity` numbers, and `count` points to a `uint64_t`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_precision_ramp(
-    first: i64,
-    steps: usize,
-    bounds: *mut i64,
-    capacity: usize,
-    count: *mut u64,
-) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        guard::call("sv_srt_precision_ramp", || {
-            let count = out(count, "count")?;
-            let ramp = srt::precision_ramp(first, steps)?;
-            let bounds = slice_mut(bounds, capacity, "bounds")?;
-            bounds.iter_mut().zip(&ramp).for_each(|(to, from)| *to = *from);
-            count.write(ramp.len() as u64);
-            Ok(())
         })
     }
 }
