@@ -1,6 +1,8 @@
 """States, as users write them, and golden-ratio functions against their formulas in NumPy."""
 
+import copy
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -47,6 +49,9 @@ CASES = {
     "fibonacci_batch_f64": [(([0, 10],), [0, 55])],
     "lucas_batch_f64": [(([0, 10],), [2, 123])],
     "fibonacci_sequence": [((6,), [0, 1, 1, 2, 3, 5]), ((3, "f64"), [0, 1, 1])],
+    "fibonacci_f64": [((93,), 12200160415121876738)],
+    "lucas_f64": [((-3,), -4)],
+    "generation": [(((0, -12, 1, 0),), 6)],
     "fib_mod": [((10, 7), 55 % 7)],
     "fib_mod_batch": [((np.array([10, 11], "u8"), 7), [6, 5])],
     "pisano": [((10,), 60)],
@@ -59,6 +64,10 @@ CASES = {
     "generation_batch": [(([[0, 0, 0, 0], [0, -5, 1, 0], [12, 0, 0, 0]],), [0, 4, 6])],
     "correction": [((248.0,), 1 + Q / 248), ((248.0, -1), 1 - Q / 248)],
     "correct": [(([1.0, 2.0], [(10.0, 1), (20.0, -1)]), [1 + Q / 10, 2 * (1 - Q / 20)])],
+    "correct_chain": [((np.array([1.0, 2.0]), [(10.0, 1), (20.0, -1)], [(0, 2), (1, 2)]), [(1 + Q / 10) * (1 - Q / 20), 2 * (1 - Q / 20)])],
+    "gemm": [((2.0, A, B, -1.0, A, "transpose"), 2 * A.T @ B - A), ((1j, Z, Z, 0.0, Z, "none", "adjoint"), 1j * Z @ Z.conj().T)],
+    "noise_word": [((7, 5), srt.noise_words(7, 5, 1).item())],
+    "noise_stream": [((2024, 0, 1), srt.noise_stream(2024, 0, 1))],
     "compound_correction": [(([2.0], 10.0, 20.0), [2 * (1 + Q / 10) * (1 - Q / 20)])],
     "structure_dimension": [((0,), 248), ((7,), 14)],
     "special_correction": [((1, 3.0, 2, 1), 1 + 3 * Q ** 2 * PHI)],
@@ -161,6 +170,110 @@ def test_snapped_values_are_golden_integers_with_exact_arithmetic():
         huge * huge
     with pytest.raises(sv.ExactArithmeticError):
         srt.fibonacci_batch(sv.Tensor([93]))
+
+
+def test_exact_numbers_are_those_of_the_field():
+    exact = srt.GoldenExact
+    phi, x, y = exact.PHI, exact(2, 3), exact(1, -1)
+    inverse = exact(2, 1).inverse()
+    for found, wanted in [
+        (x + y, exact(3, 2)),
+        (x - y, exact(1, 4)),
+        (x * y, exact(-1, -2)),
+        (x / y, exact(-3, -5)),
+        (-x, exact(-2, -3)),
+        (x.conjugate(), exact(5, -3)),
+        (inverse, exact(Fraction(3, 5), Fraction(-1, 5))),
+        (1 / exact(2, 1), inverse),
+        (1 + phi, phi ** 2),
+        (Fraction(1, 2) * x - 1, exact(0, Fraction(3, 2))),
+        (3 - phi, exact(3, -1)),
+        (phi ** -3, exact.phi_pow(-3)),
+        (exact.SQRT5 ** 2, 5),
+        (exact(np.int64(2), True), exact(2, 1)),
+    ]:
+        assert found == wanted and hash(found) == hash(wanted), (found, wanted)
+    assert x.norm() == 1 and x.trace() == 7 and inverse.a == Fraction(3, 5)
+    assert y < 0 < phi < Fraction(5, 3) < 2 <= x and phi != 1.5 and phi != 2 ** 200 and not exact()
+    assert str(inverse) == "3/5 - 1/5 φ" and repr(x / 2) == "GoldenExact(1, Fraction(3, 2))"
+    assert eval(repr(inverse), {"GoldenExact": exact, "Fraction": Fraction}) == copy.deepcopy(inverse) == inverse
+    assert float(exact.phi_pow(-40)) == 4.370130339181067e-9
+    for call in [lambda: exact.phi_pow(185), lambda: x + 2 ** 200, lambda: exact(2 ** 127), lambda: x / 0, lambda: exact() ** -1]:
+        with pytest.raises(sv.ExactArithmeticError):
+            call()
+    for call in [lambda: exact(0.5), lambda: x + 0.5, lambda: x < 0.5]:
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_points_of_tensors_are_exact_numbers():
+    exact = srt.GoldenExact
+    points = srt.snap(sv.Tensor([[1.0, 0.5], [-0.25, 0.125]]), 10)
+    numbers = points.to_numbers()
+    assert [float(number) for number in numbers] == pytest.approx(points.values().reshape(4).tolist(), rel=1e-12)
+    again = srt.GoldenTensor.from_numbers(numbers, (2, 2))
+    assert again.a.equal(points.a) and again.b.equal(points.b)
+    assert srt.GoldenTensor.from_numbers([exact(2, 3), 7]).a.tolist() == [2, 7]
+    for numbers, error in [([exact(Fraction(1, 2))], ValueError), ([2 ** 63], ValueError), ([2 ** 127], ArithmeticError), ([0.5], TypeError)]:
+        with pytest.raises(error):
+            srt.GoldenTensor.from_numbers(numbers)
+
+
+EVOLVER = {"seed": 2024, "population": 4, "survivors": 2, "mutation_scale": 0.5, "bound": 10}
+
+
+def snapped():
+    return srt.snap(sv.Tensor([1.0, 0.5, -0.25, 0.125]), 10)
+
+
+def test_an_evolver_has_its_worked_numbers_and_continues_from_a_file(tmp_path):
+    evolver = srt.Evolver(snapped(), **EVOLVER, max_generations=4)
+    assert evolver.n2.tolist() == [0, 1, 4, 9] and evolver.options == {
+        **EVOLVER, "lambda_": Q, "sigma": 0.01, "max_generations": 4, "threshold": 1e-6,
+    }
+    assert evolver.generation == 0 and evolver.history == pytest.approx([0.8653840969630858], rel=1e-12)
+    report = evolver.step()
+    assert (report.generation, report.winner[0], report.is_accepted, report.is_converged) == (1, 2, True, False)
+    assert report.best_syntony == pytest.approx(0.9498561748020578, rel=1e-12) == report.winner[1] == evolver.best_syntony
+    assert (evolver.best.a.tolist(), evolver.best.b.tolist()) == ([-5, 10, -10, 0], [4, -6, 6, 0])
+    evolver.save(tmp_path / "state.evolver")
+    again = srt.Evolver.restore(tmp_path / "state.evolver", device="cpu")
+    assert again.options == evolver.options and repr(again) == repr(evolver)
+    reports = []
+    assert evolver.run(reports.append) == again.run() == "generation_limit"
+    assert [report.generation for report in reports] == [2, 3, 4] and evolver.history == again.history
+    assert evolver.best.a.equal(again.best.a) and evolver.best.b.equal(again.best.b)
+    still = srt.Evolver(snapped(), **{**EVOLVER, "mutation_scale": 0.0, "sigma": 0.0, "bound": 0})
+    assert still.run() == "converged" and still.is_converged
+    assert srt.Evolver(snapped(), np.array([0.0, 1.0, 4.0, 9.0])).run(lambda report: report.generation < 2) == "stopped"
+
+
+def test_a_fitness_decides_and_its_exceptions_end_a_run():
+    seen = []
+
+    def fitness(values):
+        seen.append(values.shape)
+        return np.array([0.0, 1000.0])
+
+    assert srt.Evolver(snapped(), **EVOLVER, fitness=fitness).step().generation == 1 and seen == [(2, 4)]
+
+    def fails(values):
+        raise KeyError("no fitness")
+
+    evolver = srt.Evolver(snapped(), **EVOLVER, fitness=fails)
+    with pytest.raises(KeyError, match="no fitness"):
+        evolver.run()
+    assert evolver.generation == 0
+    own = []
+    own.append(srt.Evolver(snapped(), **EVOLVER, fitness=lambda values: own[0].history))
+    with pytest.raises(sv.ArgumentError, match="its own fitness"):
+        own[0].step()
+    with pytest.raises(sv.Error, match="fitness"):
+        srt.Evolver(snapped(), **EVOLVER, fitness=lambda values: np.zeros(3)).step()
+    with pytest.raises(ZeroDivisionError):
+        srt.Evolver(snapped(), **EVOLVER).run(lambda report: 1 / 0)
+    with pytest.raises(sv.ArgumentError, match="population"):
+        srt.Evolver(snapped(), population=0)
 
 
 def test_roots_project_to_two_parts_whose_form_is_their_difference():

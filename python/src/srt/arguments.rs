@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use selvedge::Tensor;
+use selvedge::gemm::Operation;
 use selvedge::srt::{
     Correction, E8Layout, E8Roots, GoldenCone, GoldenTarget, GoldenTensor, ProductMode, ResidualMode,
     SnapGradientMode, SyntonyAggregate, Uniform,
@@ -63,6 +64,11 @@ named! {
         "null_cone" => E8Roots::Cone(GoldenCone::Null),
         "e6" => E8Roots::E6,
     }
+    OperationArgument(Operation) "operation" {
+        "none" => Operation::None,
+        "transpose" => Operation::Transpose,
+        "adjoint" => Operation::Adjoint,
+    }
     NamedTarget(GoldenTarget) "target" { "golden" => GoldenTarget::Golden, "standard" => GoldenTarget::Standard, }
 }
 
@@ -117,6 +123,8 @@ macro_rules! argument_type {
     (tensors) => { Vec<TensorArgument> };
     (numbers) => { Vec<f64> };
     (pairs) => { Vec<(f64, i32)> };
+    (ranges) => { Vec<(usize, usize)> };
+    (windings) => { [i64; 4] };
     (shape) => { Sizes };
     (device) => { Option<DeviceArgument> };
     (dtype) => { DTypeArgument };
@@ -151,6 +159,12 @@ macro_rules! passed {
     };
     (pairs $x:ident) => {
         &corrections(&$x)?
+    };
+    (ranges $x:ident) => {
+        &$x.iter().map(|(start, end)| *start..*end).collect::<Vec<_>>()
+    };
+    (windings $x:ident) => {
+        $x
     };
     (shape $x:ident) => {
         &$x.0

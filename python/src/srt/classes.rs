@@ -3,10 +3,14 @@
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use selvedge::srt::{self, Checked, GoldenNorm, GoldenTensor, RunningStatistics};
+use selvedge::gemm::Operation;
+use selvedge::srt::{
+    self, Checked, GoldenExact, GoldenInteger, GoldenNorm, GoldenTensor, ProductMode, RunningStatistics,
+};
 
-use super::arguments::{GoldenArgument, TargetArgument, given};
-use crate::arguments::{DeviceArgument, TensorArgument};
+use super::arguments::{GoldenArgument, OperationArgument, ProductModeArgument, TargetArgument, given};
+use super::exact::{ExactArgument, PyGoldenExact};
+use crate::arguments::{DeviceArgument, NumberArgument, Sizes, TensorArgument};
 use crate::device::device_or_default;
 use crate::error::Result;
 use crate::tensor::PyTensor;
@@ -62,6 +66,26 @@ impl PyGoldenTensor {
     #[getter]
     fn b(&self) -> PyTensor {
         self.0.b().clone().into()
+    }
+
+    /// A tensor of exact numbers in row-major order, whose a and b are integers. Without a shape it is a vector.
+    #[staticmethod]
+    #[pyo3(signature = (numbers, shape=None, device=None))]
+    fn from_numbers(
+        numbers: Vec<ExactArgument>,
+        shape: Option<Sizes>,
+        device: Option<DeviceArgument>,
+    ) -> Result<PyGoldenTensor> {
+        let point = |number: ExactArgument| GoldenInteger::try_from(number.number()?);
+        let points = numbers.into_iter().map(point).collect::<selvedge::Result<Vec<_>>>()?;
+        let shape = shape.map_or_else(|| vec![points.len()], |shape| shape.0);
+        Ok(PyGoldenTensor(GoldenTensor::from_slice(&points, &shape, &device_or_default(device))?))
+    }
+
+    /// The numbers in row-major order.
+    fn to_numbers(&self, py: Python<'_>) -> Result<Vec<PyGoldenExact>> {
+        let points = py.detach(|| self.0.to_vec())?;
+        Ok(points.into_iter().map(|point| PyGoldenExact(GoldenExact::from(point))).collect())
     }
 
     /// a + b phi as f64.
@@ -178,6 +202,31 @@ fn harmonize_and_crystallize(
     Ok((PyGoldenTensor(points), syntony.into()))
 }
 
+/// alpha op(a) op(b) + beta c. The operations are "none", "transpose" and "adjoint"; c is not read if beta is 0.
+#[pyfunction]
+#[pyo3(signature = (
+    alpha, a, b, beta, c, operation_a=OperationArgument(Operation::None), operation_b=OperationArgument(Operation::None),
+    mode=ProductModeArgument(ProductMode::Fast)
+))]
+#[allow(clippy::too_many_arguments, reason = "the operands of BLAS")]
+fn gemm(
+    py: Python<'_>,
+    alpha: NumberArgument,
+    a: TensorArgument,
+    b: TensorArgument,
+    beta: NumberArgument,
+    c: TensorArgument,
+    operation_a: OperationArgument,
+    operation_b: OperationArgument,
+    mode: ProductModeArgument,
+) -> Result<PyTensor> {
+    let mut result = c.0;
+    py.detach(|| {
+        srt::gemm(alpha.0, (operation_a.0, &a.0), (operation_b.0, &b.0), beta.0, &mut result, mode.0)
+    })?;
+    Ok(result.into())
+}
+
 /// The bounds of a ramp of at most `steps` steps, each the one before times phi, rounded up.
 #[pyfunction]
 fn precision_ramp(first: i64, steps: usize) -> Result<Vec<i64>> {
@@ -211,7 +260,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         };
     }
     functions! {
-        golden_batch_norm_1d golden_batch_norm_2d golden_layer_norm harmonize_and_crystallize precision_ramp snap_ramp dwell
+        golden_batch_norm_1d golden_batch_norm_2d golden_layer_norm harmonize_and_crystallize precision_ramp snap_ramp dwell gemm
     }
     Ok(())
 }

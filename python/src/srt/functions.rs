@@ -59,6 +59,8 @@ functions! {
     "L(k) of each index as i64; an ExactArithmeticError beyond 90." lucas_batch(k: tensor) -> checked;
     "F(k) of each index rounded to f64." fibonacci_batch_f64(k: tensor) -> tensor;
     "L(k) of each index rounded to f64." lucas_batch_f64(k: tensor) -> tensor;
+    "F(k) rounded to f64, infinite beyond its range." fibonacci_f64(k: i32) -> f64 = |k| Ok(srt::fibonacci_f64(k));
+    "L(k) rounded to f64, infinite beyond its range." lucas_f64(k: i32) -> f64 = |k| Ok(srt::lucas_f64(k));
     "F(0) to F(count - 1) as i64 or f64." fibonacci_sequence(count: usize, dtype: dtype = DTypeArgument(selvedge::DType::I64), device: device = None) -> tensor;
     "F(k) modulo m." fib_mod(k: u64, m: u64) -> u64;
     "F(k) modulo m of each index of u64." fib_mod_batch(k: tensor, m: u64) -> tensor;
@@ -70,9 +72,11 @@ functions! {
     "phi v of each element." golden_recursion(v: tensor) -> tensor;
     "v / phi of each element." golden_recursion_inverse(v: tensor) -> tensor;
     "The generation of each row of 4 windings, as i32: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n|." generation_batch(rows: tensor) -> tensor;
+    "The generation of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n|." generation(row: windings) -> i32 = |row| Ok(srt::generation(row));
     // Corrections.
     "The factor 1 + sign q/N." correction(divisor: f64, sign: i32 = 1) -> f64;
     "Each element times the factor of its own pair (divisor, sign), in row-major order." correct(values: tensor, corrections: pairs) -> tensor;
+    "Each element times the factors of its own range (start, end) of the corrections, from left to right." correct_chain(values: tensor, corrections: pairs, ranges: ranges) -> tensor;
     "v (1 + q/first) (1 - q/second) of each element." compound_correction(values: tensor, first: f64, second: f64) -> tensor;
     "The dimension of a structure of the table, for an index from 0 to 7." structure_dimension(index: usize) -> u32;
     "The factor 1 + sign coefficient q^q_power phi^phi_power." special_correction(sign: i32, coefficient: f64, q_power: i32, phi_power: i32) -> f64;
@@ -138,6 +142,8 @@ functions! {
     "The point of the closed cone that is nearest to each row of 8." golden_cone_project(v: tensor, cone: cone) -> tensor;
     "exp(-Q(v)/phi) of each row of 8 in the null cone, and 1e-9 of the others." weight_8d(v: tensor) -> tensor;
     // Noise.
+    "The word of a seed's stream at an index." noise_word(seed: u64, index: u64) -> u64 = |seed, index| Ok(srt::noise_word(seed, index));
+    "The seed of the stream for a generation and a purpose." noise_stream(seed: u64, generation: u64, purpose: u64) -> u64 = |seed, generation, purpose| Ok(srt::noise_stream(seed, generation, purpose));
     "Words of a seed's stream as u64." noise_words(seed: u64, first: u64, shape: shape, device: device = None) -> tensor;
     "Uniform numbers of a seed's stream in f64; the intervals are \"half_open\" and \"open_at_zero\"." uniform_noise(seed: u64, first: u64, interval: interval, shape: shape, device: device = None) -> tensor;
     "Standard normal numbers of a seed's stream in f64." gauss(seed: u64, first: u64, shape: shape, device: device = None) -> tensor;

@@ -4,10 +4,14 @@
 //! |---|---|
 //! | `arguments` | modes and sets by name, and the conversions of the table |
 //! | `functions` | the table of functions |
+//! | `exact` | `GoldenExact` |
+//! | `evolver` | `Evolver` |
 //! | `classes` | `GoldenTensor`, `RunningStatistics` and the norms that update it |
 
 mod arguments;
 mod classes;
+mod evolver;
+mod exact;
 mod functions;
 
 use pyo3::prelude::*;
@@ -29,6 +33,9 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add_class::<classes::PyGoldenTensor>()?;
     module.add_class::<classes::PyRunningStatistics>()?;
+    module.add_class::<exact::PyGoldenExact>()?;
+    module.add_class::<evolver::PyEvolver>()?;
+    module.add_class::<evolver::PyGenerationReport>()?;
     classes::add(module)?;
     functions::add(module)
 }
