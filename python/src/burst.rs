@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use selvedge::burst::{
     Backend, Cpu, Cuda, GeneratedNetwork, MAX_NEURONS, Network, Neurons, Simulation, SynapseArrays,
+    check_host_memory,
 };
 use selvedge::tensor::TensorOperand;
 use selvedge::types::Element;
@@ -68,6 +69,7 @@ fn neurons(count: usize, fields: Option<&Bound<'_, PyDict>>) -> Result<Neurons> 
     if count > MAX_NEURONS {
         return Err(invalid("neurons", format!("{count}"), "at most 2^31").into());
     }
+    check_host_memory(count as u64, 0)?;
     let mut neurons = Neurons::new(count);
     let Some(fields) = fields else { return Ok(neurons) };
     for (name, value) in fields {
@@ -142,6 +144,7 @@ impl PyNetwork {
         let all = Some(source.len());
         let (weight, psp) = (vector::<u8>("weight", weight, all)?, vector::<u8>("psp", psp, all)?);
         let kind = kind.map_or(Ok(vec![0; source.len()]), |kind| vector::<u8>("kind", kind, all))?;
+        check_host_memory(neurons.len() as u64, source.len() as u64)?;
         let backend = backend(device)?;
         let simulation = py.detach(|| {
             let synapses =

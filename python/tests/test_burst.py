@@ -80,3 +80,15 @@ def test_bad_networks_are_exceptions(call, error, message):
     with pytest.raises(error) as raised:
         call()
     assert message in str(raised.value) and isinstance(raised.value, sv.Error)
+
+
+def test_a_network_that_the_host_does_not_hold_is_an_exception():
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    # A number of neurons costs nothing to name, and an allocation that fails in the library would end the process.
+    resource.setrlimit(resource.RLIMIT_AS, (64 << 30, limits[1]))
+    try:
+        with pytest.raises(sv.OutOfMemoryError, match="2147483648 neurons"):
+            Network(2**31, [], [], [], [])
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)

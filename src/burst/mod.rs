@@ -20,6 +20,7 @@
 //! | `recovery` | the journal from which a run continues after its device was lost |
 //! | `runner` | a thread that runs a simulation at a set frequency |
 //! | `file`, `arrays` | `.burst` and `.npz` files |
+//! | `host_memory` | the memory that building a network needs |
 //! | `generate` | the networks G and S, and their input |
 //!
 //! Memory neurons, fatigue input, a sleep manager and spatial gradients of thresholds come later. Readers of shared memory,
@@ -34,6 +35,7 @@ mod cut;
 mod draw;
 mod file;
 mod generate;
+mod host_memory;
 mod ledger;
 mod network;
 mod neurons;
@@ -53,6 +55,7 @@ pub use cpu::Cpu;
 pub use cuda::{Cuda, InjectionPattern};
 pub use draw::{burst_key, draw, pcg};
 pub use generate::GeneratedNetwork;
+pub use host_memory::check_host_memory;
 pub use ledger::FireLedger;
 pub use network::{Accumulator, Area, Network, Population, SCALE};
 pub use neurons::{NeuronParameters, Neurons};

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::super::arguments::{out, slice, slice_mut, structure, text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::status::SV_ERROR_OUT_OF_MEMORY;
 use super::super::tensor::flag;
 use super::{check_count, enter_network, network};
 use crate::burst::{
     Area, Cpu, GeneratedNetwork, MAX_NEURONS, Network, Neurons, Simulation, SynapseArrays, Synapses,
+    check_host_memory,
 };
 
 /// An area: neurons that share rules of propagation. The layout is permanent.
@@ -80,21 +80,6 @@ pub struct sv_network_arrays {
     pub synapse_kind: *const u8,
 }
 
-/// Bytes that building a network takes per neuron and per synapse, at least.
-const BYTES_OF_A_NEURON: u64 = 80;
-const BYTES_OF_A_SYNAPSE: u64 = 16;
-
-/// Returns an error where the host has no memory for a network. An allocation that fails later would end the process.
-fn check_memory(neurons: u64, synapses: u64) -> Result<()> {
-    let bytes = neurons.saturating_mul(BYTES_OF_A_NEURON);
-    let bytes = bytes.saturating_add(synapses.saturating_mul(BYTES_OF_A_SYNAPSE));
-    let mut memory: Vec<u8> = Vec::new();
-    memory.try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX)).map_err(|error| {
-        let message = format!("a network of {neurons} neurons and {synapses} synapses: {error}");
-        Failure { status: SV_ERROR_OUT_OF_MEMORY, message }
-    })
-}
-
 /// Replaces a field of neurons by the caller's array, unless that is NULL.
 ///
 /// # Safety
@@ -115,7 +100,7 @@ unsafe fn neurons(arrays: &sv_network_arrays) -> Result<Neurons> {
     if arrays.neurons > MAX_NEURONS {
         return Err(Failure::argument("arrays->neurons", arrays.neurons, "at most 2^31"));
     }
-    check_memory(arrays.neurons as u64, arrays.synapses as u64)?;
+    check_host_memory(arrays.neurons as u64, arrays.synapses as u64)?;
     let mut neurons = Neurons::new(arrays.neurons);
     let mut accumulates = vec![1u8; arrays.neurons];
     let mut position = vec![0u32; if arrays.position.is_null() { 0 } else { 3 * arrays.neurons }];
@@ -201,7 +186,7 @@ pub unsafe extern "C" fn sv_network_create(arrays: *const sv_network_arrays, net
 
 fn generate(generated: GeneratedNetwork) -> Result<u64> {
     let neurons = u64::from(generated.neurons());
-    check_memory(neurons, neurons * u64::from(generated.degree()))?;
+    check_host_memory(neurons, neurons * u64::from(generated.degree()))?;
     enter_network(Arc::new(generated.network()?), Some(generated))
 }
 
