@@ -138,6 +138,7 @@ void transformers_are_trained_stored_and_write(const std::string &folder)
     CHECK(model.generate({1}, sampling, [&](std::uint32_t, const char *) { return ++tokens < 3; }).size() == 3);
     FAILS(SV_ERROR_INVALID_ARGUMENT, model.generate({}, sampling));
     FAILS(SV_ERROR_INVALID_ARGUMENT, model.generate({256}, sampling));
+    CHECK(!model(ids).equal(model(ids)));
     FAILS(SV_ERROR_INVALID_ARGUMENT, xor_model().handle() ? nn::Gpt::adopt(xor_model().release()).config() : found);
     config.heads = 3;
     FAILS(SV_ERROR_INVALID_ARGUMENT, nn::Gpt(config));

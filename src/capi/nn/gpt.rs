@@ -11,7 +11,9 @@ use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::Object;
 use super::super::tensor::{SV_DTYPE_NONE, device, dtype, dtype_code, flag, tensor};
-use super::model::{Model, ModelContent, ModelObject, SV_NN_GELU, SV_NN_GELU_TANH, SV_NN_RELU};
+use super::model::{
+    EvaluationMode, Model, ModelContent, ModelObject, SV_NN_GELU, SV_NN_GELU_TANH, SV_NN_RELU,
+};
 use super::tokenizer::TokenizerObject;
 use super::variable::give_variable;
 use crate::nn::{
@@ -280,19 +282,13 @@ fn generate(
     };
     let sampler = Sampler::new(sampler, options.seed)?;
     let mut model = object.write();
-    let is_training = model.is_training;
-    model.module_mut().set_training(false);
-    let run = || -> Result<()> {
-        for id in Generation::new(model.gpt()?, prompt, sampler)?.take(options.length) {
-            if !emit(id?)? {
-                break;
-            }
+    let evaluation = EvaluationMode::new(&mut model);
+    for id in Generation::new(evaluation.0.gpt()?, prompt, sampler)?.take(options.length) {
+        if !emit(id?)? {
+            break;
         }
-        Ok(())
-    };
-    let result = run();
-    model.module_mut().set_training(is_training);
-    result
+    }
+    Ok(())
 }
 
 /// Calls a callback with a new id, and returns whether to go on.

@@ -54,6 +54,23 @@ impl Model {
     }
 }
 
+/// Holds a model in the evaluation mode. Its end returns the model to its own mode, also after an error or a panic.
+pub(super) struct EvaluationMode<'a>(pub(super) &'a mut Model);
+
+impl<'a> EvaluationMode<'a> {
+    pub(super) fn new(model: &'a mut Model) -> EvaluationMode<'a> {
+        model.module_mut().set_training(false);
+        EvaluationMode(model)
+    }
+}
+
+impl Drop for EvaluationMode<'_> {
+    fn drop(&mut self) {
+        let is_training = self.0.is_training;
+        self.0.module_mut().set_training(is_training);
+    }
+}
+
 /// A model behind a handle.
 #[derive(Clone)]
 pub(crate) struct ModelObject(Arc<RwLock<Model>>);
@@ -399,4 +416,45 @@ pub unsafe extern "C" fn sv_model_load(model: u64, path: *const c_char) -> i32 {
             Tensor::read_safetensors(path, &model.device)?.into_iter().collect();
         Ok(model.module_mut().load_state_dict(&entries)?)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// A layer that stores its mode.
+    struct Mode(Arc<AtomicBool>);
+
+    impl Module for Mode {
+        fn forward(&self, input: &nn::Variable) -> crate::Result<nn::Variable> {
+            Ok(input.clone())
+        }
+
+        fn set_training(&mut self, is_training: bool) {
+            self.0.store(is_training, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_panic_during_an_evaluation_leaves_the_model_in_its_mode() {
+        let mode = Arc::new(AtomicBool::new(true));
+        let device = Device::cpu();
+        let list = nn::Sequential::new().with(Mode(mode.clone()));
+        let (generator, initializer) = (Generator::new(0), nn::Initializer::new(&device));
+        let layers = Layers { list, generator, initializer };
+        let object = ModelObject::new(ModelContent::Layers(layers), device);
+        for is_training in [true, false] {
+            let mut model = object.write();
+            model.is_training = is_training;
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                let _evaluation = EvaluationMode::new(&mut model);
+                assert!(!mode.load(Ordering::Relaxed));
+                panic!("on purpose");
+            }));
+            assert!(result.is_err() && mode.load(Ordering::Relaxed) == is_training);
+        }
+    }
 }
