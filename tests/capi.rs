@@ -21,6 +21,8 @@ use selvedge::fuse::Operation;
 mod burst;
 #[path = "capi/ordering.rs"]
 mod ordering;
+#[path = "capi/reserved.rs"]
+mod reserved;
 #[path = "capi/srt.rs"]
 mod srt;
 

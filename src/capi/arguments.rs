@@ -189,6 +189,14 @@ pub(super) unsafe fn write_some<T: Copy>(
     Ok(())
 }
 
+/// Returns an error unless a field that is kept for later versions is 0.
+pub(super) fn check_reserved(name: &str, found: impl Into<i64>) -> Result<()> {
+    match found.into() {
+        0 => Ok(()),
+        found => Err(Failure::argument(name, found, "0")),
+    }
+}
+
 /// Returns an error unless an array of the caller has this many elements.
 pub(super) fn check_count(name: &str, found: usize, wanted: usize) -> Result<()> {
     if found == wanted {

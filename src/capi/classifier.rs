@@ -5,7 +5,9 @@
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::arguments::{check_count, out, out_structure, slice, slice_mut, structure, text, write_some};
+use super::arguments::{
+    check_count, check_reserved, out, out_structure, slice, slice_mut, structure, text, write_some,
+};
 use super::buffer::User;
 use super::error::Result;
 use super::guard;
@@ -181,6 +183,7 @@ pub unsafe extern "C" fn sv_classifier_create(
                 slice(options.prior, options.classes, "options->prior")?.to_vec(),
             )
         };
+        check_reserved("options->reserved", options.reserved)?;
         let fuse_prior = flag(options.fuse_prior, "options->fuse_prior")?;
         let &sv_classifier_options { features, dropout, seed, .. } = options;
         let options = ClassifierOptions { features, hidden, prior, fuse_prior, dropout, seed };
@@ -240,6 +243,7 @@ pub unsafe extern "C" fn sv_classifier_train(
     guard::call("sv_classifier_train", || {
         // SAFETY: as the caller vouches.
         let (options, report) = unsafe { (structure(options, "options")?, out_structure(report, "report")?) };
+        check_reserved("options->reserved", options.reserved)?;
         let default = TrainingOptions::default();
         let or = |count: usize, default: usize| if count == 0 { default } else { count };
         let options = TrainingOptions {

@@ -1,6 +1,6 @@
 //! Products of tensors, with epilogues.
 
-use super::arguments::{out, structure};
+use super::arguments::{check_reserved, out, structure};
 use super::error::{Failure, Result};
 use super::guard;
 use super::handle::Object;
@@ -66,6 +66,7 @@ impl Options {
         }
         // SAFETY: as the caller vouches.
         let options = unsafe { structure(options, "options")? };
+        check_reserved("options.reserved", options.reserved)?;
         let optional = |handle: u64, name| match handle {
             0 => Ok(None),
             handle => tensor(handle, name).map(Some),

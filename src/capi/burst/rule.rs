@@ -1,6 +1,6 @@
 //! Plasticity rules and the fire ledger.
 
-use super::super::arguments::{out, structure};
+use super::super::arguments::{check_reserved, out, structure};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::{with_simulation, write_some};
@@ -58,6 +58,9 @@ pub unsafe extern "C" fn sv_simulation_add_rule(simulation: u64, rule: *const sv
     guard::call("sv_simulation_add_rule", || {
         // SAFETY: as the caller vouches.
         let rule = unsafe { structure(rule, "rule")? };
+        for part in rule.reserved {
+            check_reserved("rule->reserved", part)?;
+        }
         let sv_plasticity_rule { source_area, target_area, .. } = *rule;
         let rule = match rule.kind {
             SV_RULE_AREA_WINDOW => PlasticityRule::AreaWindow {

@@ -1,6 +1,6 @@
 //! The state of a simulation, its weights, and the hashes by which runs are compared.
 
-use super::super::arguments::{out, slice, slice_mut, structure};
+use super::super::arguments::{check_reserved, out, slice, slice_mut, structure};
 use super::super::error::Failure;
 use super::super::guard;
 use super::super::handle::Object;
@@ -83,6 +83,7 @@ pub unsafe extern "C" fn sv_simulation_set_state(simulation: u64, state: *const 
     guard::call("sv_simulation_set_state", || {
         // SAFETY: as the caller vouches.
         let given = unsafe { structure(state, "state")? };
+        check_reserved("state->reserved", given.reserved)?;
         let (neurons, fired) = (given.neurons, given.fired);
         // SAFETY: as the caller vouches.
         let (potentials, left, counts, ids, at) = unsafe {

@@ -1,6 +1,6 @@
 //! The indexing expression of NumPy and PyTorch, `x[1, :, mask]`, as an array of entries.
 
-use super::super::arguments::slice;
+use super::super::arguments::{check_reserved, slice};
 use super::super::error::{Failure, Result};
 use super::accumulate::{Write, give_written, write_to};
 use super::{Operand, give, sv_operand, sv_slice};
@@ -54,6 +54,7 @@ impl Items {
     /// As [`slice`].
     unsafe fn new(items: *const sv_index, count: usize) -> Result<Items> {
         let item = |item: &sv_index| {
+            check_reserved("items.reserved", item.reserved)?;
             Ok(match item.kind {
                 SV_INDEX_AT => Item::At(item.start as isize),
                 SV_INDEX_SLICE => {

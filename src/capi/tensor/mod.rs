@@ -22,7 +22,7 @@ pub mod views;
 
 use std::sync::Arc;
 
-use super::arguments::{out, slice};
+use super::arguments::{check_reserved, out, slice};
 use super::device::{SV_CPU, cuda};
 use super::error::{Failure, Result};
 use super::guard;
@@ -187,6 +187,7 @@ impl sv_slice {
 impl sv_number {
     /// Returns the number.
     pub(super) fn number(self) -> Result<Number> {
+        check_reserved("number.reserved", self.reserved)?;
         match self.kind {
             SV_NUMBER_BOOL => Ok(Number::Bool(self.integer != 0)),
             SV_NUMBER_INTEGER => Ok(Number::Integer(self.integer.into())),
