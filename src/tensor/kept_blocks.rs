@@ -13,8 +13,9 @@ use std::sync::Mutex;
 
 /// The bytes from which a block is kept; smaller ones stay with the allocator, which keeps them too.
 const LEAST: usize = 64 << 10;
-/// The most bytes of all kept blocks.
-const MOST_BYTES: usize = 256 << 20;
+/// The most bytes of all kept blocks: about the activations of a step of training on a CPU, which are freed in its backward
+/// and taken again by the next step.
+const MOST_BYTES: usize = 1 << 30;
 /// Size classes between two powers of two.
 const CLASSES: usize = 8;
 
