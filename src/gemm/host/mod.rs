@@ -2,13 +2,17 @@
 //!
 //! C is cut into tiles, and threads take one after another. A tile is what one thread computes from beginning to end: in
 //! one call where elements are added in their own type, else in a tile of sums that parts of A and B are widened for, and
-//! which is rounded once.
+//! which is rounded once. A product of few elements and much depth, such as the gradient of a weight, is cut along k too
+//! ([`slices_of_k`]). A transposed B that many rows of tiles read is transposed once ([`transposed`]).
 //!
 //! Invariants: how C is cut depends on the product alone, never on how many threads there are; so neither do the
 //! bits. (They do depend on the processor: its vectors, and its caches, by which long sums are cut.)
 
 mod epilogue;
+mod row;
+mod slices_of_k;
 mod sum;
+mod transposed;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -105,19 +109,31 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
         return Ok(());
     }
     let tile = tile(&product);
+    let tiles = (product.m().div_ceil(tile.0), product.n().div_ceil(tile.1));
+    let mut operand_of_b = Operand::of(b, product.stored_b(), product.operation_b());
+    let by_rows = match T::IS_SUM && tiles.0 >= transposed::LEAST_READS && product.count() == 1 {
+        true => transposed::by_rows(processors, &operand_of_b, (product.k(), product.n())),
+        false => None,
+    };
+    if let Some(by_rows) = &by_rows {
+        operand_of_b = Operand { start: by_rows.as_ptr(), row: product.n(), column: 1, ..operand_of_b };
+    }
     let job = Job::<T, C> {
         product: &product,
         a: Operand::of(a, product.stored_a(), product.operation_a()),
-        b: Operand::of(b, product.stored_b(), product.operation_b()),
+        b: operand_of_b,
         c: c.as_mut_ptr(),
         stored_c: product.stored_c(),
         alpha: number(alpha.sum()),
         beta: number(beta.sum()),
         epilogue: epilogue.raw(),
         tile,
-        tiles: (product.m().div_ceil(tile.0), product.n().div_ceil(tile.1)),
+        tiles,
     };
-    job.all(processors)
+    match job.depth_of_slices() {
+        Some(depth) => job.in_slices(processors, depth),
+        None => job.all(processors),
+    }
 }
 
 /// Alpha or beta out of the form that kernels take them in.
@@ -224,6 +240,16 @@ struct Tile<C> {
 impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
     fn all(&self, processors: usize) -> Result<()> {
         let count = (self.tiles.0 * self.tiles.1).saturating_mul(self.product.count());
+        self.share(processors, count, &|index, scratch| self.one(index, scratch))
+    }
+
+    /// Runs `unit` for each index below `count`, each on one thread.
+    fn share(
+        &self,
+        processors: usize,
+        count: usize,
+        unit: &(dyn Fn(usize, &mut Scratch<T::Sum>) + Sync),
+    ) -> Result<()> {
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let work = || {
             let mut scratch = Scratch { a: Vec::new(), b: Vec::new(), sums: Vec::new(), row: Vec::new() };
@@ -233,8 +259,8 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
                     break;
                 }
                 // The kernels are another crate's, which reads the system's description of its caches.
-                let tile = catch_unwind(AssertUnwindSafe(|| self.one(index, &mut scratch)));
-                if tile.is_err() {
+                let done = catch_unwind(AssertUnwindSafe(|| unit(index, &mut scratch)));
+                if done.is_err() {
                     failed.store(true, Ordering::Relaxed);
                 }
             }
@@ -266,14 +292,7 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
             if self.product.k() == 0 {
                 self.finish(tile, Made::Zeros, scratch);
             } else if T::IS_SUM && size_of::<C>() == size_of::<T>() {
-                // The same bits under another name: of signed integers, and of a type parameter that is its own sum.
-                let operand = |part: Part<T>| Part {
-                    start: part.start.cast::<T::Sum>(),
-                    row: part.row,
-                    column: part.column,
-                    conjugate: part.conjugate,
-                };
-                let (a, b) = (operand(self.a.part(matrix, top, 0)), operand(self.b.part(matrix, 0, left)));
+                let (a, b) = (as_sums(self.a.part(matrix, top, 0)), as_sums(self.b.part(matrix, 0, left)));
                 let sums = PartMut { start: c.start.cast::<T::Sum>(), row: c.row };
                 T::Sum::multiply((rows, columns, self.product.k()), self.alpha, a, b, self.beta, sums);
                 if !self.epilogue.is_none() {
@@ -354,6 +373,11 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
     }
 }
 
+/// The same bits under another name: of signed integers, and of a type parameter that is its own sum.
+fn as_sums<T: Sealed>(part: Part<T>) -> Part<T::Sum> {
+    Part { start: part.start.cast(), row: part.row, column: part.column, conjugate: part.conjugate }
+}
+
 /// A copy of a matrix in the type of its sums, row by row as they are stored.
 ///
 /// # Safety
@@ -392,9 +416,19 @@ mod tests {
         (0..count).map(|_| next()).collect()
     }
 
+    /// Sizes and batches: plain, of few rows or columns, many small ones, and cut along k.
+    const PRODUCTS: [(usize, usize, usize, usize); 6] = [
+        (300, 260, 700, 1),
+        (1, 3000, 900, 1),
+        (3000, 1, 900, 2),
+        (64, 64, 64, 20),
+        (33, 40, 4500, 1),
+        (20, 17, 2300, 2),
+    ];
+
     #[test]
     fn bits_do_not_depend_on_the_number_of_threads() {
-        for (m, n, k, batch) in [(300, 260, 700, 1), (1, 3000, 900, 1), (3000, 1, 900, 2), (64, 64, 64, 20)] {
+        for (m, n, k, batch) in PRODUCTS {
             let (a, b) = (numbers(m * k * batch), numbers(k * n * batch));
             let product = Product::new(m, n, k).batch(batch, m * k, k * n, m * n);
             let (bias, residual) = (numbers(n), numbers(m * n * batch));
@@ -409,6 +443,37 @@ mod tests {
             assert!(alone.0.iter().chain(&alone.1).all(|x| *x != 0.0));
             for threads in [2, 3, 16] {
                 assert!(by(threads) == alone, "{product} by {threads} threads");
+            }
+        }
+    }
+
+    #[test]
+    fn each_algorithm_has_the_sums_of_the_definition() {
+        // Cut along k with and without a batch, one row with and without rows that are left over, B transposed once.
+        for (m, n, k, batch) in
+            [(33, 40, 4500, 1), (20, 17, 2300, 2), (1, 40, 77, 3), (1, 16, 8, 1), (700, 70, 30, 1)]
+        {
+            for transposes in [false, true] {
+                let (a, b, old) = (numbers(m * k * batch), numbers(k * n * batch), numbers(m * n * batch));
+                let bias = numbers(n);
+                let product = Product::new(m, n, k).batch(batch, m * k, k * n, m * n);
+                let product = if transposes { product.b(Operation::Transpose) } else { product };
+                let mut c = old.clone();
+                let epilogue = HostEpilogue::new().bias_of_columns(&bias);
+                multiply_by(2, &product, (0.5, 2.0), &a, &b, &mut c, epilogue).unwrap();
+                for (place, found) in c.iter().enumerate() {
+                    let (matrix, row, column) = (place / (m * n), place / n % m, place % n);
+                    let of_b =
+                        |index: usize| if transposes { column * k + index } else { index * n + column };
+                    let term = |index: usize| {
+                        let a = f64::from(a[matrix * m * k + row * k + index]);
+                        a * f64::from(b[matrix * k * n + of_b(index)])
+                    };
+                    let sum: f64 = (0..k).map(term).sum();
+                    let wanted = 0.5 * sum + 2.0 * f64::from(old[place]) + f64::from(bias[column]);
+                    let far = (f64::from(*found) - wanted).abs();
+                    assert!(far < 1e-6 * k as f64 + 1e-5, "{product} at {place}: {found}, not {wanted}");
+                }
             }
         }
     }
