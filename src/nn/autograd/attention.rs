@@ -73,7 +73,7 @@ pub fn scaled_dot_product_attention(
     let inputs = [queries, keys, values];
     let parents = inputs.map(Variable::tracked);
     let wanted = parents.each_ref().map(Option::is_some);
-    let (result, state) = State::new(inputs.map(Variable::tensor), options)?;
+    let (result, state) = State::new(inputs.map(Variable::tensor), options, ResultOrder::ByHead)?;
     let saved = inputs.map(Variable::save);
     let mask = options.mask.as_ref().and_then(Variable::tracked);
     let has_mask_gradient = mask.is_some();
@@ -81,8 +81,13 @@ pub fn scaled_dot_product_attention(
     Ok(Variable::new(result).recorded(OPERATION, parents, |_| {
         Box::new(move |gradient| {
             let [queries, keys, values] = saved.each_ref().map(|saved| saved.tensor(OPERATION));
-            let (of_inputs, of_scores) =
-                state.gradients([queries?, keys?, values?], wanted, has_mask_gradient, gradient)?;
+            let inputs = [queries?, keys?, values?];
+            let mut of_inputs = [None, None, None];
+            let mut store = |which: usize, product: Matmul<'_>, [a, b]: [&Tensor; 2]| {
+                of_inputs[which] = Some(in_shape(&product.of(a, b)?, inputs[which].shape())?);
+                Ok(())
+            };
+            let of_scores = state.gradients(&inputs, wanted, has_mask_gradient, gradient, &mut store)?;
             Ok(of_inputs.into_iter().chain([of_scores]).collect())
         })
     }))
@@ -104,7 +109,7 @@ pub(in crate::nn) fn packed_attention(
         let part = |first, count| packed.narrow(2, first, count)?.transpose(1, 2);
         Ok([part(0, heads)?, part(heads, key_heads)?, part(heads + key_heads, key_heads)?])
     };
-    let (result, state) = State::new(split(packed.tensor())?, options)?;
+    let (result, state) = State::new(split(packed.tensor())?, options, ResultOrder::ByPosition)?;
     let result = result.transpose(1, 2)?.flatten(2, 3)?;
     let mask = options.mask.as_ref().and_then(Variable::tracked);
     let (is_wanted, has_mask_gradient) = (packed.tracked().is_some(), mask.is_some());
@@ -113,14 +118,34 @@ pub(in crate::nn) fn packed_attention(
         Box::new(move |gradient| {
             let gradient = gradient.unflatten(-1, &[heads as isize, -1])?.transpose(1, 2)?;
             let inputs = split(saved.tensor(OPERATION)?)?;
-            let (of_inputs, of_scores) =
-                state.gradients(inputs, [is_wanted; 3], has_mask_gradient, &gradient)?;
-            let parts = of_inputs.iter().flatten().map(|part| part.transpose(1, 2));
-            let parts = parts.collect::<Result<Vec<Tensor>>>()?;
-            let of_packed = match is_wanted {
-                true => Some(in_shape(&Tensor::cat(&parts.iter().collect::<Vec<_>>(), 2)?, &shape)?),
+            let mut of_packed = match is_wanted {
+                true => {
+                    let &[batch, heads, length, width] = &inputs[0].shape()[..] else {
+                        return Err(Error::invalid(
+                            OPERATION,
+                            format!("queries of shape {}", inputs[0].shape()),
+                            "four axes",
+                        ));
+                    };
+                    let sizes = [batch, length, heads + 2 * key_heads, width];
+                    Some(Tensor::empty(&sizes, gradient.dtype(), &gradient.device())?)
+                }
                 false => None,
             };
+            // Each product writes its part of the packed gradient, which no copy joins later.
+            let mut store = |which: usize, product: Matmul<'_>, [a, b]: [&Tensor; 2]| {
+                let Some(of_packed) = &mut of_packed else { return Ok(()) };
+                let (first, count) = [(0, heads), (heads, key_heads), (heads + key_heads, key_heads)][which];
+                let mut part = of_packed.in_place().narrow(2, first, count)?.transpose(1, 2)?;
+                if which == 0 && heads != key_heads {
+                    part.assign(&in_shape(&product.of(a, b)?, part.shape())?)?;
+                    return Ok(());
+                }
+                product.add_to(part, 0, a, b)
+            };
+            let of_scores =
+                state.gradients(&inputs, [is_wanted; 3], has_mask_gradient, &gradient, &mut store)?;
+            let of_packed = of_packed.map(|of_packed| in_shape(&of_packed, &shape)).transpose()?;
             Ok(vec![of_packed, of_scores])
         })
     }))
@@ -218,6 +243,18 @@ impl Kept {
     }
 }
 
+/// The order of the result's axes in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ResultOrder {
+    /// (batch, heads, length, head dimension).
+    ByHead,
+    /// (batch, length, heads, head dimension).
+    ByPosition,
+}
+
+/// Takes a gradient as a product of two tensors: that of the queries (0), keys (1) or values (2).
+type Store<'a> = &'a mut dyn FnMut(usize, Matmul<'_>, [&Tensor; 2]) -> Result<()>;
+
 /// The values that the backward reads besides queries, keys and values.
 struct State {
     scale: f64,
@@ -228,7 +265,11 @@ struct State {
 
 impl State {
     /// Returns the result and the state of a call.
-    fn new([queries, keys, values]: [Tensor; 3], options: &AttentionOptions) -> Result<(Tensor, State)> {
+    fn new(
+        [queries, keys, values]: [Tensor; 3],
+        options: &AttentionOptions,
+        order: ResultOrder,
+    ) -> Result<(Tensor, State)> {
         let refused = |wanted: &str| {
             let found = format!(
                 "queries of shape {}, keys of shape {} and values of shape {}",
@@ -288,6 +329,12 @@ impl State {
         };
         let state = State { scale, key_heads, probabilities, kept };
         let weights = by_key_head(&state.weights()?, key_heads)?;
+        if order == ResultOrder::ByPosition && key_heads == heads {
+            let sizes = [batch, length, heads, value_width];
+            let mut result = Tensor::empty(&sizes, values.dtype(), &values.device())?;
+            Matmul::new().add_to(result.in_place().transpose(1, 2)?, 0, &weights, &values)?;
+            return Ok((result.transpose(1, 2)?, state));
+        }
         let result = weights.matmul(&values)?.reshape(&signed([batch, heads, length, value_width]))?;
         Ok((result, state))
     }
@@ -300,44 +347,39 @@ impl State {
         }
     }
 
-    /// Returns the wanted gradients of queries, keys and values, and that of the scaled scores.
+    /// Stores the wanted gradients of queries, keys and values, and returns that of the scaled scores.
     fn gradients(
         &self,
-        [queries, keys, values]: [Tensor; 3],
+        [queries, keys, values]: &[Tensor; 3],
         [of_queries, of_keys, of_values]: [bool; 3],
         of_scores: bool,
         gradient: &Tensor,
-    ) -> Result<([Option<Tensor>; 3], Option<Tensor>)> {
-        if self.probabilities.count() == 0 {
-            let zeros = |is_wanted: bool, x: &Tensor| is_wanted.then(|| x.zeros_like()).transpose();
-            let of_inputs =
-                [zeros(of_queries, &queries)?, zeros(of_keys, &keys)?, zeros(of_values, &values)?];
-            return Ok((of_inputs, zeros(of_scores, &self.probabilities)?));
-        }
+        store: Store<'_>,
+    ) -> Result<Option<Tensor>> {
         let gradient = by_key_head(gradient, self.key_heads)?;
-        let of_values = match of_values {
-            true => {
-                Some(by_key_head(&self.weights()?, self.key_heads)?.transpose(-2, -1)?.matmul(&gradient)?)
-            }
-            false => None,
-        };
+        let product = Matmul::new();
+        if of_values {
+            let weights = by_key_head(&self.weights()?, self.key_heads)?.transpose(-2, -1)?;
+            store(2, product, [&weights, &gradient])?;
+        }
         if !(of_queries || of_keys || of_scores) {
-            return Ok(([None, None, of_values], None));
+            return Ok(None);
         }
         let of_weights = in_shape(&gradient.matmul(&values.transpose(-2, -1)?)?, self.probabilities.shape())?;
-        let scores = self.scores_gradient(&of_weights)?;
+        let scores = match of_weights.count() {
+            0 => self.probabilities.zeros_like()?,
+            _ => self.scores_gradient(&of_weights)?,
+        };
         drop(of_weights);
         let rows = by_key_head(&scores, self.key_heads)?;
-        let product = Matmul::new().alpha(self.scale);
-        let of_queries = match of_queries {
-            true => Some(in_shape(&product.of(&rows, &keys)?, queries.shape())?),
-            false => None,
-        };
-        let of_keys = match of_keys {
-            true => Some(product.of(&rows.transpose(-2, -1)?, &by_key_head(&queries, self.key_heads)?)?),
-            false => None,
-        };
-        Ok(([of_queries, of_keys, of_values], of_scores.then_some(scores)))
+        let product = product.alpha(self.scale);
+        if of_queries {
+            store(0, product, [&rows, keys])?;
+        }
+        if of_keys {
+            store(1, product, [&rows.transpose(-2, -1)?, &by_key_head(queries, self.key_heads)?])?;
+        }
+        Ok(of_scores.then_some(scores))
     }
 
     /// P (G - Σ P G) for the gradient G of the probabilities.
