@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use selvedge::nn::{
-    CrossEntropyOptions, Generation, Gpt, GptConfig, Initializer, KeyValueCache, Module, Sampler,
+    Activation, CrossEntropyOptions, Generation, Gpt, GptConfig, Initializer, KeyValueCache, Module, Sampler,
     SamplerOptions, Variable, cross_entropy, no_grad,
 };
 use selvedge::{DType, Device, Error, Result, Tensor};
@@ -96,21 +96,29 @@ fn a_later_id_changes_no_earlier_logits() -> Result<()> {
 
 #[test]
 fn a_cache_gives_the_logits_of_a_whole_pass() -> Result<()> {
-    let model = model(small())?;
-    let ids = Tensor::new([[1i64, 2, 3, 4, 5, 6, 7], [7, 6, 5, 4, 3, 2, 1]], &Device::cpu())?;
-    no_grad(|| {
-        let mut cache = KeyValueCache::new();
-        let mut read = 0;
-        for count in [3, 1, 2, 1] {
-            let logits = model.forward_cached(&ids.narrow(1, read, count)?, &mut cache)?;
-            read += count;
-            assert_eq!(cache.length(), read);
-            let whole = model.forward(&Variable::new(ids.narrow(1, 0, read)?))?;
-            let far = distance(&logits.tensor(), &whole.tensor().select(1, -1)?)?;
-            assert!(far < 1e-5, "after {read} positions: {far}");
-        }
-        Ok(())
-    })
+    let plain = GptConfig { activation: Activation::Relu, has_bias: false, has_tied_head: false, ..small() };
+    let by_tensors = GptConfig { activation: Activation::Gelu, ..small() };
+    for config in [small(), plain, by_tensors] {
+        let model = model(config)?;
+        let ids = Tensor::new([[1i64, 2, 3, 4, 5, 6, 7], [7, 6, 5, 4, 3, 2, 1]], &Device::cpu())?;
+        no_grad(|| {
+            let mut cache = KeyValueCache::new();
+            let mut read = 0;
+            for count in [3, 1, 2, 1] {
+                let logits = model.forward_cached(&ids.narrow(1, read, count)?, &mut cache)?;
+                read += count;
+                assert_eq!(cache.length(), read);
+                let whole = model.forward(&Variable::new(ids.narrow(1, 0, read)?))?;
+                let far = distance(&logits.tensor(), &whole.tensor().select(1, -1)?)?;
+                assert!(far < 1e-5, "{config:?} after {read} positions: {far}");
+            }
+            // The embedding's error, as of several ids.
+            let outside = Tensor::new([[1i64], [11]], &Device::cpu())?;
+            assert!(model.forward_cached(&outside, &mut cache).is_err());
+            Ok::<(), Error>(())
+        })?;
+    }
+    Ok(())
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
+use crate::types::DType;
 
 const OPERATION: &str = "KeyValueCache";
 
@@ -74,6 +75,22 @@ impl KeyValueCache {
             Ok([keys, values]) => Ok((keys, values)),
             Err(_) => Err(Error::invalid(OPERATION, "keys or values alone", "both")),
         }
+    }
+
+    /// Returns the memory of the keys and values of a block that has some.
+    pub(super) fn slices_mut(&mut self, block: usize) -> Result<[&mut [f32]; 2]> {
+        let Some([keys, values]) = self.blocks.get_mut(block) else {
+            return Err(Error::invalid(OPERATION, format!("block {block}"), "a block of the cache"));
+        };
+        Ok([keys.as_slice_mut()?, values.as_slice_mut()?])
+    }
+
+    /// Returns whether it has the keys and values of so many blocks, in f32 on the CPU, of (heads, context, head dimension).
+    pub(super) fn is_on_host(&self, blocks: usize, sizes: [usize; 3]) -> bool {
+        let is_on_host = |part: &Tensor| {
+            part.device().is_cpu() && part.dtype() == DType::F32 && part.shape().ends_with(&sizes)
+        };
+        self.blocks.len() == blocks && self.blocks.iter().flatten().all(is_on_host)
     }
 
     /// Counts new positions, once all blocks have them.

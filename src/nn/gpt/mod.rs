@@ -5,6 +5,7 @@
 //! | `config` | [`GptConfig`], sizes and options with the JSON names of Hugging Face's GPT-2 |
 //! | `model` | [`Gpt`], the [`Module`](super::Module), with the parameter names of Hugging Face's GPT-2 |
 //! | `cache` | [`KeyValueCache`], the keys and values of earlier positions |
+//! | `decode` | one new position on the CPU, by slices instead of tensors |
 //! | `sampler` | [`Sampler`]: temperature, top-k and top-p draws from logits |
 //! | `generation` | [`Generation`], an iterator of new ids |
 //!
@@ -12,6 +13,7 @@
 
 mod cache;
 mod config;
+mod decode;
 mod generation;
 mod model;
 mod sampler;

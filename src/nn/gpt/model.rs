@@ -40,14 +40,14 @@ const PREFIX: &str = "transformer.";
 /// # Ok::<(), selvedge::Error>(())
 /// ```
 pub struct Gpt {
-    config: GptConfig,
-    wte: Embedding,
-    wpe: Embedding,
-    dropout: Option<Dropout>,
-    blocks: Vec<TransformerBlock>,
-    ln_f: LayerNorm,
+    pub(super) config: GptConfig,
+    pub(super) wte: Embedding,
+    pub(super) wpe: Embedding,
+    pub(super) dropout: Option<Dropout>,
+    pub(super) blocks: Vec<TransformerBlock>,
+    pub(super) ln_f: LayerNorm,
     /// None if the token embedding is the head.
-    lm_head: Option<Variable>,
+    pub(super) lm_head: Option<Variable>,
 }
 
 impl Gpt {
@@ -135,6 +135,9 @@ impl Gpt {
     pub fn forward_cached(&self, ids: &Tensor, cache: &mut KeyValueCache) -> Result<Variable> {
         let length = self.check_ids(ids, cache.length())?;
         cache.check_batch(ids.shape()[0], self.blocks.len())?;
+        if let Some(logits) = self.decode_on_host(ids, cache)? {
+            return Ok(Variable::new(logits));
+        }
         let mut x = self.embed(ids, cache.length())?;
         for (index, block) in self.blocks.iter().enumerate() {
             let [queries, keys, values] = block.attn().project(&block.ln_1().forward(&x)?)?;

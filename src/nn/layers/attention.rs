@@ -106,6 +106,11 @@ impl MultiHeadAttention {
         self.width
     }
 
+    /// Returns `c_attn` and `c_proj`.
+    pub(in crate::nn) fn projections(&self) -> [&Linear; 2] {
+        [&self.c_attn, &self.c_proj]
+    }
+
     fn attention_options(&self) -> AttentionOptions {
         AttentionOptions {
             is_causal: self.options.is_causal,

@@ -48,6 +48,11 @@ impl Dropout {
         }
         Ok(Dropout { probability, generator: generator.clone(), is_training: true })
     }
+
+    /// Returns whether a forward draws.
+    pub(in crate::nn) fn is_active(&self) -> bool {
+        self.is_training && self.probability > 0.0
+    }
 }
 
 impl Module for Dropout {

@@ -47,6 +47,11 @@ impl FeedForward {
         })
     }
 
+    /// Returns `c_fc` and `c_proj`.
+    pub(in crate::nn) fn projections(&self) -> [&Linear; 2] {
+        [&self.c_fc, &self.c_proj]
+    }
+
     /// Returns the size of the last axis of inputs and results.
     pub fn width(&self) -> usize {
         self.width

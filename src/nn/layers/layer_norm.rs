@@ -28,6 +28,11 @@ impl LayerNorm {
     pub fn with_eps(self, eps: f64) -> LayerNorm {
         LayerNorm { eps, ..self }
     }
+
+    /// Returns weight, bias and eps.
+    pub(in crate::nn) fn parts(&self) -> (&Variable, &Variable, f64) {
+        (&self.weight, &self.bias, self.eps)
+    }
 }
 
 impl Module for LayerNorm {

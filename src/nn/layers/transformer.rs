@@ -77,6 +77,16 @@ impl TransformerBlock {
         &self.ln_1
     }
 
+    /// Returns the normalisation of the feed-forward's input.
+    pub(in crate::nn) fn ln_2(&self) -> &LayerNorm {
+        &self.ln_2
+    }
+
+    /// Returns the feed-forward.
+    pub(in crate::nn) fn mlp(&self) -> &FeedForward {
+        &self.mlp
+    }
+
     /// Returns the attention.
     pub fn attn(&self) -> &MultiHeadAttention {
         &self.attn
