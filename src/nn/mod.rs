@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `autograd` | [`Variable`], the tape, gradients of operations, [`scaled_dot_product_attention`], [`linear_cross_entropy`], custom functions, [`checkpoint`](fn@checkpoint) |
+//! | `autograd` | [`Variable`], the tape, gradients of operations, [`scaled_dot_product_attention`], [`linear_cross_entropy`], [`linear_layers`], custom functions, [`checkpoint`](fn@checkpoint) |
 //! | `backend` | [`Backend`]: the operations of a network on [`Cpu`] or [`Cuda`], with automatic transfers on request |
 //! | `module` | [`Module`]: a forward, named parameters, train and eval modes, `state_dict` |
 //! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters; [`WeightDistribution`] |
@@ -49,16 +49,16 @@ mod text;
 mod training;
 
 pub use autograd::{
-    AttentionOptions, Function, FunctionContext, Variable, VariableOperand, checkpoint, is_grad_enabled,
-    linear_cross_entropy, no_grad, scaled_dot_product_attention,
+    AttentionOptions, Function, FunctionContext, LinearLayer, Variable, VariableOperand, checkpoint,
+    is_grad_enabled, linear_cross_entropy, linear_layers, no_grad, scaled_dot_product_attention,
 };
 pub use backend::{AutomaticTransfers, Backend, Cpu, Cuda, TransferCounts};
-pub use gpt::{Activation, Generation, Gpt, GptConfig, KeyValueCache, Sampler, SamplerOptions};
+pub use gpt::{Generation, Gpt, GptConfig, KeyValueCache, Sampler, SamplerOptions};
 pub use initializer::{Initializer, WeightDistribution};
 pub use layers::{
-    BatchNorm1d, BatchNorm2d, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu, GeluTanh, LayerNorm,
-    Linear, MultiHeadAttention, MultiHeadAttentionOptions, Relu, RmsNorm, Sequential, Sigmoid, Silu, Tanh,
-    TransformerBlock,
+    Activation, BatchNorm1d, BatchNorm2d, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu,
+    GeluTanh, LayerNorm, Linear, MultiHeadAttention, MultiHeadAttentionOptions, Relu, RmsNorm, Sequential,
+    Sigmoid, Silu, Tanh, TransformerBlock,
 };
 pub use losses::{
     CrossEntropyOptions, Reduction, binary_cross_entropy, binary_cross_entropy_with_logits, cross_entropy,

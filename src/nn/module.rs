@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::autograd::{Variable, no_grad};
+use super::{Activation, Linear};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
@@ -37,6 +38,18 @@ pub trait Module: Send + Sync {
     ///
     /// [`Error::InvalidArgument`] with the layer's name and both shapes where they do not meet, and errors of the operations.
     fn forward(&self, input: &Variable) -> Result<Variable>;
+
+    /// Returns the linear layer that the module is, if it is one. A container may join it with the activation and the linear
+    /// layers behind it ([`linear_layers`](super::linear_layers)) in place of calling [`forward`](Self::forward).
+    fn as_linear(&self) -> Option<&Linear> {
+        None
+    }
+
+    /// Returns the activation that the module is, if it is one. A container may join it with the linear layer before it in
+    /// place of calling [`forward`](Self::forward).
+    fn as_activation(&self) -> Option<Activation> {
+        None
+    }
 
     /// Returns the parameters with their names, in a fixed order. A container puts a layer's name and a dot in front.
     fn named_parameters(&self) -> Vec<(String, Variable)> {

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
+use selvedge::DType;
 use selvedge::nn::{
     AdamW, BatchNorm1d, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions,
     Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer,
     Parameters, Reduction, Sequential, TrainingStep, TransformerBlock, Variable, checkpoint, cross_entropy,
-    mse_loss,
+    mse_loss, no_grad,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 
@@ -66,6 +67,7 @@ pub fn child(fake: &Fake) -> ChildOutcome {
     steps_of_one_graph(fake)?;
     steps_that_cannot_be_captured()?;
     captured_checkpoints()?;
+    launches_of_a_feed_forward(fake)?;
     scenario::settle()?;
     let (live, violations) = (fake.live(), fake.violations());
     check(live.blocks == 0, &format!("alive at the end:\n{}", fake.describe_live()))?;
@@ -262,6 +264,39 @@ fn captured_checkpoints() -> ChildOutcome {
         check(step.is_captured() == (number > 0), &format!("step {number}: {:?}", step.uncaptured_reason()))?;
         let [own, other] = generators.each_ref().map(Generator::state);
         check(own == other, &format!("step {number}: {own:?} in place of {other:?}"))?;
+    }
+    Ok(())
+}
+
+/// A feed-forward launches no more than its two products: bias, activation and pre-activation are their epilogues.
+fn launches_of_a_feed_forward(fake: &Fake) -> ChildOutcome {
+    let device = Device::cuda(0)?;
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        let initializer = Initializer::new(&device).with_seed(1).with_dtype(dtype);
+        let layer = FeedForward::new(64, FeedForwardOptions::default(), &initializer)?;
+        let x = Variable::with_grad(Tensor::ones(&[512, 64], dtype, &device)?)?;
+        let parameters = layer.named_parameters();
+        let weight = |name: &str| {
+            let named = parameters.iter().find(|(parameter, _)| parameter == name);
+            named.map(|(_, weight)| weight.tensor()).ok_or(format!("no {name}"))
+        };
+        let (first, second) = (weight("c_fc.weight")?, weight("c_proj.weight")?);
+        let before = fake.launches();
+        x.tensor().matmul(&first)?.matmul(&second)?;
+        let of_products = fake.launches() - before;
+        let before = fake.launches();
+        let result = layer.forward(&x)?;
+        let recorded = fake.launches() - before;
+        let before = fake.launches();
+        no_grad(|| layer.forward(&x))?;
+        let found = [recorded, fake.launches() - before];
+        check(
+            found == [of_products; 2],
+            &format!(
+                "{dtype}: {found:?} launches with a gradient and without, {of_products} of the products"
+            ),
+        )?;
+        result.backward_with(&Tensor::ones(&[512, 64], dtype, &device)?)?;
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ mod differences;
 mod gpt;
 mod gradients;
 mod layers;
+mod linear_layers;
 mod losses;
 mod optimizers;
 mod parameters;

@@ -14,30 +14,15 @@ impl Variable {
     ///
     /// As [`Tensor::matmul`].
     pub fn matmul(&self, other: &Variable) -> Result<Variable> {
-        self.matmul_with(other, None)
-    }
-
-    /// As [`matmul`](Self::matmul), plus a bias that has one element for each column and is added within the product.
-    pub(in crate::nn) fn matmul_with(&self, other: &Variable, bias: Option<&Variable>) -> Result<Variable> {
-        let (a, b, bias_tensor) = (self.tensor(), other.tensor(), bias.map(Variable::tensor));
-        let mut product_with_bias = Matmul::new();
-        if let Some(bias) = &bias_tensor {
-            product_with_bias = product_with_bias.bias(bias);
-        }
-        let result = product_with_bias.of(&a, &b)?;
-        let mut parents = vec![self.tracked(), other.tracked()];
+        let (a, b) = (self.tensor(), other.tensor());
+        let result = a.matmul(&b)?;
+        let parents = vec![self.tracked(), other.tracked()];
         let wanted = [parents[0].is_some(), parents[1].is_some()];
-        if let Some(bias) = bias {
-            parents.push(bias.tracked());
-        }
-        let of_bias = parents.get(2).map(Option::is_some);
         let (is_row, is_column) = (a.rank() == 1, b.rank() == 1);
         // The gradient of one operand reads the other.
         let saved = [wanted[1].then(|| self.save()), wanted[0].then(|| other.save())];
         Ok(Variable::new(result).recorded(OPERATION, parents, |_| {
             Box::new(move |gradient| {
-                // The tape sums the rows.
-                let of_bias = of_bias.map(|is_wanted| is_wanted.then(|| gradient.clone()));
                 let mut gradient = gradient.clone();
                 if is_column {
                     gradient = gradient.unsqueeze(-1)?;
@@ -58,14 +43,14 @@ impl Variable {
                     let found = product(&a.transpose(-2, -1)?, &gradient, [true, false])?;
                     if is_column { found.squeeze(-1) } else { Ok(found) }
                 });
-                Ok([of_a.transpose()?, of_b.transpose()?].into_iter().chain(of_bias).collect())
+                Ok(vec![of_a.transpose()?, of_b.transpose()?])
             })
         }))
     }
 }
 
 /// The product with the marked operand conjugated.
-fn product(a: &Tensor, b: &Tensor, conjugate: [bool; 2]) -> Result<Tensor> {
+pub(super) fn product(a: &Tensor, b: &Tensor, conjugate: [bool; 2]) -> Result<Tensor> {
     if a.dtype().is_complex() {
         let [a, b] = [(a, conjugate[0]), (b, conjugate[1])].map(|(x, is_conjugate)| match is_conjugate {
             true => x.conj(),

@@ -3,24 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::nn::Activation;
 use crate::types::DType;
 
 const OPERATION: &str = "GptConfig";
-
-/// The activation between a feed-forward's products.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Activation {
-    /// GELU by its tanh form, GPT-2's.
-    #[default]
-    #[serde(rename = "gelu_new", alias = "gelu_pytorch_tanh")]
-    GeluTanh,
-    /// GELU by the error function.
-    #[serde(rename = "gelu")]
-    Gelu,
-    /// max(x, 0).
-    #[serde(rename = "relu")]
-    Relu,
-}
 
 /// The sizes and options of a [`Gpt`](super::Gpt).
 ///

@@ -7,10 +7,10 @@
 //! Tests: `tests/nn/gpt.rs`, which compares them with whole passes.
 
 use super::cache::KeyValueCache;
-use super::config::Activation;
 use super::model::Gpt;
 use crate::error::{Error, Result};
 use crate::gemm::{self, HostEpilogue, Operation, Product, gemm_host, gemm_host_with};
+use crate::nn::Activation;
 use crate::nn::autograd::is_grad_enabled;
 use crate::nn::layers::{LayerNorm, Linear};
 use crate::tensor::Tensor;

@@ -19,7 +19,7 @@ mod model;
 mod sampler;
 
 pub use cache::KeyValueCache;
-pub use config::{Activation, GptConfig};
+pub use config::GptConfig;
 pub use generation::Generation;
 pub use model::Gpt;
 pub use sampler::{Sampler, SamplerOptions};

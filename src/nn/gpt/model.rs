@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::cache::KeyValueCache;
-use super::config::{Activation, GptConfig};
+use super::config::GptConfig;
 use crate::error::{Error, Result};
 use crate::nn::layers::linear;
 use crate::nn::module::prefixed;
 use crate::nn::precision::{in_compute_dtype, wide_dtype};
 use crate::nn::{
-    Batch, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu, GeluTanh,
-    Initializer, LayerNorm, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu, TransformerBlock,
-    Variable, WeightDistribution, cross_entropy,
+    Activation, Batch, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu,
+    GeluTanh, Initializer, LayerNorm, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu,
+    TransformerBlock, Variable, WeightDistribution, cross_entropy,
 };
 use crate::tensor::{Device, Generator, Tensor};
 use crate::types::DType;

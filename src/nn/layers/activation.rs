@@ -1,10 +1,28 @@
 //! Activations as layers.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
 use crate::nn::{Module, Variable};
 
+/// An activation that linear layers join ([`linear_layers`](crate::nn::linear_layers)), with its name in a Hugging Face
+/// `config.json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Activation {
+    /// [`GeluTanh`](struct@GeluTanh), GPT-2's.
+    #[default]
+    #[serde(rename = "gelu_new", alias = "gelu_pytorch_tanh")]
+    GeluTanh,
+    /// [`Gelu`](struct@Gelu).
+    #[serde(rename = "gelu")]
+    Gelu,
+    /// [`Relu`](struct@Relu).
+    #[serde(rename = "relu")]
+    Relu,
+}
+
 macro_rules! activations {
-    ($($(#[doc = $doc:literal])* $name:ident $operation:ident;)*) => {$(
+    ($($(#[doc = $doc:literal])* $name:ident $operation:ident $activation:expr;)*) => {$(
         $(#[doc = $doc])*
         #[derive(Debug, Clone, Copy, Default)]
         pub struct $name;
@@ -13,21 +31,25 @@ macro_rules! activations {
             fn forward(&self, input: &Variable) -> Result<Variable> {
                 input.$operation()
             }
+
+            fn as_activation(&self) -> Option<Activation> {
+                $activation
+            }
         }
     )*};
 }
 
 activations! {
     /// max(x, 0).
-    Relu relu;
+    Relu relu Some(Activation::Relu);
     /// x Φ(x) with the normal distribution function Φ, PyTorch's default form.
-    Gelu gelu;
+    Gelu gelu Some(Activation::Gelu);
     /// x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2, the form of GPT-2.
-    GeluTanh gelu_tanh;
+    GeluTanh gelu_tanh Some(Activation::GeluTanh);
     /// x / (1 + e^-x).
-    Silu silu;
+    Silu silu None;
     /// The hyperbolic tangent.
-    Tanh tanh;
+    Tanh tanh None;
     /// 1 / (1 + e^-x).
-    Sigmoid sigmoid;
+    Sigmoid sigmoid None;
 }

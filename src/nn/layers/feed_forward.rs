@@ -1,5 +1,6 @@
 //! [`FeedForward`], two products with an activation between them.
 
+use super::linear::linear_chain;
 use crate::error::{Error, Result};
 use crate::nn::module::prefixed;
 use crate::nn::{GeluTanh, Initializer, Linear, Module, Variable};
@@ -20,6 +21,8 @@ impl Default for FeedForwardOptions {
 }
 
 /// Computes a product of the last axis to a hidden width, an activation, by default [`GeluTanh`], and a product back.
+///
+/// With one of the [`Activation`](crate::nn::Activation)s it is one operation ([`linear_layers`](crate::nn::linear_layers)).
 ///
 /// Parameters have GPT-2's names: `c_fc` is the first product and `c_proj` the second one, whose weight is a residual's
 /// ([`Initializer::with_residual_weights`]).
@@ -71,6 +74,9 @@ impl Module for FeedForward {
             let found =
                 format!("an input of shape {shape} for a weight of shape {}", self.c_fc.weight().shape());
             return Err(Error::invalid("FeedForward", found, format!("{} as the last size", self.width)));
+        }
+        if let Some(activation) = self.activation.as_activation() {
+            return linear_chain(input, &[(&self.c_fc, Some(activation)), (&self.c_proj, None)]);
         }
         self.c_proj.forward(&self.activation.forward(&self.c_fc.forward(input)?)?)
     }

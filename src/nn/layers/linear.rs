@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::nn::precision::in_compute_dtype;
-use crate::nn::{Initializer, Module, Variable};
+use crate::nn::{Activation, Initializer, LinearLayer, Module, Variable, linear_layers};
 use crate::types::DType;
 
 const NAME: &str = "Linear";
@@ -85,46 +85,56 @@ pub(in crate::nn) fn linear(
     weight: &Variable,
     bias: Option<&Variable>,
 ) -> Result<Variable> {
-    let shape = input.shape();
-    let mut sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
-    let is_matrix = sizes.len() == 2;
-    // One matrix instead of a batch: the weight's gradient is one product, not the sum of a batch of them.
-    let rows = shape.iter().rev().skip(1).product::<usize>() as isize;
-    let inputs = sizes.pop().unwrap_or(1);
-    let matrix = if is_matrix { input.clone() } else { input.reshape(&[rows, inputs])? };
-    let result = match bias {
-        // On a device the bias is a kernel of its own: an epilogue narrows the choice of engines.
-        Some(bias) if weight.device().is_cpu() && has_epilogue(weight, bias) => {
-            matrix.matmul_with(weight, Some(bias))?
-        }
-        Some(bias) => (matrix.matmul(weight)? + bias)?,
-        None => matrix.matmul(weight)?,
-    };
-    if is_matrix {
-        return Ok(result);
-    }
-    sizes.extend(result.shape().last().map(|&size| size as isize));
-    result.reshape(&sizes)
+    linear_layers(input, &[LinearLayer { weight, bias, activation: None }])
 }
 
-/// Returns whether a product can add the bias with the bits of an addition after it.
-fn has_epilogue(weight: &Variable, bias: &Variable) -> bool {
-    matches!(weight.dtype(), DType::F32 | DType::F64) && bias.dtype() == weight.dtype()
+/// Returns the result of layers that [join](Linear::joins) with their activations, as one operation.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] with both shapes for an input that does not fit, and as [`linear_layers`].
+pub(super) fn linear_chain(input: &Variable, layers: &[(&Linear, Option<Activation>)]) -> Result<Variable> {
+    let Some((first, _)) = layers.first() else { return Ok(input.clone()) };
+    let (shape, weight) = (input.shape(), first.weight.shape());
+    let &[inputs, _] = &weight[..] else {
+        return Err(Error::invalid(NAME, format!("a weight of shape {weight}"), "a matrix"));
+    };
+    if shape.last() != Some(&inputs) {
+        let found = format!("an input of shape {shape} for a weight of shape {weight}");
+        return Err(Error::invalid(NAME, found, format!("{inputs} as the input's last size")));
+    }
+    let mut operands = Vec::with_capacity(layers.len());
+    for (layer, activation) in layers {
+        let cast = |x: &Variable| in_compute_dtype(x, layer.compute_dtype);
+        operands.push((cast(&layer.weight)?, layer.bias.as_ref().map(cast).transpose()?, *activation));
+    }
+    let layers: Vec<LinearLayer<'_>> = operands
+        .iter()
+        .map(|(weight, bias, activation)| LinearLayer {
+            weight,
+            bias: bias.as_ref(),
+            activation: *activation,
+        })
+        .collect();
+    linear_layers(&in_compute_dtype(input, first.compute_dtype)?, &layers)
+}
+
+impl Linear {
+    /// Returns whether a layer behind this one takes its result as it is: the same width, and computed in the same dtype.
+    pub(super) fn joins(&self, next: &Linear) -> bool {
+        let is_same_dtype = self.compute_dtype == next.compute_dtype
+            && (self.compute_dtype.is_some() || self.weight.dtype() == next.weight.dtype());
+        is_same_dtype && self.weight.shape().last() == next.weight.shape().first()
+    }
 }
 
 impl Module for Linear {
     fn forward(&self, input: &Variable) -> Result<Variable> {
-        let (shape, weight) = (input.shape(), self.weight.shape());
-        let &[inputs, _] = &weight[..] else {
-            return Err(Error::invalid(NAME, format!("a weight of shape {weight}"), "a matrix"));
-        };
-        if shape.last() != Some(&inputs) {
-            let found = format!("an input of shape {shape} for a weight of shape {weight}");
-            return Err(Error::invalid(NAME, found, format!("{inputs} as the input's last size")));
-        }
-        let cast = |x: &Variable| in_compute_dtype(x, self.compute_dtype);
-        let bias = self.bias.as_ref().map(cast).transpose()?;
-        linear(&cast(input)?, &cast(&self.weight)?, bias.as_ref())
+        linear_chain(input, &[(self, None)])
+    }
+
+    fn as_linear(&self) -> Option<&Linear> {
+        Some(self)
     }
 
     fn named_parameters(&self) -> Vec<(String, Variable)> {

@@ -16,7 +16,7 @@ mod rms_norm;
 mod sequential;
 mod transformer;
 
-pub use activation::{Gelu, GeluTanh, Relu, Sigmoid, Silu, Tanh};
+pub use activation::{Activation, Gelu, GeluTanh, Relu, Sigmoid, Silu, Tanh};
 pub use attention::{MultiHeadAttention, MultiHeadAttentionOptions};
 pub use batch_norm::{BatchNorm1d, BatchNorm2d};
 pub use dropout::Dropout;

@@ -1,0 +1,221 @@
+//! [`linear_layers`]: products with biases and activations one after another, as one operation on the tape.
+//!
+//! One operation can give its products epilogues that separate ones cannot. With X the bytes of a layer's input, H those of its
+//! pre-activation and Y those of the next layer's result, and weights left out, a hidden layer moves on a CUDA device:
+//!
+//! | pass | separate operations | one operation |
+//! |---|---|---|
+//! | forward: product, bias, gelu | X + H, 2 H, 2 H: X + 5 H | X + 2 H: the epilogue adds the bias, stores the pre-activation and applies gelu |
+//! | forward: product, bias, relu | X + H, 2 H, 2 H: X + 5 H | X + H: the sign of the result is that of the pre-activation |
+//! | backward: dh = (dy Wᵀ) f'(h) | Y + H, 3 H | the same: no epilogue reads h yet |
+//! | backward: the sum of dh's rows | H | the same |
+//!
+//! Without a gradient no pre-activation is stored: X + H. The CPU computes each step as separate operations do, with their bits.
+//!
+//! Tests: `tests/nn/linear_layers.rs`, `tests/fake/training.rs`.
+
+use super::matmul::product;
+use super::rule::ElementwiseRule;
+use super::tape::Saved;
+use super::variable::Variable;
+use crate::error::{Error, Result};
+use crate::fuse::Operation;
+use crate::gemm;
+use crate::nn::Activation;
+use crate::tensor::{Matmul, OperandKind, Tensor, evaluate};
+use crate::types::DType;
+
+const OPERATION: &str = "linear";
+
+/// A layer of [`linear_layers`]: activation(x W + b), with a weight of shape (inputs, outputs) and a bias of shape (outputs).
+#[derive(Debug, Clone, Copy)]
+pub struct LinearLayer<'a> {
+    /// W.
+    pub weight: &'a Variable,
+    /// b.
+    pub bias: Option<&'a Variable>,
+    /// The function of each element of the sum.
+    pub activation: Option<Activation>,
+}
+
+/// The values of a layer that the backward reads.
+struct SavedLayer {
+    /// `None` if the weight requires no gradient.
+    input: Option<Saved>,
+    /// `None` if nothing before the weight requires a gradient.
+    weight: Option<Saved>,
+    /// The activation, and the operand of its derivative: the pre-activation, or for relu the result.
+    derivative: Option<(Activation, Tensor)>,
+    /// Whether the bias requires a gradient, if there is one.
+    wants_bias: Option<bool>,
+}
+
+impl LinearLayer<'_> {
+    /// Returns the result for an input, and what the activation's derivative reads if it is wanted.
+    fn run(&self, x: &Tensor, wants_derivative: bool) -> Result<(Tensor, Option<Tensor>)> {
+        let (weight, bias) = (self.weight.tensor(), self.bias.map(Variable::tensor));
+        let (dtype, is_cpu) = (x.dtype(), x.device().is_cpu());
+        let is_wide = matches!(dtype, DType::F32 | DType::F64);
+        // On the CPU a fused bias has the bits of an addition only if sums are not rounded before it.
+        let has_epilogue = is_wide || !is_cpu && matches!(dtype, DType::F16 | DType::BF16);
+        let (fused, apart) = match &bias {
+            Some(bias) if has_epilogue && bias.dtype() == dtype => (Some(bias), None),
+            other => (None, other.as_ref()),
+        };
+        let mut matmul = Matmul::new();
+        if let Some(bias) = fused {
+            matmul = matmul.bias(bias);
+        }
+        let epilogue =
+            self.activation.and_then(epilogue).filter(|_| has_epilogue && !is_cpu && apart.is_none());
+        if let Some(activation) = epilogue {
+            matmul = matmul.activation(activation);
+            if wants_derivative && self.activation != Some(Activation::Relu) {
+                let (result, before) = matmul.of_with_aux(x, &weight)?;
+                return Ok((result, Some(before)));
+            }
+            let result = matmul.of(x, &weight)?;
+            let at = wants_derivative.then(|| result.clone());
+            return Ok((result, at));
+        }
+        let mut before = matmul.of(x, &weight)?;
+        if let Some(bias) = apart {
+            before = before.add(bias)?;
+        }
+        let Some(activation) = self.activation else { return Ok((before, None)) };
+        let result = crate::tensor::apply(operation(activation), &[(&before).into()])?;
+        let at = if activation == Activation::Relu { &result } else { &before };
+        let at = wants_derivative.then(|| at.clone());
+        Ok((result, at))
+    }
+}
+
+/// Returns the elementwise operation of an activation.
+fn operation(activation: Activation) -> Operation {
+    match activation {
+        Activation::GeluTanh => Operation::GeluTanh,
+        Activation::Gelu => Operation::Gelu,
+        Activation::Relu => Operation::Relu,
+    }
+}
+
+/// Returns the activation as the part of an epilogue, if epilogues have it.
+fn epilogue(activation: Activation) -> Option<gemm::Activation> {
+    match activation {
+        Activation::GeluTanh => Some(gemm::Activation::Gelu),
+        Activation::Gelu => None,
+        Activation::Relu => Some(gemm::Activation::Relu),
+    }
+}
+
+impl SavedLayer {
+    /// Returns the gradient of the sum, given that of the result.
+    fn times_derivative(&self, gradient: &Tensor) -> Result<Tensor> {
+        let Some((activation, at)) = &self.derivative else { return Ok(gradient.clone()) };
+        let operation = operation(*activation);
+        let rule = ElementwiseRule::get(operation, vec![OperandKind::of_tensor(at)], vec![true])?;
+        let missing = || Error::Backward {
+            operation: operation.name(),
+            found: "no expression of the gradient".to_owned(),
+            wanted: "one".to_owned(),
+        };
+        let expression = rule.expression.as_ref().ok_or_else(missing)?;
+        evaluate(expression, &[at, gradient], &[])?.pop().ok_or_else(missing)
+    }
+}
+
+/// Applies layers to the last axis of an input, one after another, as one operation on the tape.
+///
+/// On a CUDA device bias and activation are part of the products, which also store the pre-activations that gradients need, so
+/// a result is rounded once. On the CPU the bits are those of separate operations.
+///
+/// ```
+/// use selvedge::nn::{Activation, LinearLayer, Variable, linear_layers};
+/// use selvedge::{Device, Tensor};
+/// let device = Device::cpu();
+/// let x = Variable::new(Tensor::new([[1.0f32, -2.0]], &device)?);
+/// let weight = Variable::with_grad(Tensor::new([[1.0f32, 2.0], [0.5, 3.0]], &device)?)?;
+/// let layers = [
+///     LinearLayer { weight: &weight, bias: None, activation: Some(Activation::Relu) },
+///     LinearLayer { weight: &weight, bias: None, activation: None },
+/// ];
+/// assert_eq!(linear_layers(&x, &layers)?.tensor().to_vec::<f32>()?, [0.0, 0.0]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`Variable::matmul`] and additions of the biases.
+pub fn linear_layers(input: &Variable, layers: &[LinearLayer<'_>]) -> Result<Variable> {
+    let shape = input.shape();
+    if shape.rank() == 2 {
+        return apply(input, layers);
+    }
+    let Some((&inputs, leading)) = shape.split_last() else {
+        return Err(Error::invalid(OPERATION, format!("an input of shape {shape}"), "at least one axis"));
+    };
+    // One matrix instead of a batch: the weight's gradient is one product, not the sum of a batch of them.
+    let rows = leading.iter().product::<usize>() as isize;
+    let result = apply(&input.reshape(&[rows, inputs as isize])?, layers)?;
+    let mut sizes: Vec<isize> = leading.iter().map(|&size| size as isize).collect();
+    sizes.extend(result.shape().last().map(|&size| size as isize));
+    result.reshape(&sizes)
+}
+
+/// [`linear_layers`] of a matrix.
+fn apply(input: &Variable, layers: &[LinearLayer<'_>]) -> Result<Variable> {
+    let mut parents = vec![input.tracked()];
+    let mut saved: Vec<SavedLayer> = Vec::with_capacity(layers.len());
+    let mut x = input.tensor();
+    for (place, layer) in layers.iter().enumerate() {
+        let wants_input = parents.iter().any(Option::is_some);
+        let (weight, bias) = (layer.weight.tracked(), layer.bias.map(Variable::tracked));
+        let wants_bias = bias.as_ref().map(Option::is_some);
+        let wants_result = wants_input || weight.is_some() || wants_bias == Some(true);
+        let (result, at) = layer.run(&x, wants_result)?;
+        // Later inputs are results before them, which are in no variable.
+        let of_input = || if place == 0 { input.save() } else { Variable::new(x.clone()).save() };
+        saved.push(SavedLayer {
+            input: weight.is_some().then(of_input),
+            weight: wants_input.then(|| layer.weight.save()),
+            derivative: layer.activation.zip(at),
+            wants_bias,
+        });
+        parents.push(weight);
+        parents.extend(bias);
+        x = result;
+    }
+    Ok(Variable::new(x)
+        .recorded(OPERATION, parents, |_| Box::new(move |gradient| gradients(&saved, gradient))))
+}
+
+/// Returns the gradients of the input and of each layer's weight and bias, given the result's.
+fn gradients(layers: &[SavedLayer], gradient: &Tensor) -> Result<Vec<Option<Tensor>>> {
+    let Some(last) = layers.last() else { return Ok(vec![Some(gradient.clone())]) };
+    let mut of_sum = last.times_derivative(gradient)?;
+    // From the last layer to the first, and in a layer the bias before the weight.
+    let mut found: Vec<Option<Tensor>> = Vec::with_capacity(1 + 2 * layers.len());
+    for (place, layer) in layers.iter().enumerate().rev() {
+        // The tape sums the rows.
+        found.extend(layer.wants_bias.map(|is_wanted| is_wanted.then(|| of_sum.clone())));
+        let of_weight = layer.input.as_ref().map(|input| {
+            let input = input.tensor(OPERATION)?;
+            product(&input.transpose(-2, -1)?, &of_sum, [true, false])
+        });
+        found.push(of_weight.transpose()?);
+        let earlier = &layers[..place];
+        let Some(weight) = &layer.weight else {
+            // The input and the earlier layers require none.
+            let operands = earlier.iter().map(|layer| 1 + usize::from(layer.wants_bias.is_some()));
+            found.resize(found.len() + operands.sum::<usize>() + 1, None);
+            break;
+        };
+        let of_input = product(&of_sum, &weight.tensor(OPERATION)?.transpose(-2, -1)?, [false, true])?;
+        match earlier.last() {
+            Some(layer) => of_sum = layer.times_derivative(&of_input)?,
+            None => found.push(Some(of_input)),
+        }
+    }
+    found.reverse();
+    Ok(found)
+}
