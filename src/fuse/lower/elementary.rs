@@ -6,10 +6,9 @@
 
 use std::f64::consts::{LN_2, LN_10, LOG2_E, LOG10_2};
 
-use super::super::instruction::{Instruction, RegisterKind};
 use super::super::operation::ValueParts;
 use super::super::program::{Program, Value};
-use super::coefficients::EXPONENTIAL_REST;
+use super::coefficients::{EXPONENTIAL, EXPONENTIAL_REST};
 use super::reciprocal::reciprocal;
 use super::term::{Term, formula, real};
 use super::{Precision, logarithmic, one, rounded, short};
@@ -17,16 +16,6 @@ use crate::types::DType;
 
 /// ln 2 minus its nearest f64.
 const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
-
-fn is_double(program: &Program, x: Value) -> bool {
-    program.kind(x) == RegisterKind::Float64
-}
-
-/// Returns one constant for f32 and another for f64.
-fn either(program: &mut Program, x: Value, single: f64, double: f64) -> Value {
-    let number = if is_double(program, x) { double } else { single };
-    program.float(x, number)
-}
 
 /// c[0] + x (c[1] + x (c[2] + …)).
 pub(super) fn polynomial(program: &mut Program, x: Value, coefficients: &[f64]) -> Value {
@@ -38,68 +27,11 @@ pub(super) fn polynomial(program: &mut Program, x: Value, coefficients: &[f64]) 
     sum
 }
 
-/// Returns 1/n! for n from `first`, as many as the reduced argument (at most ln 2 / 2) needs.
-fn inverse_factorials(program: &Program, x: Value, first: u32) -> Vec<f64> {
-    let last = if is_double(program, x) { 13 } else { 7 };
-    (first..=last).map(|n| 1.0 / (1..=n).map(f64::from).product::<f64>()).collect()
-}
-
 /// Clamps x to bounds beyond which the result is that of the bound.
-pub(super) fn held(program: &mut Program, x: Value, single: (f64, f64), double: (f64, f64)) -> Value {
-    let low = either(program, x, single.0, double.0);
-    let high = either(program, x, single.1, double.1);
+pub(super) fn held(program: &mut Program, x: Value, low: f64, high: f64) -> Value {
+    let (low, high) = (program.float(x, low), program.float(x, high));
     let x = program.maximum(x, low);
     program.minimum(x, high)
-}
-
-/// Reduces x to k ln 2 + r with an integer k (as a float) and |r| at most ln 2 / 2.
-fn reduced(program: &mut Program, x: Value) -> (Value, Value) {
-    let inverse = program.float(x, LOG2_E);
-    let quotient = program.multiply(x, inverse);
-    let k = program.round(quotient);
-    let minus = program.negate(k);
-    let (head, rest) = logarithm_of_2(program, x);
-    let r = program.multiply_add(minus, head, x);
-    (k, program.multiply_add(minus, rest, r))
-}
-
-/// Returns ln 2 rounded, and its rounding error.
-fn logarithm_of_2(program: &mut Program, x: Value) -> (Value, Value) {
-    let single = f64::from(LN_2 as f32);
-    (program.float(x, LN_2), either(program, x, LN_2 - single, LN_2_REST))
-}
-
-/// Converts an integral float to a 32-bit integer.
-fn whole(program: &mut Program, k: Value) -> Value {
-    let double = is_double(program, k);
-    program.apply(if double { Instruction::Float64ToSigned } else { Instruction::Float32ToSigned }, &[k])
-}
-
-/// Returns 2^k of a 32-bit integer, for exponents of normal numbers.
-fn power_of_2(program: &mut Program, like: Value, k: Value) -> Value {
-    if is_double(program, like) {
-        let (bias, places) = (program.bits64(1023), program.bits32(52));
-        let k = program.apply(Instruction::SignExtend32, &[k]);
-        let biased = program.add(k, bias);
-        let bits = program.shift_left(biased, places);
-        return program.float_of(bits);
-    }
-    let (bias, places) = (program.bits32(127), program.bits32(23));
-    let biased = program.add(k, bias);
-    let bits = program.shift_left(biased, places);
-    program.float_of(bits)
-}
-
-/// Returns x · 2^k in two steps, so that neither factor leaves the range. Only the last step rounds if the
-/// result is subnormal.
-fn scaled(program: &mut Program, x: Value, k: Value) -> Value {
-    let k = whole(program, k);
-    let unity = program.bits32(1);
-    let half = program.shift_right_signed(k, unity);
-    let rest = program.subtract(k, half);
-    let (first, second) = (power_of_2(program, x, half), power_of_2(program, x, rest));
-    let x = program.multiply(x, first);
-    program.multiply(x, second)
 }
 
 /// Returns the result, or x if that is NaN.
@@ -108,16 +40,41 @@ pub(super) fn unless_nan(program: &mut Program, x: Value, result: Value) -> Valu
     program.choose(nan, x, result)
 }
 
-/// Returns factor · e^x, accurate even if e^x alone is subnormal.
-pub(super) fn exponential_times(program: &mut Program, x: Value, factor: Option<Value>) -> Value {
-    let x = held(program, x, (-110.0, 100.0), (-760.0, 720.0));
-    let (k, r) = reduced(program, x);
-    let coefficients = inverse_factorials(program, x, 0);
-    let mut power = polynomial(program, r, &coefficients);
-    if let Some(factor) = factor {
-        power = program.multiply(power, factor);
-    }
-    scaled(program, power, k)
+/// Returns the float at which a unit in the last place is 1, so that adding it rounds to an integer in the last bits.
+fn anchor(like: Term<'_>) -> Term<'_> {
+    like.either(1.5 * 2f64.powi(23), 1.5 * 2f64.powi(52))
+}
+
+/// Returns x as k ln 2 + r with |r| at most ln 2 / 2: the anchor plus k, k and r.
+fn reduced(x: Term<'_>) -> (Term<'_>, Term<'_>, Term<'_>) {
+    let anchor = anchor(x);
+    let shifted = x.fma(LOG2_E, anchor);
+    let k = shifted - anchor;
+    let single = f64::from(LN_2 as f32);
+    let r = k.fma(-LN_2, x);
+    (shifted, k, k.fma(x.either(single - LN_2, -LN_2_REST), r))
+}
+
+/// Returns x · 2^k for the anchor plus k, with any k for which the result is not always 0 or infinite. Only the last step
+/// rounds if the result is subnormal: it multiplies by 2^64 or 2^-64 (of f64 by the power of 512), whichever has the sign of
+/// k, and the exponent field takes the rest.
+fn scaled<'p>(x: Term<'p>, shifted: Term<'p>, k: Term<'p>) -> Term<'p> {
+    let (places, below_sign, upper) =
+        if x.is_double() { (52, 1i64 << 62, 2f64.powi(512)) } else { (23, 1 << 30, 2f64.powi(64)) };
+    // The two powers differ in the bit below the sign.
+    let sign = (k.bits_of() >> 1) & below_sign;
+    let last = sign ^ x.constant(upper).bits_of();
+    let unity = x.constant(1.0).bits_of();
+    let first = (shifted.bits_of() << places) + (x.bits_of() - last + unity);
+    first.float_of() * last.float_of()
+}
+
+/// Returns factor · e^x, accurate even if e^x alone is subnormal; the factor is from 2^-7 to 2^7 in magnitude.
+pub(super) fn exponential_times<'p>(x: Term<'p>, factor: Option<Term<'p>>) -> Term<'p> {
+    let x = x.maximum(x.either(-110.0, -760.0)).minimum(x.either(100.0, 720.0));
+    let (shifted, k, r) = reduced(x);
+    let power = r.fma(r.polynomial(&EXPONENTIAL), 1.0);
+    scaled(factor.map_or(power, |factor| power * factor), shifted, k)
 }
 
 /// Returns part · (e^x - 1), for a power of 2 and x at which part · e^x is normal.
@@ -128,13 +85,7 @@ fn part_less_1<'p>(x: Term<'p>, part: f64) -> Term<'p> {
 
 /// Returns part · 2^k and e^r - 1, for x = k ln 2 + r with |r| at most ln 2 / 2.
 fn split_power<'p>(x: Term<'p>, part: f64) -> (Term<'p>, Term<'p>) {
-    // At this number a unit in the last place is 1.
-    let anchor = x.either(1.5 * 2f64.powi(23), 1.5 * 2f64.powi(52));
-    let shifted = x.fma(LOG2_E, anchor);
-    let k = shifted - anchor;
-    let single = f64::from(LN_2 as f32);
-    let r = k.fma(-LN_2, x);
-    let r = k.fma(x.either(single - LN_2, -LN_2_REST), r);
+    let (shifted, _, r) = reduced(x);
     let small = (r * r).fma(r.polynomial(&EXPONENTIAL_REST), r);
     let places = if x.is_double() { 52 } else { 23 };
     let scale = ((shifted.bits_of() << places) + x.constant(part).bits_of()).float_of();
@@ -162,28 +113,24 @@ pub(crate) fn exponential(program: &mut Program, dtype: DType, operands: &[Value
     if Precision::of(dtype) == Precision::Half {
         return short::exponential(program, dtype, operands[0][0], LOG2_E);
     }
-    let x = operands[0][0];
-    let power = exponential_times(program, x, None);
-    let power = unless_nan(program, x, power);
-    narrowed(program, dtype, power)
+    real(program, dtype, operands, |[x]| x.unless_nan(exponential_times(x, None)))
 }
 
 pub(crate) fn exponential_of_2(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return short::exponential(program, dtype, operands[0][0], 1.0);
     }
-    let x = operands[0][0];
-    let bounded = held(program, x, (-160.0, 150.0), (-1100.0, 1100.0));
-    let k = program.round(bounded);
-    let fraction = program.subtract(bounded, k);
-    let (head, rest) = logarithm_of_2(program, x);
-    let small = program.multiply(fraction, rest);
-    let r = program.multiply_add(fraction, head, small);
-    let coefficients = inverse_factorials(program, x, 0);
-    let power = polynomial(program, r, &coefficients);
-    let power = scaled(program, power, k);
-    let power = unless_nan(program, x, power);
-    narrowed(program, dtype, power)
+    real(program, dtype, operands, |[x]| {
+        let held = x.maximum(x.either(-160.0, -1100.0)).minimum(x.either(150.0, 1100.0));
+        let anchor = anchor(x);
+        let shifted = held + anchor;
+        let k = shifted - anchor;
+        let fraction = held - k;
+        let single = f64::from(LN_2 as f32);
+        let r = fraction.fma(LN_2, fraction * x.either(LN_2 - single, LN_2_REST));
+        let power = r.fma(r.polynomial(&EXPONENTIAL), 1.0);
+        x.unless_nan(scaled(power, shifted, k))
+    })
 }
 
 pub(crate) fn exponential_less_1(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
@@ -315,7 +262,7 @@ fn sigmoid_times(program: &mut Program, dtype: DType, operands: &[ValueParts], b
         let [result] = (!is_near).rarely([usual], || {
             let bounded = x.maximum(x.either(-110.0, -760.0));
             let factor = if by_x { bounded } else { x.constant(1.0) };
-            let below = bounded.then(|program, x| exponential_times(program, x, Some(factor.value)));
+            let below = exponential_times(bounded, Some(factor));
             let above = if by_x { x } else { factor };
             [x.unless_nan(negative.select(below, above))]
         });

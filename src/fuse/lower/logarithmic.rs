@@ -173,7 +173,7 @@ pub(super) fn inverse_hyperbolic_tangent(x: Term<'_>) -> Term<'_> {
 
 /// Returns ln(1 + e^x) as the larger of x and 0 plus the logarithm of a number from 1 to 2.
 pub(super) fn softplus(x: Term<'_>) -> Term<'_> {
-    let power = (-x.absolute()).then(|program, x| exponential_times(program, x, None));
+    let power = exponential_times(-x.absolute(), None);
     let small = power * power.polynomial(&LOGARITHM_BELOW_2);
     x.unless_nan(x.maximum(0.0) + small)
 }
@@ -203,7 +203,7 @@ pub(crate) fn logit(program: &mut Program, dtype: DType, operands: &[ValueParts]
 pub(crate) fn of_sum(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x, y]| {
         let distance = x.equal(y).select(x.constant(0.0), (x - y).absolute());
-        let power = (-distance).then(|program, x| exponential_times(program, x, None));
+        let power = exponential_times(-distance, None);
         let sum = x.maximum(y) + power * power.polynomial(&LOGARITHM_BELOW_2);
         x.unordered(y).select(x + y, sum)
     })

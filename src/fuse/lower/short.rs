@@ -64,7 +64,7 @@ fn finished(program: &mut Program, dtype: DType, x: Value, result: Value) -> Val
 /// Returns e^x for a rate of log2(e), 2^x for a rate of 1.
 pub(super) fn exponential(program: &mut Program, dtype: DType, x: Value, rate: f64) -> ValueParts {
     let most = 155.0 / rate;
-    let bounded = held(program, x, (-most, most), (0.0, 0.0));
+    let bounded = held(program, x, -most, most);
     let result = power(program, bounded, rate);
     finished(program, dtype, x, result)
 }
@@ -78,7 +78,7 @@ fn unless_tiny(program: &mut Program, x: Value, result: Value) -> Value {
 
 /// Returns e^x - 1.
 pub(super) fn exponential_less_1(program: &mut Program, dtype: DType, x: Value) -> ValueParts {
-    let bounded = held(program, x, (-30.0, 89.0), (0.0, 0.0));
+    let bounded = held(program, x, -30.0, 89.0);
     // Half of it first, because 2^k itself can exceed the range.
     let (half, two) = (program.float32(0.5), program.float32(2.0));
     let (scale, fraction) = split_power(program, bounded, LOG2_E, -1);
