@@ -30,7 +30,7 @@ type Program = (&'static str, &'static [bool], for<'g> fn(Expr<'g>, &[Expr<'g>])
 
 fn softmax<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
     let powers = (x - x.max_group()).exp();
-    vec![powers / powers.sum_group()]
+    vec![powers * powers.sum_group().reciprocal()]
 }
 
 fn log_softmax<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {

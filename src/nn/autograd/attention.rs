@@ -155,7 +155,7 @@ pub(in crate::nn) fn packed_attention(
 fn safe_softmax(x: Expr<'_>) -> Expr<'_> {
     let largest = x.max_group();
     let powers = (x - largest).exp();
-    largest.eq(f64::NEG_INFINITY).choose(0.0, powers / powers.sum_group())
+    largest.eq(f64::NEG_INFINITY).choose(0.0, powers * powers.sum_group().reciprocal())
 }
 
 /// The scores, and -∞ where a mask of bools is false or plus a mask of floats.

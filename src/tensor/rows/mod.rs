@@ -154,7 +154,7 @@ impl Tensor {
         Ok(GroupAxes::Of((1..=normalized_shape.len() as isize).map(|axis| -axis).collect()))
     }
 
-    /// Returns e^x / Σ e^x along an axis, computed as e^(x - max) / Σ e^(x - max).
+    /// Returns e^x / Σ e^x along an axis, computed as e^(x - max) times the reciprocal of Σ e^(x - max).
     ///
     /// A row with NaN or +∞ is NaN, as is a row of -∞ alone.
     ///
@@ -178,7 +178,7 @@ impl Tensor {
         }
         let [result] = fuse_groups(OPERATION, [self.into()], &GroupAxes::Of(vec![axis]), |[x]| {
             let powers = (x - x.max_group()).exp();
-            [powers / powers.sum_group()]
+            [powers * powers.sum_group().reciprocal()]
         })?;
         Ok(result)
     }

@@ -431,7 +431,7 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
         Ok(match name {
             "softmax" => {
                 let powers = (x - x.max_group()).exp();
-                powers / powers.sum_group()
+                powers * powers.sum_group().reciprocal()
             }
             "log_softmax" => {
                 let shifted = x - x.max_group();
