@@ -111,6 +111,11 @@ impl Fold {
         })
     }
 
+    /// Returns whether the bits of the result may depend on the order in which values are merged.
+    pub(in crate::fuse) fn has_order(self) -> bool {
+        !matches!(self, Fold::Minimum | Fold::Maximum | Fold::Any | Fold::All)
+    }
+
     /// Returns whether a value includes its index.
     pub(in crate::fuse) fn has_index(self) -> bool {
         matches!(self, Fold::ArgMinimum | Fold::ArgMaximum)

@@ -38,7 +38,9 @@ impl RowWriter<'_> {
     /// Folds the lanes of a segment. The first thread of the segment has the value.
     pub(super) fn segment(&mut self, reduction: usize, lanes: Vec<Folded>) -> Folded {
         self.with(reduction);
-        let mut values = self.kernel.halve(lanes, self.key.vector);
+        // The tree merges the elements of a vector last. Without an order, a thread first merges all that it has.
+        let left = if self.kernel.state.fold.has_order() { self.key.vector } else { 1 };
+        let mut values = self.kernel.halve(lanes, left);
         let mut distance = self.key.threads / 2;
         while distance > 0 {
             for value in &mut values {
