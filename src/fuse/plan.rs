@@ -64,8 +64,8 @@ pub(crate) struct KernelKey {
     pub(crate) access_patterns: Vec<AccessPattern>,
     /// True if the last thread has fewer elements than the others.
     pub(crate) tail: bool,
-    /// True if the device has conversions to bf16 (compute capability 8.0 or higher).
-    pub(crate) converts_brain: bool,
+    /// True for compute capability 8.0 or higher, which has conversions to bf16 and extremes that are NaN beside NaN.
+    pub(crate) is_ampere: bool,
 }
 
 /// Offsets of a kernel's parameters in their block.
@@ -138,7 +138,7 @@ impl ElementwisePlan {
         bytes: &[usize],
         addresses: &[u64],
         scalars: &[[u64; 2]],
-        converts_brain: bool,
+        is_ampere: bool,
     ) -> Result<ElementwisePlan> {
         let other = tile::tiled_dimension(space, bytes);
         let space = match other {
@@ -149,7 +149,7 @@ impl ElementwisePlan {
         let view = PlannedOperands { space, bytes, addresses };
         let tiled = other.and_then(|_| view.tiled());
         let mut key = tiled.unwrap_or_else(|| view.choose());
-        key.converts_brain = converts_brain;
+        key.is_ampere = is_ampere;
         let parameters = ParameterLayout::new(&key, scalars.len(), space.coordinates.len());
         if parameters.bytes() > MAXIMUM_PARAMETER_BYTES {
             let found =
@@ -264,7 +264,7 @@ impl PlannedOperands<'_> {
                 access_patterns[output] = AccessPattern::Linear;
             }
         }
-        KernelKey { iteration, lanes, rank: self.space.rank(), access_patterns, tail, converts_brain: false }
+        KernelKey { iteration, lanes, rank: self.space.rank(), access_patterns, tail, is_ampere: false }
     }
 
     fn choose(&self) -> KernelKey {

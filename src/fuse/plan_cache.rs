@@ -221,13 +221,13 @@ impl ExpressionState {
         let (shapes, starts): (Vec<Layout>, Vec<u64>) = layouts.iter().copied().unzip();
         let (inputs, outputs) = shapes.split_at(self.inputs.len());
         let bytes: Vec<usize> = self.inputs.iter().chain(&self.outputs).map(|dtype| dtype.size()).collect();
-        let converts_brain = device.compute_capability() >= (8, 0);
+        let is_ampere = device.compute_capability() >= (8, 0);
         let mut launches = Vec::new();
         let mut each = |part: &Space| {
             if part.count() == 0 {
                 return Ok(());
             }
-            let plan = ElementwisePlan::new(part, &bytes, &starts, &scalars, converts_brain)?;
+            let plan = ElementwisePlan::new(part, &bytes, &starts, &scalars, is_ampere)?;
             let function = self.kernel(device, &plan)?;
             let config = LaunchConfig::new(plan.blocks, BLOCK);
             function.accepts_operands(&config, bytes.len(), plan.block.len())?;

@@ -169,6 +169,21 @@ impl Program {
         self.apply(instruction, &[yes, no, condition])
     }
 
+    /// Returns the instruction and the operands of an extreme of two f32, if the value is that, or NaN beside NaN.
+    pub(crate) fn extreme_or_nan(&self, value: Value) -> Option<(Instruction, [Value; 2])> {
+        let step = |value: Value| match self.steps[value.index()].0 {
+            Step::Apply(instruction, operands) => Some((instruction, operands)),
+            _ => None,
+        };
+        let (Instruction::SelectFloat32, [nan, extreme, unordered]) = step(value)? else { return None };
+        let (Instruction::UnorderedFloat32, [x, y, _]) = step(unordered)? else { return None };
+        let (instruction, [a, b, _]) = step(extreme)?;
+        let is_extreme = matches!(instruction, Instruction::MinimumFloat32 | Instruction::MaximumFloat32);
+        let is_nan =
+            matches!(self.steps[nan.index()].0, Step::Constant(bits) if f32::from_bits(bits as u32).is_nan());
+        (is_extreme && is_nan && [x, y] == [a, b]).then_some((instruction, [a, b]))
+    }
+
     by_kind! {
         add(a, b) Bits32 Add32 Bits64 Add64 Float32 AddFloat32 Float64 AddFloat64;
         subtract(a, b) Bits32 Subtract32 Bits64 Subtract64 Float32 SubtractFloat32 Float64 SubtractFloat64;

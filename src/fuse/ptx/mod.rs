@@ -188,7 +188,7 @@ impl Writer<'_> {
     }
 
     fn text(&self) -> String {
-        let target = if self.key.converts_brain { 80 } else { 60 };
+        let target = if self.key.is_ampere { 80 } else { 60 };
         let addresses: String =
             (0..self.dtypes.len()).map(|index| format!(".param .u64 {},\n", self.parameter(index))).collect();
         let registers = self.declarations();
@@ -204,7 +204,7 @@ impl Writer<'_> {
     pub(in crate::fuse) fn stored(&self, dtype: DType, value: Value) -> (Value, bool) {
         match (dtype, self.program.steps[value.index()].0) {
             (DType::F16, Step::Apply(Instruction::RoundToHalf, operands)) => (operands[0], true),
-            (DType::BF16, Step::Apply(Instruction::RoundToBrain, operands)) if self.key.converts_brain => {
+            (DType::BF16, Step::Apply(Instruction::RoundToBrain, operands)) if self.key.is_ampere => {
                 (operands[0], true)
             }
             _ => (value, false),
@@ -348,8 +348,11 @@ impl Writer<'_> {
                     Step::Parameter { index, part } => self.scalar(index, part, kind),
                     Step::Constant(bits) => immediate(bits, kind),
                     Step::Apply(instruction, operands) => {
-                        let operands = operands.map(|operand| values.name(operand, lane).to_owned());
-                        self.apply(instruction, &operands)
+                        let name = |operand: Value| values.name(operand, lane).to_owned();
+                        match self.extreme_or_nan(program, Value(index as u32), name) {
+                            Some(result) => result,
+                            None => self.apply(instruction, &operands.map(name)),
+                        }
                     }
                     // Emitted with their body.
                     Step::Rare(_) | Step::Result { .. } => break,
@@ -417,9 +420,24 @@ impl Writer<'_> {
         }
     }
 
+    /// Emits an extreme that is NaN beside NaN as one instruction, where the value is one and the device has it.
+    pub(in crate::fuse) fn extreme_or_nan(
+        &mut self,
+        program: &Program,
+        value: Value,
+        name: impl Fn(Value) -> Name,
+    ) -> Option<Name> {
+        if !self.key.is_ampere {
+            return None;
+        }
+        let (instruction, [x, y]) = program.extreme_or_nan(value)?;
+        let text = if instruction == Instruction::MinimumFloat32 { "min.NaN.f32" } else { "max.NaN.f32" };
+        Some(self.result(Register::Float32, text, &[&name(x), &name(y)]))
+    }
+
     pub(in crate::fuse) fn apply(&mut self, instruction: Instruction, operands: &[Name; 3]) -> Name {
         let mut text = instruction.ptx();
-        if instruction == Instruction::RoundToBrain && self.key.converts_brain {
+        if instruction == Instruction::RoundToBrain && self.key.is_ampere {
             text = "{\n.reg .b16 %h, %z;\n.reg .b32 %r;\ncvt.rn.bf16.f32 %h, $a;\nmov.b16 %z, 0;\nmov.b32 %r, {%z, %h};\n\
                     mov.b32 $d, %r;\n}";
         }

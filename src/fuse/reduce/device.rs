@@ -70,7 +70,7 @@ impl ReductionState {
         live.iter().filter(|live| **live).count() + self.rules.append.steps.len()
     }
 
-    fn plan(&self, dimensions: &Dimensions, starts: &[u64], converts_brain: bool) -> Result<ReductionPlan> {
+    fn plan(&self, dimensions: &Dimensions, starts: &[u64], is_ampere: bool) -> Result<ReductionPlan> {
         let dtypes = self.prologue.inputs.iter().chain(&self.epilogue.outputs);
         let bytes: Vec<usize> = dtypes.map(|dtype| dtype.size()).collect();
         let work = PlanInput {
@@ -80,7 +80,7 @@ impl ReductionState {
             starts,
             scalars: self.scalars(),
             steps: self.steps(),
-            converts_brain,
+            is_ampere,
         };
         work.plan()
     }

@@ -87,8 +87,8 @@ pub(super) struct FoldKey {
     pub(super) tail: bool,
     /// True if the kernel writes partial values to scratch memory.
     pub(super) partial: bool,
-    /// True if the device has conversions to bf16 (compute capability 8.0 or higher).
-    pub(super) converts_brain: bool,
+    /// True for compute capability 8.0 or higher, which has conversions to bf16 and extremes that are NaN beside NaN.
+    pub(super) is_ampere: bool,
 }
 
 /// Everything but the reduction that the text of a merging kernel depends on.
@@ -106,7 +106,7 @@ pub(super) struct MergeKey {
     pub(super) kept: usize,
     pub(super) tail: bool,
     pub(super) partial: bool,
-    pub(super) converts_brain: bool,
+    pub(super) is_ampere: bool,
 }
 
 /// Everything but the scan that the text of a scanning kernel depends on.
@@ -132,7 +132,7 @@ pub(super) struct ScanKey {
     /// Rows are whole quads; rows end within a tile.
     pub(super) quads: bool,
     pub(super) tail: bool,
-    pub(super) converts_brain: bool,
+    pub(super) is_ampere: bool,
 }
 
 impl ScanKey {
@@ -287,7 +287,7 @@ pub(super) struct PlanInput<'a> {
     pub(super) scalars: usize,
     /// Instructions of an element.
     pub(super) steps: usize,
-    pub(super) converts_brain: bool,
+    pub(super) is_ampere: bool,
 }
 
 fn power_below(x: usize) -> usize {
@@ -428,7 +428,7 @@ impl PlanInput<'_> {
                 }),
             tail: !self.row().is_multiple_of(covered),
             partial: above > 1,
-            converts_brain: self.converts_brain,
+            is_ampere: self.is_ampere,
         };
         let parameters =
             ReductionParameters::new(self.scalars, key.wide, key.kept, key.folded, self.bytes.len());
@@ -493,7 +493,7 @@ impl PlanInput<'_> {
             kept: self.dimensions.kept.len(),
             tail,
             partial: above > 1,
-            converts_brain: self.converts_brain,
+            is_ampere: self.is_ampere,
         };
         let parameters = ReductionParameters::new(self.scalars, key.wide, key.kept, 0, 1);
         let output = self.output();

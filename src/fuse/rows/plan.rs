@@ -85,8 +85,8 @@ pub(super) struct RowKey {
     pub(super) accesses: Vec<RowAccess>,
     /// True if some lanes have fewer elements.
     pub(super) tail: bool,
-    /// True if the device has conversions to bf16 (compute capability 8.0 or higher).
-    pub(super) converts_brain: bool,
+    /// True for compute capability 8.0 or higher, which has conversions to bf16 and extremes that are NaN beside NaN.
+    pub(super) is_ampere: bool,
 }
 
 /// The launch of a program in one kernel.
@@ -274,7 +274,7 @@ impl RowProgramState {
             folded: dimensions.folded.len(),
             accesses,
             tail: !row.is_multiple_of(covered),
-            converts_brain: device.is_ampere(),
+            is_ampere: device.is_ampere(),
         };
         let scalars = stages.scalars();
         let parameters = ReductionParameters::new(scalars, key.wide, key.kept, key.folded, operands.len());

@@ -181,7 +181,21 @@ fn float(mnemonic: &str) -> Option<Pure> {
         },
         "neg.f32" => |a| of(-f(a[0])),
         "abs.f32" => |a| of(f(a[0]).abs()),
+        "min.NaN.f32" => |a| {
+            of(if f(a[0]).is_nan() || f(a[1]).is_nan() {
+                f32::from_bits(0x7fff_ffff)
+            } else {
+                lesser(f(a[0]), f(a[1]), f32::is_nan, f(a[0]).total_cmp(&f(a[1])))
+            })
+        },
         "min.f32" => |a| of(lesser(f(a[0]), f(a[1]), f32::is_nan, f(a[0]).total_cmp(&f(a[1])))),
+        "max.NaN.f32" => |a| {
+            of(if f(a[0]).is_nan() || f(a[1]).is_nan() {
+                f32::from_bits(0x7fff_ffff)
+            } else {
+                lesser(f(a[0]), f(a[1]), f32::is_nan, f(a[1]).total_cmp(&f(a[0])))
+            })
+        },
         "max.f32" => |a| of(lesser(f(a[0]), f(a[1]), f32::is_nan, f(a[1]).total_cmp(&f(a[0])))),
         "cvt.rmi.f32.f32" => |a| of(f(a[0]).floor()),
         "cvt.rpi.f32.f32" => |a| of(f(a[0]).ceil()),

@@ -46,10 +46,10 @@ pub(super) fn write(
     parameters: ReductionParameters,
     threads: u32,
 ) -> String {
-    let (wide, converts_brain, partial) = match key {
-        ReductionKey::Fold(key) => (key.wide, key.converts_brain, key.partial),
-        ReductionKey::Merge(key) => (key.wide, key.converts_brain, key.partial),
-        ReductionKey::Scan(key) => (key.wide, key.converts_brain, false),
+    let (wide, is_ampere, partial) = match key {
+        ReductionKey::Fold(key) => (key.wide, key.is_ampere, key.partial),
+        ReductionKey::Merge(key) => (key.wide, key.is_ampere, key.partial),
+        ReductionKey::Scan(key) => (key.wide, key.is_ampere, false),
     };
     // The elementwise writer needs a key, but only its instructions, loads and stores are used.
     let plain = plan::KernelKey {
@@ -58,7 +58,7 @@ pub(super) fn write(
         rank: 0,
         access_patterns: Vec::new(),
         tail: false,
-        converts_brain,
+        is_ampere,
     };
     let scalars = plan::ParameterLayout::new(&plain, state.scalars(), 0);
     let parts = state.rules.kinds.len();
@@ -90,7 +90,7 @@ pub(super) fn write(
         ReductionKey::Scan(key) => format!(".minnctapersm {}\n", key.resident),
         _ => String::new(),
     };
-    kernel.text(threads, &blocks, if converts_brain { 80 } else { 60 })
+    kernel.text(threads, &blocks, if is_ampere { 80 } else { 60 })
 }
 
 impl KernelWriter<'_> {
@@ -312,8 +312,11 @@ impl KernelWriter<'_> {
                 }
                 Step::Constant(bits) => immediate(bits, kind),
                 Step::Apply(instruction, operands) => {
-                    let operands = operands.map(|operand| names[operand.index()].clone());
-                    self.writer.apply(instruction, &operands)
+                    let name = |operand: Value| names[operand.index()].clone();
+                    match self.writer.extreme_or_nan(program, Value(index as u32), name) {
+                        Some(result) => result,
+                        None => self.writer.apply(instruction, &operands.map(name)),
+                    }
                 }
                 // Emitted with their body.
                 Step::Rare(_) | Step::Result { .. } => continue,

@@ -144,7 +144,7 @@ impl Scan {
         &self,
         dimensions: &Dimensions,
         starts: &[u64],
-        converts_brain: bool,
+        is_ampere: bool,
         multiprocessors: u32,
     ) -> Result<ReductionPlan> {
         let state = self.state();
@@ -157,7 +157,7 @@ impl Scan {
             starts,
             scalars: state.scalars(),
             steps: 0,
-            converts_brain,
+            is_ampere,
         };
         let (row, rows) = (dimensions.row, dimensions.rows);
         let (tile, most) = (tile(state), accesses(state));
@@ -214,7 +214,7 @@ impl Scan {
             stores_vectors: in_line(output),
             quads,
             tail: row % span != 0,
-            converts_brain,
+            is_ampere,
         };
         let tiles = row.div_ceil(tile);
         // A row of one element has no dimension of its own.
@@ -282,8 +282,8 @@ impl Scan {
         let device = stream.device();
         let multiprocessors = device.attribute(Attribute::MULTIPROCESSOR_COUNT)?;
         let multiprocessors = u32::try_from(multiprocessors).unwrap_or(1).max(1);
-        let converts_brain = device.compute_capability() >= (8, 0);
-        let plan = self.plan(&dimensions, &starts, converts_brain, multiprocessors)?;
+        let is_ampere = device.compute_capability() >= (8, 0);
+        let plan = self.plan(&dimensions, &starts, is_ampere, multiprocessors)?;
         let mut scratch = match plan.scratch {
             0 => None,
             bytes => Some(stream.uninitialized::<u8>(bytes)?),

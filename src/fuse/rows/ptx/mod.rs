@@ -154,7 +154,7 @@ fn written(
         rank: 0,
         access_patterns: Vec::new(),
         tail: false,
-        converts_brain: key.converts_brain,
+        is_ampere: key.is_ampere,
     };
     let expression = &*stages.expression;
     let scalars = plan::ParameterLayout::new(&plain, expression.scalars.len(), 0);
@@ -197,7 +197,7 @@ fn written(
     emit(&mut writer);
     writer.kernel.line("ret;");
     let target = match key.cluster {
-        1 if key.converts_brain => 80,
+        1 if key.is_ampere => 80,
         1 => 60,
         _ => 90,
     };

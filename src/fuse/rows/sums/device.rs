@@ -242,8 +242,8 @@ impl SumsOverGroups {
             views.push(input.memory().ok_or_else(no_memory)?);
         }
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
-        let converts_brain = stream.device().compute_capability() >= (8, 0);
-        let Ok(plan) = self.plan_terms(stages, shape, &described, &starts, converts_brain) else {
+        let is_ampere = stream.device().compute_capability() >= (8, 0);
+        let Ok(plan) = self.plan_terms(stages, shape, &described, &starts, is_ampere) else {
             return Ok(false);
         };
         let memory =

@@ -124,13 +124,13 @@ impl SumsOverGroups {
         }
         let chunks = shape.groups.count().div_ceil(CHUNK);
         let bytes = |dtype: DType| chunks * shape.size * dtype.size();
-        let converts_brain = capability >= (8, 0);
+        let is_ampere = capability >= (8, 0);
         let given = zeros(&self.scalars());
         let scalars = self.operands.scalars(&given, shape);
         let phase = found.kernels.iter().map(|kernel| kernel.phase + 1).max().unwrap_or(0);
         if let Some(stages) = &self.stages {
             let starts = vec![0; described.len()];
-            if let Ok(plan) = self.plan_terms(stages, shape, &described, &starts, converts_brain) {
+            if let Ok(plan) = self.plan_terms(stages, shape, &described, &starts, is_ampere) {
                 let launch = SumLaunch { key: SumKey::Terms(plan.key.clone()), plan };
                 let bits = stages.expression.scalar_bits(&scalars)?;
                 found.kernels.push(RowKernel {
@@ -156,7 +156,7 @@ impl SumsOverGroups {
         });
         for (sum, stages) in self.copies.iter().enumerate() {
             let operand = (self.outputs[sum].dtype, elements);
-            let Ok(plan) = self.plan_terms(stages, shape, &[operand], &[0], converts_brain) else { continue };
+            let Ok(plan) = self.plan_terms(stages, shape, &[operand], &[0], is_ampere) else { continue };
             let launch = SumLaunch { key: SumKey::Copy(sum, plan.key.clone()), plan };
             found.kernels.push(RowKernel {
                 phase: phase + 1,

@@ -100,7 +100,7 @@ impl SumsOverGroups {
         shape: &RowShape,
         inputs: &[(DType, Layout)],
         starts: &[u64],
-        converts_brain: bool,
+        is_ampere: bool,
     ) -> Result<RowPlan, &'static str> {
         let mut operands = inputs.to_vec();
         let count = stages.expression.outputs.len();
@@ -138,7 +138,7 @@ impl SumsOverGroups {
             folded: dimensions.folded.len(),
             accesses,
             tail: !row.is_multiple_of(threads * vector),
-            converts_brain,
+            is_ampere,
         };
         let parameters =
             ReductionParameters::new(stages.scalars(), key.wide, key.kept, key.folded, operands.len());
