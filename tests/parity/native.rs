@@ -14,8 +14,6 @@ const BACKENDS: [CpuBackend; 2] = [CpuBackend::Avx512, CpuBackend::Avx2];
 const INTERPRETED: &[&str] = &[
     "Power32",
     "Power64",
-    "DivideSigned64",
-    "DivideUnsigned64",
     "RemainderFloat32",
     "RemainderFloat64",
     "LogarithmOfNarrow",
@@ -28,6 +26,8 @@ const INTERPRETED: &[&str] = &[
 const INTERPRETED_WITH_AVX2: &[&str] = &[
     "DivideSigned32",
     "DivideUnsigned32",
+    "DivideSigned64",
+    "DivideUnsigned64",
     "Float64TowardsZero",
     "Signed64TowardsZero",
     "Unsigned64TowardsZero",
@@ -73,6 +73,7 @@ pub fn always() -> Vec<Test> {
         named("scalars_of_a_run_reach_the_code", scalars),
         named("more_operands_than_registers_are_read", many_operands),
         named("long_programs_spill", long_programs),
+        named("quotients_of_64_bits_are_exact_at_every_width", wide_quotients),
         named("strided_layouts_go_through_scratch_memory", layouts),
     ]
 }
@@ -241,6 +242,48 @@ fn rare_elements() {
                 let what = format!("{} of {dtype} with {backend:?}, one in {every}", operation.name());
                 assert_eq!(flagged, Ok(wanted), "{what}");
             }
+        }
+    }
+}
+
+/// Dividends beside multiples of the divisor, of every width of both, for which a quotient of floats errs by one.
+fn wide_quotients() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut pairs = Vec::new();
+    for width in 0..64 {
+        for of_quotient in 0..64 {
+            let divisor = random() >> width;
+            let multiple = (random() >> of_quotient).wrapping_mul(divisor);
+            for offset in [0, 1, u64::MAX, divisor.wrapping_sub(1), random() >> width] {
+                let dividend = multiple.wrapping_add(offset);
+                pairs.push([dividend, divisor]);
+                pairs.push([dividend.wrapping_neg(), divisor]);
+                pairs.push([dividend, divisor.wrapping_neg()]);
+            }
+        }
+    }
+    let ends = [0, 1, 2, 3, u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) - 1, (1 << 63) + 1, (1 << 63) - 512];
+    pairs.extend(ends.into_iter().flat_map(|a| ends.map(|b| [a, b])));
+    let layout = shifted(pairs.len(), 0);
+    let inputs = |dtype: DType| {
+        [0, 1].map(|side| {
+            let bytes = pairs.iter().flat_map(|pair| pair[side].to_ne_bytes()).collect();
+            Array { dtype, layout, bytes }
+        })
+    };
+    for operation in [Operation::FloorDivide, Operation::TruncDivide, Operation::Remainder, Operation::Fmod] {
+        for dtype in [DType::I64, DType::U64].into_iter().filter(|&dtype| operation.dtypes().contains(dtype))
+        {
+            let expression = expression_of(operation, dtype);
+            let before = outputs_of(&expression, layout);
+            let ran = compare_on(&expression, operation.name(), &inputs(dtype), &before);
+            assert_eq!(ran, usize::from(CpuBackend::Avx512.is_available()));
         }
     }
 }

@@ -77,6 +77,7 @@ impl Generator<'_> {
                 Ok(())
             }
             I::DivideSigned32 | I::DivideUnsigned32 if !self.is_vex() => self.divide(step),
+            I::DivideSigned64 | I::DivideUnsigned64 if !self.is_vex() => self.divide_wide(step),
             other => Err(Unsupported::Instruction(other)),
         }
     }
@@ -141,6 +142,65 @@ impl Generator<'_> {
             2 => self.op_immediate(op(3, 1, 1, 0x3a), 2, to, 2, Rm::Register(3), 1),
             _ => self.load(step.length, to, Rm::Register(2)),
         }
+        Ok(())
+    }
+
+    /// Quotients of 64 bits from two quotients of f64.
+    ///
+    /// The first quotient is q = n/d within 1 + |n/d| / 2^51, modulo 2^64 where the conversion overflows, so its remainder
+    /// is at most |d| + 2^13 (it has 64 bits, unless an unsigned divisor has all of them). The second one is the
+    /// remainder's, rounded to nearest, which leaves at most (1/2 + 2^-38) |d|. The sum of both is therefore the truncated
+    /// quotient, or one more in magnitude: the remainder's sign says which.
+    ///
+    /// Programs never divide by 0, nor the minimum by -1.
+    fn divide_wide(&mut self, step: &Applied) -> Result<(), Unsupported> {
+        let length = step.length;
+        let is_signed = step.instruction == I::DivideSigned64;
+        let (a, b) = (self.register(step.operands[0], 0), self.register(step.operands[1], 1));
+        let (add, subtract, xor) = (op(1, 1, 1, 0xd4), op(1, 1, 1, 0xfb), op(1, 1, 1, 0xef));
+        let (multiply, divide) = (op(2, 1, 1, 0x40), op(1, 1, 1, 0x5e));
+        // vcvtqq2pd, vcvttpd2qq or their unsigned forms
+        let signed_to_float = op(1, 2, 1, 0xe6);
+        let to_float = if is_signed { signed_to_float } else { op(1, 2, 1, 0x7a) };
+        let truncate = op(1, 1, 1, if is_signed { 0x7a } else { 0x78 });
+        let (to_nearest, signs) = (op(1, 1, 1, 0x7b), op(2, 2, 1, 0x39));
+        let one = self.fixed64(1);
+        let (divisor, quotient) = (self.temporary()?, self.temporary()?);
+        self.op(to_float, length, divisor, 0, Rm::Register(b));
+        self.op(to_float, length, 2, 0, Rm::Register(a));
+        self.op(divide, length, 2, 2, Rm::Register(divisor));
+        self.op(truncate, length, quotient, 0, Rm::Register(2));
+        self.op(multiply, length, 3, quotient, Rm::Register(b));
+        self.op(subtract, length, 2, a, Rm::Register(3));
+        self.op(signed_to_float, length, 3, 0, Rm::Register(2));
+        self.op(divide, length, 3, 3, Rm::Register(divisor));
+        self.op(to_nearest, length, 3, 0, Rm::Register(3));
+        self.op(add, length, quotient, quotient, Rm::Register(3));
+        self.op(multiply, length, 3, 3, Rm::Register(b));
+        self.op(subtract, length, 2, 2, Rm::Register(3));
+        if is_signed {
+            // A remainder other than 0 has the dividend's sign; the magnitude is corrected by the quotient's sign.
+            self.op(xor, length, 3, a, Rm::Register(2));
+            self.op(signs, length, 1, 0, Rm::Register(3));
+            self.op_masked(op(2, 1, 1, 0x27), length, 1, 2, Rm::Register(2), 1);
+            self.op(xor, length, 3, a, Rm::Register(b));
+            self.shift(4, 3, 3, 63, length, true);
+            self.op(op(1, 1, 1, 0xeb), length, 3, 3, one);
+            self.op_masked(subtract, length, quotient, quotient, Rm::Register(3), 1);
+        } else {
+            self.op(signs, length, 1, 0, Rm::Register(2));
+            self.op_masked(subtract, length, quotient, quotient, one, 1);
+            // The quotient by a divisor of 64 bits is whether the dividend is not less.
+            self.op(signs, length, 1, 0, Rm::Register(b));
+            self.op_masked(xor, length, quotient, quotient, Rm::Register(quotient), 1);
+            self.op_masked(op(3, 1, 1, 0x1e), length, 1, a, Rm::Register(b), 1);
+            self.code.immediate(5);
+            self.op_masked(add, length, quotient, quotient, one, 1);
+        }
+        self.registers.give_back(divisor);
+        self.registers.give_back(quotient);
+        let to = self.result_of(step)?;
+        self.load(length, to, Rm::Register(quotient));
         Ok(())
     }
 }
