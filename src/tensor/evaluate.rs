@@ -15,6 +15,10 @@ use crate::fuse::{Expression, HostInput, HostOutput, Number, RunOperand, with_op
 use crate::types::{Layout, Shape};
 
 const OPERATION: &str = "an elementwise run";
+/// The most elements of a run whose preparation takes longer than its elements.
+const FEW_ELEMENTS: usize = 2048;
+/// The most inputs of a cached operation.
+const FEW_INPUTS: usize = 3;
 
 /// An operand that a run reads.
 #[derive(Clone, Copy)]
@@ -99,6 +103,9 @@ pub(super) fn evaluate_one(
     // As in `Output`, and the layout is copied once.
     let storage = if device.is_cpu() {
         let mut storage = Storage::uninitialized(&device, dtype, layout.shape())?;
+        if scalars.is_empty() && run_few(operation, expression, sources, (&mut storage, layout))? {
+            return Ok(Tensor::of(storage.into(), dtype, *layout));
+        }
         let target = OutputTarget::new(storage.memory_mut(), dtype, layout);
         run_on_host(expression, sources, scalars, &mut [target])?;
         storage.into()
@@ -169,6 +176,38 @@ fn check_broadcast(operation: &'static str, tensor: &Tensor, shape: &Shape) -> R
     }
     let found = format!("shape {} for an output of shape {shape}", tensor.shape());
     Err(Error::invalid(operation, found, "a shape that broadcasts to the output's"))
+}
+
+/// Runs on few elements of the CPU, all in the order of a fresh tensor of the output's layout, without the preparation of
+/// [`run_on_host`]. Returns false if they are not, or if the expression has no machine code yet.
+///
+/// # Errors
+///
+/// As [`Memory::host`](super::storage::Memory::host).
+fn run_few(
+    operation: &'static str,
+    expression: &Expression,
+    sources: &[OperandSource<'_>],
+    (storage, layout): (&mut Storage, &Layout),
+) -> Result<bool> {
+    let count = layout.count();
+    let dtypes = expression.inputs();
+    if !(1..=FEW_ELEMENTS).contains(&count) || sources.len() > FEW_INPUTS || sources.len() != dtypes.len() {
+        return Ok(false);
+    }
+    let mut operands = [std::ptr::null_mut(); FEW_INPUTS + 1];
+    for ((operand, source), &dtype) in operands.iter_mut().zip(sources).zip(dtypes) {
+        let OperandSource::Tensor(tensor) = source else { return Ok(false) };
+        let memory = tensor.memory().host(operation)?;
+        let is_plain = tensor.layout().is_from_shape() && tensor.shape() == layout.shape();
+        if !is_plain || tensor.dtype() != dtype || memory.len() < count * dtype.size() {
+            return Ok(false);
+        }
+        *operand = memory.as_ptr().cast_mut();
+    }
+    operands[sources.len()] = storage.memory_mut().into_host(operation)?.as_mut_ptr();
+    // SAFETY: the memory has all elements, and the output's is fresh. Machine code reads and writes at any address.
+    Ok(unsafe { expression.run_few_on_host(&operands[..=sources.len()], count) })
 }
 
 /// Runs on memory of the CPU.

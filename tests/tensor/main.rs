@@ -9,6 +9,7 @@ mod display;
 mod dlpack;
 mod edge_cases;
 mod errors;
+mod few_elements;
 #[cfg(feature = "io")]
 mod files;
 mod fused;

@@ -144,6 +144,26 @@ impl CpuCode {
     }
 }
 
+impl Expression {
+    /// Computes the outputs of few contiguous elements by machine code that an earlier run has got. Returns false, and
+    /// writes nothing, if there is none.
+    ///
+    /// # Safety
+    ///
+    /// The operands are the inputs and then the outputs. Each has `count` elements of its dtype; the outputs are writable,
+    /// nobody else accesses them, and none is an input.
+    pub(crate) unsafe fn run_few_on_host(&self, operands: &[*mut u8], count: usize) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the caller guarantees it.
+        return unsafe { super::native::run_few(&self.0, operands, count) };
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = (operands, count);
+            false
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 fn targets(backends: &[CpuBackend]) -> Vec<Target> {
     let target = |backend: &CpuBackend| match backend {
