@@ -29,7 +29,8 @@ cpu [--only NAME,NAME] [--out FOLDER] [--rounds N] [--core N]
   --rounds  rounds of each figure, at least 20; 20 without it
   --core    the core of cpu and cpu_memory, to which taskset pins both sides; 0 without it
 
-SELVEDGE_BENCH_PYTHON names the Python whose NumPy takes turns with ours; python3 without it.
+SELVEDGE_BENCH_PYTHON names the Python whose NumPy takes turns with ours; python3 without it. SELVEDGE_BENCH_ROWS=TEXT,TEXT
+measures only the rows whose names have one of the texts.
 ";
 
 /// Elements of an array that the last-level cache holds.
@@ -41,8 +42,8 @@ const GOAL_IN_MEMORY: f64 = 1.6;
 
 const METHOD: &str = "one thread of each, pinned to one core, in turns. Each side makes its own random arrays of the same \
      distribution. NumPy writes into an array that is there wherever a call takes `out=`; ours returns a new tensor each \
-     time, and it is dropped. A side's time of a round is that of the fastest block of calls in its turn of 3 ms, or of one call \
-     if it takes longer. The machine ran other programs meanwhile. Integers are divided by `floor_divide`. Files are written \
+     time, and it is dropped. A side's time of a round is that of the fastest block of calls in its turn of 3 ms, or of three \
+     calls if they take longer. The machine ran other programs meanwhile. Integers are divided by `floor_divide`. Files are written \
      to a file system in memory.";
 
 const PROGRAM: Program = Program {
@@ -105,8 +106,17 @@ fn beside_numpy(
         );
     }
     let mut recorder = Recorder::on_host(name, title, &method);
-    passes::record(options, &mut recorder, &mut numpy, (passes, rows))?;
+    let rows = || rows().into_iter().filter(|row| is_wanted(&row.name)).collect();
+    passes::record(options, &mut recorder, &mut numpy, (passes, &rows))?;
     recorder.finish(&options.out)
+}
+
+/// Returns whether SELVEDGE_BENCH_ROWS names the row, if it is set.
+fn is_wanted(row: &str) -> bool {
+    match std::env::var("SELVEDGE_BENCH_ROWS") {
+        Ok(wanted) => wanted.split(',').any(|text| row.contains(text)),
+        Err(_) => true,
+    }
 }
 
 /// Pins this thread, and the threads and processes that it starts, to a core.

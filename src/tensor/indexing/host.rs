@@ -234,27 +234,48 @@ impl Line {
         if self.size == 0 || !of_indices || !of_array {
             return self.gather(indices, array, elements.chunks_exact_mut(RUN));
         }
+        // Distances that the compiler knows leave few instructions for an element, so that the processor has the reads of
+        // many elements under way.
+        // SAFETY: places from the first to the last are inside of the indices' and the array's memory.
+        unsafe {
+            match (self.strides, self.reach == RUN as i64) {
+                ([1, 0, ..], true) => self.copy_units::<I, RUN>(indices, array, elements, (1, 0, RUN as i64)),
+                ([index, array_stride, ..], _) => {
+                    self.copy_units::<I, RUN>(indices, array, elements, (index, array_stride, self.reach))
+                }
+            }
+        }
+    }
+
+    /// The loop of [`gather_units`](Self::gather_units), by the distances of indices, units and positions.
+    ///
+    /// # Safety
+    ///
+    /// The indices' and the array's memory has every place of the line, at any position of the axis, which has one.
+    #[inline(always)]
+    unsafe fn copy_units<I: Pod + Into<i64>, const RUN: usize>(
+        &self,
+        indices: Indices<'_>,
+        array: &[u8],
+        elements: &mut [u8],
+        (index_stride, array_stride, reach): (i64, i64, i64),
+    ) -> bool {
         let size = self.size as i64;
+        let indices = indices.memory.as_ptr().cast::<I>();
         let mut outside = false;
         let (mut of_index, mut of_array) = (self.places[0], self.places[1]);
         for room in elements.chunks_exact_mut(RUN) {
-            // SAFETY: places from the first to the last are inside of the indices' memory.
-            let index: i64 = unsafe {
-                let at = indices.memory.as_ptr().cast::<I>().wrapping_offset(of_index as isize);
-                at.read_unaligned().into()
-            };
+            // SAFETY: the caller guarantees it.
+            let index: i64 = unsafe { indices.wrapping_offset(of_index as isize).read_unaligned().into() };
             let position = if index < 0 { index.wrapping_add(size) } else { index };
             let is_outside = position as u64 >= size as u64;
-            let place = of_array + if is_outside { 0 } else { position } * self.reach;
-            // SAFETY: as above, for the array at any of its positions.
+            let place = of_array + if is_outside { 0 } else { position } * reach;
+            // SAFETY: the caller guarantees it, for any position.
             let unit: [u8; RUN] = unsafe { array.as_ptr().offset(place as isize).cast::<[u8; RUN]>().read() };
-            room.copy_from_slice(&unit);
-            if is_outside {
-                room.fill(0);
-                outside = true;
-            }
-            of_index += self.strides[0];
-            of_array += self.strides[1];
+            room.copy_from_slice(&if is_outside { [0; RUN] } else { unit });
+            outside |= is_outside;
+            of_index += index_stride;
+            of_array += array_stride;
         }
         !outside
     }
