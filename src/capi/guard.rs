@@ -11,9 +11,39 @@ use super::status;
 /// Set by `sv_shutdown`.
 pub(super) static SHUT_DOWN: AtomicBool = AtomicBool::new(false);
 
+/// The exported functions in which a thread is: more than one where a callback of one calls another.
+struct Calls {
+    depth: Cell<u32>,
+    /// The depth of the first function that uses objects where they are, or 0.
+    in_use: Cell<u32>,
+}
+
 thread_local! {
-    /// `true` while this thread is inside an exported function.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    static CALLS: Calls = const { Calls { depth: Cell::new(0), in_use: Cell::new(0) } };
+}
+
+/// Runs work that uses objects where they are, for which other threads wait.
+#[inline]
+pub(super) fn in_use<R>(work: impl FnOnce() -> R) -> R {
+    struct Restore(u32);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            let _ = CALLS.try_with(|calls| calls.in_use.set(self.0));
+        }
+    }
+    let enter = |calls: &Calls| {
+        let before = calls.in_use.get();
+        calls.in_use.set(if before == 0 { calls.depth.get() } else { before });
+        Restore(before)
+    };
+    let _restore = CALLS.try_with(enter);
+    work()
+}
+
+/// Returns whether this thread is in a callback of a call that uses objects where they are. A wait for another thread might
+/// then wait for this one.
+pub(super) fn is_in_callback_of_a_use() -> bool {
+    CALLS.try_with(|calls| (1..calls.depth.get()).contains(&calls.in_use.get())).unwrap_or(false)
 }
 
 /// Keeps panics inside of the ABI from being printed. Others go to the hook that was there before.
@@ -22,7 +52,7 @@ fn silence_panics() {
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            if !INSIDE.try_with(Cell::get).unwrap_or(true) {
+            if !CALLS.try_with(|calls| calls.depth.get() > 0).unwrap_or(true) {
                 before(panic);
             }
         }));
@@ -47,10 +77,11 @@ pub(super) fn run(name: &'static str, body: impl FnOnce() -> Result<()>) -> i32 
 /// The frame itself, which every function shares: the library has one copy of it.
 fn frame(name: &'static str, body: &mut dyn FnMut() -> Result<()>) -> i32 {
     silence_panics();
-    let outer = INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true);
-    // The body's objects are shared and guarded by locks that ignore poison, so a panic leaves them usable.
+    let enter = |calls: &Calls| calls.depth.replace(calls.depth.get().saturating_add(1));
+    let outer = CALLS.try_with(enter).unwrap_or(0);
+    // A panic leaves the body's objects usable: locks ignore poison, and uses of handles end in destructors.
     let result = catch_unwind(AssertUnwindSafe(body));
-    let _ = INSIDE.try_with(|inside| inside.set(outer));
+    let _ = CALLS.try_with(|calls| calls.depth.set(outer));
     match result {
         Ok(Ok(())) => status::SV_OK,
         Ok(Err(Failure { status, message })) => {

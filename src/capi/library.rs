@@ -104,7 +104,7 @@ macro_rules! for_kind {
 /// Frees the objects of every kind.
 macro_rules! clear_kinds {
     ($($kind:ident => $object:ty),+ $(,)?) => {
-        $(drop(<$object>::table().clear());)+
+        $(<$object>::table().clear();)+
     };
 }
 

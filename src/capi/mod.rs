@@ -9,7 +9,8 @@
 //! - No panic crosses the ABI: `guard::call` turns one into [`status::SV_ERROR_PANIC`], and prints nothing.
 //! - A pointer is checked for NULL and alignment before it is used, and a handle for its kind and generation.
 //! - A function that fails writes nothing through its result pointers, and leaves a message for [`error::sv_last_error`].
-//! - A function takes references to the objects that it uses, so another thread may release a handle meanwhile.
+//! - A function takes references to the objects that it uses, or pins them for a short time, so another thread may release a
+//!   handle meanwhile.
 //!
 //! # How to add a function
 //!

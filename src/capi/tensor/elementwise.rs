@@ -28,17 +28,50 @@ unsafe fn run<const COUNT: usize>(
 ) -> Result<()> {
     // SAFETY: as the caller vouches.
     let result = unsafe { out(result, "result")? };
+    let handle = match guard::in_use(|| apply_to_pinned(operation, handles)) {
+        Some(handle) => handle,
+        None => apply_to_clones(operation, handles),
+    };
+    result.write(handle?);
+    Ok(())
+}
+
+/// The most elements of an operand that an operation uses where it is. A thread that changes the tensor waits meanwhile, so the
+/// time is short; that of more elements is long beside a clone.
+const MOST_PINNED: usize = 1 << 14;
+
+/// Computes an operation of small tensors where they are, and returns the result's handle. Returns none for larger ones, and for
+/// those that another thread changes or that are not there.
+#[inline]
+fn apply_to_pinned<const COUNT: usize>(operation: Operation, handles: [u64; COUNT]) -> Option<Result<u64>> {
     // Arrays, since every call would pay for vectors.
-    let mut tensors = [const { None }; COUNT];
-    for (space, (handle, name)) in tensors.iter_mut().zip(handles.into_iter().zip(["x", "y", "z"])) {
-        *space = Some(TensorObject::table().get(handle, name)?);
+    let mut pins = [const { None }; COUNT];
+    for (pin, handle) in pins.iter_mut().zip(handles) {
+        *pin = Some(TensorObject::table().try_pin(handle).filter(|tensor| tensor.0.count() <= MOST_PINNED)?);
     }
     let mut operands = [TensorOperand::Number(Number::Bool(false)); COUNT];
-    for (operand, object) in operands.iter_mut().zip(tensors.iter().flatten()) {
-        *operand = TensorOperand::Tensor(&object.0);
+    for (operand, pin) in operands.iter_mut().zip(pins.iter().flatten()) {
+        *operand = TensorOperand::Tensor(&pin.0);
     }
-    result.write(enter(apply(operation, &operands)?)?);
-    Ok(())
+    // The result goes from here into its slot at once: each copy of a tensor takes as long as two pins.
+    match apply(operation, &operands) {
+        Ok(tensor) => Some(enter(tensor)),
+        Err(error) => Some(Err(error.into())),
+    }
+}
+
+/// As [`apply_to_pinned`], of any tensors. Another thread that changes one meanwhile leaves this one its elements.
+#[inline(never)]
+fn apply_to_clones<const COUNT: usize>(operation: Operation, handles: [u64; COUNT]) -> Result<u64> {
+    let mut tensors = [const { None }; COUNT];
+    for (space, (handle, name)) in tensors.iter_mut().zip(handles.into_iter().zip(["x", "y", "z"])) {
+        *space = Some(tensor(handle, name)?);
+    }
+    let mut operands = [TensorOperand::Number(Number::Bool(false)); COUNT];
+    for (operand, tensor) in operands.iter_mut().zip(tensors.iter().flatten()) {
+        *operand = TensorOperand::Tensor(tensor);
+    }
+    enter(apply(operation, &operands)?)
 }
 
 /// As [`run`], of an operation's code.

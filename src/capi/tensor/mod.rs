@@ -20,8 +20,6 @@ pub mod sorting;
 pub mod statistics;
 pub mod views;
 
-use std::sync::Arc;
-
 use super::arguments::{check_reserved, out, slice};
 use super::device::{SV_CPU, cuda};
 use super::error::{Failure, Result};
@@ -31,17 +29,16 @@ use crate::fuse::Number;
 use crate::tensor::{Device, Tensor, TensorMut, TensorOperand};
 use crate::types::{DType, Shape, Slice};
 
-/// A tensor behind a handle. An operation takes a reference: a tensor's layout has room for every rank, and copying it would cost
-/// more than the rest of the call.
+/// A tensor behind a handle. A small operation uses it where it is: a tensor's layout has room for every rank, and copying it
+/// would cost more than the rest of the call.
 #[derive(Clone)]
-pub(super) struct TensorObject(Arc<Tensor>);
+pub(super) struct TensorObject(Tensor);
 object!(TensorObject, Tensor);
 
 impl TensorObject {
     /// Returns the tensor, to be changed by the holder of its slot.
     pub(super) fn tensor_mut(&mut self) -> &mut Tensor {
-        // An operation on another thread that still reads it keeps the tensor as it was.
-        Arc::make_mut(&mut self.0)
+        &mut self.0
     }
 }
 
@@ -264,7 +261,7 @@ pub(super) unsafe fn operands(operands: *const sv_operand, count: usize) -> Resu
 
 /// Returns the tensor of a handle.
 pub(super) fn tensor(handle: u64, name: &str) -> Result<Tensor> {
-    TensorObject::table().with(handle, name, |object| Tensor::clone(&object.0))
+    TensorObject::table().with(handle, name, |object| object.0.clone())
 }
 
 /// Returns the tensors of handles.
@@ -280,7 +277,7 @@ pub(super) unsafe fn tensors(handles: *const u64, count: usize) -> Result<Vec<Te
 
 /// Enters a tensor and returns its handle.
 pub(super) fn enter(tensor: Tensor) -> Result<u64> {
-    TensorObject::table().insert(TensorObject(Arc::new(tensor)))
+    TensorObject::table().insert(TensorObject(tensor))
 }
 
 /// Enters all tensors, or none.

@@ -1,0 +1,174 @@
+//! Handles: 64-bit numbers that stand for objects, with a reference count.
+//!
+//! A handle is the kind of its object (8 bits), a generation (24 bits) and a slot (32 bits). Each kind has a [`Table`] of
+//! [slots](slot), which grows and never moves. A release that drops the last reference empties the slot and advances its
+//! generation, so a handle kept too long is refused and never reaches the object that took its slot. A slot whose generations
+//! are used up is not used again. 0 is no handle.
+
+mod slot;
+mod table;
+
+pub(super) use table::{Spares, Table};
+
+use std::thread::LocalKey;
+
+use super::error::Failure;
+use super::status;
+
+/// The kinds of objects, as they stand in handles and messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Stream = 1,
+    Event = 2,
+    Buffer = 3,
+    PinnedBuffer = 4,
+    Module = 5,
+    Function = 6,
+    Program = 7,
+    Graph = 8,
+    ExecutableGraph = 9,
+    Tensor = 10,
+    Expression = 11,
+    Fused = 12,
+    Generator = 13,
+    Epilogue = 14,
+    Network = 15,
+    Simulation = 16,
+    Variable = 17,
+    Model = 18,
+    Optimizer = 19,
+    Classifier = 20,
+    Tokenizer = 21,
+    Trainer = 22,
+    Evolver = 23,
+}
+
+impl Kind {
+    const ALL: [Kind; 23] = [
+        Kind::Stream,
+        Kind::Event,
+        Kind::Buffer,
+        Kind::PinnedBuffer,
+        Kind::Module,
+        Kind::Function,
+        Kind::Program,
+        Kind::Graph,
+        Kind::ExecutableGraph,
+        Kind::Tensor,
+        Kind::Expression,
+        Kind::Fused,
+        Kind::Generator,
+        Kind::Epilogue,
+        Kind::Network,
+        Kind::Simulation,
+        Kind::Variable,
+        Kind::Model,
+        Kind::Optimizer,
+        Kind::Classifier,
+        Kind::Tokenizer,
+        Kind::Trainer,
+        Kind::Evolver,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Stream => "stream",
+            Kind::Event => "event",
+            Kind::Buffer => "buffer",
+            Kind::PinnedBuffer => "pinned buffer",
+            Kind::Module => "module",
+            Kind::Function => "function",
+            Kind::Program => "program",
+            Kind::Graph => "graph",
+            Kind::ExecutableGraph => "executable graph",
+            Kind::Tensor => "tensor",
+            Kind::Expression => "expression",
+            Kind::Fused => "fused function",
+            Kind::Generator => "generator",
+            Kind::Epilogue => "epilogue",
+            Kind::Network => "network",
+            Kind::Simulation => "simulation",
+            Kind::Variable => "variable",
+            Kind::Model => "model",
+            Kind::Optimizer => "optimizer",
+            Kind::Classifier => "classifier",
+            Kind::Tokenizer => "tokenizer",
+            Kind::Trainer => "trainer",
+            Kind::Evolver => "evolver",
+        }
+    }
+
+    /// Returns the kind in a handle.
+    pub(super) fn of(handle: u64) -> Option<Kind> {
+        // The codes begin with 1, in the order of the list.
+        Kind::ALL.get(((handle >> 56) as usize).checked_sub(1)?).copied()
+    }
+}
+
+/// An object that handles stand for. A clone is another reference to the same object.
+pub(super) trait Object: Clone + Send + Sync + 'static {
+    /// The kind of the object.
+    const KIND: Kind;
+
+    /// Returns the table of all objects of this kind.
+    fn table() -> &'static Table<Self>;
+
+    /// Returns this thread's spare slots of that table.
+    fn spares() -> &'static LocalKey<Spares<Self>>;
+}
+
+/// Implements [`Object`] for a type with a table of its own.
+macro_rules! object {
+    ($type:ty, $kind:ident) => {
+        impl $crate::capi::handle::Object for $type {
+            const KIND: $crate::capi::handle::Kind = $crate::capi::handle::Kind::$kind;
+
+            fn table() -> &'static $crate::capi::handle::Table<$type> {
+                static TABLE: $crate::capi::handle::Table<$type> = $crate::capi::handle::Table::new();
+                &TABLE
+            }
+
+            fn spares() -> &'static std::thread::LocalKey<$crate::capi::handle::Spares<$type>> {
+                thread_local! {
+                    static SPARES: $crate::capi::handle::Spares<$type> =
+                        const { $crate::capi::handle::Spares::new() };
+                }
+                &SPARES
+            }
+        }
+    };
+}
+pub(super) use object;
+
+#[cold]
+fn invalid(name: &str, found: String, wanted: Kind) -> Failure {
+    let message = format!("{name}: found {found}; wanted the handle of a live {}", wanted.name());
+    Failure { status: status::SV_ERROR_INVALID_HANDLE, message }
+}
+
+fn stale(handle: u64, name: &str, wanted: Kind) -> Failure {
+    invalid(name, format!("{handle:#x}, which was released"), wanted)
+}
+
+fn foreign(handle: u64, name: &str, wanted: Kind) -> Failure {
+    let found = match Kind::of(handle) {
+        _ if handle == 0 => "0".to_owned(),
+        Some(kind) if kind != wanted => format!("{handle:#x}, the handle of a {}", kind.name()),
+        _ => format!("{handle:#x}, which this library never gave"),
+    };
+    invalid(name, found, wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_in_the_order_of_the_kinds() {
+        for (at, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!((kind as usize, Kind::of((kind as u64) << 56 | 7)), (at + 1, Some(kind)));
+        }
+        assert_eq!((Kind::of(0), Kind::of(u64::MAX)), (None, None));
+    }
+}
