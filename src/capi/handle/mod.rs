@@ -1,7 +1,7 @@
 //! Handles: 64-bit numbers that stand for objects, with a reference count.
 //!
-//! A handle is the kind of its object (8 bits), a generation (24 bits) and a slot (32 bits). Each kind has a [`Table`] of
-//! [slots](slot), which grows and never moves. A release that drops the last reference empties the slot and advances its
+//! A handle is the kind of its object (8 bits), a generation (24 bits) and a slot (32 bits). Each kind has a `Table` of
+//! slots, which grows and never moves. A release that drops the last reference empties the slot and advances its
 //! generation, so a handle kept too long is refused and never reaches the object that took its slot. A slot whose generations
 //! are used up is not used again. 0 is no handle.
 
