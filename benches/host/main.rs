@@ -36,7 +36,7 @@ fn main() {
     };
     let measured = driver.map_err(Into::into).and_then(|driver| operations::measure(&driver, &mut criterion));
     report("small operations", measured);
-    // Those of the CPU need no driver.
+    // The CPU part needs no driver.
     #[cfg(feature = "capi")]
     report("C calls", c_calls::measure(&mut criterion));
     if failed {

@@ -106,8 +106,8 @@ impl<T> Slot<T> {
     ///
     /// # Safety
     ///
-    /// The caller was told by [`unpin`](Self::unpin), [`end_exclusive`](Self::end_exclusive), [`release`](Self::release) or
-    /// [`abandon`](Self::abandon) that the slot is unused, and empties it once.
+    /// A call of [`unpin`](Self::unpin), [`end_exclusive`](Self::end_exclusive), [`release`](Self::release) or
+    /// [`abandon`](Self::abandon) reported to the caller that the slot is unused, and the caller empties it once.
     #[inline]
     pub(super) unsafe fn empty(&self) -> bool {
         // SAFETY: the object was there until now, and the caller alone has the slot.

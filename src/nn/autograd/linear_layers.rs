@@ -46,7 +46,7 @@ struct SavedLayer {
     weight: Option<Saved>,
     /// The activation, and the operand of its derivative: the pre-activation, or for relu the result.
     derivative: Option<(Activation, Tensor)>,
-    /// Whether the bias requires a gradient, if there is one.
+    /// True if the bias requires a gradient; `None` without a bias.
     wants_bias: Option<bool>,
 }
 
