@@ -252,7 +252,12 @@ fn a_change_waits_for_uses_and_uses_wait_for_a_change() {
         let pin = table.try_pin(handle).unwrap();
         let (table, change_sender) = (&table, sender.clone());
         scope.spawn(move || {
-            table.with_mut(handle, "x", |number| Ok(number.0 = 2)).unwrap();
+            table
+                .with_mut(handle, "x", |number| {
+                    number.0 = 2;
+                    Ok(())
+                })
+                .unwrap();
             change_sender.send(()).unwrap();
         });
         while table.try_pin(handle).is_some() {
@@ -277,7 +282,12 @@ fn a_panic_ends_its_use() {
         Ok(())
     });
     assert_eq!(outcome, status::SV_OK);
-    table.with_mut(handle, "x", |number| Ok(number.0 = 2)).unwrap();
+    table
+        .with_mut(handle, "x", |number| {
+            number.0 = 2;
+            Ok(())
+        })
+        .unwrap();
     assert_eq!(table.get(handle, "x").unwrap(), Number(2));
 }
 
@@ -285,7 +295,12 @@ fn a_panic_ends_its_use() {
 fn a_callback_does_not_wait_for_the_call_that_it_is_in() {
     let table: Table<Number> = Table::new();
     let [x, y] = [1, 2].map(|number| table.insert(Number(number)).unwrap());
-    let change = |handle| table.with_mut(handle, "tensor", |number| Ok(number.0 += 10));
+    let change = |handle| {
+        table.with_mut(handle, "tensor", |number| {
+            number.0 += 10;
+            Ok(())
+        })
+    };
     let callback = |pinned: bool| {
         let outcome = guard::call("sv_callback", || {
             assert_eq!(table.get(x, "tensor").is_ok(), pinned);
