@@ -9,13 +9,12 @@ use std::f64::consts::{LN_2, LN_10, LOG2_E, LOG10_2};
 use super::super::operation::ValueParts;
 use super::super::program::{Program, Value};
 use super::coefficients::{EXPONENTIAL, EXPONENTIAL_REST};
+use super::logarithmic::LN_2_BEYOND;
+use super::power::exactly;
 use super::reciprocal::reciprocal;
 use super::term::{Term, formula, real};
 use super::{Precision, logarithmic, one, rounded, short};
 use crate::types::DType;
-
-/// ln 2 minus its nearest f64.
-const LN_2_REST: f64 = 2.319_046_813_846_299_6e-17;
 
 /// c[0] + x (c[1] + x (c[2] + …)).
 pub(super) fn polynomial(program: &mut Program, x: Value, coefficients: &[f64]) -> Value {
@@ -40,19 +39,14 @@ pub(super) fn unless_nan(program: &mut Program, x: Value, result: Value) -> Valu
     program.choose(nan, x, result)
 }
 
-/// Returns the float at which a unit in the last place is 1, so that adding it rounds to an integer in the last bits.
-fn anchor(like: Term<'_>) -> Term<'_> {
-    like.either(1.5 * 2f64.powi(23), 1.5 * 2f64.powi(52))
-}
-
-/// Returns x as k ln 2 + r with |r| at most ln 2 / 2: the anchor plus k, k and r.
+/// Returns x as k ln 2 + r with |r| at most ln 2 / 2: the [anchor](Term::anchor) plus k, k and r.
 fn reduced(x: Term<'_>) -> (Term<'_>, Term<'_>, Term<'_>) {
-    let anchor = anchor(x);
+    let anchor = x.anchor();
     let shifted = x.fma(LOG2_E, anchor);
     let k = shifted - anchor;
-    let single = f64::from(LN_2 as f32);
-    let r = k.fma(-LN_2, x);
-    (shifted, k, k.fma(x.either(single - LN_2, -LN_2_REST), r))
+    let minus = exactly(x, -LN_2, -LN_2_BEYOND);
+    let r = k.fma(minus.head, x);
+    (shifted, k, k.fma(minus.rest, r))
 }
 
 /// Returns x · 2^k for the anchor plus k, with any k for which the result is not always 0 or infinite. Only the last step
@@ -122,12 +116,12 @@ pub(crate) fn exponential_of_2(program: &mut Program, dtype: DType, operands: &[
     }
     real(program, dtype, operands, |[x]| {
         let held = x.maximum(x.either(-160.0, -1100.0)).minimum(x.either(150.0, 1100.0));
-        let anchor = anchor(x);
+        let anchor = x.anchor();
         let shifted = held + anchor;
         let k = shifted - anchor;
         let fraction = held - k;
-        let single = f64::from(LN_2 as f32);
-        let r = fraction.fma(LN_2, fraction * x.either(LN_2 - single, LN_2_REST));
+        let factor = exactly(x, LN_2, LN_2_BEYOND);
+        let r = fraction.fma(factor.head, fraction * factor.rest);
         let power = r.fma(r.polynomial(&EXPONENTIAL), 1.0);
         x.unless_nan(scaled(power, shifted, k))
     })

@@ -9,6 +9,7 @@
 use super::super::operation::ValueParts;
 use super::super::program::Program;
 use super::coefficients::{ERROR_FAR, ERROR_NEAR, ERROR_TAIL, EXPONENTIAL};
+use super::logarithmic::LN_2_BEYOND;
 use super::power::{Pair, power_of_2, times_power_of_2};
 use super::reciprocal::reciprocal;
 use super::term::{Term, real};
@@ -16,9 +17,6 @@ use super::{Precision, short};
 use crate::types::DType;
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
-
-/// ln 2 minus its nearest f64.
-const LN_2_BEYOND: f64 = 2.319_046_813_846_299_6e-17;
 
 pub(crate) fn error(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {

@@ -19,7 +19,7 @@ use super::{Precision, short};
 use crate::types::DType;
 
 /// ln 2 minus its nearest f64.
-const LN_2_BEYOND: f64 = 2.319_046_813_846_299_6e-17;
+pub(super) const LN_2_BEYOND: f64 = 2.319_046_813_846_299_6e-17;
 
 /// Returns -e of a positive normal number as an integer at the position of its exponent.
 pub(super) fn minus_exponent(x: Term<'_>) -> Term<'_> {

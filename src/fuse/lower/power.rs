@@ -103,8 +103,7 @@ pub(super) struct Scaled<'p> {
 }
 
 pub(super) fn power_of_2(x: Pair<'_>) -> Scaled<'_> {
-    // At this number a unit in the last place is 1.
-    let anchor = x.head.either(1.5 * 2f64.powi(23), 1.5 * 2f64.powi(52));
+    let anchor = x.head.anchor();
     let shifted = x.head + anchor;
     let fraction = (x.head - (shifted - anchor)) + x.rest;
     let bits = shifted.bits_of();

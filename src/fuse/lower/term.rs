@@ -221,6 +221,11 @@ impl<'p> Term<'p> {
         self.constant(if self.is_double() { double } else { single })
     }
 
+    /// Returns the constant at which a unit in the last place is 1, so that adding it rounds to an integer in the last bits.
+    pub(super) fn anchor(self) -> Term<'p> {
+        self.either(1.5 * 2f64.powi(23), 1.5 * 2f64.powi(52))
+    }
+
     /// Returns a constant of 32 bits.
     #[inline(never)]
     pub(super) fn bits32(self, bits: u32) -> Term<'p> {

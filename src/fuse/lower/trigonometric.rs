@@ -54,8 +54,7 @@ pub(super) struct Turns<'p> {
 
 /// Returns the nearest integer to factor · x as a float and, in its low bits, as a 32-bit integer.
 fn nearest<'p>(x: Term<'p>, factor: f64) -> (Term<'p>, Term<'p>) {
-    // At this number a unit in the last place is 1.
-    let anchor = x.either(1.5 * 2f64.powi(23), 1.5 * 2f64.powi(52));
+    let anchor = x.anchor();
     let shifted = x.fma(factor, anchor);
     let bits = shifted.bits_of();
     let bits = if x.is_double() { bits.apply(Instruction::Truncate64, &[]) } else { bits };
