@@ -207,6 +207,33 @@ fn narrow_half(x: f32) -> u16 {
     (number | bits >> 16 & 0x8000) as u16
 }
 
+/// Writes an element of `size` bytes `count` times.
+///
+/// # Safety
+///
+/// `from` has an element, and `to` has `count` elements.
+#[cfg(target_arch = "x86_64")]
+pub(in crate::fuse) unsafe fn spread(from: *const u8, to: *mut u8, size: usize, count: usize) {
+    macro_rules! fill {
+        ($type:ty) => {{
+            let to = to.cast::<$type>();
+            // SAFETY: the caller guarantees it.
+            unsafe {
+                let element = from.cast::<$type>().read_unaligned();
+                (0..count).for_each(|index| to.add(index).write_unaligned(element));
+            }
+        }};
+    }
+    // A size that is known makes vector stores of the loop.
+    match size {
+        1 => fill!(u8),
+        2 => fill!(u16),
+        4 => fill!(u32),
+        8 => fill!(u64),
+        _ => fill!([u64; 2]),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

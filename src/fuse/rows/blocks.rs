@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::expression::ExpressionState;
+use super::super::host::memory::spread;
 use super::super::host::native::{CallBuffers, Constants};
 use super::super::host::{HostInput, HostOutput};
 use super::super::number::Number;
@@ -554,31 +555,5 @@ impl BlockRun<'_> {
             // SAFETY: the caller guarantees it.
             unsafe { to.copy_from_nonoverlapping(scratch.wrapping_add(row * bytes), bytes) };
         }
-    }
-}
-
-/// Writes an element of `size` bytes `count` times.
-///
-/// # Safety
-///
-/// `from` has an element, and `to` has `count` elements.
-unsafe fn spread(from: *const u8, to: *mut u8, size: usize, count: usize) {
-    macro_rules! fill {
-        ($type:ty) => {{
-            let to = to.cast::<$type>();
-            // SAFETY: the caller guarantees it.
-            unsafe {
-                let element = from.cast::<$type>().read_unaligned();
-                (0..count).for_each(|index| to.add(index).write_unaligned(element));
-            }
-        }};
-    }
-    // A size that is known makes vector stores of the loop.
-    match size {
-        1 => fill!(u8),
-        2 => fill!(u16),
-        4 => fill!(u32),
-        8 => fill!(u64),
-        _ => fill!([u64; 2]),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::super::memory::for_each_run;
+use super::super::memory::{for_each_run, spread};
 use super::super::{CHUNK, ELEMENTS_OF_A_THREAD, Run};
 use super::calls::{CallBuffers, Calls};
 use super::pool::{Line, SLOT};
@@ -175,8 +175,9 @@ impl<'a> Worker<'a> {
                 // SAFETY: the elements are those of the layout, which has been checked, and the scratch memory holds a block.
                 unsafe { self.copy(operand, start, read, scratch, Direction::In) };
                 if is_constant {
+                    let size = self.sizes[operand];
                     // SAFETY: the first element was read, and the scratch memory holds a block.
-                    unsafe { repeat(scratch, self.sizes[operand], block) };
+                    unsafe { spread(scratch, scratch.add(size), size, block - 1) };
                 }
             }
             pointers.push(scratch);
@@ -254,30 +255,4 @@ impl<'a> Worker<'a> {
 enum Direction {
     In,
     Out,
-}
-
-/// Copies the first element to the `count` first ones.
-///
-/// # Safety
-///
-/// The memory has `count` elements of `size` bytes.
-unsafe fn repeat(memory: *mut u8, size: usize, count: usize) {
-    macro_rules! fill {
-        ($type:ty) => {{
-            let memory = memory.cast::<$type>();
-            // SAFETY: the caller guarantees it.
-            unsafe {
-                let element = memory.read();
-                (1..count).for_each(|index| memory.add(index).write(element));
-            }
-        }};
-    }
-    // A size that is known makes vector stores of the loop; the scratch memory is aligned for every element.
-    match size {
-        1 => fill!(u8),
-        2 => fill!(u16),
-        4 => fill!(u32),
-        8 => fill!(u64),
-        _ => fill!([u64; 2]),
-    }
 }
