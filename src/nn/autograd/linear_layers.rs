@@ -20,7 +20,6 @@ use super::tape::Saved;
 use super::variable::Variable;
 use crate::error::{Error, Result};
 use crate::fuse::Operation;
-use crate::gemm;
 use crate::nn::Activation;
 use crate::tensor::{Matmul, OperandKind, Tensor, evaluate};
 use crate::types::DType;
@@ -66,8 +65,10 @@ impl LinearLayer<'_> {
         if let Some(bias) = fused {
             matmul = matmul.bias(bias);
         }
-        let epilogue =
-            self.activation.and_then(epilogue).filter(|_| has_epilogue && !is_cpu && apart.is_none());
+        let epilogue = self
+            .activation
+            .and_then(Activation::epilogue)
+            .filter(|_| has_epilogue && !is_cpu && apart.is_none());
         if let Some(activation) = epilogue {
             matmul = matmul.activation(activation);
             if wants_derivative && self.activation != Some(Activation::Relu) {
@@ -96,15 +97,6 @@ fn operation(activation: Activation) -> Operation {
         Activation::GeluTanh => Operation::GeluTanh,
         Activation::Gelu => Operation::Gelu,
         Activation::Relu => Operation::Relu,
-    }
-}
-
-/// Returns the activation as the part of an epilogue, if epilogues have it.
-fn epilogue(activation: Activation) -> Option<gemm::Activation> {
-    match activation {
-        Activation::GeluTanh => Some(gemm::Activation::Gelu),
-        Activation::Gelu => None,
-        Activation::Relu => Some(gemm::Activation::Relu),
     }
 }
 

@@ -9,8 +9,7 @@
 use super::cache::KeyValueCache;
 use super::model::Gpt;
 use crate::error::{Error, Result};
-use crate::gemm::{self, HostEpilogue, Operation, Product, gemm_host, gemm_host_with};
-use crate::nn::Activation;
+use crate::gemm::{HostEpilogue, Operation, Product, gemm_host, gemm_host_with};
 use crate::nn::autograd::is_grad_enabled;
 use crate::nn::layers::{LayerNorm, Linear};
 use crate::tensor::Tensor;
@@ -25,11 +24,7 @@ impl Gpt {
     /// dtypes and devices, and with the activation by the error function.
     pub(super) fn decode_on_host(&self, ids: &Tensor, cache: &mut KeyValueCache) -> Result<Option<Tensor>> {
         let config = &self.config;
-        let activation = match config.activation {
-            Activation::GeluTanh => gemm::Activation::Gelu,
-            Activation::Relu => gemm::Activation::Relu,
-            Activation::Gelu => return Ok(None),
-        };
+        let Some(activation) = config.activation.epilogue() else { return Ok(None) };
         let head = self.lm_head.as_ref().unwrap_or_else(|| self.wte.weight());
         let is_plain = ids.shape().get(1) == Some(&1)
             && ids.device().is_cpu()

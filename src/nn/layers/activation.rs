@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::gemm;
 use crate::nn::{Module, Variable};
 
 /// An activation that linear layers join ([`linear_layers`](crate::nn::linear_layers)), with its name in a Hugging Face
@@ -19,6 +20,17 @@ pub enum Activation {
     /// [`Relu`](struct@Relu).
     #[serde(rename = "relu")]
     Relu,
+}
+
+impl Activation {
+    /// Returns the activation as the part of a product's epilogue, if epilogues have it.
+    pub(in crate::nn) fn epilogue(self) -> Option<gemm::Activation> {
+        match self {
+            Activation::GeluTanh => Some(gemm::Activation::Gelu),
+            Activation::Gelu => None,
+            Activation::Relu => Some(gemm::Activation::Relu),
+        }
+    }
 }
 
 macro_rules! activations {
