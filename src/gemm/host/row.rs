@@ -8,22 +8,6 @@ const LEAST_COLUMNS: usize = 16;
 #[cfg(target_arch = "x86_64")]
 const ROWS: usize = 8;
 
-/// Leaves a product to other kernels.
-///
-/// # Safety
-///
-/// None is needed.
-pub(super) unsafe fn none<S>(
-    _: (usize, usize, usize),
-    _: S,
-    _: Part<S>,
-    _: Part<S>,
-    _: S,
-    _: PartMut<S>,
-) -> bool {
-    false
-}
-
 macro_rules! rows {
     ($($multiply:ident, $add:ident, $float:ty;)*) => {$(
         /// C = alpha · A · B + beta · C, if A has one row, the rows of B are contiguous and the processor has the

@@ -52,7 +52,7 @@ pub trait Sum: bytemuck::Pod + PartialEq + Send + Sync {
 }
 
 macro_rules! floats {
-    ($($float:ty, $zero:expr, $one:expr, $activations:expr, $one_row:path;)*) => {$(
+    ($($float:ty, $zero:expr, $one:expr, $activations:expr $(, $one_row:path)?;)*) => {$(
         impl Sum for $float {
             const ZERO: $float = $zero;
             const ONE: $float = $one;
@@ -77,10 +77,12 @@ macro_rules! floats {
                 beta: $float,
                 c: PartMut<$float>,
             ) {
-                // SAFETY: the caller guarantees it.
-                if unsafe { $one_row((m, n, k), alpha, a, b, beta, c) } {
-                    return;
-                }
+                $(
+                    // SAFETY: the caller guarantees it.
+                    if unsafe { $one_row((m, n, k), alpha, a, b, beta, c) } {
+                        return;
+                    }
+                )?
                 // SAFETY: the caller vouches for the matrices; distances inside of memory fit `isize`. The crate names the
                 // factors of C and of the product alpha and beta.
                 unsafe {
@@ -115,8 +117,8 @@ macro_rules! floats {
 floats! {
     f32, 0.0, 1.0, Some([activations_f32::relu, activations_f32::gelu]), row::multiply_f32;
     f64, 0.0, 1.0, Some([activations_f64::relu, activations_f64::gelu]), row::multiply_f64;
-    Complex<f32>, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0), None, row::none;
-    Complex<f64>, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0), None, row::none;
+    Complex<f32>, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0), None;
+    Complex<f64>, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0), None;
 }
 
 /// -2 u = x (CUBE x² + LINE), where u = √(2/π) (x + 0.044715 x³).
