@@ -1,18 +1,23 @@
 //! A validated network: neurons, synapses, areas and named populations.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytemuck::Zeroable;
 
 use super::neurons::{NeuronParameters, Neurons};
 use super::synapses::{INHIBITORY, SynapseArrays, Synapses, in_chunks};
-use crate::threads::thread_count;
+use crate::threads::{run_on_threads, thread_count};
 use crate::{Error, Result};
 
 /// Accumulators count thousandths of a potential.
 pub const SCALE: i64 = 1000;
 
 const OPERATION: &str = "a network";
+
+/// Neurons below this count are checked by one thread.
+const NEURONS_OF_A_THREAD: usize = 1 << 14;
 
 /// Neurons that share a name and the rules by which their spikes propagate.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -95,13 +100,13 @@ impl Network {
         Network::with_areas(neurons, synapses, vec![Area::new("all")])
     }
 
-    /// Builds a network of several areas; [`Neurons::area`] is an index into `areas`.
+    /// Builds a network of several areas; [`Neurons::area`] is an index into `areas`. All processors check the arrays.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] or [`Error::InvalidArgument`] for arrays that do not fit each other or hold values out of
     /// range, naming the neuron or synapse and the value.
     pub fn with_areas(neurons: Neurons, synapses: Synapses, areas: Vec<Area>) -> Result<Network> {
-        neurons.validate(areas.len())?;
+        neurons.check_lengths()?;
         if synapses.row_pointers().len() != neurons.len() + 1 {
             let found = synapses.row_pointers().len().saturating_sub(1);
             return Err(Error::LengthMismatch {
@@ -110,11 +115,7 @@ impl Network {
                 found,
             });
         }
-        let mut parameters = Vec::with_capacity(neurons.len());
-        for id in 0..neurons.len() {
-            let checked = neurons.parameters_of(id, &format_args!("neuron {id}"))?;
-            parameters.push(with_area_flags(checked, &areas));
-        }
+        let parameters = checked_parameters(&neurons, &areas, thread_count())?;
         let out_degrees = areas.iter().any(|area| area.shares).then(|| {
             synapses.row_pointers().windows(2).map(|ends| ends[1] - ends[0]).collect::<Vec<u64>>().into()
         });
@@ -266,6 +267,39 @@ impl Network {
     }
 }
 
+/// Checks each neuron and returns its constants, the flags of its area included. Of several bad neurons the first is named,
+/// whatever the number of threads.
+fn checked_parameters(neurons: &Neurons, areas: &[Area], threads: usize) -> Result<Vec<NeuronParameters>> {
+    let threads = threads.min(neurons.len().div_ceil(NEURONS_OF_A_THREAD)).max(1);
+    let size = neurons.len().div_ceil(threads * 4).max(1);
+    let mut parameters = vec![NeuronParameters::zeroed(); neurons.len()];
+    let blocks: Mutex<Vec<_>> = Mutex::new(parameters.chunks_mut(size).enumerate().collect());
+    let first_error: Mutex<Option<(usize, Error)>> = Mutex::new(None);
+    run_on_threads(threads, &|| {
+        loop {
+            let block = blocks.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let Some((block, places)) = block else { return };
+            for (id, place) in (block * size..).zip(places) {
+                match neurons.checked(id, areas.len()) {
+                    Ok(checked) => *place = with_area_flags(checked, areas),
+                    Err(error) => {
+                        let mut first = first_error.lock().unwrap_or_else(PoisonError::into_inner);
+                        if first.as_ref().is_none_or(|(known, _)| id < *known) {
+                            *first = Some((id, error));
+                        }
+                        break;
+                    }
+                }
+            }
+        }
+    });
+    drop(blocks);
+    match first_error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some((_, error)) => Err(error),
+        None => Ok(parameters),
+    }
+}
+
 fn with_area_flags(mut parameters: NeuronParameters, areas: &[Area]) -> NeuronParameters {
     let area = &areas[parameters.area as usize];
     if area.shares {
@@ -275,4 +309,29 @@ fn with_area_flags(mut parameters: NeuronParameters, areas: &[Area]) -> NeuronPa
         parameters.flags |= NeuronParameters::POTENTIAL_DRIVEN;
     }
     parameters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_several_bad_neurons_is_named_by_any_number_of_threads() {
+        let count = 3 * NEURONS_OF_A_THREAD;
+        let areas = [Area::new("a"), Area { shares: true, ..Area::new("b") }];
+        let mut good = Neurons::new(count);
+        (0..count).for_each(|id| good.area[id] = id as u32 % 2);
+        for threads in [1, 2, 3] {
+            let parameters = checked_parameters(&good, &areas, threads).unwrap();
+            let shares = |constants: &NeuronParameters| constants.has(NeuronParameters::SHARES);
+            assert!(parameters.iter().enumerate().all(|(id, constants)| shares(constants) == (id % 2 == 1)));
+            for first in [7, count / 2, count - 5] {
+                let mut bad = good.clone();
+                bad.area[first] = 2;
+                bad.leak[count - 3] = 2.0;
+                let error = checked_parameters(&bad, &areas, threads).unwrap_err().to_string();
+                assert!(error.contains(&format!("area 2 of neuron {first};")), "{error}");
+            }
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 use crate::{Error, Result};
 
+const OPERATION: &str = "the neurons of a network";
+
 /// The neuron parameters of a network, one array per field, one element per neuron.
 ///
 /// [`Neurons::new`] fills every field with its default; callers then write the fields that differ. All arrays must keep the
@@ -72,13 +74,11 @@ impl Neurons {
         self.threshold.is_empty()
     }
 
-    /// Checks lengths and values. `areas` is the number of areas of the network.
+    /// Checks that all arrays have the same length.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] for arrays of different lengths; [`Error::InvalidArgument`] naming the neuron, the field
-    /// and the value.
-    pub(super) fn validate(&self, areas: usize) -> Result<()> {
-        const OPERATION: &str = "the neurons of a network";
+    /// [`Error::LengthMismatch`].
+    pub(super) fn check_lengths(&self) -> Result<()> {
         let wanted = self.len();
         let lengths = [
             self.threshold_max.len(),
@@ -93,27 +93,27 @@ impl Neurons {
             self.area.len(),
             self.position.len(),
         ];
-        if let Some(&found) = lengths.iter().find(|&&length| length != wanted) {
-            return Err(Error::LengthMismatch { operation: OPERATION, wanted, found });
+        match lengths.iter().find(|&&length| length != wanted) {
+            Some(&found) => Err(Error::LengthMismatch { operation: OPERATION, wanted, found }),
+            None => Ok(()),
         }
-        for id in 0..wanted {
-            self.parameters_of(id, &format_args!("neuron {id}"))?;
-            if self.kind[id] > 1 {
-                return Err(Error::invalid(
-                    OPERATION,
-                    format!("kind {} of neuron {id}", self.kind[id]),
-                    "0 or 1",
-                ));
-            }
-            if self.area[id] as usize >= areas {
-                return Err(Error::invalid(
-                    OPERATION,
-                    format!("area {} of neuron {id}", self.area[id]),
-                    format!("an area below {areas}"),
-                ));
-            }
+    }
+
+    /// Checks every value of a neuron of a network with so many areas, and returns its constants, without its area's flags.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] naming the neuron, the field and the value.
+    pub(super) fn checked(&self, id: usize, areas: usize) -> Result<NeuronParameters> {
+        let parameters = self.parameters_of(id, &format_args!("neuron {id}"))?;
+        let (kind, area) = (self.kind[id], self.area[id]);
+        if kind > 1 {
+            return Err(Error::invalid(OPERATION, format!("kind {kind} of neuron {id}"), "0 or 1"));
         }
-        Ok(())
+        if area as usize >= areas {
+            let found = format!("area {area} of neuron {id}");
+            return Err(Error::invalid(OPERATION, found, format!("an area below {areas}")));
+        }
+        Ok(parameters)
     }
 
     /// Checks the values of one neuron and returns its constants, without its area's flags. `owner` names the neuron in
@@ -123,7 +123,7 @@ impl Neurons {
             if allowed {
                 return Ok(());
             }
-            Err(Error::invalid("the neurons of a network", format!("{field} {value} of {owner}"), wanted))
+            Err(Error::invalid(OPERATION, format!("{field} {value} of {owner}"), wanted))
         };
         let threshold_max = self.threshold_max[id];
         check("threshold", self.threshold[id], !self.threshold[id].is_nan(), "a number")?;

@@ -88,11 +88,7 @@ impl Synapses {
         in_chunks(threads, count, &|range| {
             for synapse in range {
                 let at = counts[arrays.source[synapse] as usize].fetch_add(1, Ordering::Relaxed);
-                let packed = u64::from(arrays.target[synapse]) << 17
-                    | u64::from(arrays.kind[synapse]) << 16
-                    | u64::from(arrays.psp[synapse]) << 8
-                    | u64::from(arrays.weight[synapse]);
-                entries[at as usize].store(packed, Ordering::Relaxed);
+                entries[at as usize].store(packed(arrays, synapse), Ordering::Relaxed);
             }
         });
         drop(counts);
@@ -102,7 +98,7 @@ impl Synapses {
         Ok(Synapses { row_pointers, targets, weights })
     }
 
-    /// Takes rows that are already compressed, such as those of a file, and checks them.
+    /// Takes rows that are already compressed, such as those of a file, and checks them on all processors.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the row pointers fall or do not end at the number of synapses, a target is no neuron,
@@ -123,25 +119,30 @@ impl Synapses {
                 format!("row pointers from 0 to {}", targets.len()),
             ));
         }
-        if let Some(row) = row_pointers.windows(2).position(|ends| ends[0] > ends[1]) {
+        let threads = |work: usize| thread_count().min(work.div_ceil(SYNAPSES_OF_A_THREAD)).max(1);
+        let falls = |row: usize| row_pointers[row] > row_pointers[row + 1];
+        if let Some(row) = first_bad(threads(neurons), neurons, falls) {
             let found = format!("row {row} from {} to {}", row_pointers[row], row_pointers[row + 1]);
             return Err(Error::invalid(OPERATION, found, "row pointers that never fall"));
         }
         let synapses = Synapses { row_pointers, targets, weights };
-        for source in 0..neurons {
-            let row = &synapses.targets[synapses.row(source as u32)];
-            if let Some(target) =
-                row.iter().map(|target| target & !INHIBITORY).find(|&id| id as usize >= neurons)
-            {
+        let ids =
+            |source: usize| synapses.targets[synapses.row(source as u32)].iter().map(|id| id & !INHIBITORY);
+        let stray = |source: usize| ids(source).find(|&id| id as usize >= neurons);
+        let is_bad = |source: usize| stray(source).is_some() || !ids(source).is_sorted();
+        let Some(source) = first_bad(threads(neurons + synapses.len()), neurons, is_bad) else {
+            return Ok(synapses);
+        };
+        Err(match stray(source) {
+            Some(target) => {
                 let found = format!("target {target} of source {source}");
-                return Err(Error::invalid(OPERATION, found, format!("an id below {neurons}")));
+                Error::invalid(OPERATION, found, format!("an id below {neurons}"))
             }
-            if !row.is_sorted_by_key(|target| target & !INHIBITORY) {
+            None => {
                 let found = format!("the unsorted row of source {source}");
-                return Err(Error::invalid(OPERATION, found, "rows in ascending order of target"));
+                Error::invalid(OPERATION, found, "rows in ascending order of target")
             }
-        }
-        Ok(synapses)
+        })
     }
 
     /// Returns the number of synapses.
@@ -239,6 +240,25 @@ pub(super) fn in_chunks(threads: usize, count: usize, work: &(dyn Fn(std::ops::R
             work(start..(start + size).min(count));
         }
     });
+}
+
+/// Returns the first of `0..count` that is bad, whatever the number of threads.
+fn first_bad(threads: usize, count: usize, is_bad: impl Fn(usize) -> bool + Sync) -> Option<usize> {
+    let first = AtomicUsize::new(usize::MAX);
+    in_chunks(threads, count, &|mut range| {
+        if let Some(bad) = range.find(|&at| is_bad(at)) {
+            first.fetch_min(bad, Ordering::Relaxed);
+        }
+    });
+    Some(first.into_inner()).filter(|&first| first != usize::MAX)
+}
+
+/// Returns a synapse without its source as a number whose order is that of targets.
+fn packed(arrays: &SynapseArrays, synapse: usize) -> u64 {
+    u64::from(arrays.target[synapse]) << 17
+        | u64::from(arrays.kind[synapse]) << 16
+        | u64::from(arrays.psp[synapse]) << 8
+        | u64::from(arrays.weight[synapse])
 }
 
 /// Sorts each row by target and unpacks it.
@@ -340,5 +360,54 @@ mod tests {
         assert!(error(&[0, 1], &[1]).contains("target 1 of source 0"));
         assert!(error(&[0, 2, 2], &[1, 0]).contains("unsorted row of source 0"));
         assert!(error(&[], &[]).contains("row pointers"));
+    }
+
+    #[test]
+    fn the_first_of_several_bad_rows_is_named_by_any_number_of_threads() {
+        // Rows of one synapse each, enough for several threads.
+        let count = 4 * SYNAPSES_OF_A_THREAD;
+        let error = |pointers: &[usize], targets: &[(usize, u32)]| {
+            let mut rows: Vec<u64> = (0..=count as u64).collect();
+            let mut stored: Vec<u32> = (0..count as u32).collect();
+            pointers.iter().for_each(|&row| rows[row] += 2);
+            targets.iter().for_each(|&(at, target)| stored[at] = target);
+            Synapses::from_rows(rows, stored, vec![0; count]).map_err(|error| error.to_string()).err()
+        };
+        assert_eq!(error(&[], &[]), None);
+        for first in [5, count / 2 + 1, count - 9] {
+            let found = error(&[first, count - 3], &[]).unwrap_or_default();
+            assert!(found.contains(&format!("row {first} from")), "{found}");
+            let found = error(&[], &[(count - 3, u32::MAX), (first, count as u32)]).unwrap_or_default();
+            assert!(found.contains(&format!("target {count} of source {first}")), "{found}");
+        }
+        for threads in [1, 2, 7] {
+            assert_eq!(first_bad(threads, 1000, |at| at % 300 == 299), Some(299));
+            assert_eq!(first_bad(threads, 1000, |at| at > 999), None);
+        }
+    }
+
+    #[test]
+    fn targets_next_to_the_largest_id_are_packed_sorted_and_cut() {
+        let last = (MAX_NEURONS - 1) as u32;
+        let target = [last, last - 1, 5, last];
+        let arrays = SynapseArrays {
+            source: &[0; 4],
+            target: &target,
+            weight: &[1, 2, 3, 255],
+            psp: &[9, 8, 7, 255],
+            kind: &[0, 1, 1, 1],
+        };
+        let entries: Vec<AtomicU64> = (0..4).map(|synapse| packed(&arrays, synapse).into()).collect();
+        let (mut targets, mut weights) = (vec![0; 4], vec![0; 4]);
+        sort_rows(1, &[0, 4], &entries, &mut targets, &mut weights);
+        assert_eq!(targets, [5 | INHIBITORY, (last - 1) | INHIBITORY, last, last | INHIBITORY]);
+        assert_eq!(weights, [3 | 7 << 8, 2 | 8 << 8, 1 | 9 << 8, u16::MAX]);
+        let rows = Synapses { row_pointers: vec![0, 4], targets, weights };
+        let shard = rows.ending_in(last - 1..last + 1);
+        assert_eq!((shard.row_pointers(), shard.targets()), (&[0, 3][..], &rows.targets()[1..]));
+        assert_eq!(rows.ending_in(6..last - 1).len(), 0);
+        let stray = SynapseArrays { target: &[last + 1], ..arrays };
+        let error = bad_synapse(&stray, 0, MAX_NEURONS).to_string();
+        assert!(error.contains("target 2147483648 of synapse 0; wanted an id below 2147483648"), "{error}");
     }
 }

@@ -163,7 +163,8 @@ impl RangeWork {
         if input.dense {
             self.touch_all();
         }
-        self.update(input, states, sums);
+        let own = &input.parameters[self.ids.start as usize..self.ids.end as usize];
+        self.update(own, input.key, states, sums);
     }
 
     fn inject<S: Sum>(&mut self, input: &BurstInput, sums: &mut [S]) {
@@ -258,8 +259,14 @@ impl RangeWork {
         }
     }
 
-    fn update<S: Sum>(&mut self, input: &BurstInput, states: &mut [NeuronState], sums: &mut [S]) {
-        let parameters = &input.parameters[self.ids.start as usize..self.ids.end as usize];
+    /// Updates the touched neurons; `parameters` are those of the range.
+    fn update<S: Sum>(
+        &mut self,
+        parameters: &[NeuronParameters],
+        key: u32,
+        states: &mut [NeuronState],
+        sums: &mut [S],
+    ) {
         for (word_at, word) in self.touched.iter_mut().enumerate() {
             let mut bits = std::mem::take(word);
             self.counts.candidates += u64::from(bits.count_ones());
@@ -270,7 +277,7 @@ impl RangeWork {
                 // Two roundings: integer to f32, then the division.
                 let x = sum.to_f32() / SCALE as f32;
                 let id = self.ids.start + at as u32;
-                match update(&parameters[at], &mut states[at], x, id, input.key) {
+                match update(&parameters[at], &mut states[at], x, id, key) {
                     Outcome::Fired(potential) => self.fired.push(Spike { id, potential }),
                     Outcome::Blocked => self.counts.blocked += 1,
                     Outcome::Quiet => {}
@@ -289,7 +296,59 @@ fn signed(magnitude: i32, target: u32) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use bytemuck::Zeroable;
+
+    use super::super::check_ids;
     use super::*;
+    use crate::burst::{MAX_NEURONS, Neurons, SynapseArrays};
+
+    /// A network that large takes 100 GB, so the parts of a burst run on a range of its last neurons.
+    #[test]
+    fn the_last_neurons_of_the_largest_network_run_as_the_first_do() {
+        const COUNT: u32 = 70;
+        let none = SynapseArrays { source: &[], target: &[], weight: &[], psp: &[], kind: &[] };
+        let mut neurons = Neurons::new(COUNT as usize);
+        neurons.threshold.fill(5.0);
+        neurons.refractory[69] = 3;
+        let network = Network::from_arrays(neurons, &none).unwrap();
+        let run = |first: u32| {
+            let injections = [0, 63, 64, 69].map(|at| Injection { id: first + at, thousandths: 4000 });
+            let input = BurstInput {
+                network: &network,
+                parameters: network.parameters(),
+                weights: &[],
+                fired: &[],
+                injections: &injections,
+                key: 9,
+                dense: false,
+            };
+            let mut work = RangeWork::new(first..first + COUNT);
+            let mut states = [NeuronState::zeroed(); COUNT as usize];
+            let mut sums = [0i32; COUNT as usize];
+            work.inject(&input, &mut sums);
+            let targets =
+                [first, (first + 1) | INHIBITORY, first + 63, (first + 64) | INHIBITORY, first + 69];
+            let source = Spike { id: 0, potential: 1.0 };
+            work.propagate_special(&input, &source, &targets, &[2 | 3 << 8; 5], &mut sums);
+            work.update(input.parameters, input.key, &mut states, &mut sums);
+            let fired: Vec<_> = work.fired.iter().map(|spike| (spike.id - first, spike.potential)).collect();
+            (fired, states, work.counts)
+        };
+        let (fired, states, counts) = run(MAX_NEURONS as u32 - COUNT);
+        assert_eq!(fired, [(0, 10.0), (63, 10.0), (69, 10.0)]);
+        assert_eq!((states[69].refractory_left, states[64].potential < -1.0), (3, true));
+        assert_eq!((counts.injections, counts.candidates), (4, 5));
+        assert_eq!((fired, states, counts), run(0));
+
+        let last = MAX_NEURONS as u32 - 1;
+        let row = [0, 7, last - 1, last | INHIBITORY, last];
+        for (id, wanted) in [(0, 0), (1, 1), (last - 1, 2), (last, 3), (last + 1, 5)] {
+            assert_eq!(first_from(&row, id, MAX_NEURONS), wanted, "{id}");
+        }
+        check_ids([0, last].into_iter(), MAX_NEURONS).unwrap();
+        let error = check_ids([last + 1].into_iter(), MAX_NEURONS).unwrap_err().to_string();
+        assert!(error.contains("id 2147483648; wanted an id below 2147483648"), "{error}");
+    }
 
     #[test]
     fn the_first_target_from_an_id_is_found_in_any_row() {
