@@ -8,6 +8,7 @@ use selvedge::burst::{
 };
 use selvedge::io::npz::{NpzFile, NpzWriter};
 use selvedge::types::DType;
+use sha2::Digest;
 
 use super::cases::{Synapse, network, pairs};
 
@@ -349,6 +350,45 @@ fn damaged_files_are_refused_before_they_take_memory() {
     assert_ne!(error(&[&good[..], &[0]].concat()), "");
     assert!(Simulation::restore(folder.path().join("none"), Box::new(Cpu::new())).is_err());
     assert!(simulation.save(folder.path().join("no/folder.burst")).is_err());
+}
+
+#[test]
+fn files_with_a_valid_checksum_and_bad_rows_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.burst");
+    simulation(Neurons::new(3), &[(0, 1, 1, 1, 0), (1, 2, 1, 1, 0)]).save(&path).unwrap();
+    let good = std::fs::read(&path).unwrap();
+    // Behind the header, four counts, the neurons and the area `all`.
+    let rows = 16 + 4 * 8 + 3 * 44 + (8 + 8 + 3);
+    let targets = rows + 4 * 8;
+    let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    assert_eq!(good[rows..targets], words(&[0, 1, 2, 2]));
+    assert_eq!(good[targets..targets + 8], [1, 0, 0, 0, 2, 0, 0, 0]);
+    let error = |at: usize, bytes: &[u8]| {
+        let mut file = good[..good.len() - 32].to_vec();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        let checksum = sha2::Sha256::digest(&file);
+        file.extend_from_slice(&checksum);
+        std::fs::write(&path, file).unwrap();
+        match Simulation::restore(&path, Box::new(Cpu::with_threads(1))) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    };
+    assert_eq!(error(rows, &words(&[0, 1, 2, 2])), "", "the checksum is the writer's");
+    for (at, bytes, wanted) in [
+        (rows, words(&[0, 2, 1, 2]), "row 1 from 2 to 1"),
+        (rows, words(&[0, 1, u64::MAX, 2]), "row 2 from 18446744073709551615 to 2"),
+        (rows, words(&[1, 1, 2, 2]), "row pointers from Some(1)"),
+        (rows, words(&[0, 1, 2, 3]), "to Some(3)"),
+        (targets, vec![3, 0, 0, 0], "target 3 of source 0; wanted an id below 3"),
+        (targets + 4, vec![0xff; 4], "target 2147483647 of source 1; wanted an id below 3"),
+        (16, words(&[1 << 40]), "bytes left"),
+        (24, words(&[1 << 40]), "bytes left"),
+    ] {
+        let found = error(at, &bytes);
+        assert!(found.contains(wanted), "'{found}' does not contain '{wanted}'");
+    }
 }
 
 #[test]
