@@ -11,6 +11,10 @@ use super::cases::{
     Behaviour, Golden, behaviours, burst, golden_large, golden_small, golden_steady, network, pairs,
     worked_example,
 };
+use super::changes::{
+    auto_changes_no_result, changes_apply_alike, excitability_fires_within_binomial_bounds,
+    saved_and_moved_runs_end_alike,
+};
 
 fn shards(count: usize) -> Box<dyn Backend> {
     let backends = (0..count).map(|_| Box::new(Cpu::with_threads(1)) as Box<dyn Backend>).collect();
@@ -65,19 +69,43 @@ fn behaviours_hold_on_every_backend() {
 
 #[test]
 fn fractional_excitability_fires_within_binomial_bounds() {
-    let mut neurons = Neurons::new(2000);
-    neurons.excitability.fill(0.3);
-    let mut cpu = Cpu::new();
-    cpu.load(&Arc::new(network(neurons, &[])), 11).unwrap();
-    let inputs: Vec<(u32, f32)> = (0..2000).map(|id| (id, 1.0)).collect();
-    let (mut tried, mut fired) = (0.0, 0.0);
-    for _ in 0..20 {
-        fired += burst(&mut cpu, &inputs).fired.len() as f64;
-        tried += 2000.0;
+    for mut backend in backends() {
+        excitability_fires_within_binomial_bounds(&mut *backend, 2000, 10).unwrap();
     }
-    // Six standard deviations.
-    let bound = 6.0 * (tried * 0.3f64 * 0.7).sqrt();
-    assert!((fired - tried * 0.3).abs() < bound, "{fired} of {tried}");
+}
+
+#[test]
+fn changes_between_bursts_apply_alike_on_every_backend() {
+    let generated = GeneratedNetwork::g(400, 12);
+    for mut backend in backends() {
+        changes_apply_alike(&mut *backend, &generated, 4).unwrap();
+    }
+    auto_changes_no_result(shards(2), &generated).unwrap();
+}
+
+#[test]
+fn saved_and_moved_runs_end_alike_in_shards() {
+    saved_and_moved_runs_end_alike(&|| Ok(shards(3)), &GeneratedNetwork::g(300, 10), 10).unwrap();
+}
+
+#[test]
+fn thousands_of_bursts_do_not_drift() {
+    let generated = GeneratedNetwork::g(200, 12);
+    let network = Arc::new(generated.network().unwrap());
+    let (mut cut, mut whole) = (shards(3), Cpu::with_threads(1));
+    cut.load(&network, 11).unwrap();
+    whole.load(&network, 11).unwrap();
+    let mut spikes = 0;
+    for number in 1..=2000 {
+        let injections = generated.injections(number);
+        cut.inject(&injections).unwrap();
+        whole.inject(&injections).unwrap();
+        let result = whole.run_burst().unwrap();
+        assert_eq!(cut.run_burst().unwrap(), result);
+        spikes += result.fired.len();
+    }
+    assert!(spikes > 2000 * 10, "{spikes} spikes");
+    assert_eq!(cut.state().unwrap(), whole.state().unwrap());
 }
 
 #[test]

@@ -1,8 +1,10 @@
-//! The spiking engine on the CPU: the shared cases (tests/cases/burst.rs) with several numbers of threads and shards, and
+//! The spiking engine on the CPU: the shared cases (tests/cases/burst.rs, tests/cases/burst_changes.rs) with several numbers of threads and shards, and
 //! bad input.
 
 #[path = "../cases/burst.rs"]
 mod cases;
+#[path = "../cases/burst_changes.rs"]
+mod changes;
 
 mod bad_input;
 mod engine;

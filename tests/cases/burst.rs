@@ -1,10 +1,13 @@
 //! Cases of the spiking engine that every backend must pass: the worked example row by row, the golden hashes of the generated
-//! networks, and tables of behaviour. tests/burst runs them on the CPU and in shards; the device suite can include this file.
+//! networks, and tables of behaviour. tests/burst runs them on the CPU and in shards, tests/fake/emulated/burst.rs on the emulated
+//! kernels, tests/gpu/burst.rs on a device.
+
+#![allow(dead_code, reason = "each suite uses its own part")]
 
 use std::sync::Arc;
 
 use selvedge::burst::{
-    Area, Backend, BurstResult, GeneratedNetwork, Injection, Network, Neurons, SpikeHash, SynapseArrays,
+    Area, Backend, BurstResult, Cpu, GeneratedNetwork, Injection, Network, Neurons, SpikeHash, SynapseArrays,
     Synapses,
 };
 
@@ -484,14 +487,20 @@ pub fn behaviours() -> Vec<Behaviour> {
 }
 
 impl Behaviour {
+    /// Compares spikes and potentials with the row, and the counters and the rest of the state with the CPU's.
     pub fn check(&self, backend: &mut dyn Backend) {
         let name = format!("{} on {}", self.name, backend.name());
         let network = network_of_area(self.neurons.clone(), &self.synapses, self.area.clone());
-        backend.load(&Arc::new(network), 3).expect("a load");
+        let (network, mut cpu) = (Arc::new(network), Cpu::with_threads(1));
+        backend.load(&network, 3).expect("a load");
+        cpu.load(&network, 3).expect("a load");
         for (at, (input, fired)) in self.inputs.iter().zip(&self.fired).enumerate() {
-            assert_eq!(pairs(&burst(backend, input)), *fired, "{name}: burst {}", at + 1);
+            let result = burst(backend, input);
+            assert_eq!(pairs(&result), *fired, "{name}: burst {}", at + 1);
+            assert_eq!(result, burst(&mut cpu, input), "{name}: burst {}", at + 1);
         }
         let state = backend.state().expect("a state");
+        assert_eq!(state, cpu.state().expect("a state"), "{name}: state");
         let potentials: Vec<f32> = state.neurons.iter().map(|neuron| neuron.potential).collect();
         assert_eq!(potentials, self.potentials, "{name}: potentials");
     }

@@ -1,4 +1,5 @@
-//! The spiking engine on a device: the golden hashes of its specification, and the CPU backend's results, bit for bit.
+//! The spiking engine on a device: the shared cases (tests/cases/burst.rs, tests/cases/burst_changes.rs) with the golden hashes
+//! of its specification, and the CPU backend's results, bit for bit.
 
 use std::sync::Arc;
 
@@ -8,15 +9,19 @@ use selvedge::burst::{
 };
 use selvedge::driver::Device;
 
-use crate::support::{Outcome, device_tests};
+use crate::support::{Need, Outcome, device_tests};
+
+#[path = "../cases/burst.rs"]
+mod cases;
+#[path = "../cases/burst_changes.rs"]
+mod changes;
 
 device_tests! {
-    golden_networks_have_their_hashes, shards_on_one_device_do, bursts_equal_the_cpus,
-    hubs_and_empty_networks_do, memory_is_constant_over_many_bursts => alone(),
+    the_worked_example_and_behaviours_hold, golden_networks_have_their_hashes, shards_on_one_device_do,
+    shards_on_two_devices_do => needs(Need::TwoDevices), bursts_equal_the_cpus, hubs_and_empty_networks_do, changes_between_bursts_apply_as_on_the_cpu,
+    saved_and_moved_runs_end_as_on_the_cpu, excitability_fires_within_binomial_bounds,
+    a_hundred_thousand_bursts_take_constant_memory_and_do_not_drift => alone(),
 }
-
-/// The spike hash and the state hash of G(1000, 20), seed 7, after 200 bursts.
-const GOLDEN: (u64, u64) = (0x7ab2_78ea_f9e8_14ea, 0x5284_7a73_f592_73c2);
 
 fn cuda() -> selvedge::Result<Cuda> {
     Cuda::new(Device::new(0)?)
@@ -28,52 +33,70 @@ fn cpu(network: &Arc<Network>, seed: u32) -> selvedge::Result<Cpu> {
     Ok(cpu)
 }
 
-fn hashes(
-    backend: &mut dyn Backend,
-    generated: &GeneratedNetwork,
-    bursts: u64,
-) -> selvedge::Result<(u64, u64)> {
-    let mut hash = SpikeHash::new();
-    for burst in 1..=bursts {
-        backend.inject(&generated.injections(burst))?;
-        hash.add(burst, &backend.run_burst()?.fired);
-    }
-    Ok((hash.value(), backend.state()?.hash()))
+fn the_worked_example_and_behaviours_hold() -> Outcome {
+    let mut device = cuda()?;
+    cases::worked_example(&mut device);
+    cases::behaviours().iter().for_each(|behaviour| behaviour.check(&mut device));
+    Ok(())
 }
 
 fn golden_networks_have_their_hashes() -> Outcome {
     let mut device = cuda()?;
-    for (generated, seed, bursts, golden) in [
-        (GeneratedNetwork::g(1000, 20), 7, 200, GOLDEN),
-        (GeneratedNetwork::g(5000, 50), 99, 60, (0x5539_724a_2ef9_bff9, 0xbc75_10d3_2daf_c972)),
-        (GeneratedNetwork::s(10_000, 100, 100), 1, 10, (0xfbf7_fc1b_44e5_0ce7, 0xf9a0_dafb_fe83_fed8)),
-    ] {
+    for golden in [cases::golden_small(), cases::golden_large(), cases::golden_steady()] {
+        let generated = &golden.network;
         let network = Arc::new(generated.network()?);
-        device.load(&network, seed)?;
-        assert_eq!(hashes(&mut device, &generated, bursts)?, golden, "{generated:?}");
-        device.generate(&generated, seed)?;
+        golden.check(&network, &mut device);
+        device.generate(generated, golden.seed)?;
         assert_eq!(device.weights()?, network.synapses().weights(), "{generated:?}");
         let mut hash = SpikeHash::new();
-        let results = device.run_bursts(bursts as usize)?;
+        let results = device.run_bursts(golden.bursts as usize)?;
         results.iter().for_each(|result| hash.add(result.burst, &result.fired));
-        assert_eq!((hash.value(), device.state()?.hash()), golden, "{generated:?} of the device");
+        let found = (hash.value(), device.state()?.hash());
+        assert_eq!(found, (golden.spike_hash, golden.state_hash), "{generated:?} of the device");
     }
     Ok(())
 }
 
+/// Shards of one network, all on this device.
+fn shards(parts: usize) -> selvedge::Result<Shards> {
+    let backends = (0..parts).map(|_| Ok(Box::new(cuda()?) as Box<dyn Backend>));
+    Shards::new(backends.collect::<selvedge::Result<_>>()?, Box::new(InProcess))
+}
+
 fn shards_on_one_device_do() -> Outcome {
-    let generated = GeneratedNetwork::g(1000, 20);
-    let network = Arc::new(generated.network()?);
+    let golden = cases::golden_small();
+    let network = Arc::new(golden.network.network()?);
     for parts in [2, 3, 8] {
-        let mut backends: Vec<Box<dyn Backend>> = Vec::new();
-        for _ in 0..parts {
-            backends.push(Box::new(cuda()?));
-        }
-        let mut shards = Shards::new(backends, Box::new(InProcess))?;
-        shards.load(&network, 7)?;
-        assert_eq!(hashes(&mut shards, &generated, 200)?, GOLDEN, "{parts} shards");
+        golden.check(&network, &mut shards(parts)?);
     }
     Ok(())
+}
+
+fn shards_on_two_devices_do() -> Outcome {
+    let golden = cases::golden_small();
+    let network = Arc::new(golden.network.network()?);
+    let of_device = |at: usize| Ok(Box::new(Cuda::new(Device::new(at % 2)?)?) as Box<dyn Backend>);
+    for parts in [2, 3] {
+        let backends = (0..parts).map(of_device).collect::<selvedge::Result<_>>()?;
+        golden.check(&network, &mut Shards::new(backends, Box::new(InProcess))?);
+    }
+    Ok(())
+}
+
+fn changes_between_bursts_apply_as_on_the_cpu() -> Outcome {
+    let generated = GeneratedNetwork::g(5000, 40);
+    changes::changes_apply_alike(&mut cuda()?, &generated, 8)?;
+    changes::changes_apply_alike(&mut shards(3)?, &generated, 4)?;
+    Ok(changes::auto_changes_no_result(Box::new(cuda()?), &generated)?)
+}
+
+fn saved_and_moved_runs_end_as_on_the_cpu() -> Outcome {
+    let make = || Ok(Box::new(cuda()?) as Box<dyn Backend>);
+    Ok(changes::saved_and_moved_runs_end_alike(&make, &GeneratedNetwork::g(3000, 30), 15)?)
+}
+
+fn excitability_fires_within_binomial_bounds() -> Outcome {
+    Ok(changes::excitability_fires_within_binomial_bounds(&mut cuda()?, 20_000, 10)?)
 }
 
 fn bursts_equal_the_cpus() -> Outcome {
@@ -125,33 +148,37 @@ fn hubs_and_empty_networks_do() -> Outcome {
     Ok(())
 }
 
-fn memory_is_constant_over_many_bursts() -> Outcome {
-    let generated = GeneratedNetwork::g(20_000, 30);
-    let network = Arc::new(generated.network()?);
-    let (mut device, mut expected) = (cuda()?, cpu(&network, 11)?);
-    device.load(&network, 11)?;
-    let bytes = device.device_bytes();
-    let synapses = network.synapses().len() as u64;
+fn a_hundred_thousand_bursts_take_constant_memory_and_do_not_drift() -> Outcome {
+    let large = Arc::new(GeneratedNetwork::g(20_000, 30).network()?);
+    let mut device = cuda()?;
+    device.load(&large, 11)?;
+    let (bytes, synapses) = (device.device_bytes(), large.synapses().len() as u64);
     assert!(bytes <= 7 * synapses + 64 * 20_000, "{bytes} bytes");
-    device.run_bursts(10)?;
-    expected.run_bursts(10)?;
+
+    let generated = GeneratedNetwork::g(200, 12);
+    let network = Arc::new(generated.network()?);
+    let mut expected = cpu(&network, 11)?;
+    device.load(&network, 11)?;
+    device.set_pattern(Some(generated.pattern()))?;
     let in_use = || {
         Device::new(0).map(|device| {
             let statistics = device.pool_statistics();
             (statistics.live_bytes, statistics.reserved_bytes)
         })
     };
-    let before = in_use()?;
-    device.set_pattern(Some(generated.pattern()))?;
-    for _ in 0..100 {
-        let last = device.run_bursts(100)?.pop();
-        assert!(last.is_some_and(|last| last.counts.candidates > 0));
+    let (mut before, mut spikes) = (None, 0);
+    for group in 1..=1000 {
+        for found in device.run_bursts(100)? {
+            expected.inject(&generated.injections(found.burst))?;
+            assert_eq!(found, expected.run_burst()?);
+            spikes += found.fired.len();
+        }
+        // The first group makes the memory for results.
+        let found = in_use()?;
+        assert_eq!(found, *before.get_or_insert(found), "after {group} runs of 100 bursts");
     }
-    assert_eq!(in_use()?, before);
-    for burst in 11..=10_010 {
-        expected.inject(&generated.injections(burst))?;
-        expected.run_burst()?;
-    }
-    assert_eq!(device.state()?, expected.state()?);
+    assert!(spikes > 1_000_000, "{spikes} spikes");
+    let state = device.state()?;
+    assert_eq!((state.burst, &state), (100_000, &expected.state()?));
     Ok(())
 }

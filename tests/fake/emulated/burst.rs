@@ -15,17 +15,24 @@ use super::build::Family;
 use super::{Child, Outcome, emulate, family, with_seeds};
 use crate::support::Fake;
 
+#[path = "../../cases/burst.rs"]
+mod cases;
+#[path = "../../cases/burst_changes.rs"]
+mod cases_of_changes;
+
 pub const BURST: Family = family("burst.cu", &[], 1, 1);
 const GENERATE: Family = family("burst_generate.cu", &[], 1, 1);
 
 pub static CHILDREN: &[(&str, Child)] = &[
     ("burst_goldens", goldens),
     ("burst_worked_example", worked_example),
+    ("burst_behaviours", behaviours),
     ("burst_networks", networks),
     ("burst_shards", shards),
     ("burst_changes", changes),
     ("burst_launches", launches),
     ("burst_recovery", recovery),
+    ("burst_out_of_memory", out_of_memory),
     #[cfg(feature = "capi")]
     ("burst_c_functions", super::burst_capi::simulations),
 ];
@@ -127,70 +134,64 @@ fn runs_alike(
     Ok(results)
 }
 
-/// The network of the specification's worked example, and its input.
-fn example() -> selvedge::Result<Arc<Network>> {
-    let mut neurons = Neurons::new(5);
-    neurons.threshold = vec![1.0, 100.0, 50.0, 60.0, 70.0];
-    neurons.threshold_max[4] = 150.0;
-    neurons.leak = vec![0.0, 0.5, 0.0, 0.0, 0.25];
-    neurons.rest[1] = 10.0;
-    neurons.refractory[2] = 1;
-    neurons.excitability[4] = 0.5;
-    (neurons.fire_limit[2], neurons.snooze[2]) = (2, 2);
-    (neurons.accumulates[3], neurons.accumulates[4]) = (false, false);
-    let synapses = SynapseArrays {
-        source: &[0, 0, 0, 1, 2, 3],
-        target: &[1, 2, 3, 4, 3, 4],
-        weight: &[6, 6, 6, 10, 6, 8],
-        psp: &[10; 6],
-        kind: &[0, 0, 0, 0, 1, 0],
-    };
-    Ok(Arc::new(Network::from_arrays(neurons, &synapses)?))
-}
-
-fn example_input(burst: u64) -> Vec<Injection> {
-    match burst {
-        1..=9 => vec![Injection { id: 0, thousandths: 2000 }],
-        11 => vec![Injection { id: 4, thousandths: 62 }],
-        _ => Vec::new(),
-    }
-}
-
 /// Child: the worked example, whose last burst touches nobody.
 fn worked_example(fake: &Fake) -> Outcome {
     emulate(fake, &[BURST])?;
     with_seeds(3, |_| {
-        let network = example()?;
-        let mut device = cuda()?;
-        device.load(&network, 0)?;
-        let results = runs_alike(&mut device, &mut cpu(&network, 0)?, 12, &example_input)?;
-        let fired: Vec<Vec<(u32, f32)>> = results
-            .iter()
-            .map(|result| result.fired.iter().map(|spike| (spike.id, spike.potential)).collect())
-            .collect();
-        let (zero, one, two, three) = ((0, 2.0), (1, 100.0), (2, 60.0), (3, 60.0));
-        let expected = [
-            vec![zero],
-            vec![zero, two, three],
-            vec![zero, one],
-            vec![zero, two, three, (4, 100.0)],
-            vec![zero, one, (4, 80.0)],
-            vec![zero, three, (4, 100.0)],
-            vec![zero, one, three],
-            vec![zero, two, three],
-            vec![zero, one, (4, 80.0)],
-            vec![two, three, (4, 100.0)],
-            vec![],
-            vec![],
-        ];
-        assert_eq!(fired, expected);
-        let events: Vec<u64> = results.iter().map(|result| result.counts.events).collect();
-        assert_eq!(events, [0, 3, 5, 4, 5, 4, 4, 5, 5, 4, 2, 0]);
-        let state = device.state()?;
-        assert_eq!(state.neurons[4].potential, 60.046_497);
-        assert_eq!((state.neurons[2].refractory_left, state.neurons[2].fire_count), (3, 2));
+        cases::worked_example(&mut cuda()?);
         Ok(())
     })
+}
+
+/// Child: the tables of behaviours and of changes between bursts, saved and moved runs, chances, and the choice of a backend.
+fn behaviours(fake: &Fake) -> Outcome {
+    emulate(fake, &[BURST])?;
+    with_seeds(1, |_| {
+        let mut device = cuda()?;
+        cases::behaviours().iter().for_each(|behaviour| behaviour.check(&mut device));
+        let generated = GeneratedNetwork::g(1100, 6);
+        cases_of_changes::changes_apply_alike(&mut device, &generated, 2)?;
+        cases_of_changes::auto_changes_no_result(Box::new(cuda()?), &generated)?;
+        let make = || Ok(Box::new(cuda()?) as Box<dyn Backend>);
+        cases_of_changes::saved_and_moved_runs_end_alike(&make, &generated, 4)?;
+        Ok(cases_of_changes::excitability_fires_within_binomial_bounds(&mut device, 1000, 10)?)
+    })
+}
+
+/// Child: device memory that ends anywhere in a load is a typed error that leaves neither a network nor memory behind.
+fn out_of_memory(fake: &Fake) -> Outcome {
+    const PAGE: u64 = 2 << 20;
+    emulate(fake, &[BURST])?;
+    let generated = GeneratedNetwork::s(40_000, 50, 100);
+    let network = Arc::new(generated.network()?);
+    let mut device = cuda()?;
+    let live = || Device::new(0).map(|device| device.pool_statistics().live_bytes);
+    let (bytes, pinned) = (live()?, fake.live().pinned_bytes);
+    let mut refused = 0;
+    for pages in 1..64 {
+        fake.set_memory(pages * PAGE);
+        match device.load(&network, 1) {
+            Ok(()) => break,
+            Err(Error::OutOfMemory { requested, total, .. }) => {
+                check(requested > 0 && total == pages * PAGE, || format!("{requested} of {total} bytes"))?
+            }
+            Err(other) => return Err(other.into()),
+        }
+        refused += 1;
+        check(device.run_burst().is_err() && device.last_state().is_none(), || "a half network".to_owned())?;
+        let found = (live()?, fake.live().pinned_bytes);
+        check(found == (bytes, pinned), || format!("{found:?} bytes are left of {pages} pages"))?;
+    }
+    check(refused > 4 && device.device_bytes() > refused * PAGE, || format!("{refused} loads were refused"))?;
+    let mut expected = cpu(&network, 1)?;
+    for number in 1..=2 {
+        device.inject(&generated.injections(number))?;
+        expected.inject(&generated.injections(number))?;
+        assert_eq!(device.run_burst()?, expected.run_burst()?);
+    }
+    drop(device);
+    assert_eq!(live()?, bytes);
+    Ok(())
 }
 
 /// A network whose rows have lengths from 0 to all neurons: source 7 is a hub.
@@ -381,7 +382,7 @@ fn changes(fake: &Fake) -> Outcome {
 /// Child: a graph is captured once and launched for each burst, and nothing else is; a lost device leaves the last state.
 fn launches(fake: &Fake) -> Outcome {
     emulate(fake, &[BURST])?;
-    let network = example()?;
+    let network = Arc::new(cases::worked_example_network());
     let mut device = cuda()?;
     check(device.run_burst().is_err() && device.last_state().is_none(), || {
         "no network was needed".to_owned()
