@@ -66,6 +66,7 @@ case " $parts " in *" benches "*)
     place rows rows bench --features "$features" --bench rows --no-run
     place sorting sorting bench --features "$features" --bench sorting --no-run
     place burst burst bench --features "$features" --bench burst --no-run
+    place catalogue catalogue bench --features "$features" --bench catalogue --no-run
     place classifier classifier bench --features "$features" --bench classifier --no-run
     place host host bench --features "$features" --bench host --no-run
     "${CC:-cc}" -O2 -Wa,-Icsrc/bench -o "$out/first_result_c" csrc/bench/first_result.c -ldl

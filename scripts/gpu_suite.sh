@@ -4,7 +4,7 @@
 # part pytorch is what PyTorch needs for buffers, graphs and copies, and records a memory trace; fuse, reduce and moving
 # are in turns with it by themselves.
 #
-#   gpu_suite.sh [PART ...]     parts: info capi benches pytorch memory launcher gemm fuse reduce moving rows sorting burst classifier native driver_only hidden memcheck
+#   gpu_suite.sh [PART ...]     parts: info capi benches pytorch memory launcher gemm fuse reduce moving rows sorting burst catalogue classifier native driver_only hidden memcheck
 #                               initcheck seeded host (all of these without arguments), and soak, which is run only by
 #                               its name
 #
@@ -84,7 +84,7 @@ read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
 read -r -a memory_arguments <<<"${MEMORY_ARGUMENTS:---only allocation,graph_launch,graph,overlap,batch,replay_recorded}"
 GEMM_ARGUMENTS=${GEMM_ARGUMENTS:---only first,square,gpt,gradients,fused,small,skinny,batched,plain}
 soak=${SOAK_SECONDS:-420}
-parts=${*:-info capi benches pytorch memory launcher gemm fuse reduce moving rows sorting burst classifier native driver_only hidden memcheck initcheck seeded host}
+parts=${*:-info capi benches pytorch memory launcher gemm fuse reduce moving rows sorting burst catalogue classifier native driver_only hidden memcheck initcheck seeded host}
 
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
@@ -211,7 +211,7 @@ if wants memory && [ -x "$here/memory" ]; then
     part memory 150 0 "$here/memory" --out "$work/results" ${trace:+--trace "$trace"} "${memory_arguments[@]}"
     cat "$work/logs/memory.log" 2>/dev/null
 fi
-for bench in launcher gemm fuse reduce moving rows sorting burst classifier; do
+for bench in launcher gemm fuse reduce moving rows sorting burst catalogue classifier; do
     if wants $bench && [ -x "$here/$bench" ]; then
         # LAUNCHER_ARGUMENTS and its like.
         arguments_of=${bench^^}_ARGUMENTS

@@ -15,6 +15,7 @@ of the distribution that ours are of ("numbers"), or the indices of a permutatio
 
 import functools
 import json
+import math
 import os
 import sys
 import time
@@ -308,6 +309,94 @@ def scatter_add(operands, output, axes):
     return "torch.scatter_add, deterministic", work
 
 
+def positive(function):
+    """A function as torch.compile makes it, of the absolute values of its operands."""
+
+    def make(operands, output, axes):
+        operands = [operand.abs() for operand in operands]
+        ours = torch.compile(function, dynamic=False)
+        ours(*operands)
+        return "torch.compile of the same", functools.partial(ours, *operands)
+
+    return make
+
+
+def leaky_integrate_fire(state, current):
+    following = torch.tanh(0.9 * state + current)
+    spikes = following > 0.9
+    return torch.where(spikes, 0.0, following), spikes
+
+
+def reservoir_update(state, current):
+    return torch.tanh(0.9 * state + current)
+
+
+def kuramoto_step(theta, omega):
+    sines, cosines = torch.sin(theta), torch.cos(theta)
+    pull = cosines * sines.sum(-1, keepdim=True) - sines * cosines.sum(-1, keepdim=True)
+    return torch.remainder(theta + 0.05 * (omega + 1.5 / theta.shape[-1] * pull), 2 * math.pi)
+
+
+def stdp_update(weights, pre_times, post_times):
+    dt = post_times.unsqueeze(-1) - pre_times
+    change = 0.1 * torch.sign(dt) * torch.exp(-dt.abs() / 20.0)
+    both = (pre_times > 1.0) & (post_times > 1.0).unsqueeze(-1)
+    return torch.where(both, (weights + change).clamp(-1.0, 1.0), weights)
+
+
+def divergence(q, p):
+    return torch.where((q > 1e-10) & (p > 1e-10), q * torch.log(q / p), 0.0)
+
+
+def shannon_entropy(p):
+    return torch.where(p > 1e-10, -p * torch.log(p), 0.0).sum(-1)
+
+
+def kl_divergence(q, p):
+    return divergence(q, p).sum(-1)
+
+
+def free_energy(q, p, likelihood):
+    return (divergence(q, p) - torch.where(q > 1e-10, q * likelihood, 0.0)).sum(-1)
+
+
+def gaussian_accuracy(error, precision):
+    return -0.5 * (precision * error.square() - torch.log(precision) + math.log(2 * math.pi)).sum(-1)
+
+
+def gaussian_kl_divergence(mean, variance, prior_mean, prior_variance):
+    ratio = variance / prior_variance
+    return 0.5 * (ratio + (mean - prior_mean).square() / prior_variance - 1.0 - torch.log(ratio)).sum(-1)
+
+
+def order_parameter(theta):
+    x, y = torch.cos(theta).mean(-1), torch.sin(theta).mean(-1)
+    return torch.hypot(x, y), torch.atan2(y, x)
+
+
+def entropy_production(velocity):
+    return velocity.square().sum(-1) / (2 * 0.5)
+
+
+def of_qubit(call, function):
+    """A function of the amplitudes whose middle axis is a qubit's."""
+
+    def make(operands, output, axes):
+        amplitudes = operands[0].view(-1, 2, 2 ** axes[0])
+        return call, functools.partial(function, amplitudes)
+
+    return make
+
+
+def hadamard(x):
+    return torch.stack((x[:, 0] + x[:, 1], x[:, 0] - x[:, 1]), 1).mul_(0.5**0.5)
+
+
+def phase_gate(x):
+    factors = torch.tensor([[1.0], [complex(math.cos(0.5), math.sin(0.5))]], dtype=x.dtype, device=x.device)
+    return x * factors
+
+
 # PyTorch's functions for our operations, by our names.
 OPERATIONS = {
     **{
@@ -374,6 +463,19 @@ OPERATIONS = {
     "nonzero": new("torch.nonzero", lambda x: torch.nonzero(x > 0)),
     "histc": lambda operands, output, axes: ("torch.histc", lambda: torch.histc(*operands, *axes, -2, 2)),
     "scatter_add": scatter_add,
+    **{
+        function.__name__: positive(function)
+        for function in (
+            leaky_integrate_fire, reservoir_update, kuramoto_step, stdp_update, shannon_entropy, kl_divergence,
+            free_energy, gaussian_accuracy, gaussian_kl_divergence, order_parameter, entropy_production,
+        )
+    },
+    "hadamard": of_qubit("torch.stack of the sum and the difference, mul_", hadamard),
+    "pauli_x": of_qubit("Tensor.flip", lambda x: x.flip(1)),
+    "phase_gate": of_qubit("x * factors", phase_gate),
+    "measurement_probabilities": compiled(
+        "the sum of squares", lambda x: torch.view_as_real(x).square().sum(-1)
+    ),
     # As a program writes them, for the host's time.
     "a + b": of_two,
     "a * 0.25": of_a_number,

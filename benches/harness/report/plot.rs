@@ -59,6 +59,7 @@ const AREAS: &[Area] = &[
         "Spiking networks, classifiers and training",
         &["burst", "burst_cpu", "classifier", "nn", "nn_steps"],
     ),
+    ("catalogue", "Functions of numerical models", &["catalogue"]),
     ("srt", "Golden-ratio operations", &["srt", "srt_products"]),
     ("copies", "Copies", &["transfer", "overlap", "batch", "peer", "pageable"]),
     (
