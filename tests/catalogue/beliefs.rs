@@ -1,33 +1,20 @@
 //! Continuous inference.
 
-use selvedge::Tensor;
 use selvedge::catalogue::{GaussianModel, InferenceOptions, gaussian_accuracy, gaussian_kl_divergence};
 use selvedge::types::DType;
+use selvedge::{Device, Tensor};
 
+use crate::cases;
 use crate::common::*;
-
-/// J = 2, precision 4 of the observation, prior N(1, 1).
-fn golden(dtype: DType) -> (GaussianModel, Tensor) {
-    let cast = |x: f64, shape: &[usize]| tensor(&[x], shape).cast(dtype).unwrap();
-    let model = GaussianModel::new(&cast(2.0, &[1, 1]), &cast(4.0, &[1]), &cast(1.0, &[1]), &cast(1.0, &[1]))
-        .unwrap();
-    (model, cast(5.0, &[1]))
-}
 
 #[test]
 fn the_one_dimensional_model_has_the_golden_numbers() {
-    for (dtype, tolerance) in [(DType::F64, 1e-12), (DType::F32, 1e-6)] {
-        let (model, o) = golden(dtype);
-        let fixed = model.fixed_point(&o).unwrap();
-        assert_eq!(fixed.dtype(), dtype);
-        assert_close(&numbers(&fixed), &[2.411764705882], tolerance);
-        assert_close(&numbers(&model.posterior_precision().unwrap()), &[17.0], tolerance);
-    }
-    let (model, o) = golden(DType::F64);
-    let options = InferenceOptions { rate: 0.05, tolerance: 1e-9, iterations: 1000 };
-    let inference = model.infer(&o, &vector(&[0.0]), options).unwrap();
-    assert!(inference.converged && inference.iterations < 1000);
-    assert_close(&numbers(&inference.mean), &[2.411764706], 1e-8);
+    cases::the_one_dimensional_model_has_the_golden_numbers(&Device::cpu());
+}
+
+#[test]
+fn the_free_energy_of_a_belief_is_that_of_the_definition() {
+    let (model, o) = cases::one_dimension(DType::F64, &Device::cpu());
     // The defaults stop at 1e-4.
     let inference = model.infer(&o, &vector(&[0.0]), InferenceOptions::default()).unwrap();
     assert!(inference.converged && inference.iterations <= 100, "{inference:?}");
@@ -41,11 +28,7 @@ fn the_one_dimensional_model_has_the_golden_numbers() {
 }
 
 #[test]
-fn divergence_and_accuracy_have_the_golden_numbers() {
-    let [one, quarter, zero] = [1.0, 0.25, 0.0].map(|x| vector(&[x]));
-    let kl = gaussian_kl_divergence([&one, &quarter], [&zero, &one]).unwrap();
-    assert_close(&[number(&kl)], &[0.818147180560], 1e-12);
-    assert_eq!(number(&gaussian_kl_divergence([&one, &quarter], [&one, &quarter]).unwrap()), 0.0);
+fn divergence_and_accuracy_are_those_of_the_definition() {
     for n in LENGTHS {
         let errors = uniform(n, 1);
         let precision: Vec<f64> = uniform(n, 2).iter().map(|x| x + 0.5).collect();

@@ -7,6 +7,8 @@ pub use errors::{assert_dtype_error, assert_invalid};
 use selvedge::types::{DType, Element};
 use selvedge::{Device, Tensor};
 
+pub use crate::cases::PRIOR;
+
 /// Lengths around a block of 256 threads.
 pub const LENGTHS: [usize; 5] = [1, 255, 256, 257, 1000];
 
@@ -16,9 +18,6 @@ pub const LARGE: usize = 1_000_000;
 /// The dtypes, with a tolerance for sums of some hundred terms.
 pub const FLOATS: [(DType, f64); 4] =
     [(DType::F64, 1e-11), (DType::F32, 1e-5), (DType::F16, 4e-3), (DType::BF16, 3e-2)];
-
-/// The default prior of the classifier.
-pub const PRIOR: [f64; 5] = [0.7, 0.1, 0.1, 0.05, 0.05];
 
 pub fn tensor<T: Element>(elements: &[T], shape: &[usize]) -> Tensor {
     Tensor::from_slice(elements, shape, &Device::cpu()).unwrap()

@@ -2,25 +2,16 @@
 
 use std::collections::HashMap;
 
-use selvedge::Tensor;
 use selvedge::catalogue::*;
 use selvedge::types::DType;
+use selvedge::{Device, Tensor};
 
+use crate::cases;
 use crate::common::*;
-
-const X: [i64; 12] = [0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1];
-const Y: [i64; 12] = [0, 0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0];
 
 #[test]
 fn the_binary_series_has_the_golden_numbers() {
-    let [x, y] = [X, Y].map(|series| vector(&series));
-    assert_close(&[number(&transfer_entropy(&x, &y, 2, 1).unwrap())], &[0.683994674401], 1e-12);
-    let [x_floats, y_floats] = [&x, &y].map(|series| series.cast(DType::F32).unwrap());
-    let joint = histogram_2d(&x_floats, &y_floats, 2, None).unwrap();
-    assert_eq!(joint.sum(1).unwrap().to_vec::<i64>().unwrap(), [5, 7]);
-    assert_close(&[number(&mutual_information(&joint).unwrap())], &[0.014362591564], 1e-12);
-    let shares = x.bincount(0).unwrap().cast(DType::F64).unwrap().div(12.0).unwrap();
-    assert_close(&[number(&shannon_entropy(&shares).unwrap())], &[0.679193265992], 1e-12);
+    cases::the_binary_series_has_the_golden_numbers(&Device::cpu());
 }
 
 #[test]
@@ -160,7 +151,7 @@ fn wrong_series_and_tables_are_errors() {
     assert!(discretize(&vector::<f32>(&[]), 2, None).is_err());
     assert_invalid(histogram_2d(&x, &vector(&[0.0f32]), 2, None), &["[2]", "[1]"]);
     assert_dtype_error(histogram_2d(&x, &vector(&[0.0f64, 1.0]), 2, None));
-    let (series, short) = (vector(&X), vector(&[0i64]));
+    let (series, short) = (vector(&cases::X), vector(&[0i64]));
     assert_invalid(transfer_entropy(&series, &short, 2, 1), &["[12]", "[1]"]);
     assert_invalid(transfer_entropy(&short, &short, 2, 1), &["history of 1", "1"]);
     assert_invalid(transfer_entropy(&series, &series, 2, 0), &["history of 0"]);

@@ -1,9 +1,10 @@
 //! Entropy, divergence and free energy of probabilities.
 
-use selvedge::Tensor;
 use selvedge::catalogue::{free_energy, kl_divergence, shannon_entropy};
 use selvedge::types::DType;
+use selvedge::{Device, Tensor};
 
+use crate::cases;
 use crate::common::*;
 
 fn softmax(logits: &[f64]) -> Vec<f64> {
@@ -14,14 +15,7 @@ fn softmax(logits: &[f64]) -> Vec<f64> {
 
 #[test]
 fn the_divergence_from_the_prior_has_the_golden_numbers() {
-    let mut rows = PRIOR.to_vec();
-    rows.extend([0.2; 5]);
-    rows.extend([0.0, 0.0, 0.0, 1.0, 0.0]);
-    rows.extend(softmax(&[1.0, 2.0, 3.0, 4.0, 5.0]));
-    let wanted = [0.0, 0.581224022973, 2.995732273554, 1.883335912281];
-    let (q, p) = (tensor(&rows, &[4, 5]), vector(&PRIOR));
-    assert_close(&numbers(&kl_divergence(&q, &p).unwrap()), &wanted, 1e-12);
-    assert_close(&numbers(&free_energy(&q, &p, &p.zeros_like().unwrap()).unwrap()), &wanted, 1e-12);
+    cases::the_divergence_from_the_prior_has_the_golden_numbers(&Device::cpu());
 }
 
 #[test]

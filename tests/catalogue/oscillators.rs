@@ -2,22 +2,16 @@
 
 use std::f64::consts::TAU;
 
+use selvedge::Device;
 use selvedge::catalogue::{entropy_production, kuramoto_step, order_parameter};
 use selvedge::types::DType;
 
+use crate::cases;
 use crate::common::*;
 
 #[test]
 fn a_kuramoto_step_and_the_order_parameter_have_the_golden_numbers() {
-    let (theta, omega) = (vector(&[0.0, 1.0, 2.5]), vector(&[0.1, 0.2, 0.3]));
-    let wanted = [0.005799810430, 1.002520080006, 2.497680109564];
-    let ones = tensor(&[1.0; 9], &[3, 3]);
-    for adjacency in [None, Some(&ones)] {
-        let next = kuramoto_step(&theta, &omega, adjacency, 1.0, 0.01).unwrap();
-        assert_close(&numbers(&next), &wanted, 1e-12);
-    }
-    let order = order_parameter(&theta).unwrap();
-    assert_close(&[number(&order.magnitude)], &[0.539525695401], 1e-12);
+    cases::a_kuramoto_step_and_the_order_parameter_have_the_golden_numbers(&Device::cpu());
 }
 
 /// A step by the definition.

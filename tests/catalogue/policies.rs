@@ -1,32 +1,16 @@
 //! Expected free energy, the choice of a policy, and roll-outs.
 
-use selvedge::Tensor;
 use selvedge::catalogue::*;
 use selvedge::tensor::Generator;
 use selvedge::types::DType;
+use selvedge::{Device, Tensor};
 
+use crate::cases;
 use crate::common::*;
-
-/// The three policies of the golden numbers.
-fn golden() -> PolicyPredictions {
-    let of = |rows: [f64; 6]| tensor(&rows, &[3, 2]);
-    PolicyPredictions {
-        observations: of([1.0, 0.1, 0.5, 0.5, 0.0, 1.0]),
-        variances: of([0.1, 0.1, 0.2, 0.2, 0.05, 0.05]),
-        prior_variances: of([1.0; 6]),
-        posterior_variances: of([0.5, 0.5, 0.2, 0.2, 0.9, 0.9]),
-    }
-}
 
 #[test]
 fn the_three_policies_have_the_golden_numbers() {
-    let energy = expected_free_energy(&golden(), &vector(&[1.0, 0.0])).unwrap();
-    assert_close(&numbers(&energy.total), &[-0.483147181, -0.709437912, 1.994639484], 1e-9);
-    assert_close(&numbers(&energy.risk), &[0.01, 0.5, 2.0], 1e-12);
-    assert_close(&numbers(&energy.ambiguity), &[0.2, 0.4, 0.1], 1e-12);
-    let shares = policy_probabilities(&energy.total, 1.0).unwrap();
-    assert_close(&numbers(&shares), &[0.427739971, 0.536360334, 0.035899695], 1e-9);
-    assert_eq!(choose_policy(&energy.total).unwrap(), 1);
+    cases::the_three_policies_have_the_golden_numbers(&Device::cpu());
 }
 
 #[test]
@@ -95,7 +79,7 @@ fn the_first_of_equal_policies_is_chosen() {
     assert_invalid(choose_policy(&tensor(&[1.0], &[1, 1])), &["[1, 1]"]);
     assert_invalid(sample_policy(&vector(&[1.0]), -1.0, &Generator::new(1)), &["gamma = -1"]);
     assert_dtype_error(choose_policy(&vector(&[1i32])));
-    let golden = golden();
+    let golden = cases::three_policies(&Device::cpu());
     let wrong = PolicyPredictions { variances: vector(&[1.0, 1.0, 1.0]), ..golden.clone() };
     assert_invalid(expected_free_energy(&wrong, &vector(&[1.0, 0.0])), &["variances of [3]"]);
     let wrong = PolicyPredictions { prior_variances: tensor(&[1.0; 4], &[2, 2]), ..golden.clone() };

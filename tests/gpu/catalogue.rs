@@ -1,4 +1,8 @@
-//! Functions of the catalogue on a device: the bits of the CPU, and close numbers for those with products of matrices.
+//! Functions of the catalogue on a device: the golden numbers, the bits of the CPU up to 10^7 elements, and close numbers for
+//! those with products of matrices.
+
+#[path = "../cases/catalogue.rs"]
+mod cases;
 
 use num_complex::Complex;
 use selvedge::catalogue::{
@@ -16,10 +20,22 @@ use crate::support::compare::{Agreement, Case, check};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    elementwise_functions_have_the_bits_of_the_cpu, counts_do, gates_do, draws_do, products_are_close,
+    the_golden_numbers_are_those_of_the_cpu, elementwise_functions_have_the_bits_of_the_cpu, counts_do, gates_do,
+    draws_do, products_are_close, ten_million_elements_have_the_bits_of_the_cpu,
 }
 
 const CPU: Device = Device::cpu();
+
+fn the_golden_numbers_are_those_of_the_cpu() -> Outcome {
+    let device = Device::cuda(0)?;
+    cases::the_divergence_from_the_prior_has_the_golden_numbers(&device);
+    cases::a_kuramoto_step_and_the_order_parameter_have_the_golden_numbers(&device);
+    cases::the_three_policies_have_the_golden_numbers(&device);
+    cases::the_binary_series_has_the_golden_numbers(&device);
+    cases::the_one_dimensional_model_has_the_golden_numbers(&device);
+    Ok(())
+}
+
 /// Lengths around a block of 256 threads, and one of many blocks.
 const LENGTHS: [usize; 5] = [1, 255, 256, 257, 20_000];
 
@@ -121,6 +137,32 @@ fn draws_do() -> Outcome {
     Ok(())
 }
 
+fn ten_million_elements_have_the_bits_of_the_cpu() -> Outcome {
+    const MANY: usize = 10_000_000;
+    let generator = Generator::new(8);
+    let randn = |shape: &[usize]| generator.randn(shape, DType::F32, &CPU);
+    let operands = [randn(&[MANY])?, randn(&[MANY])?];
+    let probabilities = [operands[0].softmax(0)?, operands[1].softmax(0)?];
+    check(COUNTS, &operands, Agreement::Bits)?;
+    check(VECTORS, &[&operands[..], &probabilities[..]].concat(), Agreement::Bits)?;
+    let rows = |x: &Tensor| x.reshape(&[2500, 4000]);
+    let matrices = [rows(&operands[0])?, randn(&[4000])?, randn(&[2500])?];
+    check(&[("stdp_update", |x| Ok(vec![plastic(&x[0], &x[1], &x[2])?]))], &matrices, Agreement::Bits)?;
+    let heads = operands[0].narrow(0, 0, 64 * 78_125)?.reshape(&[125, 625, 64])?;
+    check(DRAWS, &[operands[1].reshape(&[200, 50_000])?, randn(&[12])?, heads], Agreement::Bits)?;
+    // The least power of two from there on.
+    let state = generator.randn(&[1 << 24], DType::C64, &CPU)?;
+    check(GATES, &[state], Agreement::Bits)?;
+    Ok(())
+}
+
+/// Weights after spikes at the times above 0.
+fn plastic(weights: &Tensor, pre: &Tensor, post: &Tensor) -> selvedge::Result<Tensor> {
+    let spikes = [pre.gt(0)?, post.gt(0)?];
+    let parameters = StdpParameters { learning_rate: 0.1, tau: 20.0 };
+    stdp_update(weights, [&spikes[0], &spikes[1]], [pre, post], parameters)
+}
+
 /// Of a square matrix of 24, three vectors of 24, one of 24 positive numbers, and controls of 3 policies and 4 steps.
 const PRODUCTS: &[Case] = &[
     ("kuramoto_step", |x| Ok(vec![kuramoto_step(&x[1], &x[2], Some(&x[0]), 1.5, 0.05)?])),
@@ -136,11 +178,7 @@ const PRODUCTS: &[Case] = &[
         let energy = expected_free_energy(&predictions, &x[2])?;
         Ok(vec![rollout.means, rollout.variances, energy.total])
     }),
-    ("stdp_update", |x| {
-        let spikes = [x[1].gt(0)?, x[2].gt(0)?];
-        let parameters = StdpParameters { learning_rate: 0.1, tau: 20.0 };
-        Ok(vec![stdp_update(&x[0], [&spikes[0], &spikes[1]], [&x[1], &x[2]], parameters)?])
-    }),
+    ("stdp_update", |x| Ok(vec![plastic(&x[0], &x[1], &x[2])?])),
 ];
 
 fn products_are_close() -> Outcome {

@@ -1,19 +1,55 @@
-//! The classifier on a device: its results are close to the CPU's, its synthetic data the same, and its training reaches the
+//! The classifier on a device: it has the golden numbers, its results are close to the CPU's, its synthetic data the same, and its training reaches the
 //! Bayes rule.
+
+#[path = "../cases/classifier.rs"]
+mod cases;
 
 use selvedge::classifier::{
     Classifier, ClassifierOptions, DEFAULT_PRIOR, TrainingOptions, free_energy, fuse_prior, synthetic,
 };
-use selvedge::tensor::{Device, Tensor};
+use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
 
 use crate::support::compare::{Agreement, Case, assert_agree, check};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
+    the_golden_numbers_are_those_of_the_cpu, ten_million_rows_are_close_to_the_cpu,
     synthetic_data_are_the_same, batches_are_close_to_the_cpu, posteriors_and_priors_have_the_bits_of_the_cpu,
     one_launch_gives_a_row_the_bits_that_it_has_in_a_batch, networks_that_one_launch_does_not_take_are_close,
     bad_features_are_named, a_training_reaches_the_bayes_rule_and_is_the_same_again,
+}
+
+fn the_golden_numbers_are_those_of_the_cpu() -> Outcome {
+    let device = Device::cuda(0)?;
+    cases::free_energies_and_beliefs_of_known_posteriors(&device);
+    cases::the_network_with_hashed_weights_has_the_golden_results(&device);
+    cases::the_full_mode_has_the_golden_numbers(&device);
+    Ok(())
+}
+
+fn ten_million_rows_are_close_to_the_cpu() -> Outcome {
+    const ROWS: usize = 10_000_000;
+    /// Rows that the CPU computes, at the beginning, in the middle and at the end.
+    const FEW: usize = 1000;
+    let device = Device::cuda(0)?;
+    let options = ClassifierOptions::default();
+    let (mut there, mut here) =
+        (Classifier::new(&options, &device)?, Classifier::new(&options, &Device::cpu())?);
+    let features = Generator::new(12).randn(&[ROWS, 100], DType::F32, &device)?;
+    let found = there.classify_batch(&features)?;
+    for start in [0, ROWS / 2, ROWS - FEW] {
+        let of_rows = |x: &Tensor| x.narrow(0, start, FEW);
+        let wanted = here.classify_batch(&of_rows(&features)?.to(&Device::cpu())?)?;
+        let close = Agreement::Within(1e-4);
+        assert_agree("posterior", &of_rows(&found.posterior)?, &wanted.posterior, close);
+        assert_agree("beliefs", &of_rows(&found.beliefs)?, &wanted.beliefs, close);
+        assert_agree("free energy", &of_rows(&found.free_energy)?, &wanted.free_energy, close);
+        assert_agree("confidence", &of_rows(&found.confidence)?, &wanted.confidence, close);
+    }
+    let beliefs = found.beliefs.argmax(1)?.eq(&found.classes)?.all_all()?;
+    assert!(beliefs.item::<bool>()?, "a class is the one of the largest belief");
+    Ok(())
 }
 
 fn synthetic_data_are_the_same() -> Outcome {

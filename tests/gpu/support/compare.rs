@@ -38,6 +38,9 @@ pub fn assert_agree(what: &str, found: &Tensor, wanted: &Tensor, agreement: Agre
     match agreement {
         Agreement::Bits => {
             let [there, here] = [found, wanted].map(|tensor| tensor.to_bytes().expect("bytes"));
+            if there == here {
+                return;
+            }
             let size = wanted.dtype().size();
             let mut elements = there.chunks(size).zip(here.chunks(size));
             if let Some(at) = elements.position(|(there, here)| there != here) {
