@@ -34,8 +34,6 @@ pub enum Need {
     Variable(&'static str),
     /// A library that compiles CUDA C++.
     Nvrtc,
-    /// That, and a device that runs freely.
-    NvrtcAndFreeRunning,
 }
 
 impl Need {
@@ -59,7 +57,6 @@ impl Need {
             },
             Need::Variable(name) => std::env::var_os(name).is_none().then(|| format!("needs {name}")),
             Need::Nvrtc => selvedge::nvrtc::version().err().map(|_| "needs NVRTC".to_owned()),
-            Need::NvrtcAndFreeRunning => Need::Nvrtc.missing().or_else(|| Need::FreeRunning.missing()),
             Need::FreeRunning => serialised().then(|| "needs a device that runs freely".to_owned()),
         }
     }
