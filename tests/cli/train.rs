@@ -75,6 +75,29 @@ fn a_model_trains_stops_continues_and_writes() {
 }
 
 #[test]
+fn the_dropout_is_that_of_the_option_then_of_the_models_file() {
+    let folder = Folder::new("train-dropout");
+    let train = with(&small(&folder), &["--steps", "1", "--json"]);
+    let file = folder.file("config.json");
+    for (at, (in_file, option, wanted)) in
+        [(None, None, 0.0), (Some(0.25), None, 0.25), (Some(0.25), Some("0"), 0.0), (None, Some("0.5"), 0.5)]
+            .into_iter()
+            .enumerate()
+    {
+        let dropout = in_file.map_or(String::new(), |p: f64| format!(r#", "resid_pdrop": {p}}}"#));
+        std::fs::write(
+            &file,
+            if dropout.is_empty() { CONFIG.to_owned() } else { CONFIG.replace('}', &dropout) },
+        )
+        .unwrap();
+        let option = option.map_or(vec![], |p| vec!["--dropout", p]);
+        let run = folder.file(&format!("run-{at}"));
+        let report = json(&succeeds(&strs(&with(&train, &[&["--run", &run], &option[..]].concat()))));
+        assert_eq!(report["model"]["resid_pdrop"], wanted, "case {at}");
+    }
+}
+
+#[test]
 fn bad_input_fails_with_its_reason() {
     let folder = Folder::new("train-bad");
     let train = small(&folder);

@@ -73,9 +73,9 @@ pub struct TrainOptions {
     /// The largest norm of all gradients together; 0 leaves them
     #[arg(long, value_name = "NORM", default_value_t = 1.0)]
     pub max_norm: f64,
-    /// The probability of dropout
-    #[arg(long, value_name = "P", default_value_t = 0.0)]
-    pub dropout: f64,
+    /// The probability of dropout [default: 0, or that of the model's file]
+    #[arg(long, value_name = "P")]
+    pub dropout: Option<f64>,
     /// The seed of weights, batches and dropout
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,

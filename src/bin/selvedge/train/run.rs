@@ -223,7 +223,8 @@ fn config(options: &TrainOptions, vocab_size: usize) -> Result<GptConfig, Failur
         Some(ComputeDType::F32) => None,
         Some(ComputeDType::Bf16) => Some(DType::BF16),
     };
-    Ok(GptConfig { vocab_size, dropout: options.dropout, compute_dtype, ..config })
+    let dropout = options.dropout.unwrap_or(config.dropout);
+    Ok(GptConfig { vocab_size, dropout, compute_dtype, ..config })
 }
 
 /// Opens the folder of the run.
