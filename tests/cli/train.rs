@@ -164,7 +164,7 @@ fn a_signal_leaves_a_checkpoint_to_continue_from() {
     let folder = Folder::new("train-signal");
     let run = folder.file("run");
     let train = with(&small(&folder), &["--run", &run, "--steps", "100000", "--json"]);
-    for (signal, code) in [("-INT", 130), ("-USR1", 143)] {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-USR1", 143)] {
         let resume = if signal == "-INT" { vec![] } else { vec!["--resume"] };
         // A new checkpoint shows that signals are caught.
         let mut child = start(&with(&train, &resume), &run, latest(&run));
