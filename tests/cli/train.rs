@@ -40,9 +40,20 @@ fn a_model_trains_stops_continues_and_writes() {
     let loss = |at: usize| evaluations[at]["validation_loss"].as_f64().unwrap();
     assert!(loss(3) < loss(0), "{evaluations:?}");
 
+    // The last evaluation's is the sample after the training.
+    let steps: Vec<_> = at_once["samples"].as_array().unwrap().iter().map(|sample| &sample["step"]).collect();
+    assert_eq!(steps, [4, 8]);
+
     // The schedule is that of the steps of the whole run in both parts.
     let text = succeeds(&strs(&with(&train, &["--run", &run, "--steps", "12"])));
-    for part in ["entropy of single ids", "step", "validation", "A sample after the training", "loss.svg"] {
+    for part in [
+        "entropy of single ids",
+        "step",
+        "validation",
+        "A sample after step 4:",
+        "A sample after the training",
+        "loss.svg",
+    ] {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
     let more = of(&["--run", &run, "--steps", "14", "--resume", "--json"]);

@@ -240,6 +240,11 @@ impl Progress {
     pub fn set(&self, done: u64) {
         self.0.set_position(done);
     }
+
+    /// Replaces the text beside the bar.
+    pub fn describe(&self, text: String) {
+        self.0.set_message(text);
+    }
 }
 
 impl Drop for Progress {

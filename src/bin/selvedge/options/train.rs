@@ -94,7 +94,7 @@ pub struct TrainOptions {
     /// Draw the losses [default: loss.svg in the folder]
     #[arg(long, value_name = "LOSS.svg")]
     pub plot: Option<PathBuf>,
-    /// Characters of the samples before and after
+    /// Ids of a sample: before the training, after it, and at the first three evaluations
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub sample: u64,
     /// The device: auto, cpu, or a device's ordinal

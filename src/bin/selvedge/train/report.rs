@@ -49,13 +49,17 @@ impl Start {
             format!("{:.4} nats, the loss of their frequencies alone", self.entropy),
         );
         let mut text = table.render(style);
-        text += &sample("before", &self.sample, style);
+        text += &sample("before the training", &self.sample, style);
         text + "\n"
     }
 }
 
 fn sample(when: &str, text: &str, style: Style) -> String {
-    format!("\n{}\n{}", style.bold(&format!("A sample {when} the training:")), indented(text, 4))
+    format!("\n{}\n{}", style.bold(&format!("A sample {when}:")), indented(text, 4))
+}
+
+pub fn sample_after_step(step: u64, text: &str, style: Style) -> String {
+    sample(&format!("after step {}", grouped(step)), text, style)
 }
 
 /// The figures of an evaluation.
@@ -101,7 +105,7 @@ pub struct Finished {
 /// Returns the end of the text, and the JSON of the whole run.
 pub fn report(start: &Start, finished: &Finished) -> Report {
     let style = Style::of_stdout();
-    let mut text = sample("after", &finished.sample, style);
+    let mut text = sample("after the training", &finished.sample, style);
     let folder = start.folder.display();
     if let Some(signal) = finished.signal {
         let name = if signal == Signal::Interrupt { "Ctrl-C" } else { "a signal" };
@@ -129,6 +133,8 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
             })
         })
         .collect();
+    let samples = &finished.course.samples;
+    let samples: Vec<_> = samples.iter().map(|(step, text)| json!({ "step": step, "text": text })).collect();
     let json = json!({
         "text": start.text,
         "ids": start.ids,
@@ -147,6 +153,7 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
         "seconds": finished.seconds,
         "ids_per_second": finished.steps_per_second * finished.ids_of_a_step as f64,
         "sample_before": start.sample,
+        "samples": samples,
         "sample_after": finished.sample,
         "plot": finished.plot,
         "ended_by_signal": finished.signal.is_some(),

@@ -10,20 +10,22 @@ use selvedge::nn::{
 };
 use selvedge::{DType, Device, Error};
 
-use super::report::{Evaluation, Finished, Start, report};
+use super::report::{Evaluation, Finished, Start, report, sample_after_step};
 use super::signals::{Signal, Signals};
 use super::{memory, plot, source};
 use crate::device::{self, reason_text};
 use crate::failure::Failure;
 use crate::files;
 use crate::options::{ComputeDType, TokenizerKind, TrainOptions};
-use crate::output::{Progress, Report, Style};
+use crate::output::{Progress, Report, Style, grouped};
 
 /// The folder of a run that names none.
 const FOLDER: &str = "selvedge-run";
 /// The most likely ids that a sample draws from.
 const SAMPLE_TOP_K: usize = 40;
 const SAMPLE_TEMPERATURE: f64 = 0.8;
+/// The evaluations during a run that write a sample: the first ones, while a text changes most.
+const EARLY_SAMPLES: usize = 3;
 
 /// The result of a run.
 pub struct Outcome {
@@ -96,7 +98,9 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
 
     let mut course = Course::default();
     let begun = Instant::now();
-    let signal = match steps(options, &mut trainer, &mut checkpoints, (&signals, &screen), &mut course) {
+    let result =
+        steps(options, (&mut trainer, &*tokenizer), &mut checkpoints, (&signals, &screen), &mut course);
+    let signal = match result {
         Ok(signal) => signal,
         Err(error) => {
             drop(trainer);
@@ -124,6 +128,8 @@ pub struct Course {
     /// Steps and their losses.
     pub losses: Vec<(u64, f64)>,
     pub evaluations: Vec<Evaluation>,
+    /// Steps and the samples after them.
+    pub samples: Vec<(u64, String)>,
     /// Seconds of steps alone.
     step_seconds: f64,
 }
@@ -132,12 +138,19 @@ impl Course {
     fn steps_per_second(&self) -> f64 {
         self.losses.len() as f64 / self.step_seconds.max(1e-9)
     }
+
+    /// Returns the loss of the last step and the rate so far, for the bar.
+    fn last_step(&self, ids_of_a_step: usize) -> String {
+        let loss = self.losses.last().map_or(f64::NAN, |(_, loss)| *loss);
+        let rate = grouped((self.steps_per_second() * ids_of_a_step as f64) as u64);
+        format!("loss {loss:.4}, {rate} ids/s")
+    }
 }
 
 /// Takes steps until the last one or a signal. Each evaluation saves a checkpoint.
 fn steps(
     options: &TrainOptions,
-    trainer: &mut Trainer,
+    (trainer, tokenizer): (&mut Trainer, &dyn Tokenizer),
     checkpoints: &mut Checkpoints,
     (signals, screen): (&Signals, &Screen),
     course: &mut Course,
@@ -153,12 +166,21 @@ fn steps(
         course.step_seconds += begun.elapsed().as_secs_f64();
         course.losses.push((report.step, report.loss));
         progress.set(report.step);
+        progress.describe(course.last_step(trainer.ids_of_a_step()));
         signal = signals.received();
         let is_last = report.step >= options.steps;
         if is_last || report.step % options.every == 0 || signal.is_some() {
             // A signal leaves no time for an evaluation.
             if signal.is_none() {
-                progress.suspend(|| evaluate(trainer, course, screen))?;
+                progress.suspend(|| {
+                    evaluate(trainer, course, screen)?;
+                    let is_early = !is_last && course.samples.len() < EARLY_SAMPLES;
+                    if is_early {
+                        write_sample((trainer, tokenizer), options, course, screen)
+                    } else {
+                        Ok(())
+                    }
+                })?;
             }
             checkpoints.save(&trainer.checkpoint()?)?;
         }
@@ -181,6 +203,20 @@ fn evaluate(trainer: &mut Trainer, course: &mut Course, screen: &Screen) -> Resu
     };
     screen.print(&evaluation.line());
     course.evaluations.push(evaluation);
+    Ok(())
+}
+
+/// Prints and records a sample of the model as it is now.
+fn write_sample(
+    (trainer, tokenizer): (&mut Trainer, &dyn Tokenizer),
+    options: &TrainOptions,
+    course: &mut Course,
+    screen: &Screen,
+) -> Result<(), Error> {
+    let text = sample(trainer.model_mut(), tokenizer, options)?;
+    let step = trainer.step_count();
+    screen.print(&format!("{}\n", sample_after_step(step, &text, Style::of_stdout())));
+    course.samples.push((step, text));
     Ok(())
 }
 
@@ -271,7 +307,7 @@ fn resume(trainer: &mut Trainer, folder: &Path, force: bool, device: &Device) ->
 }
 
 /// Returns a sample of the model's text.
-fn sample(model: &mut Gpt, tokenizer: &dyn Tokenizer, options: &TrainOptions) -> Result<String, Failure> {
+fn sample(model: &mut Gpt, tokenizer: &dyn Tokenizer, options: &TrainOptions) -> Result<String, Error> {
     model.eval();
     let sampler = SamplerOptions {
         temperature: SAMPLE_TEMPERATURE,
@@ -282,5 +318,5 @@ fn sample(model: &mut Gpt, tokenizer: &dyn Tokenizer, options: &TrainOptions) ->
     let prompt = tokenizer.encode("\n").unwrap_or_else(|_| vec![0]);
     let generation = Generation::new(model, &prompt, Sampler::new(sampler, options.seed)?)?;
     let ids = generation.take(options.sample as usize).collect::<Result<Vec<u32>, Error>>()?;
-    Ok(tokenizer.decode(&ids)?)
+    tokenizer.decode(&ids)
 }
