@@ -50,7 +50,8 @@ mod training;
 
 pub use autograd::{
     AttentionOptions, Function, FunctionContext, LinearLayer, Variable, VariableOperand, checkpoint,
-    is_grad_enabled, linear_cross_entropy, linear_layers, no_grad, scaled_dot_product_attention,
+    detect_anomaly, is_grad_enabled, linear_cross_entropy, linear_layers, no_grad,
+    scaled_dot_product_attention,
 };
 pub use backend::{AutomaticTransfers, Backend, Cpu, Cuda, TransferCounts};
 pub use gpt::{Generation, Gpt, GptConfig, KeyValueCache, Sampler, SamplerOptions};

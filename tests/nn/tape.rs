@@ -1,6 +1,8 @@
 //! The tape: accumulation, scopes, custom functions and errors.
 
-use selvedge::nn::{Function, FunctionContext, Variable, is_grad_enabled, no_grad};
+use selvedge::nn::{
+    Function, FunctionContext, Variable, checkpoint, detect_anomaly, is_grad_enabled, no_grad,
+};
 use selvedge::{Device, Error, Result, Tensor};
 
 fn leaf(numbers: &[f64]) -> Variable {
@@ -106,6 +108,40 @@ fn a_backward_without_a_gradient_needs_one_element() {
     );
     assert!(x.grad().is_none());
     assert!(Variable::with_grad(Tensor::new([1i32], &Device::cpu()).unwrap()).is_err());
+}
+
+#[test]
+fn gradients_that_are_not_finite_are_errors_that_name_the_operation_while_checks_are_on() {
+    let infinite = "the backward of sqrt: found a gradient of operand 0 with infinite elements, of shape [2]; wanted \
+                    finite gradients within detect_anomaly";
+    // The gradient of the square is 0 times that infinity.
+    let loss = |x: &Variable| x.square()?.sqrt()?.sum_all();
+    let x = leaf(&[0.0, 3.0]);
+    refuses(detect_anomaly(|| loss(&x)?.backward()), infinite);
+    assert!(x.grad().is_none(), "a failed backward changes no gradient");
+    refuses(
+        detect_anomaly(|| checkpoint(move |x| x[0].square()?.sqrt(), &[&x])?.sum_all()?.backward()),
+        infinite,
+    );
+    loss(&x).unwrap().backward().unwrap();
+    assert!(grad(&x)[0].is_nan());
+
+    let (x, nan) = (leaf(&[1.0, 2.0]), Tensor::new([f64::NAN, 1.0], &Device::cpu()).unwrap());
+    let of_nan = "the backward of mul: found a gradient of operand 0 with NaN elements, of shape [2]; wanted finite \
+                  gradients within detect_anomaly";
+    let product = || (&x * &Variable::new(nan.clone())).unwrap();
+    refuses(detect_anomaly(|| product().sum_all()?.backward()), of_nan);
+    refuses(
+        detect_anomaly(|| x.exp()?.backward_with(&nan)),
+        "the backward of exp: found a gradient of the result with NaN elements, of shape [2]; wanted finite gradients \
+         within detect_anomaly",
+    );
+    // The checks end with the scope, after a panic too, and finite gradients pass.
+    let panicked = std::panic::catch_unwind(|| detect_anomaly(|| std::panic::resume_unwind(Box::new(()))));
+    assert!(panicked.is_err() && product().sum_all().unwrap().backward().is_ok());
+    let y = leaf(&[1.0]);
+    detect_anomaly(|| y.exp()?.backward()).unwrap();
+    assert_eq!(grad(&y), [1f64.exp()]);
 }
 
 #[test]

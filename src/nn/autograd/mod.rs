@@ -16,6 +16,7 @@
 //!
 //! Tests: `tests/nn`.
 
+mod anomaly;
 mod attention;
 mod batch_norm;
 mod changes;
@@ -37,6 +38,7 @@ mod shape;
 mod tape;
 mod variable;
 
+pub use anomaly::detect_anomaly;
 pub(in crate::nn) use attention::packed_attention;
 pub use attention::{AttentionOptions, scaled_dot_product_attention};
 pub(in crate::nn) use changes::Changes;

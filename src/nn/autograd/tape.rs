@@ -5,10 +5,10 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::changes;
 use super::flat::FlatPlace;
 use super::shape::in_shape;
 use super::variable::Variable;
+use super::{anomaly, changes};
 use crate::error::{Error, Result};
 use crate::tensor::{Tensor, TensorMut};
 use crate::types::{DType, Shape};
@@ -383,9 +383,11 @@ impl Node {
                 wanted: format!("one for each of {} operands", self.parents.len()),
             });
         }
-        for (parent, gradient) in self.parents.iter().zip(gradients) {
+        for (operand, (parent, gradient)) in self.parents.iter().zip(gradients).enumerate() {
             let (Some(parent), Some(gradient)) = (parent, gradient) else { continue };
-            add_pending(pending, parent, parent.fit(self.operation, gradient)?)?;
+            let gradient = parent.fit(self.operation, gradient)?;
+            anomaly::check(self.operation, &gradient, || format!("a gradient of operand {operand}"))?;
+            add_pending(pending, parent, gradient)?;
         }
         Ok(())
     }
@@ -468,9 +470,10 @@ fn add_pending(pending: &mut PendingGradients, node: &Arc<Node>, gradient: Tenso
 ///
 /// # Errors
 ///
-/// [`Error::Backward`] for freed or changed values and for gradients that fit no operand, and those of the rules and of
-/// recomputations.
+/// [`Error::Backward`] for freed or changed values, for gradients that fit no operand, and for gradients that are not finite
+/// within [`detect_anomaly`](super::detect_anomaly); and those of the rules and of recomputations.
 pub(super) fn backward(root: &Arc<Node>, gradient: Tensor, retain_graph: bool) -> Result<()> {
+    anomaly::check(root.operation, &gradient, || "a gradient of the result".to_owned())?;
     let mut leaves = Vec::new();
     let mut pending = BTreeMap::from([(root.number, (root.clone(), gradient))]);
     while let Some((_, (node, gradient))) = pending.pop_last() {
