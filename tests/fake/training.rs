@@ -1,15 +1,15 @@
 //! Steps of training on the fake driver. A step of a small GPT: its forward, backward, clipping and optimizer are captured as one graph, the
-//! parameters stay at their addresses, and the optimizer is a launch for each run of neighbours. `TrainingStep` launches one
+//! parameters stay at their addresses, a step needs no memory beside them and its states, and the optimizer is a launch for each run of neighbours. `TrainingStep` launches one
 //! graph, draws as uncaptured steps do, counts its changes, and falls back where it must.
 
 use std::sync::Arc;
 
 use selvedge::DType;
 use selvedge::nn::{
-    AdamW, BatchNorm1d, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions,
+    Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions,
     Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer,
-    Parameters, Reduction, Sequential, TrainingStep, TransformerBlock, Variable, checkpoint, cross_entropy,
-    mse_loss, no_grad,
+    Parameters, Reduction, Sequential, Sgd, TrainingStep, TransformerBlock, Variable, checkpoint,
+    cross_entropy, mse_loss, no_grad,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 
@@ -64,6 +64,7 @@ impl Module for Gpt {
 pub fn child(fake: &Fake) -> ChildOutcome {
     fake.set_strict(true);
     step(fake)?;
+    memory_of_a_step()?;
     steps_of_one_graph(fake)?;
     steps_that_cannot_be_captured()?;
     captured_checkpoints()?;
@@ -118,6 +119,40 @@ fn step(fake: &Fake) -> ChildOutcome {
         seen.push(now);
     }
     check(loss.count() == 1 && addresses()? == before, "the buffers have moved")
+}
+
+/// A step changes parameters and states in place: it needs no memory beyond them and its few numbers.
+fn memory_of_a_step() -> ChildOutcome {
+    const NUMBERS: u64 = 4096;
+    let device = Device::cuda(0)?;
+    let cuda = device.as_cuda().ok_or("the device is no CUDA device")?;
+    type MakeOptimizer = fn(Vec<Variable>) -> selvedge::Result<Box<dyn Optimizer>>;
+    let optimizers: [(&str, u64, MakeOptimizer); 3] = [
+        ("Sgd", 1, |of| Ok(Box::new(Sgd::new(of, 0.1)?.with_momentum(0.9)?))),
+        ("Adam", 2, |of| Ok(Box::new(Adam::new(of, 0.1)?))),
+        ("AdamW", 2, |of| Ok(Box::new(AdamW::new(of, 0.1)?))),
+    ];
+    for (name, states, make) in optimizers {
+        let model = Linear::new(256, 512, &Initializer::new(&device).with_seed(1))?;
+        let parameters = Parameters::new(&model)?;
+        let bytes = (256 + 1) * 512 * 4;
+        let mut optimizer = make(parameters.variables())?;
+        for number in 0..3 {
+            for parameter in parameters.variables() {
+                parameter.backward_with(&parameter.tensor().zeros_like()?)?;
+            }
+            let scope = cuda.memory_scope(format!("step {number} of {name}"));
+            optimizer.step()?;
+            let found = scope.finish();
+            // The first step creates the states.
+            let limit = if number == 0 { states * bytes } else { 0 } + NUMBERS;
+            check(
+                found.peak_bytes - found.start_bytes <= limit,
+                &format!("{found}: wanted at most {limit} bytes beside those at the start"),
+            )?;
+        }
+    }
+    Ok(())
 }
 
 fn layers(device: &Device, dropout: &Generator) -> selvedge::Result<Sequential> {

@@ -14,7 +14,7 @@ use crate::nn::Variable;
 use crate::nn::autograd::{FlatPlace, gradient_run, in_shape, no_grad, update_run};
 use crate::nn::precision::wide_dtype;
 use crate::tensor::{Device, Fused, Tensor, TensorMut};
-use crate::types::DType;
+use crate::types::{DType, Shape};
 
 /// The numbers of a step that its function reads.
 pub(super) const NUMBERS: usize = 3;
@@ -154,11 +154,12 @@ impl Group {
         }
         let Some(first) = self.members.first() else { return Ok(()) };
         let (dtype, device) = (wide_dtype(first.variable.dtype()), first.variable.device());
-        let zeros = match self.part(&(0..self.members.len())) {
-            Some(part) => Tensor::zeros(&[part.len()], dtype, &device)?,
-            None => Tensor::zeros(&first.variable.shape(), dtype, &device)?,
+        let shape = match self.part(&(0..self.members.len())) {
+            Some(part) => Shape::new(&[part.len()])?,
+            None => first.variable.shape(),
         };
-        self.states = (0..count).map(|_| zeros.copy()).collect::<Result<Vec<Tensor>>>()?;
+        self.states =
+            (0..count).map(|_| Tensor::zeros(&shape, dtype, &device)).collect::<Result<Vec<Tensor>>>()?;
         Ok(())
     }
 
