@@ -1,10 +1,17 @@
-//! Variables on a device: losses and their gradients have the bits of the CPU, layers and trainings are close to it.
+//! Variables on a device: losses and their gradients have the bits of the CPU, layers and trainings are close to it. The GPT model has
+//! the numbers of an independent implementation, and `Backend` its worked numbers.
+
+#[path = "../cases/backend.rs"]
+mod backend_cases;
+#[path = "../cases/gpt2.rs"]
+mod gpt2_cases;
 
 use selvedge::nn::{
-    Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Embedding, FeedForward, FeedForwardOptions, Gelu,
-    Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer,
-    Reduction, RmsNorm, Sequential, Sgd, Silu, Tanh, TransformerBlock, Variable, binary_cross_entropy,
-    binary_cross_entropy_with_logits, clip_grad_norm, cross_entropy, kl_div, mse_loss, nll_loss,
+    Adam, AdamW, BatchNorm1d, ByteTokenizer, CrossEntropyOptions, Cuda, Embedding, FeedForward,
+    FeedForwardOptions, Gelu, GptConfig, Initializer, LayerNorm, Linear, Module, MultiHeadAttention,
+    MultiHeadAttentionOptions, Optimizer, Reduction, RmsNorm, Sequential, Sgd, Silu, Tanh, TextFile, Trainer,
+    TrainerOptions, TransformerBlock, Variable, binary_cross_entropy, binary_cross_entropy_with_logits,
+    clip_grad_norm, cross_entropy, kl_div, mse_loss, nll_loss,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
@@ -14,6 +21,8 @@ use crate::support::{Outcome, device_tests};
 
 device_tests! {
     losses_have_the_bits_of_the_cpu, layers_are_close_to_the_cpu, trainings_are_close_to_the_cpu,
+    the_operations_of_a_backend_have_their_values, a_gpt_is_that_of_an_independent_implementation,
+    the_losses_of_a_gpt_are_close_to_the_cpu,
 }
 
 type Loss = fn(&Variable, &[Tensor]) -> selvedge::Result<Variable>;
@@ -167,6 +176,58 @@ fn trainings_are_close_to_the_cpu() -> Outcome {
     for (name, optimizer) in OPTIMIZERS {
         for (found, wanted) in train(*optimizer, &device)?.iter().zip(&train(*optimizer, &cpu)?) {
             assert_agree(name, found, wanted, Agreement::Within(1e-8));
+        }
+    }
+    Ok(())
+}
+
+fn the_operations_of_a_backend_have_their_values() -> Outcome {
+    // The functions of f64 are within two units in the last place of the CPU's.
+    Ok(backend_cases::every_operation_has_its_value(&Cuda::new(0)?, 1e-12)?)
+}
+
+/// The set of tests/data/gpt2, which the executable holds.
+fn a_gpt_is_that_of_an_independent_implementation() -> Outcome {
+    const FILES: [(&str, &[u8]); 3] = [
+        ("json", include_bytes!("../data/gpt2/tiny.json")),
+        ("safetensors", include_bytes!("../data/gpt2/tiny.safetensors")),
+        ("reference.safetensors", include_bytes!("../data/gpt2/tiny.reference.safetensors")),
+    ];
+    let folder = std::env::temp_dir().join(format!("selvedge-gpt2-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let path = folder.join("tiny.json");
+    for (extension, bytes) in FILES {
+        std::fs::write(path.with_extension(extension), bytes)?;
+    }
+    let found = gpt2_cases::logits_loss_and_gradients_are_those_of_the_reference(&path, &Device::cuda(0)?);
+    std::fs::remove_dir_all(&folder)?;
+    Ok(found?)
+}
+
+/// Losses of twenty steps of a trainer. Batches and dropout's masks are the same on both; sums have another order, so f32 losses agree
+/// to 1e-5 and those of bf16 to two of its roundings.
+fn the_losses_of_a_gpt_are_close_to_the_cpu() -> Outcome {
+    for (compute_dtype, tolerance) in [(None, 1e-5), (Some(DType::BF16), 2e-2)] {
+        let run = |device: &Device| -> selvedge::Result<Vec<f64>> {
+            let text = TextFile::from_bytes("to be, or not to be, that is the question: ".repeat(20));
+            let config = GptConfig {
+                layers: 2,
+                width: 32,
+                heads: 2,
+                context: 16,
+                dropout: 0.1,
+                compute_dtype,
+                ..GptConfig::tiny(256)
+            };
+            let options = TrainerOptions { steps: 20, batch: 4, ..TrainerOptions::default() };
+            let mut trainer = Trainer::new(config, text, &ByteTokenizer, options, device)?;
+            (0..20).map(|_| trainer.step().map(|report| report.loss)).collect()
+        };
+        let (there, here) = (run(&Device::cuda(0)?)?, run(&Device::cpu())?);
+        assert!(here.last() < here.first(), "{here:?}");
+        for (step, (found, wanted)) in there.iter().zip(&here).enumerate() {
+            let is_close = (found - wanted).abs() <= tolerance * wanted.abs();
+            assert!(is_close, "step {step} of {compute_dtype:?}: {found}, on the CPU {wanted}");
         }
     }
     Ok(())

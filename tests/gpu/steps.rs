@@ -1,8 +1,10 @@
-//! Steps of training as one graph: launches have the bits of uncaptured steps, and each draws masks of its own.
+//! Steps of training as one graph: launches have the bits of uncaptured steps, each draws masks of its own, and a run continues
+//! from a checkpoint.
 
 use selvedge::nn::{
-    AdamW, BatchNorm1d, ByteTokenizer, Dropout, GptConfig, Initializer, Linear, Module, Parameters,
-    Reduction, Sequential, TextFile, Trainer, TrainerOptions, TrainingStep, Variable, WarmupCosine, mse_loss,
+    AdamW, BatchNorm1d, ByteTokenizer, CheckpointList, Checkpoints, Dropout, GptConfig, Initializer, Linear,
+    Module, Parameters, Reduction, Sequential, TextFile, Trainer, TrainerOptions, TrainingStep, Variable,
+    WarmupCosine, mse_loss,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
@@ -11,7 +13,7 @@ use crate::support::{Outcome, device_tests};
 
 device_tests! {
     a_hundred_captured_steps_have_the_bits_of_uncaptured_ones, two_launches_draw_different_masks,
-    a_captured_trainer_has_the_bits_of_an_uncaptured_one,
+    a_captured_trainer_has_the_bits_of_an_uncaptured_one, a_resumed_trainer_has_the_bits_of_one_that_went_on,
 }
 
 fn layers(device: &Device, dropout: &Generator) -> selvedge::Result<Sequential> {
@@ -117,5 +119,47 @@ fn a_captured_trainer_has_the_bits_of_an_uncaptured_one() -> Outcome {
     let (captured, uncaptured) = (run(true)?, run(false)?);
     assert_eq!(captured.0, uncaptured.0);
     assert!(captured.1 == uncaptured.1, "the parameters differ");
+    Ok(())
+}
+
+fn a_resumed_trainer_has_the_bits_of_one_that_went_on() -> Outcome {
+    let device = Device::cuda(0)?;
+    for compute_dtype in [None, Some(DType::BF16)] {
+        let new = || {
+            let text = TextFile::from_bytes("to be, or not to be, that is the question: ".repeat(20));
+            let config = GptConfig {
+                layers: 2,
+                width: 32,
+                heads: 2,
+                context: 16,
+                dropout: 0.1,
+                compute_dtype,
+                ..GptConfig::tiny(256)
+            };
+            let options =
+                TrainerOptions { steps: 20, batch: 4, accumulation: 2, ..TrainerOptions::default() };
+            Trainer::new(config, text, &ByteTokenizer, options, &device)
+        };
+        let (mut whole, mut first, mut second) = (new()?, new()?, new()?);
+        let losses: Vec<f64> =
+            (0..20).map(|_| whole.step().map(|report| report.loss)).collect::<selvedge::Result<_>>()?;
+        for (step, loss) in losses[..9].iter().enumerate() {
+            assert_eq!(first.step()?.loss, *loss, "step {step}");
+        }
+        // By way of a folder, as `selvedge train --resume` does.
+        let folder = std::env::temp_dir().join(format!("selvedge-resume-{}", std::process::id()));
+        first.evaluate()?;
+        let mut checkpoints = Checkpoints::open(&folder)?;
+        checkpoints.save(&first.checkpoint()?)?;
+        let list = CheckpointList::read(&folder)?;
+        second.resume(&list.latest().expect("a checkpoint").load(&device)?, false)?;
+        drop(checkpoints);
+        std::fs::remove_dir_all(&folder)?;
+        for (step, loss) in losses.iter().enumerate().skip(9) {
+            assert_eq!(second.step()?.loss, *loss, "step {step} after the checkpoint");
+        }
+        assert!(second.is_captured());
+        assert!(bits(whole.model())? == bits(second.model())?, "the parameters differ");
+    }
     Ok(())
 }

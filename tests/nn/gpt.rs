@@ -1,15 +1,19 @@
 //! The GPT model: logits, loss and gradients against an independent implementation, the key/value cache, and sampling.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use selvedge::nn::{
-    Activation, CrossEntropyOptions, Generation, Gpt, GptConfig, Initializer, KeyValueCache, Module, Sampler,
-    SamplerOptions, Variable, cross_entropy, no_grad,
+    Activation, Generation, Gpt, GptConfig, Initializer, KeyValueCache, Module, Sampler, SamplerOptions,
+    Variable, no_grad,
 };
 use selvedge::{DType, Device, Error, Result, Tensor};
 
 use crate::common::repository;
+
+#[path = "../cases/gpt2.rs"]
+mod cases;
+
+use cases::distance;
 
 fn small() -> GptConfig {
     GptConfig { layers: 2, width: 16, heads: 2, context: 8, ..GptConfig::tiny(11) }
@@ -21,62 +25,16 @@ fn model(config: GptConfig) -> Result<Gpt> {
     Ok(model)
 }
 
-/// The largest difference of elements over the largest element.
-fn distance(found: &Tensor, wanted: &Tensor) -> Result<f64> {
-    let (found, wanted) =
-        (found.cast(DType::F64)?.to_vec::<f64>()?, wanted.cast(DType::F64)?.to_vec::<f64>()?);
-    assert_eq!(found.len(), wanted.len());
-    let largest = wanted.iter().fold(0f64, |most, x| most.max(x.abs()));
-    Ok(found.iter().zip(&wanted).fold(0f64, |most, (a, b)| most.max((a - b).abs())) / largest)
-}
-
 /// Each `NAME.json` of tests/data/gpt2 with its weights and results; make_reference.py there wrote them.
 #[test]
 fn logits_loss_and_gradients_are_those_of_an_independent_implementation() -> Result<()> {
-    let device = Device::cpu();
     let folder = repository().join("tests/data/gpt2");
     let mut sets = 0;
     for entry in fs::read_dir(&folder).expect("the folder is in the repository") {
         let path = entry.expect("an entry").path();
-        if path.extension().is_none_or(|extension| extension != "json") {
-            continue;
-        }
-        sets += 1;
-        let config = GptConfig::from_json(&fs::read_to_string(&path).expect("a configuration"))?;
-        let weights: BTreeMap<String, Tensor> =
-            Tensor::read_safetensors(path.with_extension("safetensors"), &device)?.into_iter().collect();
-        let reference: BTreeMap<String, Tensor> =
-            Tensor::read_safetensors(path.with_extension("reference.safetensors"), &device)?
-                .into_iter()
-                .collect();
-        // The reference was computed in f64 and rounded to f32.
-        for (dtype, tolerance) in [(DType::F32, 2e-4), (DType::F64, 2e-6)] {
-            let mut model = Gpt::new(config, &Initializer::new(&device).with_dtype(dtype))?;
-            model.load_state_dict(&weights)?;
-            assert_eq!(
-                model.parameters().iter().map(|p| p.shape().iter().product::<usize>()).sum::<usize>(),
-                config.parameter_count()
-            );
-            let ids = reference["ids"].cast(DType::I64)?;
-            let length = ids.shape()[1] - 1;
-            let logits = model.forward(&Variable::new(ids.narrow(1, 0, length)?))?;
-            let far = distance(&logits.tensor(), &reference["logits"])?;
-            assert!(far < tolerance, "{}: logits in {dtype}: {far}", path.display());
-            let targets = ids.narrow(1, 1, length)?.reshape(&[-1])?;
-            let rows = logits.reshape(&[-1, config.vocab_size as isize])?;
-            let loss = cross_entropy(&rows, &targets, CrossEntropyOptions::default())?;
-            let far = distance(&loss.tensor().reshape(&[1])?, &reference["loss"])?;
-            assert!(far < tolerance, "{}: loss in {dtype}: {far}", path.display());
-            loss.backward()?;
-            let mut gradients = 0;
-            for (name, parameter) in model.named_parameters() {
-                let gradient = parameter.grad().expect("each parameter has a gradient");
-                let far = distance(&gradient, &reference[&format!("grad.{name}")])?;
-                assert!(far < tolerance, "{}: gradient of {name} in {dtype}: {far}", path.display());
-                gradients += 1;
-            }
-            let wanted = reference.keys().filter(|name| name.starts_with("grad.")).count();
-            assert_eq!(gradients, wanted);
+        if path.extension().is_some_and(|extension| extension == "json") {
+            sets += 1;
+            cases::logits_loss_and_gradients_are_those_of_the_reference(&path, &Device::cpu())?;
         }
     }
     assert!(sets > 0, "no sets in {}", folder.display());
