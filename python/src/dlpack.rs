@@ -76,6 +76,9 @@ fn device_of(device: &Device) -> (i32, i32) {
 fn consumer(device: &Device, stream: Option<isize>) -> Result<Option<Stream>> {
     let wanted = "None, -1, 1, 2 or the address of a stream";
     let refused = |stream: isize| invalid("__dlpack__", format!("stream={stream}"), wanted);
+    if let Some(number) = stream.filter(|number| *number < -1) {
+        return Err(refused(number).into());
+    }
     let Some(cuda) = device.as_cuda() else { return Ok(None) };
     // Of no stream the standard says that it is the legacy default stream.
     match stream.unwrap_or(1) {
