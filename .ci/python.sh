@@ -1,5 +1,6 @@
 #!/bin/bash
-# Builds the Python package into a virtual environment, target/python, and runs its tests on the CPU.
+# Builds the Python package into a virtual environment, target/python, and runs its tests on the CPU, and those that need a device
+# on the fake driver.
 set -euo pipefail
 
 environment=${CARGO_TARGET_DIR:-target}/python
@@ -21,3 +22,14 @@ cargo clippy --package selvedge-python --package selvedge-program -- -D warnings
 VIRTUAL_ENV=$(realpath "$environment") "$environment/bin/maturin" develop --quiet \
     --manifest-path python/Cargo.toml
 "$environment/bin/pytest" python
+
+# The fake driver of tests/fake/variant.rs, as a driver of CUDA 13.0 with all of its functions.
+driver=$(realpath "$environment")/fake_driver
+mkdir -p "$driver"
+sources=()
+for source in csrc/fake_driver/*.c; do
+    [ "${source##*/}" = self_test.c ] || sources+=("$source")
+done
+"${CC:-cc}" -std=gnu11 -O1 -fPIC -pthread -fvisibility=hidden -shared -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete \
+    -DFAKE_DEFAULT_VERSION=13000 -DFAKE_STUB=0 '-DFAKE_OMIT="  "' "${sources[@]}" -o "$driver/libcuda.so.1"
+SELVEDGE_LIBCUDA=$driver/libcuda.so.1 "$environment/bin/pytest" -rs python/tests/test_{cuda,kernel}.py

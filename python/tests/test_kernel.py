@@ -11,14 +11,6 @@ extern "C" __global__ void scale(const float *x, float *y, double factor, long l
 """
 
 
-def has_cuda():
-    try:
-        sv.zeros((1,), device="cuda")
-    except sv.Error:
-        return False
-    return True
-
-
 def test_wrong_arguments_are_refused_before_a_device_is_asked_for():
     scale = sv.kernel(SOURCE, "scale")
     assert scale.name == "scale" and repr(scale) == 'kernel("scale")'
@@ -33,7 +25,7 @@ def test_wrong_arguments_are_refused_before_a_device_is_asked_for():
         scale(x, sv.output((4,), "f32"), 2.0, 4, False, grid="1")
 
 
-@pytest.mark.skipif(not has_cuda(), reason="there is no CUDA device")
+@pytest.mark.usefixtures("computing_cuda")
 def test_kernels_read_tensors_and_return_their_outputs():
     scale = sv.kernel(SOURCE, "scale")
     x = sv.arange(1000, dtype="f32", device="cuda")

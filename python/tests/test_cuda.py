@@ -1,0 +1,68 @@
+"""Tensors on a CUDA device: transfers, exchange and errors. They also hold on the fake driver, whose kernels compute nothing and
+write elsewhere, so no test looks at elements after a kernel."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+import selvedge as sv
+
+pytestmark = pytest.mark.usefixtures("cuda")
+
+
+def test_elements_survive_the_way_to_the_device_and_back():
+    # Without a cast, which is a kernel.
+    for data in [[[1, 2], [3, 4]], [0.5, -0.0, float("inf")], [1 + 2j], [True, False]]:
+        tensor = sv.Tensor(data, device="cuda")
+        assert str(tensor.device) == "cuda:0" and tensor.__dlpack_device__() == (2, 0)
+        assert tensor.tolist() == data and tensor.cpu().tolist() == data
+        np.testing.assert_array_equal(tensor.numpy(), np.array(data))
+        assert tensor[-1:].tolist() == data[-1:] and pickle.loads(pickle.dumps(tensor)).tolist() == data
+    with sv.device("cuda"):
+        assert str(sv.Tensor([1.0]).device) == "cuda:0"
+    assert sv.Tensor([1.0]).device == sv.Device("cpu")
+
+
+def test_exports_name_the_device_and_refuse_streams_that_are_none():
+    tensor = sv.Tensor([1.0, 2.0], device="cuda")
+    shared = sv.from_dlpack(tensor)
+    del tensor
+    assert str(shared.device) == "cuda:0" and shared.tolist() == [1.0, 2.0]
+    assert "dltensor_versioned" in repr(shared.__dlpack__(stream=-1, max_version=(1, 0)))
+    for stream in [0, -2]:
+        with pytest.raises(sv.ArgumentError, match=f"stream={stream}; wanted None, -1"):
+            shared.__dlpack__(stream=stream)
+    with pytest.raises(BufferError, match=r"dl_device=\(2, 5\)"):
+        shared.__dlpack__(stream=-1, max_version=(1, 0), dl_device=(2, 5))
+    on_host = np.from_dlpack(shared, device="cpu")
+    assert on_host.tolist() == [1.0, 2.0]
+
+
+def test_errors_name_devices():
+    tensor = sv.Tensor([1.0], device="cuda")
+    with pytest.raises(sv.ArgumentError, match="cuda:0 and a tensor on cpu"):
+        tensor + sv.Tensor([1.0])
+    with pytest.raises(sv.DeviceError, match="no device 99"):
+        sv.zeros(3, device="cuda:99")
+    with pytest.raises(sv.ArgumentError, match=r"\[2\]"):
+        sv.ones(2, device="cuda") + sv.ones(3, device="cuda")
+
+
+def test_threads_launch_on_one_device():
+    errors = []
+
+    def work():
+        try:
+            for _ in range(20):
+                tensor = sv.Tensor([1.0, 2.0, 3.0], device="cuda")
+                assert (tensor * 2 + tensor).shape == (3,) and len((tensor * 2).sum(keepdim=True).tolist()) == 1
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
