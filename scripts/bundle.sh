@@ -6,8 +6,9 @@
 #
 # Copy the folder to the other machine and run `FOLDER/gpu_suite.sh` there. Nothing in it reads a source path; the
 # machine needs the driver and a C library at least as new as this machine's.
-# CARGO_TARGET_DIR and CARGO are honoured. PARTS chooses among "suite benches gemm cli" (these four without it) and "capi",
-# the C library with its examples.
+# CARGO_TARGET_DIR and CARGO are honoured. PARTS chooses among "suite benches gemm cli" (these four without it), "capi",
+# the C library with its examples, and "python", the wheel with its tests and benchmarks, by the maturin of MATURIN (that of
+# .ci/python.sh without it).
 #
 #   PARTS=all scripts/bundle.sh [FOLDER]
 #
@@ -96,6 +97,24 @@ case " $parts " in *" capi "*)
     rm -rf "$out/dlpack"
     mkdir "$out/dlpack"
     cp tests/capi/dlpack_ctypes.py tests/capi/dlpack_device.py include/selvedge.h "$out/dlpack" ;;
+esac
+case " $parts " in *" python "*)
+    maturin=${MATURIN:-${CARGO_TARGET_DIR:-target}/python/bin/maturin}
+    if ! command -v "$maturin" >/dev/null; then
+        echo "bundle.sh: the part python needs maturin; found none at $maturin. .ci/python.sh installs it, or set MATURIN" >&2
+        exit 1
+    fi
+    folder=$out/python
+    rm -rf "$folder"
+    mkdir "$folder"
+    "$maturin" build --quiet --release --strip --manifest-path python/Cargo.toml --out "$folder"
+    cp -R python/tests python/benches "$folder"
+    # The fixture `repository` is two folders above the tests.
+    mkdir -p "$folder/package/selvedge" "$folder/examples" "$out/docs"
+    cp python/package/selvedge/*.py* "$folder/package/selvedge"
+    cp python/examples/*.py "$folder/examples"
+    cp docs/tensor-methods.md "$out/docs"
+    find "$folder" -name __pycache__ -prune -exec rm -rf {} + ;;
 esac
 cp scripts/gpu_suite.sh "$out/gpu_suite.sh"
 cp scripts/pytorch_figures.py "$out/pytorch_figures.py"

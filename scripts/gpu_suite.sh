@@ -4,7 +4,7 @@
 # part pytorch is what PyTorch needs for buffers, graphs and copies, and records a memory trace; fuse, reduce and moving
 # are in turns with it by themselves.
 #
-#   gpu_suite.sh [PART ...]     parts: info capi benches pytorch memory launcher gemm fuse reduce moving rows sorting burst catalogue classifier native driver_only hidden memcheck
+#   gpu_suite.sh [PART ...]     parts: info capi python benches pytorch memory launcher gemm fuse reduce moving rows sorting burst catalogue classifier native driver_only hidden memcheck
 #                               initcheck seeded host (all of these without arguments), and soak, which is run only by
 #                               its name
 #
@@ -84,7 +84,7 @@ read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
 read -r -a memory_arguments <<<"${MEMORY_ARGUMENTS:---only allocation,graph_launch,graph,overlap,batch,replay_recorded}"
 GEMM_ARGUMENTS=${GEMM_ARGUMENTS:---only first,square,gpt,gradients,fused,small,skinny,batched,plain}
 soak=${SOAK_SECONDS:-420}
-parts=${*:-info capi benches pytorch memory launcher gemm fuse reduce moving rows sorting burst catalogue classifier native driver_only hidden memcheck initcheck seeded host}
+parts=${*:-info capi python benches pytorch memory launcher gemm fuse reduce moving rows sorting burst catalogue classifier native driver_only hidden memcheck initcheck seeded host}
 
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
@@ -192,6 +192,26 @@ if wants capi && [ -d "$here/dlpack" ]; then
         cat "$work/logs/dlpack_$name.log" 2>/dev/null
         line "" "" "" "$(grep -E "not run|left out" "$work/logs/dlpack_$name.log" | tail -n 1 | cut -c 1-150)"
     done
+fi
+if wants python && [ -d "$here/python" ]; then
+    python=${SELVEDGE_BENCH_PYTHON:-python3}
+    # Without an index: the wheel needs nothing else.
+    if ! "$python" -c 'import numpy, pytest' 2>/dev/null; then
+        absent python "no NumPy and pytest for $python here"
+    elif part python_wheel 60 0 "$python" -m pip install --quiet --no-index --no-deps --target "$work/wheel" \
+        "$here"/python/*.whl; then
+        package=(env PYTHONPATH="$work/wheel" PYTHONDONTWRITEBYTECODE=1)
+        part python 150 0 "${package[@]}" SELVEDGE_CONVERSIONS=1000000 "$python" -m pytest -q -rs -p no:cacheprovider \
+            "$here/python/tests"
+        tail -n 20 "$work/logs/python.log" 2>/dev/null
+        line "" "" "" "$(tail -n 1 "$work/logs/python.log" 2>/dev/null | cut -c 1-150)"
+        if "$python" -c 'import torch.testing._internal.common_methods_invocations' 2>/dev/null; then
+            part python_torch 150 0 "${package[@]}" "$python" "$here/python/tests/torch_samples.py" --device cuda
+            line "" "" "" "$(tail -n 1 "$work/logs/python_torch.log" 2>/dev/null | cut -c 1-150)"
+        else
+            absent python_torch "no PyTorch with its testing modules for $python here"
+        fi
+    fi
 fi
 if wants benches && [ -x "$here/ground" ]; then
     # First, while nothing else runs and the card is as it was found.
