@@ -32,6 +32,7 @@
 //! Operations on tensors are fused expressions, products and row operations of [`tensor`](crate::tensor), so they accept
 //! every device and layout that tensors have.
 
+mod brackets;
 mod checked;
 mod complex;
 mod cone;

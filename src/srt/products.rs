@@ -15,6 +15,8 @@
 //! Operands are f32, f64, c64 or c128, of one dtype, and never broadcast. [`ProductMode`] selects the tensor's fast products
 //! or bit-exact ones. A scale is applied once, to complete sums.
 //!
+//! The brackets are computed in `brackets.rs`.
+//!
 //! Tests: `tests/srt/products.rs`.
 
 use std::f64::consts::PI;
@@ -22,6 +24,7 @@ use std::sync::LazyLock;
 
 use num_complex::Complex;
 
+use super::brackets::golden_bracket;
 use super::exact_product::exact_product;
 use super::operands::{NUMBERS, check_dtypes, check_shapes, joined, parts};
 use super::{INVERSE_PHI, PHI, correction, phi_pow, phi_pow_f32};
@@ -48,7 +51,7 @@ static SCALED_SUM: LazyLock<Fused<3>> = LazyLock::new(|| Fused::new(|[x, scale, 
 static SCALED: LazyLock<Fused<2>> = LazyLock::new(|| Fused::new(|[x, scale]| x * scale));
 
 /// Returns scale · x + y, rounded once in each part.
-fn add_scaled(x: &Tensor, scale: f64, y: &Tensor) -> Result<Tensor> {
+pub(super) fn add_scaled(x: &Tensor, scale: f64, y: &Tensor) -> Result<Tensor> {
     joined(&SCALED_SUM.run((&parts(x)?, scale, &parts(y)?))?, x.dtype())
 }
 
@@ -58,7 +61,7 @@ fn scaled(x: &Tensor, scale: f64) -> Result<Tensor> {
 }
 
 /// The operation's name and mode, and its operands as they are multiplied.
-struct Pair {
+pub(super) struct Pair {
     operation: &'static str,
     mode: ProductMode,
     a: Tensor,
@@ -99,8 +102,13 @@ impl Pair {
     }
 
     /// Two matrices that are not transposed.
-    fn plain(operation: &'static str, mode: ProductMode, a: &Tensor, b: &Tensor) -> Result<Pair> {
+    pub(super) fn plain(operation: &'static str, mode: ProductMode, a: &Tensor, b: &Tensor) -> Result<Pair> {
         Pair::new(operation, mode, (Operation::None, a), (Operation::None, b), 2)
+    }
+
+    /// Two batches of matrices that are not transposed.
+    pub(super) fn batch(operation: &'static str, mode: ProductMode, a: &Tensor, b: &Tensor) -> Result<Pair> {
+        Pair::new(operation, mode, (Operation::None, a), (Operation::None, b), 3)
     }
 
     fn matmul(&self) -> Matmul<'static> {
@@ -115,7 +123,7 @@ impl Pair {
     }
 
     /// Returns the product.
-    fn product(&self) -> Result<Tensor> {
+    pub(super) fn product(&self) -> Result<Tensor> {
         match self.mode {
             ProductMode::Fast => self.matmul().of(&self.a, &self.b),
             ProductMode::Exact => {
@@ -144,6 +152,19 @@ impl Pair {
                 Ok(c)
             }
             ProductMode::Exact => add_scaled(&self.product()?, scale, &c),
+        }
+    }
+
+    /// Returns the product plus scale times C. CUDA devices round once in each real part.
+    pub(super) fn plus_scaled(&self, scale: f64, c: Tensor) -> Result<Tensor> {
+        self.check_scale(scale)?;
+        match self.mode {
+            ProductMode::Fast => {
+                let mut c = c;
+                self.matmul().add_to(&mut c, scale, &self.a, &self.b)?;
+                Ok(c)
+            }
+            ProductMode::Exact => add_scaled(&c, scale, &self.product()?),
         }
     }
 
@@ -288,23 +309,6 @@ pub fn golden_commutator(a: &Tensor, b: &Tensor, mode: ProductMode) -> Result<Te
 /// As [`golden_commutator`].
 pub fn golden_anticommutator(a: &Tensor, b: &Tensor, mode: ProductMode) -> Result<Tensor> {
     golden_bracket("golden_anticommutator", a, b, INVERSE_PHI, mode)
-}
-
-/// Returns A B + scale · B A.
-fn golden_bracket(
-    operation: &'static str,
-    a: &Tensor,
-    b: &Tensor,
-    scale: f64,
-    mode: ProductMode,
-) -> Result<Tensor> {
-    let first = Pair::plain(operation, mode, a, b)?;
-    let is_square = |x: &Tensor| x.shape()[0] == x.shape()[1];
-    if !(is_square(a) && is_square(b)) {
-        let found = format!("shapes {} and {}", a.shape(), b.shape());
-        return Err(Error::invalid(operation, found, "square matrices of one size"));
-    }
-    Pair::plain(operation, mode, b, a)?.added(scale, first.product()?)
 }
 
 /// Returns the sum over k of aᵢₖ bₖⱼ wₖ with wₖ = exp(-k²/φ). Terms whose weight rounds to 0 are added too, so infinite

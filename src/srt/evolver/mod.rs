@@ -16,7 +16,7 @@
 //! A generation is a sequence of tensor operations on the state's device. The host reads three numbers at its end. Every operation
 //! has the same bits on the CPU and CUDA devices, so equal seeds choose equal survivors and winners.
 //!
-//! Tests: `tests/srt/evolver.rs`.
+//! Tests: `tests/srt/evolver.rs`, `tests/fake/srt.rs`, `tests/gpu/srt.rs`.
 
 mod file;
 mod generation;
