@@ -100,6 +100,8 @@ pub fn dispatch() -> Option<ExitCode> {
             "memory" => losses::out_of_memory(&fake),
             "resets" => resets::child(&fake, &arguments),
             "soak" => soak::child(&fake),
+            #[cfg(feature = "srt")]
+            "srt" => super::srt::child(&fake, &arguments),
             "staging_copies" => staging::copies(&fake),
             "staging_locked" => staging::locked(&fake),
             "staging_failures" => staging::failures(&fake),

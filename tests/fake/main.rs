@@ -67,6 +67,8 @@ mod scenario;
 mod self_check;
 #[cfg(target_os = "linux")]
 mod soak;
+#[cfg(all(target_os = "linux", feature = "srt"))]
+mod srt;
 #[cfg(target_os = "linux")]
 mod staging;
 #[cfg(target_os = "linux")]
@@ -139,6 +141,8 @@ fn main() -> ExitCode {
     suite.add(training::tests());
     #[cfg(all(target_os = "linux", feature = "capi"))]
     suite.add(capi::tests());
+    #[cfg(all(target_os = "linux", feature = "srt"))]
+    suite.add(srt::tests());
     #[cfg(target_os = "linux")]
     suite.sample("emulated", FAULTS, emulated::faults());
     suite.run()
