@@ -48,6 +48,30 @@ fn windings_are_exact_floors() {
     }
 }
 
+#[test]
+fn recursions_and_their_inverse_are_the_floors_of_every_small_winding() {
+    let windings: Vec<i64> = (-100_000..=100_000).collect();
+    let n = Tensor::new(&windings[..], &Device::cpu()).unwrap();
+    let recursion = winding_recursion_batch(&n).unwrap().check().unwrap().to_vec::<i64>().unwrap();
+    let inverse = winding_recursion_inverse_batch(&n).unwrap().check().unwrap().to_vec::<i64>().unwrap();
+    // Of n > 0: m = floor(φn) if 2m - n ≤ √5 n < 2(m + 1) - n, and q = floor(n/φ) if 2q + n ≤ √5 n < 2(q + 1) + n. The root is
+    // irrational, so floor(-x) = -floor(x) - 1.
+    for ((&n, recursion), inverse) in windings.iter().zip(recursion).zip(inverse) {
+        assert_eq!(winding_recursion(n).unwrap(), recursion, "{n}");
+        assert_eq!(winding_recursion_inverse(n).unwrap(), inverse, "{n}");
+        if n == 0 {
+            assert_eq!((recursion, inverse), (0, 0));
+            continue;
+        }
+        let of_magnitude = |floor: i64| if n < 0 { -floor - 1 } else { floor };
+        let (n, m, q) = (n.abs(), of_magnitude(recursion), of_magnitude(inverse));
+        let is_floor = |low: i64| low >= 0 && low * low <= 5 * n * n && 5 * n * n < (low + 2) * (low + 2);
+        assert!(is_floor(2 * m - n), "R({n}) = {m}");
+        assert!(is_floor(2 * q + n), "floor({n}/φ) = {q}");
+        assert_eq!(m - n, q);
+    }
+}
+
 /// Fibonacci numbers, where a rounded product fails first, their neighbours, and numbers in between.
 fn windings() -> Vec<i64> {
     let mut windings: Vec<i64> =
