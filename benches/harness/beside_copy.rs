@@ -77,7 +77,7 @@ impl Copies<'_> {
 /// # Safety
 ///
 /// The stream is there, and of this context.
-unsafe fn time_of_one(
+pub(super) unsafe fn time_of_one(
     bare: &Bare,
     stream: *mut c_void,
     run: &mut impl FnMut() -> Result<(), Failure>,

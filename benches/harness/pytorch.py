@@ -271,6 +271,11 @@ def rotate_phases(z, theta):
     return z * torch.polar(torch.ones_like(theta), theta)
 
 
+def both_products(a, b):
+    torch.matmul(a, b)
+    return torch.matmul(b, a)
+
+
 def adamw(operands, output, axes):
     parameter = operands[0].clone().requires_grad_()
     parameter.grad = torch.ones_like(parameter)
@@ -452,6 +457,7 @@ OPERATIONS = {
     "snap_gradient": golden("(lattice - v) * weight(n2), 5 streams for 3", snap_gradient),
     "resonant_d_phase": golden("v * factor(n2) + scale(n2) * g, 7 streams for 3", resonant_d_phase),
     "h_phase": golden("v * factor(n2), 2 streams for 2", h_phase),
+    "golden_commutator": golden("matmul(a, b), matmul(b, a), without the sum", both_products),
     "golden_batch_norm": golden("batch_norm(x) * factor", golden_batch_norm),
     "adamw": adamw,
     "feed_forward": feed_forward("Linear, GELU, Linear and their backward"),

@@ -3,11 +3,12 @@
 use selvedge::tensor::{Device, Tensor};
 
 use super::bare::{Address, Bare};
-use super::beside_copy::Copies;
+use super::beside_copy::{Copies, time_of_one};
 use super::machine::Recorder;
 use super::program::Options;
 use super::pytorch::Work;
-use super::report::Failure;
+use super::report::{Failure, Rule, Unit};
+use super::turns::{Subject, measure as turns};
 
 /// A report of operations, and the memory that the driver's copies copy.
 pub struct TensorBench<'a> {
@@ -63,6 +64,30 @@ impl TensorBench<'_> {
         unsafe { copies.pytorch_beside(&mut pytorch, recorder, (&mut figure, theirs), stream, run)? };
         drop(pytorch);
         self.recorder.add(figure);
+        Ok(())
+    }
+
+    /// Measures one operation beside a time that it cannot go below. The subject is its name and its goal, the bound its name
+    /// and its microseconds.
+    pub fn bounded(
+        &mut self,
+        (name, goal): (&str, f64),
+        (against, microseconds): (&str, f64),
+        mut operation: impl FnMut() -> selvedge::Result<()>,
+    ) -> Result<(), Failure> {
+        let subject = Subject {
+            name,
+            against,
+            unit: Unit::Microseconds,
+            bytes: None,
+            rule: Rule::Speed,
+            goal: Some(goal),
+        };
+        let stream = self.device.stream()?.as_raw();
+        let mut run = || operation().map_err(Failure::from);
+        // SAFETY: the stream lives as long as the process.
+        let own = || unsafe { time_of_one(self.bare, stream, &mut run) };
+        self.recorder.add(turns(self.options.turns(3, 30), &subject, own, || Ok(microseconds))?);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Operations that memory bounds, and snapping.
 
+use selvedge::driver::{Attribute, Device as Cuda};
 use selvedge::srt::{
     GoldenNorm, ResidualMode, SnapGradientMode, complex_divide, e8_quantize, golden_batch_norm_2d, h_phase,
     phi_residual_relu, resonant_d_phase, rotate_phases, snap, snap_gradient,
@@ -25,6 +26,13 @@ const OF_RESIDUAL: f64 = 0.95;
 const OF_NORM: f64 = 0.8;
 const OF_NUMBERS: f64 = 0.9;
 const OF_E8: f64 = 0.7;
+const OF_SNAP: f64 = 0.5;
+
+/// Instructions of the f64 unit in the SASS of `srt_snap` for compute capability 9.0 (ptxas 13.0): for b = 0, and for each b with -b.
+const F64_OF_ZERO: usize = 8;
+const F64_OF_BOTH_SIGNS: usize = 20;
+/// Lanes of f64 instructions that a multiprocessor of compute capability 9.0 issues in a clock.
+const F64_LANES: f64 = 64.0;
 
 /// Every figure.
 pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
@@ -34,7 +42,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         "srt",
         "Golden-ratio operations",
         "Device time of one operation on tensors, by events around four runs, on arrays of 1 GiB of random elements, and of as \
-         many of the driver's own copies of as many bytes: each input and output once. The first elements of each result are \
+         many of the driver's own copies of as many bytes: each input and output once. Snapping is compared with the time in \
+         which the multiprocessors issue its f64 instructions, counted in SASS, at 64 lanes a clock and the highest clock. The first elements of each result are \
          compared with the CPU's, bit for bit. PyTorch computes the same formula to tensors of its own, a call for each operator \
          of the formula.",
     )?;
@@ -156,5 +165,26 @@ fn lattices(bench: &mut TensorBench, words: &[u64]) -> Result<(), Failure> {
     let (ours, theirs) = (snap(&few(&x)?.to(&Device::cpu())?, SNAP_BOUND)?, snap(&x, SNAP_BOUND)?);
     same_bits("snap", ours.a(), &few(theirs.a())?)?;
     let name = format!("snap of {count} numbers to bound {SNAP_BOUND}, f64");
-    bench.figure((&name, 24 * count, None), &none, || snap(&x, SNAP_BOUND).map(drop))
+    let Some(bound) = snap_bound(count)? else {
+        bench
+            .recorder
+            .skip(format!("{name}: its instructions are counted for compute capability 9.0 alone."));
+        return Ok(());
+    };
+    bench.bounded((&name, OF_SNAP), ("the issue of its f64 instructions", bound), || {
+        snap(&x, SNAP_BOUND).map(drop)
+    })
+}
+
+/// Microseconds in which the device issues the f64 instructions of so many snapped numbers.
+fn snap_bound(count: usize) -> Result<Option<f64>, Failure> {
+    let device = Cuda::new(0)?;
+    if device.compute_capability() != (9, 0) {
+        return Ok(None);
+    }
+    let instructions = count * (F64_OF_ZERO + F64_OF_BOTH_SIGNS * SNAP_BOUND as usize);
+    let multiprocessors = f64::from(device.attribute(Attribute::MULTIPROCESSOR_COUNT)?);
+    // In kHz.
+    let clock = f64::from(device.attribute(Attribute::CLOCK_RATE)?) * 1e3;
+    Ok(Some(instructions as f64 / (F64_LANES * multiprocessors * clock) * 1e6))
 }

@@ -7,12 +7,15 @@ use selvedge::types::DType;
 use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
+use crate::harness::pytorch::{Clock, Operand, Work};
 use crate::harness::report::{Failure, Rule, Unit};
 use crate::harness::turns::{Subject, measure as turns};
 
 const DEFAULT_SIZE: usize = 4096;
 /// Runs between two events.
 const RUNS: usize = 4;
+/// The share of cuBLAS's speed in the two products of a bracket that counts as reached.
+const OF_CUBLAS: f64 = 0.88;
 /// Milliseconds of a generation.
 const OF_GENERATION: f64 = 6.0;
 
@@ -26,7 +29,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         "srt_products",
         "Golden-ratio products and the evolver",
         "Device time of one product of square matrices of 4096 random f64, by events around four runs, in turns with plain \
-         products of the same matrices by this library. A generation of the evolver has 4096 candidates of 4096 points; its \
+         products of the same matrices by this library. PyTorch computes the two products of the commutator alone, by cuBLAS, \
+         without their sum. A generation of the evolver has 4096 candidates of 4096 points; its \
          time is the host's, from the call to the report.",
     )?;
     let device = Device::cuda(0)?;
@@ -57,8 +61,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         })
         .map(|taken| taken / RUNS as f64)
     };
-    for (name, against, longer, own, reference) in rows {
-        let name = format!("{name} of {size} x {size}, f64");
+    for (operation, against, longer, own, reference) in rows {
+        let name = format!("{operation} of {size} x {size}, f64");
         let subject = Subject {
             name: &name,
             against,
@@ -68,8 +72,16 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
             goal: Some(1.0 / longer),
         };
         let turn = options.turns(3, 20);
-        recorder.add(turns(turn, &subject, || milliseconds(own), || milliseconds(reference))?);
+        let mut figure = turns(turn, &subject, || milliseconds(own), || milliseconds(reference))?;
+        let operands = [&a, &b].map(|x| Operand::numbers(x.dtype(), *x.layout()));
+        let work = Work { operation, operands: &operands, output: None, axes: &[] };
+        options.pytorch().beside(&mut recorder, &mut figure, &work, Clock::Device, || milliseconds(own))?;
+        if let Some(beside) = &mut figure.beside {
+            beside.resolve_at = Some(OF_CUBLAS);
+        }
+        recorder.add(figure);
     }
+    options.pytorch().drop_operands();
 
     let point = snap(&generator.randn(&[size], DType::F64, &device)?, 100)?;
     let evolver_options = EvolverOptions { population: size, seed: 1, ..EvolverOptions::default() };
