@@ -91,7 +91,7 @@ def load_zstandard():
 
 
 def files_of(folder):
-    """What lies in a folder, by name."""
+    """The files of a folder, by name."""
     return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
 
 

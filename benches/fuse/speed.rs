@@ -18,9 +18,9 @@ const SECTOR: usize = 32;
 /// The goals: contiguous memory, and other layouts.
 pub const IN_LINE: f64 = 0.98;
 const OTHERWISE: f64 = 0.9;
-/// And of a transposed copy.
-const TURNED: f64 = 0.93;
-const TURNED_NARROW: f64 = 0.85;
+/// The goals of a transposed copy, of wide and of narrow elements.
+const TRANSPOSED: f64 = 0.93;
+const TRANSPOSED_NARROW: f64 = 0.85;
 
 /// An array that is read.
 type Input<'a> = (&'a DeviceBuffer<u8>, Layout);
@@ -94,7 +94,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
             let (a, b) = (bench.array(dtype)?, bench.array(dtype)?);
             bench.operations(dtype, &a, &b)?;
             if dtype == DType::BF16 {
-                bench.transposed_copy(dtype, &a, TURNED_NARROW)?;
+                bench.transposed_copy(dtype, &a, TRANSPOSED_NARROW)?;
             }
         }
         Ok(())
@@ -171,7 +171,7 @@ impl Bench<'_> {
             square,
             OTHERWISE,
         )?;
-        self.transposed_copy(F32, &a, TURNED)
+        self.transposed_copy(F32, &a, TRANSPOSED)
     }
 
     /// The identity on the transposed of a square: of 16384 rows where an f32 fills an operand.

@@ -77,7 +77,7 @@ MAKE = {
 
 
 class Memory:
-    """What operands lie in, by their place; the next operation finds it there."""
+    """The memory of the operands, by their place; the next operation reuses it."""
 
     def __init__(self):
         self.held = {}
@@ -511,7 +511,7 @@ CLOCKS = {"device": device_time, "host": host_time}
 
 
 class Side:
-    """What has been prepared."""
+    """The prepared runs."""
 
     def __init__(self):
         self.memory = Memory()

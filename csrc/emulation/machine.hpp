@@ -385,7 +385,7 @@ inline Barrier& barrier_at(Block* block, uint32_t address) {
     const uint32_t at = offset_in(block, address, 8, "a barrier");
     auto found = block->barriers.find(at);
     if (found == block->barriers.end()) fail("no barrier was made at %u", at);
-    if (!block->alive) fail("a barrier of a block that has ended is told of something");
+    if (!block->alive) fail("an arrival or bytes reach a barrier of a block that has ended");
     return found->second;
 }
 inline void settle(Barrier& barrier) {

@@ -65,9 +65,9 @@ pub use kernel::{Kernel, LaunchOutcome, Origin};
 
 /// The kernels of a device by name. Cheap to clone; clones share their names, and any thread may use them.
 #[derive(Clone)]
-pub struct Launcher(Arc<State>);
+pub struct Launcher(Arc<LauncherState>);
 
-struct State {
+struct LauncherState {
     device: Device,
     stream: Stream,
     cache: Cache,
@@ -92,7 +92,7 @@ impl Launcher {
     ///
     /// As [`new`](Self::new).
     pub fn with_cache(device: &Device, cache: Cache) -> Result<Launcher> {
-        Ok(Launcher(Arc::new(State {
+        Ok(Launcher(Arc::new(LauncherState {
             device: *device,
             stream: device.stream()?,
             cache,

@@ -28,7 +28,7 @@ pub(super) struct ElementGenerator<'a, const OPERANDS: usize> {
 }
 
 #[derive(PartialEq)]
-struct Key {
+struct GeneratorKey {
     operation: &'static str,
     compute: DType,
     /// True if random words read their place in the stream from memory.
@@ -129,10 +129,10 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
         reads_place: bool,
         build: impl for<'g> FnOnce(&'g Graph, [Expr<'g>; OPERANDS], &[Expr<'g>], &[Expr<'g>]) -> Expr<'g>,
     ) -> Result<&'static Expression> {
-        static CACHE: [AppendOnlyMap<Key, Expression>; DType::ALL.len()] =
+        static CACHE: [AppendOnlyMap<GeneratorKey, Expression>; DType::ALL.len()] =
             [const { AppendOnlyMap::new() }; DType::ALL.len()];
         let kinds = || self.operands.iter().map(OperandKind::of);
-        let same = |key: &Key| {
+        let same = |key: &GeneratorKey| {
             key.operation == self.operation
                 && key.compute == self.compute
                 && key.reads_place == reads_place
@@ -150,7 +150,7 @@ impl<const OPERANDS: usize> ElementGenerator<'_, OPERANDS> {
             let element = build(&graph, operands, &numbers, &place).cast(self.dtype);
             let expression = graph.expression(&[element])?;
             let (operation, compute, operands) = (self.operation, self.compute, kinds().collect());
-            Ok((Key { operation, compute, reads_place, operands }, expression))
+            Ok((GeneratorKey { operation, compute, reads_place, operands }, expression))
         })
     }
 }

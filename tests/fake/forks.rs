@@ -245,7 +245,7 @@ pub fn tests() -> Vec<Test> {
         Test::new(name, move || children::must_succeed(&Variant::new(12040), child, &[], &[]).map(drop))
     };
     vec![
-        test("forks::a_child_is_told_and_leaves_the_driver_alone", "forks"),
+        test("forks::a_child_gets_an_error_and_leaves_the_driver_alone", "forks"),
         test("forks::a_child_forked_before_use_may_use_it", "forks_before_use"),
         test("forks::drops_take_no_locks_in_a_child", "forks_of_threads"),
         test("forks::a_launchers_locks_are_not_waited_for_in_a_child", "forks_of_launchers"),

@@ -7,7 +7,7 @@ use crate::support::{Lab, Need, Outcome, SLOW, assert_all, device_tests, seriali
 device_tests! {
     clusters_share_their_memory => needs(Need::Capability(9, 0)),
     clusters_in_three_dimensions => needs(Need::Capability(9, 0)),
-    active_clusters_are_told => needs(Need::Capability(9, 0)),
+    active_clusters_are_counted => needs(Need::Capability(9, 0)),
     a_cooperative_grid_meets, too_large_a_cooperative_grid_is_an_error, launches_have_priorities,
     a_dependent_starts_early_and_waits => needs(Need::Capability(9, 0)),
     attributes_combine => needs(Need::Capability(9, 0)),
@@ -54,7 +54,7 @@ fn clusters_in_three_dimensions() -> Outcome {
     Ok(())
 }
 
-fn active_clusters_are_told() -> Outcome {
+fn active_clusters_are_counted() -> Outcome {
     let device = Device::new(0)?;
     let ring = hopper(device)?.function("cluster_ring")?;
     let small = ring.active_clusters(&LaunchConfig::new(64, 128).cluster(2))?;

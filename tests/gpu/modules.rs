@@ -7,9 +7,9 @@ use selvedge::driver::{Device, LaunchConfig, ModuleOptions};
 use crate::support::{Lab, Outcome, SLOW, assert_all, assert_error, assert_open, basic_ptx, device_tests};
 
 device_tests! {
-    kernels_are_listed, text_with_and_without_its_zero, an_old_isa_loads, options_reach_the_assembler, attributes_are_told,
+    kernels_are_listed, text_with_and_without_its_zero, an_old_isa_loads, options_reach_the_assembler, attributes_of_kernels_are_returned,
     a_function_keeps_its_module, a_module_dropped_while_it_runs_runs_on, loading_beside_a_running_kernel,
-    a_refused_image_comes_with_the_log, many_modules, occupancy_is_told, a_wrong_global_name_lists_what_there_is,
+    a_refused_image_comes_with_the_log, many_modules, occupancy_is_returned, a_wrong_global_name_lists_what_there_is,
 }
 
 /// A vector addition by hand, in the ISA of CUDA 11.0.
@@ -100,7 +100,7 @@ fn options_reach_the_assembler() -> Outcome {
     Ok(())
 }
 
-fn attributes_are_told() -> Outcome {
+fn attributes_of_kernels_are_returned() -> Outcome {
     let lab = Lab::new()?;
     let (major, minor) = lab.device.compute_capability();
     let attributes = lab.kernel("turn_around_beside_static")?.attributes()?;
@@ -186,7 +186,7 @@ fn many_modules() -> Outcome {
     Ok(())
 }
 
-fn occupancy_is_told() -> Outcome {
+fn occupancy_is_returned() -> Outcome {
     let lab = Lab::new()?;
     let add = lab.kernel("add")?;
     let (small, large) = (add.occupancy(32, 0)?, add.occupancy(1024, 0)?);

@@ -13,10 +13,10 @@ device_tests! {
     the_device_moves_what_the_cpu_moves => needs(Need::Isa(8, 0)),
     rows_of_every_width_from_every_start => needs(Need::Isa(8, 0)),
     the_last_of_many_stays => needs(Need::Isa(8, 0)),
-    wrong_indices_are_told_once => in_child(&[]) => needs(Need::Isa(8, 0)),
-    wrong_indices_in_graphs_and_on_other_streams_are_told => in_child(&[]) => needs(Need::Isa(8, 0)),
+    wrong_indices_are_reported_once => in_child(&[]) => needs(Need::Isa(8, 0)),
+    wrong_indices_in_graphs_and_on_other_streams_are_reported => in_child(&[]) => needs(Need::Isa(8, 0)),
     wrong_labels_in_graphs_are_reported_by_one_kernel_and_by_several => in_child(&[]) => needs(Need::Isa(8, 0)),
-    many_wrong_indices_are_told_as_one => in_child(&[]) => needs(Need::Isa(8, 0)),
+    many_wrong_indices_are_one_report => in_child(&[]) => needs(Need::Isa(8, 0)),
     more_than_2_to_the_32_elements => needs(Need::FreeRunning),
 }
 
@@ -192,7 +192,7 @@ fn the_last_of_many_stays() -> Outcome {
     Ok(())
 }
 
-fn wrong_indices_are_told_once() -> Outcome {
+fn wrong_indices_are_reported_once() -> Outcome {
     let device = cuda()?;
     let x = Tensor::new([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]], &device)?;
     let index = Tensor::new([1i64, -4, 0], &device)?;
@@ -256,7 +256,7 @@ fn wrong_indices_are_told_once() -> Outcome {
     Ok(())
 }
 
-fn wrong_indices_in_graphs_and_on_other_streams_are_told() -> Outcome {
+fn wrong_indices_in_graphs_and_on_other_streams_are_reported() -> Outcome {
     let device = cuda()?;
     let x = Tensor::new([1.0f32, 2.0, 3.0], &device)?;
     let index = Tensor::new([1i64, 8], &device)?;
@@ -325,7 +325,7 @@ fn wrong_labels_in_graphs_are_reported_by_one_kernel_and_by_several() -> Outcome
     Ok(())
 }
 
-fn many_wrong_indices_are_told_as_one() -> Outcome {
+fn many_wrong_indices_are_one_report() -> Outcome {
     let device = cuda()?;
     let x = Tensor::new([1u8, 2, 3], &device)?;
     let index = Tensor::full(&[1 << 24], 77, DType::I32, &device)?;

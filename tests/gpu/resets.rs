@@ -13,7 +13,7 @@ device_tests! {
     a_healthy_device_again_and_again => in_child(&[]),
     after_a_fault_the_device_works_or_the_error_says_why => in_child(&[]),
     another_device_goes_on => in_child(&[]) => needs(Need::TwoDevices),
-    a_forked_child_is_told => in_child(&[]),
+    a_forked_child_gets_an_error => in_child(&[]),
     a_child_forked_before_use_may_use_it => in_child(&[]),
 }
 
@@ -150,7 +150,7 @@ fn in_fork(work: impl FnOnce() -> Outcome) -> Outcome {
     if status == 0 { Ok(()) } else { Err(format!("the child ended with status {status:#x}").into()) }
 }
 
-fn a_forked_child_is_told() -> Outcome {
+fn a_forked_child_gets_an_error() -> Outcome {
     let lab = Lab::new()?;
     let device = lab.device;
     let mut values = lab.stream.zeros::<u32>(1000)?;

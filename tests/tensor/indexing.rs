@@ -278,7 +278,7 @@ fn says(result: selvedge::Result<Tensor>, parts: &[&str]) {
 }
 
 #[test]
-fn indices_out_of_range_are_told_and_nothing_is_lost() {
+fn indices_out_of_range_are_errors_and_nothing_is_lost() {
     let cpu = Device::cpu();
     let x = counting::<f32>(&[2, 3]);
     let list = |values: &[i64]| Tensor::from_slice(values, &[values.len()], &cpu).unwrap();

@@ -82,7 +82,7 @@ enum Streams {
     /// Several readers.
     Shared(Box<Shared>),
     /// Parts are written.
-    Parts(Box<Parts>),
+    Parts(Box<PartUsers>),
 }
 
 /// Readers, each ordered behind the events of the last writes. `earlier` holds users from before, which may be behind
@@ -94,7 +94,7 @@ struct Shared {
 }
 
 /// Writers, which may write at any moment, each ordered behind its overlapping uses, and readers.
-struct Parts {
+struct PartUsers {
     writers: Users,
     readers: Users,
 }
@@ -281,7 +281,7 @@ impl Streams {
             Streams::Sole(owner, _) => {
                 stream.wait_for(owner)?;
                 let (writers, readers) = (vec![owner.clone()], vec![stream.clone()]);
-                Some(Streams::Parts(Box::new(Parts { writers, readers })))
+                Some(Streams::Parts(Box::new(PartUsers { writers, readers })))
             }
             Streams::Shared(shared) => {
                 let Shared { writes, readers, .. } = &mut **shared;
@@ -318,11 +318,11 @@ impl Streams {
             Streams::Sole(owner, true) if owner.id == stream.id => None,
             Streams::Sole(owner, _) => {
                 let (writers, readers) = (vec![owner.clone(), stream.clone()], Vec::new());
-                Some(Streams::Parts(Box::new(Parts { writers, readers })))
+                Some(Streams::Parts(Box::new(PartUsers { writers, readers })))
             }
             Streams::Shared(_) => {
                 let (writers, readers) = (vec![stream.clone()], self.users());
-                Some(Streams::Parts(Box::new(Parts { writers, readers })))
+                Some(Streams::Parts(Box::new(PartUsers { writers, readers })))
             }
             Streams::Parts(parts) => {
                 *thrown_out = add(&mut parts.writers, stream);

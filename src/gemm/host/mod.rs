@@ -110,17 +110,17 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
     }
     let tile = tile(&product);
     let tiles = (product.m().div_ceil(tile.0), product.n().div_ceil(tile.1));
-    let mut operand_of_b = Operand::of(b, product.stored_b(), product.operation_b());
+    let mut operand_of_b = MatrixOperand::of(b, product.stored_b(), product.operation_b());
     let by_rows = match T::IS_SUM && tiles.0 >= transposed::LEAST_READS && product.count() == 1 {
         true => transposed::by_rows(processors, &operand_of_b, (product.k(), product.n())),
         false => None,
     };
     if let Some(by_rows) = &by_rows {
-        operand_of_b = Operand { start: by_rows.as_ptr(), row: product.n(), column: 1, ..operand_of_b };
+        operand_of_b = MatrixOperand { start: by_rows.as_ptr(), row: product.n(), column: 1, ..operand_of_b };
     }
     let job = Job::<T, C> {
         product: &product,
-        a: Operand::of(a, product.stored_a(), product.operation_a()),
+        a: MatrixOperand::of(a, product.stored_a(), product.operation_a()),
         b: operand_of_b,
         c: c.as_mut_ptr(),
         stored_c: product.stored_c(),
@@ -163,7 +163,7 @@ fn tile(product: &Product) -> (usize, usize) {
 }
 
 /// A batch of matrices that is read, as the product sees it.
-struct Operand<T> {
+struct MatrixOperand<T> {
     start: *const T,
     stride: usize,
     row: usize,
@@ -171,11 +171,11 @@ struct Operand<T> {
     conjugate: bool,
 }
 
-impl<T> Operand<T> {
-    fn of(slice: &[T], stored: MatrixLayout, operation: Operation) -> Operand<T> {
+impl<T> MatrixOperand<T> {
+    fn of(slice: &[T], stored: MatrixLayout, operation: Operation) -> MatrixOperand<T> {
         let (row, column) = if operation.transposes() { (1, stored.leading) } else { (stored.leading, 1) };
         let conjugate = operation.conjugates();
-        Operand { start: slice.as_ptr(), stride: stored.stride, row, column, conjugate }
+        MatrixOperand { start: slice.as_ptr(), stride: stored.stride, row, column, conjugate }
     }
 
     /// From this row and column of one of the matrices on.
@@ -193,8 +193,8 @@ impl<T> Operand<T> {
 /// A product under way, as its threads share it.
 struct Job<'a, T: GemmElement, C> {
     product: &'a Product,
-    a: Operand<T>,
-    b: Operand<T>,
+    a: MatrixOperand<T>,
+    b: MatrixOperand<T>,
     c: *mut C,
     stored_c: MatrixLayout,
     alpha: T::Sum,

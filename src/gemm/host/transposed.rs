@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Operand;
+use super::MatrixOperand;
 use crate::threads::run_on_threads;
 
 /// The rows of tiles that read B from which the copy is worth it.
@@ -16,7 +16,7 @@ const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
 /// Returns B, of `rows` x `columns`, by rows, or none if its rows are contiguous.
 pub(super) fn by_rows<T: Copy + Send + Sync>(
     processors: usize,
-    b: &Operand<T>,
+    b: &MatrixOperand<T>,
     (rows, columns): (usize, usize),
 ) -> Option<Vec<T>> {
     if b.column == 1 || rows * columns == 0 {
@@ -56,7 +56,7 @@ pub(super) fn by_rows<T: Copy + Send + Sync>(
 }
 
 struct Shared<'a, T> {
-    from: &'a Operand<T>,
+    from: &'a MatrixOperand<T>,
     to: *mut MaybeUninit<T>,
 }
 

@@ -14,13 +14,13 @@ use crate::output::Report;
 use crate::plan::invalid;
 
 /// An input or the result of an expression.
-struct Operand {
+struct ExpressionOperand {
     name: String,
     dtype: DType,
     layout: Layout,
 }
 
-impl Operand {
+impl ExpressionOperand {
     fn bytes(&self) -> usize {
         self.layout.count() * self.dtype.size()
     }
@@ -30,7 +30,7 @@ impl Operand {
     }
 }
 
-impl fmt::Display for Operand {
+impl fmt::Display for ExpressionOperand {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {} {}", self.name, self.dtype, self.layout.shape())
     }
@@ -84,8 +84,8 @@ fn without_text(plan: &str, launches: &[(u32, u32, &str)]) -> String {
 
 fn elementwise(
     output: Expr<'_>,
-    inputs: &[Operand],
-    result: &Operand,
+    inputs: &[ExpressionOperand],
+    result: &ExpressionOperand,
     capability: (i32, i32),
     with_text: bool,
 ) -> Result<Kernels, Failure> {
@@ -93,7 +93,7 @@ fn elementwise(
     let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
     let explanation = expression.explain(&layouts, &[result.layout], capability)?;
     let launches = elementwise_launches(&explanation);
-    let (bytes_read, bytes_written) = (inputs.iter().map(Operand::bytes).sum(), result.bytes());
+    let (bytes_read, bytes_written) = (inputs.iter().map(ExpressionOperand::bytes).sum(), result.bytes());
     let plan = explanation.to_string();
     let plan = if with_text { plan } else { without_text(&plan, &launches) };
     let kernel = json!({
@@ -108,8 +108,8 @@ fn elementwise(
 
 fn rows(
     output: Expr<'_>,
-    inputs: &[Operand],
-    result: &mut Operand,
+    inputs: &[ExpressionOperand],
+    result: &mut ExpressionOperand,
     axes: &[isize],
     capability: (i32, i32),
     with_text: bool,
@@ -166,10 +166,13 @@ pub fn expr(options: &ExprOptions) -> Result<Report, Failure> {
     for name in names {
         let layout = Layout::contiguous(given(&name).map_or(&options.shape.0, |input| &input.shape))?;
         shape = shape.broadcast(layout.shape())?;
-        inputs.push(Operand { dtype: dtype_of(&name), name, layout });
+        inputs.push(ExpressionOperand { dtype: dtype_of(&name), name, layout });
     }
-    let mut result =
-        Operand { name: "result".to_owned(), dtype: output.dtype(), layout: Layout::contiguous(&shape)? };
+    let mut result = ExpressionOperand {
+        name: "result".to_owned(),
+        dtype: output.dtype(),
+        layout: Layout::contiguous(&shape)?,
+    };
     let (properties, here) = properties(options.arch)?;
     let axes = match options.axes.as_slice() {
         [] => (0..shape.rank() as isize).rev().take(1).collect(),
@@ -182,7 +185,7 @@ pub fn expr(options: &ExprOptions) -> Result<Report, Failure> {
     };
     let json = json!({
         "expression": options.text,
-        "inputs": inputs.iter().map(Operand::json).collect::<Vec<_>>(),
+        "inputs": inputs.iter().map(ExpressionOperand::json).collect::<Vec<_>>(),
         "result": result.json(),
         "axes": if has_groups { axes } else { Vec::new() },
         "device": { "compute_capability": format!("{}.{}", capability.0, capability.1), "here": here },

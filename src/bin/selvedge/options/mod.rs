@@ -86,7 +86,7 @@ pub enum Command {
     Classify(ClassifyOptions),
     /// Show what would be done, and why, without doing it
     Explain(ExplainOptions),
-    /// Add vectors and divide complex numbers, verified and timed; on the CPU where there is no device
+    /// Compute a tensor, a fused expression and a matrix product, verified and timed; on the CPU if there is no device
     Demo(DemoOptions),
 }
 

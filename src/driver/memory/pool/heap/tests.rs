@@ -323,7 +323,7 @@ fn random_programs_agree_with_the_model() {
 }
 
 #[test]
-fn failing_calls_leave_the_books_right() {
+fn failing_calls_leave_the_accounting_right() {
     for seed in 100..130 {
         run(seed, seed % 3 != 0, true, false);
     }
