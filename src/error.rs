@@ -3,6 +3,8 @@
 //! Every variant names both sides (found and wanted) and says what to do. Names and texts of driver codes come from the
 //! table of [`crate::sys`], so an error can be shown on a machine without a driver.
 
+mod operation;
+
 use std::sync::{Arc, RwLock};
 
 /// The result of every fallible function of the crate.

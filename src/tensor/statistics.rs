@@ -27,7 +27,8 @@ impl Tensor {
     ///
     /// As [`argmax`](Self::argmax).
     pub fn max_with_indices(&self, axis: isize) -> Result<(Tensor, Tensor)> {
-        self.at_positions(axis, self.argmax_keepdim(axis)?)
+        let positions = self.argmax_keepdim(axis).map_err(|error| error.in_operation("max_with_indices"))?;
+        self.at_positions(axis, positions)
     }
 
     /// Returns the smallest element along `axis` and its position, as [`max_with_indices`](Self::max_with_indices) does.
@@ -36,7 +37,8 @@ impl Tensor {
     ///
     /// As [`argmin`](Self::argmin).
     pub fn min_with_indices(&self, axis: isize) -> Result<(Tensor, Tensor)> {
-        self.at_positions(axis, self.argmin_keepdim(axis)?)
+        let positions = self.argmin_keepdim(axis).map_err(|error| error.in_operation("min_with_indices"))?;
+        self.at_positions(axis, positions)
     }
 
     fn at_positions(&self, axis: isize, positions: Tensor) -> Result<(Tensor, Tensor)> {
@@ -51,7 +53,7 @@ impl Tensor {
     /// As [`min`](Self::min).
     pub fn aminmax<'a>(&self, axes: impl Into<Axes<'a>>) -> Result<(Tensor, Tensor)> {
         let axes = axes.into();
-        Ok((self.min(axes)?, self.max(axes)?))
+        both("aminmax", || Ok((self.min(axes)?, self.max(axes)?)))
     }
 
     /// Returns the standard deviation and the mean along axes; see [`std`](Self::std).
@@ -61,7 +63,7 @@ impl Tensor {
     /// As [`std`](Self::std).
     pub fn std_mean<'a>(&self, axes: impl Into<Axes<'a>>, correction: usize) -> Result<(Tensor, Tensor)> {
         let axes = axes.into();
-        Ok((self.std(axes, correction)?, self.mean(axes)?))
+        both("std_mean", || Ok((self.std(axes, correction)?, self.mean(axes)?)))
     }
 
     /// Returns the variance and the mean along axes; see [`var`](Self::var).
@@ -71,7 +73,7 @@ impl Tensor {
     /// As [`var`](Self::var).
     pub fn var_mean<'a>(&self, axes: impl Into<Axes<'a>>, correction: usize) -> Result<(Tensor, Tensor)> {
         let axes = axes.into();
-        Ok((self.var(axes, correction)?, self.mean(axes)?))
+        both("var_mean", || Ok((self.var(axes, correction)?, self.mean(axes)?)))
     }
 
     /// Returns the differences of neighbours along `axis`, `order` times. Integers wrap; bools give whether neighbours differ.
@@ -97,7 +99,8 @@ impl Tensor {
             let axis = axis as isize;
             let (lower, upper) =
                 (result.narrow(axis, 0, count)?, result.narrow(axis, length - count, count)?);
-            result = if self.dtype() == DType::Bool { upper.ne(&lower)? } else { upper.sub(&lower)? };
+            let difference = if self.dtype() == DType::Bool { upper.ne(&lower) } else { upper.sub(&lower) };
+            result = difference.map_err(|error| error.in_operation("diff"))?;
             if count == 0 {
                 break;
             }
@@ -121,7 +124,7 @@ impl Tensor {
     /// [`InvalidArgument`](Error::InvalidArgument) for more than two dimensions; otherwise as [`mean`](Self::mean) and
     /// [`matmul`](Self::matmul).
     pub fn cov(&self, correction: usize) -> Result<Tensor> {
-        self.covariances("cov", correction)
+        self.covariances("cov", correction).map_err(|error| error.in_operation("cov"))
     }
 
     /// Returns the correlation coefficients of the rows of a matrix, from -1 to 1; see [`cov`](Self::cov). A row of equal
@@ -131,7 +134,7 @@ impl Tensor {
     ///
     /// As [`cov`](Self::cov).
     pub fn corrcoef(&self) -> Result<Tensor> {
-        let covariances = self.covariances("corrcoef", 1)?;
+        let covariances = self.covariances("corrcoef", 1).map_err(|error| error.in_operation("corrcoef"))?;
         if covariances.rank() == 0 {
             return covariances.div(&covariances);
         }
@@ -191,7 +194,8 @@ impl Tensor {
         let mut parts = Vec::new();
         for start in (0..rows.max(1)).step_by(block) {
             let part = self.narrow(-2, start, block.min(rows - start))?;
-            parts.push(part.unsqueeze(-2)?.sub(&others)?.norm(p, -1)?);
+            let distances = part.unsqueeze(-2)?.sub(&others).and_then(|difference| difference.norm(p, -1));
+            parts.push(distances.map_err(|error| error.in_operation("cdist"))?);
         }
         match parts.as_slice() {
             [one] => Ok(one.clone()),
@@ -218,10 +222,11 @@ impl Tensor {
     /// ```
     #[allow(clippy::missing_errors_doc)]
     pub fn nansum<'a>(&self, axes: impl Into<Axes<'a>>) -> Result<Tensor> {
-        match has_nan(self.dtype()) {
+        let sum = match has_nan(self.dtype()) {
             true => fuse([self], |[x]| x.is_nan().choose(0, x))?.sum(axes),
             false => self.sum(axes),
-        }
+        };
+        sum.map_err(|error| error.in_operation("nansum"))
     }
 
     /// Returns the mean along axes of the elements that are not NaN; NaN of none. f16 and bf16 are computed in f32.
@@ -229,10 +234,10 @@ impl Tensor {
     pub fn nanmean<'a>(&self, axes: impl Into<Axes<'a>>) -> Result<Tensor> {
         let (axes, dtype) = (axes.into(), self.dtype());
         if !has_nan(dtype) {
-            return self.mean(axes);
+            return self.mean(axes).map_err(|error| error.in_operation("nanmean"));
         }
         let work = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
-        let count = self.is_nan()?.logical_not()?.sum(axes)?;
+        let count = self.is_nan()?.logical_not()?.sum(axes).map_err(|error| error.in_operation("nanmean"))?;
         self.cast(work)?.nansum(axes)?.div(&count.cast(work.part())?)?.cast(dtype)
     }
 
@@ -272,7 +277,16 @@ impl Tensor {
             let infinite = x.gt(0).choose(above, below);
             x.is_nan().choose(nan, x.is_infinite().choose(infinite, x))
         })
+        .map_err(|error| error.in_operation("nan_to_num"))
     }
+}
+
+/// Computes two results of an operation, whose name errors get.
+fn both(
+    operation: &'static str,
+    compute: impl FnOnce() -> Result<(Tensor, Tensor)>,
+) -> Result<(Tensor, Tensor)> {
+    compute().map_err(|error| error.in_operation(operation))
 }
 
 fn has_nan(dtype: DType) -> bool {

@@ -53,6 +53,45 @@ fn errors_name_the_operation_that_was_called() -> Result<()> {
 }
 
 #[test]
+fn errors_of_operations_that_are_made_of_others_name_the_one_that_was_called() -> Result<()> {
+    let cpu = Device::cpu();
+    let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]], &cpu)?;
+    let narrow = x.cast(DType::F8E4M3)?;
+    let (three, whole) = (Tensor::zeros(&[3], DType::F32, &cpu)?, x.cast(DType::I32)?);
+    let two = Tensor::zeros(&[2], DType::F64, &cpu)?;
+    let table = [
+        (text(x.cast(DType::F16)?.nan_to_num(1e9, None, None)), "nan_to_num"),
+        (text(whole.index_fill(0, &Tensor::new([0i64], &cpu)?, 0.5)), "index_fill"),
+        (text(x.index_fill(2, &Tensor::new([0i64], &cpu)?, 0)), "index_fill"),
+        (text(x.var_mean(2, 1)), "var_mean"),
+        (text(x.std_mean(2, 1)), "std_mean"),
+        (text(x.nansum(2)), "nansum"),
+        (text(whole.nansum(2)), "nansum"),
+        (text(x.nanmean(2)), "nanmean"),
+        (text(whole.nanmean(2)), "nanmean"),
+        (text(x.aminmax(2)), "aminmax"),
+        (text(x.max_with_indices(2)), "max_with_indices"),
+        (text(x.min_with_indices(2)), "min_with_indices"),
+        (text(x.unflatten(0, &[3, -1])), "unflatten"),
+        (text(x.unflatten(0, &[3, 1])), "unflatten"),
+        (text(narrow.diff(1, 0)), "diff"),
+        (text(narrow.cov(1)), "cov"),
+        (text(narrow.corrcoef()), "corrcoef"),
+        (text(x.cdist(&x, f64::NAN)), "cdist"),
+        (text(x.matmul(&three)), "matmul"),
+        (text(x.gemv(&three)), "gemv"),
+        (text(x.select(0, 0)?.dot(&three)), "dot"),
+        (text(three.dot(&Tensor::zeros(&[3], DType::F64, &cpu)?)), "dot"),
+        (text(three.outer(&two)), "outer"),
+    ];
+    for (found, operation) in table {
+        let named = found.strip_prefix(operation).is_some_and(|rest| rest.starts_with([':', ' ']));
+        assert!(named, "not an error of {operation}: {found}");
+    }
+    Ok(())
+}
+
+#[test]
 fn debug_is_the_text_for_people() -> Result<()> {
     let cpu = Device::cpu();
     let x = Tensor::new([1.0f32, 2.0], &cpu)?;

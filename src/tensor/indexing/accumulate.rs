@@ -148,8 +148,9 @@ impl Tensor {
         index: &Tensor,
         number: impl Into<crate::fuse::Number>,
     ) -> Result<Tensor> {
-        let number = Tensor::full(&[], number, self.dtype(), &self.device())?;
-        self.index_copy(axis, index, &number)
+        let number = Tensor::full(&[], number, self.dtype(), &self.device());
+        let filled = number.and_then(|number| self.index_copy(axis, index, &number));
+        filled.map_err(|error| error.in_operation("index_fill"))
     }
 
     /// Replaces elements by coordinates: `indices` has an index for each of the first dimensions, and these broadcast. With

@@ -23,7 +23,7 @@ use epilogue::MatmulEpilogue;
 use plan::{Matrices, StorageOrder, result_shape, storage_order};
 
 /// The operation's name in errors.
-const OPERATION: &str = "a product of tensors";
+const OPERATION: &str = "matmul";
 
 /// A product of tensors that is more than [`Tensor::matmul`]: activation(alpha · A · B + bias) + residual, of which each part
 /// may be missing; operands that are conjugated, another dtype of the result, an engine of its own.
@@ -407,7 +407,7 @@ impl Tensor {
     /// As [`matmul`](Self::matmul); [`Error::InvalidArgument`] too for other numbers of dimensions.
     pub fn gemv(&self, vector: &Tensor) -> Result<Tensor> {
         check_ranks("gemv", self, vector, self.rank() >= 2 && vector.rank() == 1, "a matrix and a vector")?;
-        self.matmul(vector)
+        self.matmul(vector).map_err(|error| error.in_operation("gemv"))
     }
 
     /// The sum of the products of two vectors' elements.
@@ -417,7 +417,7 @@ impl Tensor {
     /// As [`gemv`](Self::gemv).
     pub fn dot(&self, other: &Tensor) -> Result<Tensor> {
         check_ranks("dot", self, other, self.rank() == 1 && other.rank() == 1, "two vectors")?;
-        self.matmul(other)
+        self.matmul(other).map_err(|error| error.in_operation("dot"))
     }
 
     /// The products of each element of a vector with each of another: a matrix.
@@ -436,7 +436,7 @@ impl Tensor {
     pub fn outer(&self, other: &Tensor) -> Result<Tensor> {
         check_ranks("outer", self, other, self.rank() == 1 && other.rank() == 1, "two vectors")?;
         let (rows, columns) = (self.layout().unsqueeze(1)?, other.layout().unsqueeze(0)?);
-        self.view_as(rows).matmul(&other.view_as(columns))
+        self.view_as(rows).matmul(&other.view_as(columns)).map_err(|error| error.in_operation("outer"))
     }
 }
 

@@ -211,11 +211,12 @@ impl Tensor {
     /// [`Error::InvalidArgument`] for an axis that is not there, and sizes of another product; those of a copy.
     pub fn unflatten(&self, axis: isize, sizes: &[isize]) -> Result<Tensor> {
         let axis = self.shape().axis("unflatten", axis)?;
-        let parts = Shape::infer(sizes, self.shape()[axis])?;
+        let renamed = |error: crate::Error| error.in_operation("unflatten");
+        let parts = Shape::infer(sizes, self.shape()[axis]).map_err(renamed)?;
         let of_all = self.shape().iter().map(|size| *size as isize);
         let (before, after) = (of_all.clone().take(axis), of_all.skip(axis + 1));
         let parts = parts.iter().map(|size| *size as isize);
-        self.reshape(&before.chain(parts).chain(after).collect::<Vec<_>>())
+        self.reshape(&before.chain(parts).chain(after).collect::<Vec<_>>()).map_err(renamed)
     }
 
     /// Repeated to a larger shape without a copy: dimensions of size 1, and new ones in front, take its sizes.
