@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::error::{Error, Result};
+
 /// The environment variable that sets the number of threads.
 const VARIABLE: &str = "SELVEDGE_THREADS";
 
@@ -36,15 +38,52 @@ pub fn set_threads(count: usize) {
 }
 
 /// Returns the number of CPU threads that an operation may use, the calling one included.
+///
+/// A value of `SELVEDGE_THREADS` that is no positive number counts as unset here; tensors on the CPU return an error for it.
 pub fn thread_count() -> usize {
-    static DEFAULT: OnceLock<usize> = OnceLock::new();
     match CHOSEN.load(Ordering::Relaxed) {
-        0 => *DEFAULT.get_or_init(|| {
-            from_variable(std::env::var(VARIABLE).ok().as_deref())
-                .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-        }),
+        0 => default().count,
         count => count,
     }
+}
+
+/// The number of threads without [`set_threads`].
+struct DefaultCount {
+    count: usize,
+    /// The value of the variable, if it is no number of threads.
+    invalid: Option<String>,
+}
+
+/// Returns the default, which is read once.
+fn default() -> &'static DefaultCount {
+    static DEFAULT: OnceLock<DefaultCount> = OnceLock::new();
+    DEFAULT.get_or_init(|| {
+        let value = std::env::var_os(VARIABLE).map(|value| value.to_string_lossy().into_owned());
+        let (chosen, invalid) = match from_variable(value.as_deref()) {
+            Ok(chosen) => (chosen, None),
+            Err(value) => (None, Some(value.to_owned())),
+        };
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        DefaultCount { count: chosen.unwrap_or_else(processors), invalid }
+    })
+}
+
+/// Checks the variable, unless [`set_threads`] has replaced it.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for a value that is no positive number.
+#[inline]
+pub(crate) fn check_variable() -> Result<()> {
+    match &default().invalid {
+        Some(value) if CHOSEN.load(Ordering::Relaxed) == 0 => Err(invalid(value)),
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn invalid(value: &str) -> Error {
+    Error::invalid(VARIABLE, format!("'{value}'"), "a number of threads, at least 1")
 }
 
 /// Work that pays for the start of another thread, in picoseconds.
@@ -55,14 +94,10 @@ pub(crate) fn threads_for(picoseconds: usize) -> usize {
     (picoseconds / WORK_OF_A_THREAD + 1).min(thread_count())
 }
 
-/// Parses the variable. An empty one counts as unset; a value that is no positive number is logged and ignored.
-fn from_variable(value: Option<&str>) -> Option<usize> {
-    let value = value.map(str::trim).filter(|value| !value.is_empty())?;
-    let count = value.parse().ok().filter(|count| *count > 0);
-    if count.is_none() {
-        log::warn!("{VARIABLE}={value} is ignored: it must be a number of threads, at least 1");
-    }
-    count
+/// Parses the variable. An empty one counts as unset; a value that is no positive number is returned as the error.
+fn from_variable(value: Option<&str>) -> std::result::Result<Option<usize>, &str> {
+    let Some(value) = value.map(str::trim).filter(|value| !value.is_empty()) else { return Ok(None) };
+    value.parse().ok().filter(|count| *count > 0).map(Some).ok_or(value)
 }
 
 /// A closure in the queue. It lives on its caller's stack until the caller has removed it.
@@ -310,13 +345,13 @@ mod tests {
     #[test]
     fn the_variable_is_a_positive_number_or_nothing() {
         let table = [
-            (None, None),
-            (Some(""), None),
-            (Some("3"), Some(3)),
-            (Some(" 8 "), Some(8)),
-            (Some("0"), None),
-            (Some("-1"), None),
-            (Some("many"), None),
+            (None, Ok(None)),
+            (Some(""), Ok(None)),
+            (Some("3"), Ok(Some(3))),
+            (Some(" 8 "), Ok(Some(8))),
+            (Some("0"), Err("0")),
+            (Some(" -1"), Err("-1")),
+            (Some("many"), Err("many")),
         ];
         for (value, wanted) in table {
             assert_eq!(from_variable(value), wanted, "{value:?}");

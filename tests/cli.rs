@@ -289,6 +289,18 @@ fn a_device_that_was_asked_for_is_not_replaced_by_the_cpu() {
 }
 
 #[test]
+fn a_wrong_number_of_threads_is_an_error() {
+    for value in ["0", "-1", "many"] {
+        let mut command = Command::new(common::program());
+        common::hide_libraries(&mut command).args(["demo", "--elements", "16"]);
+        let output = command.env("SELVEDGE_THREADS", value).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        let wanted = format!("SELVEDGE_THREADS: found '{value}'; wanted a number of threads, at least 1");
+        assert!(output.status.code() != Some(0) && errors.contains(&wanted), "{errors}");
+    }
+}
+
+#[test]
 fn wrong_usage_ends_with_2() {
     fails(2, &["demo", "--elements", "0"], &["'0'"]);
     fails(2, &["sing"], &["sing"]);

@@ -14,6 +14,7 @@ use super::kept_blocks;
 use super::tensor::mismatch;
 use crate::driver::{DeviceBuffer, SharedBuffer, prefer_large_pages};
 use crate::error::{Error, Result};
+use crate::threads::check_variable;
 use crate::types::{DType, Element, Shape};
 
 /// Memory that nobody shares yet, in bytes.
@@ -400,6 +401,7 @@ impl HostMemory {
     ///
     /// [`Error::OutOfMemory`] where the host has none.
     pub(crate) fn uninitialized(bytes: usize) -> Result<HostMemory> {
+        check_variable()?;
         let class = kept_blocks::class_of(bytes);
         match class.zip(class.and_then(kept_blocks::take)) {
             Some((size, start)) => {
@@ -417,6 +419,7 @@ impl HostMemory {
     ///
     /// [`Error::OutOfMemory`] where the host has none.
     pub(crate) fn zeros(bytes: usize) -> Result<HostMemory> {
+        check_variable()?;
         let none = || Error::host_memory(bytes, "allocating a tensor");
         let class = kept_blocks::class_of(bytes);
         let layout = alloc::Layout::from_size_align(class.unwrap_or(bytes), ALIGNMENT).map_err(|_| none())?;
