@@ -3,7 +3,8 @@
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::hash::Hash;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::expression::{Expression, ExpressionState};
 use super::host::check_slice;
@@ -34,7 +35,7 @@ type Kernels = HashMap<(usize, Arc<str>), Function>;
 
 /// Expressions with equal text share a kernel, whatever their numbers. Kernels stay loaded, because unloading
 /// one waits for the device.
-static KERNELS: Mutex<Option<Kernels>> = Mutex::new(None);
+static KERNELS: LazyLock<Mutex<Kernels>> = LazyLock::new(Mutex::default);
 
 /// An array in device memory that a run reads. `L` is a [`Layout`] or a reference to one, which is cheaper to
 /// copy.
@@ -119,20 +120,35 @@ fn is_usable(function: &&Function) -> bool {
     !function.module().device().is_lost()
 }
 
+/// Adds a kernel to a cache, and takes the kernels of lost contexts out, which are dropped after the lock.
+pub(super) fn add_kernel<K: Clone + Eq + Hash>(
+    kernels: &Mutex<HashMap<K, Function>>,
+    key: K,
+    function: Function,
+) {
+    let mut kernels = kernels.lock().unwrap_or_else(PoisonError::into_inner);
+    let forgotten = take_matching(&mut kernels, |function| !is_usable(&function));
+    let replaced = kernels.insert(key, function);
+    drop(kernels);
+    drop((forgotten, replaced));
+}
+
+/// Takes the values that match out of a map, and returns them.
+fn take_matching<K: Clone + Eq + Hash, V>(map: &mut HashMap<K, V>, matches: impl Fn(&V) -> bool) -> Vec<V> {
+    let keys: Vec<K> = map.iter().filter(|(_, value)| matches(value)).map(|(key, _)| key.clone()).collect();
+    keys.iter().filter_map(|key| map.remove(key)).collect()
+}
+
 /// Returns the kernel of a text, and assembles it if the process has not loaded it.
 pub(super) fn assembled(device: &Device, text: Arc<str>) -> Result<Function> {
     let by_text = (device.ordinal(), text);
-    let known = {
-        let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
-        kernels.get_or_insert_default().get(&by_text).cloned()
-    };
+    let known = KERNELS.lock().unwrap_or_else(PoisonError::into_inner).get(&by_text).cloned();
     if let Some(function) = known.as_ref().filter(is_usable) {
         return Ok(function.clone());
     }
     // Outside the lock, because assembling takes milliseconds and other threads need other kernels meanwhile.
     let function = device.load(by_text.1.as_bytes())?.function(ptx::ENTRY)?;
-    let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
-    kernels.get_or_insert_default().insert(by_text, function.clone());
+    add_kernel(&KERNELS, by_text, function.clone());
     Ok(function)
 }
 
@@ -432,7 +448,7 @@ impl ExpressionState {
         let text =
             ptx::write(&self.program, &self.operand_dtypes(), self.inputs.len(), &plan.key, plan.parameters);
         let function = assembled(device, text.into())?;
-        self.kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(key, function.clone());
+        add_kernel(&self.kernels, key, function.clone());
         Ok(function)
     }
 }
@@ -541,4 +557,18 @@ fn with_operands<'a, L: Borrow<Layout>>(
 pub(super) fn in_place_error(index: usize) -> Error {
     let found = format!("an in-place input for output {index}, which is missing or has another layout");
     Error::invalid(OPERATION, found, "an output of the run with the input's layout and dtype")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_match_leave_the_map() {
+        let mut map: HashMap<u32, u32> = (0..10).map(|key| (key, key % 3)).collect();
+        assert_eq!(take_matching(&mut map, |value| *value == 2), [2; 3]);
+        assert_eq!(map.len(), 7);
+        assert!(map.values().all(|value| *value != 2));
+        assert!(take_matching(&mut map, |value| *value == 2).is_empty());
+    }
 }

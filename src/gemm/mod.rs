@@ -38,6 +38,7 @@
 
 mod algorithm;
 mod blocks;
+mod configuration;
 mod cublas;
 mod element;
 mod engine;

@@ -8,10 +8,10 @@
 //! with k ascending. So a product has the same bits every time on a card.
 
 use super::blocks::{self, GemmParameters, Scalars};
+use super::configuration::Configuration;
 use super::engine::Engine;
 use super::epilogue::{DeviceEpilogue, EpilogueParts, WithEpilogue};
 use super::geometry::Geometry;
-use super::plan::Configuration;
 use super::problem::GemmProblem;
 use super::product::Product;
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};

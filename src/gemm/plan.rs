@@ -5,86 +5,15 @@
 
 use std::fmt;
 
-use super::blocks::Scalars;
+use super::configuration::Configuration;
 use super::engine::{Choice, Engine, Unsupported};
-use super::epilogue::DeviceEpilogue;
 use super::geometry::Geometry;
 use super::parallel_split_k::{self, ParallelSplitK};
 use super::problem::GemmProblem;
 use super::product::{OPERATION, Product};
-use super::{cublas, epilogue, mma, simt, wgmma};
-use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::{Error, Result};
 use crate::images::DeviceProperties;
 use crate::types::DType;
-
-/// An engine with the kernel configuration that computes a problem.
-#[derive(Clone, Copy)]
-pub(super) enum Configuration {
-    Wgmma(wgmma::Configuration),
-    Mma(mma::Configuration),
-    Simt(simt::Configuration),
-    Cublas,
-}
-
-impl Configuration {
-    /// Returns the engine's best configuration for the problem, or the reason why it does not compute it.
-    pub fn select(
-        engine: Engine,
-        problem: &GemmProblem<'_>,
-    ) -> std::result::Result<Configuration, Unsupported> {
-        if let Some(reason) = epilogue::unsupported(problem.result).filter(|_| !problem.epilogue.is_none()) {
-            return Err(reason);
-        }
-        match engine {
-            Engine::Wgmma => wgmma::select(problem).map(Configuration::Wgmma),
-            Engine::Mma => mma::select(problem).map(Configuration::Mma),
-            Engine::Simt => simt::select(problem).map(Configuration::Simt),
-            Engine::Cublas => cublas::unsupported(problem).map_or(Ok(Configuration::Cublas), Err),
-        }
-    }
-
-    pub fn engine(&self) -> Engine {
-        match self {
-            Configuration::Wgmma(_) => Engine::Wgmma,
-            Configuration::Mma(_) => Engine::Mma,
-            Configuration::Simt(_) => Engine::Simt,
-            Configuration::Cublas => Engine::Cublas,
-        }
-    }
-
-    pub fn geometry(&self, problem: &GemmProblem<'_>) -> Geometry {
-        match self {
-            Configuration::Wgmma(configuration) => wgmma::geometry(problem, configuration),
-            Configuration::Mma(configuration) => mma::geometry(problem, configuration),
-            Configuration::Simt(configuration) => simt::geometry(problem, configuration),
-            Configuration::Cublas => cublas::geometry(problem),
-        }
-    }
-
-    /// Launches the problem, which was checked against the buffers.
-    pub fn run_on(
-        &self,
-        stream: &Stream,
-        problem: &GemmProblem<'_>,
-        scalars: Scalars,
-        memory: (DeviceSlice<'_, u8>, DeviceSlice<'_, u8>, DeviceSliceMut<'_, u8>),
-        epilogue: &DeviceEpilogue<'_>,
-    ) -> Result<()> {
-        match self {
-            Configuration::Wgmma(configuration) => {
-                wgmma::run_on(stream, problem, configuration, scalars, memory, epilogue)
-            }
-            Configuration::Mma(configuration) => {
-                mma::run_on(stream, problem, configuration, scalars, memory, epilogue)
-            }
-            Configuration::Simt(configuration) => {
-                simt::run_on(stream, problem, configuration, scalars, memory, epilogue)
-            }
-            Configuration::Cublas => cublas::run_on(stream, problem, scalars, memory, epilogue),
-        }
-    }
-}
 
 /// The configuration that computes a problem, and the engines that come before it.
 pub(super) struct Selection {
@@ -266,7 +195,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::gemm::{Operation, packed};
+    use crate::gemm::{Operation, packed, wgmma};
     use crate::images::{self, Overrides, entries};
 
     const HOPPER: DeviceProperties = DeviceProperties::reference((9, 0));

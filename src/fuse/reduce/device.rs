@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use super::super::device::{DeviceInput, DeviceOutput, assembled};
+use super::super::device::{DeviceInput, DeviceOutput, add_kernel, assembled};
 use super::super::number::Number;
 use super::dimensions::Dimensions;
 use super::plan::{KernelMemory, PlanInput, PlannedLaunch, ReductionKey, ReductionPlan};
@@ -118,7 +118,7 @@ impl ReductionState {
         }
         let text: Arc<str> = ptx::write(self, &launch.key, launch.parameters, launch.threads).into();
         let function = assembled(device, text)?;
-        self.kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(place, function.clone());
+        add_kernel(&self.kernels, place, function.clone());
         Ok(function)
     }
 }
