@@ -12,6 +12,7 @@ use crate::support::{Lab, Need, Outcome, assert_error, device_tests};
 device_tests! {
     custom_operations_run_with_tensors, wrong_indices_come_from_every_call_that_waits => in_child(&[]),
     buffers_become_tensors,
+    a_fault_of_a_custom_operation_leaves_the_cpu => in_child(&[]),
     kernels_report_errors_of_their_own => in_child(&[]) => needs(Need::Nvrtc),
 }
 
@@ -96,6 +97,37 @@ fn wrong_indices_come_from_every_call_that_waits() -> Outcome {
         // Once, and the stream goes on.
         wait().map_err(|error| format!("{name} after: {error}"))?;
     }
+    Ok(())
+}
+
+fn a_fault_of_a_custom_operation_leaves_the_cpu() -> Outcome {
+    let lab = Lab::new()?;
+    let faulty = lab.kernel("write_to_nowhere")?;
+    let device = Device::cuda(0)?;
+    let x = Tensor::from_vec((0..1000u32).collect(), &[1000], &device)?;
+    let mut y = Output::new(&device, x.dtype(), x.shape())?;
+    kernel::run(
+        "write_to_nowhere",
+        [&x],
+        [&mut y],
+        |_, _| unreachable!("the tensor is on a device"),
+        |stream, _, _| {
+            // SAFETY: not safe: it writes to an address that nothing maps, which ends the context. That is the test.
+            unsafe { faulty.launch(stream, LaunchConfig::new(1, 1), (1u32,)) }
+        },
+    )?;
+    let y = y.into_tensor();
+    match y.to_vec::<u32>() {
+        Err(Error::KernelFault { kernel, code: 700, .. }) if kernel == "write_to_nowhere" => {}
+        other => return Err(format!("the fault was seen as {other:?}").into()),
+    }
+    // Every later use is an error, and the CPU goes on.
+    assert_error!(x.to_vec::<u32>(), Error::ContextLost { .. });
+    assert_error!(&x + 1u32, Error::ContextLost { .. });
+    assert_error!(slow_copy(&lab, &x), Error::ContextLost { .. });
+    drop((x, y));
+    let here = Tensor::new([1u32, 2], &Device::cpu())?;
+    assert_eq!((&here + 1u32)?.to_vec::<u32>()?, [2, 3]);
     Ok(())
 }
 

@@ -42,6 +42,12 @@ fn draws_have_the_bits_of_the_cpu() -> Outcome {
             &[DType::I64, DType::U64],
             Box::new(|g, s, t, d| g.randint(3, i64::MAX, s, t, d)),
         ),
+        (
+            "randint of the widest range",
+            &[DType::I64],
+            Box::new(|g, s, t, d| g.randint(i64::MIN, i64::MAX, s, t, d)),
+        ),
+        ("randint of half", &[DType::U64], Box::new(|g, s, t, d| g.randint(5, (1i128 << 63) + 6, s, t, d))),
         ("randint of all", &[DType::U64], Box::new(|g, s, t, d| g.randint(0, 1i128 << 64, s, t, d))),
         ("bernoulli", &DType::ALL, Box::new(|g, s, t, d| g.bernoulli(0.3, s, t, d))),
         ("permutation", &[DType::I64], Box::new(|g, s, _, d| g.permutation(s.iter().product(), d))),

@@ -1,5 +1,8 @@
 //! Reductions and scans on a device do what they do on the CPU, bit for bit, whatever the layout; and twice the same.
 
+#[path = "../cases/integer_means.rs"]
+mod integer_means;
+
 use selvedge::tensor::{Axes, Device, Tensor};
 use selvedge::types::{Bool, DType, Slice};
 
@@ -7,13 +10,13 @@ use super::fuse::value::{Value, same, special, write};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    folds_have_the_bits_of_the_cpu, layouts_of_reductions_do, long_rows_and_columns_do, measures_do, scans_have_them_too,
+    folds_have_the_bits_of_the_cpu, layouts_of_reductions_do, long_rows_and_columns_do, statistics_have_the_bits_of_the_cpu, means_of_integers_do_not_overflow, scans_have_them_too,
     long_scans_do, repeated_scans_are_equal, more_than_31_bits_of_elements_are_folded => alone(),
 }
 
-type Measure = (&'static str, fn(&Tensor, Axes<'_>) -> selvedge::Result<Tensor>);
+type Reduction = (&'static str, fn(&Tensor, Axes<'_>) -> selvedge::Result<Tensor>);
 
-const FOLDS: &[Measure] = &[
+const FOLDS: &[Reduction] = &[
     ("sum", |x, axes| x.sum(axes)),
     ("prod", |x, axes| x.prod(axes)),
     ("min", |x, axes| x.min(axes)),
@@ -25,7 +28,7 @@ const FOLDS: &[Measure] = &[
     ("count_nonzero", |x, axes| x.count_nonzero(axes)),
 ];
 
-const MEASURES: &[Measure] = &[
+const STATISTICS: &[Reduction] = &[
     ("mean", |x, axes| x.mean_keepdim(axes)),
     ("var", |x, axes| x.var(axes, 1)),
     ("std", |x, axes| x.std(axes, 0)),
@@ -65,24 +68,24 @@ fn assert_same(what: &str, cpu: &Tensor, device: &Tensor) {
     }
 }
 
-/// Runs measures on both; one that has no meaning for the dtype has none on either.
+/// Computes reductions on both; one that has no meaning for the dtype has none on either.
 fn compare<'a>(
-    measures: &[Measure],
+    reductions: &[Reduction],
     what: &str,
     here: &Tensor,
     there: &Tensor,
     axes: impl Into<Axes<'a>>,
 ) -> selvedge::Result<usize> {
     let (axes, mut count) = (axes.into(), 0);
-    for (name, measure) in measures {
-        let Ok(wanted) = measure(here, axes) else {
-            assert!(measure(there, axes).is_err(), "{name} of {}", here.dtype());
+    for (name, reduce) in reductions {
+        let Ok(wanted) = reduce(here, axes) else {
+            assert!(reduce(there, axes).is_err(), "{name} of {}", here.dtype());
             continue;
         };
         assert_same(
             &format!("{name} of {} over {axes:?}, {what}", here.dtype()),
             &wanted,
-            &measure(there, axes)?,
+            &reduce(there, axes)?,
         );
         count += 1;
     }
@@ -164,14 +167,22 @@ fn long_rows_and_columns_do() -> Outcome {
     Ok(())
 }
 
-fn measures_do() -> Outcome {
+fn statistics_have_the_bits_of_the_cpu() -> Outcome {
     let device = Device::cuda(0)?;
     for dtype in computed() {
         let here = values(dtype, &[9, 1100, 12], false)?;
         let there = here.to(&device)?;
         for axes in [Axes::All, Axes::Of(&[]), Axes::Of(&[0]), Axes::Of(&[1]), Axes::Of(&[2])] {
-            compare(MEASURES, "contiguous", &here, &there, axes)?;
+            compare(STATISTICS, "contiguous", &here, &there, axes)?;
         }
+    }
+    Ok(())
+}
+
+fn means_of_integers_do_not_overflow() -> Outcome {
+    let device = Device::cuda(0)?;
+    for case in integer_means::CASES {
+        integer_means::check(case, &device)?;
     }
     Ok(())
 }
@@ -184,7 +195,7 @@ fn only(axes: Axes<'_>) -> isize {
     }
 }
 
-const SCANS: &[Measure] = &[
+const SCANS: &[Reduction] = &[
     ("cumsum", |x, axes| x.cumsum(only(axes))),
     ("cumprod", |x, axes| x.cumprod(only(axes))),
     ("cummin", |x, axes| x.cummin(only(axes))),

@@ -1,5 +1,8 @@
 //! Reductions and scans of tensors: axes and shapes, dtypes, numbers against formulas in f64, and bad input.
 
+#[path = "../cases/integer_means.rs"]
+mod integer_means;
+
 use num_complex::Complex;
 use selvedge::Error;
 use selvedge::tensor::{Axes, Device, Tensor};
@@ -264,32 +267,8 @@ fn scans_go_along_any_axis() {
 
 #[test]
 fn means_of_integers_do_not_overflow() {
-    use DType::{Bool, I8, I32, I64, U8, U16, U32, U64};
-    let rows: &[(DType, &[i128], f64, f64)] = &[
-        (I64, &[i64::MAX as i128; 2], 9.223372036854776e18, 0.0),
-        (I64, &[i64::MIN as i128; 3], -9.223372036854776e18, 0.0),
-        (I64, &[i64::MAX as i128, i64::MIN as i128], 0.0, 8.507059173023461e37),
-        (U64, &[u64::MAX as i128; 4], 1.8446744073709552e19, 0.0),
-        (U32, &[u32::MAX as i128; 5], 4294967295.0, 0.0),
-        (I32, &[i32::MIN as i128, i32::MAX as i128], -0.5, 4.611686016279904e18),
-        (U16, &[65535, 65533], 65534.0, 1.0),
-        (I8, &[-128, 127, 127, -128], -0.5, 16256.25),
-        (U8, &[255; 1000], 255.0, 0.0),
-        (Bool, &[1, 0, 1, 1], 0.75, 0.1875),
-    ];
-    for &(dtype, elements, mean, variance) in rows {
-        let of = |x: Tensor| {
-            assert_eq!(x.dtype(), DType::F32, "{dtype}");
-            x.item::<f32>().unwrap()
-        };
-        let x = match dtype {
-            U64 => Tensor::new(elements.iter().map(|&x| x as u64).collect::<Vec<_>>(), &cpu()).unwrap(),
-            _ => Tensor::new(elements.iter().map(|&x| x as i64).collect::<Vec<_>>(), &cpu()).unwrap(),
-        };
-        let x = x.cast(dtype).unwrap();
-        assert_eq!(of(x.mean(&[0]).unwrap()), mean as f32, "mean of {dtype} {elements:?}");
-        assert_eq!(of(x.var(&[0], 0).unwrap()), variance as f32, "var of {dtype} {elements:?}");
-        assert_eq!(of(x.std(&[0], 0).unwrap()), variance.sqrt() as f32, "std of {dtype} {elements:?}");
+    for case in integer_means::CASES {
+        integer_means::check(case, &cpu()).unwrap();
     }
 }
 

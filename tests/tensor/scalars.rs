@@ -1,8 +1,12 @@
 //! Numbers beside tensors whose dtype does not hold them: comparisons, `minimum`, `maximum` and `clamp` by value, an error
 //! from everything else. Each row runs as a method, into an output, in place and as a fused function.
 
+#[path = "../cases/bounds.rs"]
+mod bounds;
+
 use std::cmp::Ordering;
 
+use bounds::{BOUNDS, BYTES, Bound, UNHELD, forms};
 use num_complex::Complex;
 use selvedge::fuse::{Graph, Number, Operation};
 use selvedge::tensor::{Device, Fused, Tensor, TensorOperand, fuse};
@@ -182,67 +186,15 @@ fn floats_are_compared_with_numbers_past_their_range_by_value() {
     assert_eq!(truths(x.eq(300.1)), [true, false]);
 }
 
-/// The results of an operation in every form, as i64.
-fn forms(operation: Operation, x: &Tensor, others: &[Number]) -> Vec<Result<Vec<i64>, String>> {
-    let operands: Vec<TensorOperand<'_>> = others.iter().map(|&number| number.into()).collect();
-    let of = |x: selvedge::Result<Tensor>| {
-        let x = x.map_err(|error| error.to_string())?;
-        Ok(x.cast(DType::I64).unwrap().to_vec::<i64>().unwrap())
-    };
-    let mut output = Tensor::zeros(x.shape(), x.dtype(), &CPU).unwrap();
-    let into = x.with_output(&mut output).operation(operation, &operands);
-    let mut changed = x.clone();
-    let in_place = changed.in_place().operation(operation, &operands).map(|_| ());
-    let fused = match *others {
-        [y] => Fused::new(move |[x, y]| x.operation(operation, &[y])).run((x, y)),
-        [y, z] => Fused::new(move |[x, y, z]| x.operation(operation, &[y, z])).run((x, y, z)),
-        _ => panic!("one or two numbers"),
-    };
-    vec![
-        of(x.operation(operation, &operands)),
-        of(into.map(|()| output)),
-        of(in_place.map(|()| changed)),
-        of(fused),
-    ]
-}
-
 #[test]
 fn bounds_are_taken_by_value() {
-    use Operation::{Clamp, Fmax, Fmin, Maximum, Minimum};
-    let integer = Number::Integer;
-    let bytes: &[i128] = &[0, 7, 255];
-    type Row<'a> = (Operation, DType, &'a [i128], &'a [Number], &'a [i64]);
-    let rows: &[Row<'_>] = &[
-        (Clamp, DType::U8, bytes, &[integer(-1), integer(300)], &[0, 7, 255]),
-        (Clamp, DType::U8, bytes, &[integer(-1), integer(9)], &[0, 7, 9]),
-        (Clamp, DType::U8, bytes, &[integer(8), integer(1 << 40)], &[8, 8, 255]),
-        (Clamp, DType::U8, bytes, &[integer(300), integer(200)], &[200, 200, 200]),
-        (Clamp, DType::I8, &[-128, 0, 127], &[integer(-129), integer(128)], &[-128, 0, 127]),
-        (Clamp, DType::I64, &[-5, 5], &[integer(-(1 << 70)), integer(1 << 70)], &[-5, 5]),
-        (Clamp, DType::U64, &[0, 5], &[integer(-3), integer(4)], &[0, 4]),
-        (Minimum, DType::U8, bytes, &[integer(266)], &[0, 7, 255]),
-        (Maximum, DType::U8, bytes, &[integer(-1)], &[0, 7, 255]),
-        (Fmin, DType::I16, &[-9, 9], &[integer(40_000)], &[-9, 9]),
-        (Fmax, DType::I16, &[-9, 9], &[integer(-40_000)], &[-9, 9]),
-        (Maximum, DType::U64, &[0, 9], &[integer(-1)], &[0, 9]),
-        (Minimum, DType::I32, &[-9, 9], &[integer(1 << 40)], &[-9, 9]),
-    ];
-    for (operation, dtype, elements, others, wanted) in rows {
+    for Bound { operation, dtype, elements, others, wanted } in BOUNDS {
         for (form, found) in forms(*operation, &tensor(elements, *dtype), others).into_iter().enumerate() {
             assert_eq!(found.as_deref(), Ok(*wanted), "{operation:?} of {dtype} and {others:?}, form {form}");
         }
     }
-    // A result that no element can be is an error.
-    let rows: &[(Operation, &[Number])] = &[
-        (Maximum, &[integer(300)]),
-        (Fmax, &[integer(256)]),
-        (Minimum, &[integer(-1)]),
-        (Fmin, &[integer(-300)]),
-        (Clamp, &[integer(-5), integer(-1)]),
-        (Clamp, &[integer(300), integer(400)]),
-    ];
-    for (operation, others) in rows {
-        for found in forms(*operation, &tensor(bytes, DType::U8), others) {
+    for (operation, others) in UNHELD {
+        for found in forms(*operation, &tensor(BYTES, DType::U8), others) {
             let error = found.unwrap_err();
             assert!(error.contains("u8") && error.contains("does not hold"), "{error}");
         }
