@@ -2165,6 +2165,16 @@ typedef struct sv_operand {
 typedef void (*sv_log_callback)(int32_t level, const char *target, const char *message, void *user);
 
 /**
+ * A function that allocates memory of CPU tensors; NULL if there is none.
+ */
+typedef void *(*sv_host_allocate)(size_t bytes, size_t alignment, void *user);
+
+/**
+ * A function that frees memory of an `sv_host_allocate`, with the numbers of its allocation.
+ */
+typedef void (*sv_host_free)(void *memory, size_t bytes, size_t alignment, void *user);
+
+/**
  * The shape of a launch.
  */
 typedef struct sv_launch_config {
@@ -4137,6 +4147,20 @@ int32_t sv_set_log_callback(int32_t level,
                             void *user);
 
 /**
+ * Sets the functions that allocate and free the memory of CPU tensors, for the whole process and until its end. Blocks of freed
+ * tensors are then not kept for later ones. CUDA memory, and memory that other code lends, is not affected.
+ *
+ * Any thread may call it, once, before the first tensor on the CPU; `SV_ERROR_INVALID_ARGUMENT` afterwards. `sv_shutdown` does
+ * not end it.
+ *
+ * Requires: `allocate` returns NULL or so many bytes, at a multiple of the alignment, that nothing else uses until `free` gets them. Any
+ * thread calls both with `user`, until the process ends.
+ */
+int32_t sv_set_host_allocator(sv_host_allocate allocate,
+                              sv_host_free free,
+                              void *user);
+
+/**
  * Sets the number of CPU threads that an operation may use, the calling one included. 0 restores the default:
  * `SELVEDGE_THREADS`, or the number of processors that the process may run on. Results do not depend on it.
  *
@@ -5096,13 +5120,15 @@ int32_t sv_pinned_is_complete(uint64_t pinned,
                               int32_t *complete);
 
 /**
- * Writes the statistics of a device's memory pool.
+ * Writes the statistics of a device's memory pool. For `SV_CPU` they are those of tensors: `live_bytes`, `peak_live_bytes` and
+ * `cached_bytes`; the others are 0.
  *
  * Any thread may call it.
  *
  * Requires: `statistics` points to a struct whose `size` is set.
  */
-int32_t sv_device_pool_statistics(int32_t device, struct sv_pool_statistics *statistics);
+int32_t sv_device_pool_statistics(int32_t device,
+                                  struct sv_pool_statistics *statistics);
 
 /**
  * Sets the most device memory that buffers may take from the driver, in use and cached together, in bytes; `SV_NO_LIMIT`
@@ -5115,7 +5141,7 @@ int32_t sv_device_set_memory_limit(int32_t device,
 
 /**
  * Waits for a device and returns all cached memory to the driver: device memory, pinned memory, events, and what was
- * released while in use.
+ * released while in use. For `SV_CPU` it frees the blocks of freed tensors.
  *
  * Any thread may call it.
  */

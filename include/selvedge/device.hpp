@@ -23,6 +23,13 @@ inline void set_log_callback(std::int32_t level, sv_log_callback callback, void 
     detail::call(sv_set_log_callback, level, callback, user);
 }
 
+/// Sets the functions that allocate and free the memory of CPU tensors, once and before the first of them. They are called on
+/// any thread until the process ends, and must not throw.
+inline void set_host_allocator(sv_host_allocate allocate, sv_host_free free, void *user = nullptr)
+{
+    detail::call(sv_set_host_allocator, allocate, free, user);
+}
+
 /// Frees every object of the library. Later calls fail.
 inline void shutdown() { detail::call(sv_shutdown); }
 
@@ -83,6 +90,7 @@ public:
         return bytes;
     }
 
+    /// Returns the statistics of the memory pool, or of the CPU's tensors.
     sv_pool_statistics pool_statistics() const
     {
         sv_pool_statistics statistics{};
@@ -97,7 +105,7 @@ public:
     /// Waits for all work.
     void synchronize() const { detail::call(sv_device_synchronize, ordinal_); }
 
-    /// Returns cached memory to the driver.
+    /// Returns cached memory to the driver, or to the allocator of the CPU's tensors.
     void trim() const { detail::call(sv_device_trim, ordinal_); }
 
     /// Limits the memory of the pool; `SV_NO_LIMIT` ends that.

@@ -1,4 +1,4 @@
-//! Settings of the program around the library: the log and the CPU threads.
+//! Settings of the program around the library: the log, the CPU threads and the allocator of CPU memory.
 
 use std::cell::Cell;
 use std::ffi::{CString, c_char, c_void};
@@ -126,6 +126,47 @@ pub unsafe extern "C" fn sv_set_log_callback(
         let hook = Hook { callback, user: User(user) };
         *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(hook);
         log::set_max_level(level);
+        Ok(())
+    })
+}
+
+/// A function that allocates memory of CPU tensors; NULL if there is none.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type sv_host_allocate =
+    Option<unsafe extern "C" fn(bytes: usize, alignment: usize, user: *mut c_void) -> *mut c_void>;
+
+/// A function that frees memory of an `sv_host_allocate`, with the numbers of its allocation.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type sv_host_free =
+    Option<unsafe extern "C" fn(memory: *mut c_void, bytes: usize, alignment: usize, user: *mut c_void)>;
+
+/// Sets the functions that allocate and free the memory of CPU tensors, for the whole process and until its end. Blocks of freed
+/// tensors are then not kept for later ones. CUDA memory, and memory that other code lends, is not affected.
+///
+/// Any thread may call it, once, before the first tensor on the CPU; `SV_ERROR_INVALID_ARGUMENT` afterwards. `sv_shutdown` does
+/// not end it.
+///
+/// # Safety
+///
+/// `allocate` returns NULL or so many bytes, at a multiple of the alignment, that nothing else uses until `free` gets them. Any
+/// thread calls both with `user`, until the process ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_set_host_allocator(
+    allocate: sv_host_allocate,
+    free: sv_host_free,
+    user: *mut c_void,
+) -> i32 {
+    guard::call("sv_set_host_allocator", || {
+        let allocate = allocate.ok_or_else(|| Failure::argument("allocate", "NULL", "a function"))?;
+        let free = free.ok_or_else(|| Failure::argument("free", "NULL", "a function"))?;
+        let (user, same) = (User(user), User(user));
+        // SAFETY: as the caller vouches.
+        unsafe {
+            crate::tensor::set_host_allocator(
+                move |layout| allocate(layout.size(), layout.align(), user.pointer()).cast(),
+                move |memory, layout| free(memory.cast(), layout.size(), layout.align(), same.pointer()),
+            )?;
+        }
         Ok(())
     })
 }

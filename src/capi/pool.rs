@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use super::arguments::{out_structure, write_text};
-use super::device::cuda;
+use super::device::{SV_CPU, cuda};
 use super::guard;
 
 /// No limit, for `sv_device_set_memory_limit`.
@@ -42,7 +42,8 @@ pub struct sv_pool_statistics {
     pub driver_frees: u64,
 }
 
-/// Writes the statistics of a device's memory pool.
+/// Writes the statistics of a device's memory pool. For `SV_CPU` they are those of tensors: `live_bytes`, `peak_live_bytes` and
+/// `cached_bytes`; the others are 0.
 ///
 /// Any thread may call it.
 ///
@@ -54,6 +55,16 @@ pub unsafe extern "C" fn sv_device_pool_statistics(device: i32, statistics: *mut
     guard::call("sv_device_pool_statistics", || {
         // SAFETY: as the caller vouches.
         let result = unsafe { out_structure(statistics, "statistics")? };
+        if device == SV_CPU {
+            let found = crate::tensor::host_memory_statistics();
+            result.write(sv_pool_statistics {
+                live_bytes: found.live_bytes as u64,
+                peak_live_bytes: found.peak_live_bytes as u64,
+                cached_bytes: found.cached_bytes as u64,
+                ..sv_pool_statistics::default()
+            });
+            return Ok(());
+        }
         let found = cuda(device)?.pool_statistics();
         result.write(sv_pool_statistics {
             size: 0,
@@ -86,12 +97,15 @@ pub extern "C" fn sv_device_set_memory_limit(device: i32, bytes: u64) -> i32 {
 }
 
 /// Waits for a device and returns all cached memory to the driver: device memory, pinned memory, events, and what was
-/// released while in use.
+/// released while in use. For `SV_CPU` it frees the blocks of freed tensors.
 ///
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_trim(device: i32) -> i32 {
-    guard::call("sv_device_trim", || Ok(cuda(device)?.trim()?))
+    guard::call("sv_device_trim", || match device {
+        SV_CPU => Ok(crate::Device::cpu().trim()?),
+        device => Ok(cuda(device)?.trim()?),
+    })
 }
 
 /// Writes the layout of a device's memory pool as JSON. `text`, `capacity` and `length` are as for `sv_library_report`.

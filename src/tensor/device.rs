@@ -10,6 +10,7 @@ use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
+use super::kept_blocks;
 use crate::driver;
 use crate::driver::Stream;
 use crate::error::{Error, Result};
@@ -124,6 +125,20 @@ impl Device {
             DeviceKind::Cpu => Ok(()),
             DeviceKind::Cuda(device) => device.synchronize(),
         }
+    }
+
+    /// Frees the memory that the device caches for later tensors; see [`driver::Device::trim`]. On the CPU it is the blocks of
+    /// freed tensors ([`host_memory_statistics`](super::host_memory_statistics)).
+    ///
+    /// # Errors
+    ///
+    /// As [`driver::Device::trim`].
+    pub fn trim(&self) -> Result<()> {
+        match self.0 {
+            DeviceKind::Cpu => kept_blocks::release(),
+            DeviceKind::Cuda(device) => device.trim()?,
+        }
+        Ok(())
     }
 }
 

@@ -16,6 +16,9 @@ const LEAST: usize = 64 << 10;
 /// The most bytes of all kept blocks: about the activations of a step of training on a CPU, which are freed in its backward
 /// and taken again by the next step.
 const MOST_BYTES: usize = 1 << 30;
+/// Enough for every element, and no more than the C library's allocator gives by itself: it has zeros for that without
+/// writing them, in pages that come when they are touched.
+pub(super) const ALIGNMENT: usize = 16;
 /// Size classes between two powers of two.
 const CLASSES: usize = 8;
 
@@ -62,14 +65,19 @@ pub(super) unsafe fn give(block: NonNull<u8>, layout: alloc::Layout) {
     unsafe { alloc::dealloc(block.as_ptr(), layout) };
 }
 
-/// Frees all kept blocks, which have this alignment.
-pub(super) fn release(alignment: usize) {
+/// Returns the bytes of all kept blocks; 0 if another thread changes the list right now.
+pub(super) fn bytes() -> usize {
+    KEPT.try_lock().map_or(0, |kept| kept.bytes)
+}
+
+/// Frees all kept blocks.
+pub(super) fn release() {
     let Ok(mut kept) = KEPT.try_lock() else { return };
     let by_size = std::mem::take(&mut kept.by_size);
     kept.bytes = 0;
     drop(kept);
     for (size, blocks) in by_size {
-        let Ok(layout) = alloc::Layout::from_size_align(size, alignment) else { continue };
+        let Ok(layout) = alloc::Layout::from_size_align(size, ALIGNMENT) else { continue };
         for block in blocks {
             // SAFETY: the block was allocated with this layout, and nobody else has it.
             unsafe { alloc::dealloc(block.as_ptr(), layout) };
@@ -97,7 +105,7 @@ mod tests {
     fn a_kept_block_is_taken_once() {
         // A size that no tensor of the tests has.
         let size = class_of(77 << 10).unwrap();
-        let layout = alloc::Layout::from_size_align(size, 16).unwrap();
+        let layout = alloc::Layout::from_size_align(size, ALIGNMENT).unwrap();
         // SAFETY: the size is not 0.
         let block = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).unwrap();
         // SAFETY: nobody else has the block.

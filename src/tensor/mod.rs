@@ -116,6 +116,7 @@ mod files;
 mod format;
 mod fused;
 mod groups;
+mod host_memory;
 mod in_place;
 mod indexing;
 mod kept_blocks;
@@ -151,6 +152,7 @@ pub use elementwise::apply;
 #[cfg(feature = "nn")]
 pub(crate) use evaluate::evaluate;
 pub use fused::{Fused, FusedOperands, fuse};
+pub use host_memory::{HostMemoryStatistics, host_memory_statistics, set_host_allocator};
 pub use in_place::{TensorMut, WithOutput};
 pub use indexing::{Index, IndexExpression, ScatterReduction};
 pub use matmul::Matmul;

@@ -10,8 +10,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::device::{Device, stream};
-use super::kept_blocks;
+use super::kept_blocks::ALIGNMENT;
 use super::tensor::mismatch;
+use super::{host_memory, kept_blocks};
 use crate::driver::{DeviceBuffer, SharedBuffer, prefer_large_pages};
 use crate::error::{Error, Result};
 use crate::threads::check_variable;
@@ -350,10 +351,20 @@ pub(crate) struct HostMemory {
     layout: alloc::Layout,
     /// True for memory of other code that nobody may write to.
     read_only: bool,
-    /// True for a block of a size class, which a later tensor may take.
-    may_be_kept: bool,
+    release: HostRelease,
     /// The owner of memory of other code, which frees it when it is dropped.
     _owner: Option<Box<dyn Send + Sync>>,
+}
+
+/// The receiver of host memory that its tensor no longer needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HostRelease {
+    /// The global allocator, for a vector's memory. Memory without a size is not freed.
+    Global,
+    /// The allocator of tensors' memory.
+    Allocator,
+    /// The kept blocks, for a block of a size class.
+    Kept,
 }
 
 // SAFETY: plain bytes that this or its owner, which is `Send`, owns.
@@ -361,22 +372,13 @@ unsafe impl Send for HostMemory {}
 // SAFETY: as above, with an owner that is `Sync`; written only through `&mut`.
 unsafe impl Sync for HostMemory {}
 
-/// Enough for every element, and no more than the C library's allocator gives by itself: it has zeros for that without
-/// writing them, in pages that come when they are touched.
-const ALIGNMENT: usize = 16;
-
 /// Memory from here on is asked for in large pages: a fault for each 4 KiB takes longer than what is written there.
 const LARGE: usize = 4 << 20;
 
 impl HostMemory {
-    fn owned(start: NonNull<u8>, bytes: usize, layout: alloc::Layout) -> HostMemory {
-        HostMemory { start, bytes, layout, read_only: false, may_be_kept: false, _owner: None }
-    }
-
-    /// Returns the memory, whose block a later tensor may take if it has a size class.
-    fn kept_if(mut self, class: Option<usize>) -> HostMemory {
-        self.may_be_kept = class.is_some();
-        self
+    fn owned(start: NonNull<u8>, bytes: usize, layout: alloc::Layout, release: HostRelease) -> HostMemory {
+        host_memory::add_live(layout.size());
+        HostMemory { start, bytes, layout, read_only: false, release, _owner: None }
     }
 
     /// Memory of other code, until `owner` is dropped. A null address stands for no bytes.
@@ -392,22 +394,23 @@ impl HostMemory {
     ) -> HostMemory {
         let start = NonNull::new(address).unwrap_or(layout_start());
         let layout = alloc::Layout::new::<()>();
-        HostMemory { start, bytes, layout, read_only, may_be_kept: false, _owner: Some(owner) }
+        let release = HostRelease::Global;
+        HostMemory { start, bytes, layout, read_only, release, _owner: Some(owner) }
     }
 
     /// Memory whose bytes mean nothing: those of a freed tensor, or zeros.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`] where the host has none.
+    /// [`Error::OutOfMemory`] where the host has none; [`Error::InvalidArgument`] for a wrong `SELVEDGE_THREADS`.
     pub(crate) fn uninitialized(bytes: usize) -> Result<HostMemory> {
         check_variable()?;
-        let class = kept_blocks::class_of(bytes);
+        let class = class_of(bytes);
         match class.zip(class.and_then(kept_blocks::take)) {
             Some((size, start)) => {
                 let layout = alloc::Layout::from_size_align(size, ALIGNMENT);
                 let layout = layout.map_err(|_| Error::host_memory(bytes, "allocating a tensor"))?;
-                Ok(HostMemory::owned(start, bytes, layout).kept_if(class))
+                Ok(HostMemory::owned(start, bytes, layout, HostRelease::Kept))
             }
             None => HostMemory::zeros(bytes),
         }
@@ -417,26 +420,27 @@ impl HostMemory {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`] where the host has none.
+    /// As [`uninitialized`](Self::uninitialized).
     pub(crate) fn zeros(bytes: usize) -> Result<HostMemory> {
         check_variable()?;
         let none = || Error::host_memory(bytes, "allocating a tensor");
-        let class = kept_blocks::class_of(bytes);
+        let class = class_of(bytes);
         let layout = alloc::Layout::from_size_align(class.unwrap_or(bytes), ALIGNMENT).map_err(|_| none())?;
         if bytes == 0 {
-            return Ok(HostMemory::owned(layout_start(), bytes, layout));
+            return Ok(HostMemory::owned(layout_start(), bytes, layout, HostRelease::Global));
         }
-        // SAFETY: the size is not 0.
-        let allocate = || NonNull::new(unsafe { alloc::alloc_zeroed(layout) });
-        let start = allocate().or_else(|| {
-            kept_blocks::release(ALIGNMENT);
-            allocate()
-        });
-        let start = start.ok_or_else(none)?;
+        let start = match host_memory::allocate_zeroed(layout)? {
+            Some(start) => start,
+            None => {
+                kept_blocks::release();
+                host_memory::allocate_zeroed(layout)?.ok_or_else(none)?
+            }
+        };
         if bytes >= LARGE {
             prefer_large_pages(start.as_ptr(), bytes);
         }
-        Ok(HostMemory::owned(start, bytes, layout).kept_if(class))
+        let release = if class.is_some() { HostRelease::Kept } else { HostRelease::Allocator };
+        Ok(HostMemory::owned(start, bytes, layout, release))
     }
 
     /// The vector's memory.
@@ -448,9 +452,9 @@ impl HostMemory {
             Ok(layout) => {
                 // SAFETY: a vector's pointer is never null.
                 let start = unsafe { NonNull::new_unchecked(vector.as_mut_ptr().cast()) };
-                HostMemory::owned(start, bytes, layout)
+                HostMemory::owned(start, bytes, layout, HostRelease::Global)
             }
-            Err(_) => HostMemory::owned(layout_start(), 0, alloc::Layout::new::<()>()),
+            Err(_) => HostMemory::owned(layout_start(), 0, alloc::Layout::new::<()>(), HostRelease::Global),
         }
     }
 
@@ -465,6 +469,11 @@ impl HostMemory {
     }
 }
 
+/// Returns the size class of memory that is kept when its tensor is freed. The caller's allocator gets all of its memory back.
+fn class_of(bytes: usize) -> Option<usize> {
+    if host_memory::is_custom() { None } else { kept_blocks::class_of(bytes) }
+}
+
 /// An address for no bytes.
 fn layout_start() -> NonNull<u8> {
     NonNull::<u128>::dangling().cast()
@@ -472,12 +481,15 @@ fn layout_start() -> NonNull<u8> {
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
-        if self.may_be_kept {
+        host_memory::remove_live(self.layout.size());
+        match self.release {
             // SAFETY: allocated with this layout, which all blocks of the size have, from zeros.
-            unsafe { kept_blocks::give(self.start, self.layout) };
-        } else if self.layout.size() > 0 {
-            // SAFETY: allocated with this layout, by this or by the vector that was taken over.
-            unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) };
+            HostRelease::Kept => unsafe { kept_blocks::give(self.start, self.layout) },
+            // SAFETY: allocated with this layout by the same allocator.
+            HostRelease::Allocator => unsafe { host_memory::deallocate(self.start, self.layout) },
+            HostRelease::Global if self.layout.size() == 0 => {}
+            // SAFETY: allocated with this layout by the vector that was taken over.
+            HostRelease::Global => unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) },
         }
     }
 }

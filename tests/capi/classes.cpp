@@ -590,6 +590,10 @@ int main(int count, char **arguments)
     networks(folder);
     golden_ratio_operations();
     objects_of_cuda();
+    // Tensors have been allocated.
+    FAILS(SV_ERROR_INVALID_ARGUMENT, set_host_allocator(nullptr, nullptr));
+    CHECK(Device().pool_statistics().peak_live_bytes > 0);
+    Device().trim();
     shutdown();
     FAILS(SV_ERROR_SHUT_DOWN, tensor({1}));
     return failures == 0 ? 0 : 1;

@@ -34,6 +34,7 @@ const PROGRAMS: &[Program] = &[
     ("foreign_memory_and_streams_come_in", host::foreign),
     ("programs_are_compiled_where_nvrtc_is", host::programs),
     ("the_log_goes_to_the_callback", host::logs),
+    ("memory_of_cpu_tensors_is_of_the_allocator", host::allocator),
     ("a_foreign_context_stays_current", host::contexts),
     ("a_shutdown_frees_all_and_ends_threads", host::shutdown),
     ("a_forked_child_gets_a_status", host::forked),

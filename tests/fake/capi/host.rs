@@ -110,6 +110,55 @@ unsafe extern "C" fn log(level: i32, target: *const c_char, message: *const c_ch
     }
 }
 
+/// The bytes that the program's allocator has given and not got back.
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn allocate(bytes: usize, alignment: usize, user: *mut c_void) -> *mut c_void {
+    let Ok(layout) = std::alloc::Layout::from_size_align(bytes, alignment) else { return null_mut() };
+    if user.is_null() || bytes > 1 << 20 {
+        return null_mut();
+    }
+    ALLOCATED.fetch_add(bytes, Ordering::Relaxed);
+    // SAFETY: no tensor asks for 0 bytes.
+    unsafe { std::alloc::alloc(layout).cast() }
+}
+
+unsafe extern "C" fn free(memory: *mut c_void, bytes: usize, alignment: usize, _: *mut c_void) {
+    let Ok(layout) = std::alloc::Layout::from_size_align(bytes, alignment) else { return };
+    ALLOCATED.fetch_sub(bytes, Ordering::Relaxed);
+    // SAFETY: allocated above with these numbers.
+    unsafe { std::alloc::dealloc(memory.cast(), layout) }
+}
+
+pub fn allocator(_: &Fake) -> Outcome {
+    let user = (&raw const ALLOCATED).cast_mut().cast();
+    answers!(SV_ERROR_INVALID_ARGUMENT, sv_set_host_allocator(None, Some(free), user));
+    answers!(SV_ERROR_INVALID_ARGUMENT, sv_set_host_allocator(Some(allocate), None, user));
+    ok!(sv_set_host_allocator(Some(allocate), Some(free), user));
+    let cpu = selvedge::Device::cpu();
+    let x = selvedge::Tensor::ones(&[50_000], selvedge::DType::F32, &cpu)?;
+    let sum = (&x + &x)?;
+    if ALLOCATED.load(Ordering::Relaxed) != 400_000 || sum.to_vec::<f32>()? != [2.0; 50_000] {
+        return Err(format!("{} bytes", ALLOCATED.load(Ordering::Relaxed)).into());
+    }
+    let mut statistics = sv_pool_statistics { size: size_of::<sv_pool_statistics>(), ..Default::default() };
+    ok!(sv_device_pool_statistics(SV_CPU, &mut statistics));
+    if (statistics.live_bytes, statistics.cached_bytes) != (400_000, 0) {
+        return Err(format!("{} and {}", statistics.live_bytes, statistics.cached_bytes).into());
+    }
+    let large = selvedge::Tensor::ones(&[1 << 20], selvedge::DType::F32, &cpu);
+    if !matches!(large, Err(selvedge::Error::OutOfMemory { .. })) {
+        return Err(format!("without memory: {large:?}").into());
+    }
+    drop((x, sum));
+    if ALLOCATED.load(Ordering::Relaxed) != 0 {
+        return Err(format!("{} bytes are left", ALLOCATED.load(Ordering::Relaxed)).into());
+    }
+    answers!(SV_ERROR_INVALID_ARGUMENT, sv_set_host_allocator(Some(allocate), Some(free), user));
+    ok!(sv_device_trim(SV_CPU));
+    Ok(())
+}
+
 pub fn logs(fake: &Fake) -> Outcome {
     let count = AtomicUsize::new(0);
     let user = (&raw const count).cast_mut().cast();
