@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use super::cached_operation::OperandKind;
-use super::evaluate::evaluate;
+use super::evaluate::{OperandSource, evaluate, evaluate_into};
 use super::fused::{holds_all, layouts, lower_list};
+use super::in_place::TensorMut;
 use super::operand::TensorOperand;
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
@@ -74,6 +75,36 @@ impl DynamicFused {
             Lowered::Cached(expression) => evaluate(&expression, &tensors, &numbers(operands)),
             Lowered::ByValue(expression) => evaluate(&expression, &tensors, &[]),
         }
+    }
+
+    /// Replaces the elements of a tensor by a function of them, the first operand, and of other operands, which broadcast
+    /// to its shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run), and for a result that the elements' dtype cannot hold.
+    pub(crate) fn run_in_place(
+        &self,
+        output: &mut TensorMut<'_>,
+        others: &[TensorOperand<'_>],
+    ) -> Result<()> {
+        let expression = {
+            let current = output.current();
+            let operands: Vec<TensorOperand<'_>> =
+                std::iter::once((&current).into()).chain(others.iter().copied()).collect();
+            self.lowered(&operands)?
+        };
+        // Shared elements are read where they are, and the result is somewhere else.
+        let before = (!output.is_own()).then(|| output.current());
+        let first = before.as_ref().map_or(OperandSource::Output(0), OperandSource::Tensor);
+        let others_of = others.iter().filter_map(TensorOperand::tensor).map(OperandSource::Tensor);
+        let sources: Vec<OperandSource<'_>> = std::iter::once(first).chain(others_of).collect();
+        output.write(|target| match &expression {
+            Lowered::Cached(expression) => {
+                evaluate_into(expression, &sources, &numbers(others), &mut [target])
+            }
+            Lowered::ByValue(expression) => evaluate_into(expression, &sources, &[], &mut [target]),
+        })
     }
 
     /// Returns the launches of a run on operands like these, with the kernel's text, as

@@ -111,6 +111,12 @@ const OF_LABELS: &[Case] = &[
         let (loss, gradient) = x[0].cross_entropy_with_gradient(&x[1], options)?;
         Ok(vec![loss, gradient])
     }),
+    ("cross_entropy with its gradient in place", |x| {
+        let mut logits = x[0].copy()?;
+        let options = CrossEntropyOptions { label_smoothing: 0.1, ..CrossEntropyOptions::default() };
+        let loss = logits.in_place().cross_entropy_with_gradient(&x[1], options)?;
+        Ok(vec![loss, logits])
+    }),
     ("at labels", |x| Ok(vec![x[0].gather(1, &x[1].maximum(0)?.unsqueeze(1)?)?])),
 ];
 

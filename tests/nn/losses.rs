@@ -1,8 +1,10 @@
 //! Losses against their formulas in f64, and bad labels.
 
+use std::sync::{Arc, Mutex};
+
 use selvedge::nn::{
-    CrossEntropyOptions, Reduction, Variable, binary_cross_entropy, binary_cross_entropy_with_logits,
-    cross_entropy, kl_div, linear_cross_entropy, mse_loss, nll_loss,
+    CrossEntropyOptions, Function, FunctionContext, Reduction, Variable, binary_cross_entropy,
+    binary_cross_entropy_with_logits, cross_entropy, kl_div, linear_cross_entropy, mse_loss, nll_loss,
 };
 use selvedge::{DType, Device, Error, Result, Tensor};
 
@@ -133,6 +135,56 @@ fn cross_entropy_is_the_formula_with_smoothing_and_ignored_labels() {
             .collect();
         close(&Variable::new(input.grad().unwrap()), &gradient);
     }
+}
+
+/// Twice its operand; has the addresses of its result and of the result's gradient.
+struct Twice(Arc<Mutex<Vec<usize>>>);
+
+impl Function for Twice {
+    fn name(&self) -> &'static str {
+        "twice"
+    }
+
+    fn forward(&self, _: &mut FunctionContext, inputs: &[&Tensor]) -> Result<Tensor> {
+        let result = (inputs[0] * 2.0)?;
+        self.0.lock().unwrap().push(result.as_slice::<f64>()?.as_ptr().addr());
+        Ok(result)
+    }
+
+    fn backward(&self, _: &[Tensor], gradient: &Tensor) -> Result<Vec<Option<Tensor>>> {
+        self.0.lock().unwrap().push(gradient.as_slice::<f64>()?.as_ptr().addr());
+        Ok(vec![Some((gradient * 2.0)?)])
+    }
+}
+
+#[test]
+fn the_last_backward_of_a_cross_entropy_writes_over_logits_that_nothing_else_has() {
+    let x = Variable::with_grad(samples(3, &[2, 5])).unwrap();
+    let target = labels(&[4, 1]);
+    let addresses = Arc::new(Mutex::new(Vec::new()));
+    let run = |holds: bool| {
+        x.zero_grad();
+        let logits = Variable::apply(Twice(addresses.clone()), &[&x]).unwrap();
+        let held = holds.then(|| logits.clone());
+        let rows = logits.reshape(&[2, 5]).unwrap();
+        drop(logits);
+        let before = held.as_ref().map(|held| held.tensor().copy().unwrap());
+        let loss = cross_entropy(&rows, &target, CrossEntropyOptions::default()).unwrap();
+        drop(rows);
+        loss.backward_retain_graph(None).unwrap();
+        let retained = x.grad().unwrap();
+        x.zero_grad();
+        loss.backward().unwrap();
+        assert_eq!(x.grad().unwrap().to_vec::<f64>().unwrap(), retained.to_vec::<f64>().unwrap());
+        for (held, before) in held.iter().zip(&before) {
+            assert_eq!(held.tensor().to_vec::<f64>().unwrap(), before.to_vec::<f64>().unwrap());
+        }
+        std::mem::take(&mut *addresses.lock().unwrap())
+    };
+    let [logits, retained, last] = run(false)[..] else { panic!("three calls") };
+    assert!(retained != logits && last == logits);
+    let [logits, retained, last] = run(true)[..] else { panic!("three calls") };
+    assert!(retained != logits && last != logits);
 }
 
 #[test]

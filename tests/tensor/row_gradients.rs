@@ -2,7 +2,7 @@
 //! f64, and bad input. `clip_by_global_norm`.
 
 use selvedge::tensor::{CrossEntropyOptions, Device, LossReduction, NormGradients, Tensor};
-use selvedge::types::DType;
+use selvedge::types::{DType, Slice};
 use selvedge::{Error, Result};
 
 const EPS: f64 = 1e-3;
@@ -189,6 +189,57 @@ fn gradients_of_cross_entropy_are_their_differences() {
     let (loss, gradient) = x.cross_entropy_with_gradient(&labels(&[1], &[1]), options).unwrap();
     assert_eq!(loss.item::<f64>().unwrap(), 2f64.ln());
     assert_eq!(numbers(&gradient), [0.0, -0.5, 0.5]);
+}
+
+#[test]
+fn a_gradient_of_cross_entropy_in_place_has_the_same_bits() {
+    let dtypes = [DType::F16, DType::BF16, DType::F32, DType::F64];
+    let reductions = [LossReduction::None, LossReduction::Mean, LossReduction::Sum, LossReduction::BatchMean];
+    for (shape, target) in [
+        (&[4, 300][..], labels(&[2, -100, 299, 1], &[4])),
+        (&[2, 3, 2], labels(&[0, 1, -100, 2], &[2, 2])),
+        (&[3], labels(&[1], &[])),
+        (&[0, 3], labels(&[], &[0])),
+    ] {
+        for (dtype, reduction) in dtypes.into_iter().flat_map(|dtype| reductions.map(|of| (dtype, of))) {
+            for (label_smoothing, ignore_index) in [(0.0, -100), (0.1, 2)] {
+                let options = CrossEntropyOptions { reduction, label_smoothing, ignore_index };
+                let target = target.maximum(if ignore_index == 2 { 0 } else { -100 }).unwrap();
+                let x = samples(1, shape).cast(dtype).unwrap();
+                let (wanted_loss, wanted) = x.cross_entropy_with_gradient(&target, options).unwrap();
+                let same = |found: &Tensor, wanted: &Tensor, what: &str| {
+                    let bytes = [found, wanted].map(|x| x.to_bytes().unwrap());
+                    assert!(bytes[0] == bytes[1], "{what} of {dtype} {shape:?}: {options:?}");
+                };
+                let run =
+                    |x: &mut Tensor| x.in_place().cross_entropy_with_gradient(&target, options).unwrap();
+                let mut own = x.copy().unwrap();
+                same(&run(&mut own), &wanted_loss, "the loss");
+                same(&own, &wanted, "the gradient");
+                // Another tensor keeps its elements.
+                let (mut shared, before) = (x.clone(), x.copy().unwrap());
+                run(&mut shared);
+                same(&shared, &wanted, "the gradient of shared logits");
+                same(&x, &before, "the shared logits");
+            }
+        }
+    }
+    // A part, whose elements are not adjacent.
+    let (x, target) = (samples(3, &[5, 8]), labels(&[0, 2], &[2]));
+    let mut whole = x.copy().unwrap();
+    let mut part = whole.slice_mut(0, 1..3).unwrap().slice(1, Slice::from(..).step(2)).unwrap();
+    let apart = x.narrow(0, 1, 2).unwrap().slice(1, Slice::from(..).step(2)).unwrap();
+    let options = CrossEntropyOptions::default();
+    part.cross_entropy_with_gradient(&target, options).unwrap();
+    let (_, wanted) = apart.cross_entropy_with_gradient(&target, options).unwrap();
+    let found = whole.narrow(0, 1, 2).unwrap().slice(1, Slice::from(..).step(2)).unwrap();
+    assert_eq!(numbers(&found), numbers(&wanted));
+    assert_eq!(numbers(&whole.narrow(0, 3, 2).unwrap()), numbers(&x.narrow(0, 3, 2).unwrap()));
+    // A wrong label changes nothing.
+    let mut own = x.copy().unwrap();
+    let found = own.in_place().cross_entropy_with_gradient(&labels(&[0, 8, 0, 0, 0], &[5]), options);
+    assert!(matches!(found, Err(Error::IndexOutOfRange { index: 8, .. })), "{found:?}");
+    assert_eq!(numbers(&own), numbers(&x));
 }
 
 #[test]

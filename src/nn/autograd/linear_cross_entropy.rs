@@ -70,14 +70,14 @@ impl Operands<'_> {
             let length = step.min(count - start);
             let chunk = |x: &Tensor| x.narrow(0, start, length);
             let (x, labels) = (chunk(rows)?, chunk(labels)?);
-            let logits = Matmul::new().result(wide).of(&x, weight)?;
+            let mut logits = Matmul::new().result(wide).of(&x, weight)?;
             let range = start as isize..(start + length) as isize;
             if !wanted.contains(&true) {
                 losses.slice_mut(0, range)?.assign(&logits.cross_entropy(&labels, options)?)?;
                 continue;
             }
-            let (of_chunk, mut gradient) = logits.cross_entropy_with_gradient(&labels, options)?;
-            drop(logits);
+            let of_chunk = logits.in_place().cross_entropy_with_gradient(&labels, options)?;
+            let mut gradient = logits;
             losses.slice_mut(0, range.clone())?.assign(&of_chunk)?;
             if let Some(scale) = scale {
                 gradient = (&gradient * &chunk(scale)?.cast(wide)?.unsqueeze(1)?)?;

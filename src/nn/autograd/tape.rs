@@ -19,6 +19,9 @@ pub(super) type Gradients = Vec<Option<Tensor>>;
 /// Computes the gradients of an operation's operands from the result's.
 pub(super) type BackwardRule = Box<dyn Fn(&Tensor) -> Result<Gradients> + Send + Sync>;
 
+/// A rule that may write its gradients over saved values if its flag is true: no later backward uses it then.
+pub(super) type OverwritingRule = Box<dyn Fn(&Tensor, bool) -> Result<Gradients> + Send + Sync>;
+
 /// Runs a computation again on the tape, given the nodes of its operands, and returns the node of its result; `None` if
 /// that requires no gradient.
 pub(super) type Recomputation = Box<dyn Fn(&[Option<Arc<Node>>]) -> Result<Option<Arc<Node>>> + Send + Sync>;
@@ -138,6 +141,20 @@ impl Saved {
         Err(Error::Backward { operation, found, wanted })
     }
 
+    /// Returns the value as [`tensor`](Self::tensor) does. No other tensor shares the result's elements if nothing else has the value.
+    ///
+    /// # Errors
+    ///
+    /// As [`tensor`](Self::tensor).
+    pub(super) fn into_tensor(self, operation: &'static str) -> Result<Tensor> {
+        let shared = self.tensor(operation)?;
+        let Some(value) = Arc::into_inner(self.value) else { return Ok(shared) };
+        match value.0.into_inner().unwrap_or_else(PoisonError::into_inner).elements {
+            Elements::Own(tensor) => Ok(tensor),
+            Elements::Flat(_) => Ok(shared),
+        }
+    }
+
     /// Returns a variable with the value and a node.
     ///
     /// # Errors
@@ -198,6 +215,8 @@ enum NodeKind {
     Leaf(Box<Mutex<LeafGradient>>),
     /// The result of an operation. A backward takes the rule, and with it the saved values.
     Operation(Mutex<Option<BackwardRule>>),
+    /// As `Operation`, with a rule that knows whether it is taken.
+    Overwriting(Mutex<Option<OverwritingRule>>),
     /// The result of a computation that saved nothing. A backward takes the function that records it.
     Recomputed(Mutex<Option<Recomputation>>),
 }
@@ -243,6 +262,15 @@ impl Node {
         Node::new(operation, tensor, parents, NodeKind::Operation(Mutex::new(Some(rule))))
     }
 
+    pub(super) fn overwriting(
+        operation: &'static str,
+        tensor: &Tensor,
+        parents: Vec<Option<Arc<Node>>>,
+        rule: OverwritingRule,
+    ) -> Arc<Node> {
+        Node::new(operation, tensor, parents, NodeKind::Overwriting(Mutex::new(Some(rule))))
+    }
+
     pub(super) fn recomputed(
         operation: &'static str,
         tensor: &Tensor,
@@ -264,7 +292,7 @@ impl Node {
     fn leaf_gradient(&self) -> Option<MutexGuard<'_, LeafGradient>> {
         match &self.kind {
             NodeKind::Leaf(gradient) => Some(lock(gradient)),
-            NodeKind::Operation(_) | NodeKind::Recomputed(_) => None,
+            NodeKind::Operation(_) | NodeKind::Overwriting(_) | NodeKind::Recomputed(_) => None,
         }
     }
 
@@ -362,9 +390,12 @@ impl Node {
 
     /// Adds the gradients of the nodes that this one follows from to those that are pending, given its own.
     fn run(&self, gradient: Tensor, retain_graph: bool, pending: &mut PendingGradients) -> Result<()> {
-        let rule = match &self.kind {
+        let gradients = match &self.kind {
             NodeKind::Leaf(_) => return Ok(()),
-            NodeKind::Operation(rule) => rule,
+            NodeKind::Operation(rule) => self.with_function(rule, retain_graph, |rule| rule(&gradient))?,
+            NodeKind::Overwriting(rule) => {
+                self.with_function(rule, retain_graph, |rule| rule(&gradient, !retain_graph))?
+            }
             NodeKind::Recomputed(recompute) => {
                 let run = |recompute: &Recomputation| recompute(&self.parents);
                 return match self.with_function(recompute, retain_graph, run)? {
@@ -374,7 +405,6 @@ impl Node {
                 };
             }
         };
-        let gradients = self.with_function(rule, retain_graph, |rule| rule(&gradient))?;
         drop(gradient);
         if gradients.len() != self.parents.len() {
             return Err(Error::Backward {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::flat::FlatPlace;
 use super::mode::{is_grad_enabled, observe};
-use super::tape::{BackwardRule, Node, Recomputation, Saved, Value, backward};
+use super::tape::{BackwardRule, Node, OverwritingRule, Recomputation, Saved, Value, backward};
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor, TensorMut};
 use crate::types::{DType, Shape};
@@ -292,6 +292,21 @@ impl Variable {
         if parents.iter().any(Option::is_some) && is_differentiable(tensor.dtype()) {
             let rule = rule(&self);
             self.node = Some(Node::operation(operation, &tensor, parents, rule));
+        }
+        self
+    }
+
+    /// Records the operation that made this constant from an operand that requires a gradient, whose rule may write over
+    /// what it saved.
+    pub(super) fn recorded_overwriting(
+        mut self,
+        operation: &'static str,
+        parent: Arc<Node>,
+        rule: OverwritingRule,
+    ) -> Variable {
+        let tensor = self.tensor();
+        if is_differentiable(tensor.dtype()) {
+            self.node = Some(Node::overwriting(operation, &tensor, vec![Some(parent)], rule));
         }
         self
     }

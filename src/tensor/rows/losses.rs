@@ -10,9 +10,9 @@ use crate::fuse::Expr;
 use crate::tensor::groups::{GroupAxes, fuse_groups};
 use crate::tensor::operand::TensorOperand;
 use crate::tensor::tensor::Tensor;
-use crate::types::DType;
+use crate::types::{DType, Shape};
 
-const OPERATION: &str = "cross_entropy";
+pub(super) const OPERATION: &str = "cross_entropy";
 
 /// The error of a label that is neither a class nor ignored.
 static LABEL: KernelError = KernelError::index_out_of_range(OPERATION);
@@ -49,7 +49,7 @@ impl Default for CrossEntropyOptions {
 }
 
 /// A group's values that loss and gradient share.
-struct ClassTerms<'g> {
+pub(super) struct ClassTerms<'g> {
     x: Expr<'g>,
     is_ignored: Expr<'g>,
     label: Expr<'g>,
@@ -60,7 +60,7 @@ struct ClassTerms<'g> {
 }
 
 impl<'g> ClassTerms<'g> {
-    fn new(x: Expr<'g>, label: Expr<'g>, ignored: Expr<'g>) -> ClassTerms<'g> {
+    pub(super) fn new(x: Expr<'g>, label: Expr<'g>, ignored: Expr<'g>) -> ClassTerms<'g> {
         let is_ignored = label.eq(ignored);
         // Ignored labels are no classes; class 0 is read in their place.
         let label = is_ignored.choose(0, label);
@@ -72,7 +72,7 @@ impl<'g> ClassTerms<'g> {
 
     /// The loss, in the dtype in which it is computed and also for an ignored label: a value that depends on an input
     /// outside a reduction would be one per element. `smoothing` has ε.
-    fn loss(&self, smoothing: Option<Expr<'g>>) -> Expr<'g> {
+    pub(super) fn loss(&self, smoothing: Option<Expr<'g>>) -> Expr<'g> {
         let of_label = self.x.at_group_of(self.label, &LABEL) - self.largest;
         let loss = match smoothing {
             None => self.total.log() - of_label,
@@ -81,22 +81,38 @@ impl<'g> ClassTerms<'g> {
         loss.cast(computed(self.x.dtype()))
     }
 
+    /// The largest logit and the total Σ e^(x - m), in the dtype in which they are computed.
+    pub(super) fn statistics(&self) -> [Expr<'g>; 2] {
+        [self.largest, self.total].map(|value| value.cast(computed(self.x.dtype())))
+    }
+
     /// The gradient times a scale. `smoothing` has ε and ε / C.
     fn gradient(&self, scale: Expr<'g>, smoothing: Option<[Expr<'g>; 2]>) -> Expr<'g> {
         let is_label = self.x.index_in_group().eq(self.label);
-        let p = self.powers / self.total;
+        // A scale without dimensions would be rounded to the dtype of elements beside it.
+        let p = (self.powers / self.total).cast(computed(self.x.dtype()));
+        ClassTerms::gradient_of(p, [is_label, self.is_ignored], scale, smoothing).cast(self.x.dtype())
+    }
+
+    /// The gradient times a scale of a class with probability p.
+    pub(super) fn gradient_of(
+        p: Expr<'g>,
+        [is_label, is_ignored]: [Expr<'g>; 2],
+        scale: Expr<'g>,
+        smoothing: Option<[Expr<'g>; 2]>,
+    ) -> Expr<'g> {
         let gradient = match smoothing {
             None => is_label.choose(p - 1.0, p),
             Some([part, share]) => is_label.choose(p - (1.0 - part), p) - share,
         };
-        self.is_ignored.choose(0.0, gradient * scale).cast(self.x.dtype())
+        is_ignored.choose(0.0, gradient * scale)
     }
 }
 
 /// The labels as i64 and the axis of the classes.
-struct Labels {
-    index: Tensor,
-    axis: isize,
+pub(super) struct Labels {
+    pub(super) index: Tensor,
+    pub(super) axis: isize,
 }
 
 impl Tensor {
@@ -175,22 +191,8 @@ impl Tensor {
         options: CrossEntropyOptions,
         gradient: &Tensor,
     ) -> Result<Tensor> {
-        let wanted: &[usize] = if options.reduction == LossReduction::None { labels.shape() } else { &[] };
-        if **gradient.shape() != *wanted {
-            let found = format!("a gradient of shape {}", gradient.shape());
-            return Err(Error::invalid("cross_entropy_backward", found, format!("shape {wanted:?}")));
-        }
         let labels = self.class_labels(labels, options)?;
-        let scale = match options.reduction {
-            LossReduction::None => gradient.cast(computed(self.dtype()))?.unsqueeze(labels.axis)?,
-            _ => {
-                let gradient = gradient.cast(computed(self.dtype()))?;
-                match self.class_scale(&labels, options)? {
-                    Some(scale) => (&gradient * &scale)?,
-                    None => gradient,
-                }
-            }
-        };
+        let scale = self.class_backward_scale(&labels, options, gradient)?;
         let [x, label, ignored, part, share] = self.class_operands(&labels, options);
         let axes = &GroupAxes::Of(vec![labels.axis]);
         let scale = TensorOperand::Tensor(&scale);
@@ -210,8 +212,33 @@ impl Tensor {
         Ok(gradient)
     }
 
+    /// Returns the factor of the gradient of each loss, from the gradient of the result.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidArgument`](Error::InvalidArgument) for a gradient of another shape than the result's.
+    pub(super) fn class_backward_scale(
+        &self,
+        labels: &Labels,
+        options: CrossEntropyOptions,
+        gradient: &Tensor,
+    ) -> Result<Tensor> {
+        let of_rows = labels.index.squeeze(labels.axis)?;
+        let wanted: &[usize] = if options.reduction == LossReduction::None { of_rows.shape() } else { &[] };
+        if **gradient.shape() != *wanted {
+            let found = format!("a gradient of shape {}", gradient.shape());
+            return Err(Error::invalid("cross_entropy_backward", found, format!("shape {wanted:?}")));
+        }
+        let gradient = gradient.cast(computed(self.dtype()))?;
+        match (options.reduction, self.class_scale(labels, options)?) {
+            (LossReduction::None, _) => gradient.unsqueeze(labels.axis),
+            (_, Some(scale)) => &gradient * &scale,
+            (_, None) => Ok(gradient),
+        }
+    }
+
     /// Checks labels and options.
-    fn class_labels(&self, labels: &Tensor, options: CrossEntropyOptions) -> Result<Labels> {
+    pub(super) fn class_labels(&self, labels: &Tensor, options: CrossEntropyOptions) -> Result<Labels> {
         self.check_float(OPERATION)?;
         let smoothing = options.label_smoothing;
         if !(0.0..1.0).contains(&smoothing) {
@@ -245,15 +272,13 @@ impl Tensor {
     }
 
     /// Returns the operands x, label, ignored label, ε and ε / C.
-    fn class_operands<'a>(
+    pub(super) fn class_operands<'a>(
         &'a self,
         labels: &'a Labels,
         options: CrossEntropyOptions,
     ) -> [TensorOperand<'a>; 5] {
-        let classes = self.shape().get(labels.axis as usize).copied().unwrap_or(1);
-        let part = options.label_smoothing;
-        let label = TensorOperand::Tensor(&labels.index);
-        [self.into(), label, options.ignore_index.into(), part.into(), (part / classes as f64).into()]
+        let [ignored, part, share] = labels.numbers(self.shape(), options);
+        [self.into(), (&labels.index).into(), ignored, part, share]
     }
 
     /// Returns the losses, in the dtype in which they are computed and also for ignored labels.
@@ -272,7 +297,11 @@ impl Tensor {
     }
 
     /// Returns the factor of the gradient of each loss; `None` for 1.
-    fn class_scale(&self, labels: &Labels, options: CrossEntropyOptions) -> Result<Option<Tensor>> {
+    pub(super) fn class_scale(
+        &self,
+        labels: &Labels,
+        options: CrossEntropyOptions,
+    ) -> Result<Option<Tensor>> {
         let dtype = computed(self.dtype());
         Ok(match options.reduction {
             LossReduction::None | LossReduction::Sum => None,
@@ -281,7 +310,7 @@ impl Tensor {
         })
     }
 
-    fn reduced_losses(
+    pub(super) fn reduced_losses(
         &self,
         losses: Tensor,
         labels: &Labels,
@@ -300,6 +329,13 @@ impl Tensor {
 }
 
 impl Labels {
+    /// Returns the operands ignored label, ε and ε / C for logits of a shape.
+    pub(super) fn numbers(&self, shape: &Shape, options: CrossEntropyOptions) -> [TensorOperand<'static>; 3] {
+        let classes = shape.get(self.axis as usize).copied().unwrap_or(1);
+        let part = options.label_smoothing;
+        [options.ignore_index.into(), part.into(), (part / classes as f64).into()]
+    }
+
     /// Returns the number of labels that count, as a tensor without dimensions.
     fn counted(&self, options: CrossEntropyOptions, dtype: DType) -> Result<Tensor> {
         self.index.ne(options.ignore_index)?.count_nonzero_all()?.cast(dtype)

@@ -15,6 +15,7 @@
 
 mod clip;
 mod losses;
+mod losses_in_place;
 mod norm_backward;
 mod softmax_backward;
 

@@ -1,0 +1,144 @@
+//! Cross-entropy whose gradient replaces the logits, in two passes.
+//!
+//! The first pass is a row program with one result per group: the loss, the largest logit and the total Σ e^(x - m). The
+//! second pass is elementwise: it computes the gradient of each logit from these and writes it over the logit. A row
+//! program cannot do that, because its later stages may read elements again. Both passes compute the terms of
+//! `losses` in the same dtype, so the gradient has the bits of `cross_entropy_with_gradient`.
+
+use std::sync::OnceLock;
+
+use super::computed;
+use super::losses::{ClassTerms, CrossEntropyOptions, Labels, OPERATION};
+use crate::error::{Error, Result};
+use crate::fuse::{Expr, Graph};
+use crate::tensor::TensorMut;
+use crate::tensor::dynamic_fused::DynamicFused;
+use crate::tensor::groups::{GroupAxes, fuse_groups};
+use crate::tensor::operand::TensorOperand;
+use crate::tensor::tensor::Tensor;
+
+/// The values of each group of logits from which the gradient of a cross-entropy follows, with its labels.
+pub(crate) struct ClassStatistics {
+    labels: Labels,
+    options: CrossEntropyOptions,
+    largest: Tensor,
+    total: Tensor,
+}
+
+/// Returns the gradient of each logit times a scale, from the operands of [`ClassStatistics::replace`].
+fn gradient<'g>(graph: &'g Graph, axis: isize, operands: &[Expr<'g>]) -> Result<Vec<Expr<'g>>> {
+    let &[x, label, ignored, scale, largest, total, ref smoothing @ ..] = operands else {
+        return Err(Error::LengthMismatch { operation: OPERATION, wanted: 6, found: operands.len() });
+    };
+    let smoothing = match *smoothing {
+        [part, share] => Some([part, share]),
+        _ => None,
+    };
+    let wide = x.cast(computed(x.dtype()));
+    // The number has the dtype of the logits; a comparison by value would belong to one run.
+    let is_ignored = label.eq(ignored.cast(label.dtype()));
+    let label = is_ignored.choose(0, label);
+    let p = (wide - largest).exp() / total;
+    let terms = [graph.index(axis).eq(label), is_ignored];
+    Ok(vec![ClassTerms::gradient_of(p, terms, scale, smoothing).cast(x.dtype())])
+}
+
+impl ClassStatistics {
+    /// Replaces the logits by their gradient times a scale.
+    fn replace(&self, logits: &mut TensorMut<'_>, scale: TensorOperand<'_>) -> Result<()> {
+        static FUNCTIONS: [OnceLock<DynamicFused>; 4] = [const { OnceLock::new() }; 4];
+        let is_smooth = self.options.label_smoothing > 0.0;
+        let axis = self.labels.axis;
+        let function = FUNCTIONS[usize::from(is_smooth) + 2 * usize::from(axis != 0)].get_or_init(|| {
+            let inputs = if is_smooth { 8 } else { 6 };
+            DynamicFused::new(inputs, 1, move |graph, operands| gradient(graph, axis, operands))
+        });
+        let [ignored, part, share] = self.labels.numbers(logits.shape(), self.options);
+        let label = TensorOperand::Tensor(&self.labels.index);
+        let (largest, total) = ((&self.largest).into(), (&self.total).into());
+        let others = [label, ignored, scale, largest, total, part, share];
+        function.run_in_place(logits, if is_smooth { &others } else { &others[..5] })
+    }
+
+    /// Returns the gradient of the logits for the gradient of the loss. It replaces the logits in memory that no other
+    /// tensor shares.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::cross_entropy_backward`].
+    #[cfg(feature = "nn")]
+    pub(crate) fn backward(&self, mut logits: Tensor, gradient: &Tensor) -> Result<Tensor> {
+        let scale = logits.class_backward_scale(&self.labels, self.options, gradient)?;
+        self.replace(&mut logits.in_place(), (&scale).into())?;
+        Ok(logits)
+    }
+}
+
+impl Tensor {
+    /// Returns the [`cross_entropy`](Self::cross_entropy), and the values from which its gradient follows.
+    ///
+    /// # Errors
+    ///
+    /// As [`cross_entropy`](Self::cross_entropy).
+    pub(crate) fn cross_entropy_with_statistics(
+        &self,
+        labels: &Tensor,
+        options: CrossEntropyOptions,
+    ) -> Result<(Tensor, ClassStatistics)> {
+        let labels = self.class_labels(labels, options)?;
+        let [x, label, ignored, part, _] = self.class_operands(&labels, options);
+        let axes = &GroupAxes::Of(vec![labels.axis]);
+        let [losses, largest, total] = match options.label_smoothing > 0.0 {
+            false => fuse_groups(OPERATION, [x, label, ignored], axes, |[x, label, ignored]| {
+                let terms = ClassTerms::new(x, label, ignored);
+                let [largest, total] = terms.statistics();
+                [terms.loss(None), largest, total]
+            }),
+            true => fuse_groups(OPERATION, [x, label, ignored, part], axes, |[x, label, ignored, part]| {
+                let terms = ClassTerms::new(x, label, ignored);
+                let [largest, total] = terms.statistics();
+                [terms.loss(Some(part)), largest, total]
+            }),
+        }?;
+        let loss = self.reduced_losses(losses.squeeze(labels.axis)?, &labels, options)?;
+        Ok((loss, ClassStatistics { labels, options, largest, total }))
+    }
+}
+
+impl TensorMut<'_> {
+    /// Replaces logits by the gradient of their [`cross_entropy`](Tensor::cross_entropy), and returns the cross-entropy. The
+    /// gradient has the bits of [`cross_entropy_with_gradient`](Tensor::cross_entropy_with_gradient) and takes no memory
+    /// beside the logits, unless another tensor shares them. Three passes over the logits' memory take the place of two:
+    /// the logits are read twice.
+    ///
+    /// ```
+    /// use selvedge::tensor::CrossEntropyOptions;
+    /// use selvedge::{Device, Tensor};
+    /// let mut x = Tensor::new([[0.0f64, 0.0], [0.0, 0.0]], &Device::cpu())?;
+    /// let labels = Tensor::new([0i64, -100], &Device::cpu())?;
+    /// let loss = x.in_place().cross_entropy_with_gradient(&labels, CrossEntropyOptions::default())?;
+    /// assert!((loss.item::<f64>()? - 2f64.ln()).abs() < 1e-15);
+    /// assert_eq!(x.to_vec::<f64>()?, [-0.5, 0.5, 0.0, 0.0]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::cross_entropy`]. The logits are unchanged then, but for a wrong label on a CUDA device.
+    pub fn cross_entropy_with_gradient(
+        &mut self,
+        labels: &Tensor,
+        options: CrossEntropyOptions,
+    ) -> Result<Tensor> {
+        // The elements are shared while the logits live, so they end before the gradient is written.
+        let (loss, statistics, scale) = {
+            let logits = self.current();
+            let (loss, statistics) = logits.cross_entropy_with_statistics(labels, options)?;
+            let scale = logits.class_scale(&statistics.labels, options)?;
+            (loss, statistics, scale)
+        };
+        let scale = scale.as_ref().map_or(TensorOperand::from(1.0), TensorOperand::Tensor);
+        statistics.replace(self, scale)?;
+        Ok(loss)
+    }
+}
