@@ -57,7 +57,7 @@ fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> 
 /// The gradients of rows of each length. The gradient of the result is the same array from its other end.
 fn rows(bench: &mut TensorBench, here: &Tensor) -> Result<(), Failure> {
     let functions: [(&str, Function); 3] = [
-        ("softmax_backward", |x, gradient, _| x.softmax_backward(gradient, -1)),
+        ("softmax_backward", |x, gradient, _| x.softmax_backward(gradient, -1, None)),
         ("layer_norm_backward", |x, gradient, w| {
             Ok(x.layer_norm_backward(gradient, w.shape(), Some(w), 1e-5, None, true)?.input)
         }),

@@ -20,8 +20,14 @@ fn gradients(found: NormGradients) -> Vec<Tensor> {
 const OF_ROWS: &[Case] = &[
     ("softmax", |x| Ok(vec![x[0].softmax(-1)?, x[0].softmax(0)?])),
     ("log_softmax", |x| Ok(vec![x[0].log_softmax(-1)?, x[0].log_softmax(0)?])),
-    ("softmax_backward", |x| Ok(vec![x[0].softmax(-1)?.softmax_backward(&x[1], -1)?])),
-    ("log_softmax_backward", |x| Ok(vec![x[0].log_softmax(-1)?.log_softmax_backward(&x[1], -1)?])),
+    ("softmax_backward", |x| Ok(vec![x[0].softmax(-1)?.softmax_backward(&x[1], -1, None)?])),
+    ("softmax_backward with a residual", |x| {
+        Ok(vec![x[0].softmax(-1)?.softmax_backward(&x[1], -1, Some(&x[0]))?])
+    }),
+    ("log_softmax_backward with a residual", |x| {
+        Ok(vec![x[0].log_softmax(-1)?.log_softmax_backward(&x[1], -1, Some(&x[0]))?])
+    }),
+    ("log_softmax_backward", |x| Ok(vec![x[0].log_softmax(-1)?.log_softmax_backward(&x[1], -1, None)?])),
     ("layer_norm", |x| Ok(vec![x[0].layer_norm(&[x[2].count()], Some(&x[2]), Some(&x[3]), 1e-5)?])),
     ("layer_norm_backward", |x| {
         let sizes = [x[2].count()];

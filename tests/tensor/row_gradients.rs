@@ -53,10 +53,15 @@ fn check(
 fn gradients_of_softmax_are_their_differences() {
     for (shape, axis) in [(&[3, 5][..], -1), (&[4, 3, 2], 1), (&[1, 1], 0), (&[], 0)] {
         let (x, g) = (samples(1, shape), samples(2, shape));
-        let found = x.softmax(axis).unwrap().softmax_backward(&g, axis).unwrap();
+        let found = x.softmax(axis).unwrap().softmax_backward(&g, axis, None).unwrap();
         check("softmax", &x, &g, &found, &|x| x.softmax(axis));
-        let found = x.log_softmax(axis).unwrap().log_softmax_backward(&g, axis).unwrap();
+        let found = x.log_softmax(axis).unwrap().log_softmax_backward(&g, axis, None).unwrap();
         check("log_softmax", &x, &g, &found, &|x| x.log_softmax(axis));
+        // A residual that skips the function: the gradient of f(x) + x.
+        let found = x.softmax(axis).unwrap().softmax_backward(&g, axis, Some(&g)).unwrap();
+        check("softmax with a residual", &x, &g, &found, &|x| &x.softmax(axis)? + x);
+        let found = x.log_softmax(axis).unwrap().log_softmax_backward(&g, axis, Some(&g)).unwrap();
+        check("log_softmax with a residual", &x, &g, &found, &|x| &x.log_softmax(axis)? + x);
     }
 }
 
@@ -249,7 +254,8 @@ fn bad_operands_of_gradients_are_errors() {
     let target = labels(&[0, 1], &[2]);
     let smoothed = |label_smoothing| CrossEntropyOptions { label_smoothing, ..options };
     let texts = [
-        x.softmax_backward(&g, -1).err(),
+        x.softmax_backward(&g, -1, None).err(),
+        x.log_softmax_backward(&x, -1, Some(&g)).err(),
         x.layer_norm_backward(&x, &[3], None, EPS, Some(&g), false).err(),
         x.group_norm_backward(&x, 2, None, EPS, None, false).err(),
         x.cross_entropy(&labels(&[0], &[1]), options).err(),
@@ -265,6 +271,7 @@ fn bad_operands_of_gradients_are_errors() {
         texts,
         [
             "softmax_backward: found a gradient of shape [3, 2] for shape [2, 3]; wanted equal shapes",
+            "log_softmax_backward: found a gradient of shape [3, 2] for shape [2, 3]; wanted equal shapes",
             "layer_norm_backward: found a gradient of shape [3, 2] for shape [2, 3]; wanted equal shapes",
             "group_norm_backward: found 2 groups of 3 channels; wanted a number of groups that divides the channels",
             "cross_entropy: found an input of shape [2, 3] and labels of shape [1]; wanted labels of the input's shape \

@@ -385,7 +385,7 @@ impl State {
     /// P (G - Σ P G) for the gradient G of the probabilities.
     fn scores_gradient(&self, of_weights: &Tensor) -> Result<Tensor> {
         static DROPPED: OnceLock<Fused<4>> = OnceLock::new();
-        let Some(kept) = &self.kept else { return self.probabilities.softmax_backward(of_weights, -1) };
+        let Some(kept) = &self.kept else { return self.probabilities.softmax_backward(of_weights, -1, None) };
         DROPPED
             .get_or_init(|| {
                 Fused::new(|[p, g, kept, scale]| {

@@ -34,7 +34,8 @@ impl Variable {
     ///
     /// As [`Tensor::softmax`].
     pub fn softmax(&self, axis: isize) -> Result<Variable> {
-        Ok(self.along("softmax", axis, self.tensor().softmax(axis)?, Tensor::softmax_backward))
+        let backward: AlongBackward = |y, g, axis| y.softmax_backward(g, axis, None);
+        Ok(self.along("softmax", axis, self.tensor().softmax(axis)?, backward))
     }
 
     /// Returns the logarithm of [`softmax`](Self::softmax).
@@ -43,7 +44,8 @@ impl Variable {
     ///
     /// As [`Tensor::log_softmax`].
     pub fn log_softmax(&self, axis: isize) -> Result<Variable> {
-        Ok(self.along("log_softmax", axis, self.tensor().log_softmax(axis)?, Tensor::log_softmax_backward))
+        let backward: AlongBackward = |y, g, axis| y.log_softmax_backward(g, axis, None);
+        Ok(self.along("log_softmax", axis, self.tensor().log_softmax(axis)?, backward))
     }
 
     /// Returns (x - mean) / sqrt(variance + eps) · weight + bias over the last axes, whose sizes are `normalized_shape`.

@@ -90,7 +90,7 @@ pub(super) fn sizes(shape: &[usize]) -> Vec<isize> {
 
 impl Tensor {
     /// Checks the gradient of a result, and the gradient of a residual beside it.
-    fn check_gradients(
+    pub(super) fn check_gradients(
         &self,
         operation: &'static str,
         gradient: &Tensor,
