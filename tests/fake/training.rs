@@ -8,8 +8,8 @@ use selvedge::DType;
 use selvedge::nn::{
     Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions,
     Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer,
-    Parameters, Reduction, Sequential, Sgd, TrainingStep, TransformerBlock, Variable, checkpoint,
-    cross_entropy, mse_loss, no_grad,
+    Parameters, Reduction, Sequential, Sgd, TrainingStep, TransformerBlock, Variable, binary_cross_entropy,
+    checkpoint, cross_entropy, mse_loss, no_grad,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 
@@ -69,6 +69,8 @@ pub fn child(fake: &Fake) -> ChildOutcome {
     steps_that_cannot_be_captured()?;
     captured_checkpoints()?;
     launches_of_a_feed_forward(fake)?;
+    memory_of_a_cross_entropy()?;
+    captured_probabilities()?;
     scenario::settle()?;
     let (live, violations) = (fake.live(), fake.violations());
     check(live.blocks == 0, &format!("alive at the end:\n{}", fake.describe_live()))?;
@@ -151,6 +153,38 @@ fn memory_of_a_step() -> ChildOutcome {
                 &format!("{found}: wanted at most {limit} bytes beside those at the start"),
             )?;
         }
+    }
+    Ok(())
+}
+
+/// The check of probabilities waits for nothing.
+fn captured_probabilities() -> ChildOutcome {
+    let device = Device::cuda(0)?;
+    let x = Variable::with_grad(Tensor::full(&[300], 0.5, DType::F32, &device)?)?;
+    let run = || binary_cross_entropy(&x, &x, Reduction::Mean);
+    drop(run()?);
+    let (graph, loss) = device.stream()?.capture(|_| run())?;
+    drop(graph);
+    check(loss.shape().rank() == 0, "a mean has dimensions")
+}
+
+/// The backward of a cross-entropy writes over logits that nothing else has.
+fn memory_of_a_cross_entropy() -> ChildOutcome {
+    let (device, mib) = (Device::cuda(0)?, 1 << 20);
+    let pool = device.as_cuda().ok_or("no CUDA device")?;
+    let x = Variable::with_grad(Tensor::ones(&[256, 1], DType::F32, &device)?)?;
+    let row = Variable::new(Tensor::ones(&[1, 1024], DType::F32, &device)?);
+    let target = Tensor::zeros(&[256], DType::I64, &device)?;
+    for (holds, wanted) in [(false, 1), (true, 2)] {
+        let scope = pool.memory_scope("loss and gradient");
+        let logits = (&x + &row)?;
+        let loss = cross_entropy(&logits, &target, CrossEntropyOptions::default())?;
+        let held = holds.then_some(logits);
+        loss.backward()?;
+        let found = scope.finish();
+        drop(held);
+        let used = found.peak_bytes - found.start_bytes;
+        check(used / mib == wanted, &format!("{used} bytes at most, held: {holds}"))?;
     }
     Ok(())
 }

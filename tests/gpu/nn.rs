@@ -20,7 +20,7 @@ use crate::support::compare::{Agreement, Case, assert_agree, check};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    losses_have_the_bits_of_the_cpu, layers_are_close_to_the_cpu, trainings_are_close_to_the_cpu,
+    losses_have_the_bits_of_the_cpu, wrong_probabilities_are_reported_late_and_in_graphs, layers_are_close_to_the_cpu, trainings_are_close_to_the_cpu,
     the_operations_of_a_backend_have_their_values, a_gpt_is_that_of_an_independent_implementation,
     the_losses_of_a_gpt_are_close_to_the_cpu,
 }
@@ -63,6 +63,37 @@ const LOSSES: &[Case] = &[
         with_gradient(x, |input, x| nll_loss(&input.log()?, &x[2], CrossEntropyOptions::default()))
     }),
 ];
+
+fn wrong_probabilities_are_reported_late_and_in_graphs() -> Outcome {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    let right = constant(&Tensor::new([0.0f32, 0.5, 1.0], &device)?);
+    for (number, wrong) in [-0.5f32, 1.5, f32::NAN].into_iter().enumerate() {
+        let wrong = constant(&Tensor::new([0.25, wrong, 0.5], &device)?);
+        for (input, target, name) in [(&wrong, &right, "an input"), (&right, &wrong, "a target")] {
+            let run = || binary_cross_entropy(input, target, Reduction::Mean);
+            device.synchronize()?;
+            let loss = run()?;
+            let mut found = vec![device.synchronize()];
+            drop(loss);
+            let (graph, loss) = stream.capture(|_| run())?;
+            graph.instantiate()?.launch(&stream)?;
+            found.push(device.synchronize());
+            drop(loss);
+            for found in found {
+                let text = found.map_or_else(|error| error.to_string(), |()| "no error".to_owned());
+                let wanted = format!(
+                    "binary_cross_entropy: found {name} with elements outside of 0 to 1, or NaN; wanted probabilities \
+                     from 0 to 1"
+                );
+                if text != wanted {
+                    return Err(format!("case {number}: {text}").into());
+                }
+            }
+        }
+    }
+    Ok(())
+}
 
 fn losses_have_the_bits_of_the_cpu() -> Outcome {
     let (generator, cpu) = (Generator::new(1), Device::cpu());

@@ -84,12 +84,13 @@ fn binary_cross_entropy_of_probabilities_is_finite_at_0_and_1() {
 fn a_probability_outside_0_to_1_is_an_error() {
     let cases = [([-0.5, 0.25], "-0.5 to 0.25"), ([0.5, 1.5], "0.5 to 1.5"), ([f64::NAN, 0.5], "NaN to NaN")];
     for (x, found) in cases {
-        let (input, target) = (leaf(&x, &[2]), leaf(&[0.0, 1.0], &[2]));
-        let error = binary_cross_entropy(&input, &target, Reduction::Mean).unwrap_err();
-        let wanted = format!(
-            "binary_cross_entropy: found probabilities from {found}; wanted probabilities from 0 to 1"
-        );
-        assert_eq!(error.to_string(), wanted);
+        let (wrong, right) = (leaf(&x, &[2]), leaf(&[0.0, 1.0], &[2]));
+        for (input, target, name) in [(&wrong, &right, "an input"), (&right, &wrong, "a target")] {
+            let error = binary_cross_entropy(input, target, Reduction::Mean).unwrap_err();
+            let wanted =
+                format!("binary_cross_entropy: found {name} from {found}; wanted probabilities from 0 to 1");
+            assert_eq!(error.to_string(), wanted);
+        }
     }
 }
 

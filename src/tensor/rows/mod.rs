@@ -9,6 +9,8 @@
 //! | `softmax_backward` | gradients of softmax and its logarithm |
 //! | `norm_backward` | gradients of layer, RMS, group and batch normalisation |
 //! | `losses` | cross-entropy and its gradient |
+//! | `losses_in_place` | cross-entropy whose gradient replaces the logits |
+//! | `probabilities` | the check of probabilities |
 //! | `clip` | a limit of the norm of several tensors |
 //!
 //! Tests: `tests/tensor/rows.rs`.
@@ -17,6 +19,7 @@ mod clip;
 mod losses;
 mod losses_in_place;
 mod norm_backward;
+mod probabilities;
 mod softmax_backward;
 
 use super::axes::Axes;
