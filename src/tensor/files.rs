@@ -177,13 +177,34 @@ impl Tensor {
     ///
     /// As [`SafetensorsFile::open`] and [`read_safetensors_tensor`](Self::read_safetensors_tensor).
     pub fn read_safetensors(path: impl AsRef<Path>, device: &Device) -> Result<Vec<(String, Tensor)>> {
+        Tensor::read_safetensors_with(path, device, &mut |_, _| {})
+    }
+
+    /// As [`read_safetensors`](Self::read_safetensors); `progress` is called as [`read_npy_file`](Self::read_npy_file) does,
+    /// with the bytes of all tensors.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_safetensors`](Self::read_safetensors).
+    pub fn read_safetensors_with(
+        path: impl AsRef<Path>,
+        device: &Device,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Vec<(String, Tensor)>> {
         let mut file = SafetensorsFile::open(path)?;
         let names = file.names().to_vec();
-        let read = |name: String| {
-            let tensor = Tensor::read_safetensors_tensor(&mut file, &name, device)?;
-            Ok((name, tensor))
-        };
-        names.into_iter().map(read).collect()
+        let (mut total, mut before) = (0, 0);
+        for name in &names {
+            total += file.array(name)?.byte_count() as u64;
+        }
+        let mut tensors = Vec::with_capacity(names.len());
+        for name in names {
+            let mut report = |done: u64, _: u64| progress(before + done, total);
+            let tensor = Tensor::read_safetensors_tensor_with(&mut file, &name, device, &mut report)?;
+            before += (tensor.count() * tensor.dtype().size()) as u64;
+            tensors.push((name, tensor));
+        }
+        Ok(tensors)
     }
 
     /// Reads one tensor of an open safetensors file by name.
@@ -197,9 +218,24 @@ impl Tensor {
         name: &str,
         device: &Device,
     ) -> Result<Tensor> {
+        Tensor::read_safetensors_tensor_with(file, name, device, &mut |_, _| {})
+    }
+
+    /// As [`read_safetensors_tensor`](Self::read_safetensors_tensor); `progress` is called as
+    /// [`read_npy_file`](Self::read_npy_file) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`read_safetensors_tensor`](Self::read_safetensors_tensor).
+    pub fn read_safetensors_tensor_with(
+        file: &mut SafetensorsFile,
+        name: &str,
+        device: &Device,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Tensor> {
         let mut array = file.array(name)?;
         let reading = Reading::row_major(&array, device)?;
-        reading.fill(&mut |bytes| array.read_bytes(bytes), &mut |_, _| {})
+        reading.fill(&mut |bytes| array.read_bytes(bytes), progress)
     }
 
     /// As [`read_safetensors_tensor`](Self::read_safetensors_tensor), through the file's own pages, without a read of
@@ -217,11 +253,31 @@ impl Tensor {
         name: &str,
         device: &Device,
     ) -> Result<Tensor> {
+        // SAFETY: the caller's word.
+        unsafe { Tensor::map_safetensors_tensor_with(file, name, device, &mut |_, _| {}) }
+    }
+
+    /// As [`map_safetensors_tensor`](Self::map_safetensors_tensor); `progress` is called as
+    /// [`read_npy_file`](Self::read_npy_file) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`map_safetensors_tensor`](Self::map_safetensors_tensor).
+    ///
+    /// # Safety
+    ///
+    /// As [`map_safetensors_tensor`](Self::map_safetensors_tensor).
+    pub unsafe fn map_safetensors_tensor_with(
+        file: &mut SafetensorsFile,
+        name: &str,
+        device: &Device,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Tensor> {
         let array = file.array(name)?;
         let reading = Reading::row_major(&array, device)?;
         // SAFETY: the caller's word.
         let pages = unsafe { array.map()? };
-        reading.copy(&pages, &mut |_, _| {})
+        reading.copy(&pages, progress)
     }
 
     /// Writes tensors with their names, and metadata, into a safetensors file. The file gets its name when it is whole; until
@@ -235,13 +291,33 @@ impl Tensor {
         tensors: &[(&str, &Tensor)],
         metadata: &[(&str, &str)],
     ) -> Result<()> {
+        Tensor::write_safetensors_with(path, tensors, metadata, &mut |_, _| {})
+    }
+
+    /// As [`write_safetensors`](Self::write_safetensors); `progress` is called as [`read_npy_file`](Self::read_npy_file)
+    /// does, with the bytes of all tensors.
+    ///
+    /// # Errors
+    ///
+    /// As [`write_safetensors`](Self::write_safetensors).
+    pub fn write_safetensors_with(
+        path: impl AsRef<Path>,
+        tensors: &[(&str, &Tensor)],
+        metadata: &[(&str, &str)],
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<()> {
         let listed: Vec<(&str, DType, &[usize])> =
             tensors.iter().map(|(name, tensor)| (*name, tensor.dtype(), &tensor.shape()[..])).collect();
         let mut file = SafetensorsWriter::create(path, &listed, metadata)?;
+        let bytes_of = |tensor: &Tensor| (tensor.count() * tensor.dtype().size()) as u64;
+        let (total, mut before) = (tensors.iter().map(|(_, tensor)| bytes_of(tensor)).sum(), 0);
         for (name, tensor) in tensors {
             let dense = tensor.contiguous()?;
             file.begin(name)?;
-            dense.for_each_chunk(&mut |chunk| file.write(chunk), &mut |_, _| {})?;
+            dense.for_each_chunk(&mut |chunk| file.write(chunk), &mut |done, _| {
+                progress(before + done, total);
+            })?;
+            before += bytes_of(tensor);
         }
         file.finish()
     }

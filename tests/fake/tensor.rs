@@ -371,6 +371,36 @@ fn files(fake: &Fake, device: &Device) -> ChildOutcome {
     let part = Tensor::read_npy(&path, &Device::cpu())?;
     check(part.to_vec::<i32>()? == elements[2 << 20..3 << 20], "a part of the device's elements in a file")?;
     std::fs::remove_file(&path)?;
+    safetensors(fake, device, &there)
+}
+
+/// Tensors of a safetensors file go straight to the device, in chunks.
+#[cfg(feature = "io")]
+fn safetensors(fake: &Fake, device: &Device, there: &Tensor) -> ChildOutcome {
+    use selvedge::io::safetensors::SafetensorsFile;
+    let path = std::env::temp_dir().join(format!("selvedge-fake-{}.safetensors", std::process::id()));
+    let small = Tensor::new([7i64, 8], device)?;
+    let elements = there.to_vec::<i32>()?;
+    Tensor::write_safetensors(&path, &[("large", there), ("small", &small)], &[])?;
+    let (mut reports, total) = (Vec::new(), (36 << 20) + 16);
+    let mut read =
+        || Tensor::read_safetensors_with(&path, device, &mut |done, all| reports.push((done, all)));
+    let (copied, found) = calls(fake, "cuMemcpyHtoDAsync", &mut read)?;
+    let of = |name: &str| found.iter().find(|(found, _)| found == name).map(|(_, tensor)| tensor);
+    let (large, few) = (of("large").ok_or("no large")?, of("small").ok_or("no small")?);
+    check(copied == 4 && large.device() == *device, &format!("{copied} copies of 36 MiB and 16 bytes"))?;
+    check(large.shape() == there.shape() && large.to_vec::<i32>()? == elements, "a large tensor of a file")?;
+    check(few.to_vec::<i64>()? == [7, 8], "a small tensor of a file")?;
+    fake.fail("cuMemcpyHtoDAsync", 2, 701);
+    check(read().is_err(), "a failed copy of a tensor's chunk is no error")?;
+    fake.clear_failures();
+    check(read()?.len() == 2, "the tensors after an error")?;
+    check(reports.last() == Some(&(total, total)), "the last report is not the whole")?;
+    let mut file = SafetensorsFile::open(&path)?;
+    // SAFETY: nobody else knows the file.
+    let mapped = unsafe { Tensor::map_safetensors_tensor(&mut file, "large", device)? };
+    check(mapped.to_vec::<i32>()? == elements, "a mapped tensor's elements")?;
+    std::fs::remove_file(&path)?;
     Ok(())
 }
 

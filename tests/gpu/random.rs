@@ -3,6 +3,7 @@
 use selvedge::driver;
 use selvedge::fuse::{DeviceOutput, Graph, HostOutput};
 use selvedge::io::npy::NpyFile;
+use selvedge::io::safetensors::SafetensorsFile;
 use selvedge::tensor::{Device, Generator, GeneratorState, Tensor, TensorOperand};
 use selvedge::types::{DType, Layout, Slice};
 
@@ -10,7 +11,7 @@ use crate::support::{Outcome, device_tests};
 
 device_tests! {
     draws_have_the_bits_of_the_cpu, tensors_beside_a_draw_do, ranges_do, coordinates_do_in_any_layout,
-    draws_past_32_bits_go_on => alone(), draws_on_many_streams_are_apart, files_come_and_go,
+    draws_past_32_bits_go_on => alone(), draws_on_many_streams_are_apart, files_come_and_go, safetensors_come_and_go,
 }
 
 const CPU: Device = Device::cpu();
@@ -205,6 +206,36 @@ fn files_come_and_go() -> Outcome {
     let found = Tensor::read_npz(&path, &device)?;
     assert_same("x", &found[0].1, &here.narrow(1, 5, 1000)?.contiguous()?);
     assert_same("mask", &found[1].1, &mask);
+    std::fs::remove_file(&path)?;
+    Ok(())
+}
+
+fn safetensors_come_and_go() -> Outcome {
+    let device = Device::cuda(0)?;
+    let path = std::env::temp_dir().join(format!("selvedge-gpu-{}.safetensors", std::process::id()));
+    let generator = Generator::new(2);
+    let large = generator.randn(&[5, 3_333_333], DType::F32, &CPU)?;
+    let mut tensors = vec![("large".to_owned(), large)];
+    for dtype in [DType::BF16, DType::F16, DType::F8E4M3, DType::F8E5M2, DType::I64, DType::Bool] {
+        tensors.push((dtype.name().to_owned(), generator.randn(&[7, 9], DType::F32, &CPU)?.cast(dtype)?));
+    }
+    let there: Vec<Tensor> =
+        tensors.iter().map(|(_, tensor)| tensor.to(&device)).collect::<Result<_, _>>()?;
+    let listed: Vec<(&str, &Tensor)> =
+        tensors.iter().zip(&there).map(|((name, _), tensor)| (name.as_str(), tensor)).collect();
+    let mut reports = Vec::new();
+    Tensor::write_safetensors_with(&path, &listed, &[], &mut |done, total| reports.push((done, total)))?;
+    let found =
+        Tensor::read_safetensors_with(&path, &device, &mut |done, total| reports.push((done, total)))?;
+    assert!(reports.len() >= 16 && reports.iter().filter(|(done, total)| done == total).count() == 2);
+    let mut file = SafetensorsFile::open(&path)?;
+    assert_eq!(found.len(), tensors.len());
+    for (name, here) in &tensors {
+        let read = found.iter().find(|(found, _)| found == name).map(|(_, tensor)| tensor);
+        assert_same(name, read.ok_or("no such tensor")?, here);
+        // SAFETY: the file is this test's alone.
+        assert_same(name, &unsafe { Tensor::map_safetensors_tensor(&mut file, name, &device)? }, here);
+    }
     std::fs::remove_file(&path)?;
     Ok(())
 }

@@ -150,7 +150,24 @@ fn progress_ends_at_the_whole() {
     check(std::mem::take(&mut reports));
     // SAFETY: the file is this test's alone.
     unsafe { Tensor::map_npy_file(&file, &CPU, &mut |done, all| reports.push((done, all))) }.unwrap();
-    check(reports);
+    check(std::mem::take(&mut reports));
+
+    let scratch = Scratch::new("progress.safetensors");
+    let tensors = [("large", &large.narrow(0, 0, 30 << 20).unwrap()), ("none", &numbers(&[0], DType::I8))];
+    let rest = large.narrow(0, 0, 10 << 20).unwrap();
+    let tensors = [tensors[0], tensors[1], ("rest", &rest)];
+    Tensor::write_safetensors_with(&scratch.0, &tensors, &[], &mut |done, all| reports.push((done, all)))
+        .unwrap();
+    check(std::mem::take(&mut reports));
+    Tensor::read_safetensors_with(&scratch.0, &CPU, &mut |done, all| reports.push((done, all))).unwrap();
+    check(std::mem::take(&mut reports));
+    let mut file = SafetensorsFile::open(&scratch.0).unwrap();
+    let mut report = |done, all| reports.push((done, all));
+    Tensor::read_safetensors_tensor_with(&mut file, "large", &CPU, &mut report).unwrap();
+    // SAFETY: the file is this test's alone.
+    unsafe { Tensor::map_safetensors_tensor_with(&mut file, "large", &CPU, &mut report) }.unwrap();
+    let (half, whole) = (16 << 20, 30 << 20);
+    assert_eq!(reports, [(half, whole), (whole, whole), (half, whole), (whole, whole)]);
 }
 
 #[test]
