@@ -25,6 +25,7 @@
 
 mod support;
 
+mod accumulation;
 mod arguments;
 mod attributes;
 mod bad_input;
@@ -116,6 +117,7 @@ fn device_tests() -> Vec<DeviceTest> {
         reduce::device_tests(),
         random::device_tests(),
         rows::device_tests(),
+        accumulation::device_tests(),
         sorting::device_tests(),
         catalogue::device_tests(),
         nn::device_tests(),
