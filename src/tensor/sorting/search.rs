@@ -13,7 +13,10 @@ impl Tensor {
     ///
     /// A tensor of one dimension serves values of any shape. Otherwise both tensors have the same sizes but for the last
     /// axis, and each row serves its own values. The dtypes are promoted. NaN is greater than every number and equals NaN,
-    /// the order of [`sort`](Self::sort). The result means nothing for a row that is not sorted.
+    /// the order of [`sort`](Self::sort).
+    ///
+    /// The order is not checked, as in NumPy and PyTorch: the check would read every element where a search reads few. In a
+    /// row that is not sorted, each result is a place from 0 to the row's length, without further meaning.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -36,7 +39,8 @@ impl Tensor {
 
     /// Returns the number of the bucket of each element, as i64: the place at which it would be inserted into the sorted
     /// `boundaries`, of one dimension. PyTorch's `bucketize`: bucket i holds the x with b\[i-1\] < x <= b\[i\], or, if `right`,
-    /// those with b\[i-1\] <= x < b\[i\].
+    /// those with b\[i-1\] <= x < b\[i\]. As in [`searchsorted`](Self::searchsorted), the order of the boundaries is not
+    /// checked.
     ///
     /// # Errors
     ///
