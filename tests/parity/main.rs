@@ -20,6 +20,7 @@ mod rares;
 mod reduced;
 mod reductions;
 mod reference;
+mod row_spans;
 mod row_sums;
 mod rows;
 mod rules;
@@ -70,12 +71,13 @@ fn main() -> std::process::ExitCode {
     ] {
         suite.sample("parity", TABLES, table);
     }
-    for table in [narrow::tests(), scans::large()] {
+    for table in [narrow::tests(), scans::large(), row_spans::large()] {
         suite.sample("parity", SLOW_TABLES, table);
     }
     for all in [
         random::tests(),
         rows::always(),
+        row_spans::always(),
         row_sums::always(),
         rares::tests(),
         native::always(),

@@ -26,7 +26,7 @@ type Outputs<'g> = Vec<Expr<'g>>;
 
 /// A name, the inputs beside the elements (true for one value per group, false for one along the group), and the
 /// outputs.
-type Program = (&'static str, &'static [bool], for<'g> fn(Expr<'g>, &[Expr<'g>]) -> Outputs<'g>);
+pub type Program = (&'static str, &'static [bool], for<'g> fn(Expr<'g>, &[Expr<'g>]) -> Outputs<'g>);
 
 fn softmax<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
     let powers = (x - x.max_group()).exp();
@@ -38,7 +38,7 @@ fn log_softmax<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
     vec![shifted - shifted.exp().sum_group().log()]
 }
 
-fn layer_norm<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Outputs<'g> {
+pub fn layer_norm<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Outputs<'g> {
     let centred = x - x.mean_group();
     let variance = centred.square().mean_group();
     vec![centred * (variance + 1e-5).rsqrt() * others[0] + others[1], variance]
@@ -72,7 +72,7 @@ fn several<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Outputs<'g> {
 }
 
 /// With gradients x · others[1] of the result.
-fn layer_norm_backward<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Outputs<'g> {
+pub fn layer_norm_backward<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Outputs<'g> {
     let gradient = x * others[1];
     let mean = x.mean_group();
     let root = ((x - mean).square().mean_group() + 1e-5).rsqrt();
@@ -102,7 +102,7 @@ fn narrow_casts<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
     outputs
 }
 
-const PROGRAMS: [Program; 9] = [
+pub const PROGRAMS: [Program; 9] = [
     ("softmax", &[], softmax),
     ("log_softmax", &[], log_softmax),
     ("layer_norm", &[false, false], layer_norm),
@@ -205,13 +205,13 @@ pub fn on_device(
 }
 
 /// A layout of rows, its groups, and the layouts of values per group and along a group.
-struct Rows {
-    elements: Layout,
+pub struct Rows {
+    pub elements: Layout,
     /// The layout of outputs per element.
-    written: Layout,
-    axes: &'static [isize],
-    groups: Layout,
-    along: Layout,
+    pub written: Layout,
+    pub axes: &'static [isize],
+    pub groups: Layout,
+    pub along: Layout,
 }
 
 impl Rows {
@@ -253,7 +253,7 @@ fn check_values(given: Program, dtype: DType, rows: &Rows, schedule: &str, speci
 }
 
 /// Checks some values for devices of these compute capabilities; all but the first for bf16 only.
-fn check_on(
+pub fn check_on(
     given: Program,
     dtype: DType,
     rows: &Rows,

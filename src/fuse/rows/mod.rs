@@ -20,7 +20,8 @@
 //! Invariants: the order of each sum is the tree of [`Reduction`], so results have the same bits on every
 //! device. Scalars and the size of a group are parameters of kernels, never text.
 //!
-//! Tests: `tests/tensor/rows.rs`, `tests/tensor/row_blocks.rs`; the kernels in `tests/parity/rows.rs`.
+//! Tests: `tests/tensor/rows.rs`, `tests/tensor/row_blocks.rs`; the kernels in `tests/parity/rows.rs` and
+//! `tests/parity/row_spans.rs`.
 
 #[cfg(target_arch = "x86_64")]
 mod blocks;

@@ -8,6 +8,10 @@
 //! read again in each stage. Other programs run as several kernels, for a reason that
 //! [`RowExplanation`](super::RowExplanation) gives.
 //!
+//! A row of several folded dimensions consists of spans, one for each index of all but the innermost. The element
+//! at an index of the row has the coordinates of that index, in the order of the axes, so segments do not depend on
+//! spans. Accesses are vectors if every span is whole vectors, so that none crosses the end of a span.
+//!
 //! The text of a kernel depends only on the program and the [`RowKey`], and the schedule never changes a bit of a
 //! result.
 
@@ -54,6 +58,10 @@ pub(super) enum RowAccess {
     Still,
     /// Adjacent elements, one access for a vector.
     Contiguous,
+    /// Adjacent elements along the innermost folded dimension, which whole vectors divide: one access for a vector.
+    Spans,
+    /// One element along the innermost folded dimension, which whole vectors divide: one access for a vector.
+    OfSpan,
     /// Any strides, one access an element.
     Strided,
 }
@@ -113,16 +121,20 @@ impl RowKey {
             RowStorage::Shared(_) => "in shared memory",
             RowStorage::Global => "that each stage reads",
         };
-        if self.cluster > 1 {
-            return format!(
-                "a cluster of {} blocks of {} warps for each row, {place}",
-                self.cluster, self.warps
-            );
-        }
-        match (self.warps, self.threads) {
-            (1, WARP) => format!("a warp for each row, {place}; {} rows a block", self.across),
-            (1, threads) => format!("{threads} threads for each row, {place}; {} rows a block", self.across),
-            (warps, _) => format!("a block of {warps} warps for each row, {place}"),
+        let schedule = match (self.cluster, self.warps, self.threads) {
+            (1, 1, WARP) => format!("a warp for each row, {place}; {} rows a block", self.across),
+            (1, 1, threads) => {
+                format!("{threads} threads for each row, {place}; {} rows a block", self.across)
+            }
+            (1, warps, _) => format!("a block of {warps} warps for each row, {place}"),
+            (cluster, warps, _) => {
+                format!("a cluster of {cluster} blocks of {warps} warps for each row, {place}")
+            }
+        };
+        match self.accesses.contains(&RowAccess::Spans) {
+            true => format!("{schedule}; vectors of {} elements within spans", self.vector),
+            false if self.accesses.contains(&RowAccess::Strided) => format!("{schedule}; element by element"),
+            false => schedule,
         }
     }
 }
@@ -200,8 +212,7 @@ impl RowProgramState {
         if segments > MOST_SEGMENTS {
             return Err("a group has more than 2097152 elements");
         }
-        let accesses: Vec<RowAccess> = (0..operands.len()).map(|operand| layout.access(operand)).collect();
-        let vector = layout.vector(&accesses);
+        let (accesses, vector) = layout.accesses();
         let lanes = row.min(LANES).next_power_of_two();
         let threads = row.div_ceil(vector.max(4)).next_power_of_two().min(WARP);
         let groups = (lanes / (threads * vector)).max(1);
@@ -231,17 +242,18 @@ impl RowProgramState {
         let held = segments <= if aligned { HELD_SEGMENTS } else { UNALIGNED_SEGMENTS }
             && of_element * copies * rounds <= HELD_INSTRUCTIONS
             && of_row <= registers
-            && layout.bytes_read(stages, &accesses) * copies * rounds <= HELD_BYTES;
+            && layout.bytes_read(stages, &accesses, vector) * groups * rounds <= HELD_BYTES;
         let slots = segments.next_power_of_two();
         let values: usize = self.reductions.iter().map(|reduction| slot_bytes(reduction) * slots + 16).sum();
         if segments > 1 && values > SHARED_BYTES {
             return Err("the values of segments do not fit shared memory");
         }
+        let has_spans = accesses.contains(&RowAccess::Spans);
         // Kept values take space, and without them more rows fit.
         let in_shared = |keeps: bool| {
             let operands = layout.row_operands(&accesses);
             let row = SharedRow::new(stages, &operands, &uniform, vector, keeps, device.is_ampere())?;
-            let blocks = RowBlocks::new(segments, row.stride, values, device)?;
+            let blocks = RowBlocks::new(segments, row.stride, values, has_spans, device)?;
             Some((RowStorage::Shared(row), blocks))
         };
         let of_block = |warps: usize| RowBlocks { cluster: 1, warps, bytes: 0 };
@@ -316,41 +328,61 @@ impl OperandLayout<'_> {
         matches!((stride(&all.kept), stride(&all.folded)), (Some(1), Some(inner)) if inner.unsigned_abs() > 1)
     }
 
-    pub(super) fn access(&self, operand: usize) -> RowAccess {
+    /// Returns the access to each operand, and the adjacent elements of one access.
+    pub(super) fn accesses(&self) -> (Vec<RowAccess>, usize) {
+        let mut accesses: Vec<RowAccess> =
+            (0..self.operands.len()).map(|operand| self.access(operand)).collect();
+        let vector = self.vector(&accesses);
+        if vector == 1 {
+            for access in &mut accesses {
+                if matches!(access, RowAccess::Spans | RowAccess::OfSpan) {
+                    *access = RowAccess::Strided;
+                }
+            }
+        }
+        (accesses, vector)
+    }
+
+    fn access(&self, operand: usize) -> RowAccess {
         let folded = &self.dimensions.folded;
         match &folded[..] {
             all if all.iter().all(|dimension| dimension.strides[operand] == 0) => RowAccess::Still,
             [one] if one.strides[operand] == 1 => RowAccess::Contiguous,
+            [inner, ..] if inner.strides[operand] == 1 => RowAccess::Spans,
+            [inner, ..] if inner.strides[operand] == 0 => RowAccess::OfSpan,
             _ => RowAccess::Strided,
         }
     }
 
     /// Returns the longest vector of adjacent elements that suits all operands.
-    pub(super) fn vector(&self, accesses: &[RowAccess]) -> usize {
-        let contiguous = || (0..accesses.len()).filter(|&at| accesses[at] == RowAccess::Contiguous);
+    fn vector(&self, accesses: &[RowAccess]) -> usize {
+        let is_adjacent = |&at: &usize| matches!(accesses[at], RowAccess::Contiguous | RowAccess::Spans);
+        let adjacent = || (0..accesses.len()).filter(is_adjacent);
         if accesses.contains(&RowAccess::Strided) {
             return 1;
         }
-        let Some(widest) = contiguous().map(|operand| self.operands[operand].0.size()).max() else {
+        let Some(widest) = adjacent().map(|operand| self.operands[operand].0.size()).max() else {
             return 1;
         };
         let mut vector = (WIDEST as usize / widest).clamp(1, 8);
-        let fits = |vector: usize| {
-            self.dimensions.row.is_multiple_of(vector) && contiguous().all(|at| self.is_aligned(at, vector))
-        };
+        // All vectors of a row are whole if those of its spans are.
+        let span = self.dimensions.folded.first().map_or(1, |inner| inner.size);
+        let fits =
+            |vector: usize| span.is_multiple_of(vector) && adjacent().all(|at| self.is_aligned(at, vector));
         while vector > 1 && !fits(vector) {
             vector /= 2;
         }
         vector
     }
 
-    /// Returns whether every row of an operand begins at a whole vector.
+    /// Returns whether every row of an operand, and every span of it, begins at a whole vector.
     fn is_aligned(&self, operand: usize, vector: usize) -> bool {
         let size = self.operands[operand].0.size();
         let width = (size * vector).min(WIDEST as usize);
         let start = self.starts[operand] as usize + self.dimensions.offsets[operand] * size;
-        let pitches = self.dimensions.kept.iter().map(|other| other.strides[operand].unsigned_abs() * size);
-        start.is_multiple_of(width) && pitches.into_iter().all(|pitch| pitch.is_multiple_of(width))
+        let others = self.dimensions.kept.iter().chain(self.dimensions.folded.iter().skip(1));
+        let mut pitches = others.map(|other| other.strides[operand].unsigned_abs() * size);
+        start.is_multiple_of(width) && pitches.all(|pitch| pitch.is_multiple_of(width))
     }
 
     /// Returns the dtype and the access of each operand, and whether each row has other elements than the
@@ -364,11 +396,18 @@ impl OperandLayout<'_> {
         operands.map(|(operand, &access)| (self.operands[operand].0, access, varies(operand))).collect()
     }
 
-    /// Returns the bytes of an element's inputs that a thread reads from memory.
-    fn bytes_read(&self, stages: &RowStages, accesses: &[RowAccess]) -> usize {
-        let operands = stages.operand_of().into_iter().flatten();
-        let read = operands.filter(|&operand| accesses[operand] != RowAccess::Still);
-        read.map(|operand| self.operands[operand].0.size() / parts(self.operands[operand].0)).sum()
+    /// Returns the bytes of a vector's inputs that a thread reads from memory.
+    fn bytes_read(&self, stages: &RowStages, accesses: &[RowAccess], vector: usize) -> usize {
+        let bytes = |operand: usize| {
+            let dtype = self.operands[operand].0;
+            let elements = match accesses[operand] {
+                RowAccess::Still => 0,
+                RowAccess::OfSpan => 1,
+                RowAccess::Contiguous | RowAccess::Spans | RowAccess::Strided => vector,
+            };
+            elements * dtype.size() / parts(dtype)
+        };
+        stages.operand_of().into_iter().flatten().map(bytes).sum()
     }
 
     /// Returns the registers of an element between two stages, at most.
@@ -384,7 +423,8 @@ impl OperandLayout<'_> {
                 let loads = |steps: &Vec<bool>| stages.is_loaded(input, steps);
                 let is_held = before.iter().any(loads) && after.iter().any(loads);
                 let dtype = self.operands[operand].0;
-                let packed = accesses[operand] == RowAccess::Contiguous && dtype.size() / parts(dtype) < 4;
+                let packed = matches!(accesses[operand], RowAccess::Contiguous | RowAccess::Spans)
+                    && dtype.size() / parts(dtype) < 4;
                 let size = if packed { dtype.size().max(2) / 2 } else { dtype.size().max(4) / 2 };
                 is_held.then_some(size)
             });

@@ -16,7 +16,8 @@ use crate::types::DType;
 
 /// The most bytes of a block that leave space for a second one on its multiprocessor (compute capability 9.0).
 const BLOCK_BYTES: usize = 113 * 1024;
-/// The most bytes of a block in a cluster of 2 or 4: 64 KB of the row, and values of segments.
+/// The most bytes of a block in a cluster of 2 or 4: 64 KB of the row, and values of segments. Rows of spans are faster in
+/// fewer blocks, whose warps have more segments.
 const SLICE_BYTES: usize = 66 * 1024;
 /// The most segments of a block of [`FEW_WARPS`], and the most warps of any block.
 const FEW_SEGMENTS: usize = 16;
@@ -116,7 +117,13 @@ pub(super) struct RowBlocks {
 impl RowBlocks {
     /// Returns the fewest blocks that hold so many segments of `stride` bytes, beside `values` bytes for the values
     /// of segments; `None` if no cluster does.
-    pub(super) fn new(segments: usize, stride: usize, values: usize, device: RowDevice) -> Option<RowBlocks> {
+    pub(super) fn new(
+        segments: usize,
+        stride: usize,
+        values: usize,
+        has_spans: bool,
+        device: RowDevice,
+    ) -> Option<RowBlocks> {
         let clusters: &[usize] = if device.capability >= (9, 0) { &[1, 2, 4, 8] } else { &[1] };
         let blocks = clusters.iter().filter(|&&cluster| segments >= 2 * cluster).map(|&cluster| {
             let most = if segments <= FEW_SEGMENTS * cluster { FEW_WARPS } else { MOST_WARPS };
@@ -128,7 +135,8 @@ impl RowBlocks {
         let fits = |blocks: &RowBlocks| {
             let limit = match blocks.cluster {
                 1 => BLOCK_BYTES,
-                2 | 4 => SLICE_BYTES,
+                2 | 4 if !has_spans => SLICE_BYTES,
+                2 | 4 => BLOCK_BYTES,
                 _ => device.shared(),
             };
             blocks.bytes + values <= limit.min(device.shared())
@@ -159,7 +167,8 @@ impl SharedRow {
             let (dtype, access, varies) = operands[operand];
             let loads = |stage: &usize| stages.is_loaded(input, &computed[*stage]);
             let readers: Vec<usize> = (0..computed.len()).filter(loads).collect();
-            if access == RowAccess::Still || !varies || readers.len() < 2 {
+            let is_single = matches!(access, RowAccess::Still | RowAccess::OfSpan);
+            if is_single || !varies || readers.len() < 2 {
                 continue;
             }
             let width = vector * dtype.size();

@@ -38,9 +38,10 @@ impl RowWriter<'_> {
             let last = kernel.index("sub.u32", "sub.u64", &[&count, &key.vector.to_string()]);
             place = kernel.lesser(&place, &last);
         }
-        let coordinates = match key.accesses.contains(&RowAccess::Strided) {
-            true => kernel.decode(&place, key.kept..key.kept + key.folded),
-            false => Vec::new(),
+        let has_none = |access| matches!(access, &RowAccess::Still | &RowAccess::Contiguous);
+        let coordinates = match key.accesses.iter().all(has_none) {
+            true => Vec::new(),
+            false => kernel.decode(&place, key.kept..key.kept + key.folded),
         };
         let raw = vec![Vec::new(); self.operand_of.len()];
         Access { place, valid, group, coordinates, raw, kept: vec![Vec::new(); key.vector] }
@@ -52,10 +53,18 @@ impl RowWriter<'_> {
         match self.key.accesses[operand] {
             RowAccess::Still => base,
             RowAccess::Contiguous => self.kernel.address(&base, Some(&access.place), size),
-            RowAccess::Strided => {
+            RowAccess::Spans | RowAccess::OfSpan | RowAccess::Strided => {
                 let offset = self.kernel.offset(operand, &access.coordinates, self.key.kept);
                 self.kernel.address(&base, offset.as_deref(), size)
             }
+        }
+    }
+
+    /// Returns the number of adjacent elements of an operand that an access loads.
+    fn loaded(&self, operand: usize) -> usize {
+        match self.key.accesses[operand] {
+            RowAccess::OfSpan => 1,
+            _ => self.key.vector,
         }
     }
 
@@ -73,9 +82,9 @@ impl RowWriter<'_> {
                 access.raw[input] = raw;
                 continue;
             }
-            let address = self.address(operand, access, dtype.size());
+            let (address, count) = (self.address(operand, access, dtype.size()), self.loaded(operand));
             let writer = &mut self.kernel.writer;
-            access.raw[input] = writer.load_raw_vector(StateSpace::Global, dtype, &address, self.key.vector);
+            access.raw[input] = writer.load_raw_vector(StateSpace::Global, dtype, &address, count);
         }
     }
 
@@ -90,11 +99,15 @@ impl RowWriter<'_> {
                 loaded.push(places.map(|place| [place.clone(), place]).collect());
                 continue;
             }
-            let needed = !raw.is_empty() && stages.is_loaded(input, wanted);
-            loaded.push(match needed {
+            let operand = self.operand_of[input].filter(|_| !raw.is_empty());
+            loaded.push(match operand.filter(|_| stages.is_loaded(input, wanted)) {
                 // Widened again in each stage, so that the row takes few registers between stages.
-                true => self.kernel.writer.elements(expression.inputs[input], raw, self.key.vector),
-                false => Vec::new(),
+                Some(operand) => {
+                    let count = self.loaded(operand);
+                    let elements = self.kernel.writer.elements(expression.inputs[input], raw, count);
+                    elements.into_iter().cycle().take(self.key.vector).collect()
+                }
+                None => Vec::new(),
             });
         }
         let mut all = Vec::with_capacity(self.key.vector);

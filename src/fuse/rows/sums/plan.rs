@@ -2,7 +2,7 @@
 
 use super::super::super::reduce::dimensions::Dimensions;
 use super::super::super::reduce::plan::{BLOCK, ReductionParameters, WARP, blocks};
-use super::super::plan::{MOST_INSTRUCTIONS, OperandLayout, RowAccess, RowKey, RowOperands, RowPlan};
+use super::super::plan::{MOST_INSTRUCTIONS, OperandLayout, RowKey, RowOperands, RowPlan};
 use super::super::shape::RowShape;
 use super::super::stages::RowStages;
 use super::super::storage::{RowDevice, RowStorage};
@@ -113,8 +113,7 @@ impl SumsOverGroups {
         let is_folded = |axis: usize| shape.groups[axis] != shape.elements[axis];
         let dimensions = Dimensions::ordered(&shape.elements, &expanded, inputs.len(), is_folded, true);
         let layout = OperandLayout { dimensions: &dimensions, operands: &operands, starts: &all };
-        let accesses: Vec<RowAccess> = (0..operands.len()).map(|operand| layout.access(operand)).collect();
-        let vector = layout.vector(&accesses);
+        let (accesses, vector) = layout.accesses();
         if stages.expression.program.steps.len() * vector > MOST_INSTRUCTIONS {
             return Err("the terms have too many instructions for one kernel");
         }
