@@ -1,5 +1,6 @@
 //! Softmax, normalisation, losses and their gradients on a device have the bits of the CPU, for rows of every schedule.
 
+use selvedge::srt::{GoldenNorm, golden_batch_norm_2d};
 use selvedge::tensor::{CrossEntropyOptions, Device, Fused, Generator, NormGradients, Tensor};
 use selvedge::types::DType;
 
@@ -7,7 +8,8 @@ use crate::support::compare::{Agreement, Case, check};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    rows_have_the_bits_of_the_cpu, sums_over_many_rows_do, channels_do, cross_entropy_does, narrow_casts_within_rows_do,
+    rows_have_the_bits_of_the_cpu, sums_over_many_rows_do, channels_do, large_channels_do,
+    cross_entropy_does, narrow_casts_within_rows_do,
 }
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
@@ -104,6 +106,36 @@ fn channels_do() -> Outcome {
             }
             operands.push(randn(&channels)?.abs()?);
             check(OF_CHANNELS, &operands, Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+/// Channels by elements and by vectors, of a warp, of a block, and of clusters of each size.
+fn large_channels_do() -> Outcome {
+    const CASES: &[Case] = &[
+        ("batch_norm_training", |x| {
+            let (mut mean, mut variance) = (x[1].copy()?, x[2].copy()?);
+            let running = Some((&mut mean, &mut variance));
+            let y = x[0].batch_norm_training(running, Some(&x[1]), Some(&x[2]), 0.1, 1e-5)?;
+            Ok(vec![y, mean, variance])
+        }),
+        ("group_norm", |x| Ok(vec![x[0].group_norm(1, Some(&x[1]), Some(&x[2]), 1e-5)?])),
+    ];
+    const GOLDEN: &[Case] = &[("golden_batch_norm_2d", |x| {
+        let norm = GoldenNorm { gamma: Some(&x[1]), beta: Some(&x[2]), ..GoldenNorm::default() };
+        Ok(vec![golden_batch_norm_2d(&x[0], &norm, None)?])
+    })];
+    let generator = Generator::new(6);
+    for shape in [[6, 5, 7, 9], [8, 3, 33, 17], [16, 8, 14, 14], [64, 8, 28, 28], [64, 32, 56, 56]] {
+        for dtype in [DType::F32, DType::BF16, DType::F64] {
+            let randn = |shape: &[usize]| generator.randn(shape, dtype, &Device::cpu());
+            let channels = [shape[1]];
+            let operands = [randn(&shape)?, randn(&channels)?, randn(&channels)?.abs()?];
+            check(CASES, &operands, Agreement::Bits)?;
+            if dtype != DType::BF16 {
+                check(GOLDEN, &operands, Agreement::Bits)?;
+            }
         }
     }
     Ok(())
