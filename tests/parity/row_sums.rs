@@ -13,7 +13,7 @@ use super::rows::{on_device, on_host};
 use super::texts;
 use super::value::special;
 use crate::common::suite::Test;
-use ptx_interpreter::{Kernel, Memory};
+use ptx_interpreter::{Kernel, Memory, Schedule};
 
 /// A name, and the outputs for x, its gradient and a weight along a group.
 type Program = (&'static str, for<'g> fn([Expr<'g>; 3]) -> Vec<Expr<'g>>);
@@ -114,13 +114,19 @@ fn run_fold(explanation: &ReductionExplanation, memory: &mut Memory, from: u64, 
 
 /// Runs the kernels of a plan in order. Outputs of the kernel of the program that are values of groups, and workspaces,
 /// are memory of the run.
-fn as_ptx(plan: &RowExplanation, program: &RowProgram, inputs: &[Array], outputs: &mut [Array]) {
+fn as_ptx(
+    plan: &RowExplanation,
+    program: &RowProgram,
+    schedule: Schedule,
+    inputs: &[Array],
+    outputs: &mut [Array],
+) {
     let mut memory = Memory::default();
     let mut given: Vec<u64> = inputs.iter().map(|input| memory.add(input.bytes.clone())).collect();
     let to: Vec<u64> = outputs.iter().map(|output| memory.add(output.bytes.clone())).collect();
     let (sums, own): (Vec<usize>, Vec<usize>) =
         (0..outputs.len()).partition(|&output| program.is_over_groups(output));
-    let spare = |memory: &mut Memory| memory.add(vec![0; 1 << 17]);
+    let spare = |memory: &mut Memory| memory.add(vec![0; 1 << 18]);
     let (mut workspaces, mut folded) = (Vec::new(), sums.iter());
     for kernel in &plan.kernels {
         match &kernel.launches {
@@ -144,7 +150,15 @@ fn as_ptx(plan: &RowExplanation, program: &RowProgram, inputs: &[Array], outputs
                     parameters.extend((address + *offset as u64).to_le_bytes());
                 }
                 parameters.extend(&launch.parameters);
-                Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, &mut memory);
+                let (grid, threads) = ((launch.blocks, launch.cluster), launch.threads);
+                Kernel::read(&launch.ptx).run_in_clusters(
+                    schedule,
+                    grid,
+                    threads,
+                    launch.shared,
+                    &parameters,
+                    &mut memory,
+                );
             }
             RowLaunches::Reduction(explanation) => {
                 let output = *folded.next().expect("a sum");
@@ -188,10 +202,18 @@ fn check_kernels(given: Program, dtype: DType, groups: &Groups, many: Option<usi
     if let Some(rows) = many {
         plan = of_few_rows(&program, groups, rows, plan);
     }
-    let mut found = before.clone();
-    as_ptx(&plan, &program, &inputs, &mut found);
-    let what = format!("{} of {dtype} in {:?}, {}", given.0, groups.elements, plan.schedule);
-    assert_same(&what, &on_cpu, &found, &before);
+    // Warps of a cluster take turns in the second order, which finds slots that are written too early.
+    let clusters = plan
+        .kernels
+        .iter()
+        .any(|kernel| matches!(&kernel.launches, RowLaunches::Rows(launch) if launch.cluster > 1));
+    let schedules = [Schedule::IN_ORDER, Schedule { resident: 1, seed: Some(3) }];
+    for schedule in &schedules[..if clusters { 2 } else { 1 }] {
+        let mut found = before.clone();
+        as_ptx(&plan, &program, *schedule, &inputs, &mut found);
+        let what = format!("{} of {dtype} in {:?}, {}", given.0, groups.elements, plan.schedule);
+        assert_same(&what, &on_cpu, &found, &before);
+    }
     let text = |launches: &RowLaunches| match launches {
         RowLaunches::Rows(launch) => Some(launch.ptx.clone()),
         _ => None,
@@ -216,8 +238,8 @@ fn of_few_rows(program: &RowProgram, groups: &Groups, many: usize, few: RowExpla
     let wanted = bytes([length, many, many]);
     let at = launch.parameters.windows(12).position(|window| window == wanted).expect("the size of the run");
     launch.parameters[at..at + 12].copy_from_slice(&bytes([length, rows, rows]));
-    let of_block = many.div_ceil(64).div_ceil(launch.blocks as usize);
-    launch.blocks = rows.div_ceil(64).div_ceil(of_block) as u32;
+    let of_block = many.div_ceil(64).div_ceil((launch.blocks / launch.cluster) as usize);
+    launch.blocks = rows.div_ceil(64).div_ceil(of_block) as u32 * launch.cluster;
     let folds = few.kernels.into_iter();
     plan.kernels.extend(folds.filter(|kernel| matches!(kernel.launches, RowLaunches::Reduction(_))));
     plan
@@ -235,6 +257,7 @@ pub fn always() -> Vec<Test> {
     one("the_order_is_that_of_the_definition", definition);
     one("kernels_have_the_bits_of_the_cpu", kernels);
     one("one_kernel_has_the_bits_of_two", fused);
+    one("clusters_have_the_bits_of_the_cpu", clusters);
     one("layouts_do_not_change_the_order", layouts);
     one("wrong_uses_are_refused", refused);
     tests
@@ -297,6 +320,21 @@ fn fused() {
             let schedule = check_kernels(given, dtype, &Groups::rows(rows, length), Some(MANY));
             assert!(schedule.starts_with("one kernel and the sums of chunks"), "{schedule}");
         }
+    }
+}
+
+/// Rows of clusters: whole slices, slices of which one warp has no segment, and a last segment with a tail.
+fn clusters() {
+    const MANY: usize = 1 << 14;
+    for (rows, length, dtype, given, of) in [
+        (3, 8192, DType::BF16, PROGRAMS[0], "a cluster of 2 blocks of 4 warps"),
+        (2, 5000, DType::F32, PROGRAMS[0], "a cluster of 2 blocks of 3 warps"),
+        (65, 4104, DType::BF16, PROGRAMS[1], "a cluster of 2 blocks of 3 warps"),
+        (1, 9220, DType::F32, PROGRAMS[1], "a cluster of 4 blocks of 3 warps"),
+        (1, 33000, DType::BF16, PROGRAMS[1], "a cluster of 8 blocks of 5 warps"),
+    ] {
+        let schedule = check_kernels(given, dtype, &Groups::rows(rows, length), Some(MANY));
+        assert!(schedule.starts_with(&format!("one kernel and the sums of chunks: {of}")), "{schedule}");
     }
 }
 

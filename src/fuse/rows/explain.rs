@@ -276,7 +276,7 @@ impl RowProgramState {
             let along = (0..expanded.rank()).any(|axis| differs(axis) && expanded.strides()[axis] != 0);
             // An input with one value for the row is read once.
             let is_held = match &plan.key.storage {
-                RowStorage::Registers => true,
+                RowStorage::Registers | RowStorage::Ahead(_) => true,
                 RowStorage::Shared(row) => operand_of(number).is_some_and(|at| row.operand(at).is_some()),
                 RowStorage::Global => false,
             };

@@ -119,6 +119,7 @@ impl RowKey {
         let place = match self.storage {
             RowStorage::Registers => "in registers",
             RowStorage::Shared(_) => "in shared memory",
+            RowStorage::Ahead(_) => "in shared memory beside the next row",
             RowStorage::Global => "that each stage reads",
         };
         let schedule = match (self.cluster, self.warps, self.threads) {
@@ -170,6 +171,21 @@ impl RowProgramState {
         given: &RowOperands<'_>,
         device: RowDevice,
     ) -> Result<RowPlan, &'static str> {
+        self.plan_for(shape, given, device, false)
+    }
+
+    /// Plans a run in one kernel, whose blocks loop over rows if `in_chunks`: they share long rows in clusters.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the program runs as several kernels.
+    pub(super) fn plan_for(
+        &self,
+        shape: &RowShape,
+        given: &RowOperands<'_>,
+        device: RowDevice,
+        in_chunks: bool,
+    ) -> Result<RowPlan, &'static str> {
         let Some(stages) = &self.stages else {
             return Err("the program does not fit one expression, or has indices or positions");
         };
@@ -197,7 +213,7 @@ impl RowProgramState {
         if layout.has_columns() {
             return Err("the elements of a group are further apart than those of neighbouring groups");
         }
-        self.plan_rows(stages, &layout, device)
+        self.plan_rows(stages, &layout, device, in_chunks)
     }
 
     fn plan_rows(
@@ -205,6 +221,7 @@ impl RowProgramState {
         stages: &RowStages,
         layout: &OperandLayout<'_>,
         device: RowDevice,
+        in_chunks: bool,
     ) -> Result<RowPlan, &'static str> {
         let (dimensions, operands) = (layout.dimensions, layout.operands);
         let (row, rows) = (dimensions.row, dimensions.rows);
@@ -238,10 +255,15 @@ impl RowProgramState {
         let warps = if segments > 1 { segments } else { 1 };
         let block = if warps > 1 { warps * WARP } else { BLOCK };
         let registers = (REGISTERS / block.max(BLOCK)).min(MOST_REGISTERS);
-        let of_row = layout.registers(stages, &accesses, &uniform) * copies * rounds + OTHER_REGISTERS;
+        let of_row = |holds_inputs: bool| {
+            let of_element = layout.registers(stages, &accesses, &uniform, holds_inputs);
+            of_element * copies * rounds + OTHER_REGISTERS
+        };
+        let mut registers_of_row = of_row(true);
+        let is_short = of_element * copies * rounds <= HELD_INSTRUCTIONS;
         let held = segments <= if aligned { HELD_SEGMENTS } else { UNALIGNED_SEGMENTS }
-            && of_element * copies * rounds <= HELD_INSTRUCTIONS
-            && of_row <= registers
+            && is_short
+            && registers_of_row <= registers
             && layout.bytes_read(stages, &accesses, vector) * groups * rounds <= HELD_BYTES;
         let slots = segments.next_power_of_two();
         let values: usize = self.reductions.iter().map(|reduction| slot_bytes(reduction) * slots + 16).sum();
@@ -257,9 +279,19 @@ impl RowProgramState {
             Some((RowStorage::Shared(row), blocks))
         };
         let of_block = |warps: usize| RowBlocks { cluster: 1, warps, bytes: 0 };
-        let (storage, RowBlocks { cluster, warps, bytes: shared }) = match held {
-            true => (RowStorage::Registers, of_block(warps)),
-            false => in_shared(true)
+        let ahead = || {
+            let row = SharedRow::ahead(stages, &layout.row_operands(&accesses), vector)?;
+            let blocks = RowBlocks::of_chunks(segments, row.stride, values, device)?;
+            Some((RowStorage::Ahead(row), blocks))
+        };
+        let ahead = if in_chunks && is_short { ahead() } else { None };
+        if ahead.is_some() {
+            registers_of_row = of_row(false);
+        }
+        let (storage, RowBlocks { cluster, warps, bytes: shared }) = match (ahead, held) {
+            (Some(ahead), _) => ahead,
+            (None, true) => (RowStorage::Registers, of_block(warps)),
+            (None, false) => in_shared(true)
                 .or_else(|| in_shared(false))
                 .unwrap_or_else(|| (RowStorage::Global, of_block(segments.min(READING_WARPS)))),
         };
@@ -271,6 +303,8 @@ impl RowProgramState {
             _ => 1,
         };
         let covered = if segments == 1 { lanes * rounds } else { SEGMENT };
+        // A warp of a loop over rows may have no segment.
+        let lacks_segments = matches!(storage, RowStorage::Ahead(_)) && cluster * warps > segments;
         let key = RowKey {
             storage,
             cluster,
@@ -285,7 +319,7 @@ impl RowProgramState {
             kept: dimensions.kept.len(),
             folded: dimensions.folded.len(),
             accesses,
-            tail: !row.is_multiple_of(covered),
+            tail: !row.is_multiple_of(covered) || lacks_segments,
             is_ampere: device.is_ampere(),
         };
         let scalars = stages.scalars();
@@ -301,7 +335,7 @@ impl RowProgramState {
             parameters,
             block,
             offsets: (0..operands.len()).map(bytes).collect(),
-            registers: of_row,
+            registers: registers_of_row,
         })
     }
 }
@@ -410,8 +444,14 @@ impl OperandLayout<'_> {
         stages.operand_of().into_iter().flatten().map(bytes).sum()
     }
 
-    /// Returns the registers of an element between two stages, at most.
-    fn registers(&self, stages: &RowStages, accesses: &[RowAccess], uniform: &[bool]) -> usize {
+    /// Returns the registers of an element between two stages, at most. `holds_inputs` if inputs stay in registers.
+    fn registers(
+        &self,
+        stages: &RowStages,
+        accesses: &[RowAccess],
+        uniform: &[bool],
+        holds_inputs: bool,
+    ) -> usize {
         let (operand_of, kept) = (stages.operand_of(), stages.kept(uniform));
         let steps = &stages.expression.program.steps;
         // In halves of registers: packed elements of 16 bits take one.
@@ -426,7 +466,7 @@ impl OperandLayout<'_> {
                 let packed = matches!(accesses[operand], RowAccess::Contiguous | RowAccess::Spans)
                     && dtype.size() / parts(dtype) < 4;
                 let size = if packed { dtype.size().max(2) / 2 } else { dtype.size().max(4) / 2 };
-                is_held.then_some(size)
+                (is_held && holds_inputs).then_some(size)
             });
             let values = (0..=stage).flat_map(|stage| kept[stage].iter().zip(steps));
             let values = values.filter(|(kept, _)| **kept);

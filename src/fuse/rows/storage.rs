@@ -24,11 +24,21 @@ const FEW_SEGMENTS: usize = 16;
 const FEW_WARPS: usize = 8;
 const MOST_WARPS: usize = 16;
 
+/// Segments of a block that loops over the rows of a chunk: those that leave space for the sums of a second block, and
+/// the most.
+const CHUNK_SEGMENTS: usize = 4;
+const MOST_CHUNK_SEGMENTS: usize = 8;
+/// Rows in shared memory of a block that loops over rows: the current one and the next.
+pub(super) const BUFFERS: usize = 2;
+
 /// The place of a row between the stages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum RowStorage {
     Registers,
     Shared(SharedRow),
+    /// Shared memory, in a loop over rows that copies the next row meanwhile. A warp has one segment, and kept values
+    /// stay in registers.
+    Ahead(SharedRow),
     /// Each stage reads the row again.
     Global,
 }
@@ -37,7 +47,7 @@ impl RowStorage {
     /// Returns whether stages keep long values for later ones.
     pub(super) fn keeps(&self) -> bool {
         match self {
-            RowStorage::Registers => true,
+            RowStorage::Registers | RowStorage::Ahead(_) => true,
             RowStorage::Shared(row) => !row.kept.is_empty(),
             RowStorage::Global => false,
         }
@@ -143,6 +153,24 @@ impl RowBlocks {
         };
         blocks.into_iter().find(fits)
     }
+
+    /// Returns the fewest blocks of a cluster that loop over rows of so many segments, a warp for each; `None` if no
+    /// cluster holds the current row and the next.
+    pub(super) fn of_chunks(
+        segments: usize,
+        stride: usize,
+        values: usize,
+        device: RowDevice,
+    ) -> Option<RowBlocks> {
+        if device.capability < (9, 0) || segments <= CHUNK_SEGMENTS {
+            return None;
+        }
+        let cluster = [2, 4].into_iter().find(|cluster| segments <= CHUNK_SEGMENTS * cluster).unwrap_or(8);
+        let warps = segments.div_ceil(cluster);
+        let bytes = BUFFERS * warps * stride;
+        let fits = warps <= MOST_CHUNK_SEGMENTS && bytes + values <= device.shared();
+        fits.then_some(RowBlocks { cluster, warps, bytes })
+    }
 }
 
 impl SharedRow {
@@ -198,6 +226,28 @@ impl SharedRow {
                 }
                 row.kept.push((step, planes));
             }
+        }
+        (row.stride > 0).then_some(row)
+    }
+
+    /// Arranges the operands that vary from row to row, for asynchronous copies by the threads that read them. Returns
+    /// `None` if that is nothing, or if an operand does not suit such copies. Elements of f64 spill beside their sums.
+    pub(super) fn ahead(
+        stages: &RowStages,
+        operands: &[(DType, RowAccess, bool)],
+        vector: usize,
+    ) -> Option<SharedRow> {
+        let mut row = SharedRow { operands: vec![None; operands.len()], kept: Vec::new(), stride: 0 };
+        for operand in stages.operand_of().into_iter().flatten() {
+            let (dtype, access, varies) = operands[operand];
+            if access == RowAccess::Still || !varies {
+                continue;
+            }
+            let width = vector * dtype.size();
+            if access != RowAccess::Contiguous || vector == 1 || width < 4 || dtype.size() > 4 {
+                return None;
+            }
+            row.operands[operand] = Some(row.plane(width, RowCopy::Threads, vector));
         }
         (row.stride > 0).then_some(row)
     }

@@ -47,7 +47,11 @@ pub(super) fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic:
             "barrier.cluster.wait.aligned" | "barrier.cluster.wait.acquire.aligned" => Action::ClusterBarrier,
             _ => panic!("instruction {mnemonic}"),
         },
-        ("cp", Some("async")) if mnemonic == "cp.async.wait_all" => Action::WaitForCopies,
+        ("cp", Some("async")) if mnemonic == "cp.async.wait_all" => Action::WaitForCopies(None),
+        ("cp", Some("async")) if mnemonic == "cp.async.wait_group" => {
+            Action::WaitForCopies(Some(rest.parse().expect("a number")))
+        }
+        ("cp", Some("async")) if mnemonic == "cp.async.commit_group" => Action::CommitCopies,
         ("cp", Some("async")) => {
             let bytes: usize = all[2].parse().expect("a number");
             let wanted = if bytes == 16 { "cp.async.cg.shared.global" } else { "cp.async.ca.shared.global" };

@@ -49,8 +49,9 @@ pub struct Thread {
     /// The next line.
     at: usize,
     pub registers: Vec<Option<u64>>,
-    /// Asynchronous copies that it has not waited for.
-    copies: Vec<(u64, Vec<u8>)>,
+    /// Asynchronous copies that it has not waited for, with the group of each, and the groups that have ended.
+    copies: Vec<(u64, Vec<u8>, usize)>,
+    groups: usize,
     /// It has arrived at a barrier of the cluster, and has passed one.
     arrived: bool,
     passed: bool,
@@ -151,7 +152,10 @@ pub(super) enum Action {
         bytes: usize,
         read: Option<usize>,
     },
-    WaitForCopies,
+    /// Ends a group of asynchronous copies.
+    CommitCopies,
+    /// Waits for all asynchronous copies, or for those of all but so many of the last groups.
+    WaitForCopies(Option<usize>),
     /// The address in another block of the cluster.
     Map {
         result: usize,
@@ -369,7 +373,17 @@ impl Kernel {
     pub fn begin(&self, shape: ClusterShape, number: u32) -> Thread {
         let (rank, index) = (number / shape.threads, number % shape.threads);
         let registers = vec![None; self.registers];
-        Thread { shape, rank, index, at: 0, registers, copies: Vec::new(), arrived: false, passed: false }
+        Thread {
+            shape,
+            rank,
+            index,
+            at: 0,
+            registers,
+            copies: Vec::new(),
+            groups: 0,
+            arrived: false,
+            passed: false,
+        }
     }
 
     /// Returns whether the threads of a block synchronize.
@@ -396,7 +410,7 @@ impl Kernel {
         pauses: &mut impl FnMut() -> bool,
     ) -> Stop {
         let number = thread.number();
-        let Thread { shape, rank, index, at, registers, copies, arrived, passed } = thread;
+        let Thread { shape, rank, index, at, registers, copies, groups, arrived, passed } = thread;
         let (block, index) = (shape.first + *rank, *index);
         let own = *rank as u64 * shape.in_block as u64 + SHARED;
         let check_own = |address: u64| {
@@ -524,12 +538,16 @@ impl Kernel {
                     if count > 0 {
                         all[..count].copy_from_slice(memory.part(source, count));
                     }
-                    copies.push((target, all));
+                    copies.push((target, all, *groups));
                 }
-                Action::WaitForCopies => {
-                    for (target, all) in copies.drain(..) {
-                        shared_memory.write(number, target, &all);
+                Action::CommitCopies => *groups += 1,
+                Action::WaitForCopies(running) => {
+                    // Copies without a group are later than all groups.
+                    let ended = running.map_or(usize::MAX, |running| groups.saturating_sub(running));
+                    for (target, all, _) in copies.iter().filter(|(_, _, group)| *group < ended) {
+                        shared_memory.write(number, *target, all);
                     }
+                    copies.retain(|(_, _, group)| *group >= ended);
                 }
                 Action::Map { result, address, block } => {
                     let address = registers[*address].expect("an address");

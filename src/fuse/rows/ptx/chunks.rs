@@ -1,7 +1,8 @@
 //! Kernels that loop over the rows of a chunk, and sum outputs over them in registers.
 //!
-//! A team of threads (a warp or a part of it, a block, or the threads of some columns) takes a chunk of consecutive
-//! rows, computes one after the other, and stores the sums of its columns to the chunk's row of a workspace.
+//! A team of threads (a warp or a part of it, a block, a cluster, or the threads of some columns) takes a chunk of
+//! consecutive rows, computes one after the other, and stores the sums of its columns to the chunk's row of a workspace.
+//! A cluster copies the next row to shared memory meanwhile (`ahead`), because its barriers take longer.
 //!
 //! Invariants: threads that share a shuffle or a barrier make equally many iterations. A team without a chunk repeats
 //! the last one and stores nothing. Slots of shared memory are written once an iteration, and a barrier separates
@@ -57,6 +58,13 @@ impl RowWriter<'_> {
         let chunks = kernel.index("shr.u32", "shr.u64", &[&chunks, &shift(CHUNK)]);
         let last_chunk = kernel.index("sub.u32", "sub.u64", &[&chunks, "1"]);
         let (mut chunk, mut warp) = (block.clone(), Name::new());
+        // The blocks of a cluster share a chunk.
+        let mut rank = Name::new();
+        if key.cluster > 1 {
+            rank = kernel.index("and.b32", "and.b64", &[&block, &(key.cluster - 1).to_string()]);
+            chunk = kernel.index("shr.u32", "shr.u64", &[&block, &shift(key.cluster)]);
+        }
+        let in_block = above.clone();
         if is_tiled {
             let (quotient, rest) = kernel.divide(&block, kernel.parameters.launch());
             let of_block = (key.threads * key.vector).to_string();
@@ -68,9 +76,16 @@ impl RowWriter<'_> {
         let mut inside = Name::new();
         let mut shared = chunk.clone();
         if key.warps > 1 {
-            let segment = kernel.widened(&above);
-            first = kernel.times_plus(&segment, &SEGMENT.to_string(), &first);
+            let mut segment = kernel.widened(&above);
             warp = above;
+            if !rank.is_empty() {
+                segment = kernel.times_plus(&rank, &key.warps.to_string(), &segment);
+                warp = match key.wide {
+                    true => kernel.bits32("cvt.u32.u64", &[&segment]),
+                    false => segment.clone(),
+                };
+            }
+            first = kernel.times_plus(&segment, &SEGMENT.to_string(), &first);
         } else if key.across > 1 {
             let across = kernel.widened(&above);
             chunk = kernel.times_plus(&chunk, &key.across.to_string(), &across);
@@ -93,7 +108,10 @@ impl RowWriter<'_> {
         let row = kernel.index("mov.u32", "mov.u64", &[&start]);
         let left = kernel.index("mov.u32", "mov.u64", &[&left]);
         self.thread = Thread { lane, warp, slot: Name::new(), first: first.clone(), inside, leads };
+        self.arrive();
+        let buffers = self.begin_ahead(&in_block, &row);
         self.clear_sums();
+        self.wait();
         let width = if key.wide { "u64" } else { "u32" };
         let unique = self.kernel.writer.unique();
         self.kernel.line(format!("$row_{unique}:"));
@@ -106,12 +124,18 @@ impl RowWriter<'_> {
             self.thread.inside = exists.clone();
             self.sums.exists = exists;
         }
+        if let Some(buffers) = &buffers {
+            self.next_ahead(buffers, &row, &left);
+        }
         self.row(&item);
         self.held();
+        if let Some(buffers) = &buffers {
+            self.end_ahead(buffers);
+        }
         let of_rows = self.stages.stages.iter().filter(|stage| !stage.reductions.is_empty()).count();
         if key.warps > 1 && of_rows == 1 {
             // With two stages, the barrier of the other one comes before a slot is written again.
-            self.kernel.line("bar.sync 0;");
+            self.barrier();
         }
         self.kernel.line(format!("add.{width} {row}, {row}, 1;"));
         self.kernel.line(format!("sub.{width} {left}, {left}, 1;"));

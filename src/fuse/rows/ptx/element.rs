@@ -15,12 +15,12 @@ pub(super) struct Access {
     pub(super) place: Name,
     /// The predicate that the elements are in the row; empty if all are.
     pub(super) valid: Name,
-    /// The number of the access among those of the thread in a round.
-    pub(super) group: usize,
+    /// The number of the access among those of the thread from this place on.
+    pub(super) number: usize,
     /// The coordinates of the first element in the folded dimensions, if an operand needs them.
     coordinates: Vec<Name>,
     /// By input of the expression, the registers as loaded; empty if the input is not loaded.
-    raw: Vec<Vec<Name>>,
+    pub(super) raw: Vec<Vec<Name>>,
     /// By element, the kept steps and their registers.
     pub(super) kept: Vec<Vec<(usize, Name)>>,
 }
@@ -44,7 +44,8 @@ impl RowWriter<'_> {
             false => kernel.decode(&place, key.kept..key.kept + key.folded),
         };
         let raw = vec![Vec::new(); self.operand_of.len()];
-        Access { place, valid, group, coordinates, raw, kept: vec![Vec::new(); key.vector] }
+        let number = round * key.groups + group;
+        Access { place, valid, number, coordinates, raw, kept: vec![Vec::new(); key.vector] }
     }
 
     /// Returns the address of an operand's elements.
@@ -78,7 +79,7 @@ impl RowWriter<'_> {
                 continue;
             }
             let dtype = stages.expression.inputs[input];
-            if let Some(raw) = self.load_shared(input, operand, access.group) {
+            if let Some(raw) = self.load_shared(input, operand, access.number) {
                 access.raw[input] = raw;
                 continue;
             }

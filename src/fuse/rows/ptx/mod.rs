@@ -10,6 +10,7 @@
 //! shared memory are written once, so a reduction costs one barrier. No block stores to another before all of its
 //! cluster exist, and none ends before the last such store.
 
+mod ahead;
 mod chunks;
 mod element;
 mod fold;
@@ -94,7 +95,7 @@ pub(super) fn write(
     written(reductions, &state.outputs, stages, key, parameters, threads, |writer| {
         writer.begin();
         match key.storage {
-            RowStorage::Registers => writer.held(),
+            RowStorage::Registers | RowStorage::Ahead(_) => writer.held(),
             RowStorage::Shared(_) | RowStorage::Global => writer.segments(),
         }
     })
@@ -203,7 +204,7 @@ fn written(
     };
     let text = writer.kernel.text(threads, "", target);
     match key.storage {
-        RowStorage::Shared(_) => {
+        RowStorage::Shared(_) | RowStorage::Ahead(_) => {
             text.replacen(".visible", &format!(".extern .shared .align 16 .b8 {ROW}[];\n.visible"), 1)
         }
         RowStorage::Registers | RowStorage::Global => text,
@@ -253,17 +254,26 @@ impl<'a> RowWriter<'a> {
         self.begin_shared(&above);
     }
 
-    /// Emits the addresses of a row and the inputs with one value for it.
-    fn row(&mut self, item: &str) {
+    /// Emits the addresses of a row of some operands.
+    fn begin_row(&mut self, item: &str, is_wanted: impl Fn(usize) -> bool) {
         let (key, kernel) = (self.key, &mut self.kernel);
         let coordinates = kernel.decode(item, 0..key.kept);
-        for operand in 0..key.accesses.len() {
+        let bases = (0..key.accesses.len()).map(|operand| {
+            if !is_wanted(operand) {
+                return Name::new();
+            }
             let size = self.stages.operand_dtype(operand, self.reductions.len()).size();
             let base = kernel.base(operand);
             let offset = kernel.offset(operand, &coordinates, 0);
-            let base = kernel.address(&base, offset.as_deref(), size);
-            self.bases.push(base);
-        }
+            kernel.address(&base, offset.as_deref(), size)
+        });
+        self.bases = bases.collect();
+    }
+
+    /// Emits the addresses of a row and the inputs with one value for it.
+    fn row(&mut self, item: &str) {
+        self.begin_row(item, |_| true);
+        let (key, kernel) = (self.key, &mut self.kernel);
         for (input, operand) in self.operand_of.iter().enumerate() {
             let Some(operand) = operand.filter(|&operand| key.accesses[operand] == RowAccess::Still) else {
                 continue;
@@ -312,6 +322,7 @@ impl<'a> RowWriter<'a> {
                 }
             }
             self.mark_kept(number);
+            self.forget_shared(&mut accesses);
             let folded = lanes.into_iter().zip(&stage.reductions);
             let folded: Vec<(usize, Folded)> =
                 folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();

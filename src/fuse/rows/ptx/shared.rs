@@ -22,7 +22,7 @@ pub(super) struct Slot {
 impl<'a> RowWriter<'a> {
     pub(super) fn shared_row(&self) -> Option<&'a SharedRow> {
         match &self.key.storage {
-            RowStorage::Shared(row) => Some(row),
+            RowStorage::Shared(row) | RowStorage::Ahead(row) => Some(row),
             RowStorage::Registers | RowStorage::Global => None,
         }
     }
@@ -96,7 +96,7 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Copies the elements of each thread in a segment.
-    fn copy_elements(&mut self, operand: usize, plane: SharedPlane, slot: &Slot, from: &str) {
+    pub(super) fn copy_elements(&mut self, operand: usize, plane: SharedPlane, slot: &Slot, from: &str) {
         let (key, stages) = (self.key, self.stages);
         let dtype = stages.operand_dtype(operand, self.reductions.len());
         let mut loaded = Vec::new();
@@ -155,10 +155,10 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Loads an input of an access from shared memory, if its operand is there.
-    pub(super) fn load_shared(&mut self, input: usize, operand: usize, group: usize) -> Option<Vec<Name>> {
+    pub(super) fn load_shared(&mut self, input: usize, operand: usize, access: usize) -> Option<Vec<Name>> {
         let plane = self.shared_row()?.operand(operand)?;
         let slot = self.slot.clone();
-        let address = self.plane_address(plane, &slot, group);
+        let address = self.plane_address(plane, &slot, access);
         let dtype = self.stages.expression.inputs[input];
         Some(self.kernel.writer.load_raw_vector(StateSpace::Shared, dtype, &address, self.key.vector))
     }
@@ -174,7 +174,7 @@ impl<'a> RowWriter<'a> {
             let kind = self.stages.expression.program.steps[*step].1;
             let each = self.key.vector / planes.len();
             for (chunk, &plane) in planes.iter().enumerate() {
-                let address = self.plane_address(plane, &slot, access.group);
+                let address = self.plane_address(plane, &slot, access.number);
                 let names: Vec<Name> =
                     (0..each).map(|_| self.kernel.writer.register(Register::from(kind))).collect();
                 let (vector, list) = vector_of(&names);
@@ -197,7 +197,7 @@ impl<'a> RowWriter<'a> {
             let kind = self.stages.expression.program.steps[*step].1;
             let each = self.key.vector / planes.len();
             for (elements, &plane) in all.chunks(each).zip(planes) {
-                let address = self.plane_address(plane, &slot, access.group);
+                let address = self.plane_address(plane, &slot, access.number);
                 let names: Vec<Name> = elements.iter().map(|names| names[*step].clone()).collect();
                 let (vector, list) = vector_of(&names);
                 self.kernel.line(format!("st.shared{vector}.{} [{address}], {list};", type_of(kind)));

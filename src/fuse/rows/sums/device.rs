@@ -261,13 +261,15 @@ impl SumsOverGroups {
         memory: &[Operand<'_>],
     ) -> Result<()> {
         let function = self.kernel(&stream.device(), &launch)?;
-        let RowPlan { blocks, threads, mut block, .. } = launch.plan;
+        let RowPlan { blocks, threads, shared, mut block, .. } = launch.plan;
         write_scalars(&mut block, bits);
+        let mut config = LaunchConfig::new(blocks, threads).shared(shared);
+        if launch.plan.key.cluster > 1 {
+            config = config.cluster(launch.plan.key.cluster as u32);
+        }
         // SAFETY: the kernel accesses elements that the layouts name, which have been checked against the memory, and
         // the workspaces, which have a row for each chunk. The arguments match its parameters.
-        unsafe {
-            function.launch(stream, LaunchConfig::new(blocks, threads), &Operands { memory, block: &block })
-        }
+        unsafe { function.launch(stream, config, &Operands { memory, block: &block }) }
     }
 
     fn kernel(&self, device: &Device, launch: &SumLaunch) -> Result<Function> {

@@ -56,9 +56,9 @@ impl SumsOverGroups {
         starts.extend(self.own.iter().map(|&at| given.starts[given.inputs.len() + at]));
         starts.extend(self.sums.iter().map(|_| 0));
         let operands = RowOperands { inputs: given.inputs, outputs: &outputs, starts: &starts };
-        let mut plan = fused.0.plan(shape, &operands, device)?;
+        let mut plan = fused.0.plan_for(shape, &operands, device, true)?;
         let key = &mut plan.key;
-        if key.storage != RowStorage::Registers {
+        if !matches!(key.storage, RowStorage::Registers | RowStorage::Ahead(_)) {
             return Err("its rows do not stay in registers");
         }
         let folded = |axis: usize| shape.groups[axis] != shape.elements[axis];
@@ -72,7 +72,7 @@ impl SumsOverGroups {
         if orders[0] != orders[1] {
             return Err("neighbouring groups are not neighbours in memory");
         }
-        if chunks * key.warps < FEW_WARPS {
+        if chunks * key.warps * key.cluster < FEW_WARPS {
             return Err("there are too few chunks of 64 groups for one kernel");
         }
         let words: usize = self.outputs.iter().map(|output| output.dtype.size() / 4).sum();
@@ -84,7 +84,8 @@ impl SumsOverGroups {
             return Err("the sums do not fit the registers beside the row");
         }
         plan.threads = threads as u32;
-        plan.blocks = blocks(chunks.div_ceil(key.across), 1).map_err(|_| "a grid has too many blocks")?;
+        plan.blocks =
+            blocks(chunks.div_ceil(key.across), key.cluster).map_err(|_| "a grid has too many blocks")?;
         let key = SumKey::Fused(plan.key.clone());
         Ok(SumLaunch { key, plan })
     }
