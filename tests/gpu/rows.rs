@@ -8,8 +8,8 @@ use crate::support::compare::{Agreement, Case, check};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    rows_have_the_bits_of_the_cpu, sums_over_many_rows_do, channels_do, large_channels_do,
-    cross_entropy_does, narrow_casts_within_rows_do,
+    rows_have_the_bits_of_the_cpu, sums_over_many_rows_do, sums_over_long_rows_do, channels_do,
+    large_channels_do, cross_entropy_does, narrow_casts_within_rows_do,
 }
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
@@ -54,25 +54,40 @@ fn rows_have_the_bits_of_the_cpu() -> Outcome {
     Ok(())
 }
 
+/// Of a matrix, its gradient and a weight.
+const WITH_SUMS: &[Case] = &[
+    ("layer_norm_backward", |x| {
+        Ok(gradients(x[0].layer_norm_backward(&x[1], &[x[2].count()], Some(&x[2]), 1e-5, None, true)?))
+    }),
+    ("rms_norm_backward", |x| {
+        Ok(gradients(x[0].rms_norm_backward(&x[1], &[x[2].count()], Some(&x[2]), None, None, true)?))
+    }),
+];
+
+/// Rows of a cluster, whose last chunk has 2: 130 rows, which take two kernels, and rows enough for one.
+fn sums_over_long_rows_do() -> Outcome {
+    let generator = Generator::new(6);
+    for length in [5000, 8192, 16_384, 20_000, 32_768] {
+        // At least 512 warps have chunks of 64 rows.
+        let many = 64 * 512usize.div_ceil(length / 1024) + 2;
+        for (rows, dtype) in [(130, DType::BF16), (130, DType::F32), (many, DType::BF16), (many, DType::F32)]
+        {
+            let randn = |shape: &[usize]| generator.randn(shape, dtype, &Device::cpu());
+            let operands = [randn(&[rows, length])?, randn(&[rows, length])?, randn(&[length])?];
+            check(WITH_SUMS, &operands, Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
 /// Rows enough for the sums over groups in the kernel of the program: a part of a warp, a warp, and a block of warps.
 fn sums_over_many_rows_do() -> Outcome {
-    const CASES: &[Case] = &[
-        ("layer_norm_backward", |x| {
-            Ok(gradients(x[0].layer_norm_backward(&x[1], &[x[2].count()], Some(&x[2]), 1e-5, None, true)?))
-        }),
-        ("rms_norm_backward", |x| {
-            Ok(gradients(x[0].rms_norm_backward(&x[1], &[x[2].count()], Some(&x[2]), None, None, true)?))
-        }),
-    ];
     let generator = Generator::new(5);
     for (rows, length) in [(33_000, 12), (32_801, 40), (32_769, 257), (9000, 4096)] {
         for dtype in [DType::BF16, DType::F32] {
             let randn = |shape: &[usize]| generator.randn(shape, dtype, &Device::cpu());
-            check(
-                CASES,
-                &[randn(&[rows, length])?, randn(&[rows, length])?, randn(&[length])?],
-                Agreement::Bits,
-            )?;
+            let operands = [randn(&[rows, length])?, randn(&[rows, length])?, randn(&[length])?];
+            check(WITH_SUMS, &operands, Agreement::Bits)?;
         }
     }
     Ok(())

@@ -265,7 +265,7 @@ impl RowProgramState {
         let numbers = RowProgramState::kernel_inputs(stages);
         let operand_of = |number: usize| numbers.iter().position(|&found| found == number);
         let kept = match plan.key.storage.keeps() {
-            true => stages.kept(&stages.uniform(&stages.still(&plan.key.accesses))),
+            true => stages.kept(&stages.uniform(&stages.still(&plan.key.accesses)), plan.key.kept_cost),
             false => stages.kept_nowhere(),
         };
         let elements = |&number: &usize| -> usize {

@@ -21,8 +21,9 @@ use super::super::reduce::dimensions::Dimensions;
 use super::super::reduce::plan::{BLOCK, LANES, ROUNDS, ReductionParameters, SEGMENT, WARP, blocks};
 use super::shape::RowShape;
 use super::split::PhaseInput;
-use super::stages::RowStages;
+use super::stages::{KEPT_COST, RowStages};
 use super::storage::{RowBlocks, RowDevice, RowStorage, SharedRow};
+use super::sums::MOST_REGISTERS as MOST_REGISTERS_WITH_SUMS;
 use super::{RowProgramState, RowReduction};
 use crate::types::{DType, Layout};
 
@@ -36,6 +37,8 @@ const READING_WARPS: usize = 16;
 const MOST_SEGMENTS: usize = 2048;
 /// The number of rows below which a block for each long row would leave most of a device idle.
 const FEW_ROWS: usize = 16;
+/// The most segments of a row in registers beside sums over groups with the registers for values of few instructions.
+const FEW_SEGMENTS: usize = 4;
 /// Bytes of static shared memory.
 const SHARED_BYTES: usize = 48 * 1024;
 /// The most instructions on elements of a kernel with the row in registers, and of any kernel. A longer text takes
@@ -80,6 +83,8 @@ pub(super) struct RowKey {
     pub(super) threads: usize,
     pub(super) groups: usize,
     pub(super) rounds: usize,
+    /// The fewest instructions of a value that later stages keep rather than compute again.
+    pub(super) kept_cost: usize,
     /// Warps of a row in each block.
     pub(super) warps: usize,
     /// The power of two above the number of segments.
@@ -171,10 +176,11 @@ impl RowProgramState {
         given: &RowOperands<'_>,
         device: RowDevice,
     ) -> Result<RowPlan, &'static str> {
-        self.plan_for(shape, given, device, false)
+        self.plan_for(shape, given, device, None)
     }
 
-    /// Plans a run in one kernel, whose blocks loop over rows if `in_chunks`: they share long rows in clusters.
+    /// Plans a run in one kernel. With `sums`, the registers of the sums over groups of an element, blocks loop over rows,
+    /// and share long rows in clusters.
     ///
     /// # Errors
     ///
@@ -184,7 +190,7 @@ impl RowProgramState {
         shape: &RowShape,
         given: &RowOperands<'_>,
         device: RowDevice,
-        in_chunks: bool,
+        sums: Option<usize>,
     ) -> Result<RowPlan, &'static str> {
         let Some(stages) = &self.stages else {
             return Err("the program does not fit one expression, or has indices or positions");
@@ -213,7 +219,7 @@ impl RowProgramState {
         if layout.has_columns() {
             return Err("the elements of a group are further apart than those of neighbouring groups");
         }
-        self.plan_rows(stages, &layout, device, in_chunks)
+        self.plan_rows(stages, &layout, device, sums)
     }
 
     fn plan_rows(
@@ -221,7 +227,7 @@ impl RowProgramState {
         stages: &RowStages,
         layout: &OperandLayout<'_>,
         device: RowDevice,
-        in_chunks: bool,
+        sums: Option<usize>,
     ) -> Result<RowPlan, &'static str> {
         let (dimensions, operands) = (layout.dimensions, layout.operands);
         let (row, rows) = (dimensions.row, dimensions.rows);
@@ -255,11 +261,13 @@ impl RowProgramState {
         let warps = if segments > 1 { segments } else { 1 };
         let block = if warps > 1 { warps * WARP } else { BLOCK };
         let registers = (REGISTERS / block.max(BLOCK)).min(MOST_REGISTERS);
-        let of_row = |holds_inputs: bool| {
-            let of_element = layout.registers(stages, &accesses, &uniform, holds_inputs);
+        let of_row = |holds_inputs: bool, kept_cost: usize| {
+            let kept = stages.kept(&uniform, kept_cost);
+            let of_element = layout.registers(stages, &accesses, &kept, holds_inputs);
             of_element * copies * rounds + OTHER_REGISTERS
         };
-        let mut registers_of_row = of_row(true);
+        let mut kept_cost = KEPT_COST;
+        let mut registers_of_row = of_row(true, kept_cost);
         let is_short = of_element * copies * rounds <= HELD_INSTRUCTIONS;
         let held = segments <= if aligned { HELD_SEGMENTS } else { UNALIGNED_SEGMENTS }
             && is_short
@@ -284,9 +292,17 @@ impl RowProgramState {
             let blocks = RowBlocks::of_chunks(segments, row.stride, values, device)?;
             Some((RowStorage::Ahead(row), blocks))
         };
-        let ahead = if in_chunks && is_short { ahead() } else { None };
-        if ahead.is_some() {
-            registers_of_row = of_row(false);
+        let ahead = if sums.is_some() && is_short { ahead() } else { None };
+        if let Some(sums) = sums {
+            // Instructions limit narrow elements, and those of f32 memory. So the former keep what costs one.
+            let is_narrow = operands.iter().any(|(dtype, _)| dtype.size() == 2);
+            let registers = of_row(ahead.is_none(), 1) + sums * copies * rounds;
+            let has_space = registers <= MOST_REGISTERS_WITH_SUMS
+                && (ahead.is_some() || held && segments <= FEW_SEGMENTS);
+            if is_narrow && has_space {
+                kept_cost = 1;
+            }
+            registers_of_row = of_row(ahead.is_none(), kept_cost);
         }
         let (storage, RowBlocks { cluster, warps, bytes: shared }) = match (ahead, held) {
             (Some(ahead), _) => ahead,
@@ -313,6 +329,7 @@ impl RowProgramState {
             threads,
             groups,
             rounds,
+            kept_cost,
             warps,
             slots,
             across,
@@ -449,13 +466,13 @@ impl OperandLayout<'_> {
         &self,
         stages: &RowStages,
         accesses: &[RowAccess],
-        uniform: &[bool],
+        kept: &[Vec<bool>],
         holds_inputs: bool,
     ) -> usize {
-        let (operand_of, kept) = (stages.operand_of(), stages.kept(uniform));
+        let operand_of = stages.operand_of();
         let steps = &stages.expression.program.steps;
         // In halves of registers: packed elements of 16 bits take one.
-        let computed = stages.computed(&kept);
+        let computed = stages.computed(kept);
         let halves = |stage: usize| -> usize {
             let inputs = operand_of.iter().enumerate().filter_map(|(input, operand)| {
                 let operand = operand.filter(|&operand| accesses[operand] != RowAccess::Still)?;

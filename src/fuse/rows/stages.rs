@@ -19,7 +19,7 @@ use crate::types::DType;
 
 /// The instruction count from which a kernel keeps an element's value in registers instead of computing it again
 /// in a later stage. An exponential has more, a widening or a difference fewer.
-const KEPT_COST: usize = 8;
+pub(super) const KEPT_COST: usize = 8;
 
 /// The work between two barriers.
 pub(super) struct Stage {
@@ -146,9 +146,9 @@ impl RowStages {
         self.expression.program.uniform(|input| is_still[input])
     }
 
-    /// Returns for each stage the steps whose values the kernel keeps for later stages: those of many
+    /// Returns for each stage the steps whose values the kernel keeps for later stages: those of at least `least`
     /// instructions that later steps use.
-    pub(super) fn kept(&self, uniform: &[bool]) -> Vec<Vec<bool>> {
+    pub(super) fn kept(&self, uniform: &[bool], least: usize) -> Vec<Vec<bool>> {
         let program = &self.expression.program;
         let count = program.steps.len();
         let mut cost = vec![0usize; count];
@@ -164,7 +164,7 @@ impl RowStages {
         }
         let is_kept = |index: usize| {
             let (_, kind) = program.steps[index];
-            cost[index] >= KEPT_COST
+            cost[index] >= least
                 && !uniform[index]
                 && !is_rare[index]
                 && matches!(kind, RegisterKind::Float32 | RegisterKind::Float64)

@@ -11,7 +11,7 @@
 use super::super::program::parts;
 use super::super::reduce::plan::SEGMENT;
 use super::plan::RowAccess;
-use super::stages::RowStages;
+use super::stages::{KEPT_COST, RowStages};
 use crate::types::DType;
 
 /// The most bytes of a block that leave space for a second one on its multiprocessor (compute capability 9.0).
@@ -185,7 +185,7 @@ impl SharedRow {
         is_async: bool,
     ) -> Option<SharedRow> {
         let steps = &stages.expression.program.steps;
-        let kept = if keeps { stages.kept(uniform) } else { stages.kept_nowhere() };
+        let kept = if keeps { stages.kept(uniform, KEPT_COST) } else { stages.kept_nowhere() };
         let computed = stages.computed(&kept);
         let mut row = SharedRow { operands: vec![None; operands.len()], kept: Vec::new(), stride: 0 };
         // Planes with the last stage that reads them.

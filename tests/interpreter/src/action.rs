@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::kernel::{Action, Reader, Shuffle, Source, list, operands};
+use super::kernel::{Action, Reader, Shuffle, ShuffleMode, Source, list, operands};
 
 /// Returns the action of an instruction with these operands.
 pub(super) fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest: &str) -> Action {
@@ -104,14 +104,20 @@ pub(super) fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic:
             Action::Unpack { results, whole: reader.register(&all[1]), bits }
         }
         ("shfl", _) => {
-            assert!(matches!(mnemonic, "shfl.sync.down.b32" | "shfl.sync.idx.b32"), "{mnemonic}");
-            let (further, clamp) = (mnemonic.contains("down"), all[3].parse::<usize>().expect("a number"));
-            assert!(clamp % 32 == 31 && (clamp == 31 || !further) && all[4] == "-1", "all of a warp");
+            let mode = match mnemonic {
+                "shfl.sync.down.b32" => ShuffleMode::Down,
+                "shfl.sync.bfly.b32" => ShuffleMode::Butterfly,
+                "shfl.sync.idx.b32" => ShuffleMode::Index,
+                _ => panic!("instruction {mnemonic}"),
+            };
+            let clamp = all[3].parse::<usize>().expect("a number");
+            let is_whole = clamp == 31 || mode == ShuffleMode::Index;
+            assert!(clamp % 32 == 31 && is_whole && all[4] == "-1", "all of a warp");
             Action::Shuffle(Shuffle {
                 result: reader.register(&all[0]),
                 value: reader.register(&all[1]),
                 which: reader.source(&all[2]),
-                further,
+                mode,
                 mask: clamp >> 8,
             })
         }

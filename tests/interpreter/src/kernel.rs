@@ -64,14 +64,24 @@ impl Thread {
     }
 }
 
-/// The operands of a shuffle: from the thread so many lanes further in the warp, or itself if there is none;
-/// or from this lane of each segment, whose lanes have the same bits of the mask.
+/// The lane that a shuffle reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShuffleMode {
+    /// So many lanes further in the warp, or its own if there is none.
+    Down,
+    /// The lane whose number differs in these bits.
+    Butterfly,
+    /// This lane of each segment, whose lanes have the same bits of the mask.
+    Index,
+}
+
+/// The operands of a shuffle.
 #[derive(Debug, Clone)]
 pub struct Shuffle {
     pub result: usize,
     pub value: usize,
     pub which: Source,
-    pub further: bool,
+    pub mode: ShuffleMode,
     pub mask: usize,
 }
 

@@ -5,7 +5,7 @@
 //! advance as far as they can, some are delayed until nothing else can run, and a thread may pause between
 //! any two accesses that other blocks see. A kernel whose threads all stop is wrong.
 
-use super::kernel::{ClusterShape, Kernel, Source, Stop, Thread};
+use super::kernel::{ClusterShape, Kernel, ShuffleMode, Source, Stop, Thread};
 use super::memory::{Memory, Shared};
 
 /// The number of rounds without progress after which waiting threads fail.
@@ -212,10 +212,11 @@ impl Kernel {
                 other => panic!("a lane of {other:?}"),
             } as usize;
             assert!(which < 32, "lane {which}");
-            let from = match shuffle.further {
-                true if index + which >= 32 => index,
-                true => index + which,
-                false => (index & shuffle.mask) | (which & !shuffle.mask),
+            let from = match shuffle.mode {
+                ShuffleMode::Down if index + which >= 32 => index,
+                ShuffleMode::Down => index + which,
+                ShuffleMode::Butterfly => index ^ which,
+                ShuffleMode::Index => (index & shuffle.mask) | (which & !shuffle.mask),
             };
             thread.registers[shuffle.result] = Some(values[from]);
         }

@@ -277,7 +277,7 @@ impl KernelWriter<'_> {
         value
     }
 
-    fn chosen(&mut self, yes: &Folded, no: &Folded, condition: &str) -> Folded {
+    pub(in crate::fuse) fn chosen(&mut self, yes: &Folded, no: &Folded, condition: &str) -> Folded {
         self.each_part(|kernel, part, kind| {
             let mnemonic = format!("selp.{}", type_of(kind));
             kernel.result(kind.into(), &mnemonic, &[&yes[part], &no[part], condition])

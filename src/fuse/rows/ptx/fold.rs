@@ -1,6 +1,8 @@
 //! The folds of a row program: lanes of a segment in a warp, then segments by shared memory.
 
+use super::super::super::instruction::RegisterKind;
 use super::super::super::ptx::{Name, immediate};
+use super::super::super::reduce::Fold;
 use super::super::super::reduce::ptx::{Folded, type_of};
 use super::{RowWriter, WARP};
 
@@ -41,6 +43,10 @@ impl RowWriter<'_> {
         // The tree merges the elements of a vector last. Without an order, a thread first merges all that it has.
         let left = if self.kernel.state.fold.has_order() { self.key.vector } else { 1 };
         let mut values = self.kernel.halve(lanes, left);
+        let is_plain = self.kernel.state.fold == Fold::Sum && self.kernel.kinds() == [RegisterKind::Float32];
+        if is_plain && self.key.threads == WARP && values.len() > 1 {
+            return self.segment_of_halves(values);
+        }
         let mut distance = self.key.threads / 2;
         while distance > 0 {
             for value in &mut values {
@@ -50,6 +56,36 @@ impl RowWriter<'_> {
             distance /= 2;
         }
         self.kernel.halve(values, 1).swap_remove(0)
+    }
+
+    /// Folds the elements of a warp's vectors. At each of the first steps a thread sends one half of its values and keeps
+    /// the other, which takes fewer shuffles than the fold of all values. The operands of a sum may change places.
+    fn segment_of_halves(&mut self, mut values: Vec<Folded>) -> Folded {
+        let lane = self.thread.lane.clone();
+        let mut distance = WARP / 2;
+        while values.len() > 1 {
+            let kernel = &mut self.kernel;
+            let bit = kernel.bits32("and.b32", &[&lane, &distance.to_string()]);
+            let is_upper = kernel.predicate("setp.ne.u32", &[&bit, "0"]);
+            let upper = values.split_off(values.len() / 2);
+            for (low, high) in values.iter_mut().zip(&upper) {
+                let kept = kernel.chosen(high, low, &is_upper);
+                let sent = kernel.chosen(low, high, &is_upper);
+                let further = kernel.exchanged(&sent, "bfly", &distance.to_string(), WARP as u32);
+                *low = kernel.merged(&kept, &further);
+            }
+            distance /= 2;
+        }
+        let mut value = values.swap_remove(0);
+        // The other lanes of an element, then the elements, whose lanes are as far apart as they were sent.
+        let elements = std::iter::successors(Some(WARP / 2), |distance| Some(distance / 2));
+        let of_elements = elements.take_while(|further| *further > distance);
+        let lanes = std::iter::successors(Some(distance), |distance| Some(distance / 2));
+        for further in lanes.take_while(|distance| *distance > 0).chain(of_elements) {
+            let further = self.kernel.shuffled(&value, further);
+            value = self.kernel.merged(&value, &further);
+        }
+        value
     }
 
     /// Returns the value of the first of `threads` threads in all of them.

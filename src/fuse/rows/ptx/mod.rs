@@ -187,7 +187,7 @@ fn written(
         operand_of,
         known: vec![Name::new(); count],
         kept: match key.storage.keeps() {
-            true => stages.kept(&uniform),
+            true => stages.kept(&uniform, key.kept_cost),
             false => stages.kept_nowhere(),
         },
         has: vec![false; count],

@@ -19,6 +19,8 @@ mod explain;
 mod host;
 mod plan;
 
+pub(super) use plan::MOST_REGISTERS;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 

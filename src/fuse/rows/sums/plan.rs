@@ -4,7 +4,7 @@ use super::super::super::reduce::dimensions::Dimensions;
 use super::super::super::reduce::plan::{BLOCK, ReductionParameters, WARP, blocks};
 use super::super::plan::{MOST_INSTRUCTIONS, OperandLayout, RowKey, RowOperands, RowPlan};
 use super::super::shape::RowShape;
-use super::super::stages::RowStages;
+use super::super::stages::{KEPT_COST, RowStages};
 use super::super::storage::{RowDevice, RowStorage};
 use super::super::{RowProgramState, ptx};
 use super::{CHUNK, SumKey, SumsOverGroups};
@@ -15,7 +15,7 @@ use crate::types::{DType, Layout};
 const FEW_WARPS: usize = 512;
 /// The most registers of a thread by the estimate of [`RowPlan::registers`] and the sums, and those of a multiprocessor
 /// for one of two blocks.
-const MOST_REGISTERS: usize = 208;
+pub(in crate::fuse::rows) const MOST_REGISTERS: usize = 208;
 const BLOCK_REGISTERS: usize = 32768;
 /// The most elements of a workspace whose index takes 32 bits.
 const NARROW: usize = 1 << 30;
@@ -56,7 +56,8 @@ impl SumsOverGroups {
         starts.extend(self.own.iter().map(|&at| given.starts[given.inputs.len() + at]));
         starts.extend(self.sums.iter().map(|_| 0));
         let operands = RowOperands { inputs: given.inputs, outputs: &outputs, starts: &starts };
-        let mut plan = fused.0.plan_for(shape, &operands, device, true)?;
+        let words: usize = self.outputs.iter().map(|output| output.dtype.size() / 4).sum();
+        let mut plan = fused.0.plan_for(shape, &operands, device, Some(words))?;
         let key = &mut plan.key;
         if !matches!(key.storage, RowStorage::Registers | RowStorage::Ahead(_)) {
             return Err("its rows do not stay in registers");
@@ -75,7 +76,6 @@ impl SumsOverGroups {
         if chunks * key.warps * key.cluster < FEW_WARPS {
             return Err("there are too few chunks of 64 groups for one kernel");
         }
-        let words: usize = self.outputs.iter().map(|output| output.dtype.size() / 4).sum();
         let registers = plan.registers + words * key.vector * key.groups * key.rounds;
         // A warp loops over the rows of its chunk, so a block needs no second one.
         key.across = (WARP / key.threads).max(1);
@@ -131,6 +131,7 @@ impl SumsOverGroups {
             threads,
             groups: 1,
             rounds: 1,
+            kept_cost: KEPT_COST,
             warps: 1,
             slots: 1,
             across,
