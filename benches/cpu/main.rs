@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use harness::machine::{Recorder, processor};
-use harness::program::{Benchmark, Options, Program};
+use harness::program::{Benchmark, Options, Program, is_wanted};
 use harness::report::Failure;
 use numpy::Numpy;
 use rows::Row;
@@ -109,14 +109,6 @@ fn beside_numpy(
     let rows = || rows().into_iter().filter(|row| is_wanted(&row.name)).collect();
     passes::record(options, &mut recorder, &mut numpy, (passes, &rows))?;
     recorder.finish(&options.out)
-}
-
-/// Returns whether SELVEDGE_BENCH_ROWS names the row, if it is set.
-fn is_wanted(row: &str) -> bool {
-    match std::env::var("SELVEDGE_BENCH_ROWS") {
-        Ok(wanted) => wanted.split(',').any(|text| row.contains(text)),
-        Err(_) => true,
-    }
 }
 
 /// Pins this thread, and the threads and processes that it starts, to a core.

@@ -46,6 +46,14 @@ impl Options {
     }
 }
 
+/// Returns whether SELVEDGE_BENCH_ROWS names the row, if it is set.
+pub fn is_wanted(row: &str) -> bool {
+    match std::env::var("SELVEDGE_BENCH_ROWS") {
+        Ok(wanted) => wanted.split(',').any(|text| row.contains(text)),
+        Err(_) => true,
+    }
+}
+
 /// A benchmark's work.
 #[derive(Clone, Copy)]
 pub enum Benchmark {

@@ -314,6 +314,16 @@ def scatter_add(operands, output, axes):
     return "torch.scatter_add, deterministic", work
 
 
+def of_a_mask(call, function):
+    """A function of elements and of the mask of those above 0, which is there before."""
+
+    def make(operands, output, axes):
+        (x,) = operands
+        return call, functools.partial(function, x, x > 0)
+
+    return make
+
+
 def positive(function):
     """A function as torch.compile makes it, of the absolute values of its operands."""
 
@@ -465,8 +475,8 @@ OPERATIONS = {
     "batch_norm": new("torch.nn.functional.batch_norm", batch_norm),
     "sort": new("torch.sort, stable", lambda x: torch.sort(x, stable=True)),
     "topk": lambda operands, output, axes: ("torch.topk", functools.partial(torch.topk, *operands, *axes)),
-    "masked_select": new("torch.masked_select", lambda x: torch.masked_select(x, x > 0)),
-    "nonzero": new("torch.nonzero", lambda x: torch.nonzero(x > 0)),
+    "masked_select": of_a_mask("torch.masked_select", lambda x, mask: torch.masked_select(x, mask)),
+    "nonzero": of_a_mask("torch.nonzero of a mask", lambda _, mask: torch.nonzero(mask)),
     "histc": lambda operands, output, axes: ("torch.histc", lambda: torch.histc(*operands, *axes, -2, 2)),
     "scatter_add": scatter_add,
     **{

@@ -5,7 +5,7 @@ use selvedge::tensor::{Device, Tensor};
 use super::bare::{Address, Bare};
 use super::beside_copy::{Copies, time_of_one};
 use super::machine::Recorder;
-use super::program::Options;
+use super::program::{Options, is_wanted};
 use super::pytorch::Work;
 use super::report::{Failure, Rule, Unit};
 use super::turns::{Subject, measure as turns};
@@ -46,13 +46,16 @@ pub fn measure(
 
 impl TensorBench<'_> {
     /// Measures one operation in turns with the copy, and with PyTorch's. The subject is its name, the bytes that it reads
-    /// and writes, and its goal.
+    /// and writes, and its goal. Rows that SELVEDGE_BENCH_ROWS does not name are left out.
     pub fn figure(
         &mut self,
         subject: (&str, usize, Option<f64>),
         theirs: &Work,
         mut operation: impl FnMut() -> selvedge::Result<()>,
     ) -> Result<(), Failure> {
+        if !is_wanted(subject.0) {
+            return Ok(());
+        }
         let copies = Copies { bare: self.bare, source: self.source, target: self.target };
         let stream = self.device.stream()?;
         let (turns, stream) = (self.options.turns(3, 30), stream.as_raw());

@@ -57,12 +57,7 @@ fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> 
     figure(bench, (&name, rows * 50257 * 4, Some(0.8)), ("topk", &[64]), &wide, |x| {
         Ok(x.topk(64.min(x.shape()[x.rank() - 1]), -1, true)?.0)
     })?;
-    // Half of them are positive.
-    let selected: Operation = |x| x.masked_select(&x.gt(0.0)?);
-    figure(bench, ("elements above 0, f32", 6 * count, Some(0.8)), ("masked_select", &[]), &here, selected)?;
-    figure(bench, ("places of elements above 0, f32", 8 * count, Some(0.8)), ("nonzero", &[]), &here, |x| {
-        x.gt(0.0)?.nonzero()
-    })?;
+    selections(bench, &here)?;
     figure(bench, ("histc of 256 bins, f32", 4 * count, Some(0.8)), ("histc", &[256]), &here, |x| {
         x.histc(256, -2.0, 2.0)
     })?;
@@ -83,6 +78,26 @@ fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> 
         [Operand::numbers(DType::F32, *zeros.layout()), Operand::numbers(DType::F32, *elements.layout())];
     let work = Work { operation: "scatter_add", operands: &operands, output: None, axes: &[] };
     bench.figure(("scatter_add of 10^7 into 10^5, f32", many * 12, None), &work, || sums().map(drop))
+}
+
+/// Elements and places where a mask is true, at half of all elements: those above 0.
+fn selections(bench: &mut TensorBench, here: &Tensor) -> Result<(), Failure> {
+    let count = here.shape()[0];
+    let figures: [(&str, usize, &str, fn(&Tensor, &Tensor) -> selvedge::Result<Tensor>); 2] = [
+        ("masked_select of half, f32", 7 * count, "masked_select", |x, mask| x.masked_select(mask)),
+        ("nonzero of a mask, half true", 5 * count, "nonzero", |_, mask| mask.nonzero()),
+    ];
+    let x = here.to(&bench.device)?;
+    let mask = x.gt(0.0)?;
+    let few = here.narrow(0, 0, FEW.min(count))?;
+    let few_there = few.to(&bench.device)?;
+    for (name, moved, operation, run) in figures {
+        same_bits(name, &run(&few, &few.gt(0.0)?)?, &run(&few_there, &few_there.gt(0.0)?)?)?;
+        let operands = [Operand::numbers(x.dtype(), *x.layout())];
+        let work = Work { operation, operands: &operands, output: None, axes: &[] };
+        bench.figure((name, moved, Some(0.8)), &work, || run(&x, &mask).map(drop))?;
+    }
+    Ok(())
 }
 
 /// One operation, in turns with the copy and with PyTorch's.
