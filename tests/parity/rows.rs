@@ -461,10 +461,10 @@ fn faults() {
     on_host(&program, &inputs, rows.axes, &mut on_cpu);
     for (name, from, to) in [
         ("no fault", "", ""),
-        ("another order of lanes and segments", ", 2, 31, -1;", ", 3, 31, -1;"),
+        ("another partner", ", 16, 31, -1;", ", 15, 31, -1;"),
         ("another identity", "0f80000000", "0f3F800000"),
         ("an element past the end", "setp.lt.u32", "setp.le.u32"),
-        ("another lane's value", "shfl.sync.idx.b32", "shfl.sync.down.b32"),
+        ("another lane's value", "shfl.sync.bfly.b32", "shfl.sync.down.b32"),
     ] {
         let change = |text: String| {
             assert!(text.contains(from), "no {from}");

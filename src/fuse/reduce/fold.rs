@@ -116,6 +116,11 @@ impl Fold {
         !matches!(self, Fold::Minimum | Fold::Maximum | Fold::Any | Fold::All)
     }
 
+    /// Returns whether merging two values in either order gives the same bits.
+    pub(in crate::fuse) fn is_commutative(self) -> bool {
+        self == Fold::Sum || !self.has_order()
+    }
+
     /// Returns whether a value includes its index.
     pub(in crate::fuse) fn has_index(self) -> bool {
         matches!(self, Fold::ArgMinimum | Fold::ArgMaximum)

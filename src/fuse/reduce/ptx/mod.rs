@@ -395,6 +395,11 @@ impl KernelWriter<'_> {
         self.exchanged(value, "down", &distance.to_string(), WARP as u32)
     }
 
+    /// Returns the value of the partner, the thread whose number differs in the bit `distance`.
+    pub(in crate::fuse) fn partners(&mut self, value: &Folded, distance: usize) -> Folded {
+        self.exchanged(value, "bfly", &distance.to_string(), WARP as u32)
+    }
+
     /// Returns the value of another thread of the warp, or of its segment of so many lanes.
     pub(in crate::fuse) fn exchanged(
         &mut self,

@@ -1,8 +1,6 @@
 //! The folds of a row program: lanes of a segment in a warp, then segments by shared memory.
 
-use super::super::super::instruction::RegisterKind;
 use super::super::super::ptx::{Name, immediate};
-use super::super::super::reduce::Fold;
 use super::super::super::reduce::ptx::{Folded, type_of};
 use super::{RowWriter, WARP};
 
@@ -37,15 +35,14 @@ impl RowWriter<'_> {
         }
     }
 
-    /// Folds the lanes of a segment. The first thread of the segment has the value.
+    /// Folds the lanes of a segment. The first thread of the segment has the value, and if
+    /// [`exchanges`](Self::exchanges) every thread.
     pub(super) fn segment(&mut self, reduction: usize, lanes: Vec<Folded>) -> Folded {
         self.with(reduction);
-        // The tree merges the elements of a vector last. Without an order, a thread first merges all that it has.
-        let left = if self.kernel.state.fold.has_order() { self.key.vector } else { 1 };
+        let left = self.values_left();
         let mut values = self.kernel.halve(lanes, left);
-        let is_plain = self.kernel.state.fold == Fold::Sum && self.kernel.kinds() == [RegisterKind::Float32];
-        if is_plain && self.key.threads == WARP && values.len() > 1 {
-            return self.segment_of_halves(values);
+        if self.exchanges(reduction) {
+            return self.exchange(values);
         }
         let mut distance = self.key.threads / 2;
         while distance > 0 {
@@ -58,32 +55,46 @@ impl RowWriter<'_> {
         self.kernel.halve(values, 1).swap_remove(0)
     }
 
-    /// Folds the elements of a warp's vectors. At each of the first steps a thread sends one half of its values and keeps
-    /// the other, which takes fewer shuffles than the fold of all values. The operands of a sum may change places.
-    fn segment_of_halves(&mut self, mut values: Vec<Folded>) -> Folded {
-        let lane = self.thread.lane.clone();
-        let mut distance = WARP / 2;
+    /// Returns the number of values to which a thread merges its own, before those of other threads.
+    fn values_left(&self) -> usize {
+        // The tree merges the elements of a vector last. Without an order, a thread first merges all that it has.
+        if self.kernel.state.fold.has_order() { self.key.vector } else { 1 }
+    }
+
+    /// Returns whether threads exchange the values of a segment, so that each has the result.
+    pub(super) fn exchanges(&mut self, reduction: usize) -> bool {
+        self.with(reduction);
+        self.kernel.state.fold.is_commutative() && self.values_left() <= self.key.threads
+    }
+
+    /// Folds the values of a vector in all threads of a segment: a thread sends one half of its values to its partner and keeps
+    /// the other, until it has one, so 8 values take 12 shuffles and not 40. Every thread has the result.
+    fn exchange(&mut self, mut values: Vec<Folded>) -> Folded {
+        let (threads, count) = (self.key.threads, values.len());
+        let mut distance = threads / 2;
         while values.len() > 1 {
-            let kernel = &mut self.kernel;
-            let bit = kernel.bits32("and.b32", &[&lane, &distance.to_string()]);
-            let is_upper = kernel.predicate("setp.ne.u32", &[&bit, "0"]);
             let upper = values.split_off(values.len() / 2);
-            for (low, high) in values.iter_mut().zip(&upper) {
-                let kept = kernel.chosen(high, low, &is_upper);
-                let sent = kernel.chosen(low, high, &is_upper);
-                let further = kernel.exchanged(&sent, "bfly", &distance.to_string(), WARP as u32);
-                *low = kernel.merged(&kept, &further);
-            }
+            let kernel = &mut self.kernel;
+            let bit = kernel.bits32("and.b32", &[&self.thread.lane, &distance.to_string()]);
+            let is_upper = kernel.predicate("setp.ne.u32", &[&bit, "0"]);
+            let pairs = values.iter().zip(&upper);
+            values = pairs
+                .map(|(low, high)| {
+                    let sent = kernel.chosen(low, high, &is_upper);
+                    let own = kernel.chosen(high, low, &is_upper);
+                    let other = kernel.partners(&sent, distance);
+                    kernel.merged(&own, &other)
+                })
+                .collect();
             distance /= 2;
         }
         let mut value = values.swap_remove(0);
-        // The other lanes of an element, then the elements, whose lanes are as far apart as they were sent.
-        let elements = std::iter::successors(Some(WARP / 2), |distance| Some(distance / 2));
-        let of_elements = elements.take_while(|further| *further > distance);
-        let lanes = std::iter::successors(Some(distance), |distance| Some(distance / 2));
-        for further in lanes.take_while(|distance| *distance > 0).chain(of_elements) {
-            let further = self.kernel.shuffled(&value, further);
-            value = self.kernel.merged(&value, &further);
+        let within = std::iter::successors(Some(distance), |distance| Some(distance / 2));
+        let of_vector = std::iter::successors(Some(threads / 2), |distance| Some(distance / 2));
+        let of_vector = of_vector.take(count.trailing_zeros() as usize);
+        for distance in within.take_while(|distance| *distance > 0).chain(of_vector) {
+            let other = self.kernel.partners(&value, distance);
+            value = self.kernel.merged(&value, &other);
         }
         value
     }
@@ -138,12 +149,16 @@ impl RowWriter<'_> {
             })
             .collect();
         let mut value = kernel.merge_neighbours(values);
+        let is_commutative = kernel.state.fold.is_commutative();
         let mut distance = 1;
         while distance < holders {
-            let further = kernel.shuffled(&value, distance);
+            let further = match is_commutative {
+                true => kernel.partners(&value, distance),
+                false => kernel.shuffled(&value, distance),
+            };
             value = kernel.merged(&value, &further);
             distance *= 2;
         }
-        self.spread(reduction, &value, WARP)
+        if is_commutative { value } else { self.spread(reduction, &value, WARP) }
     }
 }

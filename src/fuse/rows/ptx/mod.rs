@@ -421,7 +421,9 @@ impl<'a> RowWriter<'a> {
     fn rows(&mut self, folded: Vec<(usize, Folded)>) {
         if self.key.warps == 1 {
             for (reduction, value) in folded {
-                let value = self.spread(reduction, &value, self.key.threads);
+                let is_everywhere = self.exchanges(reduction);
+                let value =
+                    if is_everywhere { value } else { self.spread(reduction, &value, self.key.threads) };
                 self.finish(reduction, &value);
             }
             return;
