@@ -31,6 +31,7 @@
 // | 5 | programmatic dependent launch | squares of 256, 512, 1024, 2048: 1.19, 1.17, 1.14, 1.03 times version 4 |
 // | 10 | stream-K by waves; evict-first stores | weight gradients of 65536 rows: 0.92 to 0.99; batch of 64 1.05 |
 // | 11 | branch-free common path; bias / 2 in shared memory | 65536 x 768 x 768 1.05; bias and gelu 1.17 |
+// | 12 | sums times the derivative of an activation | not measured |
 // benches/RESULTS.md has the current figures, docs/performance-notes.md every version and the experiments that lost.
 #include "hopper.cuh"
 #include "wgmma.cuh"
@@ -79,12 +80,13 @@ __device__ inline u32 epilogue_flags(const GemmParameters& parameters, i32 colum
     const u32 scales = parameters.alpha != 1.0f ? WorkDescriptor::scales : 0;
     if (parameters.beta == 0.0f && !epilogue.any()) return scales;
     const bool bias_by_row = epilogue.bias && epilogue.bias_by_row;
+    if (is_derivative(epilogue)) return scales | WorkDescriptor::whole_tile;
     if (parameters.beta != 0.0f || epilogue.residual || bias_by_row || parameters.f32_output) {
         return scales | WorkDescriptor::general_epilogue;
     }
     // The gelu path loads two neighbours of the bias at a time, and stores aux by TMA.
     const bool by_two = epilogue.bias && (u64)epilogue.bias % 4 == 0 && column + Columns <= parameters.n;
-    if (epilogue.activation == 2 && by_two && parameters.store_bytes == 16) return scales | WorkDescriptor::gelu;
+    if (epilogue.activation == 2 && by_two && parameters.store_bytes == 16) return scales | WorkDescriptor::whole_tile;
     return scales | WorkDescriptor::column_epilogue;
 }
 
@@ -234,10 +236,12 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
             advance();
         }
         descriptor.get(slot);
-        // The bias is fetched while the last products are computed.
+        // The bias, or the pre-activation of a derivative, is fetched while the last products are computed.
         u32 half_bias = 0;
-        if ((descriptor.flags & (WorkDescriptor::column_epilogue | WorkDescriptor::gelu)) && parameters.epilogue.bias) {
-            if (Mode == by_tma && (descriptor.flags & WorkDescriptor::gelu) && !parameters.epilogue.aux) {
+        if (Mode == by_tma && (descriptor.flags & WorkDescriptor::whole_tile) && parameters.epilogue.residual) {
+            prefetch_pre_activation<Columns>(parameters, descriptor, consumer);
+        } else if ((descriptor.flags & (WorkDescriptor::column_epilogue | WorkDescriptor::whole_tile)) && parameters.epilogue.bias) {
+            if (Mode == by_tma && (descriptor.flags & WorkDescriptor::whole_tile) && !parameters.epilogue.aux) {
                 half_bias = stage_half_bias<Columns>(parameters, staging, descriptor.column);
             } else {
                 prefetch_bias<Columns>(parameters, descriptor.column);
@@ -275,8 +279,10 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
         }
         if constexpr (!Defers) {
             store_f32<Columns>(d, output, staging);
-        } else if (Mode == by_tma && (descriptor.flags & WorkDescriptor::gelu)) {
-            if (parameters.epilogue.aux) {
+        } else if (Mode == by_tma && (descriptor.flags & WorkDescriptor::whole_tile)) {
+            if (parameters.epilogue.residual) {
+                last_tile.take_times_derivative(d, output, parameters);
+            } else if (parameters.epilogue.aux) {
                 last_tile.take_gelu_and_store_aux(d, output, staging);
             } else {
                 last_tile.take_gelu(d, output, half_bias);

@@ -1,6 +1,7 @@
 // The epilogue and the stores of gemm_wgmma.cu's tiles: sums are finished, rounded, and stored through shared memory.
 //
-// Invariants: elements are finished in f32. Only the general path computes gelu with exp2; the others use tanh.approx.
+// Invariants: elements are finished in f32. Only the general path computes gelu with exp2; the others use tanh.approx. Derivatives
+// have one path, for tiles whose columns are all inside C; src/gemm/wgmma/mod.rs selects no others for them.
 #pragma once
 #include "epilogue.cuh"
 #include "hopper.cuh"
@@ -115,6 +116,21 @@ struct OutputStaging {
     }
 };
 
+// The derivative of gelu (epilogue.cuh): s + 2 x s (1 - s) du/dx with s = 1 / (1 + exp(-2 u)). Both approximations, because
+// tanh.approx would be off by up to 2^-8: its error is multiplied by x du/dx. No intermediate result is infinite for a finite x.
+__device__ inline f32 gelu_derivative(f32 x) {
+    const f32 square = fminf(x * x, 1e30f);
+    const f32 s = reciprocal_approximate(1.0f + exp2_approximate(x * fmaf(square, -0.10294324f, -2.3022082f)));
+    return fmaf(x * s, (1.0f - s) * fmaf(square, 0.21406445f, 1.5957691f), s);
+}
+
+// The derivative of relu times a sum: 0 where relu is constant, its kink included.
+__device__ inline f32 times_relu_derivative(f32 sum, f32 x) { return x <= 0 ? 0.0f : sum; }
+
+// True where the epilogue multiplies by the derivative of an activation at the pre-activation, which is in the residual's place.
+// 3: of relu, 4: of gelu.
+__device__ inline bool is_derivative(const Epilogue& epilogue) { return epilogue.activation >= 3; }
+
 // A tile that is rounded and not stored yet: each of the first steps of the next tile stores 64 columns of it.
 template <int Columns, StoreMode Mode>
 struct RoundedTile {
@@ -177,6 +193,38 @@ struct RoundedTile {
         output = from;
     }
 
+    // Takes d times the derivative of the activation at the pre-activation. All columns are inside C, and rows outside of it
+    // read the last one. 64 columns are loaded at a time, because no more registers are free.
+    __device__ void take_times_derivative(f32 (&d)[Columns / 2], const OutputTile& from, const GemmParameters& parameters) {
+        const i32 lane = threadIdx.x % 32, row = from.row + threadIdx.x % 128 / 32 * 16 + lane / 4;
+        const ELEMENT* const first = (const ELEMENT*)parameters.epilogue.residual + from.matrix * parameters.c_matrix +
+                                     from.column + lane % 4 * 2;
+        const ELEMENT* const upper = first + (i64)min(row, parameters.m - 1) * parameters.c_row;
+        const ELEMENT* const lower = first + (i64)min(row + 8, parameters.m - 1) * parameters.c_row;
+        const bool is_relu = parameters.epilogue.activation == 3;
+#pragma unroll
+        for (int part = 0; part < parts; part++) {
+            Pack<ELEMENT, 2> x[16];
+#pragma unroll
+            for (int j = 0; j < 8; j++) {
+                load_pack(x[2 * j], upper + 64 * part + 8 * j);
+                load_pack(x[2 * j + 1], lower + 64 * part + 8 * j);
+            }
+            if (is_relu) {
+#pragma unroll
+                for (int i = 0; i < 32; i++) {
+                    d[32 * part + i] = times_relu_derivative(d[32 * part + i], widened(x[i / 2].item[i % 2]));
+                }
+            } else {
+#pragma unroll
+                for (int i = 0; i < 32; i++) d[32 * part + i] *= gelu_derivative(widened(x[i / 2].item[i % 2]));
+            }
+#pragma unroll
+            for (int j = 8 * part; j < 8 * part + 8; j++) round(d, j);
+        }
+        output = from;
+    }
+
     // 8 columns.
     __device__ void round(const f32 (&d)[Columns / 2], int j) {
         two[2 * j] = rounded(d[4 * j], d[4 * j + 1]);
@@ -198,6 +246,19 @@ template <int Columns>
 __device__ inline void prefetch_bias(const GemmParameters& parameters, i32 column) {
     const i32 of = column + (i32)(threadIdx.x % 32) * 64;
     if (of < min(column + Columns, parameters.n)) prefetch((const ELEMENT*)parameters.epilogue.bias + of);
+}
+
+// Prefetches the pre-activation of a consumer's part of a tile, whose columns are all inside C, 128 bytes a thread and step.
+template <int Columns>
+__device__ inline void prefetch_pre_activation(const GemmParameters& parameters, const WorkDescriptor& descriptor, u32 consumer) {
+    const i32 row = min((i32)(descriptor.row + consumer * 64 + threadIdx.x % 64), parameters.m - 1);
+    const ELEMENT* const first = (const ELEMENT*)parameters.epilogue.residual + (i32)descriptor.matrix * parameters.c_matrix +
+                                 (i64)row * parameters.c_row + descriptor.column;
+#pragma unroll
+    for (i32 at = 0; at < Columns; at += 128) {
+        const i32 of = at + threadIdx.x % 128 / 64 * 64;
+        if (of < Columns) prefetch(first + of);
+    }
 }
 
 // Stores half of the bias of a tile's columns in shared memory, as f32, which saves instructions of the gelu.

@@ -72,7 +72,7 @@ struct WorkDescriptor {
     enum : u32 {
         bytes = 32,
         // Flags beside the steps.
-        gelu = 1u << 25,              // The epilogue is gelu(sum + bias by column).
+        whole_tile = 1u << 25,        // The epilogue is gelu(sum + bias by column) or a derivative, for columns all inside C.
         scales = 1u << 26,            // Sums are multiplied by alpha.
         general_epilogue = 1u << 27,  // The epilogue is any other one, element by element.
         column_epilogue = 1u << 28,   // The epilogue has a bias by column, aux and an activation alone.
@@ -80,7 +80,7 @@ struct WorkDescriptor {
         is_partial = 1u << 30,        // The sums are stored as a partial.
         has_next = 1u << 31,          // Another work tile follows.
         uncommon = scales | general_epilogue | column_epilogue | fixes_up | is_partial,
-        steps = gelu - 1,  // No k has more.
+        steps = whole_tile - 1,  // No k has more.
     };
     // The first row of the block and the first column of the tile, its matrix, and the steps with the flags above.
     u32 row, column, matrix, flags;

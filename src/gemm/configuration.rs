@@ -27,6 +27,9 @@ impl Configuration {
         if let Some(reason) = epilogue::unsupported(problem.result).filter(|_| !problem.epilogue.is_none()) {
             return Err(reason);
         }
+        if problem.epilogue.is_derivative && engine != Engine::Wgmma {
+            return Err(Unsupported::EpiloguePart("derivative of an activation"));
+        }
         match engine {
             Engine::Wgmma => wgmma::select(problem).map(Configuration::Wgmma),
             Engine::Mma => mma::select(problem).map(Configuration::Mma),

@@ -38,6 +38,8 @@ pub(crate) struct EpilogueParts<R, W> {
     pub aux: Option<W>,
     pub activation: Activation,
     pub residual: Option<R>,
+    /// True where the residual's memory holds a pre-activation, and the sums are multiplied by the activation's derivative there.
+    pub is_derivative: bool,
 }
 
 impl<R, W> EpilogueParts<R, W> {
@@ -47,6 +49,7 @@ impl<R, W> EpilogueParts<R, W> {
         aux: None,
         activation: Activation::None,
         residual: None,
+        is_derivative: false,
     };
 
     /// Returns true where there is nothing to do.
@@ -65,6 +68,7 @@ impl<R, W> EpilogueParts<R, W> {
             aux: self.aux.as_ref().map(written),
             activation: self.activation,
             residual: self.residual.as_ref().map(&read),
+            is_derivative: self.is_derivative,
         }
     }
 }
@@ -77,11 +81,9 @@ impl EpilogueParts<Range<u64>, Range<u64>> {
         }
         let needed = product.stored_c().span().unwrap_or(usize::MAX);
         let bias = if self.bias_by_row { product.m() } else { product.n() };
-        let parts = [
-            ("the bias", &self.bias, bias),
-            ("the residual", &self.residual, needed),
-            ("aux", &self.aux, needed),
-        ];
+        let residual = if self.is_derivative { "the pre-activation" } else { "the residual" };
+        let parts =
+            [("the bias", &self.bias, bias), (residual, &self.residual, needed), ("aux", &self.aux, needed)];
         let there =
             || parts.iter().filter_map(|(name, range, needed)| Some((*name, (*range).clone()?, *needed)));
         for (name, range, needed) in there() {
@@ -106,7 +108,8 @@ impl EpilogueParts<Range<u64>, Range<u64>> {
     }
 }
 
-/// C = activation(alpha · op(A) · op(B) + beta · C + bias) + residual, each part of which may be missing.
+/// C = activation(alpha · op(A) · op(B) + beta · C + bias) + residual, each part of which may be missing; or
+/// C = alpha · op(A) · op(B) · activation'(pre-activation), for gradients.
 ///
 /// ```no_run
 /// use selvedge::driver::Device;
@@ -159,9 +162,31 @@ impl<'a, C: Element> Epilogue<'a, C> {
         self
     }
 
-    /// Applies the activation, after the bias.
+    /// Applies the activation, after the bias. Replaces a [`derivative`](Self::derivative).
     #[must_use]
     pub fn activation(mut self, activation: Activation) -> Epilogue<'a, C> {
+        if std::mem::take(&mut self.parts.is_derivative) {
+            self.parts.residual = None;
+        }
+        self.parts.activation = activation;
+        self
+    }
+
+    /// Multiplies by the activation's derivative at a pre-activation, laid out like C (cuBLASLt's `DGELU`). The derivative of
+    /// relu is 0 at 0. Replaces an activation and a residual.
+    ///
+    /// Only the engine `wgmma` has derivatives: for operands and results of one type, a number of columns that 64 divides, and a C
+    /// and a pre-activation that TMA can describe. Another product, or a bias, aux or `beta` beside it, is an error with the reason.
+    #[must_use]
+    pub fn derivative(
+        mut self,
+        activation: Activation,
+        pre_activation: &'a impl DeviceRead<C>,
+    ) -> Epilogue<'a, C> {
+        // The derivative of no activation is 1.
+        self.parts.is_derivative = activation != Activation::None;
+        let pre_activation = || DeviceSlice::new(pre_activation.view().bytes::<C>());
+        self.parts.residual = self.parts.is_derivative.then(pre_activation);
         self.parts.activation = activation;
         self
     }
@@ -173,9 +198,12 @@ impl<'a, C: Element> Epilogue<'a, C> {
         self
     }
 
-    /// Adds the residual, laid out like C, after the activation.
+    /// Adds the residual, laid out like C, after the activation. Replaces a [`derivative`](Self::derivative).
     #[must_use]
     pub fn residual(mut self, residual: &'a impl DeviceRead<C>) -> Epilogue<'a, C> {
+        if std::mem::take(&mut self.parts.is_derivative) {
+            self.parts.activation = Activation::None;
+        }
         self.parts.residual = Some(DeviceSlice::new(residual.view().bytes::<C>()));
         self
     }
@@ -211,10 +239,12 @@ impl DeviceEpilogue<'_> {
             aux: parts.aux.unwrap_or(0),
             residual: parts.residual.unwrap_or(0),
             bias_by_row: parts.bias_by_row.into(),
-            activation: match parts.activation {
-                Activation::None => 0,
-                Activation::Relu => 1,
-                Activation::Gelu => 2,
+            activation: match (parts.activation, parts.is_derivative) {
+                (Activation::None, _) => 0,
+                (Activation::Relu, false) => 1,
+                (Activation::Gelu, false) => 2,
+                (Activation::Relu, true) => 3,
+                (Activation::Gelu, true) => 4,
             },
         }
     }

@@ -59,8 +59,8 @@ pub use algorithm::GemmAlgorithm;
 pub(crate) use blocks::Scalars;
 pub use element::{GemmElement, GemmResult};
 pub use engine::{Choice, Engine, Unsupported};
-pub(crate) use epilogue::DeviceEpilogue;
 pub use epilogue::{Activation, Epilogue};
+pub(crate) use epilogue::{DeviceEpilogue, EpilogueParts};
 pub use host::{HostEpilogue, gemm_host, gemm_host_with};
 pub use plan::Plan;
 pub use product::{Operation, Product};
@@ -134,6 +134,19 @@ pub fn gemm_with<T: GemmElement, C: GemmResult<T>>(
     );
     let scalars = Scalars::new(alpha, beta);
     multiply(stream, product, (T::DTYPE, C::DTYPE), scalars, memory, &epilogue.into_parts())
+}
+
+/// Returns whether an engine computes this call of [`multiply`], whose buffers are at these addresses.
+pub(crate) fn is_supported(
+    device: &crate::driver::Device,
+    product: &Product,
+    (operand, result): (DType, DType),
+    addresses: [u64; 3],
+    epilogue: EpilogueParts<u64, u64>,
+) -> Result<bool> {
+    let properties = DeviceProperties::from_device(device)?;
+    let problem = GemmProblem { product, operand, result, addresses, properties, reads_c: false, epilogue };
+    Ok(plan::select(&problem).is_ok())
 }
 
 /// As [`gemm_with`], of element types that are known at run time: two that `gemm_with` takes.

@@ -212,11 +212,23 @@ pub struct Parts {
     pub aux: bool,
     pub activation: Activation,
     pub residual: bool,
+    /// True if the sums are multiplied by the activation's derivative at the elements of [`PRE_ACTIVATIONS`].
+    pub derivative: bool,
     pub beta: i64,
 }
 
-pub const NOTHING: Parts =
-    Parts { bias: false, by_row: false, aux: false, activation: Activation::None, residual: false, beta: 0 };
+/// Pre-activations of derivatives, for the whole numbers from -2 to 2.
+pub const PRE_ACTIVATIONS: [f64; 5] = [-30.0, -0.75, 0.0, 0.625, 2.0];
+
+pub const NOTHING: Parts = Parts {
+    bias: false,
+    by_row: false,
+    aux: false,
+    activation: Activation::None,
+    residual: false,
+    derivative: false,
+    beta: 0,
+};
 
 /// Each part of an epilogue alone, and all together.
 pub fn epilogues() -> Vec<Parts> {
@@ -232,6 +244,24 @@ pub fn epilogues() -> Vec<Parts> {
         Parts { activation: Activation::Gelu, by_row: true, ..all },
     ]
 }
+
+/// The derivatives, which only the engine `wgmma` has.
+pub const DERIVATIVES: [Parts; 2] = [
+    Parts { derivative: true, activation: Activation::Relu, ..NOTHING },
+    Parts { derivative: true, activation: Activation::Gelu, ..NOTHING },
+];
+
+/// Derivatives by kernel configurations: several tiles of each width, rows outside of the last one, more tiles than clusters, and
+/// stream-K.
+pub const SIZES_OF_DERIVATIVES: [(Size, &str); 7] = [
+    ((136, 320, 72), "persistent/64"),
+    ((296, 256, 200), "persistent/128"),
+    ((136, 384, 64), "persistent/192"),
+    ((264, 512, 136), "persistent/256"),
+    ((16, 67 * 256, 72), "persistent/256"),
+    ((264, 128, 4800), "persistent/64/stream-k"),
+    ((264, 512, 5000), "persistent/256/stream-k"),
+];
 
 /// The epilogues that cuBLASLt has, too.
 pub fn epilogues_of_cublas() -> Vec<Parts> {

@@ -337,7 +337,17 @@ fn captured_checkpoints() -> ChildOutcome {
     Ok(())
 }
 
-/// A feed-forward launches no more than its two products: bias, activation and pre-activation are their epilogues.
+/// The identity, which no linear layer joins.
+struct Identity;
+
+impl Module for Identity {
+    fn forward(&self, input: &Variable) -> selvedge::Result<Variable> {
+        Ok(input.clone())
+    }
+}
+
+/// A feed-forward launches no more than its two products: bias, activation and pre-activation are their epilogues. With 16-bit
+/// types the backward launches no more than that of products without an activation.
 fn launches_of_a_feed_forward(fake: &Fake) -> ChildOutcome {
     let device = Device::cuda(0)?;
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
@@ -365,7 +375,21 @@ fn launches_of_a_feed_forward(fake: &Fake) -> ChildOutcome {
                 "{dtype}: {found:?} launches with a gradient and without, {of_products} of the products"
             ),
         )?;
-        result.backward_with(&Tensor::ones(&[512, 64], dtype, &device)?)?;
+        let gradient = Tensor::ones(&[512, 64], dtype, &device)?;
+        let before = fake.launches();
+        result.backward_with(&gradient)?;
+        let of_backward = fake.launches() - before;
+        let plain =
+            FeedForward::new(64, FeedForwardOptions::default(), &initializer)?.with_activation(Identity);
+        let result = plain.forward(&Variable::with_grad(x.tensor())?)?;
+        let before = fake.launches();
+        result.backward_with(&gradient)?;
+        let passes = u64::from(matches!(dtype, DType::F32 | DType::F64));
+        let wanted = fake.launches() - before + passes;
+        check(
+            of_backward == wanted,
+            &format!("{dtype}: {of_backward} launches of a backward, wanted {wanted}"),
+        )?;
     }
     Ok(())
 }

@@ -273,7 +273,11 @@ fn bulk_copies_change_no_bits() -> Outcome {
 fn epilogues_are_exact() -> Outcome {
     let (stream, engines) = (stream()?, engines()?);
     epilogues::every_part(&stream, &engines)?;
-    if engines.contains(&Engine::Wgmma) { epilogues::by_persistent_clusters(&stream) } else { Ok(()) }
+    if engines.contains(&Engine::Wgmma) {
+        epilogues::by_persistent_clusters(&stream)?;
+        epilogues::derivatives(&stream)?;
+    }
+    Ok(())
 }
 
 /// Buffers that are too short or shared, and types without an order: nothing is launched.

@@ -12,7 +12,7 @@ use super::blocks::{self, Scalars};
 use super::engine::Unsupported;
 use super::epilogue::DeviceEpilogue;
 use super::geometry::Geometry;
-use super::maps::{Operands, unmapped};
+use super::maps::{Operands, maps, unmapped};
 use super::packed;
 use super::problem::GemmProblem;
 use super::product::Product;
@@ -73,10 +73,23 @@ pub(super) fn algorithms(product: &Product, properties: DeviceProperties) -> Vec
     configurations(product, properties).map(|(configuration, _)| configuration.algorithm()).collect()
 }
 
+/// Returns the configurations that have the epilogue. Only the persistent kernel multiplies by derivatives, in tiles whose columns
+/// are all inside C.
+fn configurations_of<'a>(problem: &'a GemmProblem<'_>) -> impl Iterator<Item = (Configuration, u64)> + 'a {
+    let all = configurations(problem.product, problem.properties);
+    all.filter(|(configuration, _)| match configuration {
+        _ if !problem.epilogue.is_derivative => true,
+        Configuration::Persistent(persistent) => {
+            problem.product.n().is_multiple_of(persistent.columns as usize)
+        }
+        Configuration::SplitK(_) => false,
+    })
+}
+
 /// The configuration that the caller forces, else the one with the fewest estimated clock cycles. `None` where the product
 /// does not have the forced one.
 fn configuration(problem: &GemmProblem<'_>) -> Option<Configuration> {
-    let all = configurations(problem.product, problem.properties);
+    let all = configurations_of(problem);
     match problem.product.algorithm() {
         Some(algorithm) => all
             .map(|(configuration, _)| configuration)
@@ -112,6 +125,35 @@ fn packing_pays(problem: &GemmProblem<'_>) -> bool {
     elsewhere > here.saturating_add(here / 3)
 }
 
+/// Returns the reason why the engine does not multiply the product by a derivative.
+fn lacks_derivative(problem: &GemmProblem<'_>) -> Option<Unsupported> {
+    let (parts, product, result) = (&problem.epilogue, problem.product, problem.result);
+    if parts.bias.is_some() || parts.aux.is_some() || problem.reads_c || result != problem.operand {
+        return Some(Unsupported::EpiloguePart("derivative beside a bias, aux, a C that is read or f32"));
+    }
+    let c = product.stored_c();
+    let is_aligned = parts.residual.is_some_and(|address| address % MAP_ALIGNMENT as u64 == 0);
+    if !(is_aligned
+        && c.is_whole(MAP_ALIGNMENT, result.size())
+        && maps(c, problem.addresses[2], result.size()))
+    {
+        return Some(Unsupported::EpiloguePart(
+            "derivative for a C or a pre-activation that TMA cannot describe",
+        ));
+    }
+    let least = |clocks: Option<u64>| clocks.unwrap_or(u64::MAX);
+    let here = least(configurations_of(problem).map(|(_, clocks)| clocks).min());
+    if here == u64::MAX {
+        return Some(Unsupported::EpiloguePart("derivative for columns that 64 does not divide"));
+    }
+    // Another configuration and a pass that reads two matrices and writes one; a copy reads one.
+    let bytes = (c.elements() as u64).saturating_mul(result.size() as u64);
+    let other = least(configurations(product, problem.properties).map(|(_, clocks)| clocks).min());
+    let pass = PACK_CYCLES.saturating_add(bytes.saturating_mul(3) / 2 / PACK_BYTES_PER_CYCLE);
+    let is_slower = product.algorithm().is_none() && here > other.saturating_add(pass);
+    is_slower.then_some(Unsupported::EpiloguePart("derivative for few tiles: split-K and a pass are faster"))
+}
+
 /// Returns the configuration, or the reason why the engine does not compute the problem.
 pub(super) fn select(problem: &GemmProblem<'_>) -> std::result::Result<Configuration, Unsupported> {
     let (operand, result, product) = (problem.operand, problem.result, problem.product);
@@ -126,6 +168,11 @@ pub(super) fn select(problem: &GemmProblem<'_>) -> std::result::Result<Configura
     }
     if product.k() == 0 {
         return Err(Unsupported::NoDepth);
+    }
+    if problem.epilogue.is_derivative {
+        if let Some(reason) = lacks_derivative(problem) {
+            return Err(reason);
+        }
     }
     if let Some(operand) = unmapped(problem).next().filter(|_| !packing_pays(problem)) {
         return Err(Unsupported::Alignment(operand, MAP_ALIGNMENT as u64));
@@ -207,6 +254,7 @@ pub(super) fn run_on(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gemm::Activation;
 
     const H200: DeviceProperties =
         DeviceProperties { capability: (9, 0), driver_isa: (8, 0), multiprocessors: 132 };
@@ -222,6 +270,37 @@ mod tests {
         assert!(all.len() > 50 && all.contains(&best(&product).algorithm()));
         for algorithm in all {
             assert_eq!(best(&product.with_algorithm(algorithm)).algorithm(), algorithm);
+        }
+    }
+
+    #[test]
+    fn derivatives_are_multiplied_in_whole_tiles_unless_split_k_saves_more() {
+        let select = |m, n, k, change: fn(&mut GemmProblem<'_>)| {
+            let product = Product::new(m, n, k);
+            let mut problem = GemmProblem::from_types(&product, DType::BF16, DType::BF16, H200);
+            problem.epilogue.activation = Activation::Gelu;
+            problem.epilogue.is_derivative = true;
+            problem.epilogue.residual = Some(0);
+            change(&mut problem);
+            select(&problem).map_err(|reason| reason.to_string())
+        };
+        for (m, n, k) in [(65536, 3072, 768), (512, 192, 64), (4096, 64, 64)] {
+            let Ok(Configuration::Persistent(found)) = select(m, n, k, |_| {}) else {
+                panic!("{m}x{n}x{k} has no derivative");
+            };
+            assert_eq!(n % found.columns as usize, 0, "{m}x{n}x{k}");
+        }
+        for (size, change, reason) in [
+            ((512, 200, 64), (|_| {}) as fn(&mut GemmProblem<'_>), "columns that 64 does not divide"),
+            ((16, 4096, 4096), |_| {}, "split-K and a pass are faster"),
+            ((512, 192, 64), |problem| problem.reads_c = true, "beside a bias"),
+            ((512, 192, 64), |problem| problem.epilogue.bias = Some(0), "beside a bias"),
+            ((512, 192, 64), |problem| problem.epilogue.aux = Some(0), "beside a bias"),
+            ((512, 192, 64), |problem| problem.result = DType::F32, "beside a bias"),
+            ((512, 192, 64), |problem| problem.epilogue.residual = Some(8), "TMA cannot describe"),
+        ] {
+            let found = select(size.0, size.1, size.2, change).err().unwrap_or_default();
+            assert!(found.contains(reason), "{size:?}: {found}");
         }
     }
 

@@ -7,12 +7,12 @@
 //! |---|---|---|
 //! | forward: product, bias, gelu | X + H, 2 H, 2 H: X + 5 H | X + 2 H: the epilogue adds the bias, stores the pre-activation and applies gelu |
 //! | forward: product, bias, relu | X + H, 2 H, 2 H: X + 5 H | X + H: the sign of the result is that of the pre-activation |
-//! | backward: dh = (dy Wᵀ) f'(h) | Y + H, 3 H | the same: no epilogue reads h yet |
+//! | backward: dh = (dy Wᵀ) f'(h), by the engine `wgmma` | Y + H, 3 H: Y + 4 H | Y + 2 H: the epilogue reads h |
 //! | backward: the sum of dh's rows | H | the same |
 //!
 //! Without a gradient no pre-activation is stored: X + H. The CPU computes each step as separate operations do, with their bits.
 //!
-//! Tests: `tests/nn/linear_layers.rs`, `tests/fake/training.rs`.
+//! Tests: `tests/nn/linear_layers.rs`, `tests/fake/training.rs`, `tests/fake/emulated/linear_layers.rs`.
 
 use super::matmul::product;
 use super::rule::ElementwiseRule;
@@ -114,6 +114,19 @@ impl SavedLayer {
         let expression = rule.expression.as_ref().ok_or_else(missing)?;
         evaluate(expression, &[at, gradient], &[])?.pop().ok_or_else(missing)
     }
+
+    /// Returns the gradient of the sum, given that of the next layer's sum and that layer's weight, transposed: one product where
+    /// an engine has the derivative as an epilogue.
+    fn product_times_derivative(&self, of_next_sum: &Tensor, weight: &Tensor) -> Result<Tensor> {
+        if let Some((activation, at)) = &self.derivative {
+            if let Some(activation) = activation.epilogue() {
+                if let Some(of_sum) = Matmul::times_derivative(of_next_sum, weight, activation, at)? {
+                    return Ok(of_sum);
+                }
+            }
+        }
+        self.times_derivative(&product(of_next_sum, weight, [false, true])?)
+    }
 }
 
 /// Applies layers to the last axis of an input, one after another, as one operation on the tape.
@@ -202,10 +215,10 @@ fn gradients(layers: &[SavedLayer], gradient: &Tensor) -> Result<Vec<Option<Tens
             found.resize(found.len() + operands.sum::<usize>() + 1, None);
             break;
         };
-        let of_input = product(&of_sum, &weight.tensor(OPERATION)?.transpose(-2, -1)?, [false, true])?;
+        let weight = weight.tensor(OPERATION)?.transpose(-2, -1)?;
         match earlier.last() {
-            Some(layer) => of_sum = layer.times_derivative(&of_input)?,
-            None => found.push(Some(of_input)),
+            Some(layer) => of_sum = layer.product_times_derivative(&of_sum, &weight)?,
+            None => found.push(Some(product(&of_sum, &weight, [false, true])?)),
         }
     }
     found.reverse();

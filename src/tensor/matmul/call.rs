@@ -6,7 +6,10 @@ use super::plan::GemmStep;
 use crate::driver::DeviceSlice;
 use crate::error::{Error, Result};
 use crate::fuse::Number;
-use crate::gemm::{DeviceEpilogue, GemmElement, GemmResult, HostEpilogue, Scalars, gemm_host_with, multiply};
+use crate::gemm::{
+    DeviceEpilogue, EpilogueParts, GemmElement, GemmResult, HostEpilogue, Scalars, gemm_host_with,
+    is_supported, multiply,
+};
 use crate::tensor::device::{Device, stream};
 use crate::tensor::storage::MemoryMut;
 use crate::tensor::tensor::Tensor;
@@ -77,7 +80,7 @@ impl MatmulCall<'_, '_, '_> {
     fn on_host<T: GemmElement, C: GemmResult<T>>(&mut self, step: &GemmStep) -> Result<()> {
         let (alpha, beta) = self.factors::<T>();
         let [of_a, of_b, of_c] = step.starts;
-        let MatmulEpilogue { bias, activation, residual } = self.fused;
+        let MatmulEpilogue { bias, activation, residual, .. } = self.fused;
         let (a, b) = (on_host::<T>(self.left, of_a)?, on_host::<T>(self.right, of_b)?);
         let mut epilogue = HostEpilogue::new().activation(*activation);
         if let Some(bias) = bias {
@@ -97,9 +100,27 @@ impl MatmulCall<'_, '_, '_> {
         gemm_host_with::<T, C>(&step.product, alpha, a, b, beta, c, epilogue)
     }
 
+    /// Returns whether one of the device's engines computes a step with the epilogue.
+    pub fn is_supported(&mut self, step: &GemmStep, result: DType) -> Result<bool> {
+        let [of_a, of_b, of_c] = step.starts;
+        let c = self.memory.cuda(OPERATION)?;
+        let at_c = c.address() + ((self.start + of_c) * result.size()) as u64;
+        let addresses = [on_device(self.left, of_a)?.address(), on_device(self.right, of_b)?.address(), at_c];
+        let MatmulEpilogue { activation, residual, is_derivative, .. } = self.fused;
+        let residual = residual.as_ref().map(|residual| on_device(residual, of_c)).transpose()?;
+        let epilogue = EpilogueParts {
+            activation: *activation,
+            residual: residual.map(|residual| residual.address()),
+            is_derivative: *is_derivative,
+            ..EpilogueParts::NONE
+        };
+        let types = (self.left.dtype(), result);
+        is_supported(&c.device(), &step.product, types, addresses, epilogue)
+    }
+
     fn on_device(&mut self, step: &GemmStep, result: DType, scalars: Scalars) -> Result<()> {
         let [of_a, of_b, of_c] = step.starts;
-        let MatmulEpilogue { bias, activation, residual } = self.fused;
+        let MatmulEpilogue { bias, activation, residual, is_derivative } = self.fused;
         let c = self.memory.cuda(OPERATION)?;
         let stream = stream(&Device::from(c.device()))?;
         let (a, b) = (on_device(self.left, of_a)?, on_device(self.right, of_b)?);
@@ -115,6 +136,7 @@ impl MatmulCall<'_, '_, '_> {
             },
             activation: *activation,
             residual: residual.as_ref().map(|residual| on_device(residual, of_c)).transpose()?,
+            is_derivative: *is_derivative,
         };
         let place = from(self.start + of_c, result, c.len());
         let types = (self.left.dtype(), result);

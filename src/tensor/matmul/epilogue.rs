@@ -12,6 +12,8 @@ pub(super) struct MatmulEpilogue {
     pub activation: Activation,
     /// Contiguous, of the result's shape.
     pub residual: Option<Tensor>,
+    /// True where the residual is a pre-activation, at which the activation's derivative is taken.
+    pub is_derivative: bool,
 }
 
 /// Numbers that lie one behind another.
@@ -33,7 +35,8 @@ impl MatmulEpilogue {
             None => None,
         };
         let residual = matmul.residual.map(|residual| spread("a residual", residual, shape)?.contiguous());
-        Ok(MatmulEpilogue { bias, activation: matmul.activation, residual: residual.transpose()? })
+        let (activation, residual) = (matmul.activation, residual.transpose()?);
+        Ok(MatmulEpilogue { bias, activation, residual, is_derivative: false })
     }
 
     pub fn has_bias_of_rows(&self) -> bool {

@@ -183,6 +183,33 @@ impl<'t> Matmul<'t> {
         Ok((fresh.into_tensor(), kept.map(Output::into_tensor)))
     }
 
+    /// Returns the product times the activation's derivative at a pre-activation of the product's shape, rounded once. `None`
+    /// where no engine of the device computes it in one kernel.
+    ///
+    /// # Errors
+    ///
+    /// As [`of`](Self::of).
+    pub(crate) fn times_derivative(
+        a: &Tensor,
+        b: &Tensor,
+        activation: Activation,
+        pre_activation: &Tensor,
+    ) -> Result<Option<Tensor>> {
+        let matmul = Matmul::new().activation(activation).residual(pre_activation);
+        let (device, dtype) = (matmul.device(a, b)?, a.dtype());
+        if device.is_cpu() || activation == Activation::None {
+            return Ok(None);
+        }
+        let (shape, ranks) = (result_shape(OPERATION, a.shape(), b.shape())?, (a.rank(), b.rank()));
+        matmul.check_dtypes(a, b, dtype)?;
+        let fused = MatmulEpilogue { is_derivative: true, ..MatmulEpilogue::new(&matmul, &shape, ranks)? };
+        let mut fresh = Output::of_shape(&device, dtype, &shape)?;
+        let layout = as_matrices(fresh.layout(), ranks)?;
+        let target = OutputTarget::new(fresh.memory_mut(), dtype, &layout);
+        let is_done = matmul.run((a, b), Number::Integer(0), target, &fused, None)?;
+        Ok(is_done.then(|| fresh.into_tensor()))
+    }
+
     /// Replaces the elements of `c`, a `&mut Tensor` or a part of one, by the product plus `beta` times themselves; with
     /// a `beta` of 0 they are not read. They are added with the bias, before an activation. The result's dtype is theirs.
     ///
@@ -233,7 +260,7 @@ impl<'t> Matmul<'t> {
         }
         c.update(reads, |target| {
             let layout = direct(target.layout())?.1;
-            self.run((a, b), beta, target.with_layout(&layout), &fused, None)
+            self.run((a, b), beta, target.with_layout(&layout), &fused, None).map(drop)
         })
     }
 
@@ -283,7 +310,8 @@ impl<'t> Matmul<'t> {
         Err(Error::DTypeMismatch { operation: OPERATION, wanted, found })
     }
 
-    /// Multiplies into the target, whose layout has the batch's dimensions and two more. Aux is contiguous.
+    /// Multiplies into the target, whose layout has the batch's dimensions and two more. Aux is contiguous. Returns false, and
+    /// writes nothing, if the epilogue multiplies by a derivative and no engine of the device does.
     fn run(
         &self,
         (a, b): (&Tensor, &Tensor),
@@ -291,10 +319,10 @@ impl<'t> Matmul<'t> {
         target: OutputTarget<'_>,
         fused: &MatmulEpilogue,
         mut kept: Option<MemoryMut<'_>>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if target.layout().count() == 0 {
             // An operand may be a broadcast view whose memory has fewer elements than one of its matrices.
-            return Ok(());
+            return Ok(true);
         }
         let (a, b) = (with_rows(a)?, with_columns(b)?);
         let ((a, on_a), (b, on_b)) = (readable(a)?, readable(b)?);
@@ -309,13 +337,25 @@ impl<'t> Matmul<'t> {
             choice: self.choice,
             own_rows: fused.has_bias_of_rows(),
         };
-        for step in &matrices.steps()? {
-            let [left, right] = if step.swapped { [&b, &a] } else { [&a, &b] };
-            let (factors, start) = ((self.alpha, beta), c.offset());
-            let (memory, kept) = (&mut memory, kept.as_mut());
-            MatmulCall { left, right, factors, memory, start, fused, kept }.any(step, result)?;
+        let steps = matrices.steps()?;
+        // One step is checked at a time, and none runs before all are.
+        for is_check in [fused.is_derivative, false] {
+            for step in &steps {
+                let [left, right] = if step.swapped { [&b, &a] } else { [&a, &b] };
+                let (factors, start) = ((self.alpha, beta), c.offset());
+                let (memory, kept) = (&mut memory, kept.as_mut());
+                let mut call = MatmulCall { left, right, factors, memory, start, fused, kept };
+                if !is_check {
+                    call.any(step, result)?;
+                } else if !call.is_supported(step, result)? {
+                    return Ok(false);
+                }
+            }
+            if !is_check {
+                break;
+            }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

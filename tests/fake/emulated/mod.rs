@@ -14,6 +14,8 @@ mod classifier;
 #[cfg(feature = "srt")]
 mod e8;
 mod histogram;
+#[cfg(feature = "nn")]
+mod linear_layers;
 mod select;
 mod sort;
 #[cfg(feature = "srt")]
@@ -589,6 +591,8 @@ fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
     let all = all.chain(burst::CHILDREN);
     #[cfg(feature = "classifier")]
     let all = all.chain(classifier::CHILDREN);
+    #[cfg(feature = "nn")]
+    let all = all.chain(linear_layers::CHILDREN);
     #[cfg(feature = "srt")]
     let all = all.chain(e8::CHILDREN);
     #[cfg(feature = "srt")]

@@ -48,6 +48,14 @@ fn gelu(x: f64) -> f64 {
     0.5 * x * (1.0 + u.tanh())
 }
 
+/// The derivative of [`gelu`].
+fn gelu_derivative(x: f64) -> f64 {
+    let (factor, cubic) = ((2.0 / std::f64::consts::PI).sqrt(), 0.044_715);
+    let u = factor * (x + cubic * x * x * x);
+    let slope = factor * (1.0 + 3.0 * cubic * x * x);
+    0.5 * (1.0 + u.tanh()) + 0.5 * x * (1.0 - u.tanh().powi(2)) * slope
+}
+
 /// The operands of a product, with all elements that are not read or written poisoned.
 struct Given<T, C> {
     product: Product,
@@ -92,6 +100,9 @@ impl<T: Number, C: ResultOf<T>> Given<T, C> {
         }
         if parts.residual {
             epilogue = epilogue.residual(&residual);
+        }
+        if parts.derivative {
+            epilogue = epilogue.derivative(parts.activation, &residual);
         }
         let (alpha, beta) = (scalar::<T>(self.alpha), scalar::<T>(parts.beta));
         gemm_with::<T, C>(stream, product, alpha, &a, &b, beta, &mut c, epilogue)?;
@@ -144,14 +155,17 @@ fn check<T: Number, C: ResultOf<T> + Real>(
     );
     let place = |matrix: usize, row: usize, column: usize| (matrix * m + row) * leading + column;
 
+    let stored = |values: &[i64], of: &dyn Fn(i64) -> f64| -> Vec<C> {
+        let of_place = |(index, value): (usize, &i64)| match index % leading < n {
+            true => <C as Real>::rounded(of(*value)),
+            false => C::poison(),
+        };
+        values.iter().enumerate().map(of_place).collect()
+    };
+    let whole_value = |value: i64| value as f64;
+    let pre_activation = |value: i64| cases::PRE_ACTIVATIONS[(value + 2) as usize];
     let poisoned = |values: &[i64], read: bool| -> Vec<C> {
-        let mut elements = vec![C::poison(); values.len()];
-        for (index, value) in values.iter().enumerate() {
-            if read && index % leading < n {
-                elements[index] = <C as Real>::rounded(*value as f64);
-            }
-        }
-        elements
+        if read { stored(values, &whole_value) } else { vec![C::poison(); values.len()] }
     };
     let (mut wanted, mut wanted_aux) = (poisoned(&c, false), poisoned(&c, false));
     let mut allowed = vec![0.0; wanted.len()];
@@ -173,7 +187,13 @@ fn check<T: Number, C: ResultOf<T> + Real>(
                     x += bias[if parts.by_row { row } else { column }] as f64;
                 }
                 wanted_aux[place] = <C as Real>::rounded(x);
+                let at = pre_activation(residual[place]);
                 match parts.activation {
+                    Activation::Relu if parts.derivative => x *= f64::from(u8::from(at > 0.0)),
+                    Activation::Gelu if parts.derivative => {
+                        allowed[place] = C::GELU * x.abs();
+                        x *= gelu_derivative(at);
+                    }
                     Activation::Relu => x = x.max(0.0),
                     Activation::Gelu => {
                         allowed[place] = C::GELU * x.abs();
@@ -201,7 +221,11 @@ fn check<T: Number, C: ResultOf<T> + Real>(
         b: elements(&b),
         c: poisoned(&c, parts.beta != 0),
         bias: bias[..length].iter().map(|value| <C as Real>::rounded(*value as f64)).collect(),
-        residual: poisoned(&residual, true),
+        residual: if parts.derivative {
+            stored(&residual, &pre_activation)
+        } else {
+            poisoned(&residual, true)
+        },
         aux: poisoned(&c, false),
     };
     let [found, aux] = run(&given).map_err(|error| format!("{product} of {}: {error}", T::DTYPE))?;
@@ -275,6 +299,49 @@ pub fn by_persistent_clusters(stream: &Stream) -> Outcome {
             check::<bf16, bf16>(size, layout, parts, 1, |given| given.with_algorithm(stream, algorithm))?;
         }
     }
+    Ok(())
+}
+
+/// Sums times the derivative of an activation; what has none is an error that names the reason.
+pub fn derivatives(stream: &Stream) -> Outcome {
+    for (index, (size, algorithm)) in cases::SIZES_OF_DERIVATIVES.into_iter().enumerate() {
+        for (at, parts) in cases::DERIVATIVES.into_iter().enumerate() {
+            let (layout, algorithm): (usize, GemmAlgorithm) =
+                ((index + at) % LAYOUTS.len(), algorithm.parse()?);
+            let batch = if index < 4 { 2 } else { 1 };
+            check::<bf16, bf16>(size, layout, parts, batch, |given| given.with_algorithm(stream, algorithm))?;
+            if index < 4 {
+                check::<f16, f16>(size, layout, parts, 1, |given| given.with_algorithm(stream, algorithm))?;
+            }
+        }
+    }
+    let [_, gelu] = cases::DERIVATIVES;
+    let by = |engine| Choice::Only(engine);
+    let refused = |outcome: Outcome, reason: &str| {
+        let text = outcome.err().and_then(|failed| failed.message().map(str::to_owned)).unwrap_or_default();
+        if text.contains(reason) { Ok(()) } else { Err(format!("wanted '{reason}': {text}")) }
+    };
+    let biased = Parts { bias: true, ..gelu };
+    let size = (136, 64, 72);
+    let wgmma = by(Engine::Wgmma);
+    refused(
+        check::<bf16, bf16>(size, 0, biased, 1, |given| given.on(stream, wgmma)),
+        "derivative beside a bias",
+    )?;
+    refused(
+        check::<bf16, f32>(size, 0, gelu, 1, |given| given.on(stream, wgmma)),
+        "derivative beside a bias",
+    )?;
+    let narrow = (136, 72, 72);
+    refused(check::<bf16, bf16>(narrow, 0, gelu, 1, |given| given.on(stream, wgmma)), "64 does not divide")?;
+    refused(
+        check::<bf16, bf16>(size, 0, gelu, 1, |given| given.on(stream, by(Engine::Mma))),
+        "no derivative",
+    )?;
+    refused(
+        check::<f32, f32>(size, 0, gelu, 1, |given| given.on(stream, by(Engine::Simt))),
+        "no derivative",
+    )?;
     Ok(())
 }
 
