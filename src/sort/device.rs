@@ -1,37 +1,26 @@
 //! The CUDA implementations: the kernels of `csrc/kernels/sort.cu`.
 
 use super::key::SortKey;
+use super::onesweep::sort_by_digits;
 use super::{Rows, check_length};
-use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Function, LaunchConfig, Stream};
+use crate::driver::{DeviceSlice, DeviceSliceMut, Function, LaunchConfig, Stream};
 use crate::error::{Error, Result};
 use crate::images::{self, Entry};
 
 const FAMILY: &str = "sort";
 /// By the width of an element.
-const KEYS: [&str; 4] = ["sort_keys_8", "sort_keys_16", "sort_keys_32", "sort_keys_64"];
-/// By the width of a key: 32 bits, then 64.
-const ROWS: [&str; 2] = ["sort_rows_32", "sort_rows_64"];
-const COUNT: [&str; 2] = ["sort_count_32", "sort_count_64"];
-const SCATTER: [&str; 2] = ["sort_scatter_32", "sort_scatter_64"];
-const SEARCH: [&str; 2] = ["sort_search_32", "sort_search_64"];
-const SCAN: &str = "sort_scan";
+const ROWS: [&str; 4] = ["sort_rows_8", "sort_rows_16", "sort_rows_32", "sort_rows_64"];
+const SEARCH: [&str; 4] = ["sort_search_8", "sort_search_16", "sort_search_32", "sort_search_64"];
 
-/// Threads of a block. This and the five constants below are those of `sort.cu`.
-const THREADS: u32 = 256;
-/// Bytes of the keys in a tile.
-const TILE_BYTES: usize = THREADS as usize * 64;
+/// Threads of a block, except of a pass. This and the longest row are those of `sort.cu`.
+pub(super) const THREADS: u32 = 256;
 /// The longest row that one block sorts.
 const MAXIMUM_ROW: usize = 2048;
-const DIGIT_BITS: u32 = 8;
-const DIGITS: usize = 1 << DIGIT_BITS;
-/// Flags of a pass.
-const IS_FIRST: u32 = 1;
-const IS_LAST: u32 = 2;
 
 /// The most blocks of a kernel that loops: enough to fill every device.
 const LOOPING_BLOCKS: usize = 1 << 14;
 
-fn function(stream: &Stream, entry: &'static str) -> Result<Function> {
+pub(super) fn function(stream: &Stream, entry: &'static str) -> Result<Function> {
     images::kernel(&stream.device(), FAMILY, Entry::Name(entry))
 }
 
@@ -44,61 +33,30 @@ fn blocks(count: usize) -> LaunchConfig {
     LaunchConfig::new(count as u32, THREADS)
 }
 
-/// Keys in device memory, of 4 bytes for elements of at most 4 bytes and of 8 bytes for others.
-struct DeviceKeys {
-    memory: DeviceBuffer<u8>,
-    key: SortKey,
-    count: usize,
+/// Returns the entry for elements of so many bytes.
+pub(super) fn by_width(entries: [&'static str; 4], size: usize) -> &'static str {
+    entries[size.trailing_zeros().min(3) as usize]
 }
 
-impl DeviceKeys {
-    /// Launches the kernel that maps elements to keys.
-    fn new(
-        stream: &Stream,
-        operation: &'static str,
-        key: SortKey,
-        elements: &DeviceSlice<'_, u8>,
-    ) -> Result<DeviceKeys> {
-        let size = key.dtype().size();
-        if !elements.len().is_multiple_of(size) || !elements.address().is_multiple_of(size as u64) {
-            let found = format!("{} bytes at address {:#x}", elements.len(), elements.address());
-            return Err(Error::invalid(
-                operation,
-                found,
-                format!("whole and aligned elements of {}", key.dtype()),
-            ));
-        }
-        let count = elements.len() / size;
-        let width = Self::width_of(key);
-        let mut memory = stream.uninitialized::<u8>(count * width)?;
-        if count > 0 {
-            let entry = KEYS[size.trailing_zeros().min(3) as usize];
-            let rule = (key.code(), key.infinity(), u32::from(key.is_descending()));
-            let arguments = (elements, &mut memory, count as u64, rule.0, rule.1, rule.2);
-            // SAFETY: the kernel reads `count` elements of this width, and writes as many keys.
-            unsafe { function(stream, entry)?.launch(stream, looping(count), arguments)? };
-        }
-        Ok(DeviceKeys { memory, key, count })
+/// Returns the number of elements in memory.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for bytes that are not whole and aligned elements.
+fn count_of(operation: &'static str, key: SortKey, elements: &DeviceSlice<'_, u8>) -> Result<usize> {
+    let size = key.dtype().size();
+    if !elements.len().is_multiple_of(size) || !elements.address().is_multiple_of(size as u64) {
+        let found = format!("{} bytes at address {:#x}", elements.len(), elements.address());
+        let wanted = format!("whole and aligned elements of {}", key.dtype());
+        return Err(Error::invalid(operation, found, wanted));
     }
-
-    fn width_of(key: SortKey) -> usize {
-        key.dtype().size().max(4)
-    }
-
-    fn width(&self) -> usize {
-        Self::width_of(self.key)
-    }
-
-    /// Returns the kernel for the width.
-    fn entry(&self, entries: [&'static str; 2]) -> &'static str {
-        entries[usize::from(self.width() > 4)]
-    }
+    Ok(elements.len() / size)
 }
 
 /// Writes the position of each element of a row in sorted order, as [`argsort_host`](super::argsort_host) does.
 ///
-/// `elements` are the bytes of contiguous rows of `key.dtype()`, aligned for it. The call allocates keys and positions twice,
-/// 16 to 24 bytes an element, for rows that one block does not sort.
+/// `elements` are the bytes of contiguous rows of `key.dtype()`, aligned for it. For rows that one block does not sort the call
+/// allocates room for positions of 32 bits and for one or two copies of the elements.
 ///
 /// ```no_run
 /// use selvedge::DType;
@@ -125,70 +83,63 @@ pub fn argsort<'a>(
     rows: usize,
     positions: impl Into<DeviceSliceMut<'a, i64>>,
 ) -> Result<()> {
-    const OPERATION: &str = "argsort";
-    let (elements, mut positions) = (elements.into(), positions.into());
-    let rows = Rows::new(OPERATION, elements.len() / key.dtype().size(), rows)?;
-    check_length(OPERATION, positions.len(), rows.count * rows.length)?;
-    let keys = DeviceKeys::new(stream, OPERATION, key, &elements)?;
-    if keys.count == 0 {
-        return Ok(());
-    }
-    if rows.length <= MAXIMUM_ROW {
-        let padded = rows.length.next_power_of_two() as u32;
-        let config = blocks(rows.count.min(LOOPING_BLOCKS));
-        let arguments = (&keys.memory, &mut positions, rows.count as u64, rows.length as u32, padded);
-        // SAFETY: the kernel reads the keys of all rows and writes a position for each.
-        return unsafe { function(stream, keys.entry(ROWS))?.launch(stream, config, arguments) };
-    }
-    sort_by_digits(stream, keys, rows, &mut positions)
+    sort_rows("argsort", stream, key, &elements.into(), rows, None, positions.into())
 }
 
-/// Sorts long rows, a digit a pass.
-fn sort_by_digits(
+/// Writes the elements of each row in sorted order, and the position that each had, as [`argsort`] does.
+///
+/// Elements keep their bits: NaN payloads and the sign of zero survive.
+///
+/// # Errors
+///
+/// As [`argsort`], and [`Error::LengthMismatch`] for another number of bytes in `sorted`.
+pub fn sort<'a>(
     stream: &Stream,
-    keys: DeviceKeys,
-    rows: Rows,
-    positions: &mut DeviceSliceMut<'_, i64>,
+    key: SortKey,
+    elements: impl Into<DeviceSlice<'a, u8>>,
+    rows: usize,
+    sorted: impl Into<DeviceSliceMut<'a, u8>>,
+    positions: impl Into<DeviceSliceMut<'a, i64>>,
 ) -> Result<()> {
-    let tiles = rows.length.div_ceil(TILE_BYTES / keys.width());
-    // Rows and tiles of this many elements are more than memory has, unless the count fits.
-    let grid = u32::try_from(rows.count * tiles.max(DIGITS)).ok().filter(|grid| i32::try_from(*grid).is_ok());
-    let Some(_) = grid else {
-        let found = format!("{} rows of {} elements", rows.count, rows.length);
-        return Err(Error::invalid("argsort", found, format!("at most {} blocks of a grid", i32::MAX)));
-    };
-    let [count, scan, scatter] = [keys.entry(COUNT), SCAN, keys.entry(SCATTER)];
-    let (count, scan, scatter) =
-        (function(stream, count)?, function(stream, scan)?, function(stream, scatter)?);
-    let mut counts = stream.uninitialized::<u32>(rows.count * DIGITS * tiles)?;
-    let mut totals = stream.uninitialized::<u32>(rows.count * DIGITS)?;
-    let passes = keys.key.bits() / DIGIT_BITS;
-    // One pass keeps neither keys nor narrow positions.
-    let kept = if passes > 1 { keys.count } else { 0 };
-    let mut other_keys = stream.uninitialized::<u8>(kept * keys.width())?;
-    let [mut narrow, mut other_narrow] =
-        [stream.uninitialized::<u32>(kept)?, stream.uninitialized::<u32>(kept)?];
-    let mut keys = keys.memory;
-    let (length, tiles) = (rows.length as u64, tiles as u32);
-    for pass in 0..passes {
-        let shift = pass * DIGIT_BITS;
-        let is = |flag, holds| if holds { flag } else { 0 };
-        let flags = is(IS_FIRST, pass == 0) | is(IS_LAST, pass + 1 == passes);
-        let of_tiles = blocks(rows.count * tiles as usize);
-        // SAFETY: the kernels stay inside of the rows' keys and positions, of which buffers hold `length` a row where the flags
-        // let them be used, and of the 256 counts of each tile and row.
-        unsafe {
-            count.launch(stream, of_tiles, (&keys, &mut counts, length, tiles, shift))?;
-            scan.launch(stream, blocks(rows.count * DIGITS), (&mut counts, &mut totals, tiles))?;
-            let out = (&mut other_keys, &mut other_narrow, &mut *positions);
-            let arguments =
-                (&keys, &narrow, out.0, out.1, out.2, &counts, &totals, length, tiles, shift, flags);
-            scatter.launch(stream, of_tiles, arguments)?;
-        }
-        std::mem::swap(&mut keys, &mut other_keys);
-        std::mem::swap(&mut narrow, &mut other_narrow);
+    const OPERATION: &str = "sort";
+    let (elements, sorted) = (elements.into(), sorted.into());
+    check_length(OPERATION, sorted.len(), elements.len())?;
+    if !sorted.address().is_multiple_of(key.dtype().size() as u64) {
+        let found = format!("an address {:#x} of sorted elements", sorted.address());
+        return Err(Error::invalid(OPERATION, found, format!("one that is aligned for {}", key.dtype())));
     }
-    Ok(())
+    sort_rows(OPERATION, stream, key, &elements, rows, Some(sorted), positions.into())
+}
+
+fn sort_rows(
+    operation: &'static str,
+    stream: &Stream,
+    key: SortKey,
+    elements: &DeviceSlice<'_, u8>,
+    rows: usize,
+    sorted: Option<DeviceSliceMut<'_, u8>>,
+    mut positions: DeviceSliceMut<'_, i64>,
+) -> Result<()> {
+    let count = count_of(operation, key, elements)?;
+    let rows = Rows::new(operation, count, rows)?;
+    check_length(operation, positions.len(), count)?;
+    if count == 0 {
+        return Ok(());
+    }
+    if rows.length > MAXIMUM_ROW {
+        return sort_by_digits(stream, key, elements, rows, sorted, positions);
+    }
+    let (length, padded) = (rows.length as u32, rows.length.next_power_of_two() as u32);
+    let has_values = u32::from(sorted.is_some());
+    let order = (key.code(), key.infinity(), u32::from(key.is_descending()));
+    let mut none = stream.uninitialized::<u8>(0)?;
+    let sorted = sorted.unwrap_or_else(|| DeviceSliceMut::from(&mut none));
+    let sizes = (rows.count as u64, length, padded, has_values);
+    let arguments =
+        (elements, &mut positions, sorted, sizes.0, sizes.1, sizes.2, sizes.3, order.0, order.1, order.2);
+    let config = blocks(rows.count.min(LOOPING_BLOCKS));
+    // SAFETY: the kernel reads the elements of all rows and writes a position for each, and an element if there is room.
+    unsafe { function(stream, by_width(ROWS, key.dtype().size()))?.launch(stream, config, arguments) }
 }
 
 /// Writes, for each value, the number of elements of its sorted row that come before it, as
@@ -207,30 +158,33 @@ pub fn search<'a>(
     positions: impl Into<DeviceSliceMut<'a, i64>>,
 ) -> Result<()> {
     const OPERATION: &str = "searchsorted";
-    let positions = positions.into();
-    let sequences = DeviceKeys::new(stream, OPERATION, key, &sequences.into())?;
-    let values = DeviceKeys::new(stream, OPERATION, key, &values.into())?;
-    let of_sequences = Rows::new(OPERATION, sequences.count, rows)?;
-    let of_values = Rows::new(OPERATION, values.count, rows)?;
-    check_length(OPERATION, positions.len(), values.count)?;
-    if values.count == 0 {
+    let (sequences, values, positions) = (sequences.into(), values.into(), positions.into());
+    let of_sequences = Rows::new(OPERATION, count_of(OPERATION, key, &sequences)?, rows)?;
+    let count = count_of(OPERATION, key, &values)?;
+    let of_values = Rows::new(OPERATION, count, rows)?;
+    check_length(OPERATION, positions.len(), count)?;
+    if count == 0 {
         return Ok(());
     }
-    let sizes = (of_sequences.length as u64, of_values.length as u64, values.count as u64);
+    let sizes = (of_sequences.length as u64, of_values.length as u64, count as u64);
+    let order = (key.code(), key.infinity(), u32::from(key.is_descending()));
+    let right = u32::from(right);
     let arguments =
-        (&sequences.memory, &values.memory, positions, sizes.0, sizes.1, sizes.2, u32::from(right));
+        (&sequences, &values, positions, sizes.0, sizes.1, sizes.2, right, order.0, order.1, order.2);
+    let kernel = function(stream, by_width(SEARCH, key.dtype().size()))?;
     // SAFETY: the kernel reads all values and rows of as many elements as there are, and writes a position a value.
-    unsafe { function(stream, values.entry(SEARCH))?.launch(stream, looping(values.count), arguments) }
+    unsafe { kernel.launch(stream, looping(count), arguments) }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::onesweep::{HISTOGRAM, PASS};
     use super::*;
     use crate::images::entries;
 
     #[test]
     fn kernels_are_those_that_the_list_of_images_declares() {
-        let mut looked_up = [&KEYS[..], &ROWS, &COUNT, &SCATTER, &SEARCH, &[SCAN]].concat();
+        let mut looked_up = [ROWS, HISTOGRAM, PASS, SEARCH].concat();
         looked_up.sort_unstable();
         assert_eq!(entries::declared(FAMILY, "sm_60"), looked_up);
     }

@@ -13,6 +13,8 @@ use crate::types::DType;
 pub struct SortKey {
     dtype: DType,
     is_descending: bool,
+    /// The significant bits of a key, from the lowest on.
+    bits: u32,
 }
 
 /// The kinds of the map, as `sort.cu` numbers them.
@@ -40,6 +42,12 @@ impl KeyKind {
     }
 }
 
+/// Returns the bits of an element: 8, 16, 32 or 64.
+#[inline(always)]
+fn width_of(dtype: DType) -> u32 {
+    dtype.size() as u32 * 8
+}
+
 impl SortKey {
     /// Returns the map of a dtype; `operation` names the caller in errors.
     ///
@@ -54,13 +62,34 @@ impl SortKey {
                 found: dtype.to_string(),
             });
         }
-        Ok(SortKey { dtype, is_descending: descending })
+        Ok(SortKey { dtype, is_descending: descending, bits: width_of(dtype) })
+    }
+
+    /// Returns the map for integers from 0 on and below `bound`, whose sort takes fewer passes. Elements outside of these
+    /// bounds come in no defined order. The map of other dtypes stays as it is.
+    ///
+    /// ```
+    /// use selvedge::DType;
+    /// use selvedge::sort::{SortKey, argsort_host};
+    /// let elements: Vec<u8> = [70i64, 0, 99].iter().flat_map(|x| x.to_ne_bytes()).collect();
+    /// let mut positions = [0; 3];
+    /// argsort_host(SortKey::new("argsort", DType::I64, false)?.with_bound(100), &elements, 1, &mut positions)?;
+    /// assert_eq!(positions, [1, 0, 2]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_bound(self, bound: u64) -> SortKey {
+        if !self.dtype.is_integer() {
+            return self;
+        }
+        let bits = u64::BITS - bound.saturating_sub(1).leading_zeros();
+        SortKey { bits: bits.clamp(1, width_of(self.dtype)), ..self }
     }
 
     /// Returns the map in the same direction of a dtype that has an order.
     #[inline(always)]
     pub(super) fn of_dtype(&self, dtype: DType) -> SortKey {
-        SortKey { dtype, is_descending: self.is_descending }
+        SortKey { dtype, is_descending: self.is_descending, bits: width_of(dtype) }
     }
 
     #[inline(always)]
@@ -73,9 +102,9 @@ impl SortKey {
         self.dtype
     }
 
-    /// Returns the significant bits of a key: 8, 16, 32 or 64.
+    /// Returns the significant bits of a key: those of an element, unless it has a bound. All keys agree in the others.
     pub(super) fn bits(&self) -> u32 {
-        self.dtype.size() as u32 * 8
+        self.bits
     }
 
     /// Returns the number of the kind in `sort.cu`.
@@ -101,7 +130,7 @@ impl SortKey {
     /// Returns the key of an element, given by its bits.
     #[inline(always)]
     pub(super) fn of_bits(&self, bits: u64) -> u64 {
-        let width = self.bits();
+        let width = width_of(self.dtype);
         let (sign, mask) = (1 << (width - 1), u64::MAX >> (64 - width));
         let key = match self.kind() {
             KeyKind::Unsigned => bits,
@@ -147,5 +176,21 @@ mod tests {
         let descending = SortKey::new("sort", DType::I8, true).unwrap();
         assert_eq!(([127u8, 0, 128].map(|x| descending.of_bits(x.into()))), [0, 127, 255]);
         assert!(SortKey::new("sort", DType::C64, false).is_err());
+    }
+
+    #[test]
+    fn a_bound_leaves_the_bits_that_integers_below_it_can_have() {
+        for (dtype, bound, wanted) in [
+            (DType::I64, 100_001, 17),
+            (DType::I64, 1 << 16, 16),
+            (DType::I64, (1 << 16) + 1, 17),
+            (DType::I64, 0, 1),
+            (DType::I64, 1, 1),
+            (DType::U8, 300, 8),
+            (DType::F32, 2, 32),
+        ] {
+            let key = SortKey::new("sort", dtype, false).unwrap().with_bound(bound);
+            assert_eq!(key.bits(), wanted, "{dtype} below {bound}");
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! Stable sorting of rows, binary search in sorted rows, and counting, on memory of the CPU and of CUDA devices.
 //!
 //! The module knows dtypes, bytes and rows, not tensors. Memory holds contiguous rows of equal length, and a row is sorted by
-//! itself. [`argsort`] and [`argsort_host`] return positions; elements are not moved, so NaN payloads and the sign of zero
-//! survive the caller's gather.
+//! itself. [`argsort`] and [`argsort_host`] return positions. Elements keep their bits in [`sort()`] and in a caller's gather, so
+//! NaN payloads and the sign of zero survive.
 //!
 //! | function | result |
 //! |---|---|
 //! | [`argsort`], [`argsort_host`] | the position in its row of each element in sorted order |
+//! | [`sort()`] | the elements of each row in sorted order, with these positions |
 //! | [`topk`] | the positions of the first elements of each row in sorted order |
 //! | [`search`], [`search_host`] | for each value, the number of elements of a sorted row that come before it |
 //! | [`tally`], [`tally_host`] | the number of occurrences of each index |
@@ -18,7 +19,7 @@
 //! PyTorch. A descending order is the exact opposite, so NaN comes first. Both orders are stable.
 //!
 //! Invariants: equal input gives equal positions on the CPU, with any number of threads, and on every device, because the
-//! order of distinct positions is total. A row has fewer than 2^32 elements.
+//! order of distinct positions is total. A row has fewer than 2^32 elements, on a device 7000 fewer.
 //!
 //! Tests: in the files, `tests/fake/emulated/sort.rs`, `tests/fake/emulated/select.rs`, `tests/fake/emulated/histogram.rs`,
 //! `tests/fake/emulated/topk.rs`, `tests/tensor/sorting.rs`.
@@ -27,11 +28,12 @@ mod device;
 mod histogram;
 mod host;
 mod key;
+mod onesweep;
 mod radix;
 mod select;
 mod topk;
 
-pub use device::{argsort, search};
+pub use device::{argsort, search, sort};
 pub use histogram::{MAXIMUM_BINS, count_between_edges, count_in_range, tally};
 pub use host::{argsort_host, search_host, tally_host};
 pub use key::SortKey;

@@ -46,11 +46,26 @@ const ORDERS: &[Case] = &[
     ("kthvalue", |x| Ok(pair(x[0].kthvalue(3, -1)?))),
 ];
 
+const LONG_ORDERS: &[Case] = &[
+    ("sort", |x| Ok(pair(x[0].sort(-1, false)?))),
+    ("sort, descending", |x| Ok(pair(x[0].sort(-1, true)?))),
+    ("argsort", |x| Ok(vec![x[0].argsort(-1, false)?])),
+];
+
 fn orders_have_the_bits_of_the_cpu() -> Outcome {
     for shape in SHAPES {
         for (seed, dtype) in (0..).zip(ordered()) {
             check(ORDERS, &[elements(dtype, &shape, seed)?], Agreement::Bits)?;
         }
+    }
+    // Rows in many tiles, and tiles as large as they get, of all widths.
+    for shape in [[7, 40_001], [1, 3_000_001]] {
+        for dtype in [DType::U8, DType::F16, DType::F32, DType::I64] {
+            check(LONG_ORDERS, &[elements(dtype, &shape, 8)?], Agreement::Bits)?;
+        }
+        let numbers = Generator::new(4).randn(&shape, DType::F32, &Device::cpu())?;
+        check(LONG_ORDERS, std::slice::from_ref(&numbers), Agreement::Bits)?;
+        check(LONG_ORDERS, &[numbers.cast(DType::F64)?], Agreement::Bits)?;
     }
     // A block a row, and one row in many segments.
     for shape in [[700, 5000], [1, 3_000_001]] {

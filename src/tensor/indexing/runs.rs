@@ -6,7 +6,7 @@
 
 use crate::driver::captures_on_this_thread;
 use crate::error::Result;
-use crate::tensor::sorting::{differs_from_previous, true_positions};
+use crate::tensor::sorting::{differs_from_previous, sort_below, true_positions};
 use crate::tensor::{Tensor, fuse};
 use crate::types::DType;
 
@@ -38,7 +38,7 @@ enum RunList {
 }
 
 impl Runs {
-    /// Sorts targets: one dimension of at least one i64. `none` leads nowhere. A capture gets padded rows.
+    /// Sorts targets: one dimension of at least one i64, from 0 to `none`, which leads nowhere. A capture gets padded rows.
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Runs {
 
     fn of_rows(targets: &Tensor, none: usize, is_padded: bool) -> Result<Runs> {
         let (count, device) = (targets.count(), targets.device());
-        let (sorted, order) = targets.sort(0, false)?;
+        let (sorted, order) = sort_below(targets, none.saturating_add(1))?;
         let is_first = differs_from_previous(&sorted)?;
         let places = Tensor::arange(0i64, count as i64, 1i64, DType::I64, &device)?;
         let starts = is_first.choose(&places, 0)?.cummax(0)?;

@@ -77,8 +77,11 @@ impl AxisRows {
 
     /// Returns the position in its row of each element in sorted order, as i64.
     fn argsort(&self, operation: &'static str, descending: bool) -> Result<Tensor> {
+        self.argsort_by(operation, SortKey::new(operation, self.elements.dtype(), descending)?)
+    }
+
+    fn argsort_by(&self, operation: &'static str, key: SortKey) -> Result<Tensor> {
         let (elements, length) = (&self.elements, self.length());
-        let key = SortKey::new(operation, elements.dtype(), descending)?;
         let rows = elements.count().checked_div(length).unwrap_or(0);
         let mut positions = Output::of_shape(&elements.device(), DType::I64, elements.shape())?;
         let bytes = bytes_of(elements);
@@ -117,10 +120,34 @@ impl AxisRows {
 
     /// Returns the rows in sorted order, with the positions of their elements.
     fn sort(&self, operation: &'static str, descending: bool) -> Result<SortedRows> {
-        let positions = self.argsort(operation, descending)?;
-        let values = self.elements.gather_unchecked(-1, &positions)?;
-        Ok(SortedRows { values, positions })
+        self.sort_by(operation, SortKey::new(operation, self.elements.dtype(), descending)?)
     }
+
+    /// A CUDA device moves the elements with their positions.
+    fn sort_by(&self, operation: &'static str, key: SortKey) -> Result<SortedRows> {
+        let (elements, length) = (&self.elements, self.length());
+        let device = elements.device();
+        if device.is_cpu() || elements.count() == 0 {
+            let positions = self.argsort_by(operation, key)?;
+            let values = elements.gather_unchecked(-1, &positions)?;
+            return Ok(SortedRows { values, positions });
+        }
+        let mut values = Output::of_shape(&device, elements.dtype(), elements.shape())?;
+        let mut positions = Output::of_shape(&device, DType::I64, elements.shape())?;
+        let memory = elements.memory().cuda(operation)?.slice(bytes_of(elements))?;
+        let sorted = values.memory_mut().into_cuda(operation)?;
+        let places = positions.memory_mut().into_cuda(operation)?.reinterpret_mut()?;
+        sort::sort(&device.stream()?, key, memory, elements.count() / length, sorted, places)?;
+        Ok(SortedRows { values: values.into_tensor(), positions: positions.into_tensor() })
+    }
+}
+
+/// Returns integers of one dimension in ascending order, with their positions. They are from 0 on and below `bound`.
+pub(super) fn sort_below(integers: &Tensor, bound: usize) -> Result<(Tensor, Tensor)> {
+    const OPERATION: &str = "sort";
+    let key = SortKey::new(OPERATION, integers.dtype(), false)?.with_bound(bound as u64);
+    let sorted = AxisRows::new(OPERATION, integers, 0)?.sort_by(OPERATION, key)?;
+    Ok((sorted.values, sorted.positions))
 }
 
 /// Rows in sorted order, and the position that each element had.

@@ -2,7 +2,7 @@
 
 use selvedge::DType;
 use selvedge::driver::Stream;
-use selvedge::sort::{SortKey, argsort, argsort_host, search, search_host};
+use selvedge::sort::{SortKey, argsort, argsort_host, search, search_host, sort};
 
 use super::build::Family;
 use super::{Outcome, emulate, family, with_seeds};
@@ -11,8 +11,8 @@ use crate::support::Fake;
 /// Shared memory is a variable of the source, so one block runs at a time.
 const SORT: Family = family("sort.cu", &[], 1, 1);
 
-/// Elements of a tile of 32-bit keys; one of 64-bit keys has half of them.
-const TILE: usize = 4096;
+/// Elements of the smallest tile, which rows have that fill no device.
+const TILE: usize = 384 * 4;
 
 /// Bytes of a linear congruential generator; `mask` makes equal elements frequent.
 pub fn bytes(count: usize, mask: u8) -> Vec<u8> {
@@ -25,16 +25,43 @@ pub fn bytes(count: usize, mask: u8) -> Vec<u8> {
 }
 
 fn check_sort(stream: &Stream, dtype: DType, rows: usize, length: usize, mask: u8) -> Outcome {
-    let elements = bytes(rows * length * dtype.size(), mask);
-    let memory = stream.upload(&elements)?;
+    check_elements(stream, dtype, rows, &bytes(rows * length * dtype.size(), mask), None)
+}
+
+/// Sorts in both directions, with elements and without, and compares with the CPU.
+fn check_elements(
+    stream: &Stream,
+    dtype: DType,
+    rows: usize,
+    elements: &[u8],
+    bound: Option<u64>,
+) -> Outcome {
+    let size = dtype.size();
+    let count = elements.len() / size;
+    let memory = stream.upload(elements)?;
     for descending in [false, true] {
         let key = SortKey::new("sort", dtype, descending)?;
-        let mut wanted = vec![0; rows * length];
-        argsort_host(key, &elements, rows, &mut wanted)?;
-        let mut positions = stream.zeros::<i64>(rows * length)?;
+        let mut wanted = vec![0; count];
+        argsort_host(key, elements, rows, &mut wanted)?;
+        let key = bound.map_or(key, |bound| key.with_bound(bound));
+        let mut bounded = vec![0; count];
+        argsort_host(key, elements, rows, &mut bounded)?;
+        let mut positions = stream.zeros::<i64>(count)?;
         argsort(stream, key, &memory, rows, &mut positions)?;
-        if stream.download(&positions)? != wanted {
-            return Err(format!("{rows} rows of {length} {dtype}, mask {mask:x}, {descending}").into());
+        let mut sorted = stream.zeros::<u8>(elements.len())?;
+        let mut others = stream.zeros::<i64>(count)?;
+        sort(stream, key, &memory, rows, &mut sorted, &mut others)?;
+        let length = count / rows;
+        let moved = wanted.iter().enumerate().flat_map(|(at, position)| {
+            let from = (at / length * length + *position as usize) * size;
+            &elements[from..from + size]
+        });
+        let is_moved = moved.eq(&stream.download(&sorted)?);
+        let are_equal =
+            [bounded, stream.download(&positions)?, stream.download(&others)?].map(|x| x == wanted);
+        if !is_moved || are_equal != [true; 3] {
+            let found = format!("elements {is_moved}, positions {are_equal:?}");
+            return Err(format!("{rows} rows of {length} {dtype}, descending {descending}: {found}").into());
         }
     }
     Ok(())
@@ -56,10 +83,29 @@ pub fn sorts(fake: &Fake) -> Outcome {
         }
         // Tiles that are whole or not, in one row and several; one pass, two, four and eight.
         check_sort(stream, DType::U8, 1, 2049, 0xff)?;
-        check_sort(stream, DType::F16, 2, TILE + 1, 0xff)?;
-        check_sort(stream, DType::I32, 3, TILE, 3)?;
-        check_sort(stream, DType::F32, 2, 2 * TILE - 1, 0xff)?;
-        check_sort(stream, DType::F64, 2, TILE / 2 + 31, 0xff)?;
+        check_sort(stream, DType::Bool, 2, 2 * TILE + 1, 1)?;
+        check_sort(stream, DType::I8, 3, 3 * TILE - 1, 0xff)?;
+        check_sort(stream, DType::F16, 2, 2 * TILE + 33, 0xff)?;
+        check_sort(stream, DType::I16, 1, 4 * TILE, 0xff)?;
+        check_sort(stream, DType::I32, 3, 2 * TILE, 3)?;
+        check_sort(stream, DType::F32, 2, 3 * TILE - 1, 0xff)?;
+        check_sort(stream, DType::F64, 2, 2 * TILE + 1, 0xff)?;
+        check_sort(stream, DType::U64, 1, TILE + TILE / 2, 1)?;
+        // Zeros of both signs, infinities and NaN of both signs and with payloads.
+        let special = [0, 1 << 31, 1, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0xffc0_0001, 0x7f80_0001u32];
+        let elements: Vec<u8> = bytes(2 * TILE + 5, 0xff)
+            .iter()
+            .flat_map(|x| special[usize::from(x % 8)].to_ne_bytes())
+            .collect();
+        check_elements(stream, DType::F32, 1, &elements, None)?;
+        // Bounds that leave one pass, two and three of eight.
+        for bound in [1, 256, 300, 70_000] {
+            let numbers = bytes(8 * 2500, 0xff);
+            let numbers =
+                numbers.chunks_exact(8).map(|x| i64::from_ne_bytes(x.try_into().unwrap_or_default()));
+            let elements: Vec<u8> = numbers.flat_map(|x| x.rem_euclid(bound).to_ne_bytes()).collect();
+            check_elements(stream, DType::I64, 1, &elements, Some(bound as u64))?;
+        }
 
         let key = SortKey::new("search", DType::I16, false)?;
         let sequences: Vec<u8> = (0..300i16).flat_map(|x| (x % 150 / 3 * 500 - 9000).to_ne_bytes()).collect();
