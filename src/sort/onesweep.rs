@@ -134,7 +134,7 @@ pub(super) fn sort_by_digits(
             kind,
             descending,
         });
-        let writes_result = (passes - 1 - pass) % 2 == 0;
+        let writes_result = (passes - 1 - pass).is_multiple_of(2);
         let (from, to) = if writes_result { (&spare, &mut result) } else { (&result, &mut spare) };
         let source = if is_first { *elements } else { DeviceSlice::from(&from.0) };
         let arguments = (&source, &from.1, &mut to.0, &mut to.1, &mut workspace, run);
