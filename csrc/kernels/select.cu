@@ -24,6 +24,7 @@
 // | version | change | bytes an element (f32, half of them selected, a mask of bytes) |
 // |---|---|---|
 // | 1 | two passes, one bit an element between them | 1.25 and 6 of elements, 1.25 and 4 of positions |
+// | 2 | positions are listed in shared memory before they are written | the same |
 #include "block_sum.cuh"
 #include "vectors.cuh"
 
@@ -169,34 +170,44 @@ struct Shape {
     u32 is_small;  // True for fewer than 2^31 elements.
 };
 
-struct WritePositions {
-    i64* positions;
-    const Shape& shape;
-
-    __device__ inline void operator()(u64 from, const u64 (&to)[BATCH], const bool (&is_set)[BATCH]) const {
-#pragma unroll
-        for (u32 k = 0; k < BATCH; k++) {
-            if (is_set[k]) write(from + 32 * k, positions + to[k] * shape.rank);
-        }
-    }
-
-    __device__ inline void write(u64 position, i64* row) const {
-        u64 rest = position;
+// Writes the coordinates of an element.
+__device__ inline void write_coordinates(u64 position, const Shape& shape, i64* row) {
+    u64 rest = position;
 #pragma unroll 1
-        for (u32 dimension = 0; dimension + 1 < shape.rank; dimension++) {
-            u64 next;
-            if (shape.is_small != 0) {
-                const u32 high = (u32)((u64)(u32)rest * shape.factor[dimension] >> 32);
-                next = (high + (u32)rest) >> shape.shift[dimension];
-            } else {
-                next = rest / shape.size[dimension];
-            }
-            row[shape.rank - 1 - dimension] = (i64)(rest - next * shape.size[dimension]);
-            rest = next;
+    for (u32 dimension = 0; dimension + 1 < shape.rank; dimension++) {
+        u64 next;
+        if (shape.is_small != 0) {
+            const u32 high = (u32)((u64)(u32)rest * shape.factor[dimension] >> 32);
+            next = (high + (u32)rest) >> shape.shift[dimension];
+        } else {
+            next = rest / shape.size[dimension];
         }
-        row[0] = (i64)rest;
+        row[shape.rank - 1 - dimension] = (i64)(rest - next * shape.size[dimension]);
+        rest = next;
     }
-};
+    row[0] = (i64)rest;
+}
+
+// Lists the selected elements of the tile in shared memory, so that neighbours write to neighbours.
+__device__ inline void write_positions(const u32* words, const u64* offsets, i64* positions, const Shape& shape) {
+    __shared__ u16 selected[TILE];
+    __shared__ u32 sums[WARPS];
+    const u32* first = words + (u64)blockIdx.x * WORDS + 2 * threadIdx.x;
+    const u32 own[2] = {first[0], first[1]};
+    u32 total;
+    u32 place = exclusive_sum<WARPS>((u32)(__popc(own[0]) + __popc(own[1])), sums, total);
+#pragma unroll
+    for (u32 k = 0; k < 2; k++) {
+        for (u32 rest = own[k]; rest != 0; rest &= rest - 1) {
+            selected[place++] = (u16)((2 * threadIdx.x + k) * 32 + (u32)__ffs((int)rest) - 1);
+        }
+    }
+    __syncthreads();
+    const u64 in = (u64)blockIdx.x * TILE, out = offsets[blockIdx.x];
+    for (u32 at = threadIdx.x; at < total; at += THREADS) {
+        write_coordinates(in + selected[at], shape, positions + (out + at) * shape.rank);
+    }
+}
 
 template <int Bits>
 struct Unit {
@@ -222,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(256) select_scan(const u32* counts,
 
 extern "C" __global__ void __launch_bounds__(256)
     select_positions(const u32* words, const u64* offsets, i64* positions, Shape shape) {
-    for_selected(words, offsets, WritePositions{positions, shape});
+    write_positions(words, offsets, positions, shape);
 }
 
 #define ELEMENTS(bits)                                                                                                    \
