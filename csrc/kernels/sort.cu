@@ -51,7 +51,7 @@ enum { IS_FIRST = 1, IS_LAST = 2, HAS_VALUES = 4 };
 // Threads of a block of a pass, and the most elements of a thread: those of src/sort/device.rs.
 template <typename Bits>
 struct Pass {
-    enum { THREADS = 384, ITEMS = sizeof(Bits) > 4 ? 10 : 18 };
+    enum { THREADS = 384, ITEMS = sizeof(Bits) > 4 ? 10 : 14 };
 };
 
 // A pass; exactly `PassRun` of src/sort/onesweep.rs.
@@ -352,7 +352,7 @@ __device__ inline void search(const Bits* sequences, const Bits* values, i64* po
                               u64 infinity, u32 descending) {                                                              \
         make_histograms((const Bits*)elements, workspace, length, chunks, passes, Order<Bits>(kind, infinity, descending)); \
     }                                                                                                                      \
-    extern "C" __global__ void __launch_bounds__(Pass<Bits>::THREADS, 2)                                                   \
+    extern "C" __global__ void __launch_bounds__(Pass<Bits>::THREADS, sizeof(Bits) == 4 ? 3 : 2)                           \
         sort_pass_##bits(const void* elements, const u32* positions, void* sorted, void* sorted_positions,                 \
                          u32* workspace, PassRun run) {                                                                    \
         sort_pass<Pass<Bits>::THREADS, Pass<Bits>::ITEMS>((const Bits*)elements, positions, (Bits*)sorted,                 \

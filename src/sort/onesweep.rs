@@ -50,7 +50,7 @@ struct PassRun {
 
 /// Returns the most elements of a thread for elements of so many bytes.
 fn maximum_items(size: usize) -> usize {
-    if size > 4 { 10 } else { 18 }
+    if size > 4 { 10 } else { 14 }
 }
 
 /// Returns the elements of a thread that give each multiprocessor its blocks, or as many as a thread takes.
@@ -153,7 +153,7 @@ mod tests {
     fn threads_take_more_elements_once_every_multiprocessor_has_its_blocks() {
         let whole = 132 * RESIDENT_BLOCKS * THREADS;
         for (elements, size, wanted) in
-            [(2049, 4, 4), (4 * whole, 4, 4), (4 * whole + 1, 4, 5), (20 * whole, 4, 18), (20 * whole, 8, 10)]
+            [(2049, 4, 4), (4 * whole, 4, 4), (4 * whole + 1, 4, 5), (20 * whole, 4, 14), (20 * whole, 8, 10)]
         {
             assert_eq!(items_of(elements, size, 132), wanted, "{elements} elements of {size} bytes");
         }
