@@ -138,7 +138,7 @@ fn sort_rows(
     let arguments =
         (elements, &mut positions, sorted, sizes.0, sizes.1, sizes.2, sizes.3, order.0, order.1, order.2);
     let config = blocks(rows.count.min(LOOPING_BLOCKS));
-    // SAFETY: the kernel reads the elements of all rows and writes a position for each, and an element if there is room.
+    // SAFETY: the kernel reads the elements of all rows and writes a position for each, and an element if there is memory for it.
     unsafe { function(stream, by_width(ROWS, key.dtype().size()))?.launch(stream, config, arguments) }
 }
 

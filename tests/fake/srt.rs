@@ -71,7 +71,7 @@ fn waits(fake: &Fake) -> [u64; WAITS.len()] {
 fn generations(fake: &Fake) -> ChildOutcome {
     let device = Device::cuda(0)?;
     let start = snap(&Tensor::new([0.5f64; 64], &device)?, 100)?;
-    // What the fake's kernels write is no norm, and the constructor reads them.
+    // The constructor reads the norms, and the fake writes none.
     let n2 = Tensor::new([4.0f64; 64], &device)?;
     let options = EvolverOptions { population: 64, ..EvolverOptions::default() };
     let mut evolver = Evolver::new(&start, Some(&n2), options)?;

@@ -10,7 +10,7 @@ use selvedge::types::DType;
 use super::CPU;
 use crate::support::Outcome;
 
-/// What an evolution has chosen.
+/// The choice of an evolution.
 #[derive(Debug, PartialEq)]
 struct Choices {
     /// The values of the survivors of each generation, in order.
