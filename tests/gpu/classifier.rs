@@ -14,7 +14,7 @@ use crate::support::compare::{Agreement, Case, assert_agree, check};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    the_golden_numbers_are_those_of_the_cpu, ten_million_rows_are_close_to_the_cpu,
+    the_golden_numbers_are_those_of_the_cpu, ten_million_rows_are_close_to_the_cpu => alone(),
     synthetic_data_are_the_same, batches_are_close_to_the_cpu, posteriors_and_priors_have_the_bits_of_the_cpu,
     one_launch_gives_a_row_the_bits_that_it_has_in_a_batch, networks_that_one_launch_does_not_take_are_close,
     bad_features_are_named, a_training_reaches_the_bayes_rule_and_is_the_same_again,

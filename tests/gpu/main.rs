@@ -146,8 +146,18 @@ fn device_tests() -> Vec<DeviceTest> {
 }
 
 /// Modules whose tests run at the same time, but for those that are `alone`.
-const BESIDE_OTHERS: &[&str] =
-    &["fuse", "tensor", "reduce", "random", "rows", "sorting", "catalogue", "nn", "classifier"];
+const BESIDE_OTHERS: &[&str] = &[
+    "fuse",
+    "tensor",
+    "reduce",
+    "random",
+    "rows",
+    "sorting",
+    "accumulation",
+    "catalogue",
+    "nn",
+    "classifier",
+];
 /// Tests at a time: a device has one queue of launches for all of them.
 const MOST_THREADS: usize = 8;
 
