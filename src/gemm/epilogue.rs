@@ -176,7 +176,8 @@ impl<'a, C: Element> Epilogue<'a, C> {
     /// relu is 0 at 0. Replaces an activation and a residual.
     ///
     /// Only the engine `wgmma` has derivatives: for operands and results of one type, a number of columns that 64 divides, and a C
-    /// and a pre-activation that TMA can describe. Another product, or a bias, aux or `beta` beside it, is an error with the reason.
+    /// and a pre-activation that TMA can describe, unless split-K and a pass over the result are faster (few tiles of much depth).
+    /// Another product, or a bias, aux or `beta` beside it, is an error with the reason.
     #[must_use]
     pub fn derivative(
         mut self,

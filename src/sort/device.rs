@@ -127,7 +127,7 @@ fn sort_rows(
         return Ok(());
     }
     if rows.length > MAXIMUM_ROW {
-        return sort_by_digits(stream, key, elements, rows, sorted, positions);
+        return sort_by_digits(stream, operation, key, elements, rows, sorted, positions);
     }
     let (length, padded) = (rows.length as u32, rows.length.next_power_of_two() as u32);
     let has_values = u32::from(sorted.is_some());

@@ -19,7 +19,7 @@
 //! PyTorch. A descending order is the exact opposite, so NaN comes first. Both orders are stable.
 //!
 //! Invariants: equal input gives equal positions on the CPU, with any number of threads, and on every device, because the
-//! order of distinct positions is total. A row has fewer than 2^32 elements, on a device 7000 fewer.
+//! order of distinct positions is total. A row has fewer than 2^32 elements, on a device some thousand fewer.
 //!
 //! Tests: in the files, `tests/fake/emulated/sort.rs`, `tests/fake/emulated/select.rs`, `tests/fake/emulated/histogram.rs`,
 //! `tests/fake/emulated/topk.rs`, `tests/tensor/sorting.rs`.

@@ -25,8 +25,6 @@ const HAS_VALUES: u32 = 4;
 
 /// The fewest elements of a thread.
 const MINIMUM_ITEMS: usize = 4;
-/// Blocks of a pass that a multiprocessor has at a time.
-const RESIDENT_BLOCKS: usize = 2;
 /// Blocks of the histogram: enough to fill every device, and few enough that their sums take little time.
 const HISTOGRAM_BLOCKS: usize = 2048;
 /// The fewest elements of a block of the histogram.
@@ -53,9 +51,14 @@ fn maximum_items(size: usize) -> usize {
     if size > 4 { 10 } else { 14 }
 }
 
+/// Returns the blocks of a pass that a multiprocessor has at a time, for elements of so many bytes.
+fn resident_blocks(size: usize) -> usize {
+    if size == 4 { 3 } else { 2 }
+}
+
 /// Returns the elements of a thread that give each multiprocessor its blocks, or as many as a thread takes.
 fn items_of(elements: usize, size: usize, multiprocessors: usize) -> usize {
-    let threads = THREADS * RESIDENT_BLOCKS * multiprocessors.max(1);
+    let threads = THREADS * resident_blocks(size) * multiprocessors.max(1);
     elements.div_ceil(threads).clamp(MINIMUM_ITEMS, maximum_items(size))
 }
 
@@ -70,6 +73,7 @@ fn items_of(elements: usize, size: usize, multiprocessors: usize) -> usize {
 /// [`Error::OutOfMemory`], and those of a launch.
 pub(super) fn sort_by_digits(
     stream: &Stream,
+    operation: &'static str,
     key: SortKey,
     elements: &DeviceSlice<'_, u8>,
     rows: Rows,
@@ -81,7 +85,7 @@ pub(super) fn sort_by_digits(
     let longest = u32::MAX as usize - THREADS * maximum_items(size) - 2;
     if rows.length > longest {
         let found = format!("rows of {} elements", rows.length);
-        return Err(Error::invalid("sort", found, format!("at most {longest} elements a row")));
+        return Err(Error::invalid(operation, found, format!("at most {longest} elements a row")));
     }
     let multiprocessors = DeviceProperties::from_device(&stream.device())?.multiprocessors as usize;
     let items = items_of(count, size, multiprocessors);
@@ -90,8 +94,9 @@ pub(super) fn sort_by_digits(
     let grid = |blocks: usize| {
         let blocks = i32::try_from(blocks).ok();
         let found = || format!("{} rows of {} elements", rows.count, rows.length);
-        blocks
-            .ok_or_else(|| Error::invalid("sort", found(), format!("at most {} blocks of a grid", i32::MAX)))
+        blocks.ok_or_else(|| {
+            Error::invalid(operation, found(), format!("at most {} blocks of a grid", i32::MAX))
+        })
     };
     let (of_tiles, of_chunks) = (grid(rows.count * tiles)?, grid(rows.count * chunks)?);
 
@@ -151,10 +156,14 @@ mod tests {
 
     #[test]
     fn threads_take_more_elements_once_every_multiprocessor_has_its_blocks() {
-        let whole = 132 * RESIDENT_BLOCKS * THREADS;
-        for (elements, size, wanted) in
-            [(2049, 4, 4), (4 * whole, 4, 4), (4 * whole + 1, 4, 5), (20 * whole, 4, 14), (20 * whole, 8, 10)]
-        {
+        let block = 132 * THREADS;
+        for (elements, size, wanted) in [
+            (2049, 4, 4),
+            (12 * block, 4, 4),
+            (12 * block + 1, 4, 5),
+            (60 * block, 4, 14),
+            (40 * block, 8, 10),
+        ] {
             assert_eq!(items_of(elements, size, 132), wanted, "{elements} elements of {size} bytes");
         }
     }

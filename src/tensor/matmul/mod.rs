@@ -197,7 +197,8 @@ impl<'t> Matmul<'t> {
     ) -> Result<Option<Tensor>> {
         let matmul = Matmul::new().activation(activation).residual(pre_activation);
         let (device, dtype) = (matmul.device(a, b)?, a.dtype());
-        if device.is_cpu() || activation == Activation::None {
+        let has_engine = device.as_cuda().is_some_and(|device| device.compute_capability() == (9, 0));
+        if !has_engine || activation == Activation::None || !matches!(dtype, DType::F16 | DType::BF16) {
             return Ok(None);
         }
         let (shape, ranks) = (result_shape(OPERATION, a.shape(), b.shape())?, (a.rank(), b.rank()));
@@ -338,21 +339,17 @@ impl<'t> Matmul<'t> {
             own_rows: fused.has_bias_of_rows(),
         };
         let steps = matrices.steps()?;
-        // One step is checked at a time, and none runs before all are.
-        for is_check in [fused.is_derivative, false] {
-            for step in &steps {
-                let [left, right] = if step.swapped { [&b, &a] } else { [&a, &b] };
-                let (factors, start) = ((self.alpha, beta), c.offset());
-                let (memory, kept) = (&mut memory, kept.as_mut());
-                let mut call = MatmulCall { left, right, factors, memory, start, fused, kept };
-                if !is_check {
-                    call.any(step, result)?;
-                } else if !call.is_supported(step, result)? {
-                    return Ok(false);
-                }
-            }
-            if !is_check {
-                break;
+        // None runs before all are checked.
+        let checks = if fused.is_derivative { steps.len() } else { 0 };
+        for (number, step) in steps[..checks].iter().chain(&steps).enumerate() {
+            let [left, right] = if step.swapped { [&b, &a] } else { [&a, &b] };
+            let (factors, start) = ((self.alpha, beta), c.offset());
+            let (memory, kept) = (&mut memory, kept.as_mut());
+            let mut call = MatmulCall { left, right, factors, memory, start, fused, kept };
+            if number >= checks {
+                call.any(step, result)?;
+            } else if !call.is_supported(step, result)? {
+                return Ok(false);
             }
         }
         Ok(true)
