@@ -9,7 +9,7 @@ use selvedge::nn::{
     Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions,
     Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer,
     Parameters, Reduction, Sequential, Sgd, TrainingStep, TransformerBlock, Variable, binary_cross_entropy,
-    checkpoint, cross_entropy, mse_loss, no_grad,
+    checkpoint, cross_entropy, detect_anomaly, mse_loss, no_grad,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 
@@ -66,6 +66,7 @@ pub fn child(fake: &Fake) -> ChildOutcome {
     step(fake)?;
     memory_of_a_step()?;
     steps_of_one_graph(fake)?;
+    checked_steps(fake)?;
     steps_that_cannot_be_captured()?;
     captured_checkpoints()?;
     launches_of_a_feed_forward(fake)?;
@@ -261,6 +262,33 @@ fn steps_of_one_graph(fake: &Fake) -> ChildOutcome {
     drop(shared);
     step.run(&[&x, &y])?;
     check(step.is_captured(), "a later step is captured again")
+}
+
+/// A step within `detect_anomaly` checks its gradients without the graph, which later steps are captured as or launch.
+fn checked_steps(fake: &Fake) -> ChildOutcome {
+    let device = Device::cuda(0)?;
+    let model = layers(&device, &Generator::new(3))?;
+    let parameters = Parameters::new(&model)?;
+    let [x, y] = [4, 2].map(|width| Tensor::ones(&[6, width], selvedge::DType::F32, &device));
+    let (x, y) = (x?, y?);
+    let optimizer = AdamW::new(parameters.variables(), 0.1)?;
+    let mut step = TrainingStep::new(&parameters, optimizer, |inputs: &[Variable]| loss(&model, inputs))?;
+    // The second step is the one to capture, the fourth the one to launch.
+    for (number, checks, wanted) in [(0, false, 0), (1, true, 0), (2, false, 1), (3, true, 0), (4, false, 1)]
+    {
+        let (copies, (launches, result)) = calls(fake, "cuMemcpyDtoHAsync", || {
+            calls(fake, "cuGraphLaunch", || match checks {
+                true => Ok(detect_anomaly(|| step.run(&[&x, &y]))),
+                false => Ok(step.run(&[&x, &y])),
+            })
+        })?;
+        check(launches == wanted, &format!("{launches} launches of a graph in step {number}"))?;
+        check(step.uncaptured_reason().is_none(), &format!("step {number}: {:?}", step.uncaptured_reason()))?;
+        // The fake driver's kernels compute no gradients, so a check may refuse them: it has read them then.
+        check((copies > 0) == checks, &format!("{copies} copies to the host in step {number}"))?;
+        check(result.is_ok() || checks, &format!("step {number}: {:?}", result.err()))?;
+    }
+    Ok(())
 }
 
 /// Steps that are refused run uncaptured, count once, and say why.

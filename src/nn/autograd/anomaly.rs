@@ -38,13 +38,18 @@ pub fn detect_anomaly<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// Returns whether checks are on in this thread.
+pub(in crate::nn) fn is_on() -> bool {
+    CHECKS.with(Cell::get)
+}
+
 /// Returns an error if checks are on and the gradient is not finite. `whose` says which gradient it is.
 pub(super) fn check(
     operation: &'static str,
     gradient: &Tensor,
     whose: impl FnOnce() -> String,
 ) -> Result<()> {
-    if !CHECKS.with(Cell::get) || gradient.is_finite()?.all_all()?.item::<bool>()? {
+    if !is_on() || gradient.is_finite()?.all_all()?.item::<bool>()? {
         return Ok(());
     }
     let kind = if gradient.is_nan()?.any_all()?.item::<bool>()? { "NaN" } else { "infinite" };

@@ -39,6 +39,7 @@ mod tape;
 mod variable;
 
 pub use anomaly::detect_anomaly;
+pub(in crate::nn) use anomaly::is_on as detects_anomaly;
 pub(in crate::nn) use attention::packed_attention;
 pub use attention::{AttentionOptions, scaled_dot_product_attention};
 pub(in crate::nn) use changes::Changes;

@@ -167,7 +167,7 @@ where
         &mut self.optimizer
     }
 
-    /// Returns whether the last step was a launch of the graph.
+    /// Returns whether a graph is captured, which steps of its shapes launch.
     pub fn is_captured(&self) -> bool {
         self.graph.is_captured()
     }

@@ -11,13 +11,14 @@
 //! - A launch has the bits of the same step without a capture.
 //! - Before a launch all storages that it changes are where they were in the capture, and no tensor shares them;
 //!   otherwise the step runs uncaptured, and the next but one is captured again.
+//! - A step within [`detect_anomaly`](crate::nn::detect_anomaly) runs uncaptured, and the graph stays for later ones.
 //! - A step that cannot be captured runs uncaptured from then on, and the log has the reason once.
 //!
 //! Tests: `tests/nn/step.rs`, `tests/fake/training.rs`, `tests/gpu/steps.rs`.
 
 use crate::driver::{ExecutableGraph, captures_on_this_thread};
 use crate::error::{Error, Result};
-use crate::nn::autograd::Changes;
+use crate::nn::autograd::{Changes, detects_anomaly};
 use crate::nn::{Optimizer, Variable};
 use crate::tensor::{CapturedGenerators, Device, Tensor};
 
@@ -114,7 +115,7 @@ impl StepGraph {
         self.stage = Stage::Uncaptured(reason.to_owned());
     }
 
-    /// Returns whether the last step was captured, or launched what was captured.
+    /// Returns whether a graph is captured.
     pub(super) fn is_captured(&self) -> bool {
         matches!(self.stage, Stage::Captured(..))
     }
@@ -133,8 +134,8 @@ impl StepGraph {
     ///
     /// Errors of the step; driver errors.
     pub(super) fn run(&mut self, inputs: &[Tensor], work: &mut dyn StepWork) -> Result<Vec<Tensor>> {
-        if captures_on_this_thread() {
-            // The step is a part of the caller's capture.
+        // A step in a capture of the caller's is a part of it. A step that checks its gradients reads them on the host.
+        if captures_on_this_thread() || detects_anomaly() {
             return self.run_uncaptured(inputs, work);
         }
         match &self.stage {
