@@ -171,18 +171,14 @@ fn steps(
         let is_last = report.step >= options.steps;
         if is_last || report.step % options.every == 0 || signal.is_some() {
             // A signal leaves no time for an evaluation.
-            if signal.is_none() {
-                progress.suspend(|| {
-                    evaluate(trainer, course, screen)?;
-                    let is_early = !is_last && course.samples.len() < EARLY_SAMPLES;
-                    if is_early {
-                        write_sample((trainer, tokenizer), options, course, screen)
-                    } else {
-                        Ok(())
-                    }
-                })?;
+            let has_time = signal.is_none();
+            if has_time {
+                progress.suspend(|| evaluate(trainer, course, screen))?;
             }
             checkpoints.save(&trainer.checkpoint()?)?;
+            if has_time && !is_last && course.samples.len() < EARLY_SAMPLES {
+                progress.suspend(|| write_sample((trainer, tokenizer), options, course, screen))?;
+            }
         }
     }
     Ok(signal)
