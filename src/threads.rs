@@ -39,7 +39,8 @@ pub fn set_threads(count: usize) {
 
 /// Returns the number of CPU threads that an operation may use, the calling one included.
 ///
-/// A value of `SELVEDGE_THREADS` that is no positive number counts as unset here; tensors on the CPU return an error for it.
+/// A value of `SELVEDGE_THREADS` that is no positive number counts as unset here; tensors on the CPU and the networks of `burst` return
+/// an error for it.
 pub fn thread_count() -> usize {
     match CHOSEN.load(Ordering::Relaxed) {
         0 => default().count,

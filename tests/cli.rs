@@ -290,14 +290,26 @@ fn a_device_that_was_asked_for_is_not_replaced_by_the_cpu() {
 
 #[test]
 fn a_wrong_number_of_threads_is_an_error() {
-    for value in ["0", "-1", "many"] {
+    let demo = &["demo", "--elements", "16"][..];
+    // Commands that make no tensor refuse it too.
+    for (value, arguments) in [
+        ("0", demo),
+        ("-1", demo),
+        ("many", demo),
+        ("0", &["burst", "make", "G", "--output", "missing/g.burst"]),
+        ("many", &["ptx", "missing.ptx"]),
+    ] {
         let mut command = Command::new(common::program());
-        common::hide_libraries(&mut command).args(["demo", "--elements", "16"]);
+        common::hide_libraries(&mut command).args(arguments);
         let output = command.env("SELVEDGE_THREADS", value).output().unwrap();
         let errors = String::from_utf8(output.stderr).unwrap();
         let wanted = format!("SELVEDGE_THREADS: found '{value}'; wanted a number of threads, at least 1");
-        assert!(output.status.code() != Some(0) && errors.contains(&wanted), "{errors}");
+        assert!(output.status.code() == Some(2) && errors.contains(&wanted), "{errors}");
     }
+    let mut info = Command::new(common::program());
+    let info =
+        common::hide_libraries(&mut info).arg("info").env("SELVEDGE_THREADS", "many").output().unwrap();
+    assert!(info.status.success(), "{info:?}");
 }
 
 #[test]

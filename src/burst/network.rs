@@ -8,7 +8,7 @@ use bytemuck::Zeroable;
 
 use super::neurons::{NeuronParameters, Neurons};
 use super::synapses::{INHIBITORY, SynapseArrays, Synapses, in_chunks};
-use crate::threads::{run_on_threads, thread_count};
+use crate::threads::{check_variable, run_on_threads, thread_count};
 use crate::{Error, Result};
 
 /// Accumulators count thousandths of a potential.
@@ -104,8 +104,9 @@ impl Network {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] or [`Error::InvalidArgument`] for arrays that do not fit each other or hold values out of
-    /// range, naming the neuron or synapse and the value.
+    /// range, naming the neuron or synapse and the value, and for a wrong `SELVEDGE_THREADS`.
     pub fn with_areas(neurons: Neurons, synapses: Synapses, areas: Vec<Area>) -> Result<Network> {
+        check_variable()?;
         neurons.check_lengths()?;
         if synapses.row_pointers().len() != neurons.len() + 1 {
             let found = synapses.row_pointers().len().saturating_sub(1);

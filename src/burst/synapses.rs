@@ -5,7 +5,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::threads::{run_on_threads, thread_count};
+use crate::threads::{check_variable, run_on_threads, thread_count};
 use crate::{Error, Result};
 
 /// The bit of a stored target that marks an inhibitory synapse.
@@ -47,8 +47,9 @@ impl Synapses {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] for arrays of different lengths; [`Error::InvalidArgument`] for an id that is no neuron
-    /// or a kind other than 0 and 1, naming the synapse.
+    /// or a kind other than 0 and 1, naming the synapse, and for a wrong `SELVEDGE_THREADS`.
     pub fn from_arrays(neurons: usize, arrays: &SynapseArrays) -> Result<Synapses> {
+        check_variable()?;
         let count = arrays.source.len();
         for found in [arrays.target.len(), arrays.weight.len(), arrays.psp.len(), arrays.kind.len()] {
             if found != count {
@@ -102,8 +103,10 @@ impl Synapses {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the row pointers fall or do not end at the number of synapses, a target is no neuron,
-    /// or a row is not in ascending order of target; [`Error::LengthMismatch`] for arrays of different lengths.
+    /// or a row is not in ascending order of target, and for a wrong `SELVEDGE_THREADS`; [`Error::LengthMismatch`] for
+    /// arrays of different lengths.
     pub fn from_rows(row_pointers: Vec<u64>, targets: Vec<u32>, weights: Vec<u16>) -> Result<Synapses> {
+        check_variable()?;
         if weights.len() != targets.len() {
             let (wanted, found) = (targets.len(), weights.len());
             return Err(Error::LengthMismatch { operation: OPERATION, wanted, found });

@@ -1,9 +1,11 @@
 //! Bad input is refused with an error that names the value.
 
+use std::process::Command;
 use std::sync::Arc;
 
 use selvedge::burst::{
-    Backend, Cpu, Injection, Network, NetworkState, Neurons, Spike, SynapseArrays, WeightChange,
+    Area, Backend, Cpu, Injection, Network, NetworkState, Neurons, Spike, SynapseArrays, Synapses,
+    WeightChange,
 };
 
 use super::cases::network;
@@ -34,6 +36,30 @@ fn bad_parameters_name_the_neuron_and_the_value() {
         change(&mut neurons);
         let error = Network::from_arrays(neurons, &NONE).unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");
+    }
+}
+
+/// A process reads the variable once, so a child has it.
+#[test]
+fn a_wrong_number_of_threads_is_an_error() {
+    if std::env::var_os("SELVEDGE_THREADS").is_none_or(|value| value != "many") {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let child = child.args(["bad_input::a_wrong_number_of_threads_is_an_error", "--exact"]);
+        let output = child.env("SELVEDGE_THREADS", "many").output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        return assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    }
+    selvedge::set_threads(1);
+    let synapses = Synapses::from_arrays(3, &NONE).unwrap();
+    selvedge::set_threads(0);
+    let errors = [
+        Synapses::from_arrays(3, &NONE).map(drop),
+        Synapses::from_rows(vec![0; 4], vec![], vec![]).map(drop),
+        Network::with_areas(Neurons::new(3), synapses, vec![Area::new("all")]).map(drop),
+    ];
+    for result in errors {
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("SELVEDGE_THREADS: found 'many'"), "{error}");
     }
 }
 

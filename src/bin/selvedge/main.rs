@@ -37,6 +37,7 @@ mod svg;
 mod train;
 
 use options::{Command, Options};
+use selvedge::{DType, Device, Tensor};
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -60,6 +61,11 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { failure::BAD_INPUT } else { 0 });
         }
     };
+    if !matches!(options.command, Command::Info(_)) {
+        if let Err(error) = check_environment() {
+            return failure::Failure::from(error).print(asks_for_json);
+        }
+    }
     let (result, json) = match &options.command {
         Command::Info(options) => (Ok(info::info()), options.json),
         Command::Run(options) => (run::run(options), options.json),
@@ -80,4 +86,9 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Ok(report) => output::print(&report, json),
         Err(failure) => failure.print(json),
     }
+}
+
+/// Returns the error of a wrong `SELVEDGE_THREADS`, which a tensor on the CPU finds.
+fn check_environment() -> selvedge::Result<()> {
+    Tensor::zeros(&[0], DType::U8, &Device::cpu()).map(drop)
 }
