@@ -3,13 +3,14 @@
 //! A page that the system gives is cleared and faults when it is first touched, which takes longer than most operations
 //! on it. Freed blocks therefore stay here by size class, up to [`MOST_BYTES`] in all.
 //!
-//! Invariants: a block in the list has no other owner, and all its bytes were written at some time. Nobody waits for the
-//! list: a thread that finds it locked allocates or frees its block itself, so a forked child may find it locked for ever.
+//! Invariants: a block in the list has no other owner, and all its bytes were written at some time. A thread
+//! that finds the list locked allocates or frees its block itself, and [`bytes`] and [`release`] give up after some attempts,
+//! so a forked child may find it locked for ever.
 
 use std::alloc;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 /// The bytes from which a block is kept; smaller ones stay with the allocator, which keeps them too.
 const LEAST: usize = 64 << 10;
@@ -19,6 +20,8 @@ const MOST_BYTES: usize = 1 << 30;
 /// Enough for every element, and no more than the C library's allocator gives by itself: it has zeros for that without
 /// writing them, in pages that come when they are touched.
 pub(super) const ALIGNMENT: usize = 16;
+/// How often [`lock`] tries, with the processor left to other threads in between. They hold the list for a look-up.
+const ATTEMPTS: usize = 500;
 /// Size classes between two powers of two.
 const CLASSES: usize = 8;
 
@@ -65,14 +68,25 @@ pub(super) unsafe fn give(block: NonNull<u8>, layout: alloc::Layout) {
     unsafe { alloc::dealloc(block.as_ptr(), layout) };
 }
 
-/// Returns the bytes of all kept blocks; 0 if another thread changes the list right now.
-pub(super) fn bytes() -> usize {
-    KEPT.try_lock().map_or(0, |kept| kept.bytes)
+/// Locks the list once other threads have left it; none if it stays locked.
+fn lock() -> Option<MutexGuard<'static, KeptBlocks>> {
+    (0..ATTEMPTS).find_map(|_| {
+        let kept = KEPT.try_lock().ok();
+        if kept.is_none() {
+            std::thread::yield_now();
+        }
+        kept
+    })
 }
 
-/// Frees all kept blocks.
+/// Returns the bytes of all kept blocks; 0 if the list stays locked.
+pub(super) fn bytes() -> usize {
+    lock().map_or(0, |kept| kept.bytes)
+}
+
+/// Frees all kept blocks, unless the list stays locked.
 pub(super) fn release() {
-    let Ok(mut kept) = KEPT.try_lock() else { return };
+    let Some(mut kept) = lock() else { return };
     let by_size = std::mem::take(&mut kept.by_size);
     kept.bytes = 0;
     drop(kept);
