@@ -57,11 +57,13 @@ static ALLOCATOR: OnceLock<Option<HostAllocator>> = OnceLock::new();
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] after the first allocation of a tensor on the CPU, and for a second call.
+/// [`Error::InvalidArgument`] after the first allocation of a tensor on the CPU, and for a second call. Memory that is not
+/// aligned as its layout says goes back to `free`, and the tensor's creation returns that error.
 ///
 /// # Safety
 ///
-/// `allocate` returns null, or memory of the layout's size that nothing else uses until `free` gets it. Any thread calls both.
+/// `allocate` returns null, or memory of the layout's size, valid for reads and writes, that nothing else uses until `free`
+/// gets it. Any thread calls both.
 pub unsafe fn set_host_allocator(
     allocate: impl Fn(Layout) -> *mut u8 + Send + Sync + 'static,
     free: impl Fn(*mut u8, Layout) + Send + Sync + 'static,

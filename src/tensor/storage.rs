@@ -436,7 +436,8 @@ impl HostMemory {
                 host_memory::allocate_zeroed(layout)?.ok_or_else(none)?
             }
         };
-        if bytes >= LARGE {
+        // Pages of the caller's memory are the caller's to advise.
+        if bytes >= LARGE && !host_memory::is_custom() {
             prefer_large_pages(start.as_ptr(), bytes);
         }
         let release = if class.is_some() { HostRelease::Kept } else { HostRelease::Allocator };
