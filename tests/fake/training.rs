@@ -2,14 +2,15 @@
 //! parameters stay at their addresses, a step needs no memory beside them and its states, and the optimizer is a launch for each run of neighbours. `TrainingStep` launches one
 //! graph, draws as uncaptured steps do, counts its changes, and falls back where it must.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use selvedge::DType;
 use selvedge::nn::{
     Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions,
-    Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer,
-    Parameters, Reduction, Sequential, Sgd, TrainingStep, TransformerBlock, Variable, binary_cross_entropy,
-    checkpoint, cross_entropy, detect_anomaly, mse_loss, no_grad,
+    Function, FunctionContext, Initializer, LayerNorm, Linear, Module, MultiHeadAttention,
+    MultiHeadAttentionOptions, Optimizer, Parameters, Reduction, Sequential, Sgd, TrainingStep,
+    TransformerBlock, Variable, binary_cross_entropy, checkpoint, cross_entropy, detect_anomaly, mse_loss,
+    no_grad,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 
@@ -71,6 +72,7 @@ pub fn child(fake: &Fake) -> ChildOutcome {
     captured_checkpoints()?;
     launches_of_a_feed_forward(fake)?;
     memory_of_a_cross_entropy()?;
+    captured_cross_entropies()?;
     captured_probabilities()?;
     scenario::settle()?;
     let (live, violations) = (fake.live(), fake.violations());
@@ -186,6 +188,60 @@ fn memory_of_a_cross_entropy() -> ChildOutcome {
         drop(held);
         let used = found.peak_bytes - found.start_bytes;
         check(used / mib == wanted, &format!("{used} bytes at most, held: {holds}"))?;
+    }
+    Ok(())
+}
+
+/// Twice its operand; has the addresses of its result and of the result's gradient.
+struct Twice(Arc<Mutex<Vec<u64>>>);
+
+impl Twice {
+    fn note(&self, x: &Tensor) -> selvedge::Result<()> {
+        let address = x.device_slice::<f32>()?.address();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(address);
+        Ok(())
+    }
+}
+
+impl Function for Twice {
+    fn name(&self) -> &'static str {
+        "twice"
+    }
+
+    fn forward(&self, _: &mut FunctionContext, inputs: &[&Tensor]) -> selvedge::Result<Tensor> {
+        let result = (inputs[0] * 2.0)?;
+        self.note(&result)?;
+        Ok(result)
+    }
+
+    fn backward(&self, _: &[Tensor], gradient: &Tensor) -> selvedge::Result<Vec<Option<Tensor>>> {
+        self.note(gradient)?;
+        Ok(vec![Some((gradient * 2.0)?)])
+    }
+}
+
+/// A captured backward writes over logits that the same capture computes, and over no others: the next launch reads them.
+fn captured_cross_entropies() -> ChildOutcome {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    let x = Variable::with_grad(Tensor::ones(&[4, 8], DType::F32, &device)?)?;
+    let target = Tensor::zeros(&[4], DType::I64, &device)?;
+    for (parts_before, overwrites) in [(0, true), (1, false), (2, false)] {
+        let addresses = Arc::new(Mutex::new(Vec::new()));
+        let logits = || Variable::apply(Twice(addresses.clone()), &[&x]);
+        let loss = |logits: Variable| cross_entropy(&logits, &target, CrossEntropyOptions::default());
+        let before = if parts_before == 1 { Some(logits()?) } else { None };
+        let loss_before = if parts_before == 2 { Some(loss(logits()?)?) } else { None };
+        let (graph, ()) = stream.capture(|_| match (before, loss_before) {
+            (_, Some(loss)) => loss.backward(),
+            (Some(logits), _) => loss(logits)?.backward(),
+            _ => loss(logits()?)?.backward(),
+        })?;
+        graph.instantiate()?.launch(&stream)?;
+        x.zero_grad();
+        let addresses = addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = addresses.len() == 2 && (addresses[0] == addresses[1]) == overwrites;
+        check(found, &format!("{parts_before} parts before the capture: {addresses:?}"))?;
     }
     Ok(())
 }

@@ -170,6 +170,14 @@ const OF_LABELS: &[Case] = &[
         let loss = logits.in_place().cross_entropy_with_gradient(&x[1], options)?;
         Ok(vec![loss, logits])
     }),
+    ("cross_entropy with an ignored label that f32 does not hold", |x| {
+        let (mut logits, ignore_index) = (x[0].copy()?, -16_777_217);
+        let labels = x[1].eq(-100)?.choose(ignore_index, &x[1])?;
+        let options = CrossEntropyOptions { ignore_index, ..CrossEntropyOptions::default() };
+        let (loss, gradient) = x[0].cross_entropy_with_gradient(&labels, options)?;
+        let in_place = logits.in_place().cross_entropy_with_gradient(&labels, options)?;
+        Ok(vec![loss, gradient, in_place, logits])
+    }),
     ("at labels", |x| Ok(vec![x[0].gather(1, &x[1].maximum(0)?.unsqueeze(1)?)?])),
 ];
 

@@ -189,6 +189,33 @@ fn the_last_backward_of_a_cross_entropy_writes_over_logits_that_nothing_else_has
 }
 
 #[test]
+fn an_ignored_label_of_any_integer_has_no_loss_and_no_gradient() {
+    for dtype in [DType::BF16, DType::F16, DType::F32] {
+        // The gradient of logits that another variable has, and of those that nothing else has.
+        let run = |ignore_index: i64, holds: bool| {
+            let x = Variable::with_grad(samples(3, &[3, 300]).cast(dtype).unwrap()).unwrap();
+            let logits = (&x + &x).unwrap();
+            let options = CrossEntropyOptions { ignore_index, ..CrossEntropyOptions::default() };
+            let loss = cross_entropy(&logits, &labels(&[256, ignore_index, 7]), options).unwrap();
+            let held = holds.then_some(logits);
+            loss.backward().unwrap();
+            drop(held);
+            [loss.tensor(), x.grad().unwrap()].map(|x| x.to_bytes().unwrap())
+        };
+        let wanted = run(-100, true);
+        for ignore_index in [257, 50_256, -999, i64::from(i32::MAX), -16_777_217] {
+            for holds in [false, true] {
+                assert!(run(ignore_index, holds) == wanted, "{ignore_index} of {dtype}, held: {holds}");
+            }
+        }
+        let [_, gradient] = &wanted;
+        let row = gradient.len() / 3;
+        assert!(gradient[row..2 * row].iter().all(|&byte| byte == 0), "{dtype}");
+        assert!(gradient[..row].iter().any(|&byte| byte != 0), "{dtype}");
+    }
+}
+
+#[test]
 fn classes_lie_along_axis_1_or_the_only_one() {
     let x = leaf(&[-1.0, -2.0, -3.0, -4.0], &[1, 2, 2]);
     let target = Tensor::new([[1u8, 0]], &Device::cpu()).unwrap();

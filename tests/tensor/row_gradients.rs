@@ -248,6 +248,55 @@ fn a_gradient_of_cross_entropy_in_place_has_the_same_bits() {
 }
 
 #[test]
+fn an_ignored_label_that_no_float_of_the_logits_holds_is_compared_exactly() {
+    // Beside each label, those to which a dtype of the logits or f32 would round it.
+    let ignored = [
+        (257, vec![256]),
+        (50_256, vec![50_176]),
+        (-999, vec![-1000]),
+        (i64::from(i32::MAX), vec![1 << 31]),
+        (-16_777_217, vec![-16_777_216]),
+        (-100, vec![-101]),
+    ];
+    for dtype in [DType::F16, DType::BF16, DType::F32] {
+        let x = samples(1, &[4, 300]).cast(dtype).unwrap();
+        for ((ignore_index, near), label_smoothing) in
+            ignored.iter().flat_map(|case| [(case, 0.0), (case, 0.1)])
+        {
+            let name = format!("{ignore_index} with {label_smoothing} of {dtype}");
+            let options =
+                CrossEntropyOptions { ignore_index: *ignore_index, label_smoothing, ..Default::default() };
+            // The loss, and the gradient by each function.
+            let run = |label: i64, options: CrossEntropyOptions| -> Result<Vec<Vec<u8>>> {
+                let target = labels(&[256, label, 299, label], &[4]);
+                let loss = x.cross_entropy(&target, options)?;
+                let (with_gradient, gradient) = x.cross_entropy_with_gradient(&target, options)?;
+                let backward = x.cross_entropy_backward(&target, options, &with_gradient.ones_like()?)?;
+                let mut own = x.copy()?;
+                let in_place = own.in_place().cross_entropy_with_gradient(&target, options)?;
+                [loss, with_gradient, in_place, gradient, backward, own]
+                    .map(|x| x.to_bytes())
+                    .into_iter()
+                    .collect()
+            };
+            let found = run(*ignore_index, options);
+            let default = CrossEntropyOptions { ignore_index: -100, ..options };
+            assert!(found.unwrap() == run(-100, default).unwrap(), "{name}");
+            let wrong = [-100, i64::MIN, -1, 300].into_iter().chain(near.iter().copied());
+            for label in wrong.filter(|label| label != ignore_index && *label != 256) {
+                let found = run(label, options);
+                assert!(
+                    matches!(found, Err(Error::IndexOutOfRange { index, .. }) if index == label),
+                    "{name}: {label} is {found:?}"
+                );
+            }
+            // The label that the programs ignore is no class either.
+            assert!(matches!(run(i64::MIN + 1, options), Err(Error::IndexOutOfRange { .. })), "{name}");
+        }
+    }
+}
+
+#[test]
 fn bad_operands_of_gradients_are_errors() {
     let (x, g) = (samples(1, &[2, 3]), samples(2, &[3, 2]));
     let options = CrossEntropyOptions::default();

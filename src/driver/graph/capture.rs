@@ -57,6 +57,13 @@ pub(crate) fn on_this_thread() -> bool {
     any() && CURRENT.try_with(|current| current.borrow().is_some()).unwrap_or(false)
 }
 
+/// Returns whether work of this thread may overwrite elements of the block that it reads: without a capture, or if each launch
+/// of the captured graph computes them again. The body of a conditional node can run more than once a launch.
+#[cfg(feature = "nn")]
+pub(crate) fn may_overwrite(allocation: &Allocation) -> bool {
+    current().is_none_or(|capture| capture.parent.is_none() && allocation.is_in(&capture.arena))
+}
+
 fn set_current(capture: Option<Arc<Capture>>) -> Option<Arc<Capture>> {
     CURRENT.try_with(|current| current.replace(capture)).ok().flatten()
 }

@@ -9,6 +9,8 @@ use std::process::abort;
 use std::sync::atomic::Ordering;
 
 use super::buffer::DeviceBuffer;
+#[cfg(feature = "nn")]
+use crate::driver::graph::capture;
 
 /// The largest number of holders. More of them, from leaks, could overflow the count.
 const MOST: usize = isize::MAX as usize;
@@ -31,6 +33,12 @@ impl SharedBuffer {
     pub(crate) fn is_unique(&self) -> bool {
         // Ordered behind the releases of the other holders. Only this holder could add another one meanwhile.
         self.0.allocation.holders.load(Ordering::Acquire) == 1
+    }
+
+    /// Returns whether work of this thread may overwrite elements that it reads: see [`capture::may_overwrite`].
+    #[cfg(feature = "nn")]
+    pub(crate) fn may_overwrite(&self) -> bool {
+        capture::may_overwrite(&self.0.allocation)
     }
 
     /// Returns the buffer itself, if this is the only holder.

@@ -122,7 +122,7 @@ impl Variable {
     }
 
     /// Returns -ln softmax(x) at the labels. A backward writes the gradient over this variable's elements if nothing else
-    /// has them then, so large logits need no second memory.
+    /// has them then, so large logits need no second memory. In a capture it does so only if the same capture computed them.
     ///
     /// # Errors
     ///

@@ -3,10 +3,13 @@
 //! With the largest logit m, t = ln Σ e^(x - m) and the smoothing ε, the loss of a group with C classes is
 //! t - (1 - ε) (x[label] - m) - ε mean(x - m). Its gradient is softmax(x) - (1 - ε) onehot(label) - ε / C.
 
+use std::sync::OnceLock;
+
 use super::computed;
 use crate::driver::KernelError;
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
+use crate::tensor::fused::Fused;
 use crate::tensor::groups::{GroupAxes, fuse_groups};
 use crate::tensor::operand::TensorOperand;
 use crate::tensor::tensor::Tensor;
@@ -16,6 +19,10 @@ pub(super) const OPERATION: &str = "cross_entropy";
 
 /// The error of a label that is neither a class nor ignored.
 static LABEL: KernelError = KernelError::index_out_of_range(OPERATION);
+
+/// The label that the programs ignore. [`Labels`] has it in place of the ignored label: a program would round a number
+/// beside the logits to their dtype, and no float has every integer.
+pub(super) const IGNORED: i64 = i64::MIN + 1;
 
 /// The form in which a loss returns the losses of its elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,6 +60,9 @@ pub(super) struct ClassTerms<'g> {
     x: Expr<'g>,
     is_ignored: Expr<'g>,
     label: Expr<'g>,
+    scale: Expr<'g>,
+    /// ε and ε / C.
+    smoothing: Option<[Expr<'g>; 2]>,
     shifted: Expr<'g>,
     powers: Expr<'g>,
     total: Expr<'g>,
@@ -60,23 +70,24 @@ pub(super) struct ClassTerms<'g> {
 }
 
 impl<'g> ClassTerms<'g> {
-    pub(super) fn new(x: Expr<'g>, label: Expr<'g>, ignored: Expr<'g>) -> ClassTerms<'g> {
-        let is_ignored = label.eq(ignored);
+    fn new([x, label, scale]: [Expr<'g>; 3], smoothing: Option<[Expr<'g>; 2]>) -> ClassTerms<'g> {
+        let is_ignored = label.eq(IGNORED);
         // Ignored labels are no classes; class 0 is read in their place.
         let label = is_ignored.choose(0, label);
         let largest = x.max_group();
         let shifted = x - largest;
         let powers = shifted.exp();
-        ClassTerms { x, is_ignored, label, shifted, powers, total: powers.sum_group(), largest }
+        let total = powers.sum_group();
+        ClassTerms { x, is_ignored, label, scale, smoothing, shifted, powers, total, largest }
     }
 
     /// The loss, in the dtype in which it is computed and also for an ignored label: a value that depends on an input
-    /// outside a reduction would be one per element. `smoothing` has ε.
-    pub(super) fn loss(&self, smoothing: Option<Expr<'g>>) -> Expr<'g> {
+    /// outside a reduction would be one per element.
+    pub(super) fn loss(&self) -> Expr<'g> {
         let of_label = self.x.at_group_of(self.label, &LABEL) - self.largest;
-        let loss = match smoothing {
+        let loss = match self.smoothing {
             None => self.total.log() - of_label,
-            Some(part) => self.total.log() - (1.0 - part) * of_label - part * self.shifted.mean_group(),
+            Some([part, _]) => self.total.log() - (1.0 - part) * of_label - part * self.shifted.mean_group(),
         };
         loss.cast(computed(self.x.dtype()))
     }
@@ -86,15 +97,16 @@ impl<'g> ClassTerms<'g> {
         [self.largest, self.total].map(|value| value.cast(computed(self.x.dtype())))
     }
 
-    /// The gradient times a scale. `smoothing` has ε and ε / C.
-    fn gradient(&self, scale: Expr<'g>, smoothing: Option<[Expr<'g>; 2]>) -> Expr<'g> {
+    /// The gradient times the scale.
+    fn gradient(&self) -> Expr<'g> {
         let is_label = self.x.index_in_group().eq(self.label);
         // A scale without dimensions would be rounded to the dtype of elements beside it.
         let p = (self.powers / self.total).cast(computed(self.x.dtype()));
-        ClassTerms::gradient_of(p, [is_label, self.is_ignored], scale, smoothing).cast(self.x.dtype())
+        let conditions = [is_label, self.is_ignored];
+        ClassTerms::gradient_of(p, conditions, self.scale, self.smoothing).cast(self.x.dtype())
     }
 
-    /// The gradient times a scale of a class with probability p.
+    /// The gradient times a scale of a class with probability p. `smoothing` has ε and ε / C.
     pub(super) fn gradient_of(
         p: Expr<'g>,
         [is_label, is_ignored]: [Expr<'g>; 2],
@@ -109,9 +121,12 @@ impl<'g> ClassTerms<'g> {
     }
 }
 
-/// The labels as i64 and the axis of the classes.
+/// The labels and the axis of the classes.
 pub(super) struct Labels {
+    /// The classes as i64; [`IGNORED`] for the ignored label.
     pub(super) index: Tensor,
+    /// True for each label that counts.
+    is_counted: Tensor,
     pub(super) axis: isize,
 }
 
@@ -140,8 +155,8 @@ impl Tensor {
     /// other than real floats.
     pub fn cross_entropy(&self, labels: &Tensor, options: CrossEntropyOptions) -> Result<Tensor> {
         let labels = self.class_labels(labels, options)?;
-        let losses = self.class_losses(&labels, options)?;
-        self.reduced_losses(losses, &labels, options)
+        let [losses] = self.class_program(&labels, options, 1.0.into(), |terms| [terms.loss()])?;
+        self.reduced_losses(losses.squeeze(labels.axis)?, &labels, options)
     }
 
     /// Returns the [`cross_entropy`](Self::cross_entropy) and its gradient with respect to this tensor, computed in one pass.
@@ -157,24 +172,9 @@ impl Tensor {
     ) -> Result<(Tensor, Tensor)> {
         let labels = self.class_labels(labels, options)?;
         let scale = self.class_scale(&labels, options)?;
-        let [x, label, ignored, part, share] = self.class_operands(&labels, options);
         let scale = scale.as_ref().map_or(TensorOperand::from(1.0), TensorOperand::Tensor);
-        let axes = &GroupAxes::Of(vec![labels.axis]);
-        let [losses, gradient] = match options.label_smoothing > 0.0 {
-            false => {
-                fuse_groups(OPERATION, [x, label, ignored, scale], axes, |[x, label, ignored, scale]| {
-                    let terms = ClassTerms::new(x, label, ignored);
-                    [terms.loss(None), terms.gradient(scale, None)]
-                })
-            }
-            true => {
-                let operands = [x, label, ignored, scale, part, share];
-                fuse_groups(OPERATION, operands, axes, |[x, label, ignored, scale, part, share]| {
-                    let terms = ClassTerms::new(x, label, ignored);
-                    [terms.loss(Some(part)), terms.gradient(scale, Some([part, share]))]
-                })
-            }
-        }?;
+        let [losses, gradient] =
+            self.class_program(&labels, options, scale, |terms| [terms.loss(), terms.gradient()])?;
         Ok((self.reduced_losses(losses.squeeze(labels.axis)?, &labels, options)?, gradient))
     }
 
@@ -193,22 +193,7 @@ impl Tensor {
     ) -> Result<Tensor> {
         let labels = self.class_labels(labels, options)?;
         let scale = self.class_backward_scale(&labels, options, gradient)?;
-        let [x, label, ignored, part, share] = self.class_operands(&labels, options);
-        let axes = &GroupAxes::Of(vec![labels.axis]);
-        let scale = TensorOperand::Tensor(&scale);
-        let [gradient] = match options.label_smoothing > 0.0 {
-            false => {
-                fuse_groups(OPERATION, [x, label, ignored, scale], axes, |[x, label, ignored, scale]| {
-                    [ClassTerms::new(x, label, ignored).gradient(scale, None)]
-                })
-            }
-            true => {
-                let operands = [x, label, ignored, scale, part, share];
-                fuse_groups(OPERATION, operands, axes, |[x, label, ignored, scale, part, share]| {
-                    [ClassTerms::new(x, label, ignored).gradient(scale, Some([part, share]))]
-                })
-            }
-        }?;
+        let [gradient] = self.class_program(&labels, options, (&scale).into(), |terms| [terms.gradient()])?;
         Ok(gradient)
     }
 
@@ -246,7 +231,7 @@ impl Tensor {
             return Err(Error::invalid(OPERATION, found, "one from 0 to below 1"));
         }
         let axis = self.class_axis(OPERATION, labels)?;
-        Ok(Labels { index: labels.cast(DType::I64)?.unsqueeze(axis)?, axis })
+        Labels::new(&labels.cast(DType::I64)?.unsqueeze(axis)?, axis, options.ignore_index)
     }
 
     /// Returns the axis of the classes, after a check of labels for each.
@@ -271,29 +256,29 @@ impl Tensor {
         Ok(axis as isize)
     }
 
-    /// Returns the operands x, label, ignored label, ε and ε / C.
-    pub(super) fn class_operands<'a>(
-        &'a self,
-        labels: &'a Labels,
+    /// Runs a program of the terms of each group. `outputs` must capture nothing, because its type is the key of a cache.
+    pub(super) fn class_program<const OUTPUTS: usize, F>(
+        &self,
+        labels: &Labels,
         options: CrossEntropyOptions,
-    ) -> [TensorOperand<'a>; 5] {
-        let [ignored, part, share] = labels.numbers(self.shape(), options);
-        [self.into(), (&labels.index).into(), ignored, part, share]
-    }
-
-    /// Returns the losses, in the dtype in which they are computed and also for ignored labels.
-    fn class_losses(&self, labels: &Labels, options: CrossEntropyOptions) -> Result<Tensor> {
-        let [x, label, ignored, part, _] = self.class_operands(labels, options);
+        scale: TensorOperand<'_>,
+        outputs: F,
+    ) -> Result<[Tensor; OUTPUTS]>
+    where
+        F: for<'g> Fn(ClassTerms<'g>) -> [Expr<'g>; OUTPUTS] + 'static,
+    {
         let axes = &GroupAxes::Of(vec![labels.axis]);
-        let [losses] = match options.label_smoothing > 0.0 {
-            false => fuse_groups(OPERATION, [x, label, ignored], axes, |[x, label, ignored]| {
-                [ClassTerms::new(x, label, ignored).loss(None)]
-            }),
-            true => fuse_groups(OPERATION, [x, label, ignored, part], axes, |[x, label, ignored, part]| {
-                [ClassTerms::new(x, label, ignored).loss(Some(part))]
-            }),
-        }?;
-        losses.squeeze(labels.axis)
+        let [x, label]: [TensorOperand<'_>; 2] = [self.into(), (&labels.index).into()];
+        if options.label_smoothing > 0.0 {
+            let [part, share] = labels.smoothing(self.shape(), options);
+            let operands = [x, label, scale, part, share];
+            return fuse_groups(OPERATION, operands, axes, move |[x, label, scale, part, share]| {
+                outputs(ClassTerms::new([x, label, scale], Some([part, share])))
+            });
+        }
+        fuse_groups(OPERATION, [x, label, scale], axes, move |operands| {
+            outputs(ClassTerms::new(operands, None))
+        })
     }
 
     /// Returns the factor of the gradient of each loss; `None` for 1.
@@ -305,7 +290,7 @@ impl Tensor {
         let dtype = computed(self.dtype());
         Ok(match options.reduction {
             LossReduction::None | LossReduction::Sum => None,
-            LossReduction::Mean => Some(labels.counted(options, dtype)?.reciprocal()?),
+            LossReduction::Mean => Some(labels.counted(dtype)?.reciprocal()?),
             LossReduction::BatchMean => Some(Tensor::full(&[], 1.0 / labels.rows(), dtype, &self.device())?),
         })
     }
@@ -316,12 +301,11 @@ impl Tensor {
         labels: &Labels,
         options: CrossEntropyOptions,
     ) -> Result<Tensor> {
-        let is_ignored = labels.index.eq(options.ignore_index)?.squeeze(labels.axis)?;
-        let losses = is_ignored.choose(0.0, &losses)?;
+        let losses = labels.is_counted.squeeze(labels.axis)?.choose(&losses, 0.0)?;
         let result = match options.reduction {
             LossReduction::None => losses,
             LossReduction::Sum => losses.sum_all()?,
-            LossReduction::Mean => (&losses.sum_all()? / &labels.counted(options, losses.dtype())?)?,
+            LossReduction::Mean => (&losses.sum_all()? / &labels.counted(losses.dtype())?)?,
             LossReduction::BatchMean => (&losses.sum_all()? / labels.rows())?,
         };
         result.cast(self.dtype())
@@ -329,16 +313,35 @@ impl Tensor {
 }
 
 impl Labels {
-    /// Returns the operands ignored label, ε and ε / C for logits of a shape.
-    pub(super) fn numbers(&self, shape: &Shape, options: CrossEntropyOptions) -> [TensorOperand<'static>; 3] {
+    /// Separates the ignored label from the classes, in the arithmetic of i64.
+    fn new(index: &Tensor, axis: isize, ignored: i64) -> Result<Labels> {
+        static FUNCTION: OnceLock<Fused<2, 2>> = OnceLock::new();
+        let function = FUNCTION.get_or_init(|| {
+            Fused::with_outputs(|[label, ignored]| {
+                let is_counted = label.ne(ignored);
+                // A label that only looks ignored becomes another one that is no class.
+                let label = label.eq(IGNORED).choose(i64::MIN, label);
+                [is_counted.choose(label, IGNORED), is_counted]
+            })
+        });
+        let [index, is_counted] = function.run_all((index, ignored))?;
+        Ok(Labels { index, is_counted, axis })
+    }
+
+    /// Returns the operands ε and ε / C for logits of a shape.
+    pub(super) fn smoothing(
+        &self,
+        shape: &Shape,
+        options: CrossEntropyOptions,
+    ) -> [TensorOperand<'static>; 2] {
         let classes = shape.get(self.axis as usize).copied().unwrap_or(1);
         let part = options.label_smoothing;
-        [options.ignore_index.into(), part.into(), (part / classes as f64).into()]
+        [part.into(), (part / classes as f64).into()]
     }
 
     /// Returns the number of labels that count, as a tensor without dimensions.
-    fn counted(&self, options: CrossEntropyOptions, dtype: DType) -> Result<Tensor> {
-        self.index.ne(options.ignore_index)?.count_nonzero_all()?.cast(dtype)
+    fn counted(&self, dtype: DType) -> Result<Tensor> {
+        self.is_counted.count_nonzero_all()?.cast(dtype)
     }
 
     /// Returns the size of the first dimension of the labels.

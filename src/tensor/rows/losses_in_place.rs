@@ -8,13 +8,14 @@
 use std::sync::OnceLock;
 
 use super::computed;
-use super::losses::{ClassTerms, CrossEntropyOptions, Labels, OPERATION};
+use super::losses::{ClassTerms, CrossEntropyOptions, IGNORED, Labels, OPERATION};
 use crate::error::{Error, Result};
 use crate::fuse::{Expr, Graph};
 use crate::tensor::TensorMut;
 use crate::tensor::dynamic_fused::DynamicFused;
-use crate::tensor::groups::{GroupAxes, fuse_groups};
 use crate::tensor::operand::TensorOperand;
+#[cfg(feature = "nn")]
+use crate::tensor::storage::Shared;
 use crate::tensor::tensor::Tensor;
 
 /// The values of each group of logits from which the gradient of a cross-entropy follows, with its labels.
@@ -27,16 +28,15 @@ pub(crate) struct ClassStatistics {
 
 /// Returns the gradient of each logit times a scale, from the operands of [`ClassStatistics::replace`].
 fn gradient<'g>(graph: &'g Graph, axis: isize, operands: &[Expr<'g>]) -> Result<Vec<Expr<'g>>> {
-    let &[x, label, ignored, scale, largest, total, ref smoothing @ ..] = operands else {
-        return Err(Error::LengthMismatch { operation: OPERATION, wanted: 6, found: operands.len() });
+    let &[x, label, scale, largest, total, ref smoothing @ ..] = operands else {
+        return Err(Error::LengthMismatch { operation: OPERATION, wanted: 5, found: operands.len() });
     };
     let smoothing = match *smoothing {
         [part, share] => Some([part, share]),
         _ => None,
     };
     let wide = x.cast(computed(x.dtype()));
-    // The number has the dtype of the logits; a comparison by value would belong to one run.
-    let is_ignored = label.eq(ignored.cast(label.dtype()));
+    let is_ignored = label.eq(IGNORED);
     let label = is_ignored.choose(0, label);
     let p = (wide - largest).exp() / total;
     let terms = [graph.index(axis).eq(label), is_ignored];
@@ -50,18 +50,19 @@ impl ClassStatistics {
         let is_smooth = self.options.label_smoothing > 0.0;
         let axis = self.labels.axis;
         let function = FUNCTIONS[usize::from(is_smooth) + 2 * usize::from(axis != 0)].get_or_init(|| {
-            let inputs = if is_smooth { 8 } else { 6 };
+            let inputs = if is_smooth { 7 } else { 5 };
             DynamicFused::new(inputs, 1, move |graph, operands| gradient(graph, axis, operands))
         });
-        let [ignored, part, share] = self.labels.numbers(logits.shape(), self.options);
+        let [part, share] = self.labels.smoothing(logits.shape(), self.options);
         let label = TensorOperand::Tensor(&self.labels.index);
         let (largest, total) = ((&self.largest).into(), (&self.total).into());
-        let others = [label, ignored, scale, largest, total, part, share];
-        function.run_in_place(logits, if is_smooth { &others } else { &others[..5] })
+        let others = [label, scale, largest, total, part, share];
+        function.run_in_place(logits, if is_smooth { &others } else { &others[..4] })
     }
 
     /// Returns the gradient of the logits for the gradient of the loss. It replaces the logits in memory that no other
-    /// tensor shares.
+    /// tensor shares, but in a capture only logits that the same capture computes: another launch of the graph would read the
+    /// gradient as logits.
     ///
     /// # Errors
     ///
@@ -69,7 +70,14 @@ impl ClassStatistics {
     #[cfg(feature = "nn")]
     pub(crate) fn backward(&self, mut logits: Tensor, gradient: &Tensor) -> Result<Tensor> {
         let scale = logits.class_backward_scale(&self.labels, self.options, gradient)?;
+        let may_overwrite = match &logits.storage {
+            Shared::Cuda(buffer) => buffer.may_overwrite(),
+            _ => true,
+        };
+        // Shared elements are not replaced: the gradient gets memory of its own.
+        let shared = (!may_overwrite).then(|| logits.clone());
         self.replace(&mut logits.in_place(), (&scale).into())?;
+        drop(shared);
         Ok(logits)
     }
 }
@@ -86,20 +94,10 @@ impl Tensor {
         options: CrossEntropyOptions,
     ) -> Result<(Tensor, ClassStatistics)> {
         let labels = self.class_labels(labels, options)?;
-        let [x, label, ignored, part, _] = self.class_operands(&labels, options);
-        let axes = &GroupAxes::Of(vec![labels.axis]);
-        let [losses, largest, total] = match options.label_smoothing > 0.0 {
-            false => fuse_groups(OPERATION, [x, label, ignored], axes, |[x, label, ignored]| {
-                let terms = ClassTerms::new(x, label, ignored);
-                let [largest, total] = terms.statistics();
-                [terms.loss(None), largest, total]
-            }),
-            true => fuse_groups(OPERATION, [x, label, ignored, part], axes, |[x, label, ignored, part]| {
-                let terms = ClassTerms::new(x, label, ignored);
-                let [largest, total] = terms.statistics();
-                [terms.loss(Some(part)), largest, total]
-            }),
-        }?;
+        let [losses, largest, total] = self.class_program(&labels, options, 1.0.into(), |terms| {
+            let [largest, total] = terms.statistics();
+            [terms.loss(), largest, total]
+        })?;
         let loss = self.reduced_losses(losses.squeeze(labels.axis)?, &labels, options)?;
         Ok((loss, ClassStatistics { labels, options, largest, total }))
     }
