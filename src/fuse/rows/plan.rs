@@ -83,8 +83,6 @@ pub(super) struct RowKey {
     pub(super) threads: usize,
     pub(super) groups: usize,
     pub(super) rounds: usize,
-    /// Rounds that a stage which reads shared memory has in the body of its loop.
-    pub(super) together: usize,
     /// The fewest instructions of a value that later stages keep rather than compute again.
     pub(super) kept_cost: usize,
     /// Warps of a row in each block.
@@ -323,7 +321,6 @@ impl RowProgramState {
         let covered = if segments == 1 { lanes * rounds } else { SEGMENT };
         // A warp of a loop over rows may have no segment.
         let lacks_segments = matches!(storage, RowStorage::Ahead(_)) && cluster * warps > segments;
-        let together = if is_short && matches!(storage, RowStorage::Shared(_)) { rounds } else { 1 };
         let key = RowKey {
             storage,
             cluster,
@@ -332,7 +329,6 @@ impl RowProgramState {
             threads,
             groups,
             rounds,
-            together,
             kept_cost,
             warps,
             slots,

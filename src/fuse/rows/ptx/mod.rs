@@ -360,15 +360,12 @@ impl<'a> RowWriter<'a> {
             if stride > 0 {
                 self.slot.index = self.index_in_segment(&round);
             }
-            let places = (0..key.together).flat_map(|round| (0..key.groups).map(move |group| (round, group)));
-            let mut accesses: Vec<Access> =
-                places.map(|(round, group)| self.access(&at, round, group)).collect();
+            let mut accesses: Vec<Access> = (0..key.groups).map(|group| self.access(&at, 0, group)).collect();
             for access in &mut accesses {
                 self.load(access, &wanted);
                 self.load_kept(access, &wanted);
             }
-            for (place, access) in accesses.iter_mut().enumerate() {
-                let group = place % key.groups;
+            for (group, access) in accesses.iter_mut().enumerate() {
                 let all = self.evaluate(number, access, &wanted);
                 self.store_kept(number, access, &all);
                 if stage.reductions.is_empty() {
@@ -383,12 +380,10 @@ impl<'a> RowWriter<'a> {
             }
             let width = if key.wide { "u64" } else { "u32" };
             let kernel = &mut self.kernel;
-            if key.together < key.rounds {
-                kernel.line(format!("add.{width} {at}, {at}, {};", key.together * LANES));
-                kernel.line(format!("add.u32 {round}, {round}, {};", key.together));
-                let again = kernel.predicate("setp.lt.u32", &[&round, &key.rounds.to_string()]);
-                kernel.line(format!("@{again} bra $round_{unique};"));
-            }
+            kernel.line(format!("add.{width} {at}, {at}, {};", LANES));
+            kernel.line(format!("add.u32 {round}, {round}, 1;"));
+            let again = kernel.predicate("setp.lt.u32", &[&round, &key.rounds.to_string()]);
+            kernel.line(format!("@{again} bra $round_{unique};"));
             let folded = lanes.into_iter().zip(&stage.reductions);
             let folded: Vec<(usize, Folded)> =
                 folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();

@@ -131,7 +131,6 @@ impl SumsOverGroups {
             threads,
             groups: 1,
             rounds: 1,
-            together: 1,
             kept_cost: KEPT_COST,
             warps: 1,
             slots: 1,
