@@ -19,6 +19,7 @@ mod clip;
 mod losses;
 mod losses_in_place;
 mod norm_backward;
+#[cfg(feature = "nn")]
 mod probabilities;
 mod softmax_backward;
 
