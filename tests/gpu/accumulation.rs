@@ -110,7 +110,7 @@ const EXPRESSIONS: &[Case] = &[
         slices.in_place().index_assign((1.., 0), 1)?;
         let elements = arrays.index((&x[1], 0, &x[2]))?;
         arrays.in_place().index_assign((&x[1], 1, &x[2]), &elements)?;
-        masked.in_place().index_assign(&x[3], 2)?;
+        masked.in_place().index_assign(&x[3], 0)?;
         Ok(vec![slices, arrays, masked])
     }),
 ];
