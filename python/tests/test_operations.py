@@ -232,7 +232,8 @@ LEFT_OUT = set(
     "is_unique as_slice as_slice_mut device_slice device_slice_mut from_buffer into_buffer rows get slice squeeze_all "
     "gather_unchecked index_select_unchecked take_unchecked scatter_unchecked index index_assign in_place slice_mut with_output "
     "read_npy read_npy_file write_npy write_npy_with read_npz write_npz write_npz_compressed read_safetensors "
-    "read_safetensors_tensor write_safetensors batch_norm_training".split()
+    "read_safetensors_with read_safetensors_tensor read_safetensors_tensor_with write_safetensors write_safetensors_with "
+    "batch_norm_training".split()
 )
 
 
