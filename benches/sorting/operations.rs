@@ -34,6 +34,8 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
 }
 
 type Operation = fn(&Tensor) -> selvedge::Result<Tensor>;
+/// Of elements and a mask.
+type Selection = fn(&Tensor, &Tensor) -> selvedge::Result<Tensor>;
 
 fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> {
     let count = words.len() * 2;
@@ -83,7 +85,7 @@ fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> 
 /// Elements and places where a mask is true, at half of all elements: those above 0.
 fn selections(bench: &mut TensorBench, here: &Tensor) -> Result<(), Failure> {
     let count = here.shape()[0];
-    let figures: [(&str, usize, &str, fn(&Tensor, &Tensor) -> selvedge::Result<Tensor>); 2] = [
+    let figures: [(&str, usize, &str, Selection); 2] = [
         ("masked_select of half, f32", 7 * count, "masked_select", |x, mask| x.masked_select(mask)),
         ("nonzero of a mask, half true", 5 * count, "nonzero", |_, mask| mask.nonzero()),
     ];
