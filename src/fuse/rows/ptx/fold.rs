@@ -70,9 +70,9 @@ impl RowWriter<'_> {
     /// Folds the values of a vector in all threads of a segment: a thread sends one half of its values to its partner and keeps
     /// the other, until it has one, so 8 values take 12 shuffles and not 40. Every thread has the result.
     fn exchange(&mut self, mut values: Vec<Folded>) -> Folded {
-        let (threads, count) = (self.key.threads, values.len());
-        let mut distance = threads / 2;
-        while values.len() > 1 {
+        let distances: Vec<usize> = (0..self.key.threads.ilog2()).rev().map(|bit| 1 << bit).collect();
+        let (sent, rest) = distances.split_at(values.len().ilog2() as usize);
+        for &distance in sent {
             let upper = values.split_off(values.len() / 2);
             let kernel = &mut self.kernel;
             let bit = kernel.bits32("and.b32", &[&self.thread.lane, &distance.to_string()]);
@@ -86,13 +86,10 @@ impl RowWriter<'_> {
                     kernel.merged(&own, &other)
                 })
                 .collect();
-            distance /= 2;
         }
         let mut value = values.swap_remove(0);
-        let within = std::iter::successors(Some(distance), |distance| Some(distance / 2));
-        let of_vector = std::iter::successors(Some(threads / 2), |distance| Some(distance / 2));
-        let of_vector = of_vector.take(count.trailing_zeros() as usize);
-        for distance in within.take_while(|distance| *distance > 0).chain(of_vector) {
+        // The other threads of an element, then the elements, which lie as far apart as they were sent.
+        for &distance in rest.iter().chain(sent) {
             let other = self.kernel.partners(&value, distance);
             value = self.kernel.merged(&value, &other);
         }
