@@ -131,12 +131,12 @@ fn sort_rows(
     }
     let (length, padded) = (rows.length as u32, rows.length.next_power_of_two() as u32);
     let has_values = u32::from(sorted.is_some());
-    let order = (key.code(), key.infinity(), u32::from(key.is_descending()));
+    let (kind, infinity, descending) = (key.code(), key.infinity(), u32::from(key.is_descending()));
     let mut none = stream.uninitialized::<u8>(0)?;
     let sorted = sorted.unwrap_or_else(|| DeviceSliceMut::from(&mut none));
-    let sizes = (rows.count as u64, length, padded, has_values);
+    let count = rows.count as u64;
     let arguments =
-        (elements, &mut positions, sorted, sizes.0, sizes.1, sizes.2, sizes.3, order.0, order.1, order.2);
+        (elements, &mut positions, sorted, count, length, padded, has_values, kind, infinity, descending);
     let config = blocks(rows.count.min(LOOPING_BLOCKS));
     // SAFETY: the kernel reads the elements of all rows and writes a position for each, and an element if there is memory for it.
     unsafe { function(stream, by_width(ROWS, key.dtype().size()))?.launch(stream, config, arguments) }
