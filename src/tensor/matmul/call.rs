@@ -3,12 +3,11 @@
 use super::OPERATION;
 use super::epilogue::{Bias, MatmulEpilogue};
 use super::plan::GemmStep;
-use crate::driver::DeviceSlice;
+use crate::driver::{DeviceSlice, DeviceSliceMut};
 use crate::error::{Error, Result};
 use crate::fuse::Number;
 use crate::gemm::{
-    DeviceEpilogue, EpilogueParts, GemmElement, GemmResult, HostEpilogue, Scalars, gemm_host_with,
-    is_supported, multiply,
+    DeviceEpilogue, GemmElement, GemmResult, HostEpilogue, Scalars, gemm_host_with, is_supported, multiply,
 };
 use crate::tensor::device::{Device, stream};
 use crate::tensor::storage::MemoryMut;
@@ -16,8 +15,8 @@ use crate::tensor::tensor::Tensor;
 use crate::types::{DType, Element, NumberKind};
 
 pub(super) struct MatmulCall<'a, 'm, 'k> {
-    pub left: &'a Tensor,
-    pub right: &'a Tensor,
+    /// The operands of the product. A swapped step multiplies the second by the first.
+    pub operands: [&'a Tensor; 2],
     /// Alpha and beta.
     pub factors: (Number, Number),
     pub memory: &'a mut MemoryMut<'m>,
@@ -55,10 +54,10 @@ macro_rules! of_types {
     };
 }
 
-impl MatmulCall<'_, '_, '_> {
+impl<'a> MatmulCall<'a, '_, '_> {
     /// A step of it, of elements that are known at run time.
     pub fn any(&mut self, step: &GemmStep, result: DType) -> Result<()> {
-        let types = (self.left.dtype(), result);
+        let types = (self.operands[0].dtype(), result);
         match &self.memory {
             MemoryMut::Host(_) => of_types!(types, T, C => self.on_host::<T, C>(step)),
             MemoryMut::Cuda(_) => {
@@ -66,6 +65,11 @@ impl MatmulCall<'_, '_, '_> {
                 self.on_device(step, result, scalars)
             }
         }
+    }
+
+    fn sides(&self, step: &GemmStep) -> [&'a Tensor; 2] {
+        let [a, b] = self.operands;
+        if step.swapped { [b, a] } else { [a, b] }
     }
 
     fn factors<T: GemmElement>(&self) -> (T::Scalar, T::Scalar) {
@@ -81,7 +85,8 @@ impl MatmulCall<'_, '_, '_> {
         let (alpha, beta) = self.factors::<T>();
         let [of_a, of_b, of_c] = step.starts;
         let MatmulEpilogue { bias, activation, residual, .. } = self.fused;
-        let (a, b) = (on_host::<T>(self.left, of_a)?, on_host::<T>(self.right, of_b)?);
+        let [left, right] = self.sides(step);
+        let (a, b) = (on_host::<T>(left, of_a)?, on_host::<T>(right, of_b)?);
         let mut epilogue = HostEpilogue::new().activation(*activation);
         if let Some(bias) = bias {
             let vector = on_host::<C>(&bias.vector, 0)?;
@@ -103,45 +108,51 @@ impl MatmulCall<'_, '_, '_> {
     /// Returns whether one of the device's engines computes a step with the epilogue.
     pub fn is_supported(&mut self, step: &GemmStep, result: DType) -> Result<bool> {
         let [of_a, of_b, of_c] = step.starts;
+        let [left, right] = self.sides(step);
         let c = self.memory.cuda(OPERATION)?;
         let at_c = c.address() + ((self.start + of_c) * result.size()) as u64;
-        let addresses = [on_device(self.left, of_a)?.address(), on_device(self.right, of_b)?.address(), at_c];
-        let MatmulEpilogue { activation, residual, is_derivative, .. } = self.fused;
-        let residual = residual.as_ref().map(|residual| on_device(residual, of_c)).transpose()?;
-        let epilogue = EpilogueParts {
-            activation: *activation,
-            residual: residual.map(|residual| residual.address()),
-            is_derivative: *is_derivative,
-            ..EpilogueParts::NONE
-        };
-        let types = (self.left.dtype(), result);
-        is_supported(&c.device(), &step.product, types, addresses, epilogue)
+        let addresses = [on_device(left, of_a)?.address(), on_device(right, of_b)?.address(), at_c];
+        let epilogue = device_epilogue(self.fused, self.kept.as_deref_mut(), step, result)?;
+        let epilogue = epilogue.seen(DeviceSlice::address, DeviceSliceMut::address);
+        is_supported(&c.device(), &step.product, (left.dtype(), result), addresses, epilogue)
     }
 
     fn on_device(&mut self, step: &GemmStep, result: DType, scalars: Scalars) -> Result<()> {
         let [of_a, of_b, of_c] = step.starts;
-        let MatmulEpilogue { bias, activation, residual, is_derivative } = self.fused;
+        let [left, right] = self.sides(step);
         let c = self.memory.cuda(OPERATION)?;
         let stream = stream(&Device::from(c.device()))?;
-        let (a, b) = (on_device(self.left, of_a)?, on_device(self.right, of_b)?);
-        let epilogue = DeviceEpilogue {
-            bias: bias.as_ref().map(|bias| on_device(&bias.vector, 0)).transpose()?,
-            bias_by_row: bias.as_ref().is_some_and(|bias| by_row(bias, step)),
-            aux: match &mut self.kept {
-                Some(kept) => {
-                    let kept = kept.cuda(OPERATION)?;
-                    Some(kept.slice_mut(from(of_c, result, kept.len()))?)
-                }
-                None => None,
-            },
-            activation: *activation,
-            residual: residual.as_ref().map(|residual| on_device(residual, of_c)).transpose()?,
-            is_derivative: *is_derivative,
-        };
+        let (a, b) = (on_device(left, of_a)?, on_device(right, of_b)?);
+        let epilogue = device_epilogue(self.fused, self.kept.as_deref_mut(), step, result)?;
         let place = from(self.start + of_c, result, c.len());
-        let types = (self.left.dtype(), result);
+        let types = (left.dtype(), result);
         multiply(&stream, &step.product, types, scalars, (a, b, c.slice_mut(place)?), &epilogue)
     }
+}
+
+/// The epilogue of a step, in device memory.
+fn device_epilogue<'e>(
+    fused: &'e MatmulEpilogue,
+    kept: Option<&'e mut MemoryMut<'_>>,
+    step: &GemmStep,
+    result: DType,
+) -> Result<DeviceEpilogue<'e>> {
+    let MatmulEpilogue { bias, activation, residual, is_derivative } = fused;
+    let [_, _, of_c] = step.starts;
+    Ok(DeviceEpilogue {
+        bias: bias.as_ref().map(|bias| on_device(&bias.vector, 0)).transpose()?,
+        bias_by_row: bias.as_ref().is_some_and(|bias| by_row(bias, step)),
+        aux: match kept {
+            Some(kept) => {
+                let kept = kept.cuda(OPERATION)?;
+                Some(kept.slice_mut(from(of_c, result, kept.len()))?)
+            }
+            None => None,
+        },
+        activation: *activation,
+        residual: residual.as_ref().map(|residual| on_device(residual, of_c)).transpose()?,
+        is_derivative: *is_derivative,
+    })
 }
 
 /// Returns whether the bias is per row. A row of the tensors' product is a column of its transpose.

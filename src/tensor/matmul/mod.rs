@@ -340,18 +340,18 @@ impl<'t> Matmul<'t> {
             own_rows: fused.has_bias_of_rows(),
         };
         let steps = matrices.steps()?;
-        // None runs before all are checked.
-        let checks = if fused.is_derivative { steps.len() } else { 0 };
-        for (number, step) in steps[..checks].iter().chain(&steps).enumerate() {
-            let [left, right] = if step.swapped { [&b, &a] } else { [&a, &b] };
-            let (factors, start) = ((self.alpha, beta), c.offset());
-            let (memory, kept) = (&mut memory, kept.as_mut());
-            let mut call = MatmulCall { left, right, factors, memory, start, fused, kept };
-            if number >= checks {
-                call.any(step, result)?;
-            } else if !call.is_supported(step, result)? {
-                return Ok(false);
+        let (factors, start, kept) = ((self.alpha, beta), c.offset(), kept.as_mut());
+        let operands: [&Tensor; 2] = [&a, &b];
+        let mut call = MatmulCall { operands, factors, memory: &mut memory, start, fused, kept };
+        if fused.is_derivative {
+            for step in &steps {
+                if !call.is_supported(step, result)? {
+                    return Ok(false);
+                }
             }
+        }
+        for step in &steps {
+            call.any(step, result)?;
         }
         Ok(true)
     }
