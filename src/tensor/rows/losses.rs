@@ -22,7 +22,7 @@ static LABEL: KernelError = KernelError::index_out_of_range(OPERATION);
 
 /// The label that the programs ignore. [`Labels`] has it in place of the ignored label: a program would round a number
 /// beside the logits to their dtype, and no float has every integer.
-pub(super) const IGNORED: i64 = i64::MIN + 1;
+const IGNORED: i64 = i64::MIN + 1;
 
 /// The form in which a loss returns the losses of its elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,14 +71,18 @@ pub(super) struct ClassTerms<'g> {
 
 impl<'g> ClassTerms<'g> {
     fn new([x, label, scale]: [Expr<'g>; 3], smoothing: Option<[Expr<'g>; 2]>) -> ClassTerms<'g> {
-        let is_ignored = label.eq(IGNORED);
-        // Ignored labels are no classes; class 0 is read in their place.
-        let label = is_ignored.choose(0, label);
+        let (is_ignored, label) = ClassTerms::class_of(label);
         let largest = x.max_group();
         let shifted = x - largest;
         let powers = shifted.exp();
         let total = powers.sum_group();
         ClassTerms { x, is_ignored, label, scale, smoothing, shifted, powers, total, largest }
+    }
+
+    /// Returns whether a label is ignored, and its class. Ignored labels are no classes; class 0 is read in their place.
+    pub(super) fn class_of(label: Expr<'g>) -> (Expr<'g>, Expr<'g>) {
+        let is_ignored = label.eq(IGNORED);
+        (is_ignored, is_ignored.choose(0, label))
     }
 
     /// The loss, in the dtype in which it is computed and also for an ignored label: a value that depends on an input

@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 
 use super::computed;
-use super::losses::{ClassTerms, CrossEntropyOptions, IGNORED, Labels, OPERATION};
+use super::losses::{ClassTerms, CrossEntropyOptions, Labels, OPERATION};
 use crate::error::{Error, Result};
 use crate::fuse::{Expr, Graph};
 use crate::tensor::TensorMut;
@@ -36,8 +36,7 @@ fn gradient<'g>(graph: &'g Graph, axis: isize, operands: &[Expr<'g>]) -> Result<
         _ => None,
     };
     let wide = x.cast(computed(x.dtype()));
-    let is_ignored = label.eq(IGNORED);
-    let label = is_ignored.choose(0, label);
+    let (is_ignored, label) = ClassTerms::class_of(label);
     let p = (wide - largest).exp() / total;
     let terms = [graph.index(axis).eq(label), is_ignored];
     Ok(vec![ClassTerms::gradient_of(p, terms, scale, smoothing).cast(x.dtype())])
