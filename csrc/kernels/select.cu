@@ -114,52 +114,47 @@ __device__ inline void scan(const u32* counts, u64* offsets, u32 tiles) {
     if (threadIdx.x == 0) offsets[tiles] = before;
 }
 
-// Calls write(in, out) for the lanes of each batch of words with their places in the tile and in the selection; 8 words a call.
-template <typename Write>
-__device__ inline void for_selected(const u32* words, const u64* offsets, const Write& write) {
-    __shared__ u32 bits[WORDS], before[WORDS], sums[WARPS];
+// The two words of a thread, and the selected elements of the tile before them and in all.
+struct OwnWords {
+    u32 first, second, before, total;
+
+    __device__ inline OwnWords(const u32* words) {
+        __shared__ u32 sums[WARPS];
+        const u32* own = words + (u64)blockIdx.x * WORDS + 2 * threadIdx.x;
+        first = own[0];
+        second = own[1];
+        before = exclusive_sum<WARPS>((u32)(__popc(first) + __popc(second)), sums, total);
+    }
+};
+
+// Copies the selected elements of the tile: a warp takes 8 words at a time.
+template <typename Element>
+__device__ inline void write_elements(const u32* words, const u64* offsets, const Element* source, Element* elements) {
+    __shared__ u32 bits[WORDS], before[WORDS];
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const u32* own = words + (u64)blockIdx.x * WORDS;
-    const u32 first = own[2 * threadIdx.x], second = own[2 * threadIdx.x + 1];
-    u32 total;
-    const u32 offset = exclusive_sum<WARPS>((u32)(__popc(first) + __popc(second)), sums, total);
-    bits[2 * threadIdx.x] = first;
-    bits[2 * threadIdx.x + 1] = second;
-    before[2 * threadIdx.x] = offset;
-    before[2 * threadIdx.x + 1] = offset + (u32)__popc(first);
+    const OwnWords own(words);
+    bits[2 * threadIdx.x] = own.first;
+    bits[2 * threadIdx.x + 1] = own.second;
+    before[2 * threadIdx.x] = own.before;
+    before[2 * threadIdx.x + 1] = own.before + (u32)__popc(own.first);
     __syncthreads();
-    if (total == 0) return;
+    if (own.total == 0) return;
     const u64 in = (u64)blockIdx.x * TILE + lane, out = offsets[blockIdx.x];
     for (u32 batch = warp * OWN_WORDS; batch < (warp + 1) * OWN_WORDS; batch += BATCH) {
         bool is_set[BATCH];
-        u64 to[BATCH];
-#pragma unroll
-        for (u32 k = 0; k < BATCH; k++) {
-            const u32 word = bits[batch + k];
-            is_set[k] = (word >> lane & 1) != 0;
-            to[k] = out + before[batch + k] + (u32)__popc(word & ((1u << lane) - 1));
-        }
-        write(in + batch * 32, to, is_set);
-    }
-}
-
-template <typename Element>
-struct CopyElements {
-    const Element* source;
-    Element* elements;
-
-    __device__ inline void operator()(u64 from, const u64 (&to)[BATCH], const bool (&is_set)[BATCH]) const {
         Element element[BATCH];
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
-            if (is_set[k]) element[k] = source[from + 32 * k];
+            is_set[k] = (bits[batch + k] >> lane & 1) != 0;
+            if (is_set[k]) element[k] = source[in + (batch + k) * 32];
         }
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
-            if (is_set[k]) elements[to[k]] = element[k];
+            const u32 lower = bits[batch + k] & ((1u << lane) - 1);
+            if (is_set[k]) elements[out + before[batch + k] + (u32)__popc(lower)] = element[k];
         }
     }
-};
+}
 
 // The sizes of an array, the innermost first; exactly `SelectShape` of src/sort/select.rs.
 struct Shape {
@@ -191,20 +186,18 @@ __device__ inline void write_coordinates(u64 position, const Shape& shape, i64* 
 // Lists the selected elements of the tile in shared memory, so that neighbours write to neighbours.
 __device__ inline void write_positions(const u32* words, const u64* offsets, i64* positions, const Shape& shape) {
     __shared__ u16 selected[TILE];
-    __shared__ u32 sums[WARPS];
-    const u32* first = words + (u64)blockIdx.x * WORDS + 2 * threadIdx.x;
-    const u32 own[2] = {first[0], first[1]};
-    u32 total;
-    u32 place = exclusive_sum<WARPS>((u32)(__popc(own[0]) + __popc(own[1])), sums, total);
+    const OwnWords own(words);
+    u32 place = own.before;
+    const u32 both[2] = {own.first, own.second};
 #pragma unroll
     for (u32 k = 0; k < 2; k++) {
-        for (u32 rest = own[k]; rest != 0; rest &= rest - 1) {
+        for (u32 rest = both[k]; rest != 0; rest &= rest - 1) {
             selected[place++] = (u16)((2 * threadIdx.x + k) * 32 + (u32)__ffs((int)rest) - 1);
         }
     }
     __syncthreads();
     const u64 in = (u64)blockIdx.x * TILE, out = offsets[blockIdx.x];
-    for (u32 at = threadIdx.x; at < total; at += THREADS) {
+    for (u32 at = threadIdx.x; at < own.total; at += THREADS) {
         write_coordinates(in + selected[at], shape, positions + (out + at) * shape.rank);
     }
 }
@@ -239,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #define ELEMENTS(bits)                                                                                                    \
     extern "C" __global__ void __launch_bounds__(256)                                                                     \
         select_elements_##bits(const u32* words, const u64* offsets, const void* source, void* elements) {                \
-        for_selected(words, offsets, CopyElements<Unit<bits>>{(const Unit<bits>*)source, (Unit<bits>*)elements});          \
+        write_elements(words, offsets, (const Unit<bits>*)source, (Unit<bits>*)elements);                                  \
     }
 
 ELEMENTS(8)
