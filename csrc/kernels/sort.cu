@@ -48,7 +48,7 @@ namespace {
 enum { DIGIT_BITS = 8, DIGITS = 256, MAXIMUM_ROW = 2048, MAXIMUM_PASSES = 8 };
 enum { IS_FIRST = 1, IS_LAST = 2, HAS_VALUES = 4 };
 
-// Threads of a block of a pass, and the most elements of a thread: those of src/sort/device.rs.
+// Threads of a block of a pass, and the most elements of a thread: those of src/sort/onesweep.rs.
 template <typename Bits>
 struct Pass {
     enum { THREADS = 384, ITEMS = sizeof(Bits) > 4 ? 10 : 14 };
@@ -73,31 +73,10 @@ struct Narrow<u64> {
 __device__ inline u64 first_thread() { return (u64)blockIdx.x * THREADS + threadIdx.x; }
 __device__ inline u64 all_threads() { return (u64)gridDim.x * THREADS; }
 
-// The order of key_of without decisions: a negative float's key is the negation of its bits, which gives -0 the key of +0.
 template <typename Bits>
-struct Order {
-    Bits flip, limit, infinity, greatest, inverse;
-
-    __device__ inline Order(u32 kind, u64 float_infinity, u32 descending) {
-        const Bits sign = (Bits)((Bits)1 << (8 * sizeof(Bits) - 1)), most = (Bits) ~(Bits)0;
-        flip = kind == SIGNED || kind == FLOAT ? sign : (Bits)0;
-        // No integer is above the limit or infinity.
-        limit = kind == FLOAT ? (Bits)(sign - 1) : most;
-        infinity = kind == FLOAT ? (Bits)float_infinity : most;
-        greatest = kind == BOOL ? (Bits)1 : most;
-        inverse = descending != 0 ? most : (Bits)0;
-    }
-
-    __device__ inline Bits key(Bits bits) const {
-        const Bits most = (Bits) ~(Bits)0;
-        if (sizeof(Bits) == 1) bits = bits < greatest ? bits : greatest;
-        Bits key = bits > limit ? (Bits)(0 - bits) : (Bits)(bits ^ flip);
-        if (sizeof(Bits) > 1 && (Bits)(bits & (Bits)(most >> 1)) > infinity) key = most;
-        return (Bits)(key ^ inverse);
-    }
-
-    __device__ inline u32 digit(Bits bits, u32 shift) const { return (u32)(key(bits) >> shift) & (DIGITS - 1); }
-};
+__device__ inline u32 digit_of(const Order<Bits>& order, Bits bits, u32 shift) {
+    return (u32)(order.key(bits) >> shift) & (DIGITS - 1);
+}
 
 template <typename Bits>
 __device__ inline void sort_rows(const Bits* elements, i64* positions, Bits* sorted, u64 rows, u32 length, u32 padded,
@@ -219,7 +198,7 @@ __device__ inline void sort_pass(const Bits* elements, const u32* positions, Bit
     }
 #pragma unroll
     for (u32 item = 0; item < Items; item++) {
-        if (item * 32 < own) atomicAdd(&counters[warp][order.digit(element[item], shift)], 1u);
+        if (item * 32 < own) atomicAdd(&counters[warp][digit_of(order, element[item], shift)], 1u);
     }
     __syncthreads();
     // A thread has a digit.
@@ -258,7 +237,7 @@ __device__ inline void sort_pass(const Bits* elements, const u32* positions, Bit
 #pragma unroll
     for (u32 item = 0; item < Items; item++) {
         const bool here = item * 32 < own;
-        const u32 digit = order.digit(element[item], shift);
+        const u32 digit = digit_of(order, element[item], shift);
         // The lanes with the same digit.
         u32 peers = __ballot_sync(ALL_LANES, here);
 #pragma unroll

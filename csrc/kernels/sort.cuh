@@ -9,25 +9,30 @@ namespace {
 enum { THREADS = 256 };
 enum { UNSIGNED = 0, SIGNED = 1, FLOAT = 2, BOOL = 3 };
 
-// The key of an element, as src/sort/key.rs defines it.
+// Keys in the order of src/sort/key.rs, though of other bits: a negative float's key is the negation of its bits, which gives -0
+// the key of +0 without a decision.
 template <typename Bits>
-__device__ inline Bits key_of(Bits bits, u32 kind, Bits infinity, u32 descending) {
-    const Bits sign = (Bits)((Bits)1 << (8 * sizeof(Bits) - 1)), most = (Bits) ~(Bits)0;
-    Bits key = bits;
-    if (kind == SIGNED) key = (Bits)(bits ^ sign);
-    if (kind == BOOL) key = (Bits)(bits != 0);
-    if (kind == FLOAT) {
-        const Bits magnitude = (Bits)(bits & (Bits)~sign);
-        if (magnitude > infinity) {
-            key = most;
-        } else if ((bits & sign) != 0 && magnitude != 0) {
-            key = (Bits)~bits;
-        } else {
-            key = (Bits)(magnitude | sign);
-        }
+struct Order {
+    Bits flip, limit, infinity, greatest, inverse;
+
+    __device__ inline Order(u32 kind, u64 float_infinity, u32 descending) {
+        const Bits sign = (Bits)((Bits)1 << (8 * sizeof(Bits) - 1)), most = (Bits) ~(Bits)0;
+        flip = kind == SIGNED || kind == FLOAT ? sign : (Bits)0;
+        // No integer is above the limit or infinity.
+        limit = kind == FLOAT ? (Bits)(sign - 1) : most;
+        infinity = kind == FLOAT ? (Bits)float_infinity : most;
+        greatest = kind == BOOL ? (Bits)1 : most;
+        inverse = descending != 0 ? most : (Bits)0;
     }
-    return descending != 0 ? (Bits)~key : key;
-}
+
+    __device__ inline Bits key(Bits bits) const {
+        const Bits most = (Bits) ~(Bits)0;
+        if (sizeof(Bits) == 1) bits = bits < greatest ? bits : greatest;
+        Bits key = bits > limit ? (Bits)(0 - bits) : (Bits)(bits ^ flip);
+        if (sizeof(Bits) > 1 && (Bits)(bits & (Bits)(most >> 1)) > infinity) key = most;
+        return (Bits)(key ^ inverse);
+    }
+};
 
 // A key with its position. Items of u32 keys are one word.
 template <typename Key>

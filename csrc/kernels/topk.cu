@@ -124,12 +124,11 @@ __device__ inline void select_first(const Run& run, const First<Key>& out, const
 template <typename Bits, typename Key>
 struct LoadElement {
     const Bits* elements;
-    Bits infinity;
-    u32 kind, descending;
+    Order<Bits> order;
 
     __device__ inline Item<Key> operator()(u64 at, u32 position) const {
         Item<Key> item;
-        item.set((Key)key_of<Bits>(elements[at], kind, infinity, descending), position);
+        item.set((Key)order.key(elements[at]), position);
         return item;
     }
 };
@@ -153,7 +152,7 @@ struct LoadItem {
         topk_elements_##bits(const void* elements, void* first_keys, u32* first_positions, i64* positions, Run run,        \
                              u32 kind, u64 infinity, u32 descending) {                                                     \
         select_first(run, First<Key>{(Key*)first_keys, first_positions, positions},                                        \
-                     LoadElement<Bits, Key>{(const Bits*)elements, (Bits)infinity, kind, descending});                     \
+                     LoadElement<Bits, Key>{(const Bits*)elements, Order<Bits>(kind, infinity, descending)});              \
     }
 
 ELEMENTS(8, u8, u32)
