@@ -7,16 +7,17 @@ mod backend_cases;
 mod gpt2_cases;
 
 use selvedge::nn::{
-    Adam, AdamW, BatchNorm1d, ByteTokenizer, CrossEntropyOptions, Cuda, Embedding, FeedForward,
-    FeedForwardOptions, Gelu, GptConfig, Initializer, LayerNorm, Linear, Module, MultiHeadAttention,
-    MultiHeadAttentionOptions, Optimizer, Reduction, RmsNorm, Sequential, Sgd, Silu, Tanh, TextFile, Trainer,
-    TrainerOptions, TransformerBlock, Variable, binary_cross_entropy, binary_cross_entropy_with_logits,
-    clip_grad_norm, cross_entropy, kl_div, mse_loss, nll_loss,
+    Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Cuda, Embedding, FeedForward, FeedForwardOptions, Gelu,
+    Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer,
+    Reduction, RmsNorm, Sequential, Sgd, Silu, Tanh, TrainerOptions, TransformerBlock, Variable,
+    binary_cross_entropy, binary_cross_entropy_with_logits, clip_grad_norm, cross_entropy, kl_div, mse_loss,
+    nll_loss,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
 
 use crate::support::compare::{Agreement, Case, assert_agree, check};
+use crate::support::gpt::small_trainer;
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
@@ -225,15 +226,12 @@ fn a_gpt_is_that_of_an_independent_implementation() -> Outcome {
         ("safetensors", include_bytes!("../data/gpt2/tiny.safetensors")),
         ("reference.safetensors", include_bytes!("../data/gpt2/tiny.reference.safetensors")),
     ];
-    let folder = std::env::temp_dir().join(format!("selvedge-gpt2-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let path = folder.join("tiny.json");
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("tiny.json");
     for (extension, bytes) in FILES {
         std::fs::write(path.with_extension(extension), bytes)?;
     }
-    let found = gpt2_cases::logits_loss_and_gradients_are_those_of_the_reference(&path, &Device::cuda(0)?);
-    std::fs::remove_dir_all(&folder)?;
-    Ok(found?)
+    Ok(gpt2_cases::logits_loss_and_gradients_are_those_of_the_reference(&path, &Device::cuda(0)?)?)
 }
 
 /// Losses of twenty steps of a trainer. Batches and dropout's masks are the same on both; sums have another order, so f32 losses agree
@@ -241,18 +239,8 @@ fn a_gpt_is_that_of_an_independent_implementation() -> Outcome {
 fn the_losses_of_a_gpt_are_close_to_the_cpu() -> Outcome {
     for (compute_dtype, tolerance) in [(None, 1e-5), (Some(DType::BF16), 2e-2)] {
         let run = |device: &Device| -> selvedge::Result<Vec<f64>> {
-            let text = TextFile::from_bytes("to be, or not to be, that is the question: ".repeat(20));
-            let config = GptConfig {
-                layers: 2,
-                width: 32,
-                heads: 2,
-                context: 16,
-                dropout: 0.1,
-                compute_dtype,
-                ..GptConfig::tiny(256)
-            };
             let options = TrainerOptions { steps: 20, batch: 4, ..TrainerOptions::default() };
-            let mut trainer = Trainer::new(config, text, &ByteTokenizer, options, device)?;
+            let mut trainer = small_trainer(compute_dtype, options, device)?;
             (0..20).map(|_| trainer.step().map(|report| report.loss)).collect()
         };
         let (there, here) = (run(&Device::cuda(0)?)?, run(&Device::cpu())?);

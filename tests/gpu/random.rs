@@ -212,7 +212,8 @@ fn files_come_and_go() -> Outcome {
 
 fn safetensors_come_and_go() -> Outcome {
     let device = Device::cuda(0)?;
-    let path = std::env::temp_dir().join(format!("selvedge-gpu-{}.safetensors", std::process::id()));
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("tensors.safetensors");
     let generator = Generator::new(2);
     let large = generator.randn(&[5, 3_333_333], DType::F32, &CPU)?;
     let mut tensors = vec![("large".to_owned(), large)];
@@ -236,6 +237,5 @@ fn safetensors_come_and_go() -> Outcome {
         // SAFETY: the file is this test's alone.
         assert_same(name, &unsafe { Tensor::map_safetensors_tensor(&mut file, name, &device)? }, here);
     }
-    std::fs::remove_file(&path)?;
     Ok(())
 }

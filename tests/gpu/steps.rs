@@ -2,13 +2,13 @@
 //! from a checkpoint.
 
 use selvedge::nn::{
-    AdamW, BatchNorm1d, ByteTokenizer, CheckpointList, Checkpoints, Dropout, GptConfig, Initializer, Linear,
-    Module, Parameters, Reduction, Sequential, TextFile, Trainer, TrainerOptions, TrainingStep, Variable,
-    WarmupCosine, mse_loss,
+    AdamW, BatchNorm1d, CheckpointList, Checkpoints, Dropout, Initializer, Linear, Module, Parameters,
+    Reduction, Sequential, TrainerOptions, TrainingStep, Variable, WarmupCosine, mse_loss,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
 
+use crate::support::gpt::small_trainer;
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
@@ -97,11 +97,8 @@ fn two_launches_draw_different_masks() -> Outcome {
 fn a_captured_trainer_has_the_bits_of_an_uncaptured_one() -> Outcome {
     let device = Device::cuda(0)?;
     let run = |is_captured: bool| -> selvedge::Result<(Vec<u64>, Vec<Vec<u8>>)> {
-        let text = TextFile::from_bytes("to be, or not to be, that is the question: ".repeat(20));
-        let config =
-            GptConfig { layers: 2, width: 32, heads: 2, context: 16, dropout: 0.1, ..GptConfig::tiny(256) };
         let options = TrainerOptions { steps: 100, batch: 4, accumulation: 2, ..TrainerOptions::default() };
-        let mut trainer = Trainer::new(config, text, &ByteTokenizer, options, &device)?;
+        let mut trainer = small_trainer(None, options, &device)?;
         if !is_captured {
             trainer = trainer.without_capture();
         }
@@ -126,19 +123,9 @@ fn a_resumed_trainer_has_the_bits_of_one_that_went_on() -> Outcome {
     let device = Device::cuda(0)?;
     for compute_dtype in [None, Some(DType::BF16)] {
         let new = || {
-            let text = TextFile::from_bytes("to be, or not to be, that is the question: ".repeat(20));
-            let config = GptConfig {
-                layers: 2,
-                width: 32,
-                heads: 2,
-                context: 16,
-                dropout: 0.1,
-                compute_dtype,
-                ..GptConfig::tiny(256)
-            };
             let options =
                 TrainerOptions { steps: 20, batch: 4, accumulation: 2, ..TrainerOptions::default() };
-            Trainer::new(config, text, &ByteTokenizer, options, &device)
+            small_trainer(compute_dtype, options, &device)
         };
         let (mut whole, mut first, mut second) = (new()?, new()?, new()?);
         let losses: Vec<f64> =
@@ -147,14 +134,13 @@ fn a_resumed_trainer_has_the_bits_of_one_that_went_on() -> Outcome {
             assert_eq!(first.step()?.loss, *loss, "step {step}");
         }
         // By way of a folder, as `selvedge train --resume` does.
-        let folder = std::env::temp_dir().join(format!("selvedge-resume-{}", std::process::id()));
+        let folder = tempfile::tempdir()?;
         first.evaluate()?;
-        let mut checkpoints = Checkpoints::open(&folder)?;
+        let mut checkpoints = Checkpoints::open(folder.path())?;
         checkpoints.save(&first.checkpoint()?)?;
-        let list = CheckpointList::read(&folder)?;
+        let list = CheckpointList::read(folder.path())?;
         second.resume(&list.latest().expect("a checkpoint").load(&device)?, false)?;
         drop(checkpoints);
-        std::fs::remove_dir_all(&folder)?;
         for (step, loss) in losses.iter().enumerate().skip(9) {
             assert_eq!(second.step()?.loss, *loss, "step {step} after the checkpoint");
         }

@@ -4,6 +4,7 @@
 pub mod child;
 pub mod compare;
 pub mod foreign_driver;
+pub mod gpt;
 mod lab;
 mod numbers;
 
