@@ -1,7 +1,8 @@
-"""Shared by all tests: the repository's folder, and the CUDA device."""
+"""Shared by all tests: the repository's folder, threads, and the CUDA device."""
 
 import os
 import pathlib
+import threading
 
 import pytest
 import selvedge as sv
@@ -10,6 +11,29 @@ import selvedge as sv
 @pytest.fixture(scope="session")
 def repository():
     return pathlib.Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def in_threads():
+    """A function that runs another on four threads, none of which may raise."""
+
+    def run(work):
+        errors = []
+
+        def guarded():
+            try:
+                work()
+            except Exception as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=guarded) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors
+
+    return run
 
 
 @pytest.fixture(scope="session")

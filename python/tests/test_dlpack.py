@@ -6,7 +6,6 @@ import gc
 import os
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -76,25 +75,17 @@ def test_capsules_are_taken_once():
         sv.from_dlpack(Legacy(5))
 
 
-def test_threads_write_and_read_one_tensor():
+def test_threads_write_and_read_one_tensor(in_threads):
     tensor = sv.zeros(1000)
-    errors = []
 
     def work():
-        try:
-            for _ in range(50):
-                tensor.__iadd__(1.0)
-                row = tensor.numpy()
-                assert (row == row[0]).all()
-        except Exception as error:
-            errors.append(error)
+        for _ in range(50):
+            tensor.__iadd__(1.0)
+            row = tensor.numpy()
+            assert (row == row[0]).all()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors and tensor[0].item() == 200
+    in_threads(work)
+    assert tensor[0].item() == 200
 
 
 # NumPy comes first: `numpy()` would import it, and Python before 3.14 aborts for a thread that runs Python within native code.
