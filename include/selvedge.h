@@ -1513,6 +1513,90 @@
 typedef void (*sv_deleter)(void *user);
 
 /**
+ * The counters of a burst, or their sums over bursts.
+ */
+typedef struct sv_burst_counters {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The number of the burst, from 1; of sums, the number of bursts.
+   */
+  uint64_t bursts;
+  /**
+   * Neurons that fired.
+   */
+  uint64_t spikes;
+  /**
+   * Synapses visited.
+   */
+  uint64_t events;
+  /**
+   * Injections added.
+   */
+  uint64_t injections;
+  /**
+   * Neurons touched by an event or an injection.
+   */
+  uint64_t candidates;
+  /**
+   * Candidates that were refractory.
+   */
+  uint64_t blocked;
+} sv_burst_counters;
+
+/**
+ * A state from which a run continues.
+ */
+typedef struct sv_network_state {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * Bursts done.
+   */
+  uint64_t burst;
+  /**
+   * The seed of the random draws.
+   */
+  uint32_t seed;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+  /**
+   * The number of neurons.
+   */
+  size_t neurons;
+  /**
+   * Membrane potentials.
+   */
+  const float *potentials;
+  /**
+   * Touched bursts for which each neuron is still blocked.
+   */
+  const uint16_t *refractory_left;
+  /**
+   * Consecutive spikes of the neurons with a limit.
+   */
+  const uint16_t *fire_counts;
+  /**
+   * The number of spikes of the last burst.
+   */
+  size_t fired;
+  /**
+   * The neurons that fired in the last burst, ascending.
+   */
+  const uint32_t *fired_ids;
+  /**
+   * The potentials at which they did.
+   */
+  const float *fired_potentials;
+} sv_network_state;
+
+/**
  * An area: neurons that share rules of propagation. The layout is permanent.
  */
 typedef struct sv_area {
@@ -1753,90 +1837,6 @@ typedef struct sv_simulation_options {
    */
   uint32_t shards;
 } sv_simulation_options;
-
-/**
- * The counters of a burst, or their sums over bursts.
- */
-typedef struct sv_burst_counters {
-  /**
-   * The size of the struct in bytes.
-   */
-  size_t size;
-  /**
-   * The number of the burst, from 1; of sums, the number of bursts.
-   */
-  uint64_t bursts;
-  /**
-   * Neurons that fired.
-   */
-  uint64_t spikes;
-  /**
-   * Synapses visited.
-   */
-  uint64_t events;
-  /**
-   * Injections added.
-   */
-  uint64_t injections;
-  /**
-   * Neurons touched by an event or an injection.
-   */
-  uint64_t candidates;
-  /**
-   * Candidates that were refractory.
-   */
-  uint64_t blocked;
-} sv_burst_counters;
-
-/**
- * A state from which a run continues.
- */
-typedef struct sv_network_state {
-  /**
-   * The size of the struct in bytes.
-   */
-  size_t size;
-  /**
-   * Bursts done.
-   */
-  uint64_t burst;
-  /**
-   * The seed of the random draws.
-   */
-  uint32_t seed;
-  /**
-   * 0.
-   */
-  uint32_t reserved;
-  /**
-   * The number of neurons.
-   */
-  size_t neurons;
-  /**
-   * Membrane potentials.
-   */
-  const float *potentials;
-  /**
-   * Touched bursts for which each neuron is still blocked.
-   */
-  const uint16_t *refractory_left;
-  /**
-   * Consecutive spikes of the neurons with a limit.
-   */
-  const uint16_t *fire_counts;
-  /**
-   * The number of spikes of the last burst.
-   */
-  size_t fired;
-  /**
-   * The neurons that fired in the last burst, ascending.
-   */
-  const uint32_t *fired_ids;
-  /**
-   * The potentials at which they did.
-   */
-  const float *fired_potentials;
-} sv_network_state;
 
 /**
  * The shape and the first values of a classifier.
@@ -2932,6 +2932,235 @@ int32_t sv_buffer_from_raw(uint64_t stream,
                            uint64_t *buffer);
 
 /**
+ * Writes the number of areas of a network.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `count` points to a `size_t`.
+ */
+int32_t sv_network_area_count(uint64_t network, size_t *count);
+
+/**
+ * Writes the rules of an area by its index, as `sv_area` has them, and its name. `text`, `capacity` and `length` are as for
+ * `sv_library_report`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `shares` and `potential_driven` point to `int32_t`s, and `text` to `capacity` bytes.
+ */
+int32_t sv_network_area(uint64_t network,
+                        uint32_t area,
+                        int32_t *shares,
+                        int32_t *potential_driven,
+                        char *text,
+                        size_t capacity,
+                        size_t *length);
+
+/**
+ * Writes the area, the kind and the coordinates x, y and z of every neuron, as in `sv_network_arrays`.
+ *
+ * `neurons` is the number of neurons. `sv_simulation_parameter` has the parameters that a run can change. Any thread may call
+ * it.
+ *
+ * Requires: `areas` and `kinds` point to `neurons` elements, and `positions` to three times as many.
+ */
+int32_t sv_network_places(uint64_t network,
+                          uint32_t *areas,
+                          uint8_t *kinds,
+                          uint32_t *positions,
+                          size_t neurons);
+
+/**
+ * Loads a network on a CUDA device, at rest before burst 1, without a simulation: no recordings, rules, ledger or recovery.
+ *
+ * The caller owns one reference to `*device_network`. Any thread may call it, and use the device network; calls for one wait
+ * for each other.
+ *
+ * Requires: `device_network` points to a `uint64_t`.
+ */
+int32_t sv_device_network_create(uint64_t network,
+                                 int32_t device,
+                                 uint32_t seed,
+                                 uint64_t *device_network);
+
+/**
+ * Generates network G in the memory of a CUDA device, at rest before burst 1, with its input as the pattern of every burst.
+ *
+ * `degree` is at most 6144; `sv_network_g` generates longer rows on the host. The caller owns one reference to
+ * `*device_network`. Any thread may call it.
+ *
+ * Requires: `device_network` points to a `uint64_t`.
+ */
+int32_t sv_device_network_g(uint32_t neurons,
+                            uint32_t degree,
+                            int32_t device,
+                            uint32_t seed,
+                            uint64_t *device_network);
+
+/**
+ * Generates network S in the memory of a CUDA device, as `sv_device_network_g` does G: one neuron in `every` fires in each
+ * burst.
+ *
+ * The caller owns one reference to `*device_network`. Any thread may call it.
+ *
+ * Requires: `device_network` points to a `uint64_t`.
+ */
+int32_t sv_device_network_s(uint32_t neurons,
+                            uint32_t degree,
+                            uint32_t every,
+                            int32_t device,
+                            uint32_t seed,
+                            uint64_t *device_network);
+
+/**
+ * Stages input for the next burst, as `sv_simulation_inject` does.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `ids` and `potentials` point to `count` elements.
+ */
+int32_t sv_device_network_inject(uint64_t device_network,
+                                 const uint32_t *ids,
+                                 const float *potentials,
+                                 size_t count);
+
+/**
+ * Sets the input of every burst from the next one on, beside staged input, in place of earlier steady input. It stays in
+ * device memory. A count of 0 ends it.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `ids` and `potentials` point to `count` elements.
+ */
+int32_t sv_device_network_set_steady_input(uint64_t device_network,
+                                           const uint32_t *ids,
+                                           const float *potentials,
+                                           size_t count);
+
+/**
+ * Sets the pattern by which the device itself makes input in every burst from the next one on, beside all other input: burst
+ * `n` adds `potential` to each neuron `i` for which `pcg(i ^ pcg(base + n)) % modulus` is 0. A modulus of 0 ends it.
+ *
+ * A generated network begins with its pattern. Any thread may call it.
+ */
+int32_t sv_device_network_set_pattern(uint64_t device_network,
+                                      uint32_t base,
+                                      uint32_t modulus,
+                                      float potential);
+
+/**
+ * Chooses dense mode with 1, in which time passes for every neuron in every burst; 0 ends it.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_device_network_set_dense(uint64_t device_network, int32_t dense);
+
+/**
+ * Runs `count` bursts back to back, and waits for them. The spikes stay on the device: `spikes` gets the number of spikes of
+ * each burst, and `totals` the sums over these bursts. Staged input enters the first one.
+ *
+ * After an error some of the bursts may be done; `sv_device_network_set_state` begins anew. Any thread may call it.
+ *
+ * Requires: `spikes` points to `count` elements, and `totals` to a struct whose size is set.
+ */
+int32_t sv_device_network_run(uint64_t device_network,
+                              uint64_t *spikes,
+                              size_t count,
+                              struct sv_burst_counters *totals);
+
+/**
+ * Writes the neurons that fired in the last burst, in ascending order, and the potentials at which they did; `number` gets
+ * the number of bursts done. The whole state is read from the device.
+ *
+ * `count` gets the number of spikes; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone.
+ * Any thread may call it.
+ *
+ * Requires: `number` points to a `uint64_t`, `ids` and `potentials` to `capacity` elements, and `count` to a `size_t`.
+ */
+int32_t sv_device_network_fired(uint64_t device_network,
+                                uint64_t *number,
+                                uint32_t *ids,
+                                float *potentials,
+                                size_t capacity,
+                                size_t *count);
+
+/**
+ * Writes the state of every neuron, as `sv_simulation_state` does.
+ *
+ * `neurons` is the number of neurons. Any thread may call it.
+ *
+ * Requires: The arrays have `neurons` elements.
+ */
+int32_t sv_device_network_state(uint64_t device_network,
+                                float *potentials,
+                                uint16_t *refractory_left,
+                                uint16_t *fire_counts,
+                                size_t neurons);
+
+/**
+ * Writes the state that was last loaded, set or read, which the host has even after the device was lost, and the number
+ * of bursts it stands behind.
+ *
+ * `neurons` is the number of neurons. Any thread may call it.
+ *
+ * Requires: `number` points to a `uint64_t`, and the arrays have `neurons` elements.
+ */
+int32_t sv_device_network_last_state(uint64_t device_network,
+                                     uint64_t *number,
+                                     float *potentials,
+                                     uint16_t *refractory_left,
+                                     uint16_t *fire_counts,
+                                     size_t neurons);
+
+/**
+ * Replaces the state. Staged input stays.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `state` points to a struct whose arrays have as many elements as it says.
+ */
+int32_t sv_device_network_set_state(uint64_t device_network, const struct sv_network_state *state);
+
+/**
+ * Writes the state hash, as `sv_simulation_state_hash` does.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `hash` points to a `uint64_t`.
+ */
+int32_t sv_device_network_state_hash(uint64_t device_network, uint64_t *hash);
+
+/**
+ * Writes weight and PSP of every synapse as they are now, as `sv_simulation_weights` does.
+ *
+ * `count` is the number of synapses. Any thread may call it.
+ *
+ * Requires: `weights` points to `count` elements.
+ */
+int32_t sv_device_network_weights(uint64_t device_network, uint16_t *weights, size_t count);
+
+/**
+ * Changes the weights of `count` synapses, by their places in the order of `sv_network_rows`, from the next burst on.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `synapses` and `weights` point to `count` elements.
+ */
+int32_t sv_device_network_set_weights(uint64_t device_network,
+                                      const uint64_t *synapses,
+                                      const uint8_t *weights,
+                                      size_t count);
+
+/**
+ * Writes the bytes of device memory that the network takes.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `bytes` points to a `uint64_t`.
+ */
+int32_t sv_device_network_bytes(uint64_t device_network, uint64_t *bytes);
+
+/**
  * Builds a network from arrays, which are copied and checked.
  *
  * The caller owns one reference to `*network`. Any thread may call it.
@@ -2944,7 +3173,7 @@ int32_t sv_network_create(const struct sv_network_arrays *arrays,
 
 /**
  * Generates network G: varied parameters of every kind and `degree` synapses a neuron, for tests of equality.
- * `sv_network_input` gives its input.
+ * `sv_network_input` gives its input, and `sv_device_network_g` generates it on a device.
  *
  * The caller owns one reference to `*network`. Any thread may call it.
  *
@@ -2955,7 +3184,8 @@ int32_t sv_network_g(uint32_t neurons,
                      uint64_t *network);
 
 /**
- * Generates network S: one neuron in `every` fires in each burst, for timing. `sv_network_input` gives its input.
+ * Generates network S: one neuron in `every` fires in each burst, for timing. `sv_network_input` gives its input, and
+ * `sv_device_network_s` generates it on a device.
  *
  * The caller owns one reference to `*network`. Any thread may call it.
  *
@@ -2982,6 +3212,15 @@ int32_t sv_network_input(uint64_t network,
                          float *potentials,
                          size_t capacity,
                          size_t *count);
+
+/**
+ * Writes the input of a generated network as the pattern for `sv_device_network_set_pattern`.
+ *
+ * A network from arrays or from a file has none, and the call fails. Any thread may call it.
+ *
+ * Requires: `base` and `modulus` point to `uint32_t`s, and `potential` to a `float`.
+ */
+int32_t sv_network_pattern(uint64_t network, uint32_t *base, uint32_t *modulus, float *potential);
 
 /**
  * Reads a network: the arrays of an `.npz` file, if the name ends so, or the network of a `.burst` file with the weights that
@@ -3382,6 +3621,24 @@ int32_t sv_simulation_fired(uint64_t simulation,
                             size_t *count);
 
 /**
+ * Writes the spikes of the last burst by area: the area of each, the neuron, its potential before the reset, and its
+ * coordinates x, y and z. Areas ascend, and in an area the neurons do.
+ *
+ * `count` gets the number of spikes; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone.
+ * Any thread may call it.
+ *
+ * Requires: `areas`, `ids` and `potentials` point to `capacity` elements, `positions` to three times as many, and `count` to a
+ * `size_t`.
+ */
+int32_t sv_simulation_fire_queue(uint64_t simulation,
+                                 uint32_t *areas,
+                                 uint32_t *ids,
+                                 float *potentials,
+                                 uint32_t *positions,
+                                 size_t capacity,
+                                 size_t *count);
+
+/**
  * Writes the counters of the last burst. After `sv_simulation_restore` they are 0 but for the burst's number and its spikes.
  *
  * Any thread may call it.
@@ -3399,6 +3656,19 @@ int32_t sv_simulation_counters(uint64_t simulation,
  * Requires: `totals` points to a struct whose size is set.
  */
 int32_t sv_simulation_totals(uint64_t simulation, struct sv_burst_counters *totals);
+
+/**
+ * Writes a parameter of every neuron as it is now, without the changes that are still queued. `field` is one of
+ * `SV_NEURON_...`.
+ *
+ * `neurons` is the number of neurons. Any thread may call it.
+ *
+ * Requires: `values` points to `neurons` elements.
+ */
+int32_t sv_simulation_parameter(uint64_t simulation,
+                                int32_t field,
+                                double *values,
+                                size_t neurons);
 
 /**
  * Queues a change of a parameter of the neurons from `first` to the one before `end`. Changes apply in order before the next

@@ -7,10 +7,12 @@
 #define SELVEDGE_HPP
 
 #include "selvedge/burst.hpp"
+#include "selvedge/burst_network.hpp"
 #include "selvedge/catalogue.hpp"
 #include "selvedge/classifier.hpp"
 #include "selvedge/custom.hpp"
 #include "selvedge/device.hpp"
+#include "selvedge/device_network.hpp"
 #include "selvedge/evolver.hpp"
 #include "selvedge/functions.hpp"
 #include "selvedge/fused.hpp"

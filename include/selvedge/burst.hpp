@@ -1,4 +1,4 @@
-// Spiking neural networks: networks from arrays, and simulations with the same bits on every device.
+// Spiking neural networks: simulations with the same bits on every device.
 
 #ifndef SELVEDGE_BURST_HPP
 #define SELVEDGE_BURST_HPP
@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "burst_network.hpp"
 #include "device.hpp"
 
 SELVEDGE_BEGIN
@@ -14,175 +15,6 @@ namespace burst {
 
 /// Chooses the faster one of the CPU and CUDA device 0, by the first bursts.
 inline constexpr Device automatic = Device::from_ordinal(SV_AUTO);
-
-/// Neurons, and a potential for each.
-struct Spikes {
-    std::vector<std::uint32_t> ids;
-    std::vector<float> potentials;
-};
-
-/// An area of a network.
-struct Area {
-    std::string name;
-    /// Divides each contribution of a neuron by its number of outgoing synapses.
-    bool shares = false;
-    /// Replaces the PSP of each synapse by the potential at which its source fired.
-    bool potential_driven = false;
-};
-
-/// The arrays of a network, as `sv_network_arrays` describes them. An empty array of neurons means defaults.
-struct Arrays {
-    std::size_t neurons = 0;
-    std::vector<float> threshold, threshold_max, leak, rest;
-    std::vector<std::uint16_t> refractory;
-    std::vector<float> excitability;
-    std::vector<std::uint16_t> fire_limit, snooze;
-    std::vector<std::uint8_t> accumulates, neuron_kind;
-    std::vector<std::uint32_t> area;
-    /// x, y and z of each neuron.
-    std::vector<std::uint32_t> position;
-    std::vector<Area> areas;
-    /// The synapses, in any order.
-    std::vector<std::uint32_t> source, target;
-    std::vector<std::uint8_t> weight, psp, synapse_kind;
-};
-
-/// The state of a simulation between two bursts.
-struct State {
-    std::vector<float> potentials;
-    std::vector<std::uint16_t> refractory_left, fire_counts;
-};
-
-/// A network of spiking neurons.
-class Network : public Object<Network> {
-public:
-    Network() noexcept = default;
-
-    explicit Network(const Arrays &arrays) : Object(create(arrays)) {}
-
-    static Network read(const std::string &path) { return detail::make<Network>(sv_network_read, path.c_str()); }
-    void write(const std::string &path) const { detail::call(sv_network_write, handle(), path.c_str()); }
-
-    /// Generates network G, for tests of equality.
-    static Network g(std::uint32_t neurons, std::uint32_t degree)
-    {
-        return detail::make<Network>(sv_network_g, neurons, degree);
-    }
-    /// Generates network S, in which one neuron in `every` fires in each burst.
-    static Network s(std::uint32_t neurons, std::uint32_t degree, std::uint32_t every)
-    {
-        return detail::make<Network>(sv_network_s, neurons, degree, every);
-    }
-
-    std::size_t neurons() const { return size().first; }
-    std::size_t synapses() const { return size().second; }
-
-    /// Returns the input of a generated network for a burst, from 1.
-    Spikes input(std::uint32_t number) const
-    {
-        Spikes input;
-        std::size_t count = neurons();
-        input.ids.resize(count);
-        input.potentials.resize(count);
-        detail::call(sv_network_input, handle(), number, input.ids.data(), input.potentials.data(), count, &count);
-        input.ids.resize(count);
-        input.potentials.resize(count);
-        return input;
-    }
-
-    /// Returns the row pointers and the targets of the synapses as compressed sparse rows.
-    std::pair<std::vector<std::uint64_t>, std::vector<std::uint32_t>> rows() const
-    {
-        const auto [neurons, synapses] = size();
-        std::pair<std::vector<std::uint64_t>, std::vector<std::uint32_t>> rows;
-        rows.first.resize(neurons + 1);
-        rows.second.resize(synapses);
-        detail::call(sv_network_rows, handle(), rows.first.data(), rows.first.size(), rows.second.data(),
-                     rows.second.size());
-        return rows;
-    }
-
-    /// Names the neurons from `first` to the one before `end`.
-    void add_population(const std::string &name, std::uint32_t first, std::uint32_t end)
-    {
-        detail::call(sv_network_add_population, handle(), name.c_str(), first, end);
-    }
-    /// Returns the first neuron of a population, and the one behind the last.
-    std::pair<std::uint32_t, std::uint32_t> population(const std::string &name) const
-    {
-        std::pair<std::uint32_t, std::uint32_t> range;
-        detail::call(sv_network_population, handle(), name.c_str(), &range.first, &range.second);
-        return range;
-    }
-    std::vector<std::string> population_names() const
-    {
-        std::vector<std::string> names(detail::get<std::size_t>(sv_network_population_count, handle()));
-        for (std::size_t position = 0; position < names.size(); position++)
-            names[position] = detail::text(sv_network_population_name, handle(), position);
-        return names;
-    }
-
-private:
-    std::pair<std::size_t, std::size_t> size() const
-    {
-        std::pair<std::size_t, std::size_t> size;
-        detail::call(sv_network_size, handle(), &size.first, &size.second);
-        return size;
-    }
-
-    static bool has_length(const char *name, std::size_t found, std::size_t wanted)
-    {
-        if (found != wanted)
-            detail::fail(Error(SV_ERROR_LENGTH_MISMATCH, std::string(name) + ": found " + std::to_string(found) +
-                                                             " elements, wanted " + std::to_string(wanted)));
-        return found == wanted;
-    }
-
-    static std::uint64_t create(const Arrays &arrays)
-    {
-        sv_network_arrays raw{};
-        raw.size = sizeof raw;
-        raw.neurons = arrays.neurons;
-        raw.synapses = arrays.source.size();
-        // The library trusts the lengths of arrays.
-#define SELVEDGE_NEURONS(field, each) \
-    if (!arrays.field.empty()) { \
-        if (!has_length(#field, arrays.field.size(), each * arrays.neurons)) \
-            return 0; \
-        raw.field = arrays.field.data(); \
-    }
-        SELVEDGE_NEURONS(threshold, 1)
-        SELVEDGE_NEURONS(threshold_max, 1)
-        SELVEDGE_NEURONS(leak, 1)
-        SELVEDGE_NEURONS(rest, 1)
-        SELVEDGE_NEURONS(refractory, 1)
-        SELVEDGE_NEURONS(excitability, 1)
-        SELVEDGE_NEURONS(fire_limit, 1)
-        SELVEDGE_NEURONS(snooze, 1)
-        SELVEDGE_NEURONS(accumulates, 1)
-        SELVEDGE_NEURONS(neuron_kind, 1)
-        SELVEDGE_NEURONS(area, 1)
-        SELVEDGE_NEURONS(position, 3)
-#undef SELVEDGE_NEURONS
-        if (!has_length("target", arrays.target.size(), raw.synapses) ||
-            !has_length("weight", arrays.weight.size(), raw.synapses) ||
-            !has_length("psp", arrays.psp.size(), raw.synapses) ||
-            (!arrays.synapse_kind.empty() &&
-             !has_length("synapse_kind", arrays.synapse_kind.size(), raw.synapses)))
-            return 0;
-        raw.source = arrays.source.data();
-        raw.target = arrays.target.data();
-        raw.weight = arrays.weight.data();
-        raw.psp = arrays.psp.data();
-        raw.synapse_kind = arrays.synapse_kind.empty() ? nullptr : arrays.synapse_kind.data();
-        std::vector<sv_area> areas;
-        for (const Area &area : arrays.areas)
-            areas.push_back({area.name.c_str(), area.shares, area.potential_driven});
-        raw.area_count = areas.size();
-        raw.areas = areas.data();
-        return detail::get<std::uint64_t>(sv_network_create, &static_cast<const sv_network_arrays &>(raw));
-    }
-};
 
 /// The device of a simulation, and how it runs there.
 struct Options {
@@ -314,12 +146,28 @@ public:
     Spikes fired() const
     {
         Spikes spikes;
-        grown(spikes.ids, [&](std::size_t capacity, std::size_t *count) {
+        detail::grown(spikes.ids, [&](std::size_t capacity, std::size_t *count) {
             spikes.potentials.resize(capacity);
             detail::call(sv_simulation_fired, handle(), spikes.ids.data(), spikes.potentials.data(), capacity, count);
         });
         spikes.potentials.resize(spikes.ids.size());
         return spikes;
+    }
+    /// Returns the spikes of the last burst by area.
+    FireQueue fire_queue() const
+    {
+        FireQueue queue;
+        detail::grown(queue.ids, [&](std::size_t capacity, std::size_t *count) {
+            queue.areas.resize(capacity);
+            queue.potentials.resize(capacity);
+            queue.positions.resize(3 * capacity);
+            detail::call(sv_simulation_fire_queue, handle(), queue.areas.data(), queue.ids.data(),
+                         queue.potentials.data(), queue.positions.data(), capacity, count);
+        });
+        queue.areas.resize(queue.ids.size());
+        queue.potentials.resize(queue.ids.size());
+        queue.positions.resize(3 * queue.ids.size());
+        return queue;
     }
     sv_burst_counters counters() const { return counted(sv_simulation_counters); }
     sv_burst_counters totals() const { return counted(sv_simulation_totals); }
@@ -327,10 +175,7 @@ public:
     /// Returns the state of every neuron. `neurons` is the number of the network's.
     State state(std::size_t neurons) const
     {
-        State state;
-        state.potentials.resize(neurons);
-        state.refractory_left.resize(neurons);
-        state.fire_counts.resize(neurons);
+        State state(neurons);
         detail::call(sv_simulation_state, handle(), state.potentials.data(), state.refractory_left.data(),
                      state.fire_counts.data(), neurons);
         return state;
@@ -338,23 +183,9 @@ public:
     /// Replaces the state of the simulation after `burst` bursts, the last of which fired `fired`.
     void set_state(std::uint64_t burst, std::uint32_t seed, const State &state, const Spikes &fired = {})
     {
-        if (state.refractory_left.size() != state.potentials.size() ||
-            state.fire_counts.size() != state.potentials.size() || fired.ids.size() != fired.potentials.size()) {
-            detail::fail(Error(SV_ERROR_LENGTH_MISMATCH, "set_state: the arrays have different lengths"));
-            return;
-        }
-        sv_network_state raw{};
-        raw.size = sizeof raw;
-        raw.burst = burst;
-        raw.seed = seed;
-        raw.neurons = state.potentials.size();
-        raw.potentials = state.potentials.data();
-        raw.refractory_left = state.refractory_left.data();
-        raw.fire_counts = state.fire_counts.data();
-        raw.fired = fired.ids.size();
-        raw.fired_ids = fired.ids.data();
-        raw.fired_potentials = fired.potentials.data();
-        detail::call(sv_simulation_set_state, handle(), &static_cast<const sv_network_state &>(raw));
+        const sv_network_state raw = state.raw(burst, seed, fired);
+        if (raw.size != 0)
+            detail::call(sv_simulation_set_state, handle(), &raw);
     }
     std::uint64_t state_hash() const { return detail::get<std::uint64_t>(sv_simulation_state_hash, handle()); }
 
@@ -366,6 +197,13 @@ public:
         return weights;
     }
 
+    /// Returns a parameter of every neuron, one of `SV_NEURON_...`, without the changes that are still queued.
+    std::vector<double> parameter(std::int32_t field, std::size_t neurons) const
+    {
+        std::vector<double> values(neurons);
+        detail::call(sv_simulation_parameter, handle(), field, values.data(), neurons);
+        return values;
+    }
     /// Queues a change of a parameter, one of `SV_NEURON_...`.
     void set_parameter(std::int32_t field, std::uint32_t first, std::uint32_t end, double value)
     {
@@ -388,7 +226,7 @@ public:
     std::pair<std::vector<std::uint64_t>, std::vector<std::uint32_t>> spikes() const
     {
         std::pair<std::vector<std::uint64_t>, std::vector<std::uint32_t>> spikes;
-        grown(spikes.second, [&](std::size_t capacity, std::size_t *count) {
+        detail::grown(spikes.second, [&](std::size_t capacity, std::size_t *count) {
             spikes.first.resize(capacity);
             detail::call(sv_simulation_spikes, handle(), spikes.first.data(), spikes.second.data(), capacity, count);
         });
@@ -408,7 +246,7 @@ public:
     std::vector<float> potentials() const
     {
         std::vector<float> potentials;
-        grown(potentials, [&](std::size_t capacity, std::size_t *count) {
+        detail::grown(potentials, [&](std::size_t capacity, std::size_t *count) {
             detail::call(sv_simulation_potentials, handle(), potentials.data(), capacity, count);
         });
         return potentials;
@@ -445,7 +283,7 @@ public:
     std::vector<std::uint32_t> ledger_fired(std::uint64_t number) const
     {
         std::vector<std::uint32_t> ids;
-        grown(ids, [&](std::size_t capacity, std::size_t *count) {
+        detail::grown(ids, [&](std::size_t capacity, std::size_t *count) {
             detail::call(sv_simulation_ledger_fired, handle(), number, ids.data(), capacity, count);
         });
         return ids;
@@ -472,19 +310,6 @@ private:
         counters.size = sizeof counters;
         detail::call(function, handle(), &counters);
         return counters;
-    }
-
-    // A runner may add elements between two calls.
-    template <class T, class Read>
-    static void grown(std::vector<T> &elements, Read read)
-    {
-        std::size_t count = 0;
-        read(0, &count);
-        while (count > elements.size()) {
-            elements.resize(count);
-            read(elements.size(), &count);
-        }
-        elements.resize(count);
     }
 };
 

@@ -64,6 +64,8 @@ pub use plasticity::{MAX_PLASTICITY_WINDOW, PlasticityRule};
 pub use runner::{BurstRunner, RunnerStatistics, StoppedRun};
 pub use sampler::{Sampler, Snapshot};
 pub use shards::{Exchange, InProcess, Shards};
+#[cfg(feature = "capi")]
+pub(crate) use simulation::MAX_STAGED;
 pub use simulation::{FiredNeuron, Simulation, Totals};
 pub use state::{NetworkState, NeuronState, Spike, SpikeHash};
 pub use synapses::{INHIBITORY, MAX_NEURONS, SynapseArrays, Synapses};

@@ -19,7 +19,7 @@ use crate::{Error, Result};
 const BURSTS_OF_A_GROUP: usize = 32;
 
 /// The largest sum of magnitudes that may be staged for one burst, in thousandths: far from the end of 64 bits.
-const MAX_STAGED: u64 = 1 << 62;
+pub(crate) const MAX_STAGED: u64 = 1 << 62;
 
 /// A network that runs on a backend.
 ///

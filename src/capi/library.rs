@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::arguments::write_text;
 use super::buffer::BufferObject;
-use super::burst::{NetworkObject, SimulationObject};
+use super::burst::{DeviceNetworkObject, NetworkObject, SimulationObject};
 use super::classifier::ClassifierObject;
 use super::error::{Failure, Result};
 use super::fused::{ExpressionObject, FusedObject};
@@ -63,6 +63,7 @@ macro_rules! with_kinds {
     ($macro:ident!($($argument:tt)*)) => {
         $macro! { $($argument)*
             Simulation => SimulationObject,
+            DeviceNetwork => DeviceNetworkObject,
             Network => NetworkObject,
             Classifier => ClassifierObject,
             Evolver => EvolverObject,

@@ -18,6 +18,11 @@ use selvedge::capi::status::*;
 
 use super::{CPU, check, fails, ok};
 
+#[path = "burst_areas.rs"]
+mod areas;
+#[path = "burst_devices.rs"]
+mod devices;
+
 const OPTIONS: sv_simulation_options = sv_simulation_options {
     size: size_of::<sv_simulation_options>(),
     device: CPU,

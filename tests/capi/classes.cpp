@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "../../csrc/examples/vector_add_ptx.h"
+#include "classes_burst.hpp"
 #include "classes_catalogue.hpp"
 #include "classes_check.hpp"
 #include "classes_indexing.hpp"
@@ -297,118 +298,6 @@ void files(const std::string &folder)
     std::remove((folder + "/both.npz").c_str());
 }
 
-void networks(const std::string &folder)
-{
-    burst::Arrays arrays;
-    arrays.neurons = 3;
-    arrays.threshold = {1, 10, 10};
-    arrays.leak = {0, 0, 0};
-    arrays.source = {0, 1};
-    arrays.target = {1, 2};
-    arrays.weight = {10, 10};
-    arrays.psp = {10, 10};
-    arrays.areas = {{"first"}, {"second", true}};
-    arrays.area = {0, 1, 1};
-    burst::Network network(arrays);
-    CHECK(network.neurons() == 3 && network.synapses() == 2);
-    CHECK(network.rows().first == List<std::uint64_t>{0, 1, 2, 2} && network.rows().second[1] == 2);
-    network.add_population("last", 2, 3);
-    CHECK(network.population("last").first == 2 && network.population_names() == List<std::string>{"last"});
-    arrays.leak.pop_back();
-    FAILS(SV_ERROR_LENGTH_MISMATCH, burst::Network(arrays));
-    arrays.leak.clear();
-    arrays.weight.pop_back();
-    FAILS(SV_ERROR_LENGTH_MISMATCH, burst::Network(arrays));
-
-    burst::Options options;
-    options.threads = 1;
-    burst::Simulation simulation(network, options);
-    CHECK(simulation.device_name().find("CPU") == 0);
-    simulation.record_spikes(true);
-    simulation.record_potentials({0, 2});
-    simulation.keep_ledger(4);
-    const std::size_t sampler = simulation.add_sampler(0, 3, 1);
-    simulation.inject({0}, {2});
-    FAILS(SV_ERROR_LENGTH_MISMATCH, (simulation.inject({0}, {}), 0));
-    simulation.run();
-    CHECK(simulation.fired().ids == List<std::uint32_t>{0} && simulation.fired().potentials == List<float>{2});
-    std::uint64_t hash = burst::spike_hash_add(SV_SPIKE_HASH_START, 1, simulation.fired());
-    CHECK(hash != SV_SPIKE_HASH_START);
-    CHECK(simulation.take_snapshot(sampler, 3).second.ids == List<std::uint32_t>{0});
-    simulation.run(2);
-    CHECK(simulation.spikes().first == List<std::uint64_t>{1, 2, 3});
-    CHECK(simulation.spikes().second == List<std::uint32_t>{0, 1, 2});
-    CHECK(simulation.potentials().size() == 6 && simulation.totals().spikes == 3 && simulation.counters().bursts == 3);
-    CHECK(simulation.ledger_bursts() == std::make_pair(std::uint64_t{1}, std::uint64_t{3}));
-    CHECK(simulation.ledger_fired(2) == List<std::uint32_t>{1});
-    CHECK(simulation.weights(2)[0] == (10 | 10 << 8));
-    simulation.set_parameter(SV_NEURON_THRESHOLD, 0, 1, 100);
-    simulation.set_area_parameter(SV_NEURON_LEAK, 1, 0.5);
-    simulation.set_power(0, 1, 3);
-    simulation.set_dense(true);
-    sv_plasticity_rule rule{};
-    rule.kind = SV_RULE_AREA_WINDOW;
-    rule.target_area = 1;
-    rule.window = 2;
-    simulation.add_rule(rule);
-    simulation.run();
-    CHECK(simulation.fired().ids.empty() && simulation.state(3).potentials[0] == 3);
-
-    const std::string path = folder + "/run.burst";
-    simulation.save(path);
-    burst::Simulation again = burst::Simulation::restore(path, options);
-    CHECK(again.state_hash() == simulation.state_hash() && burst::Network::read(path).neurons() == 3);
-    network.write(path);
-    simulation.write_spikes(folder + "/spikes.npz");
-    CHECK(Tensor::read_npz(folder + "/spikes.npz", "id").count() == 3);
-    std::remove(path.c_str());
-    std::remove((folder + "/spikes.npz").c_str());
-    burst::State state = simulation.state(3);
-    simulation.set_state(9, 0, state);
-    CHECK(simulation.state(3).potentials == state.potentials);
-    state.fire_counts.clear();
-    FAILS(SV_ERROR_LENGTH_MISMATCH, (simulation.set_state(9, 0, state), 0));
-    simulation.move(options);
-
-    std::atomic<std::uint64_t> bursts{0};
-    burst::Runner runner = simulation.start(0, [&](std::uint64_t, auto ids, auto potentials) {
-        CHECK(ids.size() == potentials.size());
-        bursts++;
-    });
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (bursts < 3 && std::chrono::steady_clock::now() < end)
-        std::this_thread::yield();
-    runner.pause();
-    runner.resume();
-    runner.set_frequency(1000);
-    CHECK(runner.statistics().bursts >= 3);
-    burst::Runner moved = std::move(runner);
-    runner.stop();
-    moved.stop();
-    moved.stop();
-    CHECK(bursts >= 3);
-    simulation.run();
-    burst::Runner thrower = simulation.start(0, [](auto...) { throw std::logic_error("mine"); });
-    while (thrower.statistics().bursts == 0 && std::chrono::steady_clock::now() < end)
-        std::this_thread::yield();
-    bool caught = false;
-    try {
-        thrower.stop();
-    } catch (const std::logic_error &) {
-        caught = true;
-    }
-    CHECK(caught);
-    // The destructor stops a runner too.
-    const burst::Runner dropped = simulation.start(0);
-
-    const burst::Network generated = burst::Network::g(100, 4);
-    burst::Simulation run(generated, options);
-    run.inject(generated.input(1));
-    run.run();
-    CHECK(burst::Network::s(100, 4, 10).synapses() == 400);
-    FAILS(SV_ERROR_INVALID_ARGUMENT, network.input(1));
-}
-
 void golden_ratio_operations()
 {
     CHECK(srt::fibonacci(10) == 55 && srt::lucas(3) == 4 && srt::fib_mod(10, 7) == 6 && srt::pisano(10) == 60);
@@ -588,6 +477,7 @@ int main(int count, char **arguments)
     transformers_are_trained_stored_and_write(folder);
     catalogue_functions_have_their_worked_numbers();
     networks(folder);
+    networks_on_devices();
     golden_ratio_operations();
     objects_of_cuda();
     // Tensors have been allocated.

@@ -32,6 +32,7 @@ use super::generate::GeneratedNetwork;
 use super::network::Network;
 use super::neurons::NeuronParameters;
 use super::state::{NetworkState, Spike};
+use super::synapses::MAX_NEURONS;
 use crate::driver::{Device, DeviceBuffer, Event, ExecutableGraph, Stream};
 use crate::{Error, Result};
 
@@ -123,10 +124,14 @@ impl Cuda {
     /// Generates a network in device memory, at rest before burst 1, with its input as the pattern of every burst.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for rows of more than 6144 synapses, which are generated on the host only; those of the
-    /// driver.
+    /// [`Error::InvalidArgument`] for more than 2^31 neurons, or rows of more than 6144 synapses, which are generated on the
+    /// host only; those of the driver.
     pub fn generate(&mut self, generated: &GeneratedNetwork, seed: u32) -> Result<()> {
         let (neurons, degree) = (generated.neurons(), generated.degree());
+        if neurons as usize > MAX_NEURONS {
+            let found = format!("{neurons} neurons");
+            return Err(Error::invalid("generating a network on a device", found, "at most 2^31"));
+        }
         if !Kernels::can_generate(degree) {
             let found = format!("{degree} synapses a neuron");
             return Err(Error::invalid("generating a network on a device", found, "at most 6144"));

@@ -3,6 +3,8 @@
 //! A network never changes while a simulation runs it. A simulation is used by one call at a time; while its runner has it,
 //! each call takes place on the runner's thread, between two bursts.
 
+pub mod area;
+pub mod device_network;
 pub mod network;
 pub mod population;
 pub mod recording;
@@ -12,6 +14,8 @@ pub mod simulation;
 pub mod state;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(super) use self::device_network::DeviceNetworkObject;
 
 use super::arguments::{check_count, slice_mut, structure, write_some};
 use super::device::{SV_CPU, cuda};

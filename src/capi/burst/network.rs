@@ -8,7 +8,7 @@ use super::super::arguments::{out, slice, slice_mut, structure, text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::tensor::flag;
-use super::{check_count, enter_network, network};
+use super::{NetworkObject, check_count, enter_network, network};
 use crate::burst::{
     Area, Cpu, GeneratedNetwork, MAX_NEURONS, Network, Neurons, Simulation, SynapseArrays, Synapses,
     check_host_memory,
@@ -190,8 +190,15 @@ fn generate(generated: GeneratedNetwork) -> Result<u64> {
     enter_network(Arc::new(generated.network()?), Some(generated))
 }
 
+/// Returns the definition of a generated network.
+fn generated(network: &NetworkObject) -> Result<GeneratedNetwork> {
+    let wanted = "a network of sv_network_g or sv_network_s";
+    let lacks = || Failure::argument("network", "a network without an input of its own", wanted);
+    network.generated.ok_or_else(lacks)
+}
+
 /// Generates network G: varied parameters of every kind and `degree` synapses a neuron, for tests of equality.
-/// `sv_network_input` gives its input.
+/// `sv_network_input` gives its input, and `sv_device_network_g` generates it on a device.
 ///
 /// The caller owns one reference to `*network`. Any thread may call it.
 ///
@@ -208,7 +215,8 @@ pub unsafe extern "C" fn sv_network_g(neurons: u32, degree: u32, network: *mut u
     })
 }
 
-/// Generates network S: one neuron in `every` fires in each burst, for timing. `sv_network_input` gives its input.
+/// Generates network S: one neuron in `every` fires in each burst, for timing. `sv_network_input` gives its input, and
+/// `sv_device_network_s` generates it on a device.
 ///
 /// The caller owns one reference to `*network`. Any thread may call it.
 ///
@@ -257,15 +265,37 @@ pub unsafe extern "C" fn sv_network_input(
             )
         };
         let object = self::network(network, "network")?;
-        let Some(generated) = object.generated else {
-            let wanted = "a network of sv_network_g or sv_network_s";
-            return Err(Failure::argument("network", "a network without an input of its own", wanted));
-        };
-        let input = generated.injections(u64::from(number));
+        let input = generated(&object)?.injections(u64::from(number));
         for ((injection, id), potential) in input.iter().zip(ids).zip(potentials) {
             (*id, *potential) = (injection.id, injection.thousandths as f32 / 1000.0);
         }
         count.write(input.len());
+        Ok(())
+    })
+}
+
+/// Writes the input of a generated network as the pattern for `sv_device_network_set_pattern`.
+///
+/// A network from arrays or from a file has none, and the call fails. Any thread may call it.
+///
+/// # Safety
+///
+/// `base` and `modulus` point to `uint32_t`s, and `potential` to a `float`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_network_pattern(
+    network: u64,
+    base: *mut u32,
+    modulus: *mut u32,
+    potential: *mut f32,
+) -> i32 {
+    guard::call("sv_network_pattern", || {
+        // SAFETY: as the caller vouches.
+        let (base, modulus, potential) =
+            unsafe { (out(base, "base")?, out(modulus, "modulus")?, out(potential, "potential")?) };
+        let pattern = generated(&self::network(network, "network")?)?.pattern();
+        base.write(pattern.base);
+        modulus.write(pattern.modulus);
+        potential.write(pattern.thousandths as f32 / 1000.0);
         Ok(())
     })
 }

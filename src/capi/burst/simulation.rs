@@ -2,16 +2,16 @@
 
 use std::ffi::c_char;
 
-use super::super::arguments::{OutStructure, out, out_structure, slice, text, write_text};
+use super::super::arguments::{OutStructure, out, out_structure, slice, slice_mut, text, write_text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::Object;
 use super::super::tensor::flag;
 use super::{
-    Owner, SimulationObject, backend, enter_simulation, lost, network, sv_simulation_options,
+    Owner, SimulationObject, backend, check_count, enter_simulation, lost, network, sv_simulation_options,
     with_simulation, write_spikes,
 };
-use crate::burst::{BurstCounts, BurstResult, NeuronField, NeuronSelection, Simulation};
+use crate::burst::{BurstCounts, BurstResult, NeuronField, NeuronSelection, Neurons, Simulation};
 
 /// The counters of a burst, or their sums over bursts.
 #[repr(C)]
@@ -34,7 +34,12 @@ pub struct sv_burst_counters {
     pub blocked: u64,
 }
 
-fn write_counters(counters: OutStructure<sv_burst_counters>, bursts: u64, spikes: u64, counts: &BurstCounts) {
+pub(super) fn write_counters(
+    counters: OutStructure<sv_burst_counters>,
+    bursts: u64,
+    spikes: u64,
+    counts: &BurstCounts,
+) {
     let BurstCounts { events, injections, candidates, blocked } = *counts;
     counters.write(sv_burst_counters { size: 0, bursts, spikes, events, injections, candidates, blocked });
 }
@@ -269,6 +274,53 @@ pub unsafe extern "C" fn sv_simulation_fired(
     })
 }
 
+/// Writes the spikes of the last burst by area: the area of each, the neuron, its potential before the reset, and its
+/// coordinates x, y and z. Areas ascend, and in an area the neurons do.
+///
+/// `count` gets the number of spikes; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone.
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `areas`, `ids` and `potentials` point to `capacity` elements, `positions` to three times as many, and `count` to a
+/// `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_fire_queue(
+    simulation: u64,
+    areas: *mut u32,
+    ids: *mut u32,
+    potentials: *mut f32,
+    positions: *mut u32,
+    capacity: usize,
+    count: *mut usize,
+) -> i32 {
+    guard::call("sv_simulation_fire_queue", || {
+        // SAFETY: as the caller vouches.
+        let (count, areas, ids, potentials, positions) = unsafe {
+            (
+                out(count, "count")?,
+                slice_mut(areas, capacity, "areas")?,
+                slice_mut(ids, capacity, "ids")?,
+                slice_mut(potentials, capacity, "potentials")?,
+                slice_mut(positions, capacity.saturating_mul(3), "positions")?,
+            )
+        };
+        let object = SimulationObject::table().get(simulation, "simulation")?;
+        let mut state = object.lock();
+        let last = state.last();
+        let spikes = last.fired.len();
+        let queue = state.with(move |simulation| Ok(simulation.fire_queue(&last)))?;
+        let fired = queue.iter().flat_map(|(area, fired)| fired.iter().map(move |neuron| (*area, neuron)));
+        let arrays = areas.iter_mut().zip(ids).zip(potentials).zip(positions.chunks_exact_mut(3));
+        for ((area, neuron), (((to_area, id), potential), position)) in fired.zip(arrays) {
+            (*to_area, *id, *potential) = (area, neuron.id, neuron.potential);
+            position.copy_from_slice(&neuron.position);
+        }
+        count.write(spikes);
+        Ok(())
+    })
+}
+
 /// Writes the counters of the last burst. After `sv_simulation_restore` they are 0 but for the burst's number and its spikes.
 ///
 /// Any thread may call it.
@@ -343,6 +395,52 @@ fn neuron_field(field: i32, value: f64) -> Result<NeuronField> {
         SV_NEURON_ACCUMULATES if value == 0.0 || value == 1.0 => NeuronField::Accumulates(value == 1.0),
         SV_NEURON_ACCUMULATES => return Err(Failure::argument("value", value, "0 or 1")),
         other => return Err(Failure::argument("field", other, "one of SV_NEURON_...")),
+    })
+}
+
+/// Returns the values of a parameter, one of each neuron.
+fn neuron_values(neurons: &Neurons, field: i32) -> Result<Vec<f64>> {
+    let reals = |values: &[f32]| values.iter().map(|value| f64::from(*value)).collect();
+    let whole = |values: &[u16]| values.iter().map(|value| f64::from(*value)).collect();
+    Ok(match field {
+        SV_NEURON_THRESHOLD => reals(&neurons.threshold),
+        SV_NEURON_THRESHOLD_MAX => reals(&neurons.threshold_max),
+        SV_NEURON_LEAK => reals(&neurons.leak),
+        SV_NEURON_REST => reals(&neurons.rest),
+        SV_NEURON_REFRACTORY => whole(&neurons.refractory),
+        SV_NEURON_EXCITABILITY => reals(&neurons.excitability),
+        SV_NEURON_FIRE_LIMIT => whole(&neurons.fire_limit),
+        SV_NEURON_SNOOZE => whole(&neurons.snooze),
+        SV_NEURON_ACCUMULATES => {
+            neurons.accumulates.iter().map(|value| f64::from(u8::from(*value))).collect()
+        }
+        other => return Err(Failure::argument("field", other, "one of SV_NEURON_...")),
+    })
+}
+
+/// Writes a parameter of every neuron as it is now, without the changes that are still queued. `field` is one of
+/// `SV_NEURON_...`.
+///
+/// `neurons` is the number of neurons. Any thread may call it.
+///
+/// # Safety
+///
+/// `values` points to `neurons` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_parameter(
+    simulation: u64,
+    field: i32,
+    values: *mut f64,
+    neurons: usize,
+) -> i32 {
+    guard::call("sv_simulation_parameter", || {
+        // SAFETY: as the caller vouches.
+        let values = unsafe { slice_mut(values, neurons, "values")? };
+        let found =
+            with_simulation(simulation, move |simulation| neuron_values(simulation.neurons(), field))?;
+        check_count("neurons", neurons, found.len())?;
+        values.copy_from_slice(&found);
+        Ok(())
     })
 }
 

@@ -1,7 +1,7 @@
 //! The state of a simulation, its weights, and the hashes by which runs are compared.
 
 use super::super::arguments::{check_reserved, out, slice, slice_mut, structure};
-use super::super::error::Failure;
+use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::Object;
 use super::{SimulationObject, check_count, with_simulation};
@@ -36,6 +36,81 @@ pub struct sv_network_state {
     pub fired_potentials: *const f32,
 }
 
+/// The arrays of a caller that get a state.
+pub(super) struct StateArrays<'a> {
+    potentials: &'a mut [f32],
+    refractory_left: &'a mut [u16],
+    fire_counts: &'a mut [u16],
+}
+
+impl<'a> StateArrays<'a> {
+    /// # Safety
+    ///
+    /// As [`slice_mut`], of `neurons` elements each.
+    pub(super) unsafe fn new(
+        potentials: *mut f32,
+        refractory_left: *mut u16,
+        fire_counts: *mut u16,
+        neurons: usize,
+    ) -> Result<StateArrays<'a>> {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            Ok(StateArrays {
+                potentials: slice_mut(potentials, neurons, "potentials")?,
+                refractory_left: slice_mut(refractory_left, neurons, "refractory_left")?,
+                fire_counts: slice_mut(fire_counts, neurons, "fire_counts")?,
+            })
+        }
+    }
+
+    pub(super) fn write(self, neurons: &[NeuronState]) -> Result<()> {
+        check_count("neurons", self.potentials.len(), neurons.len())?;
+        let arrays = self.potentials.iter_mut().zip(self.refractory_left).zip(self.fire_counts);
+        for (neuron, ((potential, left), count)) in neurons.iter().zip(arrays) {
+            (*potential, *left, *count) = (neuron.potential, neuron.refractory_left, neuron.fire_count);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the state at a pointer.
+///
+/// # Safety
+///
+/// As [`structure`], and as [`slice`] for each array of the struct.
+pub(super) unsafe fn given_state(state: *const sv_network_state) -> Result<NetworkState> {
+    // SAFETY: as the caller vouches.
+    let given = unsafe { structure(state, "state")? };
+    check_reserved("state->reserved", given.reserved)?;
+    let (neurons, fired) = (given.neurons, given.fired);
+    // SAFETY: as the caller vouches.
+    let (potentials, left, counts, ids, at) = unsafe {
+        (
+            slice(given.potentials, neurons, "state->potentials")?,
+            slice(given.refractory_left, neurons, "state->refractory_left")?,
+            slice(given.fire_counts, neurons, "state->fire_counts")?,
+            slice(given.fired_ids, fired, "state->fired_ids")?,
+            slice(given.fired_potentials, fired, "state->fired_potentials")?,
+        )
+    };
+    if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
+        let found = format!("id {} after {}", pair[1], pair[0]);
+        return Err(Failure::argument("state->fired_ids", found, "ids in ascending order"));
+    }
+    let neuron = |((potential, left), count): ((&f32, &u16), &u16)| NeuronState {
+        potential: *potential,
+        refractory_left: *left,
+        fire_count: *count,
+    };
+    let spike = |(id, potential): (&u32, &f32)| Spike { id: *id, potential: *potential };
+    Ok(NetworkState {
+        seed: given.seed,
+        burst: given.burst,
+        neurons: potentials.iter().zip(left).zip(counts).map(neuron).collect(),
+        fired: ids.iter().zip(at).map(spike).collect(),
+    })
+}
+
 /// Writes the state of every neuron: potentials, blocked bursts that are left, and counts of consecutive spikes.
 ///
 /// `neurons` is the number of neurons. `sv_simulation_fired` has the rest of the state: the spikes of the last burst. Any
@@ -54,20 +129,9 @@ pub unsafe extern "C" fn sv_simulation_state(
 ) -> i32 {
     guard::call("sv_simulation_state", || {
         // SAFETY: as the caller vouches.
-        let (potentials, left, counts) = unsafe {
-            (
-                slice_mut(potentials, neurons, "potentials")?,
-                slice_mut(refractory_left, neurons, "refractory_left")?,
-                slice_mut(fire_counts, neurons, "fire_counts")?,
-            )
-        };
+        let arrays = unsafe { StateArrays::new(potentials, refractory_left, fire_counts, neurons)? };
         let state = with_simulation(simulation, |simulation| Ok(simulation.state()?))?;
-        check_count("neurons", neurons, state.neurons.len())?;
-        for (((neuron, potential), left), count) in state.neurons.iter().zip(potentials).zip(left).zip(counts)
-        {
-            (*potential, *left, *count) = (neuron.potential, neuron.refractory_left, neuron.fire_count);
-        }
-        Ok(())
+        arrays.write(&state.neurons)
     })
 }
 
@@ -82,35 +146,7 @@ pub unsafe extern "C" fn sv_simulation_state(
 pub unsafe extern "C" fn sv_simulation_set_state(simulation: u64, state: *const sv_network_state) -> i32 {
     guard::call("sv_simulation_set_state", || {
         // SAFETY: as the caller vouches.
-        let given = unsafe { structure(state, "state")? };
-        check_reserved("state->reserved", given.reserved)?;
-        let (neurons, fired) = (given.neurons, given.fired);
-        // SAFETY: as the caller vouches.
-        let (potentials, left, counts, ids, at) = unsafe {
-            (
-                slice(given.potentials, neurons, "state->potentials")?,
-                slice(given.refractory_left, neurons, "state->refractory_left")?,
-                slice(given.fire_counts, neurons, "state->fire_counts")?,
-                slice(given.fired_ids, fired, "state->fired_ids")?,
-                slice(given.fired_potentials, fired, "state->fired_potentials")?,
-            )
-        };
-        if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
-            let found = format!("id {} after {}", pair[1], pair[0]);
-            return Err(Failure::argument("state->fired_ids", found, "ids in ascending order"));
-        }
-        let neuron = |((potential, left), count): ((&f32, &u16), &u16)| NeuronState {
-            potential: *potential,
-            refractory_left: *left,
-            fire_count: *count,
-        };
-        let spike = |(id, potential): (&u32, &f32)| Spike { id: *id, potential: *potential };
-        let state = NetworkState {
-            seed: given.seed,
-            burst: given.burst,
-            neurons: potentials.iter().zip(left).zip(counts).map(neuron).collect(),
-            fired: ids.iter().zip(at).map(spike).collect(),
-        };
+        let state = unsafe { given_state(state)? };
         let object = SimulationObject::table().get(simulation, "simulation")?;
         let mut owner = object.lock();
         let last = BurstResult { burst: state.burst, fired: state.fired.clone(), ..BurstResult::default() };

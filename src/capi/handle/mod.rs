@@ -42,10 +42,11 @@ pub(super) enum Kind {
     Tokenizer = 21,
     Trainer = 22,
     Evolver = 23,
+    DeviceNetwork = 24,
 }
 
 impl Kind {
-    const ALL: [Kind; 23] = [
+    const ALL: [Kind; 24] = [
         Kind::Stream,
         Kind::Event,
         Kind::Buffer,
@@ -69,6 +70,7 @@ impl Kind {
         Kind::Tokenizer,
         Kind::Trainer,
         Kind::Evolver,
+        Kind::DeviceNetwork,
     ];
 
     fn name(self) -> &'static str {
@@ -96,6 +98,7 @@ impl Kind {
             Kind::Tokenizer => "tokenizer",
             Kind::Trainer => "trainer",
             Kind::Evolver => "evolver",
+            Kind::DeviceNetwork => "device network",
         }
     }
 

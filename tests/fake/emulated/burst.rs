@@ -21,7 +21,7 @@ mod cases;
 mod cases_of_changes;
 
 pub const BURST: Family = family("burst.cu", &[], 1, 1);
-const GENERATE: Family = family("burst_generate.cu", &[], 1, 1);
+pub const GENERATE: Family = family("burst_generate.cu", &[], 1, 1);
 
 pub static CHILDREN: &[(&str, Child)] = &[
     ("burst_goldens", goldens),
@@ -35,6 +35,8 @@ pub static CHILDREN: &[(&str, Child)] = &[
     ("burst_out_of_memory", out_of_memory),
     #[cfg(feature = "capi")]
     ("burst_c_functions", super::burst_capi::simulations),
+    #[cfg(feature = "capi")]
+    ("burst_c_device_networks", super::burst_capi::device_networks),
 ];
 
 fn cuda() -> selvedge::Result<Cuda> {

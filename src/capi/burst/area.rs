@@ -1,0 +1,97 @@
+//! The areas of a network, and the places of its neurons in them.
+
+use std::ffi::c_char;
+
+use super::super::arguments::{out, slice_mut, write_text};
+use super::super::error::Failure;
+use super::super::guard;
+use super::{check_count, network};
+
+/// Writes the number of areas of a network.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `count` points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_network_area_count(network: u64, count: *mut usize) -> i32 {
+    guard::call("sv_network_area_count", || {
+        // SAFETY: as the caller vouches.
+        let count = unsafe { out(count, "count")? };
+        count.write(self::network(network, "network")?.network.areas().len());
+        Ok(())
+    })
+}
+
+/// Writes the rules of an area by its index, as `sv_area` has them, and its name. `text`, `capacity` and `length` are as for
+/// `sv_library_report`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `shares` and `potential_driven` point to `int32_t`s, and `text` to `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_network_area(
+    network: u64,
+    area: u32,
+    shares: *mut i32,
+    potential_driven: *mut i32,
+    text: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> i32 {
+    guard::call("sv_network_area", || {
+        // SAFETY: as the caller vouches.
+        let (shares, driven) =
+            unsafe { (out(shares, "shares")?, out(potential_driven, "potential_driven")?) };
+        let network = self::network(network, "network")?.network;
+        let areas = network.areas();
+        let found = areas
+            .get(area as usize)
+            .ok_or_else(|| Failure::argument("area", area, &format!("an index below {}", areas.len())))?;
+        // SAFETY: as the caller vouches.
+        unsafe { write_text(&found.name, text, capacity, length)? };
+        shares.write(i32::from(found.shares));
+        driven.write(i32::from(found.potential_driven));
+        Ok(())
+    })
+}
+
+/// Writes the area, the kind and the coordinates x, y and z of every neuron, as in `sv_network_arrays`.
+///
+/// `neurons` is the number of neurons. `sv_simulation_parameter` has the parameters that a run can change. Any thread may call
+/// it.
+///
+/// # Safety
+///
+/// `areas` and `kinds` point to `neurons` elements, and `positions` to three times as many.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_network_places(
+    network: u64,
+    areas: *mut u32,
+    kinds: *mut u8,
+    positions: *mut u32,
+    neurons: usize,
+) -> i32 {
+    guard::call("sv_network_places", || {
+        // SAFETY: as the caller vouches.
+        let (areas, kinds, positions) = unsafe {
+            (
+                slice_mut(areas, neurons, "areas")?,
+                slice_mut(kinds, neurons, "kinds")?,
+                slice_mut(positions, neurons.saturating_mul(3), "positions")?,
+            )
+        };
+        let network = self::network(network, "network")?.network;
+        let found = network.neurons();
+        check_count("neurons", neurons, found.len())?;
+        areas.copy_from_slice(&found.area);
+        kinds.copy_from_slice(&found.kind);
+        for (to, from) in positions.chunks_exact_mut(3).zip(&found.position) {
+            to.copy_from_slice(from);
+        }
+        Ok(())
+    })
+}
