@@ -533,6 +533,81 @@
 #define SV_SRT_OPERATION_ADJOINT 2
 
 /**
+ * pi.
+ */
+#define SV_SRT_CONSTANT_PI 1
+
+/**
+ * e.
+ */
+#define SV_SRT_CONSTANT_E 2
+
+/**
+ * phi.
+ */
+#define SV_SRT_CONSTANT_PHI 3
+
+/**
+ * e^pi - pi, `SV_SRT_ESTAR`.
+ */
+#define SV_SRT_CONSTANT_ESTAR 4
+
+/**
+ * q, `SV_SRT_Q_DEFICIT`.
+ */
+#define SV_SRT_CONSTANT_Q 5
+
+/**
+ * x + y.
+ */
+#define SV_SRT_SYMBOLIC_ADD 1
+
+/**
+ * x - y.
+ */
+#define SV_SRT_SYMBOLIC_SUB 2
+
+/**
+ * x y.
+ */
+#define SV_SRT_SYMBOLIC_MUL 3
+
+/**
+ * x/y.
+ */
+#define SV_SRT_SYMBOLIC_DIV 4
+
+/**
+ * -x.
+ */
+#define SV_SRT_SYMBOLIC_NEG 5
+
+/**
+ * e^x.
+ */
+#define SV_SRT_SYMBOLIC_EXP 6
+
+/**
+ * The natural logarithm of x.
+ */
+#define SV_SRT_SYMBOLIC_LN 7
+
+/**
+ * The gamma function of x.
+ */
+#define SV_SRT_SYMBOLIC_GAMMA 8
+
+/**
+ * The sine of x.
+ */
+#define SV_SRT_SYMBOLIC_SIN 9
+
+/**
+ * The cosine of x.
+ */
+#define SV_SRT_SYMBOLIC_COS 10
+
+/**
  * x + r/phi.
  */
 #define SV_SRT_RESIDUAL_PHI 0
@@ -5562,6 +5637,15 @@ int32_t sv_srt_evolver_restore(const char *path,
 int32_t sv_srt_phi_pow(int32_t n, double *result);
 
 /**
+ * Computes phi^n as a float, of |n| up to 184.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `float`.
+ */
+int32_t sv_srt_phi_pow_f32(int32_t n, float *result);
+
+/**
  * Computes the Fibonacci number F(k); `SV_ERROR_OVERFLOW` if 64 bits do not hold it.
  *
  * Any thread may call it.
@@ -6522,6 +6606,148 @@ int32_t sv_srt_snap_ramp(uint64_t values,
                          uint64_t *b,
                          size_t capacity,
                          uint64_t *count);
+
+/**
+ * Creates an expression for an integer. Sums and products of integers are exact, so larger ones of up to 128 bits are made of
+ * smaller ones.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_symbolic_integer(int64_t integer,
+                                uint64_t *result);
+
+/**
+ * Creates an expression for a fraction. `SV_ERROR_DIVISION_BY_ZERO` for a denominator of 0.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_symbolic_rational(int64_t numerator, int64_t denominator, uint64_t *result);
+
+/**
+ * Creates an expression for an exact number a + b phi.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `number` points to a struct, and `result` to a `uint64_t`.
+ */
+int32_t sv_srt_symbolic_exact(const struct sv_srt_exact *number, uint64_t *result);
+
+/**
+ * Creates an expression for a constant, one of `SV_SRT_CONSTANT_...`.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_symbolic_constant(int32_t constant, uint64_t *result);
+
+/**
+ * Creates an expression for input `slot`: column `slot` of the rows of a run, from 0 to 62.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_symbolic_input(size_t slot, uint64_t *result);
+
+/**
+ * Creates an expression for an operation, one of `SV_SRT_SYMBOLIC_...`. Operations of one operand do not read `y`.
+ *
+ * Sums, differences, products and quotients of two integers, of two fractions or of two exact numbers are exact numbers at once,
+ * unless they overflow 128 bits or divide by 0. The caller owns one reference to `*result`, which keeps no handle of an operand.
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_symbolic_operation(int32_t operation,
+                                  uint64_t x,
+                                  uint64_t y,
+                                  uint64_t *result);
+
+/**
+ * Creates an expression for x to the power numerator/denominator. Of a negative x it is the real root if the reduced denominator
+ * is odd, else NaN.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_symbolic_pow(uint64_t x,
+                            int64_t numerator,
+                            int64_t denominator,
+                            uint64_t *result);
+
+/**
+ * Writes the number of leaves and functions of an expression.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `size_t`.
+ */
+int32_t sv_srt_symbolic_node_count(uint64_t x, size_t *result);
+
+/**
+ * Writes the number of input slots of an expression: the highest one, plus 1.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `size_t`.
+ */
+int32_t sv_srt_symbolic_slots(uint64_t x, size_t *result);
+
+/**
+ * Writes 1 if two expressions are the same tree, else 0. Equal values of different trees do not count.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to an `int32_t`.
+ */
+int32_t sv_srt_symbolic_is_same(uint64_t x,
+                                uint64_t y,
+                                int32_t *result);
+
+/**
+ * Writes an expression as a text in UTF-8, such as `((x0^2 + 1) · π)`. `text`, `capacity` and `length` are as for
+ * `sv_library_report`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `text` points to `capacity` bytes.
+ */
+int32_t sv_srt_symbolic_text(uint64_t x,
+                             char *text,
+                             size_t capacity,
+                             size_t *length);
+
+/**
+ * Evaluates an expression on the CPU for one row of `count` inputs, with the bits of `sv_srt_symbolic_run_rows`.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `inputs` points to `count` numbers, and `result` to a `double`.
+ */
+int32_t sv_srt_symbolic_evaluate(uint64_t x,
+                                 const double *inputs,
+                                 size_t count,
+                                 double *result);
+
+/**
+ * Evaluates an expression for each row of a matrix of `SV_DTYPE_F64`, whose columns are the input slots, on the device of the
+ * matrix. `*result` gets a vector with a value for each row.
+ *
+ * Outside its domain a function is NaN or infinite, as IEEE has it: ln 0 is -infinity, ln of a negative number NaN. An expression
+ * with more than 63 slots, or one that a kernel cannot hold, is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference to
+ * `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_srt_symbolic_run_rows(uint64_t x,
+                                 uint64_t rows,
+                                 uint64_t *result);
 
 /**
  * Computes x / y of complex tensors of one shape, scaled so that nothing overflows.

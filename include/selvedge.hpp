@@ -24,6 +24,7 @@
 #include "selvedge/nn.hpp"
 #include "selvedge/random.hpp"
 #include "selvedge/srt.hpp"
+#include "selvedge/symbolic.hpp"
 #include "selvedge/tensor.hpp"
 
 #endif

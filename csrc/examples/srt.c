@@ -1,4 +1,5 @@
-/* Walks the golden-ratio theory: exact numbers, a state and its syntony, the D and H phases, the lattice, a norm, and an evolution.
+/* Walks the golden-ratio theory: exact numbers, a state and its syntony, the D and H phases, the lattice, a norm, a symbolic expression,
+ * and an evolution.
  * -1 is the CPU, 0 the first device.
  *
  *   cc srt.c $(pkg-config --cflags --libs selvedge) -o srt && ./srt [DEVICE]
@@ -7,6 +8,7 @@
  *   syntony: 0.858418 at first, 0.849527 after D, 0.923408 after H, 0.919300 on the lattice
  *   lattice: 1 + 0 phi, 2 + -1 phi, -5 + 3 phi, -8 + 5 phi
  *   golden norm: 1.115561 0.265610 -1.009317 -0.371854
+ *   (exp(x0) - φ): 1.100248 0.030687 -0.839233 -0.484886
  *   evolved: syntony 1.000000 after 20 generations, converged */
 
 #include <stdlib.h>
@@ -23,14 +25,15 @@ static int read(uint64_t tensor, void *data, size_t bytes)
 int main(int argc, char **argv)
 {
     const double start[4] = {1, 0.5, -0.25, 0.125}, modes[4] = {0, 1, 4, 9}, random[4] = {0.5, -1, 2, 0};
-    const int64_t shape[1] = {4};
+    const int64_t shape[1] = {4}, columns[2] = {4, 1};
     const int32_t device = argc > 1 ? atoi(argv[1]) : SV_CPU;
     sv_srt_evolver_options options = {.size = sizeof options};
-    uint64_t v, n2, noise, flux, harmonized, a, b, s, evolver;
-    double power, factor, syntony[4], norm[4], history[41];
+    uint64_t v, n2, noise, flux, harmonized, a, b, s, evolver, x, phi, expression, rows;
+    double power, factor, syntony[4], norm[4], values[4], history[41];
     int64_t fibonacci, whole[4], golden[4];
     size_t count;
     int32_t end;
+    char text[32];
 
     TRY(sv_srt_phi_pow(10, &power));
     TRY(sv_srt_fibonacci(92, &fibonacci));
@@ -68,6 +71,19 @@ int main(int argc, char **argv)
         return 1;
     printf("\ngolden norm: %.6f %.6f %.6f %.6f\n", norm[0], norm[1], norm[2], norm[3]);
 
+    /* An expression of x0 is one kernel for a matrix, whose rows are its inputs. */
+    TRY(sv_srt_symbolic_input(0, &x));
+    TRY(sv_srt_symbolic_operation(SV_SRT_SYMBOLIC_EXP, x, 0, &expression));
+    TRY(sv_release(x));
+    TRY(sv_srt_symbolic_constant(SV_SRT_CONSTANT_PHI, &phi));
+    TRY(sv_srt_symbolic_operation(SV_SRT_SYMBOLIC_SUB, expression, phi, &x));
+    TRY(sv_srt_symbolic_text(x, text, sizeof text, NULL));
+    TRY(sv_tensor_from_host(start, sizeof start, SV_DTYPE_F64, columns, 2, device, &rows));
+    TRY(sv_srt_symbolic_run_rows(x, rows, &s));
+    if (read(s, values, sizeof values))
+        return 1;
+    printf("%s: %.6f %.6f %.6f %.6f\n", text, values[0], values[1], values[2], values[3]);
+
     /* The state evolves toward syntony for forty generations. */
     TRY(sv_srt_evolver_defaults(&options));
     options.max_generations = 40;
@@ -76,7 +92,7 @@ int main(int argc, char **argv)
     TRY(sv_srt_evolver_history(evolver, history, 41, &count));
     printf("evolved: syntony %.6f after %d generations%s\n", history[count - 1], (int)count - 1,
            end == SV_SRT_EVOLVER_CONVERGED ? ", converged" : "");
-    const uint64_t all[] = {v, n2, noise, flux, harmonized, a, b, evolver};
+    const uint64_t all[] = {v, n2, noise, flux, harmonized, a, b, evolver, x, phi, expression, rows};
     for (size_t at = 0; at < sizeof all / sizeof *all; at++)
         TRY(sv_release(all[at]));
     return 0;

@@ -139,6 +139,7 @@ inline void divide(const std::vector<Correction> &corrections, std::vector<doubl
 // Exact numbers.
 
 inline double phi_pow(std::int32_t n) { return detail::get<double>(sv_srt_phi_pow, n); }
+inline float phi_pow_f32(std::int32_t n) { return detail::get<float>(sv_srt_phi_pow_f32, n); }
 inline std::int64_t fibonacci(std::int32_t k) { return detail::get<std::int64_t>(sv_srt_fibonacci, k); }
 inline std::int64_t lucas(std::int32_t k) { return detail::get<std::int64_t>(sv_srt_lucas, k); }
 inline double fibonacci_f64(std::int32_t k) { return detail::get<double>(sv_srt_fibonacci_f64, k); }

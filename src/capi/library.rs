@@ -22,6 +22,7 @@ use super::nn::variable::VariableObject;
 use super::nvrtc::ProgramObject;
 use super::pinned::PinnedObject;
 use super::srt::evolver::EvolverObject;
+use super::srt::symbolic::SymbolicObject;
 use super::status;
 use super::stream::{EventObject, StreamObject};
 use super::tensor::TensorObject;
@@ -67,6 +68,7 @@ macro_rules! with_kinds {
             Network => NetworkObject,
             Classifier => ClassifierObject,
             Evolver => EvolverObject,
+            Symbolic => SymbolicObject,
             Trainer => TrainerObject,
             Tokenizer => TokenizerObject,
             Optimizer => OptimizerObject,

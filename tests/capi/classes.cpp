@@ -312,6 +312,17 @@ void golden_ratio_operations()
     CHECK(srt::GoldenExact::phi_pow(5) == srt::GoldenExact(0, 1).pow(5) && x.recursion().recursion_inverse() == x);
     FAILS(SV_ERROR_DIVISION_BY_ZERO, x / 0);
     FAILS(SV_ERROR_INVALID_ARGUMENT, fifth.integers());
+    const srt::SymExpr input = srt::SymExpr::input(0), half = srt::SymExpr::rational(1, 2);
+    CHECK((srt::SymExpr(6) / 4 == srt::SymExpr::rational(3, 2) && srt::SymExpr(x) * y == srt::GoldenExact(-1, -2)));
+    const srt::SymExpr f = (input.pow(2) + 1) * srt::Constant::Pi - -half.cos();
+    CHECK(f.text() == "(((x0^2 + 1) \u00b7 \u03c0) - -(cos(1/2)))" && f.node_count() == 10 && f.slots() == 1 && f != input);
+    const Tensor rows = tensor({0.0, -2.0});
+    CHECK(allclose(f.run_rows(rows.reshape({2, 1})), (rows * rows + 1) * std::acos(-1.0) + std::cos(0.5), 1e-14));
+    CHECK(std::abs((input.exp() + 2 * input.ln()).evaluate({1}) - std::exp(1.0)) < 1e-14);
+    CHECK(srt::SymExpr(5).gamma().evaluate() == 24 && input.sin().evaluate({0}) == 0 && input.pow(-2, 3).evaluate({-8}) == 0.25);
+    FAILS(SV_ERROR_INVALID_ARGUMENT, f.evaluate());
+    FAILS(SV_ERROR_INVALID_ARGUMENT, srt::SymExpr::input(63).evaluate());
+    CHECK(srt::phi_pow_f32(2) == 2.618034f);
     CHECK(srt::winding_recursion(5) == 8 && srt::winding_recursion_inverse(8) == 4 && std::abs(srt::phi_pow(1) - 1.618) < 1e-3);
     CHECK(srt::q_deficit() > 0 && srt::correction(2, 1) > 1 && srt::suppression(0) > 0);
     CHECK(srt::precision_ramp(3, 4) == List<std::int64_t>{3, 5, 9, 15, 25});

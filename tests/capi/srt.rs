@@ -6,7 +6,9 @@ use selvedge::capi::srt::lattice::*;
 use selvedge::capi::srt::phases::*;
 use selvedge::capi::srt::products::*;
 use selvedge::capi::srt::ramp::*;
+use selvedge::capi::srt::symbolic::*;
 use selvedge::capi::srt::values::*;
+use selvedge::capi::srt::{SV_SRT_ESTAR, SV_SRT_PHI, SV_SRT_Q_DEFICIT};
 use selvedge::capi::status::*;
 use selvedge::capi::tensor::{SV_DTYPE_F64, SV_DTYPE_I64, creation, sv_operand};
 
@@ -202,6 +204,116 @@ fn exact_numbers_have_their_worked_values() {
         let one = integers(&[1], &[1]);
         let fraction = sv_srt_golden_operation(SV_SRT_GOLDEN_DIV, one, one, one, one, &mut 0, &mut 0, &mut 0);
         fails(fraction, SV_ERROR_INVALID_ARGUMENT, "integer results");
+    }
+}
+
+/// Returns an operation on symbolic expressions, or a function of the first one.
+fn symbolic(operation: i32, x: u64, y: u64) -> u64 {
+    // SAFETY: the pointer is to a local.
+    ok(|result| unsafe { sv_srt_symbolic_operation(operation, x, y, result) })
+}
+
+fn symbolic_text(x: u64) -> String {
+    let (mut text, mut length) = ([0u8; 64], 0);
+    // SAFETY: the pointers are to locals.
+    check(unsafe { sv_srt_symbolic_text(x, text.as_mut_ptr().cast(), 64, &mut length) });
+    String::from_utf8(text[..length].to_vec()).unwrap()
+}
+
+#[test]
+fn symbolic_expressions_have_their_worked_values() {
+    // SAFETY: all pointers are to locals.
+    unsafe {
+        let integer = |value| ok(|result| sv_srt_symbolic_integer(value, result));
+        let rational = |top, bottom| ok(|result| sv_srt_symbolic_rational(top, bottom, result));
+        let constant = |code| ok(|result| sv_srt_symbolic_constant(code, result));
+        let pow = |x, top, bottom| ok(|result| sv_srt_symbolic_pow(x, top, bottom, result));
+        let evaluate = |x, inputs: &[f64]| {
+            let mut value = 0.0;
+            check(sv_srt_symbolic_evaluate(x, inputs.as_ptr(), inputs.len(), &mut value));
+            value
+        };
+        let [pi, e, phi, estar, q] = [
+            (SV_SRT_CONSTANT_PI, std::f64::consts::PI),
+            (SV_SRT_CONSTANT_E, std::f64::consts::E),
+            (SV_SRT_CONSTANT_PHI, SV_SRT_PHI),
+            (SV_SRT_CONSTANT_ESTAR, SV_SRT_ESTAR),
+            (SV_SRT_CONSTANT_Q, SV_SRT_Q_DEFICIT),
+        ]
+        .map(|(code, value)| {
+            assert_eq!(evaluate(constant(code), &[]), value, "{code}");
+            constant(code)
+        });
+        // q = (2 phi + e/(2 phi^2)) / (phi^4 (e^pi - pi)).
+        let two = integer(2);
+        let last = symbolic(SV_SRT_SYMBOLIC_DIV, e, symbolic(SV_SRT_SYMBOLIC_MUL, two, pow(phi, 2, 1)));
+        let top = symbolic(SV_SRT_SYMBOLIC_ADD, symbolic(SV_SRT_SYMBOLIC_MUL, two, phi), last);
+        let bottom = symbolic(SV_SRT_SYMBOLIC_MUL, pow(phi, 4, 1), estar);
+        let formula = symbolic(SV_SRT_SYMBOLIC_DIV, top, bottom);
+        close(&[evaluate(formula, &[])], &[evaluate(q, &[])]);
+        let difference = symbolic(SV_SRT_SYMBOLIC_SUB, symbolic(SV_SRT_SYMBOLIC_EXP, pi, 0), pi);
+        close(&[evaluate(difference, &[])], &[SV_SRT_ESTAR]);
+
+        // Exact leaves of one kind fold, also beyond 64 bits.
+        let golden = exact(|result| sv_srt_exact_phi_pow(1, result));
+        let golden = ok(|result| sv_srt_symbolic_exact(&golden, result));
+        let large = integer(i64::MAX);
+        for (found, wanted) in [
+            (symbolic(SV_SRT_SYMBOLIC_DIV, integer(6), integer(4)), "3/2"),
+            (symbolic(SV_SRT_SYMBOLIC_ADD, rational(1, 2), rational(-1, -3)), "5/6"),
+            (symbolic(SV_SRT_SYMBOLIC_MUL, golden, golden), "(1 + φ)"),
+            (symbolic(SV_SRT_SYMBOLIC_MUL, large, large), "85070591730234615847396907784232501249"),
+            (symbolic(SV_SRT_SYMBOLIC_ADD, two, rational(1, 2)), "(2 + 1/2)"),
+        ] {
+            assert_eq!(symbolic_text(found), wanted);
+        }
+
+        let [x, y] = [0, 1].map(|slot| ok(|result| sv_srt_symbolic_input(slot, result)));
+        let root = pow(x, -1, 3);
+        let logarithm = symbolic(SV_SRT_SYMBOLIC_NEG, symbolic(SV_SRT_SYMBOLIC_LN, y, 0), 0);
+        let sum = symbolic(SV_SRT_SYMBOLIC_ADD, root, logarithm);
+        assert_eq!(symbolic_text(sum), "(x0^(-1/3) + -(ln(x1)))");
+        let (mut nodes, mut slots, mut same) = (0, 0, 7);
+        check(sv_srt_symbolic_node_count(sum, &mut nodes));
+        check(sv_srt_symbolic_slots(sum, &mut slots));
+        assert_eq!((nodes, slots), (6, 2));
+        for (other, wanted) in [(symbolic(SV_SRT_SYMBOLIC_ADD, pow(x, 2, -6), logarithm), 1), (root, 0)] {
+            check(sv_srt_symbolic_is_same(sum, other, &mut same));
+            assert_eq!(same, wanted);
+        }
+        // An expression needs no handle of its operands.
+        for part in [root, logarithm] {
+            check(sv_release(part));
+        }
+        let rows = doubles(&[-8.0, 1.0, 1.0, 0.0, 2.0, -1.0], &[3, 2]);
+        for _ in 0..2 {
+            let values = take::<f64>(ok(|result| sv_srt_symbolic_run_rows(sum, rows, result)));
+            close(&values[..1], &[-0.5]);
+            assert!(values[1] == f64::INFINITY && values[2].is_nan(), "{values:?}");
+        }
+        for (function, input, wanted) in [
+            (SV_SRT_SYMBOLIC_GAMMA, 5.0, 24.0),
+            (SV_SRT_SYMBOLIC_SIN, 1.0, 1f64.sin()),
+            (SV_SRT_SYMBOLIC_COS, 1.0, 1f64.cos()),
+        ] {
+            close(&[evaluate(symbolic(function, x, 0), &[input])], &[wanted]);
+        }
+
+        let mut handle = 7;
+        let refused = sv_srt_symbolic_run_rows(sum, doubles(&[1.0], &[1, 1]), &mut handle);
+        fails(refused, SV_ERROR_INVALID_ARGUMENT, "2 columns");
+        let far = ok(|result| sv_srt_symbolic_input(63, result));
+        let refused = sv_srt_symbolic_run_rows(far, rows, &mut handle);
+        fails(refused, SV_ERROR_INVALID_ARGUMENT, "input slot 63");
+        let refused = sv_srt_symbolic_run_rows(rows, rows, &mut handle);
+        fails(refused, SV_ERROR_INVALID_HANDLE, "symbolic expression");
+        fails(sv_srt_symbolic_rational(1, 0, &mut handle), SV_ERROR_DIVISION_BY_ZERO, "1");
+        fails(sv_srt_symbolic_pow(x, 1, 0, &mut handle), SV_ERROR_DIVISION_BY_ZERO, "1");
+        fails(sv_srt_symbolic_constant(0, &mut handle), SV_ERROR_INVALID_ARGUMENT, "constant");
+        fails(sv_srt_symbolic_operation(0, x, y, &mut handle), SV_ERROR_INVALID_ARGUMENT, "operation");
+        let missing = sv_srt_symbolic_operation(SV_SRT_SYMBOLIC_ADD, x, 0, &mut handle);
+        fails(missing, SV_ERROR_INVALID_HANDLE, "y");
+        assert_eq!(handle, 7);
     }
 }
 

@@ -43,10 +43,11 @@ pub(super) enum Kind {
     Trainer = 22,
     Evolver = 23,
     DeviceNetwork = 24,
+    Symbolic = 25,
 }
 
 impl Kind {
-    const ALL: [Kind; 24] = [
+    const ALL: [Kind; 25] = [
         Kind::Stream,
         Kind::Event,
         Kind::Buffer,
@@ -71,6 +72,7 @@ impl Kind {
         Kind::Trainer,
         Kind::Evolver,
         Kind::DeviceNetwork,
+        Kind::Symbolic,
     ];
 
     fn name(self) -> &'static str {
@@ -99,6 +101,7 @@ impl Kind {
             Kind::Trainer => "trainer",
             Kind::Evolver => "evolver",
             Kind::DeviceNetwork => "device network",
+            Kind::Symbolic => "symbolic expression",
         }
     }
 

@@ -47,6 +47,19 @@ pub unsafe extern "C" fn sv_srt_phi_pow(n: i32, result: *mut f64) -> i32 {
     unsafe { number("sv_srt_phi_pow", result, || Ok(srt::phi_pow(n)?)) }
 }
 
+/// Computes phi^n as a float, of |n| up to 184.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `float`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_phi_pow_f32(n: i32, result: *mut f32) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe { number("sv_srt_phi_pow_f32", result, || Ok(srt::phi_pow_f32(n)?)) }
+}
+
 /// Computes the Fibonacci number F(k); `SV_ERROR_OVERFLOW` if 64 bits do not hold it.
 ///
 /// Any thread may call it.

@@ -87,7 +87,7 @@ impl From<GoldenExact> for sv_srt_exact {
 /// # Safety
 ///
 /// `number` is NULL or points to a struct that nobody writes during the call.
-unsafe fn exact(number: *const sv_srt_exact, name: &str) -> Result<GoldenExact> {
+pub(super) unsafe fn exact(number: *const sv_srt_exact, name: &str) -> Result<GoldenExact> {
     // SAFETY: as the caller vouches.
     match unsafe { slice(number, 1, name)? } {
         [number] => Ok(GoldenExact::new(number.a.rational()?, number.b.rational()?)),

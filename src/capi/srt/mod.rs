@@ -1,4 +1,4 @@
-//! Golden-ratio operations, one C function for each function of `srt`. Expressions are left to `sv_fused_...`.
+//! Golden-ratio operations, one C function for each function of `srt`.
 //!
 //! Names, formulas and tolerance classes are those of `docs/srt.md`. Operands are handles of tensors, and results new ones.
 
@@ -10,6 +10,7 @@ pub mod norms;
 pub mod phases;
 pub mod products;
 pub mod ramp;
+pub mod symbolic;
 pub mod values;
 
 use super::arguments::out;

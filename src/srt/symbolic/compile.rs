@@ -98,8 +98,12 @@ impl CompiledExpr {
         })
     }
 
-    /// Evaluates the expression for one row.
-    pub(super) fn evaluate(&self, inputs: &[f64]) -> Result<f64> {
+    /// Evaluates the expression for one row on the CPU, with the bits of a batch.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_rows`](Self::run_rows).
+    pub fn evaluate(&self, inputs: &[f64]) -> Result<f64> {
         self.run_rows(&Tensor::from_slice(inputs, &[1, inputs.len()], &Device::cpu())?)?.item()
     }
 }

@@ -1,0 +1,338 @@
+//! Symbolic expressions: trees of exact numbers, constants, inputs and functions.
+//!
+//! An expression does not change, so any thread may use it. The first evaluation compiles it, and later ones share its kernels.
+
+use std::ffi::c_char;
+use std::sync::{Arc, OnceLock};
+
+use super::super::arguments::{out, slice, write_text};
+use super::super::error::{Failure, Result};
+use super::super::guard;
+use super::super::handle::{Object, object};
+use super::super::tensor::{give, tensor};
+use super::golden_exact::{exact, sv_srt_exact};
+use super::number;
+use crate::srt::{CompiledExpr, Constant, Rational, SymExpr};
+
+/// An expression behind a handle, and its compiled form once it was evaluated.
+#[derive(Clone)]
+pub(in super::super) struct SymbolicObject(Arc<(SymExpr, OnceLock<CompiledExpr>)>);
+object!(SymbolicObject, Symbolic);
+
+impl SymbolicObject {
+    fn find(handle: u64, name: &str) -> Result<SymbolicObject> {
+        SymbolicObject::table().get(handle, name)
+    }
+
+    fn tree(&self) -> &SymExpr {
+        &self.0.0
+    }
+
+    fn clone_of(handle: u64, name: &str) -> Result<SymExpr> {
+        Ok(SymbolicObject::find(handle, name)?.tree().clone())
+    }
+
+    fn compiled(&self) -> Result<&CompiledExpr> {
+        let (tree, compiled) = &*self.0;
+        match compiled.get() {
+            Some(compiled) => Ok(compiled),
+            // Two threads may both compile: the first result stays.
+            None => tree.compile().map(|new| compiled.get_or_init(|| new)).map_err(Failure::from),
+        }
+    }
+}
+
+/// pi.
+pub const SV_SRT_CONSTANT_PI: i32 = 1;
+/// e.
+pub const SV_SRT_CONSTANT_E: i32 = 2;
+/// phi.
+pub const SV_SRT_CONSTANT_PHI: i32 = 3;
+/// e^pi - pi, `SV_SRT_ESTAR`.
+pub const SV_SRT_CONSTANT_ESTAR: i32 = 4;
+/// q, `SV_SRT_Q_DEFICIT`.
+pub const SV_SRT_CONSTANT_Q: i32 = 5;
+
+/// x + y.
+pub const SV_SRT_SYMBOLIC_ADD: i32 = 1;
+/// x - y.
+pub const SV_SRT_SYMBOLIC_SUB: i32 = 2;
+/// x y.
+pub const SV_SRT_SYMBOLIC_MUL: i32 = 3;
+/// x/y.
+pub const SV_SRT_SYMBOLIC_DIV: i32 = 4;
+/// -x.
+pub const SV_SRT_SYMBOLIC_NEG: i32 = 5;
+/// e^x.
+pub const SV_SRT_SYMBOLIC_EXP: i32 = 6;
+/// The natural logarithm of x.
+pub const SV_SRT_SYMBOLIC_LN: i32 = 7;
+/// The gamma function of x.
+pub const SV_SRT_SYMBOLIC_GAMMA: i32 = 8;
+/// The sine of x.
+pub const SV_SRT_SYMBOLIC_SIN: i32 = 9;
+/// The cosine of x.
+pub const SV_SRT_SYMBOLIC_COS: i32 = 10;
+
+/// Runs the body of a function whose result is an expression, and writes its handle. The library has one copy of it.
+///
+/// # Safety
+///
+/// `result` is NULL or points to a `u64` that this call alone uses.
+unsafe fn give_symbolic(
+    function: &'static str,
+    result: *mut u64,
+    work: &mut dyn FnMut() -> Result<SymExpr>,
+) -> i32 {
+    guard::call(function, || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(result, "result")? };
+        let object = SymbolicObject(Arc::new((work()?, OnceLock::new())));
+        result.write(SymbolicObject::table().insert(object)?);
+        Ok(())
+    })
+}
+
+/// Creates an expression for an integer. Sums and products of integers are exact, so larger ones of up to 128 bits are made of
+/// smaller ones.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_integer(integer: i64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe { give_symbolic("sv_srt_symbolic_integer", result, &mut || Ok(integer.into())) }
+}
+
+/// Creates an expression for a fraction. `SV_ERROR_DIVISION_BY_ZERO` for a denominator of 0.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_rational(numerator: i64, denominator: i64, result: *mut u64) -> i32 {
+    let mut work = || Ok(Rational::new(numerator.into(), denominator.into())?.into());
+    // SAFETY: as the caller vouches.
+    unsafe { give_symbolic("sv_srt_symbolic_rational", result, &mut work) }
+}
+
+/// Creates an expression for an exact number a + b phi.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `number` points to a struct, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_exact(number: *const sv_srt_exact, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    let mut work = || Ok(unsafe { exact(number, "number")? }.into());
+    // SAFETY: as the caller vouches.
+    unsafe { give_symbolic("sv_srt_symbolic_exact", result, &mut work) }
+}
+
+/// Creates an expression for a constant, one of `SV_SRT_CONSTANT_...`.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_constant(constant: i32, result: *mut u64) -> i32 {
+    let mut work = || {
+        Ok(SymExpr::from(match constant {
+            SV_SRT_CONSTANT_PI => Constant::Pi,
+            SV_SRT_CONSTANT_E => Constant::E,
+            SV_SRT_CONSTANT_PHI => Constant::Phi,
+            SV_SRT_CONSTANT_ESTAR => Constant::EStar,
+            SV_SRT_CONSTANT_Q => Constant::Q,
+            other => return Err(Failure::argument("constant", other, "one of SV_SRT_CONSTANT_...")),
+        }))
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { give_symbolic("sv_srt_symbolic_constant", result, &mut work) }
+}
+
+/// Creates an expression for input `slot`: column `slot` of the rows of a run, from 0 to 62.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_input(slot: usize, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe { give_symbolic("sv_srt_symbolic_input", result, &mut || Ok(SymExpr::input(slot))) }
+}
+
+/// Creates an expression for an operation, one of `SV_SRT_SYMBOLIC_...`. Operations of one operand do not read `y`.
+///
+/// Sums, differences, products and quotients of two integers, of two fractions or of two exact numbers are exact numbers at once,
+/// unless they overflow 128 bits or divide by 0. The caller owns one reference to `*result`, which keeps no handle of an operand.
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_operation(operation: i32, x: u64, y: u64, result: *mut u64) -> i32 {
+    let mut work = || {
+        let (x, y) = (SymbolicObject::clone_of(x, "x")?, || SymbolicObject::clone_of(y, "y"));
+        Ok(match operation {
+            SV_SRT_SYMBOLIC_ADD => x + y()?,
+            SV_SRT_SYMBOLIC_SUB => x - y()?,
+            SV_SRT_SYMBOLIC_MUL => x * y()?,
+            SV_SRT_SYMBOLIC_DIV => x / y()?,
+            SV_SRT_SYMBOLIC_NEG => -x,
+            SV_SRT_SYMBOLIC_EXP => x.exp(),
+            SV_SRT_SYMBOLIC_LN => x.ln(),
+            SV_SRT_SYMBOLIC_GAMMA => x.gamma(),
+            SV_SRT_SYMBOLIC_SIN => x.sin(),
+            SV_SRT_SYMBOLIC_COS => x.cos(),
+            other => return Err(Failure::argument("operation", other, "one of SV_SRT_SYMBOLIC_...")),
+        })
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { give_symbolic("sv_srt_symbolic_operation", result, &mut work) }
+}
+
+/// Creates an expression for x to the power numerator/denominator. Of a negative x it is the real root if the reduced denominator
+/// is odd, else NaN.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_pow(
+    x: u64,
+    numerator: i64,
+    denominator: i64,
+    result: *mut u64,
+) -> i32 {
+    let mut work = || {
+        let exponent = Rational::new(numerator.into(), denominator.into())?;
+        Ok(SymbolicObject::find(x, "x")?.tree().pow(exponent))
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { give_symbolic("sv_srt_symbolic_pow", result, &mut work) }
+}
+
+/// Writes the number of leaves and functions of an expression.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_node_count(x: u64, result: *mut usize) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        number("sv_srt_symbolic_node_count", result, || Ok(SymbolicObject::find(x, "x")?.tree().node_count()))
+    }
+}
+
+/// Writes the number of input slots of an expression: the highest one, plus 1.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_slots(x: u64, result: *mut usize) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe { number("sv_srt_symbolic_slots", result, || Ok(SymbolicObject::find(x, "x")?.tree().slots())) }
+}
+
+/// Writes 1 if two expressions are the same tree, else 0. Equal values of different trees do not count.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_is_same(x: u64, y: u64, result: *mut i32) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        number("sv_srt_symbolic_is_same", result, || {
+            let (x, y) = (SymbolicObject::find(x, "x")?, SymbolicObject::find(y, "y")?);
+            Ok(i32::from(x.tree() == y.tree()))
+        })
+    }
+}
+
+/// Writes an expression as a text in UTF-8, such as `((x0^2 + 1) · π)`. `text`, `capacity` and `length` are as for
+/// `sv_library_report`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `text` points to `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_text(
+    x: u64,
+    text: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> i32 {
+    guard::call("sv_srt_symbolic_text", || {
+        let tree = SymbolicObject::find(x, "x")?.tree().to_string();
+        // SAFETY: as the caller vouches.
+        unsafe { write_text(&tree, text, capacity, length) }
+    })
+}
+
+/// Evaluates an expression on the CPU for one row of `count` inputs, with the bits of `sv_srt_symbolic_run_rows`.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `inputs` points to `count` numbers, and `result` to a `double`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_evaluate(
+    x: u64,
+    inputs: *const f64,
+    count: usize,
+    result: *mut f64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        number("sv_srt_symbolic_evaluate", result, || {
+            let inputs = slice(inputs, count, "inputs")?;
+            Ok(SymbolicObject::find(x, "x")?.compiled()?.evaluate(inputs)?)
+        })
+    }
+}
+
+/// Evaluates an expression for each row of a matrix of `SV_DTYPE_F64`, whose columns are the input slots, on the device of the
+/// matrix. `*result` gets a vector with a value for each row.
+///
+/// Outside its domain a function is NaN or infinite, as IEEE has it: ln 0 is -infinity, ln of a negative number NaN. An expression
+/// with more than 63 slots, or one that a kernel cannot hold, is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference to
+/// `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_srt_symbolic_run_rows(x: u64, rows: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_srt_symbolic_run_rows", result, || {
+            Ok(SymbolicObject::find(x, "x")?.compiled()?.run_rows(&tensor(rows, "rows")?)?)
+        })
+    }
+}
