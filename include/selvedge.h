@@ -1914,6 +1914,28 @@ typedef struct sv_simulation_options {
 } sv_simulation_options;
 
 /**
+ * The settings of `sv_gaussian_model_infer`. Zeros are the defaults, but for `size`.
+ */
+typedef struct sv_inference_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The most steps; 0 for 100.
+   */
+  size_t iterations;
+  /**
+   * The step along the negative gradient; 0 for 0.01.
+   */
+  double rate;
+  /**
+   * The largest change of a belief by a step at which the belief counts as reached; 0 for 1e-4.
+   */
+  double tolerance;
+} sv_inference_options;
+
+/**
  * The shape and the first values of a classifier.
  */
 typedef struct sv_classifier_options {
@@ -2104,6 +2126,46 @@ typedef struct sv_classifier_evaluation {
    */
   double calibration_error;
 } sv_classifier_evaluation;
+
+/**
+ * The result of one row.
+ */
+typedef struct sv_classification {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The class of the largest belief, the first of equal ones.
+   */
+  size_t found;
+  /**
+   * The free energy.
+   */
+  double free_energy;
+  /**
+   * The largest belief.
+   */
+  double confidence;
+} sv_classification;
+
+/**
+ * The rows whose confidence is in an interval. The layout is permanent.
+ */
+typedef struct sv_calibration_bin {
+  /**
+   * The number of rows.
+   */
+  uint64_t rows;
+  /**
+   * The mean confidence; 0 without rows.
+   */
+  double confidence;
+  /**
+   * The part of right classes; 0 without rows.
+   */
+  double accuracy;
+} sv_calibration_bin;
 
 /**
  * An array that a callback reads or writes: adjacent elements in row-major order. The layout is permanent.
@@ -3828,8 +3890,8 @@ int32_t sv_simulation_weights(uint64_t simulation,
                               size_t count);
 
 /**
- * Gives the phases after one Euler step of the Kuramoto model, from 0 to below 2 pi. `theta` is a vector of n phases or rows of
- * them, `omega` has its shape or is one row, and `adjacency` is an n x n matrix, or 0 for ones.
+ * Gives the phases after one Euler step of the Kuramoto model, from 0 to below 2 pi. `theta` is a vector of n phases or rows
+ * of them, `omega` has its shape or is one row, and `adjacency` is an n x n matrix, or 0 for ones.
  *
  * Any thread may call it.
  *
@@ -3850,6 +3912,184 @@ int32_t sv_kuramoto_step(uint64_t theta,
  * Requires: `magnitude` and `phase` each point to a `uint64_t`.
  */
 int32_t sv_order_parameter(uint64_t theta, uint64_t *magnitude, uint64_t *phase);
+
+/**
+ * Gives the entropy production, the sum of v^2 / (2 T), of each row of velocities v at a temperature T.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_entropy_production(uint64_t velocity,
+                              double temperature,
+                              uint64_t *result);
+
+/**
+ * Gives the accuracy -1/2 of the sum of P e^2 + ln(2 pi / P) of each row of prediction errors e. The precisions P have the
+ * shape of the errors, or are one row.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_gaussian_accuracy(uint64_t error,
+                             uint64_t precision,
+                             uint64_t *result);
+
+/**
+ * Gives the divergence of each row of Gaussians with diagonal covariances from others. The latter have the shape of the first
+ * ones, or are one row.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_gaussian_kl_divergence(uint64_t mean,
+                                  uint64_t variance,
+                                  uint64_t prior_mean,
+                                  uint64_t prior_variance,
+                                  uint64_t *result);
+
+/**
+ * Creates a model of a matrix J with a row for each observation and a column for each state, a precision for each observation,
+ * and a mean and a precision for each state. Nothing changes a model.
+ *
+ * The caller owns one reference to `*model`. Any thread may call it; it waits for the device.
+ *
+ * Requires: `model` points to a `uint64_t`.
+ */
+int32_t sv_gaussian_model_create(uint64_t jacobian,
+                                 uint64_t observation_precision,
+                                 uint64_t prior_mean,
+                                 uint64_t prior_precision,
+                                 uint64_t *model);
+
+/**
+ * Gives the weighted prediction error P (o - J mu) of a belief mu and an observation o, with the precisions P of observations.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_gaussian_model_prediction_error(uint64_t model,
+                                           uint64_t mean,
+                                           uint64_t observation,
+                                           uint64_t *result);
+
+/**
+ * Gives the direction of descent of a belief: the negative gradient of its free energy.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_gaussian_model_gradient(uint64_t model,
+                                   uint64_t mean,
+                                   uint64_t observation,
+                                   uint64_t *result);
+
+/**
+ * Gives the free energy of a belief: complexity minus accuracy.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_gaussian_model_free_energy(uint64_t model,
+                                      uint64_t mean,
+                                      uint64_t observation,
+                                      uint64_t *result);
+
+/**
+ * Descends from a belief along the gradient until a step is below the tolerance. Writes the belief, the number of gradients
+ * computed, and 1 to `converged` if the last step was below the tolerance, else 0.
+ *
+ * A gradient that is not finite, such as after too large a rate, is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference
+ * to `*mean`. Any thread may call it; it waits for the device in each step.
+ *
+ * Requires: `options` points to a struct, `mean` to a `uint64_t`, `iterations` to a `size_t`, and `converged` to an `int32_t`.
+ */
+int32_t sv_gaussian_model_infer(uint64_t model,
+                                uint64_t observation,
+                                uint64_t start,
+                                const struct sv_inference_options *options,
+                                uint64_t *mean,
+                                size_t *iterations,
+                                int32_t *converged);
+
+/**
+ * Gives the precision of the exact posterior, a matrix.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_gaussian_model_posterior_precision(uint64_t model, uint64_t *result);
+
+/**
+ * Gives the belief of least free energy, the mean of the exact posterior. The host solves for it in f64.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_gaussian_model_fixed_point(uint64_t model,
+                                      uint64_t observation,
+                                      uint64_t *result);
+
+/**
+ * Applies the Hadamard gate to a qubit of a state: 2^n amplitudes of `SV_DTYPE_C64` or `SV_DTYPE_C128` along the last axis.
+ * Qubit q is bit q of an amplitude's index.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_hadamard(uint64_t state,
+                    size_t qubit,
+                    uint64_t *result);
+
+/**
+ * Applies the Pauli X gate to a qubit of a state, as `sv_hadamard`: swaps the amplitudes of its values.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_pauli_x(uint64_t state,
+                   size_t qubit,
+                   uint64_t *result);
+
+/**
+ * Multiplies the amplitudes with a qubit of 1 by e^(i angle), as `sv_hadamard`.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_phase_gate(uint64_t state, size_t qubit, double angle, uint64_t *result);
+
+/**
+ * Swaps the amplitudes of the values of the qubit `target` for a qubit `control` of 1, as `sv_hadamard`.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_cnot(uint64_t state,
+                size_t control,
+                size_t target,
+                uint64_t *result);
+
+/**
+ * Gives the probability of each basis state, in real numbers of the amplitudes' width. `sv_multinomial` draws by them.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_measurement_probabilities(uint64_t state,
+                                     uint64_t *result);
 
 /**
  * Gives the bin of each element among `bins` of equal width, as `SV_DTYPE_I64`. The range is from `low` to `high`, or that of
@@ -3889,6 +4129,136 @@ int32_t sv_transfer_entropy(uint64_t source,
                             uint64_t *result);
 
 /**
+ * Gives the entropy of each row of probabilities, in nats. A probability up to 1e-10 counts as 0.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_shannon_entropy(uint64_t p, uint64_t *result);
+
+/**
+ * Gives the divergence, the sum of q ln(q / p), of each row of probabilities, in nats. `p` has the shape of `q`, or is one
+ * row. A term with q or p up to 1e-10 is dropped.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_kl_divergence(uint64_t q,
+                         uint64_t p,
+                         uint64_t *result);
+
+/**
+ * Gives the variational free energy of each row of probabilities q: the divergence from `prior` less the sum of q ln p(o|c).
+ * `prior` and `log_likelihood` have the shape of `q`, or are one row.
+ *
+ * It is the plain sum; `sv_free_energy` of classifiers bounds the divergence below by 0.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_variational_free_energy(uint64_t q,
+                                   uint64_t prior,
+                                   uint64_t log_likelihood,
+                                   uint64_t *result);
+
+/**
+ * Gives the counts of pairs as `SV_DTYPE_I64`, with a row for each bin of `x` and a column for each bin of `y`. Both axes have
+ * the same bins, those of `sv_discretize`; the range of elements is that of both tensors.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_histogram_2d(uint64_t x,
+                        uint64_t y,
+                        size_t bins,
+                        double low,
+                        double high,
+                        uint64_t *result);
+
+/**
+ * Gives the conditional entropy H(Y|X) of a table of counts or probabilities, in nats: a row for each x, a column for each y.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_conditional_entropy(uint64_t joint,
+                               uint64_t *result);
+
+/**
+ * Gives a view of the rows of `dimension` values that are `delay` apart, of each series along the last axis.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_time_delayed_embedding(uint64_t x,
+                                  size_t dimension,
+                                  size_t delay,
+                                  uint64_t *result);
+
+/**
+ * Gives the transfer entropy of a table of counts or probabilities, in nats. Its axes are the next value of the target, the
+ * past of the target, and the past of the source.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_transfer_entropy_of_counts(uint64_t counts,
+                                      uint64_t *result);
+
+/**
+ * Writes the states tanh((1 - leak) state + input), with 0 for a neuron that spikes, and as `SV_DTYPE_BOOL` the spikes: 1 for
+ * each state above the threshold.
+ *
+ * The caller owns one reference to each result. Any thread may call it.
+ *
+ * Requires: `next` and `spikes` each point to a `uint64_t`.
+ */
+int32_t sv_leaky_integrate_fire(uint64_t state,
+                                uint64_t input,
+                                double leak,
+                                double threshold,
+                                uint64_t *next,
+                                uint64_t *spikes);
+
+/**
+ * Gives the states tanh((1 - leak) previous + input) of a reservoir; `input` is the sum of its input and recurrent products.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_reservoir_update(uint64_t previous,
+                            uint64_t input,
+                            double leak,
+                            uint64_t *result);
+
+/**
+ * Gives the weights after the spikes of a step: if both neurons spiked, a weight grows by learning_rate e^(-dt/tau) for the
+ * time dt > 0 from the presynaptic to the postsynaptic spike, shrinks by learning_rate e^(dt/tau) for dt < 0, and is clamped
+ * to -1 to 1.
+ *
+ * `weights` has a row for each postsynaptic and a column for each presynaptic neuron. Spikes are of `SV_DTYPE_BOOL`, and times
+ * of the weights' dtype. The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_stdp_update(uint64_t weights,
+                       uint64_t pre_spikes,
+                       uint64_t post_spikes,
+                       uint64_t pre_times,
+                       uint64_t post_times,
+                       double learning_rate,
+                       double tau,
+                       uint64_t *result);
+
+/**
  * Writes the expected free energy of policies, which the first axis of each tensor counts: risk + ambiguity - novelty, and
  * these terms. `preferred` is broadcast to the observations of a policy.
  *
@@ -3918,6 +4288,113 @@ int32_t sv_policy_probabilities(uint64_t energies,
                                 uint64_t *result);
 
 /**
+ * Writes the position of the least of the energies, the first of equal ones: the policy of least expected free energy.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `policy` points to a `size_t`.
+ */
+int32_t sv_choose_policy(uint64_t energies,
+                         size_t *policy);
+
+/**
+ * Draws a policy by `sv_policy_probabilities`. A generator of 0 is that of the energies' device.
+ *
+ * Any thread may call it; it waits for the device.
+ *
+ * Requires: `policy` points to a `size_t`.
+ */
+int32_t sv_sample_policy(uint64_t energies, double gamma, uint64_t generator, size_t *policy);
+
+/**
+ * Creates a model of states x that develop as A x + control + noise of the variance `process_noise`, and are observed as C x +
+ * noise. `transition` is the square matrix A, and `observation` the matrix C with a row for each observation. Nothing changes
+ * a model.
+ *
+ * The caller owns one reference to `*model`. Any thread may call it.
+ *
+ * Requires: `model` points to a `uint64_t`.
+ */
+int32_t sv_linear_gaussian_model_create(uint64_t transition,
+                                        uint64_t observation,
+                                        double process_noise,
+                                        uint64_t *model);
+
+/**
+ * Writes the means of the states by policy, step and state, and their variances by step and state, which all policies share.
+ * `mean` and `variance` are those of the first state, and `controls` the inputs by policy, step and state.
+ *
+ * The caller owns one reference to each result. Any thread may call it.
+ *
+ * Requires: `means` and `variances` each point to a `uint64_t`.
+ */
+int32_t sv_linear_gaussian_model_roll_out(uint64_t model,
+                                          uint64_t mean,
+                                          uint64_t variance,
+                                          uint64_t controls,
+                                          uint64_t *means,
+                                          uint64_t *variances);
+
+/**
+ * Gives random states by policy, step and state, from one first state, with noise from a generator. A generator of 0 is that
+ * of the device of `start`.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_linear_gaussian_model_sample(uint64_t model,
+                                        uint64_t start,
+                                        uint64_t controls,
+                                        uint64_t generator,
+                                        uint64_t *result);
+
+/**
+ * Writes the predictions for each policy that `sv_expected_free_energy` takes, from the results of
+ * `sv_linear_gaussian_model_roll_out`. `observation_noise` has the variances of the observations, which all policies share, or
+ * those by policy, step and observation.
+ *
+ * The caller owns one reference to each result. Any thread may call it.
+ *
+ * Requires: `observations`, `observation_variances`, `prior_variances` and `posterior_variances` each point to a `uint64_t`.
+ */
+int32_t sv_linear_gaussian_model_predict(uint64_t model,
+                                         uint64_t means,
+                                         uint64_t variances,
+                                         uint64_t observation_noise,
+                                         uint64_t *observations,
+                                         uint64_t *observation_variances,
+                                         uint64_t *prior_variances,
+                                         uint64_t *posterior_variances);
+
+/**
+ * Rotates pairs of neighbouring features by the angle position base^(-2i/width), as in RoFormer. The last axis is the even
+ * width, and the one before it the sequence, whose first position is `offset`.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_rope_encoding(uint64_t x,
+                         size_t offset,
+                         double base,
+                         uint64_t *result);
+
+/**
+ * Draws a token for each row of logits, as `SV_DTYPE_I64`: from softmax(logits / temperature) of the k largest. `logits` is a
+ * vector or a matrix. A generator of 0 is that of the logits' device.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_top_k_sampling(uint64_t logits,
+                          size_t k,
+                          double temperature,
+                          uint64_t generator,
+                          uint64_t *result);
+
+/**
  * Creates a classifier with weights of a seed, which are the same on every device.
  *
  * The caller owns one reference to `*classifier`. Any thread may call it.
@@ -3927,18 +4404,6 @@ int32_t sv_policy_probabilities(uint64_t energies,
 int32_t sv_classifier_create(const struct sv_classifier_options *options,
                              int32_t device,
                              uint64_t *classifier);
-
-/**
- * Writes the numbers of features, classes, and weights with biases of a classifier.
- *
- * Any thread may call it.
- *
- * Requires: `features`, `classes` and `parameters` each point to a `size_t`.
- */
-int32_t sv_classifier_size(uint64_t classifier,
-                           size_t *features,
-                           size_t *classes,
-                           size_t *parameters);
 
 /**
  * Trains a classifier on rows of `SV_DTYPE_F32` with labels, a vector of integers, by Adam on the cross entropy, and calls
@@ -4092,6 +4557,83 @@ int32_t sv_classifier_synthetic(size_t count,
                                 uint64_t *centres);
 
 /**
+ * Creates a model of centres of `SV_DTYPE_F32` or `SV_DTYPE_F64`, a row for each class. Nothing changes a model.
+ *
+ * The caller owns one reference to `*model`. Any thread may call it; it waits for the device.
+ *
+ * Requires: `model` points to a `uint64_t`.
+ */
+int32_t sv_generative_model_create(uint64_t centres,
+                                   double deviation,
+                                   uint64_t *model);
+
+/**
+ * Writes the generative model of a classifier, or 0 in the KL mode, which has none.
+ *
+ * The caller owns one reference to `*model`. Any thread may call it.
+ *
+ * Requires: `model` points to a `uint64_t`.
+ */
+int32_t sv_classifier_generative_model(uint64_t classifier, uint64_t *model);
+
+/**
+ * Writes the centres and the deviation of a generative model.
+ *
+ * The caller owns one reference to `*centres`. Any thread may call it.
+ *
+ * Requires: `centres` points to a `uint64_t`, and `deviation` to a `double`.
+ */
+int32_t sv_generative_model_parameters(uint64_t model, uint64_t *centres, double *deviation);
+
+/**
+ * Gives ln p(o|c) of rows o of the centres' dtype, with a column for each class c.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_generative_model_log_likelihood(uint64_t model, uint64_t inputs, uint64_t *result);
+
+/**
+ * Gives the exact posterior softmax(ln p(o|c) + ln prior) of rows, with a column for each class.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_generative_model_posterior(uint64_t model,
+                                      uint64_t inputs,
+                                      const double *prior,
+                                      size_t classes,
+                                      uint64_t *result);
+
+/**
+ * Gives -ln p(o) of rows o, the least free energy, a number for each row.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_generative_model_surprise(uint64_t model,
+                                     uint64_t inputs,
+                                     const double *prior,
+                                     size_t classes,
+                                     uint64_t *result);
+
+/**
+ * Gives the class of the largest exact posterior of each row as `SV_DTYPE_I64`, the first of equal ones: the Bayes rule.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_generative_model_bayes_classes(uint64_t model,
+                                          uint64_t inputs,
+                                          const double *prior,
+                                          size_t classes,
+                                          uint64_t *result);
+
+/**
  * Gives the free energy of each row of a posterior Q: the sum of Q ln(Q / P), and with `log_likelihood` less that of
  * Q ln p(o|c). The classes are the last axis, and `prior` is a vector. `log_likelihood` has the posterior's shape, or is 0.
  *
@@ -4103,6 +4645,96 @@ int32_t sv_free_energy(uint64_t posterior,
                        uint64_t prior,
                        uint64_t log_likelihood,
                        uint64_t *result);
+
+/**
+ * Gives the beliefs of each row of a posterior Q: Q P / sum of Q P, with the classes as the last axis. `prior` is a vector.
+ *
+ * The caller owns one reference to `*result`. Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_fuse_prior(uint64_t posterior,
+                      uint64_t prior,
+                      uint64_t *result);
+
+/**
+ * Writes the prior that `sv_classifier_learn_prior` sets: 0.9 of a prior plus 0.1 of the observed probabilities, normalised.
+ *
+ * `learned` may be the array `prior`. Any thread may call it.
+ *
+ * Requires: `prior`, `observed` and `learned` each point to `classes` numbers.
+ */
+int32_t sv_learned_prior(const double *prior,
+                         const double *observed,
+                         size_t classes,
+                         double *learned);
+
+/**
+ * Classifies one row of `count` features in host memory, in less time than `sv_classifier_run` takes.
+ *
+ * `posterior` and `beliefs` get a number for each class. `classes` is their number, or 0 for neither of them. Any thread may
+ * call it; it waits for the device.
+ *
+ * Requires: `features` points to `count` numbers, `posterior` and `beliefs` each to `classes` numbers, and `classification` to a struct.
+ */
+int32_t sv_classifier_classify(uint64_t classifier,
+                               const float *features,
+                               size_t count,
+                               double *posterior,
+                               double *beliefs,
+                               size_t classes,
+                               struct sv_classification *classification);
+
+/**
+ * Classifies rows, as `sv_classifier_evaluate`, and writes the calibration curve: bins of confidence of width 0.1.
+ *
+ * `count` gets their number, which is 10; the array gets the first `capacity` of them. Any thread may call it; it waits for
+ * the device.
+ *
+ * Requires: `bins` points to `capacity` structs, and `count` to a `size_t`.
+ */
+int32_t sv_classifier_calibration(uint64_t classifier,
+                                  uint64_t features,
+                                  uint64_t labels,
+                                  struct sv_calibration_bin *bins,
+                                  size_t capacity,
+                                  size_t *count);
+
+/**
+ * Writes the numbers of features, classes, and weights with biases of a classifier.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `features`, `classes` and `parameters` each point to a `size_t`.
+ */
+int32_t sv_classifier_size(uint64_t classifier,
+                           size_t *features,
+                           size_t *classes,
+                           size_t *parameters);
+
+/**
+ * Writes the widths of a classifier's layers, from the features to the classes.
+ *
+ * `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
+ * thread may call it.
+ *
+ * Requires: `widths` points to `capacity` numbers, and `count` to a `size_t`.
+ */
+int32_t sv_classifier_widths(uint64_t classifier,
+                             size_t *widths,
+                             size_t capacity,
+                             size_t *count);
+
+/**
+ * Writes the probability of dropout, and 1 to `fuse_prior` if beliefs are the posterior times the prior, else 0.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `dropout` points to a `double`, and `fuse_prior` to an `int32_t`.
+ */
+int32_t sv_classifier_settings(uint64_t classifier,
+                               double *dropout,
+                               int32_t *fuse_prior);
 
 /**
  * Runs a custom operation on tensors of one device, and writes its results. Inputs that are not contiguous are copied first.

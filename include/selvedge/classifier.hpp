@@ -39,11 +39,66 @@ struct Classification {
     Tensor confidence;
 };
 
+/// The result of one row.
+struct RowClassification {
+    std::size_t found = 0;
+    double free_energy = 0;
+    double confidence = 0;
+    std::vector<double> posterior;
+    std::vector<double> beliefs;
+};
+
 /// Rows of five classes, and the centres that they were drawn around.
 struct SyntheticData {
     Tensor features;
     Tensor labels;
     Tensor centres;
+};
+
+/// A model of classes, each a Gaussian around its centre, of one deviation. A copy is the same model.
+class GenerativeModel : public Object<GenerativeModel> {
+public:
+    GenerativeModel() noexcept = default;
+    GenerativeModel(const Tensor &centres, double deviation)
+        : Object(detail::get<std::uint64_t>(sv_generative_model_create, centres.handle(), deviation))
+    {
+    }
+
+    /// Returns the centres, a row for each class, and the deviation.
+    std::pair<Tensor, double> parameters() const
+    {
+        std::uint64_t centres = 0;
+        double deviation = 0;
+        detail::call(sv_generative_model_parameters, handle(), &centres, &deviation);
+        return {Tensor::adopt(centres), deviation};
+    }
+    /// Returns ln p(o|c) of rows, with a column for each class.
+    Tensor log_likelihood(const Tensor &rows) const
+    {
+        return detail::make<Tensor>(sv_generative_model_log_likelihood, handle(), rows.handle());
+    }
+    /// Returns the exact posterior of rows, with a column for each class.
+    Tensor posterior(const Tensor &rows, const std::vector<double> &prior) const
+    {
+        return by_prior(sv_generative_model_posterior, rows, prior);
+    }
+    /// Returns -ln p(o) of rows, the least free energy.
+    Tensor surprise(const Tensor &rows, const std::vector<double> &prior) const
+    {
+        return by_prior(sv_generative_model_surprise, rows, prior);
+    }
+    /// Returns the class of the largest exact posterior of each row.
+    Tensor bayes_classes(const Tensor &rows, const std::vector<double> &prior) const
+    {
+        return by_prior(sv_generative_model_bayes_classes, rows, prior);
+    }
+
+private:
+    template <class Function>
+    Tensor by_prior(Function function, const Tensor &rows, const std::vector<double> &prior) const
+    {
+        return detail::make<Tensor>(function, handle(), rows.handle(), prior.data(), prior.size());
+    }
 };
 
 /// A classifier of rows of f32. A copy is the same classifier.
@@ -72,6 +127,23 @@ public:
     std::size_t classes() const { return sizes().classes; }
     /// Returns the number of weights and biases.
     std::size_t parameter_count() const { return sizes().parameters; }
+    /// Returns the widths of the layers, from the features to the classes.
+    std::vector<std::size_t> widths() const
+    {
+        std::size_t count = 0;
+        detail::call(sv_classifier_widths, handle(), nullptr, std::size_t{0}, &count);
+        std::vector<std::size_t> widths(count);
+        detail::call(sv_classifier_widths, handle(), widths.data(), count, &count);
+        return widths;
+    }
+    /// Returns the probability of dropout, and whether beliefs are the posterior times the prior.
+    std::pair<double, bool> settings() const
+    {
+        double dropout = 0;
+        std::int32_t fuse_prior = 0;
+        detail::call(sv_classifier_settings, handle(), &dropout, &fuse_prior);
+        return {dropout, fuse_prior != 0};
+    }
 
     /// Trains on rows with labels. The weights are those of the best epoch then.
     sv_classifier_report train(const Tensor &features, const Tensor &labels, const ClassifierTraining &options = {},
@@ -97,6 +169,21 @@ public:
         return {Tensor::adopt(found[0]), Tensor::adopt(found[1]), Tensor::adopt(found[2]), Tensor::adopt(found[3]),
                 Tensor::adopt(found[4])};
     }
+    /// Classifies one row of host memory.
+    RowClassification classify(const std::vector<float> &row) const
+    {
+        RowClassification found;
+        found.posterior.resize(classes());
+        found.beliefs.resize(found.posterior.size());
+        sv_classification raw{};
+        raw.size = sizeof raw;
+        detail::call(sv_classifier_classify, handle(), row.data(), row.size(), found.posterior.data(),
+                     found.beliefs.data(), found.beliefs.size(), &raw);
+        found.found = raw.found;
+        found.free_energy = raw.free_energy;
+        found.confidence = raw.confidence;
+        return found;
+    }
     Tensor logits(const Tensor &rows) const
     {
         return detail::make<Tensor>(sv_classifier_logits, handle(), rows.handle());
@@ -112,6 +199,17 @@ public:
         detail::call(sv_classifier_evaluate, handle(), rows.handle(), labels.handle(), &evaluation,
                      confusion ? confusion->data() : nullptr, confusion ? confusion->size() : 0);
         return evaluation;
+    }
+
+    /// Returns the rows by their confidence, in ten bins of width 0.1.
+    std::vector<sv_calibration_bin> calibration(const Tensor &rows, const Tensor &labels) const
+    {
+        std::vector<sv_calibration_bin> bins(10);
+        std::size_t count = 0;
+        detail::call(sv_classifier_calibration, handle(), rows.handle(), labels.handle(), bins.data(), bins.size(),
+                     &count);
+        bins.resize(count);
+        return bins;
     }
 
     std::vector<double> prior() const
@@ -137,6 +235,11 @@ public:
     void set_generative_model(const Tensor &centres, double deviation = 1) const
     {
         detail::call(sv_classifier_set_generative_model, handle(), centres.handle(), deviation);
+    }
+    /// Returns the model of the full mode, or an undefined one in the KL mode.
+    GenerativeModel generative_model() const
+    {
+        return detail::make<GenerativeModel>(sv_classifier_generative_model, handle());
     }
     /// Returns the free energies of the last rows, the oldest first.
     std::vector<double> free_energies() const
@@ -186,6 +289,22 @@ private:
 inline Tensor free_energy(const Tensor &posterior, const Tensor &prior, const Tensor &log_likelihood = {})
 {
     return detail::make<Tensor>(sv_free_energy, posterior.handle(), prior.handle(), log_likelihood.handle());
+}
+
+/// Returns the beliefs of each row of a posterior: the posterior times the prior, normalised.
+inline Tensor fuse_prior(const Tensor &posterior, const Tensor &prior)
+{
+    return detail::make<Tensor>(sv_fuse_prior, posterior.handle(), prior.handle());
+}
+
+/// Returns the prior that Classifier::learn_prior sets.
+inline std::vector<double> learned_prior(std::vector<double> prior, const std::vector<double> &observed)
+{
+    if (prior.size() != observed.size())
+        detail::fail(Error(SV_ERROR_LENGTH_MISMATCH, "learned_prior: the prior and the observed probabilities differ in number"));
+    else
+        detail::call(sv_learned_prior, prior.data(), observed.data(), prior.size(), prior.data());
+    return prior;
 }
 
 SELVEDGE_END

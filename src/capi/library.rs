@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::arguments::write_text;
 use super::buffer::BufferObject;
 use super::burst::{DeviceNetworkObject, NetworkObject, SimulationObject};
+use super::catalogue::models::GaussianModelObject;
 use super::classifier::ClassifierObject;
 use super::error::{Failure, Result};
 use super::fused::{ExpressionObject, FusedObject};
@@ -68,6 +69,7 @@ macro_rules! with_kinds {
             Network => NetworkObject,
             Classifier => ClassifierObject,
             Evolver => EvolverObject,
+            GaussianModel => GaussianModelObject,
             Symbolic => SymbolicObject,
             Trainer => TrainerObject,
             Tokenizer => TokenizerObject,

@@ -484,9 +484,13 @@ int main(int count, char **arguments)
     files(folder);
     models_are_trained_and_stored(folder);
     classifiers_are_trained_and_stored(folder);
+    classifiers_describe_themselves_and_their_rows();
     golden_norms_and_evolvers(folder);
     transformers_are_trained_stored_and_write(folder);
     catalogue_functions_have_their_worked_numbers();
+    catalogue_neurons_and_gates_follow_their_definitions();
+    catalogue_measures_agree_with_each_other();
+    gaussian_models_have_their_worked_numbers();
     networks(folder);
     networks_on_devices();
     golden_ratio_operations();

@@ -262,6 +262,56 @@ void classifiers_are_trained_and_stored(const std::string &folder)
 #endif
 }
 
+void classifiers_describe_themselves_and_their_rows()
+{
+    const SyntheticData data = Classifier::synthetic(60, 1);
+    ClassifierOptions options;
+    options.hidden = {8, 7};
+    options.fuse_prior = true;
+    const Classifier classifier(options);
+    CHECK(classifier.widths() == List<std::size_t>{100, 8, 7, 5});
+    CHECK(classifier.settings() == std::make_pair(0.2, true) && !classifier.generative_model().defined());
+
+    const Tensor first = data.features.slice(0, 0, 1);
+    const Classification batch = classifier(first);
+    const RowClassification row = classifier.classify(first.flatten().to_vector<float>());
+    CHECK(static_cast<std::int64_t>(row.found) == batch.classes.to_vector<std::int64_t>()[0]);
+    CHECK(allclose(Tensor::from(row.posterior).cast(DType::F32), batch.posterior.flatten(), 1e-5));
+    CHECK(allclose(Tensor::from(row.beliefs).cast(DType::F32), batch.beliefs.flatten(), 1e-5));
+    CHECK(row.confidence == *std::max_element(row.beliefs.begin(), row.beliefs.end()) && row.free_energy >= 0);
+    FAILS(SV_ERROR_INVALID_ARGUMENT, classifier.classify(List<float>(99)));
+    const Tensor posterior = batch.posterior, prior = Tensor::from(options.prior).cast(DType::F32);
+    CHECK(allclose(fuse_prior(posterior, prior), batch.beliefs, 1e-5));
+
+    const auto bins = classifier.calibration(data.features, data.labels);
+    const sv_classifier_evaluation evaluation = classifier.evaluate(data.features, data.labels);
+    std::uint64_t rows = 0;
+    double right = 0;
+    for (const sv_calibration_bin &bin : bins) {
+        rows += bin.rows;
+        right += bin.accuracy * static_cast<double>(bin.rows);
+    }
+    CHECK(bins.size() == 10 && rows == 60 && std::abs(right / 60 - evaluation.accuracy) < 1e-12);
+
+    const List<double> even(5, 0.2), learned = learned_prior(even, {1, 0, 0, 0, 0});
+    CHECK(std::abs(learned[0] - 0.28) < 1e-12 && std::abs(learned[4] - 0.18) < 1e-12);
+    FAILS(SV_ERROR_LENGTH_MISMATCH, learned_prior(even, {1, 0}));
+
+    classifier.set_generative_model(data.centres, 3);
+    const auto [centres, deviation] = classifier.generative_model().parameters();
+    CHECK(centres.equal(data.centres) && deviation == 3);
+    const GenerativeModel model(tensor({{0.0, 0.0}, {1.0, 0.0}}), 0.5);
+    const Tensor inputs = tensor({{0.5, 3.0}, {-2.0, 0.0}});
+    const List<double> prior_of_two{0.25, 0.75};
+    const Tensor exact = model.posterior(inputs, prior_of_two);
+    CHECK(allclose(exact[0], tensor({0.25, 0.75})));
+    CHECK(model.bayes_classes(inputs, prior_of_two).to_vector<std::int64_t>() == List<std::int64_t>{1, 0});
+    // The exact posterior has the least free energy, which is the surprise.
+    const Tensor energy = free_energy(exact, Tensor::from(prior_of_two), model.log_likelihood(inputs));
+    CHECK(allclose(energy, model.surprise(inputs, prior_of_two)));
+    FAILS(SV_ERROR_INVALID_ARGUMENT, model.posterior(inputs, {1}));
+}
+
 } // namespace
 
 #endif

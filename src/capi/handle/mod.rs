@@ -44,10 +44,11 @@ pub(super) enum Kind {
     Evolver = 23,
     DeviceNetwork = 24,
     Symbolic = 25,
+    GaussianModel = 26,
 }
 
 impl Kind {
-    const ALL: [Kind; 25] = [
+    const ALL: [Kind; 26] = [
         Kind::Stream,
         Kind::Event,
         Kind::Buffer,
@@ -73,6 +74,7 @@ impl Kind {
         Kind::Evolver,
         Kind::DeviceNetwork,
         Kind::Symbolic,
+        Kind::GaussianModel,
     ];
 
     fn name(self) -> &'static str {
@@ -102,6 +104,7 @@ impl Kind {
             Kind::Evolver => "evolver",
             Kind::DeviceNetwork => "device network",
             Kind::Symbolic => "symbolic expression",
+            Kind::GaussianModel => "Gaussian model",
         }
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct GeneratorObject(Generator);
 object!(GeneratorObject, Generator);
 
 /// Returns the generator of a handle; 0 is the device's own.
-fn generator(handle: u64, device: &Device) -> Result<Generator> {
+pub(in super::super) fn generator(handle: u64, device: &Device) -> Result<Generator> {
     match handle {
         0 => Ok(device.generator()),
         handle => Ok(GeneratorObject::table().get(handle, "generator")?.0),

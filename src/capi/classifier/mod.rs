@@ -2,6 +2,11 @@
 //!
 //! A classifier is used by one call at a time; others wait meanwhile.
 
+pub mod generative;
+pub mod inference;
+pub mod rows;
+pub mod settings;
+
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -188,35 +193,6 @@ pub unsafe extern "C" fn sv_classifier_create(
         let &sv_classifier_options { features, dropout, seed, .. } = options;
         let options = ClassifierOptions { features, hidden, prior, fuse_prior, dropout, seed };
         result.write(ClassifierObject::enter(Classifier::new(&options, &self::device(device)?)?)?);
-        Ok(())
-    })
-}
-
-/// Writes the numbers of features, classes, and weights with biases of a classifier.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `features`, `classes` and `parameters` each point to a `size_t`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_classifier_size(
-    classifier: u64,
-    features: *mut usize,
-    classes: *mut usize,
-    parameters: *mut usize,
-) -> i32 {
-    guard::call("sv_classifier_size", || {
-        let results = [(features, "features"), (classes, "classes"), (parameters, "parameters")];
-        // SAFETY: as the caller vouches.
-        let results = results.map(|(result, name)| unsafe { out(result, name) });
-        let [features, classes, parameters] = results;
-        let (features, classes, parameters) = (features?, classes?, parameters?);
-        let object = ClassifierObject::find(classifier)?;
-        let classifier = object.lock();
-        features.write(classifier.features());
-        classes.write(classifier.classes());
-        parameters.write(classifier.parameter_count());
         Ok(())
     })
 }
@@ -548,34 +524,6 @@ pub unsafe extern "C" fn sv_classifier_synthetic(
         give_all("sv_classifier_synthetic", results, || {
             let data = classifier::synthetic(count, seed, &self::device(device)?)?;
             Ok([data.features, data.labels, data.model.centres().clone()])
-        })
-    }
-}
-
-/// Gives the free energy of each row of a posterior Q: the sum of Q ln(Q / P), and with `log_likelihood` less that of
-/// Q ln p(o|c). The classes are the last axis, and `prior` is a vector. `log_likelihood` has the posterior's shape, or is 0.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_free_energy(
-    posterior: u64,
-    prior: u64,
-    log_likelihood: u64,
-    result: *mut u64,
-) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_free_energy", result, || {
-            let (posterior, prior) = (tensor(posterior, "posterior")?, tensor(prior, "prior")?);
-            let likelihood = match log_likelihood {
-                0 => None,
-                likelihood => Some(tensor(likelihood, "log_likelihood")?),
-            };
-            Ok(classifier::free_energy(&posterior, &prior, likelihood.as_ref())?)
         })
     }
 }

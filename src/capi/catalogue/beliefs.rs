@@ -1,0 +1,275 @@
+//! Gaussian beliefs: divergences, and inference under a linear observation o = J mu + noise.
+
+use std::sync::Arc;
+
+use super::super::arguments::{out, structure};
+use super::super::error::Result;
+use super::super::guard;
+use super::super::tensor::{enter, tensor};
+use super::models::{self, model};
+use super::{each, find, give_of, give_of_model};
+use crate::catalogue::{self, GaussianModel, InferenceOptions};
+
+fn gaussian(handle: u64) -> Result<Arc<GaussianModel>> {
+    model(handle, "sv_gaussian_model_create")
+}
+
+/// The settings of `sv_gaussian_model_infer`. Zeros are the defaults, but for `size`.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_inference_options {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// The most steps; 0 for 100.
+    pub iterations: usize,
+    /// The step along the negative gradient; 0 for 0.01.
+    pub rate: f64,
+    /// The largest change of a belief by a step at which the belief counts as reached; 0 for 1e-4.
+    pub tolerance: f64,
+}
+
+/// Gives the accuracy -1/2 of the sum of P e^2 + ln(2 pi / P) of each row of prediction errors e. The precisions P have the
+/// shape of the errors, or are one row.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gaussian_accuracy(error: u64, precision: u64, result: *mut u64) -> i32 {
+    let operands = [(error, "error"), (precision, "precision")];
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_of("sv_gaussian_accuracy", operands, result, &|[error, precision]| {
+            catalogue::gaussian_accuracy(error, precision)
+        })
+    }
+}
+
+/// Gives the divergence of each row of Gaussians with diagonal covariances from others. The latter have the shape of the first
+/// ones, or are one row.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gaussian_kl_divergence(
+    mean: u64,
+    variance: u64,
+    prior_mean: u64,
+    prior_variance: u64,
+    result: *mut u64,
+) -> i32 {
+    let operands = [
+        (mean, "mean"),
+        (variance, "variance"),
+        (prior_mean, "prior_mean"),
+        (prior_variance, "prior_variance"),
+    ];
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_of("sv_gaussian_kl_divergence", operands, result, &|[mean, variance, prior, prior_variance]| {
+            catalogue::gaussian_kl_divergence([mean, variance], [prior, prior_variance])
+        })
+    }
+}
+
+/// Creates a model of a matrix J with a row for each observation and a column for each state, a precision for each observation,
+/// and a mean and a precision for each state. Nothing changes a model.
+///
+/// The caller owns one reference to `*model`. Any thread may call it; it waits for the device.
+///
+/// # Safety
+///
+/// `model` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gaussian_model_create(
+    jacobian: u64,
+    observation_precision: u64,
+    prior_mean: u64,
+    prior_precision: u64,
+    model: *mut u64,
+) -> i32 {
+    guard::call("sv_gaussian_model_create", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(model, "model")? };
+        let found = find(&[
+            (jacobian, "jacobian"),
+            (observation_precision, "observation_precision"),
+            (prior_mean, "prior_mean"),
+            (prior_precision, "prior_precision"),
+        ])?;
+        let [jacobian, observation_precision, prior_mean, prior_precision] = each(&found);
+        let created = GaussianModel::new(jacobian, observation_precision, prior_mean, prior_precision)?;
+        result.write(models::enter(created)?);
+        Ok(())
+    })
+}
+
+/// Gives the weighted prediction error P (o - J mu) of a belief mu and an observation o, with the precisions P of observations.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gaussian_model_prediction_error(
+    model: u64,
+    mean: u64,
+    observation: u64,
+    result: *mut u64,
+) -> i32 {
+    let operands = [(mean, "mean"), (observation, "observation")];
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_of_model("sv_gaussian_model_prediction_error", (model, gaussian), operands, result, &|model,
+                                                                                                   [
+            mean,
+            observation,
+        ]| {
+            model.prediction_error(mean, observation)
+        })
+    }
+}
+
+/// Gives the direction of descent of a belief: the negative gradient of its free energy.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gaussian_model_gradient(
+    model: u64,
+    mean: u64,
+    observation: u64,
+    result: *mut u64,
+) -> i32 {
+    let operands = [(mean, "mean"), (observation, "observation")];
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_of_model("sv_gaussian_model_gradient", (model, gaussian), operands, result, &|model,
+                                                                                           [
+            mean,
+            observation,
+        ]| {
+            model.gradient(mean, observation)
+        })
+    }
+}
+
+/// Gives the free energy of a belief: complexity minus accuracy.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gaussian_model_free_energy(
+    model: u64,
+    mean: u64,
+    observation: u64,
+    result: *mut u64,
+) -> i32 {
+    let operands = [(mean, "mean"), (observation, "observation")];
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_of_model("sv_gaussian_model_free_energy", (model, gaussian), operands, result, &|model,
+                                                                                              [
+            mean,
+            observation,
+        ]| {
+            model.free_energy(mean, observation)
+        })
+    }
+}
+
+/// Descends from a belief along the gradient until a step is below the tolerance. Writes the belief, the number of gradients
+/// computed, and 1 to `converged` if the last step was below the tolerance, else 0.
+///
+/// A gradient that is not finite, such as after too large a rate, is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference
+/// to `*mean`. Any thread may call it; it waits for the device in each step.
+///
+/// # Safety
+///
+/// `options` points to a struct, `mean` to a `uint64_t`, `iterations` to a `size_t`, and `converged` to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gaussian_model_infer(
+    model: u64,
+    observation: u64,
+    start: u64,
+    options: *const sv_inference_options,
+    mean: *mut u64,
+    iterations: *mut usize,
+    converged: *mut i32,
+) -> i32 {
+    guard::call("sv_gaussian_model_infer", || {
+        // SAFETY: as the caller vouches.
+        let (options, mean) = unsafe { (structure(options, "options")?, out(mean, "mean")?) };
+        // SAFETY: as the caller vouches.
+        let (iterations, converged) =
+            unsafe { (out(iterations, "iterations")?, out(converged, "converged")?) };
+        let default = InferenceOptions::default();
+        let or = |number: f64, default: f64| if number == 0.0 { default } else { number };
+        let options = InferenceOptions {
+            rate: or(options.rate, default.rate),
+            tolerance: or(options.tolerance, default.tolerance),
+            iterations: if options.iterations == 0 { default.iterations } else { options.iterations },
+        };
+        let (observation, start) = (tensor(observation, "observation")?, tensor(start, "start")?);
+        let found = gaussian(model)?.infer(&observation, &start, options)?;
+        mean.write(enter(found.mean)?);
+        iterations.write(found.iterations);
+        converged.write(i32::from(found.converged));
+        Ok(())
+    })
+}
+
+/// Gives the precision of the exact posterior, a matrix.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gaussian_model_posterior_precision(model: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_of_model("sv_gaussian_model_posterior_precision", (model, gaussian), [], result, &|model, []| {
+            model.posterior_precision()
+        })
+    }
+}
+
+/// Gives the belief of least free energy, the mean of the exact posterior. The host solves for it in f64.
+///
+/// The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gaussian_model_fixed_point(
+    model: u64,
+    observation: u64,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_of_model(
+            "sv_gaussian_model_fixed_point",
+            (model, gaussian),
+            [(observation, "observation")],
+            result,
+            &|model, [observation]| model.fixed_point(observation),
+        )
+    }
+}

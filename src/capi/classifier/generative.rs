@@ -1,0 +1,182 @@
+//! Generative models of classes: each class is a Gaussian around its centre, of one deviation.
+
+use std::sync::Arc;
+
+use super::super::arguments::{out, slice};
+use super::super::catalogue::give_of_model;
+use super::super::catalogue::models::{self, model};
+use super::super::error::Result;
+use super::super::guard;
+use super::super::tensor::tensor;
+use super::ClassifierObject;
+use crate::classifier::GenerativeModel;
+use crate::tensor::Tensor;
+
+fn generative(handle: u64) -> Result<Arc<GenerativeModel>> {
+    model(handle, "sv_generative_model_create")
+}
+
+/// Creates a model of centres of `SV_DTYPE_F32` or `SV_DTYPE_F64`, a row for each class. Nothing changes a model.
+///
+/// The caller owns one reference to `*model`. Any thread may call it; it waits for the device.
+///
+/// # Safety
+///
+/// `model` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_generative_model_create(centres: u64, deviation: f64, model: *mut u64) -> i32 {
+    guard::call("sv_generative_model_create", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(model, "model")? };
+        result.write(models::enter(GenerativeModel::new(tensor(centres, "centres")?, deviation)?)?);
+        Ok(())
+    })
+}
+
+/// Writes the generative model of a classifier, or 0 in the KL mode, which has none.
+///
+/// The caller owns one reference to `*model`. Any thread may call it.
+///
+/// # Safety
+///
+/// `model` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_generative_model(classifier: u64, model: *mut u64) -> i32 {
+    guard::call("sv_classifier_generative_model", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(model, "model")? };
+        let model = ClassifierObject::find(classifier)?.lock().generative_model().cloned();
+        result.write(model.map(models::enter).transpose()?.unwrap_or(0));
+        Ok(())
+    })
+}
+
+/// Writes the centres and the deviation of a generative model.
+///
+/// The caller owns one reference to `*centres`. Any thread may call it.
+///
+/// # Safety
+///
+/// `centres` points to a `uint64_t`, and `deviation` to a `double`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_generative_model_parameters(
+    model: u64,
+    centres: *mut u64,
+    deviation: *mut f64,
+) -> i32 {
+    guard::call("sv_generative_model_parameters", || {
+        // SAFETY: as the caller vouches.
+        let (centres, deviation) = unsafe { (out(centres, "centres")?, out(deviation, "deviation")?) };
+        let model = generative(model)?;
+        centres.write(super::super::tensor::enter(model.centres().clone())?);
+        deviation.write(model.deviation());
+        Ok(())
+    })
+}
+
+/// Gives ln p(o|c) of rows o of the centres' dtype, with a column for each class c.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_generative_model_log_likelihood(
+    model: u64,
+    inputs: u64,
+    result: *mut u64,
+) -> i32 {
+    let operands = [(inputs, "inputs")];
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give_of_model(
+            "sv_generative_model_log_likelihood",
+            (model, generative),
+            operands,
+            result,
+            &|model, [inputs]| model.log_likelihood(inputs),
+        )
+    }
+}
+
+/// Runs a function of rows and the probability of each class.
+///
+/// # Safety
+///
+/// `prior` points to `classes` numbers, and `result` to a `u64`.
+unsafe fn give_by_prior(
+    function: &'static str,
+    (model, inputs): (u64, u64),
+    (prior, classes): (*const f64, usize),
+    result: *mut u64,
+    work: fn(&GenerativeModel, &Tensor, &[f64]) -> crate::Result<Tensor>,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        super::give(function, result, || {
+            let prior = slice(prior, classes, "prior")?;
+            Ok(work(&*generative(model)?, &tensor(inputs, "inputs")?, prior)?)
+        })
+    }
+}
+
+/// Gives the exact posterior softmax(ln p(o|c) + ln prior) of rows, with a column for each class.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_generative_model_posterior(
+    model: u64,
+    inputs: u64,
+    prior: *const f64,
+    classes: usize,
+    result: *mut u64,
+) -> i32 {
+    let name = "sv_generative_model_posterior";
+    // SAFETY: as the caller vouches.
+    unsafe { give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::posterior) }
+}
+
+/// Gives -ln p(o) of rows o, the least free energy, a number for each row.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_generative_model_surprise(
+    model: u64,
+    inputs: u64,
+    prior: *const f64,
+    classes: usize,
+    result: *mut u64,
+) -> i32 {
+    let name = "sv_generative_model_surprise";
+    // SAFETY: as the caller vouches.
+    unsafe { give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::surprise) }
+}
+
+/// Gives the class of the largest exact posterior of each row as `SV_DTYPE_I64`, the first of equal ones: the Bayes rule.
+///
+/// The caller owns one reference to `*result`. Any thread may call it.
+///
+/// # Safety
+///
+/// `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_generative_model_bayes_classes(
+    model: u64,
+    inputs: u64,
+    prior: *const f64,
+    classes: usize,
+    result: *mut u64,
+) -> i32 {
+    let name = "sv_generative_model_bayes_classes";
+    // SAFETY: as the caller vouches.
+    unsafe { give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::bayes_classes) }
+}

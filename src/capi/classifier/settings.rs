@@ -1,0 +1,83 @@
+//! The shape and the settings of a classifier.
+
+use super::super::arguments::{out, write_some};
+use super::super::guard;
+use super::{ClassifierObject, change};
+
+/// Writes the numbers of features, classes, and weights with biases of a classifier.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `features`, `classes` and `parameters` each point to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_size(
+    classifier: u64,
+    features: *mut usize,
+    classes: *mut usize,
+    parameters: *mut usize,
+) -> i32 {
+    guard::call("sv_classifier_size", || {
+        let results = [(features, "features"), (classes, "classes"), (parameters, "parameters")];
+        // SAFETY: as the caller vouches.
+        let results = results.map(|(result, name)| unsafe { out(result, name) });
+        let [features, classes, parameters] = results;
+        let (features, classes, parameters) = (features?, classes?, parameters?);
+        let object = ClassifierObject::find(classifier)?;
+        let classifier = object.lock();
+        features.write(classifier.features());
+        classes.write(classifier.classes());
+        parameters.write(classifier.parameter_count());
+        Ok(())
+    })
+}
+
+/// Writes the widths of a classifier's layers, from the features to the classes.
+///
+/// `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
+/// thread may call it.
+///
+/// # Safety
+///
+/// `widths` points to `capacity` numbers, and `count` to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_widths(
+    classifier: u64,
+    widths: *mut usize,
+    capacity: usize,
+    count: *mut usize,
+) -> i32 {
+    change("sv_classifier_widths", classifier, &|classifier| {
+        let found = classifier.widths();
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let count = out(count, "count")?;
+            write_some(&found, widths, capacity, "widths")?;
+            count.write(found.len());
+        }
+        Ok(())
+    })
+}
+
+/// Writes the probability of dropout, and 1 to `fuse_prior` if beliefs are the posterior times the prior, else 0.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `dropout` points to a `double`, and `fuse_prior` to an `int32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_classifier_settings(
+    classifier: u64,
+    dropout: *mut f64,
+    fuse_prior: *mut i32,
+) -> i32 {
+    change("sv_classifier_settings", classifier, &|classifier| {
+        // SAFETY: as the caller vouches.
+        let (dropout, fuse_prior) = unsafe { (out(dropout, "dropout")?, out(fuse_prior, "fuse_prior")?) };
+        dropout.write(classifier.dropout());
+        fuse_prior.write(i32::from(classifier.fuses_prior()));
+        Ok(())
+    })
+}
