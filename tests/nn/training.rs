@@ -4,7 +4,10 @@ use selvedge::nn::{
     Adam, AdamW, CrossEntropyOptions, Initializer, Linear, Module, Optimizer, Reduction, Relu, Sequential,
     Tanh, Variable, WarmupCosine, clip_grad_norm, cross_entropy, mse_loss, no_grad,
 };
-use selvedge::{Device, Tensor};
+use selvedge::tensor::Generator;
+use selvedge::{DType, Device, Tensor};
+
+use super::common::repository;
 
 #[test]
 fn a_small_network_learns_xor() {
@@ -70,4 +73,41 @@ fn a_classifier_of_spirals_is_right_for_95_percent_of_new_points() {
     let is_right = logits.argmax(1).unwrap().eq(&arms).unwrap().to_vec::<bool>().unwrap();
     let right = is_right.iter().filter(|&&is_right| is_right).count();
     assert!(right * 100 >= 95 * is_right.len(), "{right} of {} are right", is_right.len());
+}
+
+#[test]
+fn a_classifier_of_digits_is_right_for_93_percent_of_unseen_images() {
+    let device = Device::cpu();
+    let arrays = Tensor::read_npz(repository().join("data/digits/digits.npz"), &device).unwrap();
+    let array = |name: &str| &arrays.iter().find(|(found, _)| found == name).unwrap().1;
+    let images = (array("images").cast(DType::F32).unwrap() / 16.0).unwrap().reshape(&[1797, 64]).unwrap();
+    let labels = array("labels").cast(DType::I64).unwrap();
+    let initializer = Initializer::new(&device).with_seed(7);
+    let generator = Generator::new(7);
+    let of_images = |ids: &Tensor| Variable::new(images.index_select(0, ids).unwrap());
+    let of_labels = |ids: &Tensor| labels.index_select(0, ids).unwrap();
+    let (training, unseen) = {
+        let ids = generator.permutation(1797, &device).unwrap();
+        (ids.narrow(0, 0, 1440).unwrap(), ids.narrow(0, 1440, 357).unwrap())
+    };
+    let model = Sequential::new()
+        .with(Linear::new(64, 32, &initializer).unwrap())
+        .with(Relu)
+        .with(Linear::new(32, 10, &initializer).unwrap());
+    let mut optimizer = AdamW::new(model.parameters(), 0.01).unwrap();
+    for _ in 0..8 {
+        let order = generator.permutation(1440, &device).unwrap();
+        for start in (0..1440).step_by(96) {
+            let batch = training.index_select(0, &order.narrow(0, start, 96).unwrap()).unwrap();
+            let logits = model.forward(&of_images(&batch)).unwrap();
+            let loss = cross_entropy(&logits, &of_labels(&batch), CrossEntropyOptions::default()).unwrap();
+            optimizer.zero_grad();
+            loss.backward().unwrap();
+            optimizer.step().unwrap();
+        }
+    }
+    let logits = no_grad(|| model.forward(&of_images(&unseen))).unwrap().tensor();
+    let is_right = logits.argmax(1).unwrap().eq(&of_labels(&unseen)).unwrap().to_vec::<bool>().unwrap();
+    let right = is_right.iter().filter(|&&is_right| is_right).count();
+    assert!(right * 100 >= 93 * is_right.len(), "{right} of {} are right", is_right.len());
 }
