@@ -7,6 +7,7 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod on_cpu;
 mod operations;
 mod steps;
 
@@ -17,7 +18,7 @@ use harness::program::{Benchmark, Options, Program};
 const HELP: &str = "\
 nn [--only NAME,NAME] [--out FOLDER] [--rounds N] [--parameters N]
 
-  --only        of nn and nn_steps; all without it
+  --only        of nn, nn_steps and nn_cpu; all without it
   --out         the folder of the JSON files; benches/results without it
   --rounds      rounds of each figure, at least 20; each benchmark's own without it
   --parameters  of the optimizer, in rows of 768; 124416000 without it, about GPT-2's
@@ -32,6 +33,7 @@ const PROGRAM: Program = Program {
     benchmarks: &[
         ("nn", Benchmark::Device(operations::measure)),
         ("nn_steps", Benchmark::Device(steps::measure)),
+        ("nn_cpu", Benchmark::Host(on_cpu::measure)),
     ],
 };
 

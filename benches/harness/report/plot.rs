@@ -57,7 +57,7 @@ const AREAS: &[Area] = &[
     (
         "models",
         "Spiking networks, classifiers and training",
-        &["burst", "burst_cpu", "classifier", "nn", "nn_steps"],
+        &["burst", "burst_cpu", "classifier", "nn", "nn_steps", "nn_cpu"],
     ),
     ("catalogue", "Functions of numerical models", &["catalogue"]),
     ("srt", "Golden-ratio operations", &["srt", "srt_products"]),

@@ -1,0 +1,95 @@
+//! Steps of training on the CPU, in turns with PyTorch on the same cores.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use selvedge::Result as SelvedgeResult;
+use selvedge::nn::{
+    CrossEntropyOptions, Initializer, Linear, Module, Optimizer, Relu, Sequential, Sgd, Variable,
+    cross_entropy,
+};
+use selvedge::tensor::{Device, Generator};
+use selvedge::types::DType;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::Options;
+use crate::harness::machine::Recorder;
+use crate::harness::python::PythonProcess;
+use crate::harness::report::{Failure, Rule, Unit};
+use crate::harness::turns::{Subject, measure as turns};
+
+const PROGRAM: &str = include_str!("pytorch_turns.py");
+const PATIENCE: Duration = Duration::from_secs(120);
+const BATCH: usize = 128;
+/// Steps that are timed together.
+const STEPS: usize = 20;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answer {
+    library: Option<String>,
+    absent: Option<String>,
+    seconds: Option<f64>,
+}
+
+/// Every figure.
+pub fn measure(options: &Options) -> Result<(), Failure> {
+    let mut recorder = Recorder::on_host(
+        "nn_cpu",
+        "Training on the CPU",
+        "A step of training of layers 784-512-512-10 with relu, f32, on a batch of 128: forward, cross-entropy, backward and SGD, \
+         as the mean of 20 steps. PyTorch takes eager steps of the same in a process of its own; both run on the processors that \
+         the benchmark may use.",
+    );
+    let interpreter = std::env::var_os("SELVEDGE_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut pytorch = PythonProcess::start(&mut Command::new(interpreter), PROGRAM, PATIENCE)?;
+    let greeting: Answer = pytorch.answer()?;
+    if let Some(why) = greeting.absent {
+        return Err(why.into());
+    }
+    let library = greeting.library.ok_or("PyTorch did not name itself")?;
+    let mut step = step()?;
+    let own = || {
+        let start = Instant::now();
+        for _ in 0..STEPS {
+            step()?;
+        }
+        Ok::<f64, Failure>(start.elapsed().as_secs_f64() * 1e6 / STEPS as f64)
+    };
+    let reference = || {
+        let answer: Answer = pytorch.ask(&json!({ "steps": STEPS }))?;
+        Ok(answer.seconds.ok_or("PyTorch gave no time")? * 1e6)
+    };
+    let subject = Subject {
+        name: "a step of 784-512-512-10, batch 128",
+        against: &library,
+        unit: Unit::Microseconds,
+        bytes: None,
+        rule: Rule::Speed,
+        goal: Some(1.0),
+    };
+    recorder.add(turns(options.turns(3, 30), &subject, own, reference)?);
+    recorder.finish(&options.out)
+}
+
+fn step() -> SelvedgeResult<impl FnMut() -> SelvedgeResult<()>> {
+    let device = Device::cpu();
+    let initializer = Initializer::new(&device).with_seed(1);
+    let model = Sequential::new()
+        .with(Linear::new(784, 512, &initializer)?)
+        .with(Relu)
+        .with(Linear::new(512, 512, &initializer)?)
+        .with(Relu)
+        .with(Linear::new(512, 10, &initializer)?);
+    let mut optimizer = Sgd::new(model.parameters(), 0.01)?;
+    let generator = Generator::new(2);
+    let images = Variable::new(generator.randn(&[BATCH, 784], DType::F32, &device)?);
+    let labels = generator.randint(0, 10, &[BATCH], DType::I64, &device)?;
+    Ok(move || {
+        let loss = cross_entropy(&model.forward(&images)?, &labels, CrossEntropyOptions::default())?;
+        optimizer.zero_grad();
+        loss.backward()?;
+        optimizer.step()
+    })
+}
