@@ -5,25 +5,28 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use super::cached_operation::OperandKind;
-use super::evaluate::{OperandSource, evaluate, evaluate_into};
+use super::evaluate::OperandSource;
 use super::fused::{holds_all, layouts, lower_list};
+use super::groups::{CompiledFunction, GroupAxes};
 use super::in_place::TensorMut;
 use super::operand::TensorOperand;
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
-use crate::fuse::{Explanation, Expr, Expression, ExpressionTree, Graph, Number};
+use crate::fuse::{Explanation, Expr, ExpressionTree, Graph, Number};
 
 const OPERATION: &str = "a fused run";
 
 type Build = dyn for<'g> Fn(&'g Graph, &[Expr<'g>]) -> Result<Vec<Expr<'g>>> + Send + Sync;
 
 /// A function of elements that is one kernel, compiled once for each combination of its operands' dtypes. It is a
-/// [`Fused`](super::Fused) function whose numbers of operands and outputs are known only at run time.
+/// [`Fused`](super::Fused) function whose numbers of operands and outputs are known only at run time. Groups of its reductions
+/// are rows along the last axis.
 pub struct DynamicFused {
     inputs: usize,
     outputs: usize,
     build: Box<Build>,
-    cache: Mutex<HashMap<Vec<OperandKind>, Expression>>,
+    cache: Mutex<HashMap<Vec<OperandKind>, CompiledFunction>>,
+    axes: GroupAxes,
 }
 
 impl DynamicFused {
@@ -33,7 +36,19 @@ impl DynamicFused {
         outputs: usize,
         build: impl for<'g> Fn(&'g Graph, &[Expr<'g>]) -> Result<Vec<Expr<'g>>> + Send + Sync + 'static,
     ) -> DynamicFused {
-        DynamicFused { inputs, outputs, build: Box::new(build), cache: Mutex::default() }
+        DynamicFused {
+            inputs,
+            outputs,
+            build: Box::new(build),
+            cache: Mutex::default(),
+            axes: GroupAxes::Last,
+        }
+    }
+
+    /// Sets the axes of a group for reductions, as [`Fused::over`](super::Fused::over) does.
+    #[cfg(feature = "nn")]
+    pub(crate) fn over(self, axes: GroupAxes) -> DynamicFused {
+        DynamicFused { axes, ..self }
     }
 
     /// Creates a function with one result for each tree. See [`ExpressionTree`].
@@ -70,10 +85,13 @@ impl DynamicFused {
     /// [`Fused::run_all`](super::Fused::run_all).
     pub fn run(&self, operands: &[TensorOperand<'_>]) -> Result<Vec<Tensor>> {
         let expression = self.lowered(operands)?;
-        let tensors: Vec<&Tensor> = operands.iter().filter_map(TensorOperand::tensor).collect();
+        let sources: Vec<OperandSource<'_>> =
+            operands.iter().filter_map(TensorOperand::tensor).map(OperandSource::Tensor).collect();
         match expression {
-            Lowered::Cached(expression) => evaluate(&expression, &tensors, &numbers(operands)),
-            Lowered::ByValue(expression) => evaluate(&expression, &tensors, &[]),
+            Lowered::Cached(expression) => {
+                expression.evaluate(OPERATION, &sources, &numbers(operands), &self.axes)
+            }
+            Lowered::ByValue(expression) => expression.evaluate(OPERATION, &sources, &[], &self.axes),
         }
     }
 
@@ -82,7 +100,7 @@ impl DynamicFused {
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run), and for a result that the elements' dtype cannot hold.
+    /// As [`run`](Self::run), for a result that the elements' dtype cannot hold, and for reductions over groups.
     pub(crate) fn run_in_place(
         &self,
         output: &mut TensorMut<'_>,
@@ -94,6 +112,14 @@ impl DynamicFused {
                 std::iter::once((&current).into()).chain(others.iter().copied()).collect();
             self.lowered(&operands)?
         };
+        let (Lowered::Cached(compiled) | Lowered::ByValue(compiled)) = &expression;
+        if let CompiledFunction::Rows(_) = compiled {
+            return Err(Error::invalid(
+                OPERATION,
+                "a reduction over groups in place",
+                "elementwise operations",
+            ));
+        }
         // Shared elements are read where they are, and the result is somewhere else.
         let before = (!output.is_own()).then(|| output.current());
         let first = before.as_ref().map_or(OperandSource::Output(0), OperandSource::Tensor);
@@ -101,9 +127,11 @@ impl DynamicFused {
         let sources: Vec<OperandSource<'_>> = std::iter::once(first).chain(others_of).collect();
         output.write(|target| match &expression {
             Lowered::Cached(expression) => {
-                evaluate_into(expression, &sources, &numbers(others), &mut [target])
+                expression.evaluate_into(OPERATION, &sources, &numbers(others), &self.axes, &mut [target])
             }
-            Lowered::ByValue(expression) => evaluate_into(expression, &sources, &[], &mut [target]),
+            Lowered::ByValue(expression) => {
+                expression.evaluate_into(OPERATION, &sources, &[], &self.axes, &mut [target])
+            }
         })
     }
 
@@ -112,9 +140,12 @@ impl DynamicFused {
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run).
+    /// As [`run`](Self::run), and for a function with reductions over groups.
     pub fn explain(&self, operands: &[TensorOperand<'_>]) -> Result<Explanation> {
-        let (Lowered::Cached(expression) | Lowered::ByValue(expression)) = self.lowered(operands)?;
+        let (Lowered::Cached(compiled) | Lowered::ByValue(compiled)) = self.lowered(operands)?;
+        let CompiledFunction::Elementwise(expression) = compiled else {
+            return Err(Error::invalid(OPERATION, "a reduction over groups", "elementwise operations"));
+        };
         let (inputs, output, capability) = layouts(operands)?;
         expression.explain(&inputs, &vec![output; self.outputs], capability)
     }
@@ -136,16 +167,17 @@ impl DynamicFused {
             }
         }
         let (numbers, stored) = (numbers(operands), vec![None; self.outputs]);
-        lower_list(&kinds, &numbers, &stored, Graph::expression, &self.build).map(Lowered::ByValue)
+        lower_list(&kinds, &numbers, &stored, CompiledFunction::new, &self.build).map(Lowered::ByValue)
     }
 
     /// Returns the expression for operands of these kinds.
-    fn expression(&self, kinds: &[OperandKind]) -> Result<Expression> {
+    fn expression(&self, kinds: &[OperandKind]) -> Result<CompiledFunction> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(expression) = cache.get(kinds) {
             return Ok(expression.clone());
         }
-        let expression = lower_list(kinds, &[], &vec![None; self.outputs], Graph::expression, &self.build)?;
+        let expression =
+            lower_list(kinds, &[], &vec![None; self.outputs], CompiledFunction::new, &self.build)?;
         cache.insert(kinds.to_vec(), expression.clone());
         Ok(expression)
     }
@@ -154,9 +186,9 @@ impl DynamicFused {
 /// An expression of a function.
 enum Lowered {
     /// One whose numbers each run gives.
-    Cached(Expression),
+    Cached(CompiledFunction),
     /// One for a single run, which has the numbers as literals.
-    ByValue(Expression),
+    ByValue(CompiledFunction),
 }
 
 /// Returns the numbers of operands.

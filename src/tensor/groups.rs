@@ -18,7 +18,7 @@ use crate::types::{DType, Shape};
 
 /// The axes of a group, owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum GroupAxes {
+pub(crate) enum GroupAxes {
     All,
     Last,
     Of(Vec<isize>),
@@ -26,7 +26,7 @@ pub(super) enum GroupAxes {
 
 impl GroupAxes {
     /// Returns the axes of a shape. Without dimensions, axis 0 or -1 names the only element, as in PyTorch.
-    pub(super) fn of(&self, shape: &Shape) -> Vec<isize> {
+    pub(crate) fn of(&self, shape: &Shape) -> Vec<isize> {
         match self {
             GroupAxes::All => (0..shape.rank() as isize).collect(),
             GroupAxes::Last => (0..shape.rank() as isize).rev().take(1).collect(),
@@ -49,6 +49,7 @@ impl From<Axes<'_>> for GroupAxes {
 }
 
 /// A compiled function: elementwise, or with reductions over groups.
+#[derive(Clone)]
 pub(super) enum CompiledFunction {
     Elementwise(Expression),
     Rows(RowProgram),

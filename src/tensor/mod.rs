@@ -150,8 +150,10 @@ pub(crate) use device::{pop_stream, push_stream};
 pub use dynamic_fused::DynamicFused;
 pub use elementwise::apply;
 #[cfg(feature = "nn")]
-pub(crate) use evaluate::evaluate;
+pub(crate) use evaluate::{broadcast, evaluate};
 pub use fused::{Fused, FusedOperands, fuse};
+#[cfg(feature = "nn")]
+pub(crate) use groups::GroupAxes;
 pub use host_memory::{HostMemoryStatistics, host_memory_statistics, set_host_allocator};
 pub use in_place::{TensorMut, WithOutput};
 pub use indexing::{Index, IndexExpression, ScatterReduction};

@@ -10,6 +10,7 @@ mod batch_norm;
 mod checkpointing;
 mod checkpoints;
 mod differences;
+mod fused;
 mod gpt;
 mod gradients;
 mod layers;

@@ -1,11 +1,15 @@
 //! [`Graph::gradient`], the chain rule over the nodes of a graph.
 //!
 //! Nodes are created in an order in which operands precede their users, so one pass backwards over the nodes
-//! visits each after all of its users.
+//! visits each after all of its users. A value of a group that the elements of the group use has the sum of their
+//! gradients over the group.
 
 use super::super::graph::{Expr, Graph};
 use super::super::node::{Node, NodeIndex};
+use super::super::reduce::Fold;
+use super::super::rows::is_per_group;
 use super::operand_gradients;
+use crate::types::DType;
 
 impl Graph {
     /// Returns the gradients with respect to nodes of this graph, given outputs with the gradients of a loss
@@ -14,7 +18,10 @@ impl Graph {
     /// through operations that are not differentiable
     /// ([`Operation::is_differentiable`](super::super::Operation::is_differentiable)).
     ///
-    /// An expression of another graph and a reduction over a group are errors of [`expression`](Self::expression).
+    /// Outputs may contain reductions over groups; the gradients then need a
+    /// [`row_program`](Self::row_program). The gradient of an output that has one value per group has one, too. Elements that
+    /// equal the extreme of their group have equal shares of its gradient. An expression of another graph is an error of
+    /// [`expression`](Self::expression).
     ///
     /// ```
     /// use selvedge::fuse::{Graph, HostInput, HostOutput};
@@ -45,6 +52,7 @@ impl Graph {
         }
         // The pass adds nodes, and differentiates only those that exist now.
         let nodes: Vec<Node> = self.0.borrow().nodes.iter().map(|(node, _)| *node).collect();
+        let per_group = is_per_group(&self.0.borrow());
         let at = |node: NodeIndex| Expr { graph: self, node };
         let mut depends = vec![false; nodes.len()];
         for wanted in with_respect_to {
@@ -70,11 +78,18 @@ impl Graph {
         }
         for (index, node) in nodes.iter().enumerate().rev() {
             let Some(gradient) = gradients[index].filter(|_| depends[index]) else { continue };
+            // The elements of a group use the operand's one value.
+            let gathered = |operand: NodeIndex, gradient: Expr<'g>| match per_group[operand as usize]
+                && !per_group[index]
+            {
+                true => gradient.sum_group().converted(gradient.dtype()),
+                false => gradient,
+            };
             match *node {
                 Node::Cast(operand) => {
                     let dtype = at(operand).dtype();
                     if depends[operand as usize] && (dtype.is_float() || dtype.is_complex()) {
-                        add(&mut gradients, operand, gradient.converted(dtype));
+                        add(&mut gradients, operand, gathered(operand, gradient.converted(dtype)));
                     }
                 }
                 Node::Apply(operation, operands) => {
@@ -82,11 +97,18 @@ impl Graph {
                     let found = operand_gradients(operation, operands.map(at), result, gradient);
                     for (operand, gradient) in operands.into_iter().zip(found).take(operation.arity()) {
                         if let Some(gradient) = gradient.filter(|_| depends[operand as usize]) {
-                            add(&mut gradients, operand, gradient);
+                            add(&mut gradients, operand, gathered(operand, gradient));
                         }
                     }
                 }
-                Node::Group(..) | Node::SumOverGroups(_) => self.refuse_group(),
+                Node::Group(fold, operand) => {
+                    if let Some(gradient) = of_fold(fold, at(operand), at(index as NodeIndex), gradient) {
+                        add(&mut gradients, operand, gradient.converted(at(operand).dtype()));
+                    }
+                }
+                Node::SumOverGroups(operand) => {
+                    add(&mut gradients, operand, gradient.converted(at(operand).dtype()));
+                }
                 _ => {}
             }
         }
@@ -96,10 +118,29 @@ impl Graph {
             .map(|wanted| gradients[wanted.node as usize].unwrap_or_else(|| zero(wanted)))
             .collect()
     }
+}
 
-    /// Stores the error of a gradient through a reduction over a group.
-    #[cold]
-    fn refuse_group(&self) {
-        self.0.borrow_mut().refuse("gradient", "a reduction over a group", "elementwise operations");
+/// Returns the gradient of the elements of a group from the gradient of their reduction. `None` is 0.
+fn of_fold<'g>(fold: Fold, x: Expr<'g>, result: Expr<'g>, gradient: Expr<'g>) -> Option<Expr<'g>> {
+    let zero = gradient.graph.number(0, gradient.dtype());
+    let (x, result) = (x.converted(gradient.dtype()), result.converted(gradient.dtype()));
+    match fold {
+        Fold::Sum => Some(gradient),
+        Fold::Product => {
+            // Without the zeros, because the product of the others has no quotient where one of them is 0.
+            let is_zero = x.eq(0.0);
+            let zeros = is_zero.cast(DType::I64).sum_group();
+            let others = is_zero.choose(zero + 1.0, x).prod_group().converted(gradient.dtype());
+            let of_zero = zeros.eq(1).choose(others, zero);
+            let of_other = zeros.eq(0).choose(others / x, zero);
+            let factor = is_zero.choose(of_zero, of_other);
+            Some(gradient * if factor.dtype().is_complex() { factor.conj() } else { factor })
+        }
+        Fold::Minimum | Fold::Maximum => {
+            let is_extreme = x.eq(result);
+            let count = is_extreme.cast(DType::I64).sum_group();
+            Some(is_extreme.choose(gradient / count.converted(gradient.dtype()), zero))
+        }
+        Fold::ArgMinimum | Fold::ArgMaximum | Fold::Any | Fold::All => None,
     }
 }

@@ -51,6 +51,7 @@ use crate::error::{Error, Result};
 use crate::types::DType;
 pub use explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches};
 use plan::RowKey;
+pub(super) use split::is_per_group;
 use split::{Phase, PhaseInput, PhaseScalar};
 use stages::RowStages;
 use sums::SumsOverGroups;

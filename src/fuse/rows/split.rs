@@ -103,7 +103,7 @@ pub(super) fn widen(nodes: &Nodes, outputs: &[NodeIndex]) -> (Nodes, Vec<NodeInd
 
 /// Returns for each node whether it is one value per group: it depends on a reduction, and otherwise only on
 /// scalars.
-pub(super) fn is_per_group(nodes: &Nodes) -> Vec<bool> {
+pub(in crate::fuse) fn is_per_group(nodes: &Nodes) -> Vec<bool> {
     // True for values that may differ within a group.
     let mut is_element: Vec<bool> = Vec::with_capacity(nodes.nodes.len());
     let mut is_group: Vec<bool> = Vec::with_capacity(nodes.nodes.len());

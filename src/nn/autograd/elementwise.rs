@@ -1,6 +1,6 @@
 //! The elementwise operations of variables, by the list of operations.
 
-use super::operand::VariableOperand;
+use super::operand::{HeldOperand, VariableOperand};
 use super::rule::{ElementwiseRule, GradientSource};
 use super::tape::Saved;
 use super::variable::{Variable, is_differentiable};
@@ -8,30 +8,10 @@ use crate::error::Result;
 use crate::fuse::{Number, Operation, with_operations};
 use crate::tensor::{OperandKind, Tensor, TensorOperand, evaluate};
 
-/// An operand with its tensor held: a variable's is a handle of its own.
-#[allow(clippy::large_enum_variant, reason = "at most three exist, for the time of a call")]
-enum Held {
-    Tensor(Tensor),
-    Number(Number),
-}
-
 /// Runs an operation, and records it if an operand requires a gradient.
 pub(super) fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> Result<Variable> {
-    let held: Vec<Held> = operands
-        .iter()
-        .map(|operand| match operand {
-            VariableOperand::Variable(variable) => Held::Tensor(variable.tensor()),
-            VariableOperand::Tensor(tensor) => Held::Tensor((*tensor).clone()),
-            VariableOperand::Number(number) => Held::Number(*number),
-        })
-        .collect();
-    let views: Vec<TensorOperand<'_>> = held
-        .iter()
-        .map(|operand| match operand {
-            Held::Tensor(tensor) => tensor.into(),
-            Held::Number(number) => (*number).into(),
-        })
-        .collect();
+    let held: Vec<HeldOperand> = operands.iter().map(HeldOperand::of).collect();
+    let views: Vec<TensorOperand<'_>> = held.iter().map(HeldOperand::operand).collect();
     let result = crate::tensor::apply(operation, &views)?;
     let parents: Vec<_> = operands
         .iter()
@@ -46,23 +26,23 @@ pub(super) fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> R
     }
 
     let kinds = held.iter().map(|operand| match operand {
-        Held::Tensor(tensor) => OperandKind::of_tensor(tensor),
-        Held::Number(number) => OperandKind::Number(number.kind()),
+        HeldOperand::Tensor(tensor) => OperandKind::of_tensor(tensor),
+        HeldOperand::Number(number) => OperandKind::Number(number.kind()),
     });
     let wanted = parents.iter().map(Option::is_some).collect();
     let rule = ElementwiseRule::get(operation, kinds.collect(), wanted)?;
     let numbers: Vec<Number> = held
         .iter()
         .filter_map(|operand| match operand {
-            Held::Number(number) => Some(rule.number(*number)),
-            Held::Tensor(_) => None,
+            HeldOperand::Number(number) => Some(rule.number(*number)),
+            HeldOperand::Tensor(_) => None,
         })
         .collect();
     let mut saved: Vec<Saved> = Vec::with_capacity(4);
     for (at, (operand, held)) in operands.iter().zip(held).enumerate() {
         match (operand, held) {
             (VariableOperand::Variable(variable), _) if rule.reads[at] => saved.push(variable.save()),
-            (_, Held::Tensor(tensor)) if rule.reads[at] => saved.push(Variable::new(tensor).save()),
+            (_, HeldOperand::Tensor(tensor)) if rule.reads[at] => saved.push(Variable::new(tensor).save()),
             _ => {}
         }
     }

@@ -1,0 +1,133 @@
+//! Fused functions: gradients of closures with and without reductions over groups, against central differences.
+
+use selvedge::fuse::Expr;
+use selvedge::nn::{FusedFunction, Variable};
+use selvedge::{DType, Device, Tensor};
+
+use super::differences::{check, samples};
+
+fn softmax(x: Expr<'_>) -> Expr<'_> {
+    let e = (x - x.max_group()).exp();
+    e / e.sum_group()
+}
+
+fn layer_norm<'g>([x, weight, bias]: [Expr<'g>; 3]) -> Expr<'g> {
+    let deviation = x - x.mean_group();
+    deviation * (deviation.square().mean_group() + 1e-5).rsqrt() * weight + bias
+}
+
+#[test]
+fn gradients_of_fused_functions_are_their_differences() {
+    let matrix = samples(1, &[3, 5]);
+    let (row, column) = (samples(2, &[5]), samples(3, &[3, 1]));
+    let number = samples(4, &[]);
+
+    let function = FusedFunction::new(|[x, y]| (x * y).tanh() + y.exp() * 2.0);
+    for y in [&matrix, &row, &column, &number] {
+        let inputs = [samples(5, &[3, 5]), y.clone()];
+        check("an elementwise function", &inputs, |x| function.run([&x[0], &x[1]]));
+    }
+    let function = FusedFunction::new(|[x, y]| softmax(x * y));
+    for y in [&matrix, &row, &column, &number] {
+        let inputs = [samples(5, &[3, 5]), y.clone()];
+        check("softmax of rows", &inputs, |x| function.run([&x[0], &x[1]]));
+    }
+    let function = FusedFunction::new(|[x, y]| softmax(x * y)).over(0);
+    for y in [&matrix, &row, &column, &number] {
+        let inputs = [samples(5, &[3, 5]), y.clone()];
+        check("softmax of columns", &inputs, |x| function.run([&x[0], &x[1]]));
+    }
+    let function = FusedFunction::new(layer_norm);
+    check("layer norm", &[matrix.clone(), row.clone(), samples(6, &[5])], |x| {
+        function.run([&x[0], &x[1], &x[2]])
+    });
+
+    type Function = for<'g> fn(Expr<'g>) -> Expr<'g>;
+    let functions: [(&str, Function); 8] = [
+        ("a value per group", |x| x.square().sum_group()),
+        ("the mean of values of a group", |x| x.mean_group().exp()),
+        ("a value of a group used by its elements", |x| x * x.square().sum_group()),
+        ("a reduction of a reduction", |x| (x - x.mean_group()).square().sum_group().sqrt() * x),
+        ("the extremes", |x| (x.max_group() - x.min_group()) * x),
+        ("the product", |x| x.prod_group() + x),
+        ("an element chosen by an index", |x| x.at_group(x.argmax_group()) * x),
+        ("a function that only some elements use", |x| x.gt(0.5).choose(x.sum_group(), x)),
+    ];
+    for (name, function) in functions {
+        let function = FusedFunction::new(move |[x]| function(x));
+        check(name, std::slice::from_ref(&matrix), |x| function.run([&x[0]]));
+    }
+    // A value of a group that is given for each group.
+    let function = FusedFunction::new(|[x, y]| x * y.sum_group());
+    check("the sum of a repeated operand", &[matrix.clone(), column], |x| function.run([&x[0], &x[1]]));
+}
+
+#[test]
+fn elements_share_gradients_at_kinks_and_zeros_of_a_product_as_pytorch_has_them() {
+    let gradient = |function: FusedFunction<1>, x: &[f64]| {
+        let x = Variable::with_grad(Tensor::from_slice(x, &[x.len()], &Device::cpu()).unwrap()).unwrap();
+        function.run([&x]).unwrap().sum_all().unwrap().backward().unwrap();
+        x.grad().unwrap().to_vec::<f64>().unwrap()
+    };
+    let largest = || FusedFunction::new(|[x]| x.max_group());
+    assert_eq!(gradient(largest(), &[2.0, 3.0, 3.0]), [0.0, 0.5, 0.5]);
+    let product = || FusedFunction::new(|[x]| x.prod_group());
+    assert_eq!(gradient(product(), &[2.0, 0.0, 3.0]), [0.0, 6.0, 0.0]);
+    assert_eq!(gradient(product(), &[0.0, 0.0, 3.0]), [0.0; 3]);
+    let constant = FusedFunction::new(|[x]| x.floor() + x.argmax_group().cast(DType::F64));
+    assert_eq!(gradient(constant, &[2.5, 0.5]), [0.0; 2]);
+}
+
+#[test]
+fn a_fused_function_takes_numbers_constants_and_narrow_floats() {
+    let x = Tensor::new([[0.5f32, -1.0], [2.0, 1.5]], &Device::cpu()).unwrap();
+    let weight = Tensor::new([2.0f32, 3.0], &Device::cpu()).unwrap();
+    let function = FusedFunction::new(|[x, weight, scale]| x * weight * scale);
+    let leaf = Variable::with_grad(x.clone()).unwrap();
+    let operands: [selvedge::nn::VariableOperand<'_>; 3] = [(&leaf).into(), (&weight).into(), 10.0.into()];
+    let result = function.run(operands).unwrap();
+    assert_eq!(result.tensor().to_vec::<f32>().unwrap(), [10.0, -30.0, 40.0, 45.0]);
+    result.sum_all().unwrap().backward().unwrap();
+    assert_eq!(leaf.grad().unwrap().to_vec::<f32>().unwrap(), [20.0, 30.0, 20.0, 30.0]);
+    // Without an operand that requires a gradient nothing is recorded.
+    assert!(
+        !function
+            .run([&Variable::new(x.clone()), &Variable::new(x.clone()), &Variable::new(x.clone())])
+            .unwrap()
+            .requires_grad()
+    );
+
+    let narrow = Variable::with_grad(x.cast(DType::BF16).unwrap()).unwrap();
+    FusedFunction::new(|[x]| softmax(x))
+        .run([&narrow])
+        .unwrap()
+        .square()
+        .unwrap()
+        .sum_all()
+        .unwrap()
+        .backward()
+        .unwrap();
+    let wide = Variable::with_grad(x).unwrap();
+    FusedFunction::new(|[x]| softmax(x))
+        .run([&wide])
+        .unwrap()
+        .square()
+        .unwrap()
+        .sum_all()
+        .unwrap()
+        .backward()
+        .unwrap();
+    let numbers = |x: &Variable| x.grad().unwrap().cast(DType::F32).unwrap().to_vec::<f32>().unwrap();
+    for (found, wanted) in numbers(&narrow).into_iter().zip(numbers(&wide)) {
+        assert!((found - wanted).abs() <= 0.01, "{found} {wanted}");
+    }
+}
+
+#[test]
+fn a_value_changed_before_the_backward_of_a_fused_function_is_an_error() {
+    let x = Variable::with_grad(Tensor::new([1.0f64, 2.0], &Device::cpu()).unwrap()).unwrap();
+    let y = FusedFunction::new(|[x]| x * x).run([&x]).unwrap();
+    selvedge::nn::no_grad(|| x.update(|x| x.add(1.0).map(|_| ()))).unwrap();
+    let error = y.sum_all().unwrap().backward().unwrap_err().to_string();
+    assert!(error.contains("a fused function") && error.contains("changed in place"), "{error}");
+}
