@@ -141,17 +141,23 @@ __device__ inline void write_elements(const u32* words, const u64* offsets, cons
     if (own.total == 0) return;
     const u64 in = (u64)blockIdx.x * TILE + lane, out = offsets[blockIdx.x];
     for (u32 batch = warp * OWN_WORDS; batch < (warp + 1) * OWN_WORDS; batch += BATCH) {
+        // All places first: the loads then follow each other without a wait for shared memory.
         bool is_set[BATCH];
+        u64 place[BATCH];
+#pragma unroll
+        for (u32 k = 0; k < BATCH; k++) {
+            const u32 word = bits[batch + k];
+            is_set[k] = (word >> lane & 1) != 0;
+            place[k] = out + before[batch + k] + (u32)__popc(word & ((1u << lane) - 1));
+        }
         Element element[BATCH];
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
-            is_set[k] = (bits[batch + k] >> lane & 1) != 0;
             if (is_set[k]) element[k] = source[in + (batch + k) * 32];
         }
 #pragma unroll
         for (u32 k = 0; k < BATCH; k++) {
-            const u32 lower = bits[batch + k] & ((1u << lane) - 1);
-            if (is_set[k]) elements[out + before[batch + k] + (u32)__popc(lower)] = element[k];
+            if (is_set[k]) elements[place[k]] = element[k];
         }
     }
 }
