@@ -8,6 +8,8 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+#[cfg(feature = "io")]
+mod files;
 mod first_result;
 mod launch;
 mod pageable;
@@ -26,7 +28,8 @@ const HELP: &str = "\
 ground [--only NAME,NAME] [--out FOLDER] [--rounds N] [--baseline PATH]
 ground render
 
-  --only      of launch, transfer, pageable, peer, first_result, run_source, vector_add; all without it
+  --only      of launch, transfer, pageable, files (with the feature io), peer, first_result, run_source, vector_add; all without
+              it
   --out       where the JSON files go; benches/results without it
   --rounds    rounds of each figure, at least 20; each benchmark's own without it
   --baseline  csrc/bench/first_result.c as a program; built with cc, or found beside this one, without it
@@ -44,6 +47,8 @@ const PROGRAM: Program = Program {
         ("launch", Benchmark::Device(launch::measure)),
         ("transfer", Benchmark::Device(transfer::measure)),
         ("pageable", Benchmark::Device(pageable::measure)),
+        #[cfg(feature = "io")]
+        ("files", Benchmark::Device(files::measure)),
         ("peer", Benchmark::Device(peer::measure)),
         ("vector_add", Benchmark::Device(vector_add::measure)),
     ],

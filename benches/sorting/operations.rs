@@ -21,15 +21,16 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         bare,
         "sorting",
         "Sorting, selecting and counting",
-        "Device time of one operation on tensors, by events around four runs, on 2^28 random f32 (a quarter as many for the \
-         largest elements), and of as many of the driver's own copies of as many bytes: each input and output once. A short \
-         array's results are compared with the CPU's, bit for bit. PyTorch does the same to tensors of its own, of the same \
-         sizes and distributions, with deterministic algorithms for sums by index.",
+        "Device time of one operation on tensors, by events around four runs, on 2^28 random f32 or integers (a quarter as \
+         many for the largest elements), and of as many of the driver's own copies of as many bytes: each input and output \
+         once. A short array's results are compared with the CPU's, bit for bit. PyTorch does the same to tensors of its own, \
+         of the same sizes and distributions, with deterministic algorithms for sums by index.",
     )?;
     let mut random = Random::new(31);
     let mut words = vec![0; bytes / 8];
     random.fill(&mut words);
-    let copied = bytes * 2;
+    // The most that a figure moves: a sort of 64-bit elements reads and writes them, and writes positions.
+    let copied = bytes * 3;
     tensor_bench::measure(bare, options, recorder, (copied, &words.clone()), |bench| figures(bench, words))
 }
 
@@ -49,6 +50,11 @@ fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> 
         figure(bench, (name, 16 * count, Some(0.8)), ("sort", &[0]), here, sort)?;
     }
     drop(integers);
+    let mut long = vec![0; count];
+    Random::new(37).fill(&mut long);
+    let long = Tensor::from_slice::<i64>(bytemuck::cast_slice(&long), &[count], &Device::cpu())?;
+    figure(bench, ("sort with indices, i64", 24 * count, Some(0.8)), ("sort", &[0]), &long, sort)?;
+    drop(long);
     let quarter = here.narrow(0, 0, count / 4)?;
     figure(bench, ("the 64 largest, f32", count, Some(0.8)), ("topk", &[64]), &quarter, |x| {
         Ok(x.topk(64.min(x.shape()[x.rank() - 1]), -1, true)?.0)

@@ -61,7 +61,7 @@ const AREAS: &[Area] = &[
     ),
     ("catalogue", "Functions of numerical models", &["catalogue"]),
     ("srt", "Golden-ratio operations", &["srt", "srt_products"]),
-    ("copies", "Copies", &["transfer", "overlap", "batch", "peer", "pageable"]),
+    ("copies", "Copies", &["transfer", "overlap", "batch", "peer", "pageable", "files"]),
     (
         "runtime",
         "Launches, graphs, memory and start-up",
