@@ -131,6 +131,12 @@ pub fn functions(count: usize) -> Vec<Row> {
     rows
 }
 
+/// The sort of 10^7 elements.
+pub fn sort() -> Row {
+    let inputs = vec![Input::new(DType::F32, &[10_000_000], (-1.0, 1.0))];
+    row("sort of 10^7, f32", 3.0, inputs, "np.sort(a)", |x| x[0].sorted(-1, false))
+}
+
 /// Sums, products, quotients and maxima of two arrays. Integers are divided by `floor_divide`; complex numbers have no maximum.
 fn arithmetic(count: usize) -> Vec<Row> {
     let mut rows = Vec::new();

@@ -314,6 +314,18 @@ def scatter_add(operands, output, axes):
     return "torch.scatter_add, deterministic", work
 
 
+def cupy_sort(dtype):
+    """CuPy's sort of the elements as this dtype. Both libraries work on the default stream."""
+
+    def make(operands, output, axes):
+        import cupy
+
+        elements = cupy.from_dlpack(operands[0]).view(dtype)
+        return "cupy.sort", functools.partial(cupy.sort, elements)
+
+    return make
+
+
 def of_a_mask(call, function):
     """A function of elements and of the mask of those above 0, which is there before."""
 
@@ -474,6 +486,8 @@ OPERATIONS = {
     "feed_forward, compiled": feed_forward("torch.compile of Linear, GELU, Linear, and its backward", True),
     "batch_norm": new("torch.nn.functional.batch_norm", batch_norm),
     "sort": new("torch.sort, stable", lambda x: torch.sort(x, stable=True)),
+    "sorted, f32": cupy_sort("float32"),
+    "sorted, u32": cupy_sort("uint32"),
     "topk": lambda operands, output, axes: ("torch.topk", functools.partial(torch.topk, *operands, *axes)),
     "masked_select": of_a_mask("torch.masked_select", lambda x, mask: torch.masked_select(x, mask)),
     "nonzero": of_a_mask("torch.nonzero of a mask", lambda _, mask: torch.nonzero(mask)),

@@ -24,7 +24,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         "Device time of one operation on tensors, by events around four runs, on 2^28 random f32 or integers (a quarter as \
          many for the largest elements), and of as many of the driver's own copies of as many bytes: each input and output \
          once. A short array's results are compared with the CPU's, bit for bit. PyTorch does the same to tensors of its own, \
-         of the same sizes and distributions, with deterministic algorithms for sums by index.",
+         of the same sizes and distributions, with deterministic algorithms for sums by index; CuPy sorts without positions.",
     )?;
     let mut random = Random::new(31);
     let mut words = vec![0; bytes / 8];
@@ -49,7 +49,14 @@ fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> 
     for (name, here) in [("sort with indices, f32", &here), ("sort with indices, i32", &integers)] {
         figure(bench, (name, 16 * count, Some(0.8)), ("sort", &[0]), here, sort)?;
     }
+    let unsigned = integers.view_dtype(DType::U32)?;
     drop(integers);
+    let sorted: Operation = |x| x.sorted(-1, false);
+    let rows = [("sorted alone, f32", "sorted, f32", &here), ("sorted alone, u32", "sorted, u32", &unsigned)];
+    for (name, operation, here) in rows {
+        figure(bench, (name, 8 * count, Some(0.8)), (operation, &[0]), here, sorted)?;
+    }
+    drop(unsigned);
     let mut long = vec![0; count];
     Random::new(37).fill(&mut long);
     let long = Tensor::from_slice::<i64>(bytemuck::cast_slice(&long), &[count], &Device::cpu())?;
@@ -121,6 +128,8 @@ fn figure(
     let few = if last == 0 { few } else { few.narrow(0, 0, 2)? };
     same_bits(subject.0, &run(&few)?, &run(&few.to(&bench.device)?)?)?;
     let x = here.to(&bench.device)?;
-    let operands = [Operand::numbers(x.dtype(), *x.layout())];
+    // CuPy reads u32 in a tensor of i32.
+    let dtype = if x.dtype() == DType::U32 { DType::I32 } else { x.dtype() };
+    let operands = [Operand::numbers(dtype, *x.layout())];
     bench.figure(subject, &Work { operation, operands: &operands, output: None, axes }, || run(&x).map(drop))
 }

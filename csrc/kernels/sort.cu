@@ -1,19 +1,20 @@
-// Stable sort of rows with positions, and binary search in sorted rows.
+// Stable sort of rows, with positions or without, and binary search in sorted rows.
 //
 //     positions[r, i] = the position p of the i-th element of row r in the order of (key[r, p], p)
 //     sorted[r, i] = elements[r, positions[r, i]]
 //
 // Entries ({8,16,32,64}: the bits of an element; rows are contiguous and have `length` < 2^32 elements; `kind`, `infinity` and
-// `descending` give the order of src/sort/key.rs; `sorted` is written only if a flag says so):
+// `descending` give the order of src/sort/key.rs; `sorted` is written with flag 4, `positions` with flag 8):
 //
-// - sort_rows_*(elements, positions, sorted, rows, length, padded, has_values, kind, infinity, descending): rows of
+// - sort_rows_*(elements, positions, sorted, rows, length, padded, flags, kind, infinity, descending): rows of
 //   length <= padded <= 2048, a power of two, by a bitonic network in shared memory (Batcher 1968). The position is part of the
 //   comparison, so the order is total. A block a row, grids of any size.
 // - sort_histogram_*(elements, workspace, length, chunks, passes, kind, infinity, descending): the number of elements of each
 //   row with each 8-bit digit of the key, of the `passes` lowest digits. Block = row * chunks + chunk.
 // - sort_pass_*(elements, positions, sorted, sorted_positions, workspace, PassRun): one pass of a radix sort by the least significant
 //   digit first. Grid = rows * tiles, for tiles of threads * items elements. Flag 1: the first pass, which reads no positions; flag
-//   2: the last pass, which writes positions of 64 bits instead of 32, and `sorted` only with flag 4.
+//   2: the last pass, which writes positions of 64 bits instead of 32, and `sorted` only with flag 4. Without flag 8 no pass reads
+//   or writes positions.
 // - sort_search_*(sequences, values, positions, length, per_row, n, right, kind, infinity, descending): elements before each value
 //   (not above it if `right`) in its row, which is value / per_row. Grids of any size.
 //
@@ -36,17 +37,18 @@
 // order (by warp, then item, then lane), so each pass is stable. All threads of a warp vote. A block waits only for tiles with lower
 // tickets, whose blocks run already and publish their counts before they wait. A pass clears the words of the next one.
 //
-// | version | change | bytes moved for 2^28 f32 with values |
+// | version | change | bytes moved for 2^28 f32 with values and positions |
 // |---|---|---|
 // | 1 | keys in memory; three kernels a pass: counts, their scan, scatter | 28 GB and a gather |
 // | 2 | one kernel a pass with look-back; elements instead of keys; the last pass writes the values | 18 GB |
+// | 3 | positions are a flag | 18 GB; 9.7 GB without positions |
 #include "block_sum.cuh"
 #include "sort.cuh"
 
 namespace {
 
 enum { DIGIT_BITS = 8, DIGITS = 256, MAXIMUM_ROW = 2048, MAXIMUM_PASSES = 8 };
-enum { IS_FIRST = 1, IS_LAST = 2, HAS_VALUES = 4 };
+enum { IS_FIRST = 1, IS_LAST = 2, HAS_VALUES = 4, HAS_POSITIONS = 8 };
 
 // Threads of a block of a pass, and the most elements of a thread: those of src/sort/onesweep.rs.
 template <typename Bits>
@@ -80,7 +82,7 @@ __device__ inline u32 digit_of(const Order<Bits>& order, Bits bits, u32 shift) {
 
 template <typename Bits>
 __device__ inline void sort_rows(const Bits* elements, i64* positions, Bits* sorted, u64 rows, u32 length, u32 padded,
-                                 u32 has_values, Order<Bits> order) {
+                                 u32 flags, Order<Bits> order) {
     typedef typename Narrow<Bits>::Key Key;
     __shared__ Item<Key> items[MAXIMUM_ROW];
     for (u64 row = blockIdx.x; row < rows; row += gridDim.x) {
@@ -93,8 +95,8 @@ __device__ inline void sort_rows(const Bits* elements, i64* positions, Bits* sor
         sort_items(items, padded);
         for (u32 at = threadIdx.x; at < length; at += THREADS) {
             const u32 position = items[at].position();
-            positions[start + at] = (i64)position;
-            if (has_values != 0) sorted[start + at] = elements[start + position];
+            if ((flags & HAS_POSITIONS) != 0) positions[start + at] = (i64)position;
+            if ((flags & HAS_VALUES) != 0) sorted[start + at] = elements[start + position];
         }
         __syncthreads();
     }
@@ -257,14 +259,15 @@ __device__ inline void sort_pass(const Bits* elements, const u32* positions, Bit
             digits[slot[item]] = (u8)digit;
         }
     }
-    const bool is_first = (run.flags & IS_FIRST) != 0, is_last = (run.flags & IS_LAST) != 0;
+    const bool is_last = (run.flags & IS_LAST) != 0, has_positions = (run.flags & HAS_POSITIONS) != 0;
+    const bool reads_positions = has_positions && (run.flags & IS_FIRST) == 0;
     own = hidden(own);
     // On their way while the block looks back.
     u32 position[Items];
 #pragma unroll
     for (u32 item = 0; item < Items; item++) {
         position[item] = start + first + item * 32;
-        if (!is_first && item * 32 < own) position[item] = positions[item * 32];
+        if (reads_positions && item * 32 < own) position[item] = positions[item * 32];
     }
     if (has_digit) {
         if (tile != 0) {
@@ -279,6 +282,7 @@ __device__ inline void sort_pass(const Bits* elements, const u32* positions, Bit
 #pragma unroll 4
         for (u32 at = thread; at < count; at += Threads) sorted[places[digits[at]] + at] = staged.elements[at];
     }
+    if (!has_positions) return;
     __syncthreads();
     own = hidden(own);
 #pragma unroll
@@ -322,8 +326,8 @@ __device__ inline void search(const Bits* sequences, const Bits* values, i64* po
 #define SORTS(bits, Bits)                                                                                                  \
     extern "C" __global__ void __launch_bounds__(256)                                                                      \
         sort_rows_##bits(const void* elements, i64* positions, void* sorted, u64 rows, u32 length, u32 padded,             \
-                         u32 has_values, u32 kind, u64 infinity, u32 descending) {                                         \
-        sort_rows((const Bits*)elements, positions, (Bits*)sorted, rows, length, padded, has_values,                       \
+                         u32 flags, u32 kind, u64 infinity, u32 descending) {                                              \
+        sort_rows((const Bits*)elements, positions, (Bits*)sorted, rows, length, padded, flags,                            \
                   Order<Bits>(kind, infinity, descending));                                                                \
     }                                                                                                                      \
     extern "C" __global__ void __launch_bounds__(256)                                                                      \

@@ -23,6 +23,11 @@ public:
     {
         return two(sv_tensor_sort, axis, std::int32_t{descending});
     }
+    /// Sorts along an axis without the positions.
+    Derived sorted(std::int64_t axis = -1, bool descending = false) const
+    {
+        return one(sv_tensor_sorted, axis, std::int32_t{descending});
+    }
     Derived argsort(std::int64_t axis = -1, bool descending = false) const
     {
         return one(sv_tensor_argsort, axis, std::int32_t{descending});

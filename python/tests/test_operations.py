@@ -129,6 +129,7 @@ def test_statistics_scans_and_sorting_are_numpys():
     check(x.norm(1.0, axis=2), abs(X).sum(2))
     check(x.cumsum(1), X.cumsum(1))
     check(x.sort(axis=1, descending=True)[0], -np.sort(-X, 1))
+    check(x.sorted(0), np.sort(X, 0))
     check(x.argsort(0), X.argsort(0))
     values, places = x.topk(2)
     check(values, np.sort(X)[..., :-3:-1])

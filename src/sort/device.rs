@@ -1,7 +1,7 @@
 //! The CUDA implementations: the kernels of `csrc/kernels/sort.cu`.
 
 use super::key::SortKey;
-use super::onesweep::sort_by_digits;
+use super::onesweep::{HAS_POSITIONS, HAS_VALUES, sort_by_digits};
 use super::{Rows, check_length};
 use crate::driver::{DeviceSlice, DeviceSliceMut, Function, LaunchConfig, Stream};
 use crate::error::{Error, Result};
@@ -27,6 +27,11 @@ pub(super) fn function(stream: &Stream, entry: &'static str) -> Result<Function>
 /// The grid of a kernel that loops over `units`, one a thread.
 fn looping(units: usize) -> LaunchConfig {
     blocks(units.div_ceil(THREADS as usize).clamp(1, LOOPING_BLOCKS))
+}
+
+/// Returns the flag if it holds.
+pub(super) fn flag(flag: u32, holds: bool) -> u32 {
+    if holds { flag } else { 0 }
 }
 
 fn blocks(count: usize) -> LaunchConfig {
@@ -83,7 +88,7 @@ pub fn argsort<'a>(
     rows: usize,
     positions: impl Into<DeviceSliceMut<'a, i64>>,
 ) -> Result<()> {
-    sort_rows("argsort", stream, key, &elements.into(), rows, None, positions.into())
+    sort_rows("argsort", stream, key, &elements.into(), rows, (None, Some(positions.into())))
 }
 
 /// Writes the elements of each row in sorted order, and the position that each had, as [`argsort`] does.
@@ -101,15 +106,27 @@ pub fn sort<'a>(
     sorted: impl Into<DeviceSliceMut<'a, u8>>,
     positions: impl Into<DeviceSliceMut<'a, i64>>,
 ) -> Result<()> {
-    const OPERATION: &str = "sort";
-    let (elements, sorted) = (elements.into(), sorted.into());
-    check_length(OPERATION, sorted.len(), elements.len())?;
-    if !sorted.address().is_multiple_of(key.dtype().size() as u64) {
-        let found = format!("an address {:#x} of sorted elements", sorted.address());
-        return Err(Error::invalid(OPERATION, found, format!("one that is aligned for {}", key.dtype())));
-    }
-    sort_rows(OPERATION, stream, key, &elements, rows, Some(sorted), positions.into())
+    sort_rows("sort", stream, key, &elements.into(), rows, (Some(sorted.into()), Some(positions.into())))
 }
+
+/// Writes the elements of each row in sorted order, as [`sort()`](sort) does. Nothing is read, written or allocated for
+/// positions.
+///
+/// # Errors
+///
+/// As [`sort()`](sort).
+pub fn sort_values<'a>(
+    stream: &Stream,
+    key: SortKey,
+    elements: impl Into<DeviceSlice<'a, u8>>,
+    rows: usize,
+    sorted: impl Into<DeviceSliceMut<'a, u8>>,
+) -> Result<()> {
+    sort_rows("sorted", stream, key, &elements.into(), rows, (Some(sorted.into()), None))
+}
+
+/// The memory of the sorted elements, and that of their positions.
+pub(super) type Results<'a> = (Option<DeviceSliceMut<'a, u8>>, Option<DeviceSliceMut<'a, i64>>);
 
 fn sort_rows(
     operation: &'static str,
@@ -117,28 +134,37 @@ fn sort_rows(
     key: SortKey,
     elements: &DeviceSlice<'_, u8>,
     rows: usize,
-    sorted: Option<DeviceSliceMut<'_, u8>>,
-    mut positions: DeviceSliceMut<'_, i64>,
+    (sorted, positions): Results<'_>,
 ) -> Result<()> {
     let count = count_of(operation, key, elements)?;
     let rows = Rows::new(operation, count, rows)?;
-    check_length(operation, positions.len(), count)?;
+    if let Some(sorted) = &sorted {
+        check_length(operation, sorted.len(), elements.len())?;
+        if !sorted.address().is_multiple_of(key.dtype().size() as u64) {
+            let found = format!("an address {:#x} of sorted elements", sorted.address());
+            return Err(Error::invalid(operation, found, format!("one that is aligned for {}", key.dtype())));
+        }
+    }
+    if let Some(positions) = &positions {
+        check_length(operation, positions.len(), count)?;
+    }
     if count == 0 {
         return Ok(());
     }
     if rows.length > MAXIMUM_ROW {
-        return sort_by_digits(stream, operation, key, elements, rows, sorted, positions);
+        return sort_by_digits(stream, operation, key, elements, rows, (sorted, positions));
     }
     let (length, padded) = (rows.length as u32, rows.length.next_power_of_two() as u32);
-    let has_values = u32::from(sorted.is_some());
+    let flags = flag(HAS_VALUES, sorted.is_some()) | flag(HAS_POSITIONS, positions.is_some());
     let (kind, infinity, descending) = (key.code(), key.infinity(), u32::from(key.is_descending()));
-    let mut none = stream.uninitialized::<u8>(0)?;
-    let sorted = sorted.unwrap_or_else(|| DeviceSliceMut::from(&mut none));
+    let (mut no_elements, mut no_positions) =
+        (stream.uninitialized::<u8>(0)?, stream.uninitialized::<i64>(0)?);
+    let sorted = sorted.unwrap_or_else(|| DeviceSliceMut::from(&mut no_elements));
+    let positions = positions.unwrap_or_else(|| DeviceSliceMut::from(&mut no_positions));
     let count = rows.count as u64;
-    let arguments =
-        (elements, &mut positions, sorted, count, length, padded, has_values, kind, infinity, descending);
+    let arguments = (elements, positions, sorted, count, length, padded, flags, kind, infinity, descending);
     let config = blocks(rows.count.min(LOOPING_BLOCKS));
-    // SAFETY: the kernel reads the elements of all rows and writes a position for each, and an element if there is memory for it.
+    // SAFETY: the kernel reads the elements of all rows and writes an element and a position for each if there is memory for it.
     unsafe { function(stream, by_width(ROWS, key.dtype().size()))?.launch(stream, config, arguments) }
 }
 

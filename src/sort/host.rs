@@ -1,9 +1,10 @@
-//! The CPU implementations: [`argsort_host`], [`search_host`] and [`tally_host`].
+//! The CPU implementations: [`argsort_host`], [`sort_values_host`], [`search_host`] and [`tally_host`].
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::key::SortKey;
-use super::radix::{KeyedPosition, allocate, sort};
+use super::radix::{KeyWord, POSITION_BITS, allocate, sort};
 use super::{Rows, check_length};
 use crate::error::{Error, Result};
 use crate::threads::{run_on_threads, thread_count};
@@ -11,6 +12,8 @@ use crate::types::DType;
 
 /// The elements in a unit of work of a thread.
 const UNIT: usize = 1 << 15;
+/// The keys that are read at a time, so that the cache holds them.
+const BLOCK: usize = 512;
 
 /// Writes the position of each element of a row in sorted order, for each row of `elements`.
 ///
@@ -38,37 +41,137 @@ pub fn argsort_host(key: SortKey, elements: &[u8], rows: usize, positions: &mut 
     if elements.count() == 0 {
         return Ok(());
     }
+    let (start, end) = (POSITION_BITS, POSITION_BITS + key.bits());
     if key.bits() <= 32 {
-        sort_rows::<u64>(elements, rows, positions)
+        sort_rows::<u64, i64>(
+            OPERATION,
+            (rows, start..end),
+            (positions, 1),
+            &|first, position, words| {
+                elements.keyed(first, position, words, |key, at| key << POSITION_BITS | at);
+            },
+            &|words, positions| write_positions(words, positions, |word| word as u32),
+            &|_, _, _| {},
+        )
     } else {
-        sort_rows::<u128>(elements, rows, positions)
+        sort_rows::<u128, i64>(
+            OPERATION,
+            (rows, start..end),
+            (positions, 1),
+            &|first, position, words| {
+                let keyed = |key, at| u128::from(key) << POSITION_BITS | u128::from(at);
+                elements.keyed(first, position, words, keyed);
+            },
+            &|words, positions| write_positions(words, positions, |word| word as u32),
+            &|_, _, _| {},
+        )
     }
 }
 
-fn sort_rows<T: KeyedPosition>(elements: Elements<'_>, rows: Rows, positions: &mut [i64]) -> Result<()> {
+fn write_positions<T: Copy>(words: &[T], positions: &mut [i64], position: impl Fn(T) -> u32) {
+    positions.iter_mut().zip(words).for_each(|(to, word)| *to = i64::from(position(*word)));
+}
+
+/// Writes the elements of each row of `elements` in sorted order, as many bytes. Elements keep their bits, and equal ones their
+/// order.
+///
+/// ```
+/// use selvedge::DType;
+/// use selvedge::sort::{SortKey, sort_values_host};
+/// let mut sorted = [0; 6];
+/// sort_values_host(SortKey::new("sorted", DType::U8, true)?, &[3, 1, 2, 5, 5, 4], 2, &mut sorted)?;
+/// assert_eq!(sorted, [3, 2, 1, 5, 5, 4]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// As [`argsort_host`].
+pub fn sort_values_host(key: SortKey, elements: &[u8], rows: usize, sorted: &mut [u8]) -> Result<()> {
+    const OPERATION: &str = "sorted";
+    check_length(OPERATION, sorted.len(), elements.len())?;
+    let elements = Elements::new(OPERATION, key, elements)?;
+    let rows = Rows::new(OPERATION, elements.count(), rows)?;
+    if elements.count() == 0 {
+        return Ok(());
+    }
+    let (size, inverse) = (key.dtype().size(), key.inverse());
+    if size <= 4 {
+        sort_rows::<u32, u8>(
+            OPERATION,
+            (rows, 0..key.bits()),
+            (sorted, size),
+            &|first, position, words| elements.keyed(first, position, words, |key, _| key as u32),
+            &|words, bytes| match size {
+                1 => bytes
+                    .iter_mut()
+                    .zip(words)
+                    .for_each(|(to, word)| *to = inverse.bits_of(u64::from(*word)) as u8),
+                2 => write_elements(words, bytes, |word| {
+                    (inverse.bits_of(u64::from(word)) as u16).to_ne_bytes()
+                }),
+                _ => write_elements(words, bytes, |word| {
+                    (inverse.bits_of(u64::from(word)) as u32).to_ne_bytes()
+                }),
+            },
+            &|words, row, bytes| elements.restore_bits(words, row * rows.length, bytes),
+        )
+    } else {
+        sort_rows::<u64, u8>(
+            OPERATION,
+            (rows, 0..key.bits()),
+            (sorted, size),
+            &|first, position, words| elements.keyed(first, position, words, |key, _| key),
+            &|words, bytes| write_elements(words, bytes, |word| inverse.bits_of(word).to_ne_bytes()),
+            &|words, row, bytes| elements.restore_bits(words, row * rows.length, bytes),
+        )
+    }
+}
+
+fn write_elements<T: Copy, const SIZE: usize>(words: &[T], bytes: &mut [u8], bits: impl Fn(T) -> [u8; SIZE]) {
+    bytes.chunks_exact_mut(SIZE).zip(words).for_each(|(to, word)| to.copy_from_slice(&bits(*word)));
+}
+
+/// Reads words of the elements from the first argument on, the positions of which in their row begin at the second one.
+type ReadWords<'a, T> = &'a (dyn Fn(usize, usize, &mut [T]) + Sync);
+/// Writes the results of sorted words.
+type WriteResults<'a, T, R> = &'a (dyn Fn(&[T], &mut [R]) + Sync);
+/// Completes the results of a whole row: its words, its number and its results.
+type FinishRow<'a, T, R> = &'a (dyn Fn(&[T], usize, &mut [R]) + Sync);
+
+/// Sorts rows by the keys in these bits of words, and writes so many results an element.
+fn sort_rows<T: KeyWord, R: Send>(
+    operation: &'static str,
+    (rows, bits): (Rows, Range<u32>),
+    (results, width): (&mut [R], usize),
+    read: ReadWords<'_, T>,
+    write: WriteResults<'_, T, R>,
+    finish: FinishRow<'_, T, R>,
+) -> Result<()> {
     let threads = thread_count();
     // Few long rows are shared by the threads; of many, each thread takes whole ones.
     if rows.length >= 2 * UNIT && rows.count < 2 * threads {
-        let mut keyed: Vec<T> = allocate("argsort", rows.length)?;
-        let mut spare: Vec<T> = allocate("argsort", rows.length)?;
-        for (row, positions) in positions.chunks_exact_mut(rows.length).enumerate() {
+        let mut words: Vec<T> = allocate(operation, rows.length)?;
+        let mut spare: Vec<T> = allocate(operation, rows.length)?;
+        for (row, results) in results.chunks_exact_mut(rows.length * width).enumerate() {
             let start = row * rows.length;
-            in_units(threads, &mut keyed, |first, keyed| elements.keyed(start + first, first, keyed));
-            sort(&mut keyed, &mut spare, elements.key.bits(), threads);
-            let keyed = &keyed;
-            in_units(threads, positions, |first, positions| {
-                let keyed = keyed.iter().skip(first);
-                positions.iter_mut().zip(keyed).for_each(|(to, from)| *to = i64::from(from.position()));
+            in_units(threads, UNIT, &mut words, |first, words| read(start + first, first, words));
+            sort(&mut words, &mut spare, bits.clone(), threads);
+            let words = &words;
+            in_units(threads, UNIT * width, results, |first, results| {
+                let (first, count) = (first / width, results.len() / width);
+                write(words.get(first..first + count).unwrap_or_default(), results);
             });
+            finish(words, row, results);
         }
         return Ok(());
     }
     let group = (UNIT / rows.length).max(1);
-    let work = Mutex::new(positions.chunks_mut(group * rows.length).enumerate());
+    let work = Mutex::new(results.chunks_mut(group * rows.length * width).enumerate());
     let failure = Mutex::new(None);
     run_on_threads(threads.min(rows.count.div_ceil(group)), &|| {
-        let memory = || Ok((allocate::<T>("argsort", rows.length)?, allocate::<T>("argsort", rows.length)?));
-        let (mut keyed, mut spare) = match memory() {
+        let memory = || Ok((allocate::<T>(operation, rows.length)?, allocate::<T>(operation, rows.length)?));
+        let (mut words, mut spare) = match memory() {
             Ok(memory) => memory,
             Err(error) => {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -77,12 +180,13 @@ fn sort_rows<T: KeyedPosition>(elements: Elements<'_>, rows: Rows, positions: &m
         };
         loop {
             let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((number, positions)) = next else { break };
-            for (row, positions) in positions.chunks_exact_mut(rows.length).enumerate() {
-                elements.keyed((number * group + row) * rows.length, 0, &mut keyed);
-                sort(&mut keyed, &mut spare, elements.key.bits(), 1);
-                let keyed = keyed.iter();
-                positions.iter_mut().zip(keyed).for_each(|(to, from)| *to = i64::from(from.position()));
+            let Some((number, results)) = next else { break };
+            for (row, results) in results.chunks_exact_mut(rows.length * width).enumerate() {
+                let row = number * group + row;
+                read(row * rows.length, 0, &mut words);
+                sort(&mut words, &mut spare, bits.clone(), 1);
+                write(&words, results);
+                finish(&words, row, results);
             }
         }
     });
@@ -96,14 +200,14 @@ fn sort_rows<T: KeyedPosition>(elements: Elements<'_>, rows: Rows, positions: &m
 }
 
 /// Runs `work` on units of a slice, with the index of the unit's first element.
-fn in_units<T: Send>(threads: usize, slice: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
-    let threads = threads.min(slice.len().div_ceil(UNIT));
-    let units = Mutex::new(slice.chunks_mut(UNIT).enumerate());
+fn in_units<T: Send>(threads: usize, unit: usize, slice: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
+    let threads = threads.min(slice.len().div_ceil(unit));
+    let units = Mutex::new(slice.chunks_mut(unit).enumerate());
     run_on_threads(threads, &|| {
         loop {
             let next = units.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((number, unit)) = next else { break };
-            work(number * UNIT, unit);
+            let Some((number, elements)) = next else { break };
+            work(number * unit, elements);
         }
     });
 }
@@ -128,19 +232,18 @@ impl<'a> Elements<'a> {
         self.bytes.len() / self.key.dtype().size()
     }
 
-    /// Calls `work` with the keys of elements from `start` on.
-    #[inline(always)]
-    fn for_keys(self, start: usize, count: usize, mut work: impl FnMut(u64)) {
+    /// Writes the keys of elements from `start` on.
+    fn read(self, start: usize, to: &mut [u64]) {
         macro_rules! read {
             ($($size:literal $unsigned:ident: $($dtype:ident)*;)*) => {
                 match self.key.dtype() {
                     $($(DType::$dtype => {
                         // The map of a constant dtype leaves no decision to the loop.
                         let key = self.key.of_dtype(DType::$dtype);
-                        let bytes = self.bytes.get(start * $size..(start + count) * $size).unwrap_or_default();
-                        for element in bytes.chunks_exact($size) {
+                        let bytes = self.bytes.get(start * $size..(start + to.len()) * $size).unwrap_or_default();
+                        for (to, element) in to.iter_mut().zip(bytes.chunks_exact($size)) {
                             let bits = element.try_into().map_or(0, <$unsigned>::from_ne_bytes);
-                            work(key.of_bits(bits.into()));
+                            *to = key.of_bits(bits.into());
                         }
                     })*)*
                     DType::C64 | DType::C128 | DType::F8E4M3 | DType::F8E5M2 => {}
@@ -155,27 +258,61 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Writes the keys of elements from `start` on, with positions from `position` on.
-    fn keyed<T: KeyedPosition>(self, start: usize, position: usize, to: &mut [T]) {
-        let count = to.len();
-        let (mut position, mut to) = (position as u32, to.iter_mut());
-        self.for_keys(start, count, |key| {
-            if let Some(to) = to.next() {
-                *to = T::new(key, position);
+    /// Calls `work` with the keys of elements from `start` on, a block at a time. An iterator over more than the block comes
+    /// second in a `zip` with the keys, so that the last block's end takes none of it.
+    #[inline(always)]
+    fn for_keys(self, start: usize, count: usize, mut work: impl FnMut(&[u64])) {
+        let mut keys = [0; BLOCK];
+        for first in (0..count).step_by(BLOCK) {
+            let keys = keys.get_mut(..BLOCK.min(count - first)).unwrap_or_default();
+            self.read(start + first, keys);
+            work(keys);
+        }
+    }
+
+    /// Writes words of the keys of elements from `start` on, and of positions from `position` on.
+    #[inline(always)]
+    fn keyed<T>(self, start: usize, position: usize, to: &mut [T], word: impl Fn(u64, u64) -> T) {
+        let (mut position, count) = (position as u64, to.len());
+        let mut to = to.iter_mut();
+        self.for_keys(start, count, |keys| {
+            for (key, to) in keys.iter().zip(to.by_ref()) {
+                *to = word(*key, position);
+                position += 1;
             }
-            position = position.wrapping_add(1);
         });
     }
 
     /// Returns the keys of all elements.
     fn keys(self, operation: &'static str) -> Result<Vec<u64>> {
         let mut keys = allocate(operation, self.count())?;
-        in_units(thread_count(), &mut keys, |first, keys| {
-            let count = keys.len();
-            let mut keys = keys.iter_mut();
-            self.for_keys(first, count, |key| keys.next().into_iter().for_each(|to| *to = key));
-        });
+        in_units(thread_count(), UNIT, &mut keys, |first, keys| self.read(first, keys));
         Ok(keys)
+    }
+
+    /// Writes the elements of a row again whose key others of other bits have, in the order in which they are in the row.
+    fn restore_bits<T: Copy + Into<u64>>(self, sorted: &[T], start: usize, results: &mut [u8]) {
+        let size = self.key.dtype().size();
+        for shared in self.key.shared_keys() {
+            let first = sorted.partition_point(|key| (*key).into() < shared);
+            let count = sorted.partition_point(|key| (*key).into() <= shared) - first;
+            let run = results.get_mut(first * size..(first + count) * size).unwrap_or_default();
+            let mut run = run.chunks_exact_mut(size).peekable();
+            let mut row = self.bytes.get(start * size..).unwrap_or_default().chunks_exact(size);
+            let mut left = sorted.len();
+            // The search ends with the last one.
+            while left > 0 && run.peek().is_some() {
+                let block = left.min(BLOCK);
+                self.for_keys(start + sorted.len() - left, block, |keys| {
+                    for (key, element) in keys.iter().zip(row.by_ref()) {
+                        if *key == shared {
+                            run.next().into_iter().for_each(|to| to.copy_from_slice(element));
+                        }
+                    }
+                });
+                left -= block;
+            }
+        }
     }
 }
 
@@ -218,15 +355,17 @@ pub fn search_host(
         return Ok(());
     }
     let sequences = sequences.keys(OPERATION)?;
-    in_units(thread_count(), positions, |first, positions| {
-        let (mut number, count) = (first, positions.len());
-        let mut positions = positions.iter_mut();
-        values.for_keys(first, count, |key| {
+    in_units(thread_count(), UNIT, positions, |first, positions| {
+        let mut number = first;
+        let place = |key: u64| {
             let start = number / of_values.length.max(1) * of_sequences.length;
             let sequence = sequences.get(start..start + of_sequences.length).unwrap_or_default();
-            let place = sequence.partition_point(|other| if right { *other <= key } else { *other < key });
-            positions.next().into_iter().for_each(|to| *to = place as i64);
             number += 1;
+            sequence.partition_point(|other| if right { *other <= key } else { *other < key }) as i64
+        };
+        let (count, mut place, mut positions) = (positions.len(), place, positions.iter_mut());
+        values.for_keys(first, count, |keys| {
+            keys.iter().zip(positions.by_ref()).for_each(|(key, to)| *to = place(*key));
         });
     });
     Ok(())
@@ -281,8 +420,14 @@ mod tests {
                     let mut found = vec![0; words.len()];
                     crate::set_threads(threads);
                     argsort_host(key, &bytes, rows, &mut found).unwrap();
+                    let mut sorted = vec![0; bytes.len()];
+                    sort_values_host(key, &bytes, rows, &mut sorted).unwrap();
                     crate::set_threads(0);
-                    assert!(found == wanted, "{rows} rows of {length}, mask {mask:x}, {threads} threads");
+                    let subject = format!("{rows} rows of {length}, mask {mask:x}, {threads} threads");
+                    assert!(found == wanted, "{subject}");
+                    let at = |(place, at): (usize, &i64)| words[place / length * length + *at as usize];
+                    let values = wanted.iter().enumerate().map(at);
+                    assert!(values.flat_map(u64::to_ne_bytes).eq(sorted), "{subject}");
                 }
             }
         }
@@ -297,6 +442,8 @@ mod tests {
         assert!(argsort_host(key, &[0; 6], 1, &mut [0; 2]).is_err());
         assert!(argsort_host(key, &[0; 6], 0, &mut [0; 3]).is_err());
         argsort_host(key, &[], 0, &mut []).unwrap();
+        assert!(sort_values_host(key, &[0; 6], 1, &mut [0; 4]).is_err());
+        assert!(text(sort_values_host(key, &[0; 3], 1, &mut [0; 3])).contains("3 bytes"));
         search_host(key, &[], &[0; 4], 1, true, &mut [7; 2]).unwrap();
         assert!(search_host(key, &[0; 6], &[0; 8], 3, true, &mut [0; 4]).is_err());
     }

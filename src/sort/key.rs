@@ -149,6 +149,49 @@ impl SortKey {
         };
         if self.is_descending { !key & mask } else { key }
     }
+
+    /// Returns the map from keys back to the bits of elements.
+    pub(super) fn inverse(&self) -> InverseKey {
+        let width = width_of(self.dtype);
+        let (sign, mask) = (1 << (width - 1), u64::MAX >> (64 - width));
+        let (of_low, of_high) = match self.kind() {
+            KeyKind::Unsigned | KeyKind::Bool => (0, 0),
+            KeyKind::Signed => (sign, sign),
+            KeyKind::Float => (mask, sign),
+        };
+        InverseKey { flip: if self.is_descending { mask } else { 0 }, sign, of_low, of_high }
+    }
+
+    /// Returns the keys that elements of different bits share: of both zeros and of all NaNs, or of every byte that is true.
+    pub(super) fn shared_keys(&self) -> impl Iterator<Item = u64> + use<> {
+        let width = width_of(self.dtype);
+        let (sign, mask) = (1u64 << (width - 1), u64::MAX >> (64 - width));
+        let shared = match self.kind() {
+            KeyKind::Unsigned | KeyKind::Signed => [None, None],
+            KeyKind::Bool => [Some(1), None],
+            KeyKind::Float => [Some(sign), Some(mask)],
+        };
+        let flip = if self.is_descending { mask } else { 0 };
+        shared.into_iter().flatten().map(move |key| key ^ flip)
+    }
+}
+
+/// The map from a key to the bits of an element that has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InverseKey {
+    flip: u64,
+    sign: u64,
+    /// The bits to invert in ascending keys without the sign bit, and in keys with it.
+    of_low: u64,
+    of_high: u64,
+}
+
+impl InverseKey {
+    #[inline(always)]
+    pub(super) fn bits_of(self, key: u64) -> u64 {
+        let key = key ^ self.flip;
+        key ^ if key & self.sign == 0 { self.of_low } else { self.of_high }
+    }
 }
 
 #[cfg(test)]
@@ -176,6 +219,22 @@ mod tests {
         let descending = SortKey::new("sort", DType::I8, true).unwrap();
         assert_eq!(([127u8, 0, 128].map(|x| descending.of_bits(x.into()))), [0, 127, 255]);
         assert!(SortKey::new("sort", DType::C64, false).is_err());
+    }
+
+    #[test]
+    fn the_inverse_of_a_key_has_the_elements_bits_unless_others_share_the_key() {
+        for dtype in [DType::Bool, DType::U8, DType::I8, DType::U16, DType::I16, DType::F16, DType::BF16] {
+            for descending in [false, true] {
+                let key = SortKey::new("sort", dtype, descending).unwrap();
+                let shared: Vec<u64> = key.shared_keys().collect();
+                for bits in 0..1u64 << width_of(dtype) {
+                    let of_bits = key.of_bits(bits);
+                    let back = key.inverse().bits_of(of_bits);
+                    assert_eq!(key.of_bits(back), of_bits, "{dtype} {bits:x}");
+                    assert!(back == bits || shared.contains(&of_bits), "{dtype} {bits:x}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Stable sorting of rows, binary search in sorted rows, and counting, on memory of the CPU and of CUDA devices.
 //!
 //! The module knows dtypes, bytes and rows, not tensors. Memory holds contiguous rows of equal length, and a row is sorted by
-//! itself. [`argsort`] and [`argsort_host`] return positions. Elements keep their bits in [`sort()`] and in a caller's gather, so
-//! NaN payloads and the sign of zero survive.
+//! itself. [`argsort`] and [`argsort_host`] return positions. Elements keep their bits in [`sort()`], in [`sort_values`] and in a
+//! caller's gather, so NaN payloads and the sign of zero survive.
 //!
 //! | function | result |
 //! |---|---|
 //! | [`argsort`], [`argsort_host`] | the position in its row of each element in sorted order |
 //! | [`sort()`] | the elements of each row in sorted order, with these positions |
+//! | [`sort_values`], [`sort_values_host`] | the elements of each row in sorted order |
 //! | [`topk`] | the positions of the first elements of each row in sorted order |
 //! | [`search`], [`search_host`] | for each value, the number of elements of a sorted row that come before it |
 //! | [`tally`], [`tally_host`] | the number of occurrences of each index |
@@ -33,9 +34,9 @@ mod radix;
 mod select;
 mod topk;
 
-pub use device::{argsort, search, sort};
+pub use device::{argsort, search, sort, sort_values};
 pub use histogram::{MAXIMUM_BINS, count_between_edges, count_in_range, tally};
-pub use host::{argsort_host, search_host, tally_host};
+pub use host::{argsort_host, search_host, sort_values_host, tally_host};
 pub use key::SortKey;
 pub use select::{Selection, true_positions_host};
 pub use topk::{has_topk, topk};

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::device::{by_width, function};
+use super::device::{Results, by_width, flag, function};
 use super::key::SortKey;
 use super::{Rows, device};
 use crate::driver::{ByValue, DeviceBuffer, DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
@@ -21,7 +21,8 @@ const DIGITS: usize = 1 << DIGIT_BITS;
 const MAXIMUM_PASSES: usize = 8;
 const IS_FIRST: u32 = 1;
 const IS_LAST: u32 = 2;
-const HAS_VALUES: u32 = 4;
+pub(super) const HAS_VALUES: u32 = 4;
+pub(super) const HAS_POSITIONS: u32 = 8;
 
 /// The fewest elements of a thread.
 const MINIMUM_ITEMS: usize = 4;
@@ -62,7 +63,7 @@ fn items_of(elements: usize, size: usize, multiprocessors: usize) -> usize {
     elements.div_ceil(threads).clamp(MINIMUM_ITEMS, maximum_items(size))
 }
 
-/// Writes the positions of rows in sorted order, and the elements in that order to `sorted` if it is there.
+/// Writes the elements of rows in sorted order, and their positions, each if there is memory for it.
 ///
 /// A pass reads from one of two memories and writes to the other one: the results', and spare memory. So that the last pass
 /// writes the results, the pass before it writes spare memory, and so on back to the first, which reads the elements.
@@ -77,8 +78,7 @@ pub(super) fn sort_by_digits(
     key: SortKey,
     elements: &DeviceSlice<'_, u8>,
     rows: Rows,
-    sorted: Option<DeviceSliceMut<'_, u8>>,
-    positions: DeviceSliceMut<'_, i64>,
+    (sorted, positions): Results<'_>,
 ) -> Result<()> {
     let (size, count) = (key.dtype().size(), rows.count * rows.length);
     // A word has the places of a row behind the counts of a tile.
@@ -103,15 +103,21 @@ pub(super) fn sort_by_digits(
     let passes = key.bits().div_ceil(DIGIT_BITS) as usize;
     let counters = MAXIMUM_PASSES + rows.count * passes * DIGITS;
     let mut workspace = stream.zeros::<u32>(counters + 2 * rows.count * tiles * DIGITS)?;
-    let has_values = sorted.is_some();
+    let (has_values, has_positions) = (sorted.is_some(), positions.is_some());
     let spare = if passes > 1 { count } else { 0 };
-    let mut spare = (stream.uninitialized::<u8>(spare * size)?, stream.uninitialized::<u32>(spare)?);
+    let of_positions = if has_positions { spare } else { 0 };
+    let mut spare = (stream.uninitialized::<u8>(spare * size)?, stream.uninitialized::<u32>(of_positions)?);
     // Between the first pass and the last one, elements need a second memory also where the caller wants positions only.
     let unwanted = if passes > 2 && !has_values { count } else { 0 };
     let mut unwanted: DeviceBuffer<u8> = stream.uninitialized(unwanted * size)?;
+    let mut no_positions: DeviceBuffer<u32> = stream.uninitialized(0)?;
     let mut spare = (DeviceSliceMut::from(&mut spare.0), DeviceSliceMut::from(&mut spare.1));
-    let mut result =
-        (sorted.unwrap_or_else(|| DeviceSliceMut::from(&mut unwanted)), positions.reinterpret::<u32>()?);
+    let of_positions = positions.map(|positions| positions.reinterpret::<u32>()).transpose()?;
+    let mut result = (
+        sorted.unwrap_or_else(|| DeviceSliceMut::from(&mut unwanted)),
+        of_positions.unwrap_or_else(|| DeviceSliceMut::from(&mut no_positions)),
+    );
+    let wanted = flag(HAS_VALUES, has_values) | flag(HAS_POSITIONS, has_positions);
 
     let (kind, infinity, descending) = (key.code(), key.infinity(), u32::from(key.is_descending()));
     let histogram = function(stream, by_width(HISTOGRAM, size))?;
@@ -126,7 +132,6 @@ pub(super) fn sort_by_digits(
     let config = LaunchConfig::new(of_tiles as u32, THREADS as u32);
     for pass in 0..passes {
         let (is_first, is_last) = (pass == 0, pass + 1 == passes);
-        let flag = |flag, holds| if holds { flag } else { 0 };
         let run = ByValue(PassRun {
             length,
             infinity,
@@ -135,7 +140,7 @@ pub(super) fn sort_by_digits(
             items: items as u32,
             pass: pass as u32,
             passes: passes as u32,
-            flags: flag(IS_FIRST, is_first) | flag(IS_LAST, is_last) | flag(HAS_VALUES, has_values),
+            flags: flag(IS_FIRST, is_first) | flag(IS_LAST, is_last) | wanted,
             kind,
             descending,
         });

@@ -1,63 +1,36 @@
-//! Sorting of keys with their positions on the CPU.
+//! Sorting of keys on the CPU, with their positions or alone.
 //!
 //! A key and its position are one integer, the position in the lower 32 bits. Distinct positions make the integers distinct,
 //! so any sorting algorithm gives the same result, and it is stable. Short rows use the comparison sort of the standard
 //! library, long rows a radix sort by the least significant digit first, whose passes are shared by threads.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use crate::driver::prefer_large_pages;
 use crate::error::{Error, Result};
 use crate::threads::run_on_threads;
 
-/// A key with its position.
-pub(super) trait KeyedPosition: Copy + Ord + Default + Send + Sync {
-    /// The bits below the key.
-    const POSITION_BITS: u32 = 32;
+/// The bits of a position, below its key.
+pub(super) const POSITION_BITS: u32 = 32;
 
-    fn new(key: u64, position: u32) -> Self;
-
-    /// Returns the digit of the key that begins at bit `shift` of the key.
+/// An integer that holds a key.
+pub(super) trait KeyWord: Copy + Ord + Default + Send + Sync {
+    /// Returns the digit that begins at this bit.
     fn digit(self, shift: u32) -> usize;
-
-    fn position(self) -> u32;
 }
 
-/// For keys of at most 32 bits.
-impl KeyedPosition for u64 {
-    #[inline(always)]
-    fn new(key: u64, position: u32) -> u64 {
-        key << Self::POSITION_BITS | u64::from(position)
-    }
-
-    #[inline(always)]
-    fn digit(self, shift: u32) -> usize {
-        (self >> (Self::POSITION_BITS + shift)) as usize & (DIGITS - 1)
-    }
-
-    #[inline(always)]
-    fn position(self) -> u32 {
-        self as u32
-    }
+macro_rules! key_words {
+    ($($integer:ident)*) => {
+        $(impl KeyWord for $integer {
+            #[inline(always)]
+            fn digit(self, shift: u32) -> usize {
+                (self >> shift) as usize & (DIGITS - 1)
+            }
+        })*
+    };
 }
-
-/// For keys of 64 bits.
-impl KeyedPosition for u128 {
-    #[inline(always)]
-    fn new(key: u64, position: u32) -> u128 {
-        u128::from(key) << Self::POSITION_BITS | u128::from(position)
-    }
-
-    #[inline(always)]
-    fn digit(self, shift: u32) -> usize {
-        (self >> (Self::POSITION_BITS + shift)) as usize & (DIGITS - 1)
-    }
-
-    #[inline(always)]
-    fn position(self) -> u32 {
-        self as u32
-    }
-}
+key_words!(u32 u64 u128);
 
 /// A pass sorts by so many bits: three passes for 32-bit keys, six for 64-bit keys.
 const DIGIT_BITS: u32 = 11;
@@ -83,8 +56,9 @@ struct Destination<T>(*mut T);
 // SAFETY: `scatter` gives each element to one thread.
 unsafe impl<T: Send> Sync for Destination<T> {}
 
-/// Sorts `elements` in place by keys of `bits` bits, with at most so many threads. `spare` has the same length.
-pub(super) fn sort<T: KeyedPosition>(elements: &mut [T], spare: &mut [T], bits: u32, threads: usize) {
+/// Sorts `elements` in place by the keys in these bits, with at most so many threads. `spare` has the same length. Bits below
+/// the keys are in order already, and those above them are equal.
+pub(super) fn sort<T: KeyWord>(elements: &mut [T], spare: &mut [T], bits: Range<u32>, threads: usize) {
     if elements.len() < MINIMUM_RADIX {
         return elements.sort_unstable();
     }
@@ -93,7 +67,7 @@ pub(super) fn sort<T: KeyedPosition>(elements: &mut [T], spare: &mut [T], bits: 
     let mut counts = vec![[0usize; DIGITS]; elements.len().div_ceil(chunk)];
     let (mut from, mut to) = (elements, spare);
     let mut is_swapped = false;
-    for shift in (0..bits).step_by(DIGIT_BITS as usize) {
+    for shift in bits.step_by(DIGIT_BITS as usize) {
         count(from, chunk, shift, &mut counts, threads);
         if !to_offsets(&mut counts, from.len()) {
             // All keys have one digit here.
@@ -110,13 +84,7 @@ pub(super) fn sort<T: KeyedPosition>(elements: &mut [T], spare: &mut [T], bits: 
 }
 
 /// Counts the digits of each chunk.
-fn count<T: KeyedPosition>(
-    from: &[T],
-    chunk: usize,
-    shift: u32,
-    counts: &mut [[usize; DIGITS]],
-    threads: usize,
-) {
+fn count<T: KeyWord>(from: &[T], chunk: usize, shift: u32, counts: &mut [[usize; DIGITS]], threads: usize) {
     let work = Mutex::new(from.chunks(chunk).zip(counts.iter_mut()));
     run_on_threads(threads, &|| {
         loop {
@@ -146,7 +114,7 @@ fn to_offsets(counts: &mut [[usize; DIGITS]], elements: usize) -> bool {
 }
 
 /// Moves each chunk's elements to their places.
-fn scatter<T: KeyedPosition>(
+fn scatter<T: KeyWord>(
     from: &[T],
     to: &mut [T],
     chunk: usize,

@@ -19,7 +19,8 @@ void sorting_indexing_and_statistics(const std::string &folder)
     const Tensor x = tensor({3, 1, 3, 2});
     const auto [values, indices] = x.sort();
     CHECK(ints(values) == List<int>{1, 2, 3, 3} && longs(indices) == Longs{1, 3, 0, 2});
-    CHECK(ints(x.sort(0, true).first) == List<int>{3, 3, 2, 1} && longs(x.argsort()) == longs(indices));
+    CHECK(ints(x.sort(0, true).first) == List<int>{3, 3, 2, 1} && ints(x.sorted()) == List<int>{1, 2, 3, 3});
+    CHECK(longs(x.argsort()) == longs(indices));
     CHECK(ints(x.topk(2).first) == List<int>{3, 3} && ints(x.topk(1, 0, false).first) == List<int>{1});
     CHECK(x.kthvalue(2).first.item<int>() == 2 && x.median().first.item<int>() == 2);
     CHECK(x.nanmedian().second.item<std::int64_t>() == 3 && x.mode().first.item<int>() == 3);

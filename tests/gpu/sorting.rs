@@ -39,6 +39,7 @@ fn pair((first, second): (Tensor, Tensor)) -> Vec<Tensor> {
 const ORDERS: &[Case] = &[
     ("sort", |x| Ok(pair(x[0].sort(-1, false)?))),
     ("sort, descending", |x| Ok(pair(x[0].sort(-1, true)?))),
+    ("sorted", |x| Ok(vec![x[0].sorted(-1, false)?, x[0].sorted(0, true)?])),
     ("argsort of columns", |x| Ok(vec![x[0].argsort(0, false)?])),
     ("msort", |x| Ok(vec![x[0].msort()?])),
     ("largest", |x| Ok(pair(x[0].topk(5, -1, true)?))),
@@ -49,6 +50,7 @@ const ORDERS: &[Case] = &[
 const LONG_ORDERS: &[Case] = &[
     ("sort", |x| Ok(pair(x[0].sort(-1, false)?))),
     ("sort, descending", |x| Ok(pair(x[0].sort(-1, true)?))),
+    ("sorted", |x| Ok(vec![x[0].sorted(-1, false)?, x[0].sorted(-1, true)?])),
     ("argsort", |x| Ok(vec![x[0].argsort(-1, false)?])),
 ];
 

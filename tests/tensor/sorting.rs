@@ -91,6 +91,8 @@ fn sort_is_stable_for_every_dtype_axis_and_direction() -> Result<()> {
                     assert_eq!(bits(&found_values[part]), bits(&wanted), "{dtype} {shape:?}");
                 }
                 assert_eq!(x.argsort(axis, descending)?.to_vec::<i64>()?, indices.to_vec::<i64>()?);
+                let alone = x.sorted(axis, descending)?;
+                assert_eq!(alone.to_bytes()?, values.to_bytes()?, "{dtype} {shape:?} {descending}");
             }
         }
     }
@@ -109,6 +111,16 @@ fn long_rows_and_views_are_sorted() -> Result<()> {
     let mut wanted = y.to_vec::<f64>()?;
     wanted.sort_by(f64::total_cmp);
     assert!(y.msort()?.to_vec::<f64>()? == wanted);
+    // Zeros and NaN of both signs in rows that threads share, and in many rows.
+    for shape in [[1, 70_000], [9, 7_777]] {
+        for dtype in [DType::F16, DType::F32, DType::F64] {
+            let x = elements(dtype, &shape, 6)?.copysign(&elements(dtype, &shape, 7)?)?;
+            for descending in [false, true] {
+                let (found, wanted) = (x.sorted(1, descending)?, x.sort(1, descending)?.0);
+                assert!(found.to_bytes()? == wanted.to_bytes()?, "{dtype} {shape:?} {descending}");
+            }
+        }
+    }
     let scalar = Tensor::new(2.5f32, &cpu())?;
     let (value, index) = scalar.sort(-1, true)?;
     assert_eq!((value.rank(), value.item::<f32>()?, index.item::<i64>()?), (0, 2.5, 0));

@@ -351,7 +351,7 @@ def where(condition, x1, x2, /):
 
 
 def sort(x, /, *, axis=-1, descending=False, stable=True):
-    return x.sort(axis, descending)[0]
+    return x.sorted(axis, descending)
 
 
 def argsort(x, /, *, axis=-1, descending=False, stable=True):

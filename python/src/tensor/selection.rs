@@ -16,6 +16,12 @@ impl PyTensor {
         self.map_two(py, |tensor| tensor.sort(axis, descending))
     }
 
+    /// The elements in order along an axis.
+    #[pyo3(signature = (axis=-1, descending=false))]
+    fn sorted(&self, py: Python<'_>, axis: isize, descending: bool) -> Result<PyTensor> {
+        self.map(py, |tensor| tensor.sorted(axis, descending))
+    }
+
     #[pyo3(signature = (axis=-1, descending=false))]
     fn argsort(&self, py: Python<'_>, axis: isize, descending: bool) -> Result<PyTensor> {
         self.map(py, |tensor| tensor.argsort(axis, descending))

@@ -3,10 +3,12 @@
 use super::nonzero::true_positions;
 use super::search::search;
 use super::statistics::differs_from_previous;
-use super::{AxisRows, SortedRows, flat};
+use super::{AxisRows, flat};
 use crate::error::Result;
 use crate::tensor::Tensor;
 use crate::types::DType;
+
+const UNIQUE: &str = "unique";
 
 /// Distinct elements.
 ///
@@ -28,8 +30,7 @@ impl Tensor {
     /// ```
     #[allow(clippy::missing_errors_doc)]
     pub fn unique(&self) -> Result<Tensor> {
-        let sorted = sorted(self)?;
-        Ok(Runs::new(&sorted.values)?.values)
+        Ok(Runs::new(&sorted(self)?)?.values)
     }
 
     /// Returns the distinct elements in ascending order, the place among them of each element (in this tensor's shape), and
@@ -46,7 +47,7 @@ impl Tensor {
     /// ```
     #[allow(clippy::missing_errors_doc)]
     pub fn unique_with_counts(&self) -> Result<(Tensor, Tensor, Tensor)> {
-        let sorted = sorted(self)?;
+        let sorted = AxisRows::new(UNIQUE, &flat(self)?, 0)?.sort(UNIQUE, false)?;
         let runs = Runs::new(&sorted.values)?;
         let mut inverse = runs.groups.zeros_like()?;
         inverse.in_place().scatter_unchecked(0, &sorted.positions, &runs.groups)?;
@@ -84,7 +85,7 @@ impl Tensor {
     pub fn isin(&self, elements: &Tensor) -> Result<Tensor> {
         const OPERATION: &str = "isin";
         let dtype = self.dtype().promote(elements.dtype())?;
-        let set = sorted(&elements.cast(dtype)?)?.values;
+        let set = sorted(&elements.cast(dtype)?)?;
         let places = search(OPERATION, &set, self, false)?;
         if set.count() == 0 {
             return Tensor::zeros(self.shape(), DType::Bool, &self.device());
@@ -96,8 +97,8 @@ impl Tensor {
 }
 
 /// All elements in ascending order.
-fn sorted(tensor: &Tensor) -> Result<SortedRows> {
-    AxisRows::new("unique", &flat(tensor)?, 0)?.sort("unique", false)
+fn sorted(tensor: &Tensor) -> Result<Tensor> {
+    AxisRows::new(UNIQUE, &flat(tensor)?, 0)?.sorted(UNIQUE, false)
 }
 
 fn shaped(list: &Tensor, like: &Tensor) -> Result<Tensor> {

@@ -2,7 +2,7 @@
 //!
 //! | file | methods |
 //! |---|---|
-//! | `order.rs` | `sort`, `argsort`, `msort`, `topk`, `kthvalue` |
+//! | `order.rs` | `sort`, `sorted`, `argsort`, `msort`, `topk`, `kthvalue` |
 //! | `statistics.rs` | `median`, `nanmedian`, `quantile`, `nanquantile`, `mode` |
 //! | `distinct.rs` | `unique`, `unique_consecutive`, `isin` |
 //! | `search.rs` | `searchsorted`, `bucketize` |
@@ -28,6 +28,7 @@ pub(super) use statistics::differs_from_previous;
 use std::ops::Range;
 
 use super::kernel::{self, Output};
+use super::storage::{self, MemoryMut};
 use super::tensor::Tensor;
 use crate::error::{Error, Result};
 use crate::sort::{self, SortKey};
@@ -90,7 +91,7 @@ impl AxisRows {
             [elements],
             [&mut positions],
             |_, [mut positions]| {
-                let memory = super::storage::part(elements.memory().host(operation)?, bytes.clone())?;
+                let memory = storage::part(elements.memory().host(operation)?, bytes.clone())?;
                 sort::argsort_host(key, memory, rows, positions.as_slice_mut()?)
             },
             |stream, _, [mut positions]| {
@@ -121,6 +122,26 @@ impl AxisRows {
     /// Returns the rows in sorted order, with the positions of their elements.
     fn sort(&self, operation: &'static str, descending: bool) -> Result<SortedRows> {
         self.sort_by(operation, SortKey::new(operation, self.elements.dtype(), descending)?)
+    }
+
+    /// Returns the rows in sorted order.
+    fn sorted(&self, operation: &'static str, descending: bool) -> Result<Tensor> {
+        let (elements, length) = (&self.elements, self.length());
+        let key = SortKey::new(operation, elements.dtype(), descending)?;
+        let rows = elements.count().checked_div(length).unwrap_or(0);
+        let device = elements.device();
+        let mut values = Output::of_shape(&device, elements.dtype(), elements.shape())?;
+        match values.memory_mut() {
+            MemoryMut::Host(sorted) => {
+                let memory = storage::part(elements.memory().host(operation)?, bytes_of(elements))?;
+                sort::sort_values_host(key, memory, rows, sorted)?;
+            }
+            MemoryMut::Cuda(sorted) => {
+                let memory = elements.memory().cuda(operation)?.slice(bytes_of(elements))?;
+                sort::sort_values(&device.stream()?, key, memory, rows, sorted)?;
+            }
+        }
+        Ok(values.into_tensor())
     }
 
     /// A CUDA device moves the elements with their positions.

@@ -33,6 +33,21 @@ impl Tensor {
         Ok((rows.restore(&sorted.values)?, rows.restore(&sorted.positions)?))
     }
 
+    /// Returns the elements in sorted order along `axis` without their positions: the first result of [`sort`](Self::sort), in
+    /// less time and memory. NumPy's `sort(axis)`.
+    ///
+    /// ```
+    /// use selvedge::{Device, Tensor};
+    /// let x = Tensor::new([3, 1, 2], &Device::cpu())?;
+    /// assert_eq!(x.sorted(-1, false)?.to_vec::<i32>()?, [1, 2, 3]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    #[allow(clippy::missing_errors_doc)]
+    pub fn sorted(&self, axis: isize, descending: bool) -> Result<Tensor> {
+        let rows = AxisRows::new("sorted", self, axis)?;
+        rows.restore(&rows.sorted("sorted", descending)?)
+    }
+
     /// Returns the positions along `axis` that sort the elements.
     #[allow(clippy::missing_errors_doc)]
     pub fn argsort(&self, axis: isize, descending: bool) -> Result<Tensor> {
@@ -44,7 +59,7 @@ impl Tensor {
     #[allow(clippy::missing_errors_doc)]
     pub fn msort(&self) -> Result<Tensor> {
         let rows = AxisRows::new("msort", self, 0)?;
-        rows.restore(&rows.sort("msort", false)?.values)
+        rows.restore(&rows.sorted("msort", false)?)
     }
 
     /// Returns the `k` largest elements along `axis` in descending order, or the `k` smallest in ascending order, with their

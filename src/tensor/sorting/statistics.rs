@@ -1,6 +1,6 @@
 //! Statistics of sorted rows: medians, quantiles, modes.
 
-use super::{AxisRows, SortedRows, numbers};
+use super::{AxisRows, numbers};
 use crate::error::{Error, Result};
 use crate::fuse::Number;
 use crate::tensor::{Tensor, fuse};
@@ -48,7 +48,7 @@ impl Tensor {
         let rows = AxisRows::new(operation, self, axis)?;
         rows.check_not_empty(operation)?;
         let (sorted, length) = (rows.sort(operation, false)?, rows.length() as i64);
-        let nans = count_nans(&sorted)?;
+        let nans = count_nans(&sorted.values)?;
         let places = match policy {
             // NaN is sorted behind the numbers.
             NanPolicy::Propagate => fuse((&nans, length, (length - 1) / 2), |[nans, length, middle]| {
@@ -101,14 +101,15 @@ impl Tensor {
         }
         let rows = AxisRows::new(operation, self, axis)?;
         rows.check_not_empty(operation)?;
-        let (sorted, last) = (rows.sort(operation, false)?, rows.length() as i64 - 1);
+        let (sorted, last) = (rows.sorted(operation, false)?, rows.length() as i64 - 1);
         let nans = count_nans(&sorted)?;
         let q = Tensor::full(&[], Number::Real(q), DType::F64, &self.device())?;
         let ranks = fuse((&nans, &q, last), |[nans, q, last]| (last - nans).maximum(0).cast(DType::F64) * q)?;
         let below = fuse([&ranks], |[rank]| rank.floor().cast(DType::I64))?;
         let above = fuse([&ranks], |[rank]| rank.ceil().cast(DType::I64))?;
         let weights = fuse([&ranks], |[rank]| rank - rank.floor())?.cast(dtype)?.squeeze(-1)?;
-        let ((low, _), (high, _)) = (sorted.at(&below)?, sorted.at(&above)?);
+        let at = |places: &Tensor| sorted.gather_unchecked(-1, places)?.squeeze(-1);
+        let (low, high) = (at(&below)?, at(&above)?);
         // Two equal infinities have no difference.
         let between = fuse([&low, &high, &weights], |[low, high, weight]| {
             low.eq(high).choose(low, low.lerp(high, weight))
@@ -116,7 +117,7 @@ impl Tensor {
         match policy {
             NanPolicy::Ignore => Ok(between),
             NanPolicy::Propagate => {
-                let largest = sorted.values.select(-1, -1)?;
+                let largest = sorted.select(-1, -1)?;
                 fuse([&largest, &between], |[largest, between]| largest.is_nan().choose(largest, between))
             }
         }
@@ -150,8 +151,7 @@ impl Tensor {
 }
 
 /// Returns the number of NaNs of each row, with size 1 along the last axis.
-fn count_nans(sorted: &SortedRows) -> Result<Tensor> {
-    let values = &sorted.values;
+fn count_nans(values: &Tensor) -> Result<Tensor> {
     if values.dtype().is_float() {
         return values.is_nan()?.count_nonzero_keepdim(-1);
     }

@@ -2,7 +2,9 @@
 
 use selvedge::DType;
 use selvedge::driver::Stream;
-use selvedge::sort::{SortKey, argsort, argsort_host, search, search_host, sort};
+use selvedge::sort::{
+    SortKey, argsort, argsort_host, search, search_host, sort, sort_values, sort_values_host,
+};
 
 use super::build::Family;
 use super::{Outcome, emulate, family, with_seeds};
@@ -28,7 +30,7 @@ fn check_sort(stream: &Stream, dtype: DType, rows: usize, length: usize, mask: u
     check_elements(stream, dtype, rows, &bytes(rows * length * dtype.size(), mask), None)
 }
 
-/// Sorts in both directions, with elements and without, and compares with the CPU.
+/// Sorts in both directions, to elements, positions and both, and compares with the CPU.
 fn check_elements(
     stream: &Stream,
     dtype: DType,
@@ -56,11 +58,16 @@ fn check_elements(
             let from = (at / length * length + *position as usize) * size;
             &elements[from..from + size]
         });
-        let is_moved = moved.eq(&stream.download(&sorted)?);
+        let moved: Vec<u8> = moved.copied().collect();
+        let mut alone = stream.zeros::<u8>(elements.len())?;
+        sort_values(stream, key, &memory, rows, &mut alone)?;
+        let mut on_host = vec![0; elements.len()];
+        sort_values_host(key, elements, rows, &mut on_host)?;
+        let is_moved = [stream.download(&sorted)?, stream.download(&alone)?, on_host].map(|x| x == moved);
         let are_equal =
             [bounded, stream.download(&positions)?, stream.download(&others)?].map(|x| x == wanted);
-        if !is_moved || are_equal != [true; 3] {
-            let found = format!("elements {is_moved}, positions {are_equal:?}");
+        if is_moved != [true; 3] || are_equal != [true; 3] {
+            let found = format!("elements {is_moved:?}, positions {are_equal:?}");
             return Err(format!("{rows} rows of {length} {dtype}, descending {descending}: {found}").into());
         }
     }
