@@ -2,7 +2,7 @@
 //!
 //! Invariants: the allocator is chosen once, at the latest by the first allocation, so memory is freed by the one that gave it.
 //!
-//! Tests: the examples of [`set_host_allocator`], [`host_memory_statistics`] and `tests/fake/capi/host.rs`.
+//! Tests: `kept_blocks.rs`, the examples of [`set_host_allocator`], [`host_memory_statistics`] and `tests/fake/capi/host.rs`.
 
 use std::alloc::{self, Layout};
 use std::ptr::NonNull;
@@ -85,15 +85,63 @@ pub(super) fn is_custom() -> bool {
     custom().is_some()
 }
 
+/// The multiple at which memory of [`LEAST_ALIGNED`] bytes and more starts: a line of the caches and the widest vector. Vectors
+/// that cross lines take up to a fifth longer.
+const LINE: usize = 64;
+/// Smaller memory starts where the allocator puts it.
+const LEAST_ALIGNED: usize = 1 << 10;
+
+/// Returns the layout to ask the global allocator for, with room to start at a multiple of [`LINE`].
+///
+/// The alignment stays [`ALIGNMENT`](kept_blocks::ALIGNMENT), for which the C library's allocator has zeros without writing them.
+pub(super) fn padded(layout: Layout) -> Option<Layout> {
+    let padding = if layout.size() < LEAST_ALIGNED { 0 } else { LINE - layout.align() };
+    Layout::from_size_align(layout.size().checked_add(padding)?, layout.align()).ok()
+}
+
+/// Memory of tensors: its first byte, and how many bytes after the start of its block that is.
+#[derive(Clone, Copy)]
+pub(super) struct AlignedStart {
+    pub(super) start: NonNull<u8>,
+    pub(super) offset: u8,
+}
+
+impl AlignedStart {
+    /// Returns the memory of `layout` in a block of its [`padded`] layout.
+    ///
+    /// # Safety
+    ///
+    /// The block has the padded layout's size and alignment.
+    pub(super) unsafe fn of_block(block: NonNull<u8>, layout: Layout) -> AlignedStart {
+        let distance = block.addr().get().wrapping_neg() % LINE;
+        let offset = if layout.size() < LEAST_ALIGNED { 0 } else { distance };
+        // SAFETY: the distance to the next line is at most the padding, as both are multiples of the alignment.
+        AlignedStart { start: unsafe { block.add(offset) }, offset: offset as u8 }
+    }
+
+    /// Returns the start of the block.
+    ///
+    /// # Safety
+    ///
+    /// The block has not been freed.
+    pub(super) unsafe fn block(self) -> NonNull<u8> {
+        // SAFETY: the block starts so many bytes before.
+        unsafe { self.start.sub(usize::from(self.offset)) }
+    }
+}
+
 /// Returns zeros of this layout, whose size is not 0; none if there is no memory.
 ///
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] for memory of the caller's allocator that is not aligned.
-pub(super) fn allocate_zeroed(layout: Layout) -> Result<Option<NonNull<u8>>> {
+pub(super) fn allocate_zeroed(layout: Layout) -> Result<Option<AlignedStart>> {
     let Some(allocator) = custom() else {
+        let Some(padded) = padded(layout) else { return Ok(None) };
         // SAFETY: the caller vouches that the size is not 0.
-        return Ok(NonNull::new(unsafe { alloc::alloc_zeroed(layout) }));
+        let block = NonNull::new(unsafe { alloc::alloc_zeroed(padded) });
+        // SAFETY: the block was allocated with the padded layout.
+        return Ok(block.map(|block| unsafe { AlignedStart::of_block(block, layout) }));
     };
     let Some(start) = NonNull::new((allocator.allocate)(layout)) else { return Ok(None) };
     if !start.addr().get().is_multiple_of(layout.align()) {
@@ -104,7 +152,7 @@ pub(super) fn allocate_zeroed(layout: Layout) -> Result<Option<NonNull<u8>>> {
     }
     // SAFETY: the caller of `set_host_allocator` vouches for so many bytes.
     unsafe { start.write_bytes(0, layout.size()) };
-    Ok(Some(start))
+    Ok(Some(AlignedStart { start, offset: 0 }))
 }
 
 /// Frees memory of [`allocate_zeroed`].
@@ -112,11 +160,24 @@ pub(super) fn allocate_zeroed(layout: Layout) -> Result<Option<NonNull<u8>>> {
 /// # Safety
 ///
 /// The memory was allocated with this layout, and nothing uses it any more.
-pub(super) unsafe fn deallocate(start: NonNull<u8>, layout: Layout) {
+pub(super) unsafe fn deallocate(memory: AlignedStart, layout: Layout) {
     match custom() {
-        Some(allocator) => (allocator.free)(start.as_ptr(), layout),
+        Some(allocator) => (allocator.free)(memory.start.as_ptr(), layout),
         // SAFETY: the caller guarantees it.
-        None => unsafe { alloc::dealloc(start.as_ptr(), layout) },
+        None => unsafe { deallocate_block(memory.block(), layout) },
+    }
+}
+
+/// Frees a block of the global allocator.
+///
+/// # Safety
+///
+/// The block was allocated with this layout, [`padded`], and nothing uses it any more.
+pub(super) unsafe fn deallocate_block(block: NonNull<u8>, layout: Layout) {
+    // The layout with which the block was allocated exists.
+    if let Some(padded) = padded(layout) {
+        // SAFETY: the caller guarantees it.
+        unsafe { alloc::dealloc(block.as_ptr(), padded) };
     }
 }
 
@@ -124,7 +185,7 @@ pub(super) unsafe fn deallocate(start: NonNull<u8>, layout: Layout) {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostMemoryStatistics {
-    /// Bytes of live tensors, as they were allocated.
+    /// Bytes of live tensors, as they were allocated, without up to 48 bytes a tensor by which its start is aligned.
     pub live_bytes: usize,
     /// The peak of `live_bytes`.
     pub peak_live_bytes: usize,

@@ -7,10 +7,12 @@
 //! that finds the list locked allocates or frees its block itself, and [`bytes`] and [`release`] give up after some attempts,
 //! so a forked child may find it locked for ever.
 
-use std::alloc;
+use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
+
+use super::host_memory::deallocate_block;
 
 /// The bytes from which a block is kept; smaller ones stay with the allocator, which keeps them too.
 const LEAST: usize = 64 << 10;
@@ -56,8 +58,9 @@ pub(super) fn take(size: usize) -> Option<NonNull<u8>> {
 ///
 /// # Safety
 ///
-/// The block has no other owner, all its bytes were written, and [`take`]n blocks of the size are freed with this layout.
-pub(super) unsafe fn give(block: NonNull<u8>, layout: alloc::Layout) {
+/// The block has no other owner, all its bytes were written, and [`take`]n blocks of the size are freed with this layout,
+/// [`padded`](super::host_memory::padded).
+pub(super) unsafe fn give(block: NonNull<u8>, layout: Layout) {
     if let Ok(mut kept) = KEPT.try_lock() {
         if kept.bytes + layout.size() <= MOST_BYTES {
             kept.bytes += layout.size();
@@ -65,7 +68,7 @@ pub(super) unsafe fn give(block: NonNull<u8>, layout: alloc::Layout) {
         }
     }
     // SAFETY: the caller guarantees it.
-    unsafe { alloc::dealloc(block.as_ptr(), layout) };
+    unsafe { deallocate_block(block, layout) };
 }
 
 /// Locks the list once other threads have left it; none if it stays locked.
@@ -91,17 +94,19 @@ pub(super) fn release() {
     kept.bytes = 0;
     drop(kept);
     for (size, blocks) in by_size {
-        let Ok(layout) = alloc::Layout::from_size_align(size, ALIGNMENT) else { continue };
+        let Ok(layout) = Layout::from_size_align(size, ALIGNMENT) else { continue };
         for block in blocks {
             // SAFETY: the block was allocated with this layout, and nobody else has it.
-            unsafe { alloc::dealloc(block.as_ptr(), layout) };
+            unsafe { deallocate_block(block, layout) };
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::host_memory::allocate_zeroed;
     use super::*;
+    use crate::{DType, Device, Tensor};
 
     #[test]
     fn a_class_has_at_most_an_eighth_more_bytes() {
@@ -119,9 +124,10 @@ mod tests {
     fn a_kept_block_is_taken_once() {
         // A size that no tensor of the tests has.
         let size = class_of(77 << 10).unwrap();
-        let layout = alloc::Layout::from_size_align(size, ALIGNMENT).unwrap();
-        // SAFETY: the size is not 0.
-        let block = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).unwrap();
+        let layout = Layout::from_size_align(size, ALIGNMENT).unwrap();
+        let memory = allocate_zeroed(layout).unwrap().unwrap();
+        // SAFETY: the block was allocated by the line before.
+        let block = unsafe { memory.block() };
         // SAFETY: nobody else has the block.
         unsafe { give(block, layout) };
         // Another test may hold the list for a moment, so that the block was freed or is not found.
@@ -130,7 +136,28 @@ mod tests {
         assert_eq!(take(size), None);
         if let Some(found) = found {
             // SAFETY: allocated with this layout.
-            unsafe { alloc::dealloc(found.as_ptr(), layout) };
+            unsafe { deallocate_block(found, layout) };
+        }
+    }
+
+    #[test]
+    fn fresh_kept_and_trimmed_memory_starts_at_a_multiple_of_64_bytes() {
+        let device = Device::cpu();
+        let is_aligned =
+            |tensor: &Tensor| tensor.as_slice::<u8>().unwrap().as_ptr().addr().is_multiple_of(64);
+        for bytes in [1 << 10, 3_000, 4_097, 50_001, LEAST, 1_000_003, (4 << 20) + 1] {
+            // Blocks of one size side by side start at different distances from a line.
+            for round in ["fresh", "kept", "trimmed"] {
+                let tensors: Vec<Tensor> =
+                    (0..4).map(|_| Tensor::zeros(&[bytes], DType::U8, &device).unwrap()).collect();
+                assert!(tensors.iter().all(is_aligned), "zeros, {round}, {bytes} bytes");
+                let sums: Vec<Tensor> = tensors.iter().map(|tensor| (tensor + 1).unwrap()).collect();
+                assert!(sums.iter().all(is_aligned), "results, {round}, {bytes} bytes");
+                drop((tensors, sums));
+                if round == "kept" {
+                    device.trim().unwrap();
+                }
+            }
         }
     }
 }

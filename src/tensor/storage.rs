@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::device::{Device, stream};
+use super::host_memory::AlignedStart;
 use super::kept_blocks::ALIGNMENT;
 use super::tensor::mismatch;
 use super::{host_memory, kept_blocks};
@@ -347,8 +348,10 @@ impl<'a> MemoryMut<'a> {
 pub(crate) struct HostMemory {
     start: NonNull<u8>,
     bytes: usize,
-    /// As it was allocated; without a size for memory of other code.
+    /// As it was asked for; without a size for memory of other code.
     layout: alloc::Layout,
+    /// The bytes of the block before `start`.
+    offset: u8,
     /// True for memory of other code that nobody may write to.
     read_only: bool,
     release: HostRelease,
@@ -377,8 +380,18 @@ const LARGE: usize = 4 << 20;
 
 impl HostMemory {
     fn owned(start: NonNull<u8>, bytes: usize, layout: alloc::Layout, release: HostRelease) -> HostMemory {
+        HostMemory::aligned(AlignedStart { start, offset: 0 }, bytes, layout, release)
+    }
+
+    fn aligned(
+        memory: AlignedStart,
+        bytes: usize,
+        layout: alloc::Layout,
+        release: HostRelease,
+    ) -> HostMemory {
         host_memory::add_live(layout.size());
-        HostMemory { start, bytes, layout, read_only: false, release, _owner: None }
+        let AlignedStart { start, offset } = memory;
+        HostMemory { start, bytes, layout, offset, read_only: false, release, _owner: None }
     }
 
     /// Memory of other code, until `owner` is dropped. A null address stands for no bytes.
@@ -395,7 +408,7 @@ impl HostMemory {
         let start = NonNull::new(address).unwrap_or(layout_start());
         let layout = alloc::Layout::new::<()>();
         let release = HostRelease::Global;
-        HostMemory { start, bytes, layout, read_only, release, _owner: Some(owner) }
+        HostMemory { start, bytes, layout, offset: 0, read_only, release, _owner: Some(owner) }
     }
 
     /// Memory whose bytes mean nothing: those of a freed tensor, or zeros.
@@ -407,10 +420,12 @@ impl HostMemory {
         check_variable()?;
         let class = class_of(bytes);
         match class.zip(class.and_then(kept_blocks::take)) {
-            Some((size, start)) => {
+            Some((size, block)) => {
                 let layout = alloc::Layout::from_size_align(size, ALIGNMENT);
                 let layout = layout.map_err(|_| Error::host_memory(bytes, "allocating a tensor"))?;
-                Ok(HostMemory::owned(start, bytes, layout, HostRelease::Kept))
+                // SAFETY: kept blocks of this size have its padded layout.
+                let memory = unsafe { AlignedStart::of_block(block, layout) };
+                Ok(HostMemory::aligned(memory, bytes, layout, HostRelease::Kept))
             }
             None => HostMemory::zeros(bytes),
         }
@@ -429,8 +444,8 @@ impl HostMemory {
         if bytes == 0 {
             return Ok(HostMemory::owned(layout_start(), bytes, layout, HostRelease::Global));
         }
-        let start = match host_memory::allocate_zeroed(layout)? {
-            Some(start) => start,
+        let memory = match host_memory::allocate_zeroed(layout)? {
+            Some(memory) => memory,
             None => {
                 kept_blocks::release();
                 host_memory::allocate_zeroed(layout)?.ok_or_else(none)?
@@ -438,10 +453,10 @@ impl HostMemory {
         };
         // Pages of the caller's memory are the caller's to advise.
         if bytes >= LARGE && !host_memory::is_custom() {
-            prefer_large_pages(start.as_ptr(), bytes);
+            prefer_large_pages(memory.start.as_ptr(), bytes);
         }
         let release = if class.is_some() { HostRelease::Kept } else { HostRelease::Allocator };
-        Ok(HostMemory::owned(start, bytes, layout, release))
+        Ok(HostMemory::aligned(memory, bytes, layout, release))
     }
 
     /// The vector's memory.
@@ -483,11 +498,12 @@ fn layout_start() -> NonNull<u8> {
 impl Drop for HostMemory {
     fn drop(&mut self) {
         host_memory::remove_live(self.layout.size());
+        let memory = AlignedStart { start: self.start, offset: self.offset };
         match self.release {
             // SAFETY: allocated with this layout, which all blocks of the size have, from zeros.
-            HostRelease::Kept => unsafe { kept_blocks::give(self.start, self.layout) },
+            HostRelease::Kept => unsafe { kept_blocks::give(memory.block(), self.layout) },
             // SAFETY: allocated with this layout by the same allocator.
-            HostRelease::Allocator => unsafe { host_memory::deallocate(self.start, self.layout) },
+            HostRelease::Allocator => unsafe { host_memory::deallocate(memory, self.layout) },
             HostRelease::Global if self.layout.size() == 0 => {}
             // SAFETY: allocated with this layout by the vector that was taken over.
             HostRelease::Global => unsafe { alloc::dealloc(self.start.as_ptr(), self.layout) },
