@@ -108,7 +108,7 @@ pub fn on_host_with(
 }
 
 /// Calls `run` with the arrays as operands on the CPU.
-fn with_host<T>(
+pub fn with_host<T>(
     inputs: &[Array],
     outputs: &mut [Array],
     run: impl FnOnce(&[HostInput<'_>], &mut [HostOutput<'_>]) -> T,
@@ -139,9 +139,16 @@ fn with_host<T>(
     result
 }
 
-/// Asserts that two runs left the same memory: elements are equal up to the bits of NaN, and everything else
-/// is unchanged.
+/// Asserts that two runs left the same memory.
 pub fn assert_same(what: &str, left: &[Array], right: &[Array], before: &[Array]) {
+    if let Some(difference) = difference(left, right, before) {
+        panic!("{what}: {difference}");
+    }
+}
+
+/// Returns the first difference of the memory that two runs left: elements are equal up to the bits of NaN, and
+/// everything else is unchanged.
+pub fn difference(left: &[Array], right: &[Array], before: &[Array]) -> Option<String> {
     for ((left, right), before) in left.iter().zip(right).zip(before) {
         let size = left.dtype.size();
         let mut inside = vec![false; left.bytes.len() / size];
@@ -149,23 +156,18 @@ pub fn assert_same(what: &str, left: &[Array], right: &[Array], before: &[Array]
             inside[offset] = true;
             let range = offset * size..(offset + 1) * size;
             let (one, two) = (&left.bytes[range.clone()], &right.bytes[range]);
-            assert!(
-                same(left.dtype, one, two),
-                "{what}: element {index} of {} is {:?} on the CPU and {:?} in the other run",
-                left.dtype,
-                read(left.dtype, one),
-                read(left.dtype, two)
-            );
+            if !same(left.dtype, one, two) {
+                let (one, two) = (read(left.dtype, one), read(left.dtype, two));
+                let element = format!("element {index} of {}", left.dtype);
+                return Some(format!("{element} is {one:?} on the CPU and {two:?} in the other run"));
+            }
         }
         for (offset, _) in inside.iter().enumerate().filter(|(_, inside)| !**inside) {
             let range = offset * size..(offset + 1) * size;
-            for run in [&left.bytes, &right.bytes] {
-                assert_eq!(
-                    run[range.clone()],
-                    before.bytes[range.clone()],
-                    "{what}: offset {offset} was touched"
-                );
+            if [left, right].iter().any(|run| run.bytes[range.clone()] != before.bytes[range.clone()]) {
+                return Some(format!("offset {offset} was touched"));
             }
         }
     }
+    None
 }

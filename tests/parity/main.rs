@@ -13,6 +13,8 @@ mod coordinates;
 mod harness;
 mod narrow;
 mod native;
+#[cfg(target_arch = "x86_64")]
+mod native_faults;
 mod normal;
 mod operations;
 mod random;
@@ -81,6 +83,8 @@ fn main() -> std::process::ExitCode {
         row_sums::always(),
         rares::tests(),
         native::always(),
+        #[cfg(target_arch = "x86_64")]
+        native_faults::tests(),
         rules::tests(),
         words::tests(),
         sweeps::tests(),

@@ -8,7 +8,7 @@ use super::arrays::{Array, aligned, assert_same, on_host_with};
 use super::value::{Value, special};
 use crate::common::suite::Test;
 
-const BACKENDS: [CpuBackend; 2] = [CpuBackend::Avx512, CpuBackend::Avx2];
+pub const BACKENDS: [CpuBackend; 2] = [CpuBackend::Avx512, CpuBackend::Avx2];
 
 /// Instructions that leave a program to the interpreter.
 const INTERPRETED: &[&str] = &[
@@ -78,7 +78,7 @@ pub fn always() -> Vec<Test> {
     ]
 }
 
-fn expression_of(operation: Operation, dtype: DType) -> Expression {
+pub fn expression_of(operation: Operation, dtype: DType) -> Expression {
     let count = operation.arity();
     let signature = operation.signature(&vec![dtype; count]).expect("a dtype of the operation");
     let graph = Graph::new();
@@ -86,13 +86,20 @@ fn expression_of(operation: Operation, dtype: DType) -> Expression {
     graph.expression(&[inputs[0].operation(operation, &inputs[1..])]).expect("an expression")
 }
 
-/// Returns special values in every fourth place but one of random bits.
+/// Returns special values, and random bits in every fourth place.
+///
+/// Arrays of neighbouring seeds have equal values side by side first, then each value beside the next in the list, beside
+/// the one before, and so on, so that operations meet equal operands and both zeros in either order.
 fn array(dtype: DType, layout: Layout, seed: u64) -> Array {
     let special = special(dtype);
-    let rotated: Vec<Value> = (0..special.len() * 11)
-        .map(|at| special[(at * (2 * seed as usize + 1) + 5) % special.len()])
+    let values: Vec<Value> = (0..layout.count().max(1))
+        .map(|at| {
+            let (block, count) = (at / special.len(), special.len());
+            let distance = block.div_ceil(2) * seed as usize % count;
+            special[(at + if block % 2 == 1 { distance } else { count - distance }) % count]
+        })
         .collect();
-    let mut array = Array::new(dtype, layout, &rotated, seed as usize);
+    let mut array = Array::new(dtype, layout, &values, 0);
     if dtype != DType::Bool {
         let size = dtype.size();
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -109,15 +116,15 @@ fn array(dtype: DType, layout: Layout, seed: u64) -> Array {
     array
 }
 
-fn shifted(count: usize, offset: usize) -> Layout {
+pub fn shifted(count: usize, offset: usize) -> Layout {
     Layout::strided(&[count], &[1], offset).expect("a layout")
 }
 
-fn inputs_of(expression: &Expression, layout: Layout) -> Vec<Array> {
+pub fn inputs_of(expression: &Expression, layout: Layout) -> Vec<Array> {
     expression.inputs().iter().enumerate().map(|(k, &dtype)| array(dtype, layout, 1 + k as u64)).collect()
 }
 
-fn outputs_of(expression: &Expression, layout: Layout) -> Vec<Array> {
+pub fn outputs_of(expression: &Expression, layout: Layout) -> Vec<Array> {
     let zero = |&dtype: &DType| Array { dtype, layout, bytes: vec![0xA5; (layout.end() + 3) * dtype.size()] };
     expression.outputs().iter().map(zero).collect()
 }

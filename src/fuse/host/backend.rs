@@ -165,7 +165,7 @@ impl Expression {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn targets(backends: &[CpuBackend]) -> Vec<Target> {
+pub(super) fn targets(backends: &[CpuBackend]) -> Vec<Target> {
     let target = |backend: &CpuBackend| match backend {
         CpuBackend::Avx512 => Some(Target::Avx512),
         CpuBackend::Avx2 => Some(Target::Avx2),

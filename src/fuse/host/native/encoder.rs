@@ -49,6 +49,8 @@ pub(super) struct Code {
     pub(super) bytes: Vec<u8>,
     /// The vector instructions so far.
     pub(super) instructions: usize,
+    /// The place of the first byte of each instruction.
+    pub(super) starts: Vec<u32>,
 }
 
 const fn inverted(bit: u8) -> u8 {
@@ -56,6 +58,17 @@ const fn inverted(bit: u8) -> u8 {
 }
 
 impl Code {
+    /// Adds an instruction's first bytes.
+    fn begin<const COUNT: usize>(&mut self, bytes: [u8; COUNT]) {
+        self.starts.push(self.bytes.len() as u32);
+        self.bytes.extend(bytes);
+    }
+
+    fn begin_vector<const COUNT: usize>(&mut self, bytes: [u8; COUNT]) {
+        self.instructions += 1;
+        self.begin(bytes);
+    }
+
     fn modrm(&mut self, reg: u8, rm: Rm) {
         let reg = (reg & 7) << 3;
         match rm {
@@ -90,8 +103,7 @@ impl Code {
             Rm::Register(register) => (inverted(register >> 4 & 1), inverted(register >> 3 & 1)),
             Rm::Memory(base, _) | Rm::Element(base, ..) => (1, inverted(base.0 >> 3 & 1)),
         };
-        self.instructions += 1;
-        self.bytes.push(0x62);
+        self.begin_vector([0x62]);
         self.bytes.push(inverted(reg >> 3 & 1) << 7 | x << 6 | b << 5 | inverted(reg >> 4 & 1) << 4 | op.map);
         self.bytes.push(op.w << 7 | (!v & 15) << 3 | 4 | op.prefix);
         self.bytes.push(u8::from(zero) << 7 | length << 5 | rounding << 4 | inverted(v >> 4 & 1) << 3 | mask);
@@ -105,8 +117,7 @@ impl Code {
             Rm::Register(register) => register,
             Rm::Memory(base, _) | Rm::Element(base, ..) => base.0,
         };
-        self.instructions += 1;
-        self.bytes.push(0xc4);
+        self.begin_vector([0xc4]);
         self.bytes.push(inverted(reg >> 3 & 1) << 7 | 0x40 | inverted(base >> 3 & 1) << 5 | op.map);
         self.bytes.push(op.w << 7 | (!v & 15) << 3 | length << 2 | op.prefix);
         self.bytes.push(op.opcode);
@@ -119,69 +130,80 @@ impl Code {
 
     /// Adds a mask instruction on two registers; `bytes` selects the form of 8 lanes.
     pub(super) fn mask(&mut self, opcode: u8, bytes: bool, to: u8, a: u8, b: u8) {
-        self.instructions += 1;
-        self.bytes.extend([0xc5, 0x84 | (!a & 15) << 3 | u8::from(bytes), opcode, 0xc0 | to << 3 | b]);
+        self.begin_vector([0xc5, 0x84 | (!a & 15) << 3 | u8::from(bytes), opcode, 0xc0 | to << 3 | b]);
     }
 
     /// Adds a mask instruction on one register: `knot` (0x44), or `kortest` (0x98) of the register with itself.
     pub(super) fn mask_unary(&mut self, opcode: u8, bytes: bool, to: u8, a: u8) {
-        self.instructions += 1;
-        self.bytes.extend([0xc5, 0xf8 | u8::from(bytes), opcode, 0xc0 | to << 3 | a]);
+        self.begin_vector([0xc5, 0xf8 | u8::from(bytes), opcode, 0xc0 | to << 3 | a]);
     }
 
     /// Loads (0x90) or stores (0x91) the 16 bits of a mask register in a spill slot.
     pub(super) fn mask_slot(&mut self, opcode: u8, mask: u8, displacement: i32) {
-        self.instructions += 1;
-        self.bytes.extend([0xc5, 0xf8, opcode, 0x80 | mask << 3 | SPILL.0]);
+        self.begin_vector([0xc5, 0xf8, opcode, 0x80 | mask << 3 | SPILL.0]);
         self.bytes.extend(displacement.to_le_bytes());
     }
 
     /// `mov register, [table + 8 * operand]`
     pub(super) fn load_address(&mut self, register: General, operand: usize) {
-        self.bytes.extend([0x48 | register.0 >> 3 << 2, 0x8b, 0x80 | (register.0 & 7) << 3 | TABLE.0]);
+        self.begin([0x48 | register.0 >> 3 << 2, 0x8b, 0x80 | (register.0 & 7) << 3 | TABLE.0]);
         self.bytes.extend((8 * operand as i32).to_le_bytes());
     }
 
     /// `lea ADDRESS, [base + 8 * index]`
     pub(super) fn advance_address(&mut self, base: General) {
-        self.bytes.extend([0x48 | base.0 >> 3, 0x8d, 0x84 | ADDRESS.0 << 3, 0xc0 | base.0 & 7]);
+        self.begin([0x48 | base.0 >> 3, 0x8d, 0x84 | ADDRESS.0 << 3, 0xc0 | base.0 & 7]);
         self.bytes.extend(0i32.to_le_bytes());
     }
 
     /// Saves the registers that the caller keeps, loads the operands' addresses, and clears index and flag.
     pub(super) fn prologue(&mut self, operands: usize) {
-        // push rbx, rbp, r12, r13, r14, r15
-        self.bytes.extend([0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57]);
+        // push rbx, rbp
+        self.begin([0x53]);
+        self.begin([0x55]);
+        // push r12, r13, r14, r15
+        (0x54..=0x57).for_each(|register| self.begin([0x41, register]));
         for operand in 0..operands.min(POINTERS as usize) {
             self.load_address(General(8 + operand as u8), operand);
         }
         // xor eax, eax; xor ebp, ebp
-        self.bytes.extend([0x31, 0xc0, 0x31, 0xed]);
+        self.begin([0x31, 0xc0]);
+        self.begin([0x31, 0xed]);
     }
 
     /// Fills with `nop` up to the loop's head, which it returns.
     pub(super) fn loop_head(&mut self) -> usize {
-        self.bytes.resize(self.bytes.len().next_multiple_of(32), 0x90);
+        while !self.bytes.len().is_multiple_of(32) {
+            self.begin([0x90]);
+        }
         self.bytes.len()
     }
 
     /// Sets the flag unless the last test found zeros only.
     pub(super) fn set_flag(&mut self) {
         // jz over; or ebp, 1
-        self.bytes.extend([0x74, 0x03, 0x83, 0xcd, 0x01]);
+        self.begin([0x74, 0x03]);
+        self.begin([0x83, 0xcd, 0x01]);
     }
 
     /// Advances the index, loops while it is below the count, and returns the flag.
     pub(super) fn epilogue(&mut self, head: usize, elements: usize) {
         // add rax, elements; cmp rax, rsi; jb head
-        self.bytes.extend([0x48, 0x05]);
+        self.begin([0x48, 0x05]);
         self.bytes.extend((elements as i32).to_le_bytes());
-        self.bytes.extend([0x48, 0x39, 0xf0, 0x0f, 0x82]);
+        self.begin([0x48, 0x39, 0xf0]);
+        self.begin([0x0f, 0x82]);
         let back = head as i64 - (self.bytes.len() as i64 + 4);
         self.bytes.extend((back as i32).to_le_bytes());
-        // mov eax, ebp; vzeroupper; pop r15, r14, r13, r12, rbp, rbx; ret
-        self.bytes.extend([0x89, 0xe8, 0xc5, 0xf8, 0x77]);
-        self.bytes.extend([0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3]);
+        // mov eax, ebp; vzeroupper
+        self.begin([0x89, 0xe8]);
+        self.begin([0xc5, 0xf8, 0x77]);
+        // pop r15, r14, r13, r12
+        (0x5c..=0x5f).rev().for_each(|register| self.begin([0x41, register]));
+        // pop rbp, rbx; ret
+        for byte in [0x5d, 0x5b, 0xc3] {
+            self.begin([byte]);
+        }
     }
 }
 

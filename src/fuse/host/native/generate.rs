@@ -1,5 +1,7 @@
 //! The loop of a kernel: prologue, steps in order for each interleaved copy, stores, flags, epilogue.
 
+use std::ops::Range;
+
 use super::super::super::instruction::RegisterKind;
 use super::super::super::program::Step;
 use super::analysis::{Analysis, is_wide};
@@ -54,18 +56,20 @@ pub(super) fn generate(
     inputs: &[DType],
     outputs: &[DType],
     target: Target,
-) -> Result<Kernel, Unsupported> {
+) -> Result<Draft, Unsupported> {
     let copies = if analysis.order.len() > MOST_INTERLEAVED { 1 } else { 2 };
     let (kernel, hoistable) = generate_once(analysis, inputs, outputs, target, copies, &[])?;
     match hoistable.is_empty() {
-        true => kernel.finish(),
-        false => generate_once(analysis, inputs, outputs, target, copies, &hoistable)?.0.finish(),
+        true => Ok(kernel),
+        false => Ok(generate_once(analysis, inputs, outputs, target, copies, &hoistable)?.0),
     }
 }
 
 /// A kernel whose code is not executable yet.
-struct Draft {
-    code: Code,
+pub(super) struct Draft {
+    pub(super) code: Code,
+    /// The place of the loop, up to the instructions that repeat it.
+    pub(super) body: Range<usize>,
     turn: usize,
     constants: Vec<Constant>,
     uniform_conditions: Vec<usize>,
@@ -74,7 +78,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn finish(self) -> Result<Kernel, Unsupported> {
+    pub(super) fn finish(self) -> Result<Kernel, Unsupported> {
         Ok(Kernel {
             bytes: self.code.bytes.len(),
             instructions: self.code.instructions,
@@ -161,6 +165,7 @@ fn generate_once(
         generator.registers.begin_step();
         generator.store_flags(inputs.len() + outputs.len());
     }
+    let body = head..generator.code.bytes.len();
     generator.code.epilogue(head, lanes * copies);
 
     let spare = usize::from(target.vector_registers() - SCRATCH).saturating_sub(generator.registers.most);
@@ -172,6 +177,7 @@ fn generate_once(
     let hoistable = hoistable.iter().map(|&(slot, _)| generator.constants[slot as usize]).collect();
     let draft = Draft {
         code: generator.code,
+        body,
         turn: lanes * copies,
         constants: generator.constants,
         uniform_conditions: analysis.uniform_conditions.clone(),

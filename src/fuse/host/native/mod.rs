@@ -16,7 +16,8 @@
 //! Invariants: machine code is never writable and executable at once; it calls nothing and never unwinds; it reads and
 //! writes the elements of its operands alone, and inputs of a turn before outputs of that turn.
 //!
-//! `tests/parity/native.rs` compares every operation and dtype with the interpreter.
+//! `tests/parity/native.rs` compares every operation and dtype with the interpreter, and injects faults into the code
+//! ([`fault`]) that the comparison must find.
 
 mod access;
 mod analysis;
@@ -24,6 +25,7 @@ mod calls;
 mod compare;
 mod convert;
 mod encoder;
+mod fault;
 mod few;
 mod generate;
 mod integer;
@@ -42,7 +44,7 @@ pub(in crate::fuse) use super::super::instruction::Instruction;
 use analysis::Analysis;
 pub(in crate::fuse) use calls::CallBuffers;
 pub(super) use few::run_few;
-use generate::{Kernel, generate};
+use generate::{Draft, Kernel, generate};
 use pool::Line;
 pub(super) use run::run;
 pub(in crate::fuse) use values::{NativeValues, ValuesWorker};
@@ -162,6 +164,20 @@ impl Native {
     ///
     /// The reason why the program stays with the interpreter.
     pub(in crate::fuse) fn new(state: &ExpressionState, targets: &[Target]) -> Result<Native, Unsupported> {
+        Drafts::new(state, targets)?.finish()
+    }
+}
+
+/// The kernels of a program before their code is executable.
+struct Drafts {
+    target: Target,
+    first: Draft,
+    second: Option<Draft>,
+}
+
+impl Drafts {
+    /// As [`Native::new`].
+    fn new(state: &ExpressionState, targets: &[Target]) -> Result<Drafts, Unsupported> {
         let program = &state.program;
         if program.steps.len() > MOST_STEPS {
             return Err(Unsupported::Length);
@@ -182,13 +198,20 @@ impl Native {
             let kernels =
                 kernel(&first).and_then(|first| Ok((first, second.as_ref().map(kernel).transpose()?)));
             match kernels {
-                Ok((first, second)) => {
-                    return Ok(Native { target, first, second, constants: OnceLock::new() });
-                }
+                Ok((first, second)) => return Ok(Drafts { target, first, second }),
                 Err(reason) => refusal = reason,
             }
         }
         Err(refusal)
+    }
+
+    fn finish(self) -> Result<Native, Unsupported> {
+        Ok(Native {
+            target: self.target,
+            first: self.first.finish()?,
+            second: self.second.map(Draft::finish).transpose()?,
+            constants: OnceLock::new(),
+        })
     }
 }
 
