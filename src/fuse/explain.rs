@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::expression::Expression;
-use super::host::backend::Described;
+use super::host::backend::{self, Described};
 use super::plan::{AccessPattern, BLOCK, ElementwisePlan, Iteration, KernelKey};
 use super::ptx;
 use super::space::Space;
@@ -87,6 +87,28 @@ impl Expression {
             dtypes.iter().zip(inputs.iter().chain(outputs)).enumerate().map(name).collect();
         operands.extend(state.coordinates.iter().map(ToString::to_string));
         Ok(Explanation { launches, expression: self.clone(), operands })
+    }
+}
+
+impl Explanation {
+    /// Returns the listing of the machine code that larger runs on this CPU execute: the bytes of each instruction, with
+    /// the instruction of the expression that it belongs to. Returns none if the CPU interprets the expression.
+    ///
+    /// ```
+    /// use selvedge::DType;
+    /// use selvedge::fuse::Graph;
+    /// use selvedge::types::Layout;
+    /// let graph = Graph::new();
+    /// let expression = graph.expression(&[graph.input(DType::F32).sqrt()])?;
+    /// let layout = Layout::contiguous(&[1000])?;
+    /// let explanation = expression.explain(&[layout], &[layout], (9, 0))?;
+    /// if let Some(listing) = explanation.cpu_code() {
+    ///     assert!(listing.contains("SquareRootFloat32"));
+    /// }
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    pub fn cpu_code(&self) -> Option<String> {
+        backend::listing(&self.expression)
     }
 }
 

@@ -32,6 +32,37 @@ fn an_elementwise_expression_is_explained() {
 }
 
 #[test]
+fn machine_code_is_listed_on_request() {
+    let request = |more: &[&str]| {
+        let arguments = [&["explain", "expr", "relu(a*b+c)", "--code"], &MATRIX[..], more].concat();
+        succeeds(&arguments)
+    };
+    let (text, value) = (request(&[]), json(&request(&["--json"])));
+    let code = &value["kernels"][0]["cpu_code"];
+    match code.as_str() {
+        Some(code) => {
+            assert!(text.contains(code), "{text}");
+            // One comment for each instruction of the expression, and each of its bytes is listed.
+            for part in [" = input 0\n", " = MultiplyFloat32 v0, v1", "; output 0 = v", "; next turn, return"]
+            {
+                assert!(code.contains(part), "{part}: {code}");
+            }
+            let wanted: usize =
+                code.split(" bytes\n").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+            let lines = code.lines().filter(|line| line.starts_with("  "));
+            let bytes = |line: &str| {
+                line[6..].split(';').next().unwrap().split_whitespace().filter(|byte| byte.len() == 2).count()
+            };
+            assert_eq!(lines.map(bytes).sum::<usize>(), wanted, "{code}");
+        }
+        None => assert!(code.is_null() && text.contains("no machine code of the CPU"), "{text}"),
+    }
+    assert!(explained("relu(a)", &[])["kernels"][0].get("cpu_code").is_none());
+    let of_groups = [&["explain", "expr", "softmax(a)", "--code"], &MATRIX[..]].concat();
+    fails(FAILED_FOR_INPUT, &of_groups, &["--code for an expression with groups"]);
+}
+
+#[test]
 fn every_function_of_groups_is_explained() {
     let value = explained("softmax(x)", &["--dtype", "bf16"]);
     assert_eq!(value["result"], serde_json::json!({ "name": "result", "dtype": "bf16", "shape": [64, 128] }));

@@ -187,6 +187,22 @@ pub(super) fn generate_for(state: &ExpressionState, backend: CpuBackend) -> Resu
     Native::new(state, &targets(&[backend])).map_err(|reason| reason.to_string())
 }
 
+/// Returns the listing of the machine code of an expression's larger runs, or none if they are interpreted.
+pub(in crate::fuse) fn listing(expression: &Expression) -> Option<String> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let state = &*expression.0;
+        // A system that gives no executable memory interprets the expression.
+        let native = state.cpu_code.generated(state).as_ref().ok()?;
+        Native::listing(state, &[native.target]).ok()
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = expression;
+        None
+    }
+}
+
 /// Writes the backend of an expression's larger runs, with its reason.
 pub(in crate::fuse) struct Described<'a>(pub(in crate::fuse) &'a Expression);
 

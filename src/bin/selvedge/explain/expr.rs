@@ -87,8 +87,9 @@ fn elementwise(
     inputs: &[ExpressionOperand],
     result: &ExpressionOperand,
     capability: (i32, i32),
-    with_text: bool,
+    options: &ExprOptions,
 ) -> Result<Kernels, Failure> {
+    let with_text = options.ptx;
     let expression = output.graph().expression(&[output])?;
     let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
     let explanation = expression.explain(&layouts, &[result.layout], capability)?;
@@ -96,13 +97,19 @@ fn elementwise(
     let (bytes_read, bytes_written) = (inputs.iter().map(ExpressionOperand::bytes).sum(), result.bytes());
     let plan = explanation.to_string();
     let plan = if with_text { plan } else { without_text(&plan, &launches) };
-    let kernel = json!({
+    let mut kernel = json!({
         "name": "elementwise",
         "bytes_read": bytes_read,
         "bytes_written": bytes_written,
         "launches": launches_of(&launches, with_text),
     });
-    let text = format!("1 kernel reads {bytes_read} bytes and writes {bytes_written}\n{plan}");
+    let mut text = format!("1 kernel reads {bytes_read} bytes and writes {bytes_written}\n{plan}");
+    if options.code {
+        let code = explanation.cpu_code();
+        // The plan says why the CPU interprets an expression.
+        text += code.as_deref().unwrap_or("no machine code of the CPU\n");
+        kernel["cpu_code"] = code.into();
+    }
     Ok(Kernels { text, bytes_read, bytes_written, json: vec![kernel] })
 }
 
@@ -161,6 +168,9 @@ pub fn expr(options: &ExprOptions) -> Result<Report, Failure> {
             "a function such as sum_group",
         ));
     }
+    if options.code && has_groups {
+        return Err(invalid("--code for an expression with groups", "an elementwise expression"));
+    }
     let mut shape = Shape::SCALAR;
     let mut inputs = Vec::with_capacity(names.len());
     for name in names {
@@ -181,7 +191,7 @@ pub fn expr(options: &ExprOptions) -> Result<Report, Failure> {
     let (capability, with_text) = (properties.capability, options.ptx);
     let kernels = match has_groups {
         true => rows(output, &inputs, &mut result, &axes, capability, with_text)?,
-        false => elementwise(output, &inputs, &result, capability, with_text)?,
+        false => elementwise(output, &inputs, &result, capability, options)?,
     };
     let json = json!({
         "expression": options.text,

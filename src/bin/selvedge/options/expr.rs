@@ -18,6 +18,7 @@ Examples:
   selvedge explain expr 'relu(a*b+c)' --shape 1024x1024
   selvedge explain expr 'softmax(x)' --shape 4096x4096 --dtype bf16 --arch sm_90
   selvedge explain expr 'layer_norm(x, w, b)' --shape 4096x1024 --input 'w:f32[1024]' --input 'b:f32[1024]' --ptx
+  selvedge explain expr 'relu(a*b+c)' --shape 1024x1024 --code
 ";
 
 #[derive(Debug, Args)]
@@ -44,6 +45,9 @@ pub struct ExprOptions {
     /// Print the text of the kernels
     #[arg(long)]
     pub ptx: bool,
+    /// Print the machine code of this CPU for an elementwise expression, or the reason why there is none
+    #[arg(long)]
+    pub code: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -6,6 +6,7 @@ use super::super::super::instruction::RegisterKind;
 use super::super::super::program::Step;
 use super::analysis::{Analysis, is_wide};
 use super::encoder::{ADDRESS, Code, General, Op, POINTERS, POOL, Rm, SPILL, op};
+use super::listing::Label;
 use super::memory::Executable;
 use super::pool::{Constant, SLOT};
 use super::registers::{Place, Registers, SCRATCH, Spill};
@@ -45,6 +46,7 @@ pub(super) struct Generator<'a> {
     reads: Vec<usize>,
     hoisted: Vec<(u32, u8)>,
     inputs: &'a [DType],
+    labels: Vec<(usize, usize, Label)>,
     /// The interleaved copy at hand.
     pub(super) copy: usize,
 }
@@ -70,7 +72,9 @@ pub(super) struct Draft {
     pub(super) code: Code,
     /// The place of the loop, up to the instructions that repeat it.
     pub(super) body: Range<usize>,
-    turn: usize,
+    /// The place of the first instruction of each part of the program, the interleaved copy, and the part.
+    pub(super) labels: Vec<(usize, usize, Label)>,
+    pub(super) turn: usize,
     constants: Vec<Constant>,
     uniform_conditions: Vec<usize>,
     has_flags: bool,
@@ -135,19 +139,23 @@ fn generate_once(
         reads: Vec::new(),
         hoisted: Vec::new(),
         inputs,
+        labels: vec![(0, 0, Label::Entry)],
         copy: 0,
     };
     generator.code.prologue(inputs.len() + outputs.len() + usize::from(has_flags));
     for &constant in hoist {
         top -= 1;
+        generator.label(Label::Constant);
         let slot = generator.slot(constant);
         generator.load(generator.full_length(), top, Rm::Memory(POOL, (SLOT * slot as usize) as i32));
         generator.hoisted.push((slot, top));
     }
+    generator.label(Label::Alignment);
     let head = generator.code.loop_head();
     for (at, &index) in analysis.order.iter().enumerate() {
         for copy in 0..copies {
             generator.copy = copy;
+            generator.label(Label::Step(index));
             generator.registers.begin_step();
             generator.step(position(at, copy), index)?;
         }
@@ -155,6 +163,7 @@ fn generate_once(
     for (output, values) in program.outputs.iter().enumerate() {
         for copy in 0..copies {
             generator.copy = copy;
+            generator.label(Label::Output(output));
             generator.registers.begin_step();
             let values = values.map(|value| analysis.of(value));
             generator.store(inputs.len() + output, outputs[output], values)?;
@@ -162,9 +171,12 @@ fn generate_once(
     }
     for copy in 0..if has_flags { copies } else { 0 } {
         generator.copy = copy;
+        generator.label(Label::Flags);
         generator.registers.begin_step();
         generator.store_flags(inputs.len() + outputs.len());
     }
+    generator.copy = 0;
+    generator.label(Label::Next);
     let body = head..generator.code.bytes.len();
     generator.code.epilogue(head, lanes * copies);
 
@@ -178,6 +190,7 @@ fn generate_once(
     let draft = Draft {
         code: generator.code,
         body,
+        labels: generator.labels,
         turn: lanes * copies,
         constants: generator.constants,
         uniform_conditions: analysis.uniform_conditions.clone(),
@@ -190,6 +203,10 @@ fn generate_once(
 impl Generator<'_> {
     pub(super) fn is_vex(&self) -> bool {
         self.target == Target::Avx2
+    }
+
+    fn label(&mut self, label: Label) {
+        self.labels.push((self.code.bytes.len(), self.copy, label));
     }
 
     /// Returns the value of the copy at hand.

@@ -29,6 +29,7 @@ mod fault;
 mod few;
 mod generate;
 mod integer;
+mod listing;
 mod memory;
 mod pool;
 mod registers;
@@ -165,6 +166,18 @@ impl Native {
     /// The reason why the program stays with the interpreter.
     pub(in crate::fuse) fn new(state: &ExpressionState, targets: &[Target]) -> Result<Native, Unsupported> {
         Drafts::new(state, targets)?.finish()
+    }
+
+    /// Returns the listing of the machine code that [`new`](Self::new) generates.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub(in crate::fuse) fn listing(
+        state: &ExpressionState,
+        targets: &[Target],
+    ) -> Result<String, Unsupported> {
+        Drafts::new(state, targets)?.listing(state)
     }
 }
 
