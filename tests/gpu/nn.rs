@@ -7,11 +7,11 @@ mod backend_cases;
 mod gpt2_cases;
 
 use selvedge::nn::{
-    Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Cuda, Embedding, FeedForward, FeedForwardOptions, Gelu,
-    Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer,
-    Reduction, RmsNorm, Sequential, Sgd, Silu, Tanh, TrainerOptions, TransformerBlock, Variable,
-    binary_cross_entropy, binary_cross_entropy_with_logits, clip_grad_norm, cross_entropy, kl_div, mse_loss,
-    nll_loss,
+    Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Cuda, Embedding, FeedForward, FeedForwardOptions,
+    FusedFunction, Gelu, Initializer, LayerNorm, Linear, Module, MultiHeadAttention,
+    MultiHeadAttentionOptions, Optimizer, Reduction, RmsNorm, Sequential, Sgd, Silu, Tanh, TrainerOptions,
+    TransformerBlock, Variable, binary_cross_entropy, binary_cross_entropy_with_logits, clip_grad_norm,
+    cross_entropy, kl_div, mse_loss, nll_loss,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
@@ -21,7 +21,7 @@ use crate::support::gpt::small_trainer;
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    losses_have_the_bits_of_the_cpu, layers_are_close_to_the_cpu, trainings_are_close_to_the_cpu,
+    losses_have_the_bits_of_the_cpu, fused_functions_have_the_bits_of_the_cpu, layers_are_close_to_the_cpu, trainings_are_close_to_the_cpu,
     wrong_probabilities_are_reported_late_and_in_graphs => in_child(&[]),
     the_operations_of_a_backend_have_their_values, a_gpt_is_that_of_an_independent_implementation,
     the_losses_of_a_gpt_are_close_to_the_cpu => alone(),
@@ -104,6 +104,59 @@ fn losses_have_the_bits_of_the_cpu() -> Outcome {
             let logits = generator.randn(&[rows, classes], dtype, &cpu)?;
             let labels = generator.randint(0, classes as i64, &[rows], DType::I64, &cpu)?;
             check(LOSSES, &[logits.softmax(1)?, logits, labels], Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+/// The result and the gradients of all operands.
+fn with_gradients<const INPUTS: usize>(
+    function: &FusedFunction<INPUTS>,
+    x: &[Tensor],
+) -> selvedge::Result<Vec<Tensor>> {
+    let leaves = x.iter().map(|x| Variable::with_grad(x.clone())).collect::<selvedge::Result<Vec<_>>>()?;
+    let result = function.run(std::array::from_fn::<_, INPUTS, _>(|at| &leaves[at]))?;
+    result.backward_with(&result.tensor())?;
+    Ok([result.tensor()].into_iter().chain(leaves.iter().filter_map(Variable::grad)).collect())
+}
+
+/// Of elements, a row, and a column.
+const FUSED_FUNCTIONS: &[Case] = &[
+    ("elementwise", |x| {
+        with_gradients(&FusedFunction::new(|[x, row, column]| (x * row).tanh() * column + row.exp()), x)
+    }),
+    ("softmax of rows", |x| {
+        let softmax = FusedFunction::new(|[x, row, column]| {
+            let e = (x * column - (x * column).max_group()).exp();
+            e / e.sum_group() * row
+        });
+        with_gradients(&softmax, x)
+    }),
+    ("layer norm of columns", |x| {
+        let norm = FusedFunction::new(|[x, row, column]| {
+            let deviation = x - x.mean_group();
+            deviation * (deviation.square().mean_group() + 1e-5).rsqrt() * column + row
+        });
+        with_gradients(&norm.over(0), x)
+    }),
+    ("values of groups", |x| {
+        let spread = FusedFunction::new(|[x, row, column]| {
+            (x.max_group() - x.min_group()) * column + (x * row).sum_group()
+        });
+        with_gradients(&spread, x)
+    }),
+];
+
+fn fused_functions_have_the_bits_of_the_cpu() -> Outcome {
+    let (generator, cpu) = (Generator::new(3), Device::cpu());
+    for (rows, columns) in [(7, 5), (200, 1000), (3, 20_000)] {
+        for dtype in [DType::F32, DType::BF16, DType::F64] {
+            let random = |shape: &[usize]| generator.randn(shape, dtype, &cpu);
+            check(
+                FUSED_FUNCTIONS,
+                &[random(&[rows, columns])?, random(&[columns])?, random(&[rows, 1])?],
+                Agreement::Bits,
+            )?;
         }
     }
     Ok(())
