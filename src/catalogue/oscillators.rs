@@ -8,6 +8,8 @@
 use std::f64::consts::TAU;
 use std::sync::LazyLock;
 
+use num_complex::Complex;
+
 use super::operands::{check_finite, check_floats, check_positive, check_rows, check_shape, last_size, wide};
 use crate::error::Result;
 use crate::fuse::Expr;
@@ -30,11 +32,18 @@ fn stepped<'g>(
     next.cast(DType::F64).ge(TAU).choose(0.0, next).cast(theta.dtype())
 }
 
+/// Returns cos θ + i sin θ, whose sum is one fold of two parts and reads θ once.
+fn direction(angle: Expr<'_>) -> Expr<'_> {
+    let dtype = if angle.dtype() == DType::F64 { DType::C128 } else { DType::C64 };
+    angle.cos().cast(dtype) + angle.sin().cast(dtype) * Complex::new(0.0, 1.0)
+}
+
 /// Of θ, ω, K/n and dt.
 static UNIFORM_STEP: LazyLock<Fused<4>> = LazyLock::new(|| {
     Fused::new(|[theta, omega, strength, dt]| {
         let angle = wide(theta);
-        stepped(theta, omega, angle.sin().sum_group(), angle.cos().sum_group(), [strength, dt])
+        let sums = direction(angle).sum_group();
+        stepped(theta, omega, sums.imag(), sums.real(), [strength, dt])
     })
 });
 /// Of θ, ω, the sums, K/n and dt.
@@ -48,7 +57,8 @@ static SINE_AND_COSINE: LazyLock<Fused<1, 2>> =
 static ORDER: LazyLock<Fused<1, 2>> = LazyLock::new(|| {
     Fused::with_outputs(|[theta]| {
         let angle = wide(theta);
-        let [x, y] = [angle.cos().mean_group(), angle.sin().mean_group()];
+        let mean = direction(angle).mean_group();
+        let [x, y] = [mean.real(), mean.imag()];
         [x.hypot(y).cast(theta.dtype()), y.atan2(x).cast(theta.dtype())]
     })
 });
