@@ -300,9 +300,36 @@ tuples! {
 pub struct Argument<'a> {
     argument: ArgumentType,
     /// The value's bytes, in aligned words.
-    words: Vec<u64>,
+    words: Words,
     memory: Option<ArgumentMemory>,
     borrow: PhantomData<&'a mut ()>,
+}
+
+/// Aligned words, without an allocation for those of a scalar or an address.
+enum Words {
+    Few([u64; 2]),
+    Many(Box<[u64]>),
+}
+
+impl Words {
+    fn of(bytes: &[u8]) -> Words {
+        let mut few = [0; 2];
+        if let Some(start) = bytemuck::bytes_of_mut(&mut few).get_mut(..bytes.len()) {
+            start.copy_from_slice(bytes);
+            return Words::Few(few);
+        }
+        let mut many = vec![0; bytes.len().div_ceil(8)];
+        bytemuck::cast_slice_mut(&mut many)[..bytes.len()].copy_from_slice(bytes);
+        Words::Many(many.into())
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[u64] {
+        match self {
+            Words::Few(words) => words,
+            Words::Many(words) => words,
+        }
+    }
 }
 
 struct ArgumentMemory {
@@ -320,9 +347,7 @@ impl<'a> Argument<'a> {
     }
 
     fn from_bytes(argument: ArgumentType, bytes: &[u8]) -> Argument<'a> {
-        let mut words = vec![0u64; bytes.len().div_ceil(8)];
-        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
-        Argument { argument, words, memory: None, borrow: PhantomData }
+        Argument { argument, words: Words::of(bytes), memory: None, borrow: PhantomData }
     }
 
     fn from_memory<T: Pod>(view: super::memory::View<'_>, access: Access, writes: bool) -> Argument<'a> {
@@ -387,7 +412,7 @@ impl<'a> Argument<'a> {
 
     fn describe(&self) -> ArgumentView<'_> {
         let Some(memory) = &self.memory else {
-            let bytes: &[u8] = bytemuck::cast_slice(&self.words);
+            let bytes: &[u8] = bytemuck::cast_slice(self.words.as_slice());
             return ArgumentView::value(self.argument, bytes.get(..self.argument.size).unwrap_or_default());
         };
         let ArgumentMemory { ref allocation, address, bytes: length, writes, .. } = *memory;
@@ -399,10 +424,40 @@ impl<'a> Argument<'a> {
     }
 }
 
-// SAFETY: the values are in the list's own words, and the memory that they name is registered.
+/// The pointers of a list of arguments; up to 16 need no allocation.
+pub struct ListPointers {
+    few: [*mut c_void; 16],
+    many: Vec<*mut c_void>,
+    count: usize,
+}
+
+impl ListPointers {
+    fn new(arguments: &[Argument<'_>]) -> ListPointers {
+        let pointer = |argument: &Argument<'_>| argument.words.as_slice().as_ptr().cast_mut().cast();
+        let mut pointers =
+            ListPointers { few: [std::ptr::null_mut(); 16], many: Vec::new(), count: arguments.len() };
+        match pointers.few.get_mut(..arguments.len()) {
+            Some(few) => few.iter_mut().zip(arguments).for_each(|(at, argument)| *at = pointer(argument)),
+            None => pointers.many = arguments.iter().map(pointer).collect(),
+        }
+        pointers
+    }
+}
+
+impl AsMut<[*mut c_void]> for ListPointers {
+    fn as_mut(&mut self) -> &mut [*mut c_void] {
+        match self.few.get_mut(..self.count) {
+            Some(few) => few,
+            None => &mut self.many,
+        }
+    }
+}
+
+// SAFETY: the values are in the list's own words, which stay where they are while the list is borrowed, and the memory that
+// they name is registered.
 unsafe impl KernelArguments for &[Argument<'_>] {
     const SIGNATURE: Option<Signature> = None;
-    type Pointers = Vec<*mut c_void>;
+    type Pointers = ListPointers;
 
     fn types(&self) -> impl ExactSizeIterator<Item = ArgumentType> {
         self.iter().map(|argument| argument.argument)
@@ -414,8 +469,8 @@ unsafe impl KernelArguments for &[Argument<'_>] {
             .try_for_each(|memory| target.enter(&memory.allocation, memory.access))
     }
 
-    fn pointers(&self) -> Vec<*mut c_void> {
-        self.iter().map(|argument| argument.words.as_ptr().cast_mut().cast()).collect()
+    fn pointers(&self) -> ListPointers {
+        ListPointers::new(self)
     }
 
     fn describe(&self) -> Vec<ArgumentView<'_>> {
@@ -428,7 +483,7 @@ macro_rules! lists {
         // SAFETY: as for the slice, to which this converts.
         unsafe impl<$($generic)*> KernelArguments for $type {
             const SIGNATURE: Option<Signature> = None;
-            type Pointers = Vec<*mut c_void>;
+            type Pointers = ListPointers;
 
             fn types(&self) -> impl ExactSizeIterator<Item = ArgumentType> {
                 self.iter().map(|argument| argument.argument)
@@ -438,8 +493,8 @@ macro_rules! lists {
                 self.as_slice().enter(target)
             }
 
-            fn pointers(&self) -> Vec<*mut c_void> {
-                self.as_slice().pointers()
+            fn pointers(&self) -> ListPointers {
+                ListPointers::new(self.as_slice())
             }
 
             fn describe(&self) -> Vec<ArgumentView<'_>> {
