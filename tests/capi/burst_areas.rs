@@ -1,6 +1,7 @@
 //! Areas, the places of neurons in them, spikes by area, and parameters that are read back.
 
 use selvedge::capi::burst::area::*;
+use selvedge::capi::burst::runner::*;
 
 use super::*;
 
