@@ -3,7 +3,7 @@
 //! Each line has:
 //!
 //! - the code for the C interface, which is never reused
-//! - the name and the number of operands
+//! - the variant of [`Operation`], the name of its methods and the number of operands
 //! - the rule that derives the result's dtype from the operands'
 //! - the dtypes that the operation computes in
 //! - the error bound in units in the last place, with another bound for complex numbers after a slash
