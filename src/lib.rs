@@ -7,7 +7,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`driver`] | devices, streams, events, memory, modules and launches: the thin safe layer |
-//! | [`gemm`] | matrix products on device memory |
+//! | [`gemm`] | matrix products on device memory and on slices |
 //! | [`sort`] | sorted order, search and counts of rows in memory |
 //! | [`launcher`] | kernels by name, from source or image |
 //! | [`images`] | the crate's own kernels, embedded, and their selection |

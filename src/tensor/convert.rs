@@ -1,4 +1,4 @@
-//! Tensors out of host memory and back, and to other layouts, dtypes and devices.
+//! Tensors from Rust values and back, and conversions to other layouts, dtypes and devices.
 
 use super::cached_operation::{CachedOperation, OperandKind};
 use super::device::{Device, stream};
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::types::{Bool, DType, Element, Layout, Shape};
 
 impl Tensor {
-    /// A tensor of these elements in row-major order.
+    /// Returns a tensor with these elements in row-major order.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -42,11 +42,12 @@ impl Tensor {
         Ok(Tensor::of(storage.into(), T::DTYPE, Layout::from_shape(shape)))
     }
 
-    /// As [`from_slice`](Self::from_slice), of elements whose dtype is known only at run time, as bytes of this machine's order.
+    /// As [`from_slice`](Self::from_slice), for elements whose dtype is known only at run time: their bytes in this machine's
+    /// byte order.
     ///
     /// # Errors
     ///
-    /// [`Error::LengthMismatch`] where the shape has not as many bytes, and as [`zeros`](Self::zeros).
+    /// [`Error::LengthMismatch`] if the shape has another number of bytes, and as [`zeros`](Self::zeros).
     pub fn from_bytes(bytes: &[u8], dtype: DType, shape: &[usize], device: &Device) -> Result<Tensor> {
         let mut output = Output::new(device, dtype, shape)?;
         let wanted = output.layout().count() * dtype.size();
@@ -58,8 +59,8 @@ impl Tensor {
         Ok(output.into_tensor())
     }
 
-    /// The elements in row-major order as bytes of this machine's order, after everything that writes them. Bools are 0
-    /// or 1.
+    /// Returns the elements in row-major order as bytes in this machine's byte order, after all work that writes them. Bools
+    /// are 0 or 1.
     ///
     /// # Errors
     ///
@@ -70,7 +71,7 @@ impl Tensor {
         Ok(bytes)
     }
 
-    /// Writes the elements in row-major order to bytes of the caller, otherwise as [`to_bytes`](Self::to_bytes).
+    /// Writes the elements in row-major order to `bytes`, otherwise as [`to_bytes`](Self::to_bytes).
     ///
     /// # Errors
     ///
@@ -102,12 +103,12 @@ impl Tensor {
         Ok(elements)
     }
 
-    /// The elements in row-major order, after everything that writes them. Bools are 0 or 1.
+    /// Returns the elements in row-major order, after all work that writes them. Bools are 0 or 1.
     ///
     /// # Errors
     ///
     /// [`Error::DTypeMismatch`] where `T` is not the dtype's ([`cast`](Self::cast) first),
-    /// [`Error::OutOfMemory`] where the host has no memory for them, or what happened on the device before.
+    /// [`Error::OutOfMemory`] where the host has no memory for them, or the error of earlier work on the device.
     pub fn to_vec<T: Item>(&self) -> Result<Vec<T>> {
         self.check_element::<T::Element>("to_vec")?;
         let mut elements: Vec<T::Element> = self.reserved(self.count())?;

@@ -1,4 +1,6 @@
-//! Tensors of one number.
+//! Creation of constant and uninitialized tensors: `full`, `zeros`, `ones`, `empty` and their forms `_like`.
+//!
+//! `convert` creates tensors from Rust values, `ranges` evenly spaced numbers, and `random` random ones.
 
 use super::cached_operation::{CachedOperation, OperandKind};
 use super::device::{Device, stream};
@@ -10,7 +12,7 @@ use crate::fuse::Number;
 use crate::types::DType;
 
 impl Tensor {
-    /// A tensor whose elements are all this number, which the dtype must hold ([`Number::fits`]).
+    /// Returns a tensor whose elements are all `number`, which the dtype must hold ([`Number::fits`]).
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -35,7 +37,7 @@ impl Tensor {
         Ok(fresh.into_tensor())
     }
 
-    /// A tensor of zeros; false of bools.
+    /// Returns a tensor of zeros; false for bools.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -47,7 +49,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for more elements than there can be;
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for more elements than an address space holds;
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) where the host or the device has no memory for them, and the
     /// driver's errors.
     pub fn zeros(shape: &[usize], dtype: DType, device: &Device) -> Result<Tensor> {
@@ -59,7 +61,7 @@ impl Tensor {
         Ok(output.into_tensor())
     }
 
-    /// A tensor of ones; true of bools.
+    /// Returns a tensor of ones; true for bools.
     ///
     /// # Errors
     ///
@@ -68,8 +70,7 @@ impl Tensor {
         Tensor::full(shape, 1, dtype, device)
     }
 
-    /// A tensor whose elements are not set: whatever the memory holds, for a program that writes all of them.
-    /// Bools are false.
+    /// Returns a tensor with unspecified elements, for a program that writes all of them. Bools are false.
     ///
     /// # Errors
     ///
@@ -82,7 +83,7 @@ impl Tensor {
         }
     }
 
-    /// A tensor of this one's shape and dtype, on its device, whose elements are not set; see [`empty`](Self::empty).
+    /// Returns a tensor of this one's shape and dtype, on its device, with unspecified elements; see [`empty`](Self::empty).
     ///
     /// # Errors
     ///
@@ -91,7 +92,7 @@ impl Tensor {
         Tensor::empty(self.shape(), self.dtype(), &self.device())
     }
 
-    /// Zeros of this tensor's shape and dtype, on its device.
+    /// Returns zeros of this tensor's shape and dtype, on its device.
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ impl Tensor {
         Tensor::zeros(self.shape(), self.dtype(), &self.device())
     }
 
-    /// Ones of this tensor's shape and dtype, on its device.
+    /// Returns ones of this tensor's shape and dtype, on its device.
     ///
     /// # Errors
     ///
@@ -109,7 +110,7 @@ impl Tensor {
         Tensor::ones(self.shape(), self.dtype(), &self.device())
     }
 
-    /// A number for each element, in this tensor's shape and dtype, on its device.
+    /// Returns a tensor of this one's shape and dtype, on its device, whose elements are all `number`.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::fuse::{Operation, with_operations};
 
 impl Tensor {
-    /// An operation by its value, on this and the other operands.
+    /// Applies an operation that is chosen at run time to this tensor and the other operands.
     ///
     /// # Errors
     ///
@@ -25,7 +25,7 @@ impl Tensor {
     }
 }
 
-/// Applies an elementwise operation to its operands, of which any may be a number but at least one is a tensor.
+/// Applies an elementwise operation to tensors and numbers, of which at least one is a tensor.
 ///
 /// ```
 /// use selvedge::fuse::Operation;
@@ -57,15 +57,15 @@ pub fn apply(operation: Operation, operands: &[TensorOperand<'_>]) -> Result<Ten
 
 macro_rules! methods {
     ($($variant:ident $name:ident $arity:tt $doc:literal;)*) => {
-        /// The elementwise operations. Each gives a new tensor, of the shape to which its operands broadcast; operands are
-        /// tensors or numbers. [`in_place`](Tensor::in_place) and [`with_output`](Tensor::with_output) have the same ones
-        /// into memory that is there.
+        /// The elementwise operations. Each returns a new tensor of the shape to which its operands broadcast. Operands are
+        /// tensors or numbers. [`in_place`](Tensor::in_place) and [`with_output`](Tensor::with_output) have the same methods,
+        /// which write to an existing tensor.
         ///
         /// # Errors
         ///
-        /// [`DTypeMismatch`](crate::Error::DTypeMismatch) for dtypes for which the operation has no meaning,
+        /// [`DTypeMismatch`](crate::Error::DTypeMismatch) for dtypes that the operation does not support,
         /// [`InvalidArgument`](crate::Error::InvalidArgument) for shapes that do not broadcast,
-        /// [`DeviceMismatch`](crate::Error::DeviceMismatch) for tensors on several devices, and those of memory.
+        /// [`DeviceMismatch`](crate::Error::DeviceMismatch) for tensors on several devices, and errors of memory.
         impl Tensor {
             $(methods!(@one $variant $name $arity $doc);)*
         }

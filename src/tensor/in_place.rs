@@ -1,7 +1,7 @@
-//! Writing: [`TensorMut`], a tensor or a part of one that is written, and [`WithOutput`], an operation into one.
+//! In-place operations: [`TensorMut`], a writable tensor or part of one, and [`WithOutput`], an operation with an output.
 //!
-//! Invariants: nobody else sees a write. Elements that a clone or a view shares are copied first (or, where all
-//! of them are written, not even that), and so an output never overlaps an input, whatever it is a view of.
+//! Invariants: no other tensor sees a write. Elements that a clone or a view shares are copied first, or get new memory
+//! without a copy if all of them are written. So an output never overlaps an input.
 
 use super::cached_operation::{CachedOperation, OperandKind};
 use super::device::Device;
@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::fuse::{Number, Operation, with_operations};
 use crate::types::{DType, Layout, Shape, Slice};
 
-/// A tensor, or a part of one, to be written: what [`Tensor::in_place`] and [`Tensor::slice_mut`] give.
+/// A writable tensor, or a writable part of one; [`Tensor::in_place`] and [`Tensor::slice_mut`] return it.
 ///
-/// It has the views and the operations of a tensor; an operation replaces the elements by its result, in their dtype,
-/// which must be able to hold it: an integer tensor takes no fractions, a real one no complex numbers.
+/// It has the views and the operations of a tensor. An operation replaces the elements by its result. Their dtype must be able
+/// to hold the result: an integer tensor takes no fractions, a real one no complex numbers.
 ///
 /// ```
 /// use selvedge::tensor::{Device, Tensor};
@@ -37,12 +37,12 @@ pub struct TensorMut<'a> {
 }
 
 impl Tensor {
-    /// The tensor, to be written.
+    /// Returns the whole tensor as the target of in-place operations.
     pub fn in_place(&mut self) -> TensorMut<'_> {
         TensorMut { tensor: self, part: None }
     }
 
-    /// Some positions along a dimension, to be written.
+    /// Returns some positions along a dimension as the target of in-place operations.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -54,13 +54,13 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// As [`slice`](Self::slice); and those of the copy that is made where the elements are shared.
+    /// As [`slice`](Self::slice), and those of the copy if the elements are shared.
     pub fn slice_mut(&mut self, axis: isize, slice: impl Into<Slice>) -> Result<TensorMut<'_>> {
         self.in_place().slice(axis, slice)
     }
 
-    /// The operations of this tensor with their result in `output`, a `&mut Tensor` or a part of one, whose dtype must be
-    /// able to hold it and to whose shape the operands broadcast.
+    /// Returns the operations of this tensor with their result in `output`, a `&mut Tensor` or a part of one. The dtype of
+    /// `output` must be able to hold the result, and the operands broadcast to its shape.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -244,7 +244,7 @@ impl<'a> TensorMut<'a> {
         self.assign(number.into())
     }
 
-    /// An operation by its value, on these elements and the other operands.
+    /// Applies an operation that is chosen at run time to these elements and the other operands.
     ///
     /// # Errors
     ///
@@ -285,14 +285,14 @@ pub(super) fn write_all(
     Ok(())
 }
 
-/// A tensor whose operations write what is there; see [`Tensor::with_output`].
+/// A tensor whose operations write their result to an existing output; see [`Tensor::with_output`].
 pub struct WithOutput<'a> {
     input: &'a Tensor,
     output: TensorMut<'a>,
 }
 
 impl WithOutput<'_> {
-    /// An operation by its value, on the tensor and the other operands.
+    /// Applies an operation that is chosen at run time to the tensor and the other operands.
     ///
     /// # Errors
     ///

@@ -11,12 +11,12 @@ use crate::fuse::{Number, limits};
 use crate::types::{DType, Shape};
 
 impl Tensor {
-    /// The numbers `start`, `start` + `step` and so on, as long as they are before `end`; none where `step` leads away from it.
+    /// Returns the numbers `start`, `start` + `step` and so on, as long as they are before `end`; none if `step` leads away from
+    /// `end`.
     ///
-    /// Integers are exact. Of floats, element i is `start` + i · `step`, rounded once to f64 (fma) and then to the dtype, and
-    /// there are as many as (`end` - `start`) / `step`, rounded up: where a step is no number of f64, such as 0.1, that can
-    /// be one more than expected, and [`linspace`](Self::linspace) says the count itself. Complex numbers have no
-    /// imaginary part.
+    /// Integers are exact. For floats, element i is `start` + i · `step`, rounded once to f64 (fma) and then to the dtype. The
+    /// count is (`end` - `start`) / `step`, rounded up. It can be one more than expected for a step that f64 does not hold, such
+    /// as 0.1; [`linspace`](Self::linspace) takes the count instead. Elements of complex dtypes have an imaginary part of 0.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -100,11 +100,11 @@ impl Tensor {
         )
     }
 
-    /// `count` evenly spaced numbers from `start` to `end`, both of which are among them.
+    /// Returns `count` evenly spaced numbers from `start` to `end`, including both.
     ///
-    /// The first half is `start` + i · s, the second half `end` - i · s from the other end (with s = (`end` -
-    /// `start`) / (`count` - 1), one fma each in f64, then rounded to the dtype), and one in the middle is halfway: so both
-    /// ends are exact, and from `end` to `start` it is the same backwards. A single number is `start`.
+    /// With s = (`end` - `start`) / (`count` - 1), the first half is `start` + i · s and the second half `end` - i · s, counted
+    /// from the other end: one fma each in f64, then rounded to the dtype. An element in the middle is halfway. So both ends
+    /// are exact, and the numbers from `end` to `start` are the same in reverse. A single number is `start`.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -158,7 +158,7 @@ impl Tensor {
         )
     }
 
-    /// `count` powers of `base`, whose exponents are evenly spaced from `start` to `end` as in [`linspace`](Self::linspace).
+    /// Returns `count` powers of `base`, whose exponents are evenly spaced from `start` to `end` as in [`linspace`](Self::linspace).
     /// They are computed in f64.
     ///
     /// ```
@@ -188,7 +188,7 @@ impl Tensor {
         crate::tensor::fuse((base, &exponents), |[base, exponent]| base.pow(exponent))?.cast(dtype)
     }
 
-    /// A matrix with ones where the row's index is the column's, and zeros elsewhere.
+    /// Returns a matrix with ones on the main diagonal and zeros elsewhere.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};

@@ -1,4 +1,4 @@
-//! [`ReductionKind`], what a reduction of a tensor computes: its expressions before and behind the fold, made once a dtype.
+//! [`ReductionKind`]: the reductions of tensors, as expressions before and after a fold. Each is built once for each dtype.
 
 use super::cached_operation::AppendOnlyMap;
 use crate::error::{Error, Result};
@@ -16,20 +16,20 @@ pub(super) enum ReductionKind {
     UnroundedMean,
     /// Squared distances from a second input, divided by a scalar.
     Variance,
-    /// Its root.
+    /// The square root of a variance.
     StandardDeviation,
     NormZero,
     NormOne,
     NormTwo,
     NormInfinity,
     NormNegativeInfinity,
-    /// By two scalars that are both the power.
+    /// The p-norm for any other p, which is passed as two scalars.
     NormPower,
-    /// The greatest, or 0 where that is infinite.
+    /// The largest element, or 0 if it is infinite: the shift that a logsumexp subtracts first.
     LogSumExpShift,
-    /// 0 in the dtype of a shift.
+    /// The shift of an empty group: 0 in the dtype of a shift.
     LogSumExpEmptyShift,
-    /// The sum of exponentials less a second input.
+    /// The sum of e^(x - shift), with the shift as a second input.
     LogSumExpSum,
 }
 
@@ -52,7 +52,7 @@ fn square(x: Expr<'_>) -> Expr<'_> {
     if x.dtype().is_complex() { x.real().square() + x.imag().square() } else { x.square() }
 }
 
-/// A reduction, with what is done to its value.
+/// Returns a reduction followed by an expression of its value.
 fn finish<'g>(
     reduction: Reduction,
     behind: &'g Graph,
@@ -87,7 +87,7 @@ impl ReductionKind {
     ///
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`] for a dtype for which it has no meaning.
+    /// [`Error::DTypeMismatch`] for a dtype that the reduction does not support.
     pub(super) fn reduction(self, dtype: DType) -> Result<&'static Reduction> {
         static CACHE: [AppendOnlyMap<(ReductionKind, DType), Reduction>; 32] =
             [const { AppendOnlyMap::new() }; 32];
@@ -171,7 +171,7 @@ impl ReductionKind {
         }
     }
 
-    /// The last step of a logsumexp: of the sum and the shift.
+    /// Returns the last step of a logsumexp: ln(sum) + shift.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Scans of tensors along an axis: cumulative sums, products and extremes.
 //!
-//! A [`Scan`] of the compiler wants rows that lie in memory as they are read; where another axis does, the tensor is copied
-//! so that this one is the last, and the result is a view of what was scanned there. No bit depends on it.
+//! A [`Scan`] of the compiler scans rows in place. If the elements along another axis than the last are not adjacent, the tensor
+//! is copied with this axis as the last one, and the result is a view of the scanned copy. The bits are the same either way.
 
 use super::cached_operation::AppendOnlyMap;
 use super::kernel::{self, Output};
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::fuse::{Fold, Graph, Scan};
 use crate::types::DType;
 
-/// The scan of a dtype, made once.
+/// Returns the scan of a dtype, which is built once.
 fn scan(fold: Fold, dtype: DType) -> Result<&'static Scan> {
     static CACHE: [AppendOnlyMap<(Fold, DType), Scan>; 32] = [const { AppendOnlyMap::new() }; 32];
     let key = (fold, dtype);
@@ -36,7 +36,7 @@ impl Tensor {
         self.scanned_there(operation, scan, axis)
     }
 
-    /// Along an axis as it lies.
+    /// Scans along an axis without a copy.
     fn scanned_there(&self, operation: &'static str, scan: &Scan, axis: usize) -> Result<Tensor> {
         let mut output = Output::of_shape(&self.device(), scan.output(), self.shape())?;
         kernel::run(
@@ -49,7 +49,8 @@ impl Tensor {
         Ok(output.into_tensor())
     }
 
-    /// Each element with all before it along an axis, added: in the dtypes and as deterministic as [`sum`](Self::sum).
+    /// Returns the sum of each element and all before it along an axis, in the dtypes of [`sum`](Self::sum) and with the same
+    /// bits in every run.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -62,12 +63,12 @@ impl Tensor {
     /// # Errors
     ///
     /// [`InvalidArgument`](crate::Error::InvalidArgument) for an axis that is not there,
-    /// [`DTypeMismatch`](crate::Error::DTypeMismatch) for a dtype for which it has no meaning; those of memory.
+    /// [`DTypeMismatch`](crate::Error::DTypeMismatch) for a dtype that the scan does not support; errors of memory.
     pub fn cumsum(&self, axis: isize) -> Result<Tensor> {
         self.scanned("cumsum", Fold::Sum, axis)
     }
 
-    /// Each element with all before it along an axis, multiplied.
+    /// Returns the product of each element and all before it along an axis.
     ///
     /// # Errors
     ///
@@ -76,7 +77,7 @@ impl Tensor {
         self.scanned("cumprod", Fold::Product, axis)
     }
 
-    /// The greatest of each element and all before it along an axis; NaN from the first NaN on.
+    /// Returns the largest of each element and all before it along an axis; NaN from the first NaN on.
     ///
     /// # Errors
     ///
@@ -85,7 +86,7 @@ impl Tensor {
         self.scanned("cummax", Fold::Maximum, axis)
     }
 
-    /// The least of each element and all before it along an axis; NaN from the first NaN on.
+    /// Returns the smallest of each element and all before it along an axis; NaN from the first NaN on.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};

@@ -1,5 +1,5 @@
-//! The elements themselves, for what is not an operation of tensors: slices of host memory, and of device memory for
-//! kernels of one's own.
+//! Access to a tensor's elements outside of tensor operations: slices of host memory, and slices of device memory as
+//! arguments of your own kernels.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Statistics that compositions of reductions give: extremes with their positions, pairs of moments, covariances, differences.
+//! Statistics that combine several reductions: extremes with their positions, pairs of moments, covariances, differences.
 //!
 //! Tests: `tests/tensor/statistics.rs`.
 

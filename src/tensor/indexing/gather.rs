@@ -1,4 +1,4 @@
-//! Reading by index.
+//! Reads by index: `gather`, `take_along_axis`, `index_select`, `take`.
 
 use super::{
     IndexCheck, IndexOperation, IndexedAxis, along_axis, check_index_shape, flattened, indices, list, read,
@@ -10,10 +10,10 @@ use crate::tensor::Tensor;
 /// Elements by index. An index is a tensor of any integers on the same device, and a negative one counts from the end.
 ///
 /// An index that is out of range is an [`Error::IndexOutOfRange`](Error::IndexOutOfRange) with the operation's name.
-/// On the CPU the operation returns it. On a CUDA device the operation has long returned when it is found, so the next call
-/// that waits for the device (`to_vec`, `item`, `to`, `Device::synchronize`) returns it, once, on whichever thread; the result
-/// has zeros there. The forms called `unchecked` have zeros there on both and return no error. No form reads outside of the
-/// tensor.
+/// On the CPU the operation returns it. On a CUDA device the operation returns before the kernel finds the index. The next call
+/// that waits for the device (`to_vec`, `item`, `to`, `Device::synchronize`), on any thread, returns the error once, and the
+/// result has zeros at bad indices. The forms called `unchecked` have zeros there on both and return no error. No form reads
+/// outside of the tensor.
 impl Tensor {
     /// Gathers elements along `axis`. For a 2-d tensor and axis 0: `result[i][j] = self[index[i][j]][j]`. The result has the
     /// index's shape. This is PyTorch's `gather` with negative indices and any integer dtype for the index.
@@ -64,8 +64,8 @@ impl Tensor {
         )
     }
 
-    /// As [`gather`](Self::gather) with an index that broadcasts: but for the axis, where the index or this tensor has size
-    /// 1, it takes the other's size. As NumPy's `take_along_axis`.
+    /// As [`gather`](Self::gather), with an index that broadcasts: in each dimension but the axis, a size of 1 of the index or of
+    /// this tensor takes the other's size. As NumPy's `take_along_axis`.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -101,7 +101,7 @@ impl Tensor {
         )
     }
 
-    /// Whole parts of this tensor along `axis`, in the order of an index of one dimension: rows of a matrix for axis 0. An
+    /// Returns whole slices of this tensor along `axis`, in the order of a 1-d index: rows of a matrix for axis 0. An
     /// index without dimensions counts as one of one element.
     ///
     /// ```
@@ -151,8 +151,8 @@ impl Tensor {
         read(call, self, &along, &index, &repeated, check)
     }
 
-    /// The elements at positions in row-major order, whatever this tensor's shape; the result has the index's. A tensor whose
-    /// elements no stride can count through is made contiguous first.
+    /// Returns the elements at positions in row-major order over all dimensions, in the index's shape. A tensor whose elements
+    /// are not evenly spaced is made contiguous first.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};

@@ -1,8 +1,15 @@
 //! Elements by their indices: [`gather`](Tensor::gather), [`scatter`](Tensor::scatter) and their kin.
 //!
-//! An index is a tensor of integers on the same device. Every operation here is one copy of a [`IndexSpace`] in which the index
-//! leads along one axis of an array: [`host`] walks it on the CPU, [`kernels`] on a device. Elements move as bytes, so
-//! dtypes, NaNs and the sign of zero come out as they went in.
+//! An index is a tensor of integers on the same device. Every operation here copies the elements of an
+//! [`IndexSpace`], in which the index selects a position along one axis of an array: [`host`] copies on the CPU, [`kernels`] on
+//! a device. Elements move as bytes, so NaNs and the sign of zero are unchanged.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `gather` | reads: `gather`, `take_along_axis`, `index_select`, `take` |
+//! | `scatter` | writes: `scatter`, `index_copy`, `put`, `one_hot` |
+//! | `accumulate` | writes that combine elements, and writes by coordinates or masks: `scatter_add`, `index_add`, `index_put` |
+//! | `index` | `index` and `index_assign`: integers, slices, masks and index arrays in one call |
 //!
 //! Invariants: no index leads outside of memory, whatever it is.
 
@@ -33,7 +40,7 @@ use crate::types::{DType, Layout, Shape};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IndexCheck {
     Report,
-    /// It reads zeros or writes nothing, without an error.
+    /// Reads zeros or writes nothing, without an error.
     Ignore,
 }
 

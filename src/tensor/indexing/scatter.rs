@@ -1,4 +1,4 @@
-//! Writing by index.
+//! Writes by index: `scatter`, `index_copy`, `put`, `one_hot`.
 
 use super::kernels;
 use super::{
@@ -17,15 +17,16 @@ const MOST_POSITIONS: usize = u32::MAX as usize - 1;
 /// Places for each position of an index up to which going through the places in order is faster than through the index.
 const MOST_PLACES: usize = 4;
 
-/// Writing by index. If several indices name one place, the element with the highest position along the axis (for
-/// [`put`](Tensor::put): in the index's row-major order) is the one that is there in the end, on every device and at
-/// every run. Elements broadcast to the index's shape, and have this tensor's dtype.
+/// Writes by index. If several indices name one place, the element with the highest position along the axis (for
+/// [`put`](Tensor::put): in the index's row-major order) wins, on every device and in every run. Elements broadcast to the
+/// index's shape, and have this tensor's dtype.
 ///
-/// These give a new tensor; [`in_place`](Tensor::in_place) has the same ones into memory that is there. An index that is
-/// out of range writes nothing and is an error as for [`gather`](Tensor::gather); on the CPU nothing at all is written then.
+/// These methods return a new tensor; [`in_place`](Tensor::in_place) has the same methods, which write to the tensor itself.
+/// An index that is out of range writes nothing and is an error as for [`gather`](Tensor::gather); on the CPU nothing at all
+/// is written then.
 impl Tensor {
-    /// This tensor with some elements replaced: `result[index[i][j]][j] = elements[i][j]` for axis 0 of two. Coordinates but
-    /// along the axis are those in the index, which may be smaller than this tensor.
+    /// Returns this tensor with some elements replaced. For a 2-d tensor and axis 0:
+    /// `result[index[i][j]][j] = elements[i][j]`. The index may be smaller than this tensor.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};

@@ -1,9 +1,10 @@
-//! [`IndexSpace`], the elements that an indexed copy moves: the parameter of the kernels of `csrc/kernels/indexed.cuh`, and
-//! what the CPU walks.
+//! [`IndexSpace`], the elements that an indexed copy moves: the parameter of the kernels of `csrc/kernels/indexed.cuh` and of
+//! the loop on the CPU.
 //!
-//! Every operation of indexing is one shape: for each of its elements an index is read, and it leads along one axis of an
-//! array. An operand's element is at `offset + sum of coordinate · stride + index · along`. So an index that broadcasts
-//! has strides of 0, rows are dimensions in which it does, and a flat `take` has an array with no strides at all.
+//! Every operation of indexing has one form: it loops over a shape, reads an index for each element, and the index selects a
+//! position along one axis of an array. An operand's element is at `offset + sum of coordinate · stride + index · along`. An
+//! index that broadcasts has strides of 0, rows are dimensions in which it does, and the array of a flat `take` has strides of
+//! 0 only.
 //!
 //! Invariants: the struct is the kernels', and a space made smaller or wider moves the same bytes.
 

@@ -55,7 +55,7 @@ macro_rules! of_types {
 }
 
 impl<'a> MatmulCall<'a, '_, '_> {
-    /// A step of it, of elements that are known at run time.
+    /// Runs a step, with element types that are known at run time.
     pub fn any(&mut self, step: &GemmStep, result: DType) -> Result<()> {
         let types = (self.operands[0].dtype(), result);
         match &self.memory {
@@ -160,12 +160,12 @@ fn by_row(bias: &Bias, step: &GemmStep) -> bool {
     bias.by_row != step.swapped
 }
 
-/// Memory of so many bytes from this element on; of what has no elements the start is any.
+/// Returns the bytes from element `start` on, of memory of `bytes` bytes; an empty range if the start is past the end.
 fn from(start: usize, dtype: DType, bytes: usize) -> std::ops::Range<usize> {
     (start * dtype.size()).min(bytes)..bytes
 }
 
-/// A tensor's elements, and what lies behind them, from so many after the first one on.
+/// Returns a tensor's memory on the host from `start` elements after its first element on.
 fn on_host<T: Element>(tensor: &Tensor, start: usize) -> Result<&[T]> {
     let memory = tensor.memory().host(OPERATION)?;
     let range = from(tensor.layout().offset() + start, T::DTYPE, memory.len());
@@ -188,7 +188,7 @@ fn misplaced(error: bytemuck::PodCastError) -> Error {
     Error::invalid(OPERATION, format!("memory of a tensor: {error}"), "memory that elements can lie in")
 }
 
-/// A number as a factor, by the rules of a cast.
+/// Returns a number as a factor, by the rules of a cast.
 fn factor<S: Element>(number: Number) -> S {
     let [re, im] = number.parts(S::DTYPE);
     let part = size_of::<S>() / if S::DTYPE.kind() == NumberKind::Complex { 2 } else { 1 };

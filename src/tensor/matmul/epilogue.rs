@@ -16,15 +16,16 @@ pub(super) struct MatmulEpilogue {
     pub is_derivative: bool,
 }
 
-/// Numbers that lie one behind another.
+/// A bias, as a contiguous vector.
 pub(super) struct Bias {
     pub vector: Tensor,
-    /// One for each row, instead of each column.
+    /// True if the bias has an element for each row instead of each column.
     pub by_row: bool,
 }
 
 impl MatmulEpilogue {
-    /// For a result of this shape, of operands of these ranks. Copies what does not lie as it is read.
+    /// Returns the epilogue of a result of this shape, for operands of these ranks. Copies a bias or residual that is not
+    /// contiguous.
     ///
     /// # Errors
     ///
@@ -45,7 +46,7 @@ impl MatmulEpilogue {
 }
 
 impl Bias {
-    /// None where the result has no elements.
+    /// Returns `None` if the result has no elements.
     fn new(bias: &Tensor, shape: &Shape, ranks: (usize, usize)) -> Result<Option<Bias>> {
         let wide = spread("a bias", bias, shape)?;
         if wide.count() == 0 {

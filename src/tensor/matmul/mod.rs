@@ -25,19 +25,20 @@ use plan::{Matrices, StorageOrder, result_shape, storage_order};
 /// The operation's name in errors.
 const OPERATION: &str = "matmul";
 
-/// A product of tensors that is more than [`Tensor::matmul`]: activation(alpha · A · B + bias) + residual, of which each part
-/// may be missing; operands that are conjugated, another dtype of the result, an engine of its own.
+/// A product of tensors with options that [`Tensor::matmul`] lacks: activation(alpha · A · B + bias) + residual, in which each
+/// part is optional, conjugated operands, another dtype of the result, and a choice of engines.
 ///
-/// It is computed in the type that products are added in and rounded once, by one call where the product is one.
+/// It is computed in the accumulators' type and rounded once. A product that is one call of [`gemm`](crate::gemm) computes all
+/// of it in that call.
 ///
 /// | operand | dtype | shape | layout |
 /// |---|---|---|---|
-/// | left, right | both the same | as [`Tensor::matmul`] has it | read as they lie where rows or columns do |
-/// | bias | the result's | broadcasts to the result, and varies along its columns alone, or along its rows alone: `[n]` or `[m, 1]` | copied where its numbers do not lie one behind another |
-/// | residual | the result's | broadcasts to the result | copied where it is not contiguous in the result's shape |
+/// | left, right | both the same | as in [`Tensor::matmul`] | read in place if rows or columns are contiguous |
+/// | bias | the result's | broadcasts to the result, and varies along its columns alone, or along its rows alone: `[n]` or `[m, 1]` | copied if its elements are not adjacent |
+/// | residual | the result's | broadcasts to the result | copied if it is not contiguous in the result's shape |
 ///
-/// Bias, activation, residual and what [`of_with_aux`](Self::of_with_aux) keeps are for results of `F16`, `BF16`, `F32` and
-/// `F64`. Of a product with a vector the shapes are the result's too: `[m]` is a bias of a matrix times a vector.
+/// Bias, activation, residual and the aux output of [`of_with_aux`](Self::of_with_aux) are for results of `F16`, `BF16`, `F32` and
+/// `F64`. Shapes are the result's for products with a vector, too: `[m]` is a bias of a matrix times a vector.
 ///
 /// ```
 /// use selvedge::gemm::Activation;
@@ -72,7 +73,7 @@ impl Default for Matmul<'_> {
 }
 
 impl<'t> Matmul<'t> {
-    /// As [`Tensor::matmul`] does it.
+    /// Returns a product without options, as [`Tensor::matmul`].
     pub const fn new() -> Matmul<'t> {
         Matmul {
             alpha: Number::Integer(1),
@@ -85,13 +86,13 @@ impl<'t> Matmul<'t> {
         }
     }
 
-    /// Times this number, in the type that products are added in.
+    /// Multiplies the product by `alpha`, in the accumulators' type.
     pub fn alpha(mut self, alpha: impl Into<Number>) -> Matmul<'t> {
         self.alpha = alpha.into();
         self
     }
 
-    /// With the left operand's complex conjugate, which is not made for it; real numbers are their own.
+    /// Multiplies the complex conjugate of the left operand, without a copy of it; real operands are unchanged.
     pub const fn conjugate_left(mut self) -> Matmul<'t> {
         self.conjugate[0] = true;
         self
@@ -109,25 +110,25 @@ impl<'t> Matmul<'t> {
         self
     }
 
-    /// By this engine, or one of these, whatever `SELVEDGE_GEMM` says; on a CUDA device only.
+    /// Sets the engines that may run on a CUDA device, in place of those of `SELVEDGE_GEMM`.
     pub const fn by(mut self, choice: Choice) -> Matmul<'t> {
         self.choice = Some(choice);
         self
     }
 
-    /// Adds these numbers, one for each column of the result or one for each row; see [`Matmul`] for their shape.
+    /// Adds a bias, with one element for each column of the result or one for each row; see [`Matmul`] for its shape.
     pub const fn bias(mut self, bias: &'t Tensor) -> Matmul<'t> {
         self.bias = Some(bias);
         self
     }
 
-    /// Applies this, after the bias.
+    /// Applies an activation, after the bias.
     pub const fn activation(mut self, activation: Activation) -> Matmul<'t> {
         self.activation = activation;
         self
     }
 
-    /// Adds this, after the activation.
+    /// Adds a residual, after the activation.
     pub const fn residual(mut self, residual: &'t Tensor) -> Matmul<'t> {
         self.residual = Some(residual);
         self
@@ -137,7 +138,7 @@ impl<'t> Matmul<'t> {
     ///
     /// # Errors
     ///
-    /// As [`Tensor::matmul`]; [`Error::DTypeMismatch`] too for a result dtype that these are not multiplied into, for a
+    /// As [`Tensor::matmul`]; [`Error::DTypeMismatch`] too for a result dtype that the operands' dtype has no product for, for a
     /// factor of another kind of number than the elements, for a bias or a residual of another dtype than the result, and
     /// where the result's dtype has neither these nor activations; [`Error::InvalidArgument`] with both shapes where a bias
     /// or a residual does not fit the result.
@@ -145,7 +146,7 @@ impl<'t> Matmul<'t> {
         self.make(a, b, false).map(|(product, _)| product)
     }
 
-    /// The product, and what its activation was applied to: gradients need it.
+    /// Returns the product and its pre-activation (aux), to which the activation was applied: gradients need it.
     ///
     /// ```
     /// use selvedge::gemm::Activation;
@@ -380,7 +381,7 @@ fn check_number(name: &str, number: Number, dtype: DType) -> Result<()> {
     Err(Error::DTypeMismatch { operation: OPERATION, wanted: "a factor that they can be".to_owned(), found })
 }
 
-/// The result's layout with the dimensions that vectors leave out.
+/// Returns the result's layout with the dimensions that it lacks because of vectors.
 fn as_matrices(layout: &Layout, (rank_of_a, rank_of_b): (usize, usize)) -> Result<Layout> {
     let mut layout = *layout;
     if rank_of_b == 1 {
@@ -400,7 +401,7 @@ fn with_columns(b: &Tensor) -> Result<Tensor> {
     if b.rank() == 1 { Ok(b.view_as(b.layout().unsqueeze(1)?)) } else { Ok(b.clone()) }
 }
 
-/// The tensor where a product can read it, else a copy; and how its matrices lie.
+/// Returns the tensor if a product can read it in place, otherwise a copy, with its storage order.
 fn readable(tensor: Tensor) -> Result<(Tensor, StorageOrder)> {
     if let Some(order) = storage_order(tensor.layout()) {
         return Ok((tensor, order));
@@ -413,11 +414,11 @@ fn readable(tensor: Tensor) -> Result<(Tensor, StorageOrder)> {
 }
 
 impl Tensor {
-    /// The product of matrices, of vectors, or of batches of them.
+    /// Returns the product of matrices, of vectors, or of batches of them.
     ///
     /// The last two dimensions are those of matrices; those before are batches, which broadcast. A vector is one row on the
-    /// left and one column on the right, and that dimension is left out of the result; so two vectors give a 0-d tensor.
-    /// Operands are read where they lie if their rows or columns do: transposing and slicing cost nothing. Sums are in
+    /// left and one column on the right, and the result lacks that dimension; so two vectors give a 0-d tensor. Operands with
+    /// contiguous rows or columns are read in place, so transposing and slicing cost nothing. Sums are in
     /// the elements' dtype, in f32 for `F16` and `BF16`, and rounded once; integers wrap. See [`gemm`](crate::gemm) for the
     /// engines, and [`Matmul`] for more than a product.
     ///
@@ -432,7 +433,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] with both shapes where they do not meet, [`Error::DTypeMismatch`] for two dtypes, and for
+    /// [`Error::InvalidArgument`] with both shapes if they do not match, [`Error::DTypeMismatch`] for two dtypes, and for
     /// `Bool` and 8-bit floats, [`Error::DeviceMismatch`] for tensors on two devices, and those of memory and of the engine.
     pub fn matmul(&self, other: &Tensor) -> Result<Tensor> {
         Matmul::new().of(self, other)
@@ -448,7 +449,7 @@ impl Tensor {
         self.matmul(vector).map_err(|error| error.in_operation("gemv"))
     }
 
-    /// The sum of the products of two vectors' elements.
+    /// Returns the sum of the products of two vectors' elements.
     ///
     /// # Errors
     ///
@@ -458,7 +459,7 @@ impl Tensor {
         self.matmul(other).map_err(|error| error.in_operation("dot"))
     }
 
-    /// The products of each element of a vector with each of another: a matrix.
+    /// Returns the matrix of the products of each element of this vector with each element of another.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};

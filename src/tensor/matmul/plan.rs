@@ -1,7 +1,7 @@
-//! How tensors become products of [`gemm`](crate::gemm): which operand is read as it lies, which is copied, and what is one
-//! product, one batch, or several.
+//! The plan of a product of tensors as calls of [`gemm`](crate::gemm): the operands' storage orders, the merged batch
+//! dimensions, and the number of calls.
 //!
-//! Invariants: it depends on shapes and strides alone, so the same call has the same bits.
+//! Invariants: the plan depends on shapes and strides alone, so the same call has the same bits.
 
 use crate::error::{Error, Result};
 use crate::gemm::{Choice, Operation, Product};
@@ -17,15 +17,15 @@ pub(super) struct StorageOrder {
     pub leading: usize,
 }
 
-/// How a matrix of this layout's last two dimensions lies; none where neither its rows nor its columns are what a product
-/// reads, or matrices of the batch lie backwards.
+/// Returns the storage order of a matrix of this layout's last two dimensions; `None` if neither its rows nor its columns are
+/// contiguous, or if a stride of the batch is negative.
 pub(super) fn storage_order(layout: &Layout) -> Option<StorageOrder> {
     let (&[.., rows, columns], &[ref batch @ .., row, column]) = (&layout.shape()[..], layout.strides())
     else {
         return None;
     };
     if layout.count() == 0 {
-        // Nothing is read, wherever it lies.
+        // Nothing is read.
         return Some(StorageOrder { transposed: false, leading: columns });
     }
     if batch.iter().any(|stride| *stride < 0) {
@@ -68,11 +68,11 @@ pub(super) struct Matrices<'a> {
 }
 
 impl Matrices<'_> {
-    /// The calls whose products make up C.
+    /// Returns the calls whose products make up C.
     ///
     /// # Errors
     ///
-    /// As [`Product::check`] has for sizes.
+    /// As [`Product::check`] for sizes.
     pub(super) fn steps(&self) -> Result<Vec<GemmStep>> {
         let [a, b, c] = self.layouts;
         let (Some(&[m, k]), Some(&[_, n])) = (a.shape().last_chunk(), b.shape().last_chunk()) else {
@@ -84,7 +84,7 @@ impl Matrices<'_> {
         for (axis, &size) in sizes.iter().enumerate().filter(|(_, size)| **size != 1) {
             let next = Repeated { size, strides: strides.each_ref().map(|strides| strides[axis]) };
             match repeated.last_mut() {
-                // Its elements lie one behind another as this one's do: together they are one dimension.
+                // The two are evenly spaced together: they are one dimension.
                 Some(last) if (0..3).all(|which| last.strides[which] == next.strides[which] * size) => {
                     *last = Repeated { size: last.size * size, strides: next.strides };
                 }
@@ -93,7 +93,7 @@ impl Matrices<'_> {
         }
         let mut rows = m;
         let mut leading = self.order.map(|order| order.leading);
-        // Products that share B, and whose rows of A and C lie behind one another, are one of more rows.
+        // Products that share B, and whose rows of A and C are evenly spaced, are one product of more rows.
         while let Some(last) = repeated.last() {
             let of = |which: usize| if rows == 1 { last.strides[which] } else { leading[which] };
             let together = last.strides[1] == 0
@@ -112,11 +112,11 @@ impl Matrices<'_> {
             rows *= last.size;
             repeated.pop();
         }
-        // The longest of what is left is the batch, and the others are walked.
+        // The longest remaining dimension is the batch, and the others are a loop of calls.
         let longest = (0..repeated.len()).max_by_key(|index| repeated[*index].size);
         let batch = longest.map_or(Repeated { size: 1, strides: [0; 3] }, |index| repeated.remove(index));
         let mut transposed = self.order.map(|order| order.transposed);
-        // Of one column the transpose is computed, which is one row: engines like few rows better than few columns.
+        // A product of one column is computed as its transpose, one row: engines are faster for few rows than for few columns.
         let column = n == 1 && rows > 1 && leading[2] == 1;
         if column {
             leading[2] = rows;
@@ -125,7 +125,7 @@ impl Matrices<'_> {
                 (transposed[1], leading[1]) = (true, k);
             }
         }
-        // Of a result that lies by columns the transpose lies by rows.
+        // The transpose of a column-major result is row-major.
         let swapped = column || transposed[2];
         let mut sides =
             [0, 1].map(|which| (transposed[which] != swapped, self.conjugate[which], leading[which]));

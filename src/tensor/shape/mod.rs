@@ -1,4 +1,4 @@
-//! Tensors put together from others and taken apart: all of it views, and copies of views into views.
+//! Views, joining, splitting, repeating and padding. Every operation is a view, or copies views into views.
 //!
 //! Invariants: elements are copied as they are, NaNs and signs of zero included, but for those that are
 //! promoted to another dtype.

@@ -1,6 +1,6 @@
 //! Views: tensors and writable parts that show the same memory in another layout, without a copy.
 //!
-//! The arithmetic is that of [`Layout`](crate::types::Layout); there is one list of views, for what is read and for what is written.
+//! The arithmetic is that of [`Layout`](crate::types::Layout). One list gives the views of [`Tensor`] and of [`TensorMut`].
 
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
@@ -13,7 +13,7 @@ macro_rules! views {
         ///
         /// # Errors
         ///
-        /// [`InvalidArgument`](Error::InvalidArgument) for an axis that is not there, or what else the view cannot show.
+        /// [`InvalidArgument`](Error::InvalidArgument) for an axis that does not exist, or another argument that the layout cannot express.
         impl Tensor {
             $(
                 $(#[doc = $doc])*
@@ -25,11 +25,11 @@ macro_rules! views {
             )*
         }
 
-        /// Views of what is written: the same as a [`Tensor`] has.
+        /// Views of a writable tensor: those of a [`Tensor`].
         ///
         /// # Errors
         ///
-        /// As of a tensor; and those of the copy that is made where the elements are shared.
+        /// As for a tensor, and those of the copy if the elements are shared.
         impl<'a> TensorMut<'a> {
             $(
                 $(#[doc = $doc])*

@@ -33,8 +33,8 @@ impl Tensor {
         Ok(Runs::new(&sorted(self)?)?.values)
     }
 
-    /// Returns the distinct elements in ascending order, the place among them of each element (in this tensor's shape), and
-    /// the number of times that each occurs; both as i64. PyTorch's `unique(return_inverse=True, return_counts=True)`.
+    /// Returns the distinct elements in ascending order, the position of each element among them (in this tensor's shape),
+    /// and the number of times that each occurs; both as i64. PyTorch's `unique(return_inverse=True, return_counts=True)`.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -60,8 +60,8 @@ impl Tensor {
         Ok(Runs::new(&flat(self)?)?.values)
     }
 
-    /// Returns what [`unique_consecutive`](Self::unique_consecutive) returns, the place among it of each element (in this
-    /// tensor's shape), and the length of each run of equal elements; both as i64.
+    /// Returns the elements of [`unique_consecutive`](Self::unique_consecutive), the position of each element among them (in
+    /// this tensor's shape), and the length of each run of equal elements; both as i64.
     #[allow(clippy::missing_errors_doc)]
     pub fn unique_consecutive_with_counts(&self) -> Result<(Tensor, Tensor, Tensor)> {
         let runs = Runs::new(&flat(self)?)?;
