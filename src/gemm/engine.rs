@@ -19,7 +19,7 @@ pub enum Engine {
     Mma,
     /// Ordinary arithmetic: every device, every element type, any alignment.
     Simt,
-    /// NVIDIA's library, where it is installed: floats and complex numbers. Used only where it is asked for.
+    /// NVIDIA's library, if it is installed: floats and complex numbers. Runs on request only.
     Cublas,
 }
 

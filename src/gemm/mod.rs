@@ -1,4 +1,4 @@
-//! Matrix products on device memory: C = alpha · op(A) · op(B) + beta · C, one or a batch, of every number type.
+//! Matrix products on device memory and on slices: C = alpha · op(A) · op(B) + beta · C, one or a batch, of every number type.
 //!
 //! The module knows element types, buffers, leading dimensions and streams, not tensors. A [`Product`] describes the sizes and
 //! operands, [`gemm`] computes it by the best [`Engine`] that can, and [`Plan::explain`] names that engine and the reason, with or
@@ -11,8 +11,8 @@
 //! | `simt` | 6.0 or more | all but `Bool` and the 8-bit floats | `f32` for `f16` and `bf16`, else their own type, by fma with k ascending, or in small products of `f32` in two such sums for each 16 of k; integers wrap |
 //! | `cublas` | the library, and that it is asked for; no conjugation without transposition; k of 1 or more | `f16` and `bf16`, into themselves or `f32`; `f32`, `f64`, complex | `f32` for `f16` and `bf16`, partial sums too; else their own type, never in TF32, `f32` and `c64` by cuBLAS's pedantic arithmetic |
 //!
-//! `simt` has bulk copies bring A and B of `f32` and `c64` in on 9.0, where all rows and matrices begin at multiples of 16
-//! bytes, k is 1 or more, and nothing is conjugated that is not transposed. Elsewhere threads copy, to the same bits.
+//! On compute capability 9.0 `simt` loads A and B of `f32` and `c64` by TMA, if all rows and matrices begin at multiples of 16
+//! bytes, k is 1 or more, and each conjugated operand is transposed. Otherwise threads load them, with the same bits.
 //!
 //! If the tiles of one product fill less than half of the device and k is at least 1024, `simt` (`f32`, `c64`) and `mma` (`f64`,
 //! `c128`) divide k: a batch of products of slices, each of which is added as above, and a kernel that adds the slices' results with
@@ -26,8 +26,8 @@
 //!
 //! [`gemm_host`] is the same on the CPU, and [`gemm_host_with`] with an epilogue.
 //!
-//! `SELVEDGE_GEMM` is `own` (as where it is not set), `auto`, or an engine's name; [`Product::by`] goes before it. An engine that was asked for by name
-//! and cannot run is an error that says what it lacks, never another engine.
+//! `SELVEDGE_GEMM` is `own` (the default), `auto`, or an engine's name; [`Product::by`] overrides it. If an engine that was
+//! requested by name cannot run, the error gives the reason, and no other engine runs.
 //!
 //! Invariants:
 //!

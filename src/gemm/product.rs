@@ -1,7 +1,7 @@
 //! [`Product`]: sizes, transposition, leading dimensions and batches, with the checks of buffers against them.
 //!
 //! Everything is row-major: a matrix of r rows and c columns with leading dimension l has element (i, j) at `i * l + j`. An
-//! operand is described as it is *stored*; its [`Operation`] says what the product sees of it.
+//! operand is described as it is *stored*; its [`Operation`] gives the matrix that is multiplied.
 //!
 //! Invariants: after [`Product::check`] no kernel of this module leaves its buffers, whatever the sizes. All arithmetic on sizes is
 //! checked here, once.

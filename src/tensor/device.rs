@@ -39,7 +39,7 @@ impl Device {
         Device(DeviceKind::Cpu)
     }
 
-    /// The CUDA device with this ordinal, from 0.
+    /// Returns the CUDA device with this ordinal, from 0.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl Device {
         device
     }
 
-    /// As [`best`](Self::best), with the reason why it is not a CUDA device.
+    /// As [`best`](Self::best), with the reason if the device is the CPU.
     pub fn choose() -> (Device, Option<Error>) {
         match Device::cuda(0) {
             Ok(device) => (device, None),
@@ -70,7 +70,7 @@ impl Device {
         matches!(self.0, DeviceKind::Cpu)
     }
 
-    /// The CUDA device, to use with [`driver`](crate::driver); none for the CPU.
+    /// Returns the CUDA device, for use with [`driver`](crate::driver); `None` for the CPU.
     pub const fn as_cuda(&self) -> Option<&driver::Device> {
         match &self.0 {
             DeviceKind::Cpu => None,
@@ -78,7 +78,7 @@ impl Device {
         }
     }
 
-    /// The stream that this thread's operations on the device go to, to order other work with them.
+    /// Returns the stream of this thread's operations on the device, so that other work can be ordered with them.
     ///
     /// # Errors
     ///
@@ -87,10 +87,10 @@ impl Device {
         stream(self).map(|stream| stream.clone())
     }
 
-    /// Runs `work` with this thread's operations on the stream's device going to that stream; those on other devices, and
-    /// of other threads, go where they went. Calls may be nested, and the last one counts.
+    /// Runs `work` with `stream` as the stream of this thread's operations on its device. Operations on other devices and of
+    /// other threads are not affected. Calls may be nested; the innermost one counts.
     ///
-    /// Tensors go between streams freely: what is used on another stream waits there for what wrote it.
+    /// Tensors may be used on any stream: an operation waits for the work that wrote its operands.
     ///
     /// ```no_run
     /// use selvedge::tensor::{Device, Tensor};
@@ -115,11 +115,11 @@ impl Device {
         work()
     }
 
-    /// Waits for all work of a CUDA device; on the CPU everything is done when its call returns.
+    /// Waits for all work of a CUDA device. Operations on the CPU are complete when they return.
     ///
     /// # Errors
     ///
-    /// As [`driver::Device::synchronize`], and [`Error::IndexOutOfRange`] where that work was given an index that led nowhere.
+    /// As [`driver::Device::synchronize`], and [`Error::IndexOutOfRange`] if that work met an index out of range.
     pub fn synchronize(&self) -> Result<()> {
         match self.0 {
             DeviceKind::Cpu => Ok(()),

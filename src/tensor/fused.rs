@@ -21,11 +21,12 @@ use crate::types::{DType, Layout, common_dtype};
 
 const OPERATION: &str = "a fused run";
 
-/// A function of elements, of any number of inputs and outputs, that is one kernel: it reads each input and writes each output
-/// once, however many operations it has.
+/// An elementwise function compiled to one kernel, which reads each input and writes each output once, however many operations
+/// the function has. PyTorch's `torch.compile`.
 ///
-/// It is made of a closure, whose arguments are [`Expr`]s, and run on tensors and numbers of any dtypes, on the CPU and
-/// CUDA devices alike. Numbers that it is given are parameters of the kernel; numbers in the closure are, too.
+/// A closure defines it, with [`Expr`]s as arguments. It runs on tensors and numbers of any dtypes, on the CPU and on CUDA
+/// devices. The numbers of a run and the numbers in the closure are parameters of the kernel, so other values need no other
+/// kernel. Reductions over groups make it a row program; see [`over`](Self::over).
 ///
 /// ```
 /// use selvedge::tensor::{Device, Fused, Tensor};
@@ -113,7 +114,7 @@ tuples! {
 }
 
 impl<const INPUTS: usize> Fused<INPUTS> {
-    /// A function with one output.
+    /// Creates a function with one output.
     pub fn new(
         function: impl for<'g> Fn([Expr<'g>; INPUTS]) -> Expr<'g> + Send + Sync + 'static,
     ) -> Fused<INPUTS> {
@@ -132,7 +133,7 @@ impl<const INPUTS: usize> Fused<INPUTS> {
 }
 
 impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
-    /// A function with several outputs, or one.
+    /// Creates a function with one or several outputs.
     pub fn with_outputs(
         function: impl for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS] + Send + Sync + 'static,
     ) -> Fused<INPUTS, OUTPUTS> {
@@ -210,7 +211,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     ///
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`] for dtypes for which an operation has no meaning, [`Error::InvalidArgument`] for shapes
+    /// [`Error::DTypeMismatch`] for dtypes that an operation does not support, [`Error::InvalidArgument`] for shapes
     /// that do not broadcast or where no input is a tensor, [`Error::DeviceMismatch`] for tensors on several devices.
     pub fn run_all<'a>(&self, operands: impl FusedOperands<'a, INPUTS>) -> Result<[Tensor; OUTPUTS]> {
         let operands = operands.list();
@@ -222,8 +223,8 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         outputs.try_into().map_err(|_| Error::LengthMismatch { operation: OPERATION, wanted: OUTPUTS, found })
     }
 
-    /// As [`run_all`](Self::run_all), into memory that is there: `&mut Tensor`s or parts of them, to whose one shape the
-    /// inputs broadcast, and whose dtypes can hold the outputs.
+    /// As [`run_all`](Self::run_all), into existing outputs: `&mut Tensor`s or parts of them. They have one shape, to which the
+    /// inputs broadcast, and dtypes that can hold the results.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Fused, Tensor};
@@ -304,8 +305,8 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         })
     }
 
-    /// Returns the launches of a run on operands like these, with the kernel's text: on their device, or, for tensors on the CPU
-    /// (where the same instructions are run block by block), as a device of compute capability 9.0 would.
+    /// Returns the launches of a run on operands like these, with the kernel's text. For tensors on the CPU, which runs the same
+    /// instructions, they are those of a device of compute capability 9.0.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Fused, Tensor};
@@ -366,10 +367,10 @@ impl<const INPUTS: usize, const OUTPUTS: usize> fmt::Debug for Fused<INPUTS, OUT
     }
 }
 
-/// Computes a function of elements as one kernel; see [`Fused`], which is this to keep.
+/// Computes an elementwise function as one kernel. [`Fused`] is the same as a value that several calls share.
 ///
-/// A closure that captures nothing is lowered once for each combination of dtypes; one that does, at each call, so a number
-/// that changes is better given as an operand: `fuse((&x, scale), |[x, scale]| x * scale)`.
+/// A closure that captures nothing is lowered once for each combination of dtypes. A closure that captures values is lowered
+/// at each call, so pass a number that changes as an operand: `fuse((&x, scale), |[x, scale]| x * scale)`.
 ///
 /// ```
 /// use selvedge::tensor::{Device, Tensor, fuse};

@@ -29,29 +29,30 @@
 //!
 //! # Rules
 //!
-//! They are PyTorch's where NumPy's differ.
+//! The rules are PyTorch's if PyTorch and NumPy differ.
 //!
 //! - **Promotion** looks at kinds first and widths second: bool, integers, real floats, complex. `i64 + f16` is f16 (NumPy:
-//!   f64), `f32 + c64` is c64, `f16 + bf16` is f32. Integers meet in the narrowest that holds both; u64 meets a signed one
-//!   in none, which is an error that names the cast. See [`DType::promote`](crate::types::DType::promote).
+//!   f64), `f32 + c64` is c64, `f16 + bf16` is f32. Two integer dtypes promote to the narrowest
+//!   dtype that holds both; u64 beside a signed one is an error that names the cast. See [`DType::promote`](crate::types::DType::promote).
 //! - **Scalars** promote by kind only: for an f16 `x`, `x * 2.0` is f16; for an integer `x` it is f32. A number
-//!   beside several tensors meets what these have in common. See
-//!   [`DType::promote_number`](crate::types::DType::promote_number). Comparisons, `minimum`, `maximum` and `clamp` use a
-//!   number that the tensors' dtype does not hold by its value: no u8 is below -1, and `clamp(-1, 300)` changes none.
-//!   Everything else refuses such a number: `x + 300` of i8 and `x * 1e39` of f32 are errors, as is a bound that would be
-//!   the result. Floats hold every number up to their largest one, which they round. See
+//!   beside several tensors promotes with the tensors' common dtype. See
+//!   [`DType::promote_number`](crate::types::DType::promote_number). Comparisons, `minimum`, `maximum` and `clamp` accept
+//!   a number that the tensors' dtype does not hold, and use its value: no u8 is below -1, and `clamp(-1, 300)` changes no u8.
+//!   Every other operation refuses such a number: `x + 300` of i8 and `x * 1e39` of f32 are errors, as is a bound that would
+//!   be the result. A float dtype holds every number up to its largest one, rounded. See
 //!   [`Number::fits`](crate::fuse::Number::fits).
 //! - **0-d tensors** promote like scalars beside tensors with dimensions: f16 times a 0-d f64 is f16.
 //!   Comparisons of integers keep the values. See
 //!   [`DType::promote_zero_dim`](crate::types::DType::promote_zero_dim).
 //! - **Broadcasting** aligns shapes at the last dimension; a size of 1, or no such dimension, takes the other's size.
-//! - **Division**: `/` of integers is a fraction, in f32. [`floor_divide`](Tensor::floor_divide) rounds down and `%` is what
-//!   it leaves, with the divisor's sign; [`trunc_divide`](Tensor::trunc_divide) and [`fmod`](Tensor::fmod) round towards 0.
+//! - **Division**: `/` of integers is a fraction, in f32. [`floor_divide`](Tensor::floor_divide) rounds down, and `%` is its
+//!   remainder, with the divisor's sign; [`trunc_divide`](Tensor::trunc_divide) and [`fmod`](Tensor::fmod) round towards 0.
 //!   In these four operations an integer divided by 0 is 0 (PyTorch's CPU raises an error), and the minimum divided by -1 wraps
 //!   to itself.
-//! - **Powers** of integers are integers: a negative exponent gives 0, but for the bases 1 and -1 (NumPy refuses it).
+//! - **Powers** of integers are integers: a negative exponent gives 0, except for the bases 1 and -1 (NumPy refuses it).
 //! - **Integers wrap**; floats become integers by dropping the fraction and saturating, with 0 for NaN.
-//! - **Storage dtypes**: f8e4m3 and f8e5m2 are held, cast, moved and written to files; other operations name the cast.
+//! - **Storage dtypes**: tensors of f8e4m3 and f8e5m2 can be cast, moved and written to files; other operations return an error
+//!   that names the cast.
 //! - **Devices**: an operation on tensors of two devices is an error that names both; [`Tensor::to`] copies.
 //!
 //! # Sharing and writes

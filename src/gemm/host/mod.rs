@@ -1,12 +1,12 @@
-//! Products on the CPU: the same as on a device, of matrices in slices.
+//! Products on the CPU, of matrices in slices.
 //!
-//! C is cut into tiles, and threads take one after another. A tile is what one thread computes from beginning to end: in
-//! one call where elements are added in their own type, else in a tile of sums that parts of A and B are widened for, and
-//! which is rounded once. A product of few elements and much depth, such as the gradient of a weight, is cut along k too
-//! ([`slices_of_k`]). A transposed B that many rows of tiles read is transposed once ([`transposed`]).
+//! C is divided into tiles, and each thread takes the next tile when it is free. Elements that are added in their own type take
+//! one call for each tile. Narrow types are widened, added in a tile of sums and rounded once. A product of
+//! few elements and a long k, such as the gradient of a weight, is divided along k too ([`slices_of_k`]). A transposed B
+//! that many rows of tiles read is transposed once ([`transposed`]).
 //!
-//! Invariants: how C is cut depends on the product alone, never on how many threads there are; so neither do the
-//! bits. (They do depend on the processor: its vectors, and its caches, by which long sums are cut.)
+//! Invariants: the division of C depends on the product alone, so the bits do not depend on the number of threads. (They depend
+//! on the processor: its vectors, and its caches, which divide long sums.)
 
 mod epilogue;
 mod row;

@@ -71,8 +71,8 @@ fn unit(dtype: DType, bits: Expr<'_>) -> Expr<'_> {
 }
 
 impl Generator {
-    /// Uniform random numbers in [0, 1): multiples of 2⁻¹¹ of f16, 2⁻⁸ of bf16, 2⁻²⁴ of f32, 2⁻⁵³ of f64, the upper bits
-    /// of one word an element (two of f64). Of complex numbers, both parts.
+    /// Returns uniform random numbers in [0, 1): multiples of 2⁻¹¹ of f16, 2⁻⁸ of bf16, 2⁻²⁴ of f32, 2⁻⁵³ of f64, the upper
+    /// bits of one word an element (two of f64). Of complex numbers, both parts.
     ///
     /// # Errors
     ///
@@ -89,10 +89,10 @@ impl Generator {
         )
     }
 
-    /// Uniform random numbers in [`low`, `high`), which are scalars or tensors that broadcast to the shape: `low` + u · (`high` -
-    /// `low`) with u of [`rand`](Self::rand) and one fma; a result that rounds up to `high` becomes `low`. If `high` - `low`
-    /// overflows, half of the ends are used, and the result is doubled. Elements of tensors that are past the largest number of the dtype
-    /// count as that number.
+    /// Returns uniform random numbers in [`low`, `high`), which are scalars or tensors that broadcast to the shape: `low` + u ·
+    /// (`high` - `low`) with u of [`rand`](Self::rand) and one fma; a result that rounds up to `high` becomes `low`. If the
+    /// difference overflows, half of the ends are used, and the result is doubled. Elements of tensors that are past the largest
+    /// number of the dtype count as that number.
     ///
     /// # Errors
     ///
@@ -136,9 +136,9 @@ impl Generator {
         )
     }
 
-    /// Normally distributed random numbers of mean 0 and variance 1: the quantile at (bits + 1/2) / 2³² of one word (2⁶⁴ of two of
-    /// f64), within 3 units in the last place ([`Expr::normal`]). f16 and bf16 are those of f32, rounded. Of complex
-    /// numbers, both parts have variance 1/2.
+    /// Returns normally distributed random numbers of mean 0 and variance 1: the quantile at (bits + 1/2) / 2³² of one word
+    /// (2⁶⁴ of two of f64), within 3 units in the last place ([`Expr::normal`]). f16 and bf16 are those of f32, rounded. Of
+    /// complex numbers, both parts have variance 1/2.
     ///
     /// # Errors
     ///
@@ -160,8 +160,8 @@ impl Generator {
         )
     }
 
-    /// Normally distributed random numbers. Mean and standard deviation are scalars or tensors that broadcast to the shape:
-    /// z · `deviation` + `mean` with z of [`randn`](Self::randn) and one fma.
+    /// Returns normally distributed random numbers. Mean and standard deviation are scalars or tensors that broadcast to the
+    /// shape: z · `deviation` + `mean` with z of [`randn`](Self::randn) and one fma.
     ///
     /// # Errors
     ///
@@ -200,9 +200,9 @@ impl Generator {
         )
     }
 
-    /// Uniform random integers in [`low`, `high`): `low` + the upper half of the product of the count and 64 random bits (two
-    /// words; 128 bits, four words, where there are more than 2³² integers). The likelihoods of two of them differ
-    /// by less than 2⁻³² of themselves.
+    /// Returns uniform random integers in [`low`, `high`): `low` + the upper half of the product of the count and 64 random
+    /// bits (two words; 128 bits, four words, where there are more than 2³² integers). The likelihoods of two of them differ by
+    /// less than 2⁻³² of themselves.
     ///
     /// # Errors
     ///
@@ -257,8 +257,8 @@ impl Generator {
         )
     }
 
-    /// Ones with a probability (a scalar or a tensor that broadcasts to the shape), else zeros: a word is below
-    /// the probability times 2³², rounded up. Of a tensor's elements, what is below 0 or NaN counts as 0, what is above 1
+    /// Returns ones with a probability (a scalar or a tensor that broadcasts to the shape), and zeros otherwise: a word is
+    /// below the probability times 2³², rounded up. Of a tensor's elements, what is below 0 or NaN counts as 0, what is above 1
     /// as 1.
     ///
     /// # Errors

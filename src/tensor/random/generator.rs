@@ -21,13 +21,13 @@ pub struct GeneratorState {
 
 /// A random number generator: a seed, which selects a stream, and a position in the stream.
 ///
-/// The stream is Philox 4x32-10 with the seed for its key. A draw of n elements begins at the generator's block of 4 words;
-/// its element i, in row-major order, takes the words w · i to w · i + w - 1 from there, where w is what the draw needs an
-/// element (stated by each), and the generator goes on w · n / 4 blocks, rounded up. So the same
-/// seed gives the same numbers on the CPU and on CUDA devices, whatever runs beside.
+/// The stream is Philox 4x32-10 with the seed for its key. A draw of n elements begins at the generator's block of 4 words.
+/// Its element i, in row-major order, takes the words w · i to w · i + w - 1 from there; each draw states its w, the words of an
+/// element. The generator then advances by w · n / 4 blocks, rounded up. So the same seed gives the same numbers on the CPU and
+/// on CUDA devices, whatever runs at the same time.
 ///
-/// Clones share the position, and threads may draw at once: which one gets which part of the stream is then their race, so
-/// what must be repeatable has a generator for each thread. A draw that a graph captures is repeated by each of its
+/// Clones share the position, and threads may draw at once. The parts of the stream that they get then depend on their timing,
+/// so repeatable numbers need a generator for each thread. A draw that a graph captures is repeated by each of its
 /// launches, except in a step of `nn::TrainingStep`, whose launches draw anew.
 ///
 /// ```

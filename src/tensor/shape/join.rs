@@ -1,4 +1,4 @@
-//! Tensors one behind another.
+//! Joining tensors: `cat`, `stack` and `roll`.
 
 use super::{Layout, Output, Tensor, copy_into, resized};
 use crate::error::{Error, Result};
@@ -6,8 +6,8 @@ use crate::tensor::tensor::one_device;
 use crate::types::DType;
 
 impl Tensor {
-    /// Tensors one behind another along an axis; their other sizes are equal. Several dtypes are promoted to the one that they
-    /// have in common.
+    /// Returns the concatenation of tensors along an axis; their other sizes are equal. Different dtypes are promoted to their
+    /// common dtype.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -21,8 +21,8 @@ impl Tensor {
     /// # Errors
     ///
     /// [`InvalidArgument`](Error::InvalidArgument) without tensors, for an axis that is not there or other sizes that differ,
-    /// [`DeviceMismatch`](Error::DeviceMismatch), [`DTypeMismatch`](Error::DTypeMismatch) for dtypes that have none in common,
-    /// and those of memory.
+    /// [`DeviceMismatch`](Error::DeviceMismatch), [`DTypeMismatch`](Error::DTypeMismatch) for dtypes without a common one,
+    /// and errors of memory.
     pub fn cat(tensors: &[&Tensor], axis: isize) -> Result<Tensor> {
         const OPERATION: &str = "cat";
         let device = one_device(OPERATION, tensors.iter().copied())?;
@@ -57,7 +57,7 @@ impl Tensor {
         Ok(fresh.into_tensor())
     }
 
-    /// Tensors of one shape behind one another along a new axis.
+    /// Returns tensors of one shape stacked along a new axis.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -84,8 +84,8 @@ impl Tensor {
         Tensor::cat(&views.iter().collect::<Vec<_>>(), axis)
     }
 
-    /// The elements moved along axes, those that leave at one end coming in at the other: `shifts[i]` positions forwards
-    /// along `axes[i]`.
+    /// Returns the elements rotated along axes: by `shifts[i]` positions forwards along `axes[i]`. Elements that leave at one end
+    /// enter at the other.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};

@@ -1,4 +1,4 @@
-//! Elements that are selected or replaced by their position, or by a mask.
+//! Elements replaced by their position or by a mask: `tril`, `triu` and `masked_fill`.
 
 use std::sync::OnceLock;
 
@@ -20,7 +20,8 @@ enum Side {
 }
 
 impl Tensor {
-    /// The matrices of the last two dimensions with zeros above a diagonal: 0 is the main one, and a higher one keeps more.
+    /// Returns the matrices of the last two dimensions with zeros above a diagonal: 0 is the main one, and a higher one keeps
+    /// more.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -37,7 +38,8 @@ impl Tensor {
         self.triangle("tril", Side::Lower, diagonal)
     }
 
-    /// The matrices of the last two dimensions with zeros below a diagonal: 0 is the main one, and a higher one keeps less.
+    /// Returns the matrices of the last two dimensions with zeros below a diagonal: 0 is the main one, and a higher one keeps
+    /// less.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -73,7 +75,7 @@ impl Tensor {
         Ok(fresh.into_tensor())
     }
 
-    /// The elements, and a value where the mask is true: a number, or a tensor that broadcasts. The result has this tensor's
+    /// Returns the elements, with a value where the mask is true: a number, or a tensor that broadcasts. The result has this tensor's
     /// dtype, which must be able to hold the value: an integer tensor takes no fractions.
     ///
     /// ```

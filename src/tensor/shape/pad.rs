@@ -1,4 +1,4 @@
-//! Tensors with a border.
+//! Padding: `pad`.
 
 use super::{Output, Shape, Tensor, copy_into};
 use crate::error::{Error, Result};
@@ -36,8 +36,8 @@ impl Padding {
 }
 
 impl Tensor {
-    /// The tensor with a border: `widths[i]` is how many elements come before and behind axis `i`, and axes without an entry
-    /// have no border.
+    /// Returns the tensor with padding: `widths[i]` has the numbers of elements before and after axis `i`. Axes without an entry
+    /// have no padding.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Padding, Tensor};

@@ -1,4 +1,4 @@
-//! Tensors whose elements come several times.
+//! Repetition: `meshgrid`, `repeat` and `repeat_interleave`.
 
 use super::{Shape, Tensor};
 use crate::error::{Error, Result};
@@ -39,8 +39,8 @@ impl Tensor {
         grid.collect()
     }
 
-    /// The whole tensor several times along each axis, as tiles: `times` is for the last axes, and more of them make new
-    /// axes in front. NumPy's `tile`, PyTorch's `repeat`.
+    /// Returns the whole tensor repeated along each axis, as tiles. `times` applies to the last axes; further entries add axes in
+    /// front. NumPy's `tile`, PyTorch's `repeat`.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -89,7 +89,7 @@ impl Tensor {
         tiles.copy()?.in_shape(&whole)
     }
 
-    /// Each position along an axis several times in a row.
+    /// Returns each position along an axis several times in a row.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};

@@ -1,10 +1,10 @@
-//! Tensors taken apart: views, never a copy.
+//! Splitting tensors into views: `split` and `chunk`.
 
 use super::Tensor;
 use crate::error::{Error, Result};
 
 impl Tensor {
-    /// Views of parts of these sizes along an axis, one behind another.
+    /// Returns views of consecutive parts of these sizes along an axis.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -34,7 +34,7 @@ impl Tensor {
         sizes.iter().map(&mut part).collect()
     }
 
-    /// Views of at most `count` parts along an axis, all of one size but the last, which may be smaller.
+    /// Returns views of at most `count` parts along an axis, all of one size except the last, which may be smaller.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};

@@ -63,14 +63,14 @@ views! {
     unsqueeze(axis: isize) |layout| layout.unsqueeze(axis);
     /// Reverses the order of the elements along the given axes.
     flip(axes: &[isize]) |layout| layout.flip(axes);
-    /// The elements whose positions along two dimensions differ by `offset` (second less first), as a new last dimension in
-    /// place of both.
+    /// Returns the elements whose positions along two dimensions differ by `offset` (second less first), as a new last dimension
+    /// in place of both.
     diagonal(offset: isize, first: isize, second: isize) |layout| layout.diagonal(offset, first, second);
 }
 
 impl Tensor {
-    /// Slices a dimension, as in Python's `start:stop:step`: negative ones count from the end, those past
-    /// either end are moved there, and [`Slice::step`] takes steps, backwards too.
+    /// Slices a dimension, as Python's `start:stop:step`: negative positions count from the end, positions past either end are
+    /// clamped, and [`Slice::step`] sets a step, which may be negative.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -124,7 +124,7 @@ impl Tensor {
     /// # Errors
     ///
     /// [`Error::DTypeMismatch`] for elements other than f32 and f64. [`Error::InvalidArgument`] for a last dimension of
-    /// another size than 2, and for a layout in which the two parts are not neighbours at an even place.
+    /// another size than 2, and for a layout in which the two parts are not adjacent at an even position.
     pub fn view_as_complex(&self) -> Result<Tensor> {
         const OPERATION: &str = "view_as_complex";
         let dtype = self.dtype();
@@ -186,7 +186,8 @@ impl Tensor {
         Ok(Tensor::of(self.storage.clone(), dtype, layout))
     }
 
-    /// Returns the elements in row-major order as one dimension: a view, or a copy where strides cannot say it.
+    /// Returns the elements in row-major order as one dimension: a view if strides can express it,
+    /// otherwise a copy.
     ///
     /// # Errors
     ///
@@ -219,7 +220,7 @@ impl Tensor {
         self.reshape(&before.chain(parts).chain(after).collect::<Vec<_>>()).map_err(renamed)
     }
 
-    /// Repeated to a larger shape without a copy: dimensions of size 1, and new ones in front, take its sizes.
+    /// Returns a view of a larger shape in which elements repeat: dimensions of size 1, and new ones in front, take its sizes.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -235,8 +236,8 @@ impl Tensor {
         Ok(self.view_as(self.layout().expand(&Shape::new(shape)?)?))
     }
 
-    /// Windows of `size` positions along a dimension, `step` apart: the dimension counts the windows, and a new last one
-    /// the positions in each. Windows overlap where the step is smaller.
+    /// Returns a view of windows of `size` positions along a dimension, `step` apart. The dimension counts the windows, and a
+    /// new last dimension the positions in each. Windows overlap if the step is smaller than the size.
     ///
     /// # Errors
     ///
@@ -245,8 +246,8 @@ impl Tensor {
         Ok(self.view_as(self.layout().unfold(axis, size, step)?))
     }
 
-    /// The same elements in row-major order as another shape, in which one size may be -1: it becomes what the others
-    /// leave. A view where strides can say it, a copy where they cannot.
+    /// Returns the same elements in row-major order in another shape: a view if strides can express it, otherwise a copy. One size
+    /// may be -1; it follows from the others.
     ///
     /// ```
     /// use selvedge::tensor::{Device, Tensor};
@@ -267,7 +268,8 @@ impl Tensor {
         }
     }
 
-    /// The dimensions from `first` to `last`, both included, as one; a copy where strides cannot say it.
+    /// Returns the tensor with the dimensions from `first` to `last`, both included, as one: a view if strides can express it,
+    /// otherwise a copy.
     ///
     /// # Errors
     ///
@@ -295,7 +297,7 @@ impl Tensor {
 }
 
 impl<'a> TensorMut<'a> {
-    /// Some positions along a dimension, as [`Tensor::slice`] takes them.
+    /// Returns some positions along a dimension as a writable part; see [`Tensor::slice`].
     ///
     /// # Errors
     ///
