@@ -91,7 +91,7 @@ const LINE: usize = 64;
 /// Smaller memory starts where the allocator puts it.
 const LEAST_ALIGNED: usize = 1 << 10;
 
-/// Returns the layout to ask the global allocator for, with room to start at a multiple of [`LINE`].
+/// Returns the layout to ask the global allocator for, with the bytes to start at a multiple of [`LINE`].
 ///
 /// The alignment stays [`ALIGNMENT`](kept_blocks::ALIGNMENT), for which the C library's allocator has zeros without writing them.
 pub(super) fn padded(layout: Layout) -> Option<Layout> {
