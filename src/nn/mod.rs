@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `autograd` | [`Variable`], the tape, gradients of operations, [`scaled_dot_product_attention`], [`linear_cross_entropy`], [`linear_layers`], custom functions, [`checkpoint`](fn@checkpoint) |
+//! | `autograd` | [`Variable`], the tape, gradients of operations and of gradients, [`scaled_dot_product_attention`], [`linear_cross_entropy`], [`linear_layers`], custom functions, [`checkpoint`](fn@checkpoint) |
 //! | `backend` | [`Backend`]: the operations of a network on [`Cpu`] or [`Cuda`], with automatic transfers on request |
 //! | `module` | [`Module`]: a forward, named parameters, train and eval modes, `state_dict` |
 //! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters; [`WeightDistribution`] |

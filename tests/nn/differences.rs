@@ -53,3 +53,64 @@ pub fn check(name: &str, inputs: &[Tensor], function: impl Fn(&[Variable]) -> Re
         }
     }
 }
+
+/// Compares the gradients of Σ v · ∂(Σ w f)/∂inputs, for fixed v, with differences of first gradients; and those with respect to
+/// w. All inputs are f64.
+pub fn check_second(name: &str, inputs: &[Tensor], function: impl Fn(&[Variable]) -> Result<Variable>) {
+    let fail = |error: selvedge::Error| -> ! { panic!("{name}: {error}") };
+    let leaves = |inputs: &[Tensor]| -> Vec<Variable> {
+        inputs.iter().map(|x| Variable::with_grad(x.clone()).unwrap()).collect()
+    };
+    let own = leaves(inputs);
+    let output = function(&own).unwrap_or_else(|error| fail(error));
+    let weights = samples(9, &output.shape());
+    let directions: Vec<Tensor> =
+        inputs.iter().enumerate().map(|(place, x)| samples(20 + place, x.shape())).collect();
+    // The first gradients' component along the directions, by a backward without second rules.
+    let first = |inputs: &[Tensor], weights: &Tensor| -> f64 {
+        let leaves = leaves(inputs);
+        function(&leaves).unwrap().backward_with(weights).unwrap();
+        let parts = leaves.iter().zip(&directions).filter_map(|(leaf, direction)| {
+            let product = (&leaf.grad()? * direction).unwrap();
+            Some(product.sum_all().unwrap().item::<f64>().unwrap())
+        });
+        parts.sum()
+    };
+
+    let weight_leaf = Variable::with_grad(weights.clone()).unwrap();
+    let gradients = output.gradients_with(&weight_leaf, &own.iter().collect::<Vec<_>>());
+    let gradients = gradients.unwrap_or_else(|error| fail(error));
+    assert!(own.iter().all(|leaf| leaf.grad().is_none()), "{name}: leaves have no gradients");
+    let mut component = Variable::new(Tensor::zeros(&[], DType::F64, &Device::cpu()).unwrap());
+    for ((gradient, direction), input) in gradients.iter().zip(&directions).zip(inputs) {
+        assert_eq!(gradient.shape(), *input.shape(), "{name}");
+        component = (component + (gradient * direction).unwrap().sum_all().unwrap()).unwrap();
+    }
+    let value = component.tensor().item::<f64>().unwrap();
+    let expected = first(inputs, &weights);
+    assert!((value - expected).abs() <= 1e-12 * (1.0 + expected.abs()), "{name}: {value}, not {expected}");
+    component.backward().unwrap_or_else(|error| fail(error));
+
+    let mut operands = inputs.to_vec();
+    operands.push(weights);
+    for (place, leaf) in own.iter().chain([&weight_leaf]).enumerate() {
+        let numbers = operands[place].to_vec::<f64>().unwrap();
+        let second = leaf.grad().map_or_else(|| vec![0.0; numbers.len()], |x| x.to_vec::<f64>().unwrap());
+        for at in 0..numbers.len() {
+            let moved = |by: f64| {
+                let mut numbers = numbers.clone();
+                numbers[at] += by;
+                let mut operands = operands.clone();
+                operands[place] =
+                    Tensor::from_slice(&numbers, operands[place].shape(), &Device::cpu()).unwrap();
+                first(&operands[..inputs.len()], &operands[inputs.len()])
+            };
+            let difference = (moved(H) - moved(-H)) / (2.0 * H);
+            assert!(
+                (second[at] - difference).abs() <= TOLERANCE * (1.0 + difference.abs()),
+                "{name}: element {at} of operand {place}: the second derivative is {}, the difference {difference}",
+                second[at]
+            );
+        }
+    }
+}

@@ -19,6 +19,7 @@ mod losses;
 mod optimizers;
 mod parameters;
 mod reference;
+mod second;
 mod step;
 mod tape;
 mod text;

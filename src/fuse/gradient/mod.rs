@@ -37,6 +37,8 @@ pub(crate) use power::*;
 pub(crate) use trigonometric::*;
 
 use super::graph::Expr;
+#[cfg(feature = "nn")]
+use super::node::{Node, needed};
 use super::operation::Operation;
 use crate::types::DType;
 
@@ -95,6 +97,16 @@ impl<'g> Expr<'g> {
     /// Returns whether two expressions are the same node.
     pub(crate) fn is_node_of(self, other: Expr<'g>) -> bool {
         std::ptr::eq(self.graph, other.graph) && self.node == other.node
+    }
+
+    /// Returns whether the value depends on inputs, not on scalars alone.
+    pub(crate) fn reads_inputs(self) -> bool {
+        let nodes = self.graph.0.borrow();
+        let needed = needed(&nodes, &[self.node], |_| false);
+        needed
+            .iter()
+            .zip(&nodes.nodes)
+            .any(|(is_needed, (node, _))| *is_needed && matches!(node, Node::Input(_)))
     }
 }
 

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::flat::FlatStorage;
-use super::tape::Value;
+use super::value::Value;
 use crate::error::{Error, Result};
 
 thread_local! {

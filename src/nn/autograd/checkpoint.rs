@@ -10,7 +10,8 @@
 use std::sync::Arc;
 
 use super::mode::{is_grad_enabled, observed, with_grad_enabled};
-use super::tape::{Node, Saved};
+use super::tape::Node;
+use super::value::Saved;
 use super::variable::{Variable, is_differentiable};
 use crate::error::{Error, Result};
 use crate::tensor::RecordedDraws;

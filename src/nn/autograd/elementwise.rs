@@ -1,8 +1,12 @@
 //! The elementwise operations of variables, by the list of operations.
 
-use super::operand::{HeldOperand, VariableOperand};
+use std::sync::Arc;
+
+use super::operand::{HeldOperand, RecordedOperand, VariableOperand};
+use super::recordable::{RecordableRule, RecordedGradients};
 use super::rule::{ElementwiseRule, GradientSource};
-use super::tape::Saved;
+use super::tape::{Gradients, Node};
+use super::value::Saved;
 use super::variable::{Variable, is_differentiable};
 use crate::error::Result;
 use crate::fuse::{Number, Operation, with_operations};
@@ -13,13 +17,7 @@ pub(super) fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> R
     let held: Vec<HeldOperand> = operands.iter().map(HeldOperand::of).collect();
     let views: Vec<TensorOperand<'_>> = held.iter().map(HeldOperand::operand).collect();
     let result = crate::tensor::apply(operation, &views)?;
-    let parents: Vec<_> = operands
-        .iter()
-        .map(|operand| match operand {
-            VariableOperand::Variable(variable) => variable.tracked(),
-            _ => None,
-        })
-        .collect();
+    let parents: Vec<_> = operands.iter().map(VariableOperand::tracked).collect();
     let is_recorded = operation.is_differentiable() && is_differentiable(result.dtype());
     if !is_recorded || !parents.iter().any(Option::is_some) {
         return Ok(Variable::new(result));
@@ -46,26 +44,69 @@ pub(super) fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> R
             _ => {}
         }
     }
-    Ok(Variable::new(result).recorded(operation.name(), parents, |result| {
+    Ok(Variable::new(result).recorded_by(operation.name(), parents, |result| {
         if rule.reads[3] {
             saved.push(result.save());
         }
-        Box::new(move |gradient| {
-            let mut found = Vec::new();
-            if let Some(expression) = &rule.expression {
-                let values = saved.iter().map(|saved| saved.tensor(operation.name()));
-                let values = values.collect::<Result<Vec<Tensor>>>()?;
-                let inputs: Vec<&Tensor> = values.iter().chain([gradient]).collect();
-                found = evaluate(expression, &inputs, &numbers)?;
-            }
-            let gradient_of = |source: &GradientSource| match *source {
-                GradientSource::Zero => None,
-                GradientSource::Incoming => Some(gradient.clone()),
-                GradientSource::Output(output) => found.get(output).cloned(),
-            };
-            Ok(rule.sources.iter().map(gradient_of).collect())
-        })
+        Box::new(SavedOperation { operation: operation.name(), rule, saved, numbers })
     }))
+}
+
+/// The rule of an operation, with the values that it reads.
+struct SavedOperation {
+    operation: &'static str,
+    rule: Arc<ElementwiseRule>,
+    /// The operands that are read, and the result if it is.
+    saved: Vec<Saved>,
+    numbers: Vec<Number>,
+}
+
+impl SavedOperation {
+    /// Returns the gradient of each operand, given the result's and the outputs of the rule's expression.
+    fn of_operands<T: Clone>(&self, gradient: &T, found: &[T]) -> Vec<Option<T>> {
+        let gradient_of = |source: &GradientSource| match *source {
+            GradientSource::Zero => None,
+            GradientSource::Incoming => Some(gradient.clone()),
+            GradientSource::Output(output) => found.get(output).cloned(),
+        };
+        self.rule.sources.iter().map(gradient_of).collect()
+    }
+}
+
+impl RecordableRule for SavedOperation {
+    fn gradients(&self, gradient: &Tensor) -> Result<Gradients> {
+        let mut found = Vec::new();
+        if let Some(expression) = &self.rule.expression {
+            let values = self.saved.iter().map(|saved| saved.tensor(self.operation));
+            let values = values.collect::<Result<Vec<Tensor>>>()?;
+            let inputs: Vec<&Tensor> = values.iter().chain([gradient]).collect();
+            found = evaluate(expression, &inputs, &self.numbers)?;
+        }
+        Ok(self.of_operands(gradient, &found))
+    }
+
+    fn recorded_gradients(&self, node: &Arc<Node>, gradient: &Variable) -> Result<RecordedGradients> {
+        if self.rule.expression.is_none() {
+            return Ok(self.of_operands(gradient, &[]));
+        }
+        let (mut saved, mut numbers) = (self.saved.iter(), self.numbers.iter());
+        let mut operands: Vec<RecordedOperand> = Vec::with_capacity(5);
+        for (place, of_operand) in node.operands().iter().enumerate() {
+            if self.rule.is_number(place) {
+                operands.extend(numbers.next().map(|number| RecordedOperand::Number(*number)));
+            } else if self.rule.reads[place] {
+                let operand = saved.next().map(|saved| saved.variable(self.operation, of_operand.clone()));
+                operands.extend(operand.transpose()?.map(RecordedOperand::Variable));
+            }
+        }
+        if let Some(result) = saved.next() {
+            let result = result.variable(self.operation, Some(node.clone()))?;
+            operands.push(RecordedOperand::Variable(result));
+        }
+        let operands: Vec<VariableOperand<'_>> =
+            operands.iter().map(RecordedOperand::operand).chain([gradient.into()]).collect();
+        Ok(self.of_operands(gradient, &self.rule.function.run(&operands)?))
+    }
 }
 
 macro_rules! methods {

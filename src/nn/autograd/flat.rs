@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::changes;
-use super::tape::Value;
+use super::value::Value;
 use super::variable::Variable;
 use crate::driver::DeviceBuffer;
 use crate::error::{Error, Result};

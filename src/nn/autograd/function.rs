@@ -1,6 +1,6 @@
 //! [`Function`], an operation with a backward of its own.
 
-use super::tape::Saved;
+use super::value::Saved;
 use super::variable::Variable;
 use crate::error::Result;
 use crate::tensor::Tensor;

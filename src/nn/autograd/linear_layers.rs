@@ -14,9 +14,13 @@
 //!
 //! Tests: `tests/nn/linear_layers.rs`, `tests/fake/training.rs`, `tests/fake/emulated/linear_layers.rs`.
 
-use super::matmul::product;
+use std::sync::Arc;
+
+use super::matmul::{Matrix, product};
+use super::recordable::{RecordableRule, RecordedGradients};
 use super::rule::ElementwiseRule;
-use super::tape::Saved;
+use super::tape::{Gradients, Node};
+use super::value::Saved;
 use super::variable::Variable;
 use crate::error::{Error, Result};
 use crate::fuse::Operation;
@@ -38,6 +42,7 @@ pub struct LinearLayer<'a> {
 }
 
 /// The values of a layer that the backward reads.
+#[derive(Clone)]
 struct SavedLayer {
     /// `None` if the weight requires no gradient.
     input: Option<Saved>,
@@ -106,11 +111,7 @@ impl SavedLayer {
         let Some((activation, at)) = &self.derivative else { return Ok(gradient.clone()) };
         let operation = operation(*activation);
         let rule = ElementwiseRule::get(operation, vec![OperandKind::of_tensor(at)], vec![true])?;
-        let missing = || Error::Backward {
-            operation: operation.name(),
-            found: "no expression of the gradient".to_owned(),
-            wanted: "one".to_owned(),
-        };
+        let missing = || no_expression(operation);
         let expression = rule.expression.as_ref().ok_or_else(missing)?;
         evaluate(expression, &[at, gradient], &[])?.pop().ok_or_else(missing)
     }
@@ -190,8 +191,20 @@ fn apply(input: &Variable, layers: &[LinearLayer<'_>]) -> Result<Variable> {
         parents.extend(bias);
         x = result;
     }
-    Ok(Variable::new(x)
-        .recorded(OPERATION, parents, |_| Box::new(move |gradient| gradients(&saved, gradient))))
+    Ok(Variable::new(x).recorded_by(OPERATION, parents, |_| Box::new(LinearRule(saved))))
+}
+
+/// The rule of layers.
+struct LinearRule(Vec<SavedLayer>);
+
+impl RecordableRule for LinearRule {
+    fn gradients(&self, gradient: &Tensor) -> Result<Gradients> {
+        gradients(&self.0, gradient)
+    }
+
+    fn recorded_gradients(&self, node: &Arc<Node>, gradient: &Variable) -> Result<RecordedGradients> {
+        recorded_gradients(&self.0, node, gradient)
+    }
 }
 
 /// Returns the gradients of the input and of each layer's weight and bias, given the result's.
@@ -223,4 +236,106 @@ fn gradients(layers: &[SavedLayer], gradient: &Tensor) -> Result<Vec<Option<Tens
     }
     found.reverse();
     Ok(found)
+}
+
+/// A saved layer as variables.
+struct RecordedLayer {
+    input: Option<Variable>,
+    weight: Option<Variable>,
+    /// The activation, with the pre-activation (for `relu` the result, of which `relu` has the same derivatives).
+    derivative: Option<(Activation, Variable)>,
+    wants_bias: Option<bool>,
+}
+
+/// As [`gradients`], by recorded operations. The sums of the layers are recorded as results of layers without activations.
+fn recorded_gradients(
+    layers: &[SavedLayer],
+    node: &Arc<Node>,
+    gradient: &Variable,
+) -> Result<RecordedGradients> {
+    let mut operands = node.operands().iter().cloned();
+    let mut of_input = operands.next().flatten();
+    let mut recorded = Vec::with_capacity(layers.len());
+    for (place, layer) in layers.iter().enumerate() {
+        let of_weight = operands.next().flatten();
+        let mut parents = vec![of_input.clone(), of_weight.clone()];
+        parents.extend(layer.wants_bias.map(|_| operands.next().flatten()));
+        let variable = |saved: &Option<Saved>, node: &Option<Arc<Node>>| {
+            saved.as_ref().map(|saved| saved.variable(OPERATION, node.clone())).transpose()
+        };
+        let (input, weight) = (variable(&layer.input, &of_input)?, variable(&layer.weight, &of_weight)?);
+        let sum = |value: Tensor| {
+            let saved = SavedLayer { derivative: None, ..layer.clone() };
+            Variable::new(value).recorded_by(OPERATION, parents, |_| Box::new(LinearRule(vec![saved])))
+        };
+        let next = layers.get(place + 1);
+        let derivative = match (&layer.derivative, next) {
+            (Some((activation, at)), _) => Some((*activation, sum(at.clone()))),
+            (None, None) => None,
+            (None, Some(next)) => {
+                let value = match &next.input {
+                    Some(input) => input.tensor(OPERATION)?,
+                    // The next weight requires no gradient, so nothing reads the elements of its input.
+                    None => stand_in(gradient, next)?,
+                };
+                of_input = sum(value).into_node();
+                None
+            }
+        };
+        if let (Some((activation, at)), Some(_)) = (&derivative, next) {
+            of_input = at.operation(operation(*activation), &[])?.into_node();
+        }
+        recorded.push(RecordedLayer { input, weight, derivative, wants_bias: layer.wants_bias });
+    }
+
+    let mut found: RecordedGradients = Vec::with_capacity(node.operands().len());
+    let mut of_result = Some(gradient.clone());
+    for layer in recorded.iter().rev() {
+        // The operands before a layer whose input requires no gradient require none.
+        let Some(of_sum) = of_result.take() else { break };
+        let of_sum = match &layer.derivative {
+            Some((activation, at)) => times_derivative(*activation, at, &of_sum)?,
+            None => of_sum,
+        };
+        found.extend(layer.wants_bias.map(|is_wanted| is_wanted.then(|| of_sum.clone())));
+        let of_weight = layer
+            .input
+            .as_ref()
+            .map(|input| Matrix::transpose(input, -2, -1)?.product(&of_sum, [true, false]));
+        found.push(of_weight.transpose()?);
+        let of_input = layer
+            .weight
+            .as_ref()
+            .map(|weight| of_sum.product(&Matrix::transpose(weight, -2, -1)?, [false, true]));
+        of_result = of_input.transpose()?;
+    }
+    found.extend(of_result.map(Some));
+    found.resize(node.operands().len(), None);
+    found.reverse();
+    Ok(found)
+}
+
+/// Returns the gradient of an activation's operand by a recorded operation.
+fn times_derivative(activation: Activation, at: &Variable, gradient: &Variable) -> Result<Variable> {
+    let operation = operation(activation);
+    let rule = ElementwiseRule::get(operation, vec![OperandKind::of_tensor(&at.tensor())], vec![true])?;
+    let found = rule.function.run(&[at.into(), gradient.into()])?.pop();
+    found.ok_or_else(|| no_expression(operation))
+}
+
+/// Returns a tensor with the shape of a layer's input.
+fn stand_in(gradient: &Variable, layer: &SavedLayer) -> Result<Tensor> {
+    let weight = layer.weight.as_ref().map(|weight| weight.tensor(OPERATION)).transpose()?;
+    let features = weight.as_ref().and_then(|weight| weight.shape().first().copied()).unwrap_or(1);
+    let rows = gradient.shape().first().copied().unwrap_or(1);
+    Tensor::zeros(&[1, 1], gradient.dtype(), &gradient.device())?.expand(&[rows, features])
+}
+
+#[cold]
+fn no_expression(operation: Operation) -> Error {
+    Error::Backward {
+        operation: operation.name(),
+        found: "no expression of the gradient".to_owned(),
+        wanted: "one".to_owned(),
+    }
 }

@@ -3,6 +3,7 @@
 //! An operation on variables computes its tensor at once, and records a node: the nodes of its operands and the rule that
 //! computes their gradients from the result's. [`Variable::backward`] visits the nodes from the last created to the first,
 //! so that each gradient is complete before its rule runs, and adds the gradients of leaves to [`Variable::grad`].
+//! [`Variable::gradients`] visits them in the same order, and records what their rules compute.
 //!
 //! Invariants:
 //!
@@ -21,10 +22,12 @@ mod attention;
 mod batch_norm;
 mod changes;
 mod checkpoint;
+mod dynamic_fused;
 mod elementwise;
 mod flat;
 mod function;
 mod fused;
+mod gradients;
 mod indexing;
 mod linear_cross_entropy;
 mod linear_layers;
@@ -32,11 +35,13 @@ mod matmul;
 mod mode;
 mod operand;
 mod operators;
+mod recordable;
 mod reduction;
 mod rows;
 mod rule;
 mod shape;
 mod tape;
+mod value;
 mod variable;
 
 pub use anomaly::detect_anomaly;

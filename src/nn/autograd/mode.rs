@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::tape::Saved;
+use super::value::Saved;
 
 thread_local! {
     static DISABLED: Cell<usize> = const { Cell::new(0) };

@@ -1,9 +1,12 @@
 //! [`VariableOperand`], the other operand of an operation: a variable, a tensor or a number.
 
+use std::sync::Arc;
+
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::tape::Saved;
+use super::tape::Node;
+use super::value::Saved;
 use super::variable::Variable;
 use crate::error::Result;
 use crate::fuse::Number;
@@ -29,6 +32,16 @@ impl<'a> From<&'a Variable> for VariableOperand<'a> {
 impl<'a> From<&'a Tensor> for VariableOperand<'a> {
     fn from(tensor: &'a Tensor) -> Self {
         VariableOperand::Tensor(tensor)
+    }
+}
+
+impl VariableOperand<'_> {
+    /// Returns the node of a variable as [`Variable::tracked`] does.
+    pub(super) fn tracked(&self) -> Option<Arc<Node>> {
+        match self {
+            VariableOperand::Variable(variable) => variable.tracked(),
+            _ => None,
+        }
     }
 }
 
@@ -100,5 +113,38 @@ impl SavedOperand {
             SavedOperand::Value(saved) => HeldOperand::Tensor(saved.tensor(operation)?),
             SavedOperand::Number(number) => HeldOperand::Number(*number),
         })
+    }
+
+    /// Returns the operand as a variable with a node, or as a number.
+    ///
+    /// # Errors
+    ///
+    /// As [`Saved::variable`].
+    pub(super) fn recorded(
+        &self,
+        operation: &'static str,
+        node: Option<&Arc<Node>>,
+    ) -> Result<RecordedOperand> {
+        Ok(match self {
+            SavedOperand::Value(saved) => {
+                RecordedOperand::Variable(saved.variable(operation, node.cloned())?)
+            }
+            SavedOperand::Number(number) => RecordedOperand::Number(*number),
+        })
+    }
+}
+
+/// A saved operand as an operand of recorded operations.
+pub(super) enum RecordedOperand {
+    Variable(Variable),
+    Number(Number),
+}
+
+impl RecordedOperand {
+    pub(super) fn operand(&self) -> VariableOperand<'_> {
+        match self {
+            RecordedOperand::Variable(variable) => variable.into(),
+            RecordedOperand::Number(number) => VariableOperand::Number(*number),
+        }
     }
 }

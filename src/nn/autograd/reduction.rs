@@ -2,6 +2,7 @@
 //!
 //! Each is the form that keeps the folded axes, with a rule, and a view without them.
 
+use super::recordable::linear;
 use super::tape::BackwardRule;
 use super::variable::Variable;
 use crate::error::Result;
@@ -51,17 +52,15 @@ impl Variable {
         let x = self.tensor();
         let result = x.sum_keepdim(axes)?;
         let shape = *x.shape();
-        Ok(self
-            .reduced("sum", result, |_| Box::new(move |gradient| Ok(vec![Some(gradient.expand(&shape)?)]))))
+        Ok(linear!(self, "sum", result, shape, |shape, gradient| gradient.expand(shape)))
     }
 
     fn mean_over(&self, axes: Axes<'_>) -> Result<Variable> {
         let x = self.tensor();
         let result = x.mean_keepdim(axes)?;
-        let (shape, count) = (*x.shape(), row(x.shape(), axes)?);
-        Ok(self.reduced("mean", result, |_| {
-            Box::new(move |gradient| Ok(vec![Some((gradient / count)?.expand(&shape)?)]))
-        }))
+        let saved = (*x.shape(), row(x.shape(), axes)?);
+        Ok(linear!(self, "mean", result, saved, |(shape, count), gradient| (gradient / *count)?
+            .expand(shape)))
     }
 
     /// Gives equal shares of the gradient to all elements that equal the extreme.

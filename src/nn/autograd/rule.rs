@@ -6,9 +6,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::error::Result;
-use crate::fuse::{Expr, Expression, Graph, Number, Operation, Rule, dtype_of_numbers, operand_gradients};
-use crate::tensor::OperandKind;
+use super::dynamic_fused::DynamicFusedFunction;
+use crate::error::{Error, Result};
+use crate::fuse::{
+    Expr, Expression, Graph, Number, Operation, Rule, Signature, dtype_of_numbers, operand_gradients,
+};
+use crate::tensor::{GroupAxes, OperandKind};
 use crate::types::DType;
 
 /// The source of an operand's gradient.
@@ -28,6 +31,10 @@ pub(super) struct ElementwiseRule {
     /// The operands that the expression reads, and whether it reads the result.
     pub(super) reads: [bool; 4],
     pub(super) sources: Vec<GradientSource>,
+    /// The expression as a function of variables. Operands: those of the operation that are read or are numbers, the result if it
+    /// is read, and the result's gradient.
+    pub(super) function: DynamicFusedFunction,
+    kinds: Vec<OperandKind>,
     /// The dtype of the numbers.
     numbers: DType,
 }
@@ -54,8 +61,9 @@ impl ElementwiseRule {
     }
 
     fn build(operation: Operation, kinds: &[OperandKind], wanted: &[bool]) -> Result<ElementwiseRule> {
+        let typed = Arc::new(TypedOperation::new(operation, kinds, wanted)?);
         // The first pass has every input, the second those that the first reads.
-        let all = ElementwiseRule::with_inputs(operation, kinds, wanted, [true; 4])?;
+        let all = typed.rule([true; 4])?;
         let Some(expression) = &all.expression else { return Ok(all) };
         let mut reads = [false; 4];
         let mut input = 0;
@@ -66,64 +74,12 @@ impl ElementwiseRule {
                 input += 1;
             }
         }
-        ElementwiseRule::with_inputs(operation, kinds, wanted, reads)
+        typed.rule(reads)
     }
 
-    fn with_inputs(
-        operation: Operation,
-        kinds: &[OperandKind],
-        wanted: &[bool],
-        reads: [bool; 4],
-    ) -> Result<ElementwiseRule> {
-        let conditions = usize::from(operation.rule() == Rule::Choice);
-        let arrays: Vec<(DType, bool)> =
-            kinds.iter().skip(conditions).filter_map(|kind| kind.dtype()).collect();
-        let common = if arrays.is_empty() { None } else { Some(operation.common(&arrays)?) };
-        let number_kinds = kinds.iter().skip(conditions).filter_map(|kind| match kind {
-            OperandKind::Number(kind) => Some(*kind),
-            _ => None,
-        });
-        let numbers = dtype_of_numbers(operation, number_kinds, common)?;
-        let dtypes: Vec<(DType, bool)> =
-            kinds.iter().map(|kind| kind.dtype().unwrap_or((numbers, true))).collect();
-        let signature = operation.signature_of(&dtypes)?;
-
-        let graph = Graph::new();
-        let mut operands = Vec::with_capacity(3);
-        for (place, (kind, &(dtype, _))) in kinds.iter().zip(&dtypes).enumerate() {
-            operands.push(match kind.dtype() {
-                None => graph.scalar(dtype),
-                Some(_) if reads[place] => graph.input(dtype),
-                // Nothing reads this literal.
-                Some(_) => graph.number(0, dtype),
-            });
-        }
-        let result = if reads[3] { graph.input(signature.result) } else { graph.number(0, signature.result) };
-        let incoming = graph.input(signature.result);
-        let mut nodes = [operands[0].cast(signature.operands[0]); 3];
-        for (place, operand) in operands.iter().enumerate() {
-            nodes[place] = operand.cast(signature.operands[place]);
-        }
-        let gradients = operand_gradients(operation, nodes, result, incoming);
-        let mut outputs: Vec<Expr<'_>> = Vec::new();
-        let mut sources = Vec::with_capacity(kinds.len());
-        for ((gradient, &wanted), &(dtype, _)) in gradients.iter().zip(wanted).zip(&dtypes) {
-            sources.push(match gradient {
-                Some(gradient) if wanted => {
-                    let gradient = gradient.cast(dtype);
-                    if gradient.is_node_of(incoming) {
-                        GradientSource::Incoming
-                    } else {
-                        outputs.push(gradient);
-                        GradientSource::Output(outputs.len() - 1)
-                    }
-                }
-                _ => GradientSource::Zero,
-            });
-        }
-        let expression = if outputs.is_empty() { None } else { Some(graph.expression(&outputs)?) };
-        let reads = if expression.is_some() { reads } else { [false; 4] };
-        Ok(ElementwiseRule { expression, reads, sources, numbers })
+    /// Returns whether an operand is a number.
+    pub(super) fn is_number(&self, place: usize) -> bool {
+        matches!(self.kinds.get(place), Some(OperandKind::Number(_)))
     }
 
     /// Returns the number as the numbers' dtype holds it: an infinite bound in place of one past its range.
@@ -136,5 +92,111 @@ impl ElementwiseRule {
             Number::Integer(x) => Number::Real(if x < 0 { f64::NEG_INFINITY } else { f64::INFINITY }),
             other => other,
         }
+    }
+}
+
+/// An operation on operands of some kinds.
+struct TypedOperation {
+    operation: Operation,
+    kinds: Vec<OperandKind>,
+    /// The operands that require a gradient.
+    wanted: Vec<bool>,
+    signature: Signature,
+    /// The dtype of the numbers.
+    numbers: DType,
+}
+
+impl TypedOperation {
+    fn new(operation: Operation, kinds: &[OperandKind], wanted: &[bool]) -> Result<TypedOperation> {
+        let conditions = usize::from(operation.rule() == Rule::Choice);
+        let arrays: Vec<(DType, bool)> =
+            kinds.iter().skip(conditions).filter_map(|kind| kind.dtype()).collect();
+        let common = if arrays.is_empty() { None } else { Some(operation.common(&arrays)?) };
+        let number_kinds = kinds.iter().skip(conditions).filter_map(|kind| match kind {
+            OperandKind::Number(kind) => Some(*kind),
+            _ => None,
+        });
+        let numbers = dtype_of_numbers(operation, number_kinds, common)?;
+        let dtypes: Vec<(DType, bool)> =
+            kinds.iter().map(|kind| kind.dtype().unwrap_or((numbers, true))).collect();
+        let signature = operation.signature_of(&dtypes)?;
+        let (kinds, wanted) = (kinds.to_vec(), wanted.to_vec());
+        Ok(TypedOperation { operation, kinds, wanted, signature, numbers })
+    }
+
+    /// Returns the rule with the operands and the result that are read as inputs.
+    fn rule(self: &Arc<Self>, reads: [bool; 4]) -> Result<ElementwiseRule> {
+        let graph = Graph::new();
+        let input = |dtype, is_number| Ok(if is_number { graph.scalar(dtype) } else { graph.input(dtype) });
+        let (outputs, sources) = self.gradients(&graph, reads, input)?;
+        let expression = if outputs.is_empty() { None } else { Some(graph.expression(&outputs)?) };
+        let reads = if expression.is_some() { reads } else { [false; 4] };
+        let is_input = |(kind, is_read): (&OperandKind, &bool)| *is_read || kind.dtype().is_none();
+        let operands = self.kinds.iter().zip(&reads).filter(|pair| is_input(*pair)).count();
+        let inputs = operands + usize::from(reads[3]) + 1;
+        let (typed, name) = (self.clone(), self.operation.name());
+        let function =
+            DynamicFusedFunction::new(name, inputs, outputs.len(), GroupAxes::Last, move |graph, given| {
+                let mut rest = given.iter();
+                let missing =
+                    || Error::LengthMismatch { operation: name, wanted: inputs, found: given.len() };
+                let input =
+                    |dtype, _| rest.next().map(|expr: &Expr<'_>| expr.cast(dtype)).ok_or_else(missing);
+                typed.gradients(graph, reads, input).map(|(outputs, _)| outputs)
+            });
+        Ok(ElementwiseRule {
+            expression,
+            reads,
+            sources,
+            function,
+            kinds: self.kinds.clone(),
+            numbers: self.numbers,
+        })
+    }
+
+    /// Returns the gradients that are neither 0 nor the result's, and the source of each operand's. `input` creates the next
+    /// input, given its dtype and whether it is a number.
+    fn gradients<'g>(
+        &self,
+        graph: &'g Graph,
+        reads: [bool; 4],
+        mut input: impl FnMut(DType, bool) -> Result<Expr<'g>>,
+    ) -> Result<(Vec<Expr<'g>>, Vec<GradientSource>)> {
+        let dtype_of = |kind: &OperandKind| kind.dtype().map_or(self.numbers, |(dtype, _)| dtype);
+        let mut operands = Vec::with_capacity(3);
+        for (place, kind) in self.kinds.iter().enumerate() {
+            let (dtype, is_number) = (dtype_of(kind), kind.dtype().is_none());
+            operands.push(match reads[place] || is_number {
+                true => input(dtype, is_number)?,
+                // Nothing reads this literal.
+                false => graph.number(0, dtype),
+            });
+        }
+        let signature = &self.signature;
+        let result =
+            if reads[3] { input(signature.result, false)? } else { graph.number(0, signature.result) };
+        let incoming = input(signature.result, false)?;
+        let mut nodes = [operands[0].cast(signature.operands[0]); 3];
+        for (place, operand) in operands.iter().enumerate() {
+            nodes[place] = operand.cast(signature.operands[place]);
+        }
+        let mut outputs: Vec<Expr<'g>> = Vec::new();
+        let mut sources = Vec::with_capacity(self.kinds.len());
+        let gradients = operand_gradients(self.operation, nodes, result, incoming);
+        for ((gradient, &wanted), kind) in gradients.iter().zip(&self.wanted).zip(&self.kinds) {
+            sources.push(match gradient {
+                Some(gradient) if wanted => {
+                    let gradient = gradient.cast(dtype_of(kind));
+                    if gradient.is_node_of(incoming) {
+                        GradientSource::Incoming
+                    } else {
+                        outputs.push(gradient);
+                        GradientSource::Output(outputs.len() - 1)
+                    }
+                }
+                _ => GradientSource::Zero,
+            });
+        }
+        Ok((outputs, sources))
     }
 }

@@ -1,35 +1,97 @@
 //! Views of variables, and joins.
 
+use super::recordable::{RuleOfClosures, linear};
 use super::variable::Variable;
 use crate::error::Result;
-use crate::tensor::{Tensor, TensorMut};
-use crate::types::{Shape, Slice};
+use crate::tensor::{Device, Tensor, TensorMut};
+use crate::types::{DType, Shape, Slice};
 
 /// Returns the elements of a tensor in a shape with as many.
 pub(in crate::nn) fn in_shape(tensor: &Tensor, shape: &Shape) -> Result<Tensor> {
-    tensor.reshape(&shape.iter().map(|&size| size as isize).collect::<Vec<_>>())
+    tensor.reshape(&sizes(shape))
+}
+
+/// Returns the sizes of a shape as arguments of a reshape.
+pub(super) fn sizes(shape: &Shape) -> Vec<isize> {
+    shape.iter().map(|&size| size as isize).collect()
 }
 
 impl Variable {
     /// Records a view that has all elements in the same order.
     fn reshaped(&self, operation: &'static str, result: Tensor) -> Variable {
-        let shape = self.shape();
-        self.unary(operation, result, move |gradient| in_shape(gradient, &shape))
+        linear!(self, operation, result, self.shape(), |shape, gradient| gradient.reshape(&sizes(shape)))
     }
 
-    /// Records a view of some of the elements: the others have gradient 0.
-    fn part(
-        &self,
-        operation: &'static str,
-        result: Tensor,
-        view: impl for<'a> Fn(TensorMut<'a>) -> Result<TensorMut<'a>> + Send + Sync + 'static,
-    ) -> Variable {
-        let (shape, dtype, device) = (self.shape(), self.dtype(), self.device());
-        self.unary(operation, result, move |gradient| {
-            let mut whole = Tensor::zeros(&shape, dtype, &device)?;
-            view(whole.in_place())?.assign(gradient)?;
-            Ok(whole)
-        })
+    /// Returns some of the elements: the others have gradient 0.
+    fn part(&self, part: Part) -> Result<Variable> {
+        let x = self.tensor();
+        let saved = (part, *x.shape(), x.dtype(), x.device());
+        Ok(linear!(self, part.name(), part.of_tensor(&x)?, saved, |saved, gradient| gradient.embedded(saved)))
+    }
+
+    /// Returns zeros of the saved shape with this variable as a part of them.
+    fn embedded(&self, saved: &WholeOfPart) -> Result<Variable> {
+        let result = self.tensor().embedded(saved)?;
+        Ok(linear!(self, saved.0.name(), result, saved.0, |part, gradient| gradient.viewed(part)))
+    }
+
+    fn viewed(&self, part: &Part) -> Result<Variable> {
+        self.part(*part)
+    }
+}
+
+/// A view of some of the elements of a tensor.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Narrow { axis: isize, start: usize, length: usize },
+    Select { axis: isize, index: isize },
+    Slice { axis: isize, slice: Slice },
+}
+
+/// A part, and the shape, the dtype and the device of the whole.
+type WholeOfPart = (Part, Shape, DType, Device);
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Part::Narrow { .. } => "narrow",
+            Part::Select { .. } => "select",
+            Part::Slice { .. } => "slice",
+        }
+    }
+
+    fn of_tensor(self, whole: &Tensor) -> Result<Tensor> {
+        match self {
+            Part::Narrow { axis, start, length } => whole.narrow(axis, start, length),
+            Part::Select { axis, index } => whole.select(axis, index),
+            Part::Slice { axis, slice } => whole.slice(axis, slice),
+        }
+    }
+
+    fn in_place(self, whole: TensorMut<'_>) -> Result<TensorMut<'_>> {
+        match self {
+            Part::Narrow { axis, start, length } => whole.narrow(axis, start, length),
+            Part::Select { axis, index } => whole.select(axis, index),
+            Part::Slice { axis, slice } => whole.slice(axis, slice),
+        }
+    }
+}
+
+/// The operations of [`Part`] on tensors, with the names of a variable's.
+trait Embed: Sized {
+    fn embedded(&self, saved: &WholeOfPart) -> Result<Tensor>;
+    fn viewed(&self, part: &Part) -> Result<Tensor>;
+}
+
+impl Embed for Tensor {
+    fn embedded(&self, (part, shape, dtype, device): &WholeOfPart) -> Result<Tensor> {
+        let mut whole = Tensor::zeros(shape, *dtype, device)?;
+        part.in_place(whole.in_place())?.assign(self)?;
+        Ok(whole)
+    }
+
+    fn viewed(&self, part: &Part) -> Result<Tensor> {
+        part.of_tensor(self)
     }
 }
 
@@ -72,48 +134,46 @@ impl Variable {
         for (place, &axis) in axes.iter().enumerate() {
             inverse[shape.axis("permute", axis)?] = place as isize;
         }
-        Ok(self.unary("permute", result, move |gradient| gradient.permute(&inverse)))
+        Ok(linear!(self, "permute", result, inverse, |inverse, gradient| gradient.permute(inverse)))
     }
 
     /// Swaps two dimensions.
     pub fn transpose(&self, first: isize, second: isize) -> Result<Variable> {
         let result = self.tensor().transpose(first, second)?;
-        Ok(self.unary("transpose", result, move |gradient| gradient.transpose(first, second)))
+        let axes = (first, second);
+        Ok(linear!(self, "transpose", result, axes, |axes, gradient| gradient.transpose(axes.0, axes.1)))
     }
 
     /// Transposes a matrix.
     pub fn t(&self) -> Result<Variable> {
-        Ok(self.unary("t", self.tensor().t()?, Tensor::t))
+        Ok(linear!(self, "t", self.tensor().t()?, (), |(), gradient| gradient.t()))
     }
 
     /// Reverses the order of the elements along the given axes.
     pub fn flip(&self, axes: &[isize]) -> Result<Variable> {
         let (result, axes) = (self.tensor().flip(axes)?, axes.to_vec());
-        Ok(self.unary("flip", result, move |gradient| gradient.flip(&axes)))
+        Ok(linear!(self, "flip", result, axes, |axes, gradient| gradient.flip(axes)))
     }
 
     /// Repeats dimensions of size 1, and new ones in front, to a larger shape. The gradient is summed over them.
     pub fn expand(&self, shape: &[usize]) -> Result<Variable> {
-        Ok(self.unary("expand", self.tensor().expand(shape)?, |gradient| Ok(gradient.clone())))
+        let result = self.tensor().expand(shape)?;
+        Ok(linear!(self, "expand", result, (), |(), gradient| Ok(gradient.clone())))
     }
 
     /// Returns `length` elements along a dimension from `start`.
     pub fn narrow(&self, axis: isize, start: usize, length: usize) -> Result<Variable> {
-        let result = self.tensor().narrow(axis, start, length)?;
-        Ok(self.part("narrow", result, move |whole| whole.narrow(axis, start, length)))
+        self.part(Part::Narrow { axis, start, length })
     }
 
     /// Selects one index along a dimension and removes the dimension.
     pub fn select(&self, axis: isize, index: isize) -> Result<Variable> {
-        let result = self.tensor().select(axis, index)?;
-        Ok(self.part("select", result, move |whole| whole.select(axis, index)))
+        self.part(Part::Select { axis, index })
     }
 
     /// Slices a dimension, as in Python's `start:stop:step`.
     pub fn slice(&self, axis: isize, slice: impl Into<Slice>) -> Result<Variable> {
-        let slice = slice.into();
-        let result = self.tensor().slice(axis, slice)?;
-        Ok(self.part("slice", result, move |whole| whole.slice(axis, slice)))
+        self.part(Part::Slice { axis, slice: slice.into() })
     }
 
     /// Joins variables along a dimension, in their common dtype.
@@ -123,14 +183,23 @@ impl Variable {
         let place = result.shape().axis("cat", axis)?;
         let sizes: Vec<usize> = tensors.iter().map(|tensor| tensor.shape()[place]).collect();
         let parents = variables.iter().map(|variable| variable.tracked()).collect();
-        Ok(Variable::new(result).recorded("cat", parents, |_| {
-            Box::new(move |gradient| {
+        /// Returns the parts of a gradient, of a tensor or of a variable.
+        macro_rules! parts {
+            ($saved:ident, $gradient:ident) => {{
+                let (axis, sizes) = $saved;
                 let mut start = 0;
                 let part = |&size: &usize| {
                     start += size;
-                    gradient.narrow(axis, start - size, size).map(Some)
+                    $gradient.narrow(*axis, start - size, size).map(Some)
                 };
                 sizes.iter().map(part).collect()
+            }};
+        }
+        Ok(Variable::new(result).recorded_by("cat", parents, |_| {
+            Box::new(RuleOfClosures {
+                saved: (axis, sizes),
+                gradients: |saved: &(isize, Vec<usize>), gradient: &Tensor| parts!(saved, gradient),
+                recorded: |saved: &(isize, Vec<usize>), _: &_, gradient: &Variable| parts!(saved, gradient),
             })
         }))
     }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::flat::FlatPlace;
-use super::shape::in_shape;
+use super::mode::is_grad_enabled;
+use super::recordable::{RecordableRule, RecordedGradients};
+use super::shape::{in_shape, sizes};
 use super::variable::Variable;
 use super::{anomaly, changes};
 use crate::error::{Error, Result};
@@ -25,150 +27,6 @@ pub(super) type OverwritingRule = Box<dyn Fn(&Tensor, bool) -> Result<Gradients>
 /// Runs a computation again on the tape, given the nodes of its operands, and returns the node of its result; `None` if
 /// that requires no gradient.
 pub(super) type Recomputation = Box<dyn Fn(&[Option<Arc<Node>>]) -> Result<Option<Arc<Node>>> + Send + Sync>;
-
-/// The elements of a variable.
-enum Elements {
-    Own(Tensor),
-    /// Elements of a storage that other variables share.
-    Flat(FlatPlace),
-}
-
-/// The elements of a variable, with the number of changes in place.
-struct VersionedElements {
-    elements: Elements,
-    version: u64,
-}
-
-impl VersionedElements {
-    fn tensor(&self) -> Tensor {
-        match &self.elements {
-            Elements::Own(tensor) => tensor.clone(),
-            Elements::Flat(place) => place.tensor(),
-        }
-    }
-}
-
-/// The value of a variable.
-pub(super) struct Value(RwLock<VersionedElements>);
-
-impl Value {
-    pub(super) fn new(tensor: Tensor) -> Arc<Value> {
-        Arc::new(Value(RwLock::new(VersionedElements { elements: Elements::Own(tensor), version: 0 })))
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, VersionedElements> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, VersionedElements> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn tensor(&self) -> Tensor {
-        self.read().tensor()
-    }
-
-    /// Changes the elements, and counts the change even if it fails: some elements may have changed.
-    pub(super) fn change(
-        self: &Arc<Self>,
-        change: impl FnOnce(&mut TensorMut<'_>) -> Result<()>,
-    ) -> Result<()> {
-        changes::record_value(self);
-        let mut value = self.write();
-        value.version += 1;
-        match &mut value.elements {
-            Elements::Own(tensor) => {
-                let found = "a variable outside of Parameters, whose elements have no fixed address";
-                changes::refuse_elsewhere("update", found)?;
-                change(&mut tensor.in_place())
-            }
-            Elements::Flat(place) => place.change(change),
-        }
-    }
-
-    /// Counts a change of all values, and makes it while nobody can read their versions.
-    pub(super) fn with_next_versions<R>(values: &[&Arc<Value>], change: impl FnOnce() -> R) -> R {
-        values.iter().for_each(|value| changes::record_value(value));
-        let mut guards: Vec<_> = values.iter().map(|value| value.write()).collect();
-        guards.iter_mut().for_each(|value| value.version += 1);
-        change()
-    }
-
-    /// Returns the place in the storage that the variable shares with others.
-    pub(super) fn place(&self) -> Option<FlatPlace> {
-        match &self.read().elements {
-            Elements::Own(_) => None,
-            Elements::Flat(place) => Some(place.clone()),
-        }
-    }
-
-    /// Replaces the elements by equal ones of a place. Their version stays.
-    pub(super) fn move_to(&self, place: FlatPlace) {
-        self.write().elements = Elements::Flat(place);
-    }
-}
-
-/// A value that a backward rule reads.
-pub(super) struct Saved {
-    value: Arc<Value>,
-    version: u64,
-}
-
-impl Saved {
-    pub(super) fn new(value: &Arc<Value>) -> Saved {
-        Saved { value: value.clone(), version: value.read().version }
-    }
-
-    /// Returns the value.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Backward`] if it was changed in place since.
-    pub(super) fn tensor(&self, operation: &'static str) -> Result<Tensor> {
-        let value = self.value.read();
-        if value.version == self.version {
-            return Ok(value.tensor());
-        }
-        let subject = match &value.elements {
-            Elements::Own(tensor) => format!("a value of shape {}", tensor.shape()),
-            Elements::Flat(place) => format!("the parameter '{}'", place.name()),
-        };
-        let found = format!(
-            "{subject} at version {}, which was changed in place since the operation ran",
-            value.version
-        );
-        let wanted = format!("version {}; update it after the backward", self.version);
-        Err(Error::Backward { operation, found, wanted })
-    }
-
-    /// Returns the value as [`tensor`](Self::tensor) does. No other tensor shares the result's elements if nothing else has the value.
-    ///
-    /// # Errors
-    ///
-    /// As [`tensor`](Self::tensor).
-    pub(super) fn into_tensor(self, operation: &'static str) -> Result<Tensor> {
-        let shared = self.tensor(operation)?;
-        let Some(value) = Arc::into_inner(self.value) else { return Ok(shared) };
-        match value.0.into_inner().unwrap_or_else(PoisonError::into_inner).elements {
-            Elements::Own(tensor) => Ok(tensor),
-            Elements::Flat(_) => Ok(shared),
-        }
-    }
-
-    /// Returns a variable with the value and a node.
-    ///
-    /// # Errors
-    ///
-    /// As [`tensor`](Self::tensor).
-    pub(super) fn variable(&self, operation: &'static str, node: Option<Arc<Node>>) -> Result<Variable> {
-        self.tensor(operation)?;
-        Ok(Variable::from_parts(self.value.clone(), node))
-    }
-
-    pub(super) fn is_of_same_value(&self, other: &Saved) -> bool {
-        Arc::ptr_eq(&self.value, &other.value)
-    }
-}
 
 /// The sum of the gradients of a leaf.
 enum LeafGradient {
@@ -215,6 +73,8 @@ enum NodeKind {
     Leaf(Box<Mutex<LeafGradient>>),
     /// The result of an operation. A backward takes the rule, and with it the saved values.
     Operation(Mutex<Option<BackwardRule>>),
+    /// As `Operation`, with a rule that can also record what it computes.
+    Recordable(Mutex<Option<Box<dyn RecordableRule>>>),
     /// As `Operation`, with a rule that knows whether it is taken.
     Overwriting(Mutex<Option<OverwritingRule>>),
     /// The result of a computation that saved nothing. A backward takes the function that records it.
@@ -262,6 +122,15 @@ impl Node {
         Node::new(operation, tensor, parents, NodeKind::Operation(Mutex::new(Some(rule))))
     }
 
+    pub(super) fn recordable(
+        operation: &'static str,
+        tensor: &Tensor,
+        parents: Vec<Option<Arc<Node>>>,
+        rule: Box<dyn RecordableRule>,
+    ) -> Arc<Node> {
+        Node::new(operation, tensor, parents, NodeKind::Recordable(Mutex::new(Some(rule))))
+    }
+
     pub(super) fn overwriting(
         operation: &'static str,
         tensor: &Tensor,
@@ -289,10 +158,25 @@ impl Node {
         self.operation
     }
 
+    /// Returns the number, which is higher than those of the operands.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns the nodes of the operands; `None` for operands that require no gradient.
+    pub(super) fn operands(&self) -> &[Option<Arc<Node>>] {
+        &self.parents
+    }
+
+    /// Returns whether a backward runs a function again that may read variables other than the operands.
+    pub(super) fn is_recomputed(&self) -> bool {
+        matches!(self.kind, NodeKind::Recomputed(_))
+    }
+
     fn leaf_gradient(&self) -> Option<MutexGuard<'_, LeafGradient>> {
         match &self.kind {
             NodeKind::Leaf(gradient) => Some(lock(gradient)),
-            NodeKind::Operation(_) | NodeKind::Overwriting(_) | NodeKind::Recomputed(_) => None,
+            _ => None,
         }
     }
 
@@ -393,6 +277,9 @@ impl Node {
         let gradients = match &self.kind {
             NodeKind::Leaf(_) => return Ok(()),
             NodeKind::Operation(rule) => self.with_function(rule, retain_graph, |rule| rule(&gradient))?,
+            NodeKind::Recordable(rule) => {
+                self.with_function(rule, retain_graph, |rule| rule.gradients(&gradient))?
+            }
             NodeKind::Overwriting(rule) => {
                 self.with_function(rule, retain_graph, |rule| rule(&gradient, !retain_graph))?
             }
@@ -406,13 +293,7 @@ impl Node {
             }
         };
         drop(gradient);
-        if gradients.len() != self.parents.len() {
-            return Err(Error::Backward {
-                operation: self.operation,
-                found: format!("{} gradients", gradients.len()),
-                wanted: format!("one for each of {} operands", self.parents.len()),
-            });
-        }
+        self.check_count(gradients.len())?;
         for (operand, (parent, gradient)) in self.parents.iter().zip(gradients).enumerate() {
             let (Some(parent), Some(gradient)) = (parent, gradient) else { continue };
             let gradient = parent.fit(self.operation, gradient)?;
@@ -420,6 +301,69 @@ impl Node {
             add_pending(pending, parent, gradient)?;
         }
         Ok(())
+    }
+
+    fn check_count(&self, gradients: usize) -> Result<()> {
+        if gradients == self.parents.len() {
+            return Ok(());
+        }
+        Err(Error::Backward {
+            operation: self.operation,
+            found: format!("{gradients} gradients"),
+            wanted: format!("one for each of {} operands", self.parents.len()),
+        })
+    }
+
+    /// Returns the gradients of the operands as variables, given the result's: recorded ones, or constants within
+    /// [`no_grad`](super::no_grad). The saved values stay.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the rule; [`Error::Backward`] if it cannot record what it computes.
+    pub(super) fn recorded_gradients(self: &Arc<Self>, gradient: &Variable) -> Result<RecordedGradients> {
+        let constants = |gradients: Gradients| -> RecordedGradients {
+            gradients.into_iter().map(|gradient| gradient.map(Variable::new)).collect()
+        };
+        let gradients = match &self.kind {
+            NodeKind::Recordable(rule) => {
+                self.with_function(rule, true, |rule| rule.recorded_gradients(self, gradient))?
+            }
+            NodeKind::Operation(rule) if !is_grad_enabled() => {
+                constants(self.with_function(rule, true, |rule| rule(&gradient.tensor()))?)
+            }
+            NodeKind::Overwriting(rule) if !is_grad_enabled() => {
+                constants(self.with_function(rule, true, |rule| rule(&gradient.tensor(), false))?)
+            }
+            NodeKind::Operation(_) | NodeKind::Overwriting(_) => return Err(self.without_second()),
+            NodeKind::Leaf(_) | NodeKind::Recomputed(_) => return Ok(Vec::new()),
+        };
+        self.check_count(gradients.len())?;
+        Ok(gradients)
+    }
+
+    /// Runs a recomputed function again and returns the node of its result, if this node is one.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the function.
+    pub(super) fn recompute(&self) -> Result<Option<Arc<Node>>> {
+        match &self.kind {
+            NodeKind::Recomputed(recompute) => {
+                self.with_function(recompute, true, |recompute| recompute(&self.parents))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    #[cold]
+    fn without_second(&self) -> Error {
+        Error::Backward {
+            operation: self.operation,
+            found: "no rule for second derivatives".to_owned(),
+            wanted: "elementwise operations, products, sums, views or a FusedFunction in its place, or \
+                     gradients within no_grad"
+                .to_owned(),
+        }
     }
 
     #[cold]
@@ -433,39 +377,47 @@ impl Node {
 
     /// Returns the gradient that a rule computed for this operand in the operand's shape and dtype.
     fn fit(&self, operation: &'static str, gradient: Tensor) -> Result<Tensor> {
-        let reduced = if *gradient.shape() == self.shape {
-            gradient
-        } else {
-            let Some(reduced) = reduce(&gradient, &self.shape)? else {
-                return Err(Error::Backward {
-                    operation,
-                    found: format!(
-                        "a gradient of shape {} for an operand of shape {}",
-                        gradient.shape(),
-                        self.shape
-                    ),
-                    wanted: "the operand's shape".to_owned(),
-                });
-            };
-            reduced
+        let reduced = match self.repeated_axes(operation, gradient.shape())? {
+            None => gradient,
+            Some(axes) => in_shape(&gradient.sum(&axes[..])?, &self.shape)?,
         };
         if reduced.dtype() == self.dtype { Ok(reduced) } else { reduced.cast(self.dtype) }
     }
-}
 
-/// Sums a gradient over the dimensions that broadcasting added or repeated. `None` if the shape does not broadcast to the
-/// gradient's.
-fn reduce(gradient: &Tensor, shape: &Shape) -> Result<Option<Tensor>> {
-    let Some(added) = gradient.rank().checked_sub(shape.rank()) else { return Ok(None) };
-    let mut axes: Vec<isize> = (0..added as isize).collect();
-    for (axis, (&size, &whole)) in shape.iter().zip(&gradient.shape()[added..]).enumerate() {
-        match size {
-            _ if size == whole => {}
-            1 => axes.push((added + axis) as isize),
-            _ => return Ok(None),
-        }
+    /// As [`fit`](Self::fit), by recorded operations.
+    pub(super) fn fit_recorded(&self, operation: &'static str, gradient: Variable) -> Result<Variable> {
+        let reduced = match self.repeated_axes(operation, &gradient.shape())? {
+            None => gradient,
+            Some(axes) => gradient.sum(&axes[..])?.reshape(&sizes(&self.shape))?,
+        };
+        if reduced.dtype() == self.dtype { Ok(reduced) } else { reduced.cast(self.dtype) }
     }
-    Ok(Some(in_shape(&gradient.sum(&axes[..])?, shape)?))
+
+    /// Returns the axes of a gradient that broadcasting added or repeated; `None` if the gradient has this node's shape.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backward`] if this node's shape does not broadcast to the gradient's.
+    fn repeated_axes(&self, operation: &'static str, gradient: &Shape) -> Result<Option<Vec<isize>>> {
+        if *gradient == self.shape {
+            return Ok(None);
+        }
+        let refused = || Error::Backward {
+            operation,
+            found: format!("a gradient of shape {gradient} for an operand of shape {}", self.shape),
+            wanted: "the operand's shape".to_owned(),
+        };
+        let added = gradient.rank().checked_sub(self.shape.rank()).ok_or_else(refused)?;
+        let mut axes: Vec<isize> = (0..added as isize).collect();
+        for (axis, (&size, &whole)) in self.shape.iter().zip(&gradient[added..]).enumerate() {
+            match size {
+                _ if size == whole => {}
+                1 => axes.push((added + axis) as isize),
+                _ => return Err(refused()),
+            }
+        }
+        Ok(Some(axes))
+    }
 }
 
 impl Drop for Node {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::flat::FlatPlace;
 use super::mode::{is_grad_enabled, observe};
-use super::tape::{BackwardRule, Node, OverwritingRule, Recomputation, Saved, Value, backward};
+use super::recordable::{RecordableRule, linear};
+use super::tape::{BackwardRule, Node, OverwritingRule, Recomputation, backward};
+use super::value::{Saved, Value};
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor, TensorMut};
 use crate::types::{DType, Shape};
@@ -164,6 +166,12 @@ impl Variable {
     }
 
     fn run_backward(&self, gradient: Option<&Tensor>, retain_graph: bool) -> Result<()> {
+        let (node, gradient) = self.first_gradient(gradient)?;
+        backward(node, gradient, retain_graph)
+    }
+
+    /// Returns the node and the gradient at which a backward begins.
+    pub(super) fn first_gradient(&self, gradient: Option<&Tensor>) -> Result<(&Arc<Node>, Tensor)> {
         let refused = |found: String, wanted: String| {
             let operation = self.node.as_ref().map_or("a constant", |node| node.name());
             Err(Error::Backward { operation, found, wanted })
@@ -189,7 +197,7 @@ impl Variable {
                 );
             }
         };
-        backward(node, gradient, retain_graph)
+        Ok((node, gradient))
     }
 
     /// Returns whether a leaf has a gradient.
@@ -240,8 +248,8 @@ impl Variable {
         &self.value
     }
 
-    pub(super) fn node(&self) -> Option<&Node> {
-        self.node.as_deref()
+    pub(super) fn node(&self) -> Option<&Arc<Node>> {
+        self.node.as_ref()
     }
 
     /// Returns what a backward rule reads of this variable's value.
@@ -296,6 +304,21 @@ impl Variable {
         self
     }
 
+    /// Records as [`recorded`](Self::recorded), with a rule whose gradients can be recorded.
+    pub(super) fn recorded_by(
+        mut self,
+        operation: &'static str,
+        parents: Vec<Option<Arc<Node>>>,
+        rule: impl FnOnce(&Variable) -> Box<dyn RecordableRule>,
+    ) -> Variable {
+        let tensor = self.tensor();
+        if parents.iter().any(Option::is_some) && is_differentiable(tensor.dtype()) {
+            let rule = rule(&self);
+            self.node = Some(Node::recordable(operation, &tensor, parents, rule));
+        }
+        self
+    }
+
     /// Records the operation that made this constant from an operand that requires a gradient, whose rule may write over
     /// what it saved.
     pub(super) fn recorded_overwriting(
@@ -330,7 +353,7 @@ impl Variable {
     /// As [`Tensor::cast`].
     pub fn cast(&self, dtype: DType) -> Result<Variable> {
         let result = self.tensor().cast(dtype)?;
-        Ok(self.unary("cast", result, |gradient| Ok(gradient.clone())))
+        Ok(linear!(self, "cast", result, (), |(), gradient| Ok(gradient.clone())))
     }
 
     /// Copies the elements to a device. The gradient is copied back.
@@ -340,7 +363,7 @@ impl Variable {
     /// As [`Tensor::to`].
     pub fn to(&self, device: &Device) -> Result<Variable> {
         let own = self.device();
-        Ok(self.unary("to", self.tensor().to(device)?, move |gradient| gradient.to(&own)))
+        Ok(linear!(self, "to", self.tensor().to(device)?, own, |own, gradient| gradient.to(own)))
     }
 }
 
