@@ -228,6 +228,7 @@ fn operations_without_second_derivatives_and_bad_arguments_are_errors() {
     refused(x.gradients(&[&x]), "a result of shape [2] without a gradient");
     refused(y.gradients(&[&Variable::new(x.tensor())]), "input 0, which requires no gradient");
     refused(y.gradients_with(&x, &[&x]), "a gradient of f64 of shape [2]");
+    assert_eq!(x.grad().unwrap().to_vec::<f64>().unwrap(), [1.0, 1.0]);
     // A value that changed since, and values that a backward has freed.
     let squared = (&x * &x).unwrap().exp().unwrap().sum_all().unwrap();
     no_grad(|| x.update(|x| x.add(1.0).map(|_| ()))).unwrap();
