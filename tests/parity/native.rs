@@ -362,4 +362,8 @@ fn layouts() {
             }
         }
     }
+    // The first block ends within a row and needs scratch memory; the last one has three elements of a row and needs none.
+    let short = Layout::strided(&[103, 5], &[7, 1], 0).expect("a layout");
+    let output = outputs_of(&expression, short);
+    compare_on(&expression, "short rows", &inputs_of(&expression, short), &output);
 }

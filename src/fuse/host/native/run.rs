@@ -187,7 +187,9 @@ impl<'a> Worker<'a> {
             unsafe { self.calls.run(&mut self.buffers, &self.sizes, inputs, &mut pointers, count) };
         self.flagged_blocks += usize::from(is_flagged);
         for (output, &pointer) in pointers.iter().enumerate().skip(inputs) {
-            if !self.scratch[output].is_empty() {
+            // An earlier block may have needed the scratch memory that this one did not.
+            let scratch = &self.scratch[output];
+            if !scratch.is_empty() && scratch.as_ptr().cast() == pointer.cast_const() {
                 // SAFETY: as above, and no other block has these elements.
                 unsafe { self.copy(output, start, count, pointer, Direction::Out) };
             }
