@@ -280,6 +280,7 @@ pub fn tests() -> Vec<Test> {
     one("a_long_formula_is_a_loop", long_formula);
     one("far_apart", far_apart);
     one("several_merges", several_merges);
+    one("constants_are_folded", constants);
     one("accurate", accurate);
     one("layouts_share_the_bits", layouts_share);
     tests
@@ -337,6 +338,33 @@ fn bad() {
 }
 
 /// A variance: another input that is broadcast, numbers in both expressions, and another dtype at the end.
+/// The imaginary part of a real number is a constant of the kernel's text.
+fn constants() {
+    for (fold, dtype) in [
+        (Fold::Sum, DType::F32),
+        (Fold::Sum, DType::F64),
+        (Fold::Sum, DType::I32),
+        (Fold::Product, DType::F32),
+        (Fold::Maximum, DType::BF16),
+        (Fold::ArgMaximum, DType::F32),
+        (Fold::Any, DType::F32),
+    ] {
+        for sizes in [[3, 1], [3, 16], [2, 1024], [2, 4096]] {
+            let graph = Graph::new();
+            let reduction = graph.reduction(fold, graph.input(dtype).imag()).expect("a reduction");
+            let input = Array::new(dtype, contiguous(&sizes), &plain(dtype), 0);
+            let to = reduction.output();
+            let before = Array::new(to, contiguous(&[sizes[0], 1]), &special(to)[..1], 1);
+            let (mut on_cpu, mut as_text) = (before.clone(), before.clone());
+            let inputs = [input];
+            on_host(&reduction, &inputs, &[], &mut on_cpu);
+            texts::keep(&as_ptx(&reduction, &inputs, &mut as_text, (9, 0)), sizes[1] == 16);
+            let what = format!("{fold:?} of {dtype}, {sizes:?}");
+            assert_same(&what, std::slice::from_ref(&on_cpu), &[as_text], &[before]);
+        }
+    }
+}
+
 fn before_and_behind() {
     let graph = Graph::new();
     let [x, mean] = graph.inputs([DType::F16, DType::F32]);

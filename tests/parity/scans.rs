@@ -331,6 +331,10 @@ pub fn tests() -> Vec<Test> {
             Ok(())
         }));
     }
+    tests.push(Test::new("scan::constants_are_scanned", || {
+        constants();
+        Ok(())
+    }));
     tests.push(Test::new("scan::bad_operands_are_errors", || {
         bad();
         Ok(())
@@ -377,6 +381,22 @@ fn groups(dtype: DType, sizes: &[usize]) {
     let mut input = Array::new(dtype, one, &[value], 0);
     input.layout = one.expand(layout.shape()).expect("a view");
     check(Fold::Sum, &input, layout, 1, true);
+}
+
+/// The imaginary part of a real number is a constant of the kernel's text.
+fn constants() {
+    for (fold, dtype) in [(Fold::Sum, DType::F32), (Fold::Sum, DType::F64), (Fold::Maximum, DType::I32)] {
+        for length in [4, 128, 4096] {
+            let graph = Graph::new();
+            let scan = graph.scan(fold, graph.input(dtype).imag()).expect("a scan");
+            let input = Array::new(dtype, contiguous(&[2, length]), &plain(dtype), 0);
+            let before = Array::new(scan.output(), input.layout, &special(scan.output())[..1], 1);
+            let (mut on_cpu, mut as_text) = (before.clone(), before.clone());
+            on_host(&scan, &input, &mut on_cpu, 1);
+            as_ptx(&scan, &input, &mut as_text, 1, Schedule::IN_ORDER);
+            assert_same("a constant", std::slice::from_ref(&on_cpu), &[as_text], &[before]);
+        }
+    }
 }
 
 fn bad() {

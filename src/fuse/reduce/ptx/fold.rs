@@ -291,7 +291,10 @@ impl KernelWriter<'_> {
                     false => self.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[&place]),
                 };
             }
-            elements.push(if key.tail { self.or_identity(&value, &access.valid) } else { value });
+            elements.push(match key.tail {
+                true => self.or_identity(&value, &access.valid),
+                false => self.in_registers(&value),
+            });
         }
         elements
     }

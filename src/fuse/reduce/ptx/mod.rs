@@ -380,6 +380,15 @@ impl KernelWriter<'_> {
         })
     }
 
+    /// Returns a value in registers. The value of an expression may be a constant, such as the imaginary part of a real
+    /// number, which shuffles do not take.
+    pub(in crate::fuse) fn in_registers(&mut self, value: &Folded) -> Folded {
+        self.each_part(|kernel, part, kind| match value[part].starts_with('%') {
+            true => value[part].clone(),
+            false => kernel.result(kind.into(), &format!("mov.{}", type_of(kind)), &[&value[part]]),
+        })
+    }
+
     pub(in crate::fuse) fn each_part(
         &mut self,
         mut each: impl FnMut(&mut Self, usize, RegisterKind) -> Name,

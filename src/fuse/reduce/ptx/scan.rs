@@ -249,7 +249,7 @@ impl KernelWriter<'_> {
                 }
                 values.push(match valid.get(at).or(valid.first()) {
                     Some(valid) => self.or_identity(&value, valid),
-                    None => value,
+                    None => self.in_registers(&value),
                 });
             }
             quads.push(values);

@@ -158,7 +158,7 @@ impl RowWriter<'_> {
                 value[1] = self.index_in_row(&access.place, element);
             }
             values.push(match access.valid.is_empty() {
-                true => value,
+                true => self.kernel.in_registers(&value),
                 false => self.kernel.or_identity(&value, &access.valid),
             });
         }
