@@ -8,7 +8,7 @@ use crate::support::compare::{Agreement, Case, check};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    rows_have_the_bits_of_the_cpu, sums_over_many_rows_do, sums_over_long_rows_do, channels_do,
+    rows_have_the_bits_of_the_cpu, a_million_short_rows_do, rows_of_a_million_do, sums_over_many_rows_do, sums_over_long_rows_do, channels_do,
     large_channels_do, cross_entropy_does, narrow_casts_within_rows_do,
 }
 
@@ -48,6 +48,33 @@ fn rows_have_the_bits_of_the_cpu() -> Outcome {
             let randn = |shape: &[usize]| generator.randn(shape, dtype, &Device::cpu());
             let operands =
                 [randn(&[rows, length])?, randn(&[rows, length])?, randn(&[length])?, randn(&[length])?];
+            check(OF_ROWS, &operands, Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+fn a_million_short_rows_do() -> Outcome {
+    let generator = Generator::new(8);
+    for length in 1..=8 {
+        for dtype in [DType::F32, DType::BF16] {
+            let randn = |shape: &[usize]| generator.randn(shape, dtype, &Device::cpu());
+            let matrix = [1_000_000, length];
+            let operands = [randn(&matrix)?, randn(&matrix)?, randn(&[length])?, randn(&[length])?];
+            check(OF_ROWS, &operands, Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows that each stage reads again, and so few that several blocks share each.
+fn rows_of_a_million_do() -> Outcome {
+    let generator = Generator::new(9);
+    for rows in [2, 16] {
+        for length in [131_072, 1 << 20] {
+            let randn = |shape: &[usize]| generator.randn(shape, DType::F32, &Device::cpu());
+            let matrix = [rows, length];
+            let operands = [randn(&matrix)?, randn(&matrix)?, randn(&[length])?, randn(&[length])?];
             check(OF_ROWS, &operands, Agreement::Bits)?;
         }
     }

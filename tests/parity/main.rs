@@ -18,10 +18,12 @@ mod native_faults;
 mod normal;
 mod operations;
 mod random;
+mod random_rows;
 mod rares;
 mod reduced;
 mod reductions;
 mod reference;
+mod row_lengths;
 mod row_spans;
 mod row_sums;
 mod rows;
@@ -42,6 +44,8 @@ use common::suite::Suite;
 const TABLES: Share = Share { one_in: 8, least: 2 };
 /// The share of cases that take a second or more.
 const SLOW_TABLES: Share = Share { one_in: 3, least: 1 };
+/// The share of random row programs.
+const RANDOM: Share = Share { one_in: 8, least: 40 };
 
 fn main() -> std::process::ExitCode {
     let given: Vec<String> = std::env::args().skip(1).collect();
@@ -73,12 +77,15 @@ fn main() -> std::process::ExitCode {
     ] {
         suite.sample("parity", TABLES, table);
     }
-    for table in [narrow::tests(), scans::large(), row_spans::large()] {
+    for table in [narrow::tests(), scans::large(), row_lengths::many(), row_spans::large()] {
         suite.sample("parity", SLOW_TABLES, table);
     }
+    suite.sample("random", RANDOM, random_rows::tests());
     for all in [
         random::tests(),
+        random_rows::always(),
         rows::always(),
+        row_lengths::always(),
         row_spans::always(),
         row_sums::always(),
         rares::tests(),

@@ -10,10 +10,14 @@ use super::value::{Value, same, special};
 use crate::common::suite::Test;
 
 /// Pseudorandom numbers: the upper half of a linear congruential generator.
-struct Numbers(u64);
+pub struct Numbers(u64);
 
 impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
+    pub fn new(seed: u64) -> Numbers {
+        Numbers(seed)
+    }
+
+    pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % limit
     }
@@ -95,7 +99,7 @@ fn layout(numbers: &mut Numbers, sizes: &[usize], output: bool) -> Layout {
 }
 
 fn run(seed: u64) {
-    let mut numbers = Numbers(seed * 977 + 5);
+    let mut numbers = Numbers::new(seed * 977 + 5);
     let inputs: Vec<DType> = (0..1 + numbers.below(3)).map(|_| dtype(&mut numbers)).collect();
     let expression = expression(&mut numbers, &inputs);
     let sizes = [[5, 16], [7, 9], [40, 33], [1, 70], [64, 2]][numbers.below(5)];

@@ -122,6 +122,16 @@ fn program((_, others, outputs): Program, dtype: DType) -> RowProgram {
 }
 
 pub fn on_host(program: &RowProgram, inputs: &[Array], axes: &[isize], outputs: &mut [Array]) {
+    try_on_host(program, inputs, axes, outputs).expect("a run on the CPU");
+}
+
+/// Runs on the CPU; the outputs' memory is changed.
+pub fn try_on_host(
+    program: &RowProgram,
+    inputs: &[Array],
+    axes: &[isize],
+    outputs: &mut [Array],
+) -> selvedge::Result<()> {
     let sources: Vec<Vec<u128>> = inputs.iter().map(|input| aligned(&input.bytes)).collect();
     let mut targets: Vec<Vec<u128>> = outputs.iter().map(|output| aligned(&output.bytes)).collect();
     let given = inputs.iter().zip(&sources).map(|(input, words)| {
@@ -133,15 +143,16 @@ pub fn on_host(program: &RowProgram, inputs: &[Array], axes: &[isize], outputs: 
         HostOutput::of_bytes(output.dtype, bytes, output.layout).expect("an output")
     });
     let (given, mut taken): (Vec<_>, Vec<_>) = (given.collect(), taken.collect());
-    program.run_host(&given, &[], axes, &mut taken).expect("a run on the CPU");
+    program.run_host(&given, &[], axes, &mut taken)?;
     for (output, words) in outputs.iter_mut().zip(&targets) {
         let length = output.bytes.len();
         output.bytes.copy_from_slice(&bytemuck::cast_slice(words)[..length]);
     }
+    Ok(())
 }
 
 /// Runs the text of the one kernel, after a change of it. Returns the schedule and the text.
-fn as_ptx(
+pub fn as_ptx(
     program: &RowProgram,
     inputs: &[Array],
     axes: &[isize],
@@ -215,7 +226,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    fn contiguous(rows: usize, length: usize) -> Rows {
+    pub fn contiguous(rows: usize, length: usize) -> Rows {
         let elements = contiguous(&[rows, length]);
         Rows {
             elements,
