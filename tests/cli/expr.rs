@@ -79,6 +79,26 @@ fn every_function_of_groups_is_explained() {
         assert_eq!(value["result"]["shape"], serde_json::json!([rows, 128]), "{name}");
         assert!(!value["kernels"].as_array().unwrap().is_empty(), "{name}");
     }
+    let channels = [1, 8, 1, 1].map(|size: i64| size.to_string()).join(",");
+    let (weight, bias) = (format!("w:f32[{channels}]"), format!("b:f32[{channels}]"));
+    let parameters = ["--input", weight.as_str(), "--input", bias.as_str()];
+    for (text, more, axes) in [
+        ("normalize(x)", &[][..], serde_json::json!([3])),
+        ("standardize(x)", &[], serde_json::json!([3])),
+        ("batch_norm(x)", &[], serde_json::json!([0, 2, 3])),
+        ("batch_norm(x, w, b)", &parameters, serde_json::json!([0, 2, 3])),
+        ("group_norm(x)", &[], serde_json::json!([2, 3])),
+        ("group_norm(x)", &["--axis", "1", "--axis", "-1"], serde_json::json!([1, -1])),
+        ("cross_entropy(x, l)", &["--input", "l:i64[4,8,16,1]"], serde_json::json!([3])),
+    ] {
+        let shape = ["--shape", "4x8x16x32", "--arch", "sm_90"];
+        let value = json(&succeeds(&[&["explain", "expr", text, "--json"], &shape[..], more].concat()));
+        assert_eq!(
+            (&value["axes"], value["kernels"].as_array().unwrap().len()),
+            (&axes, 1),
+            "{text}: {value}"
+        );
+    }
     let value = explained("at_group(x, argmax_group(x))", &[]);
     assert_eq!(value["result"]["shape"], serde_json::json!([64, 1]));
     assert!(value["kernels"][0].to_string().contains("at_group"), "{value}");
@@ -117,6 +137,8 @@ fn an_error_points_at_its_column() {
         ("sum_group(a, b)", 1, "found 2 operands of sum_group; wanted 1"),
         ("at_group(a)", 1, "found 1 operands of at_group; wanted at_group(x, index)"),
         ("rms_norm(a, b, a)", 1, "found 3 operands; wanted rms_norm(x, weight)"),
+        ("cross_entropy(a)", 1, "found no label; wanted cross_entropy(x, label)"),
+        ("cross_entropy(a, b)", 1, "found labels of f32 in cross_entropy; wanted integers"),
         ("exp + a", 1, "found the function 'exp' as an input"),
         ("a + bit_and(a, b)", 5, "bit_and"),
         ("é", 1, "found 'é'"),
@@ -135,5 +157,6 @@ fn an_error_points_at_its_column() {
     refused(&["a+b", "--shape", "4", "--input", "b:f32[3]"], "[3]");
     refused(&["a+b", "--shape", "4", "--axis", "0"], "without groups");
     refused(&["softmax(a)", "--shape", "4", "--axis", "1"], "axis 1");
+    refused(&["softmax(a) + batch_norm(a)", "--shape", "4x4"], "softmax beside batch_norm");
     refused(&["softmax(a)", "--shape", "4", "--dtype", "i32"], "i32");
 }

@@ -6,7 +6,7 @@ use selvedge::fuse::{Explanation, Expr, Graph, RowKernel, RowLaunches};
 use selvedge::types::{DType, Layout, Shape};
 use serde_json::{Value, json};
 
-use super::text::{self, Parsed};
+use super::text::{self, DefaultAxes, Parsed};
 use super::{place, properties};
 use crate::failure::{BAD_INPUT, Failure};
 use crate::options::ExprOptions;
@@ -151,13 +151,26 @@ fn rows(
     })
 }
 
+/// Returns the axes of groups that all functions have.
+fn default_axes(functions: &[(&str, DefaultAxes)]) -> Result<DefaultAxes, Failure> {
+    let Some((&(first, axes), others)) = functions.split_first() else { return Ok(DefaultAxes::Last) };
+    match others.iter().find(|(_, other)| *other != axes) {
+        Some((other, _)) => {
+            let found = format!("{first} beside {other}, whose groups have other axes");
+            Err(invalid(found, "the axes of all groups as --axis"))
+        }
+        None => Ok(axes),
+    }
+}
+
 /// Explains the kernels of an expression.
 pub fn expr(options: &ExprOptions) -> Result<Report, Failure> {
     let given = |name: &str| options.inputs.iter().find(|input| input.name == name);
     let dtype_of = |name: &str| given(name).map_or(options.dtype, |input| input.dtype);
     let graph = Graph::new();
-    let Parsed { output, inputs: names, has_groups } = text::parse(&graph, &options.text, dtype_of)
-        .map_err(|error| Failure { code: BAD_INPUT, message: error.show(&options.text) })?;
+    let Parsed { output, inputs: names, has_groups, functions } =
+        text::parse(&graph, &options.text, dtype_of)
+            .map_err(|error| Failure { code: BAD_INPUT, message: error.show(&options.text) })?;
     if let Some(unused) = options.inputs.iter().find(|input| !names.contains(&input.name)) {
         let wanted = format!("one of {}", names.join(", "));
         return Err(invalid(format!("--input {}, which is not in the expression", unused.name), wanted));
@@ -185,7 +198,7 @@ pub fn expr(options: &ExprOptions) -> Result<Report, Failure> {
     };
     let (properties, here) = properties(options.arch)?;
     let axes = match options.axes.as_slice() {
-        [] => (0..shape.rank() as isize).rev().take(1).collect(),
+        [] => default_axes(&functions)?.of(shape.rank()),
         axes => axes.to_vec(),
     };
     let (capability, with_text) = (properties.capability, options.ptx);

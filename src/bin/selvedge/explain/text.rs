@@ -16,9 +16,40 @@ use selvedge::types::DType;
 /// The most parentheses, functions and signs within each other.
 const DEEPEST: usize = 200;
 
-/// The functions that consist of several operations, with their parameters.
-const MACROS: [(&str, &str); 4] =
-    [("softmax", "x"), ("log_softmax", "x"), ("layer_norm", "x, weight, bias"), ("rms_norm", "x, weight")];
+/// The functions that consist of several operations, with their parameters and the axes of their groups.
+const MACROS: [(&str, &str, DefaultAxes); 9] = [
+    ("softmax", "x", DefaultAxes::Last),
+    ("log_softmax", "x", DefaultAxes::Last),
+    ("layer_norm", "x, weight, bias", DefaultAxes::Last),
+    ("rms_norm", "x, weight", DefaultAxes::Last),
+    ("normalize", "x", DefaultAxes::Last),
+    ("standardize", "x", DefaultAxes::Last),
+    ("batch_norm", "x, weight, bias", DefaultAxes::AllButChannels),
+    ("group_norm", "x, weight, bias", DefaultAxes::OfChannelGroups),
+    ("cross_entropy", "x, label", DefaultAxes::Last),
+];
+
+/// The axes of a function's groups, if the command line names none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DefaultAxes {
+    Last,
+    /// All axes but the second, for images of shape (N, C, …).
+    AllButChannels,
+    /// The axes from the third on, for images of shape (N, groups, C / groups, …).
+    OfChannelGroups,
+}
+
+impl DefaultAxes {
+    /// Returns the axes of a shape.
+    pub fn of(self, rank: usize) -> Vec<isize> {
+        let all = 0..rank as isize;
+        match self {
+            DefaultAxes::Last => all.rev().take(1).collect(),
+            DefaultAxes::AllButChannels => all.filter(|axis| *axis != 1).collect(),
+            DefaultAxes::OfChannelGroups => all.skip(2).collect(),
+        }
+    }
+}
 
 type Reduction = (&'static str, Fold, for<'g> fn(Expr<'g>) -> Expr<'g>);
 
@@ -69,13 +100,24 @@ pub struct Parsed<'g> {
     pub inputs: Vec<String>,
     /// True if it contains reductions over groups.
     pub has_groups: bool,
+    /// The functions that are several operations, with the axes of their groups.
+    pub functions: Vec<(&'static str, DefaultAxes)>,
 }
 
 /// Adds the nodes of a text to a graph. `dtype_of` returns the dtype of an input.
 pub fn parse<'g>(graph: &'g Graph, text: &str, dtype_of: impl Fn(&str) -> DType) -> Result<Parsed<'g>> {
     let (tokens, end) = tokens(text)?;
-    let mut parser =
-        Parser { graph, tokens, end, next: 0, depth: 0, inputs: Vec::new(), has_groups: false, dtype_of };
+    let mut parser = Parser {
+        graph,
+        tokens,
+        end,
+        next: 0,
+        depth: 0,
+        inputs: Vec::new(),
+        has_groups: false,
+        functions: Vec::new(),
+        dtype_of,
+    };
     let value = parser.sum()?;
     if let Some((at, token)) = parser.peek() {
         return error(at, format!("found {}; wanted an operator or the end", token.name()));
@@ -84,7 +126,7 @@ pub fn parse<'g>(graph: &'g Graph, text: &str, dtype_of: impl Fn(&str) -> DType)
         return error(0, "found a number alone; wanted an expression with an input");
     };
     let inputs = parser.inputs.into_iter().map(|(name, _)| name).collect();
-    Ok(Parsed { output, inputs, has_groups: parser.has_groups })
+    Ok(Parsed { output, inputs, has_groups: parser.has_groups, functions: parser.functions })
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -197,6 +239,7 @@ struct Parser<'g, F> {
     depth: usize,
     inputs: Vec<(String, Expr<'g>)>,
     has_groups: bool,
+    functions: Vec<(&'static str, DefaultAxes)>,
     dtype_of: F,
 }
 
@@ -296,7 +339,7 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
     /// Reads the operands of a function after its parenthesis.
     fn call(&mut self, at: usize, name: &str) -> Result<Value<'g>> {
         if !is_function(name) {
-            let macros = MACROS.map(|(name, _)| name).join(", ");
+            let macros = MACROS.map(|(name, ..)| name).join(", ");
             let wanted = format!(
                 "an operation such as relu, a reduction such as sum_group, a dtype, or one of {macros}"
             );
@@ -317,7 +360,8 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
             Value::Number(_) => error(at, format!("found a number as an operand of {name}; wanted inputs")),
         });
         let operands = tensors.collect::<Result<Vec<Expr<'g>>>>()?;
-        if let Some((_, parameters)) = MACROS.iter().find(|(known, _)| *known == name) {
+        if let Some((name, parameters, axes)) = MACROS.iter().find(|(known, ..)| *known == name) {
+            self.functions.push((name, *axes));
             return self.expand(at, name, parameters, &operands).map(Value::Expr);
         }
         if name == AT_GROUP {
@@ -418,8 +462,19 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
                 format!("found {found} operands; wanted {name}({parameters}), of which x is required"),
             );
         };
+        let mut computed = operands;
+        if name == "cross_entropy" {
+            let [_, label] = operands else {
+                return error(at, format!("found no label; wanted {name}({parameters})"));
+            };
+            if !label.dtype().is_integer() {
+                let wanted = "wanted integers of --input, one for each group";
+                return error(at, format!("found labels of {} in {name}; {wanted}", label.dtype()));
+            }
+            computed = &operands[..1];
+        }
         if let Some(other) =
-            operands.iter().map(|operand| operand.dtype()).find(|dtype| !is_computable(*dtype))
+            computed.iter().map(|operand| operand.dtype()).find(|dtype| !is_computable(*dtype))
         {
             return error(at, format!("found {other} in {name}; wanted f16, bf16, f32 or f64"));
         }
@@ -437,7 +492,17 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
                 let shifted = x - x.max_group();
                 shifted - shifted.exp().sum_group().log()
             }
-            "layer_norm" => {
+            "normalize" => (x / x.square().sum_group().sqrt().maximum(1e-12)).cast(x.dtype()),
+            "standardize" => {
+                let centred = x - x.mean_group();
+                centred / centred.square().mean_group().sqrt()
+            }
+            "cross_entropy" => {
+                let largest = x.max_group();
+                let total = (x - largest).exp().sum_group();
+                total.log() - (x.at_group(operands[1]) - largest)
+            }
+            "layer_norm" | "batch_norm" | "group_norm" => {
                 let centred = x - x.mean_group();
                 weighted(centred * (centred.square().mean_group() + 1e-5).rsqrt())
             }
@@ -462,6 +527,6 @@ fn is_function(name: &str) -> bool {
     Operation::ALL.iter().any(|operation| operation.name() == name)
         || name == AT_GROUP
         || REDUCTIONS.iter().any(|(known, ..)| *known == name)
-        || MACROS.iter().any(|(known, _)| *known == name)
+        || MACROS.iter().any(|(known, ..)| *known == name)
         || name.parse::<DType>().is_ok()
 }

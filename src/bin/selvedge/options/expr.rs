@@ -11,14 +11,18 @@ use crate::plan::Spec;
 const EXPR: &str = "\
 The expression consists of inputs, numbers, + - * /, parentheses, every elementwise operation (relu, exp, fma, choose …), casts
 by the name of a dtype, and functions of groups: sum_group, mean_group, prod_group, max_group, min_group, argmax_group,
-argmin_group, any_group, all_group, softmax(x), log_softmax(x), layer_norm(x, weight, bias) and rms_norm(x, weight).
-No device is needed.
+argmin_group, any_group, all_group, softmax(x), log_softmax(x), layer_norm(x, weight, bias), rms_norm(x, weight),
+normalize(x), standardize(x), batch_norm(x, weight, bias), group_norm(x, weight, bias) and cross_entropy(x, label).
+The groups are along the last axis; batch_norm has all axes but the second, and group_norm those from the third on, for
+images of shape NxGx(C/G)xHxW. No device is needed.
 
 Examples:
   selvedge explain expr 'relu(a*b+c)' --shape 1024x1024
   selvedge explain expr 'softmax(x)' --shape 4096x4096 --dtype bf16 --arch sm_90
   selvedge explain expr 'layer_norm(x, w, b)' --shape 4096x1024 --input 'w:f32[1024]' --input 'b:f32[1024]' --ptx
   selvedge explain expr 'relu(a*b+c)' --shape 1024x1024 --code
+  selvedge explain expr 'batch_norm(x)' --shape 64x256x56x56
+  selvedge explain expr 'cross_entropy(x, label)' --shape 4096x50257 --input 'label:i64[4096,1]'
 ";
 
 #[derive(Debug, Args)]
@@ -36,7 +40,7 @@ pub struct ExprOptions {
     /// An input with its own dtype and shape, which broadcasts
     #[arg(long = "input", value_name = "NAME:DTYPE[SHAPE]", value_parser = input)]
     pub inputs: Vec<InputOption>,
-    /// An axis of the groups; a negative one counts from the last [default: the last]
+    /// An axis of the groups; a negative one counts from the last [default: those of the functions, else the last]
     #[arg(long = "axis", value_name = "AXIS", allow_negative_numbers = true)]
     pub axes: Vec<isize>,
     /// For a device of this architecture, such as sm_80 [default: device 0, or sm_90 where there is none]
