@@ -1,7 +1,7 @@
 //! Machine code of the CPU against the interpreter: every operation and cast for both instruction sets, with special
 //! values and random bits, tails, misaligned and in-place operands, and rare bodies at several frequencies.
 
-use selvedge::fuse::{CpuBackend, Expression, Graph, HostInput, HostOutput, Operation};
+use selvedge::fuse::{CpuBackend, Expression, Graph, HostInput, HostOutput, Number, Operation};
 use selvedge::types::{DType, Layout};
 
 use super::arrays::{Array, aligned, assert_same, on_host_with};
@@ -71,6 +71,7 @@ pub fn always() -> Vec<Test> {
         named("a_run_in_place_reads_before_it_writes", in_place),
         named("only_blocks_with_a_rare_element_are_flagged", rare_elements),
         named("scalars_of_a_run_reach_the_code", scalars),
+        named("any_operand_may_be_equal_for_all_elements", uniform_operands),
         named("more_operands_than_registers_are_read", many_operands),
         named("long_programs_spill", long_programs),
         named("quotients_of_64_bits_are_exact_at_every_width", wide_quotients),
@@ -311,6 +312,57 @@ fn scalars() {
             let mut found = before.clone();
             on_host_with(backend, &expression, &inputs, &scalars, &mut found).expect("machine code");
             assert_same(&format!("power {power}, {backend:?}"), &wanted, &found, &before);
+        }
+    }
+}
+
+/// Returns literals of a dtype between which operations distinguish.
+fn literals(dtype: DType) -> Vec<Number> {
+    let numbers: &[Number] = match dtype {
+        DType::Bool => &[Number::Bool(false), Number::Bool(true)],
+        _ if dtype.is_float() || dtype.is_complex() => &[
+            Number::Real(0.0),
+            Number::Real(1.5),
+            Number::Real(-0.0),
+            Number::Real(f64::NAN),
+            Number::Real(f64::INFINITY),
+        ],
+        _ => &[Number::Integer(0), Number::Integer(1), Number::Integer(100)],
+    };
+    numbers.to_vec()
+}
+
+/// Literals in every choice of places of an operation, beside an input, and in the selection that reads the result.
+fn uniform_operands() {
+    for &operation in Operation::ALL {
+        let arity = operation.arity();
+        let cases =
+            operation.dtypes().iter().flat_map(|dtype| (1..(1 << arity) - 1).map(move |set| (dtype, set)));
+        for (dtype, set) in cases.filter(|_| arity > 1) {
+            let signature = operation.signature(&vec![dtype; arity]).expect("a dtype of the operation");
+            let graph = Graph::new();
+            let given = signature.operands[..arity].iter().enumerate();
+            let given: Vec<_> =
+                given.map(|(place, &dtype)| (set >> place & 1 == 0).then(|| graph.input(dtype))).collect();
+            let mut outputs = Vec::new();
+            for at in 0..literals(dtype).len() {
+                let operands: Vec<_> = (0..arity)
+                    .map(|place| {
+                        let of = signature.operands[place];
+                        let numbers = literals(of);
+                        given[place]
+                            .unwrap_or_else(|| graph.number(numbers[(at + place) % numbers.len()], of))
+                    })
+                    .collect();
+                let result = operands[0].operation(operation, &operands[1..]);
+                outputs.push(result);
+                let number = |at: usize| graph.number(literals(signature.result)[at], signature.result);
+                let first = given.iter().flatten().next().expect("an input");
+                outputs.push(first.eq(*first).choose(number(1), result));
+            }
+            let expression = graph.expression(&outputs).expect("an expression");
+            let what = format!("{} of {dtype} with the literals {set:b}", operation.name());
+            compare(&expression, &what, 67);
         }
     }
 }

@@ -112,8 +112,9 @@ impl Generator<'_> {
         let [a, b, condition] = step.operands;
         let w = u8::from(step.wide);
         if !self.is_vex() {
-            let (b, a) = (self.register(b, 0), self.operand(a));
+            // A condition that is equal for all elements passes through register 0, so it comes before the operand there.
             let mask = self.mask(condition, 1);
+            let (b, a) = (self.register(b, 0), self.operand(a));
             let to = self.result_of(step)?;
             // vpblendmd, vpblendmq
             self.op_masked(op(2, 1, w, 0x64), step.length, to, b, a, mask);

@@ -341,7 +341,8 @@ impl Generator<'_> {
         !self.analysis.uniform[value] && self.registers.dies(self.copied(value), position)
     }
 
-    /// Returns the mask register of a truth value, which is loaded into `scratch` if it has none.
+    /// Returns the mask register of a truth value, which is loaded into `scratch` if it has none. A value that is equal
+    /// for all elements overwrites vector register 0.
     pub(super) fn mask(&mut self, value: usize, scratch: u8) -> u8 {
         if self.analysis.uniform[value] {
             let operand = self.constant(Constant::Step(value));
