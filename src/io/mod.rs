@@ -8,6 +8,7 @@ mod array;
 pub(crate) mod new_file;
 pub mod npy;
 pub mod npz;
+mod parallel_read;
 pub mod safetensors;
 #[cfg(any(feature = "burst", feature = "srt"))]
 pub(crate) mod state_file;

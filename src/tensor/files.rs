@@ -20,6 +20,8 @@ use crate::types::DType;
 
 /// Bytes that are read or written at a time, between two reports of progress.
 const CHUNK: usize = 16 << 20;
+/// Bytes of a mapped file that are copied to a device at a time: each copy starts threads, which take a page fault for each page.
+const MAPPED_CHUNK: usize = 256 << 20;
 /// Chunks that are copied at a time.
 const AHEAD: usize = 2;
 
@@ -385,7 +387,9 @@ impl Reading {
     /// Copies the pages of a mapped file.
     fn copy(mut self, pages: &[u8], progress: Progress<'_>) -> Result<Tensor> {
         let (total, mut done) = (pages.len() as u64, 0);
-        for chunk in pages.chunks(CHUNK) {
+        let memory = self.output.memory_mut();
+        let size = if memory.device().is_cpu() { CHUNK } else { MAPPED_CHUNK };
+        for chunk in pages.chunks(size) {
             self.output.memory_mut().write(done, chunk)?;
             done += chunk.len();
             progress(done as u64, total);

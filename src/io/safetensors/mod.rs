@@ -31,14 +31,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
 use ::safetensors::Dtype;
 use ::safetensors::tensor::TensorInfo;
 
-use super::HostArray;
 use super::npy::{Mapped, file_error, map_bytes, open_regular, read_all, read_failure};
+use super::{HostArray, parallel_read};
 use crate::error::{Error, Result};
 use crate::types::DType;
 
@@ -231,7 +231,7 @@ impl SafetensorsArray<'_> {
             let operation = "reading the last bytes of a safetensors file's tensor";
             return Err(Error::LengthMismatch { operation, wanted: self.left, found: bytes.len() });
         };
-        self.file.read_exact(bytes).map_err(|error| failure(&self.label, &error))?;
+        parallel_read::read_exact(self.file, bytes).map_err(|error| failure(&self.label, &error))?;
         self.left = left;
         Ok(())
     }
