@@ -38,11 +38,21 @@ fn direction(angle: Expr<'_>) -> Expr<'_> {
     angle.cos().cast(dtype) + angle.sin().cast(dtype) * Complex::new(0.0, 1.0)
 }
 
+/// Longer rows are not kept between a reduction and what follows it, so that each reduction reads them. A complex sum reads them
+/// once for both parts; a row that is kept needs less time for two sums.
+const LONGEST_KEPT_ROW: usize = 1 << 17;
+
 /// Of θ, ω, K/n and dt.
 static UNIFORM_STEP: LazyLock<Fused<4>> = LazyLock::new(|| {
     Fused::new(|[theta, omega, strength, dt]| {
         let angle = wide(theta);
-        let sums = direction(angle).sum_group();
+        stepped(theta, omega, angle.sin().sum_group(), angle.cos().sum_group(), [strength, dt])
+    })
+});
+/// As [`UNIFORM_STEP`], for long rows.
+static UNIFORM_STEP_OF_LONG_ROWS: LazyLock<Fused<4>> = LazyLock::new(|| {
+    Fused::new(|[theta, omega, strength, dt]| {
+        let sums = direction(wide(theta)).sum_group();
         stepped(theta, omega, sums.imag(), sums.real(), [strength, dt])
     })
 });
@@ -57,7 +67,14 @@ static SINE_AND_COSINE: LazyLock<Fused<1, 2>> =
 static ORDER: LazyLock<Fused<1, 2>> = LazyLock::new(|| {
     Fused::with_outputs(|[theta]| {
         let angle = wide(theta);
-        let mean = direction(angle).mean_group();
+        let [x, y] = [angle.cos().mean_group(), angle.sin().mean_group()];
+        [x.hypot(y).cast(theta.dtype()), y.atan2(x).cast(theta.dtype())]
+    })
+});
+/// As [`ORDER`], for long rows.
+static ORDER_OF_LONG_ROWS: LazyLock<Fused<1, 2>> = LazyLock::new(|| {
+    Fused::with_outputs(|[theta]| {
+        let mean = direction(wide(theta)).mean_group();
         let [x, y] = [mean.real(), mean.imag()];
         [x.hypot(y).cast(theta.dtype()), y.atan2(x).cast(theta.dtype())]
     })
@@ -107,7 +124,8 @@ pub fn kuramoto_step(
     check_finite(OPERATION, "dt", dt)?;
     let strength = strength / count as f64;
     let Some(adjacency) = adjacency else {
-        return UNIFORM_STEP.run((theta, omega, strength, dt));
+        let step = if count > LONGEST_KEPT_ROW { &UNIFORM_STEP_OF_LONG_ROWS } else { &UNIFORM_STEP };
+        return step.run((theta, omega, strength, dt));
     };
     check_floats(OPERATION, &[theta, adjacency])?;
     check_shape(OPERATION, "adjacency", adjacency, &[count, count])?;
@@ -140,8 +158,9 @@ pub struct OrderParameter {
 pub fn order_parameter(theta: &Tensor) -> Result<OrderParameter> {
     const OPERATION: &str = "order_parameter";
     check_floats(OPERATION, &[theta])?;
-    last_size(OPERATION, "theta", theta)?;
-    let [magnitude, phase] = ORDER.run_all([theta])?;
+    let count = last_size(OPERATION, "theta", theta)?;
+    let order = if count > LONGEST_KEPT_ROW { &ORDER_OF_LONG_ROWS } else { &ORDER };
+    let [magnitude, phase] = order.run_all([theta])?;
     Ok(OrderParameter { magnitude: magnitude.squeeze(-1)?, phase: phase.squeeze(-1)? })
 }
 

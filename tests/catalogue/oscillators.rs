@@ -55,6 +55,27 @@ fn steps_of_any_number_of_oscillators_are_those_of_the_definition() {
 }
 
 #[test]
+fn long_rows_follow_the_formulas() {
+    let count = 140_000;
+    let theta: Vec<f64> = uniform(count, 4).iter().map(|x| (x * 5.0).rem_euclid(TAU)).collect();
+    let omega = uniform(count, 5);
+    let [x, y] = [f64::cos, f64::sin].map(|f| theta.iter().map(|&t| f(t)).sum::<f64>());
+    for (dtype, tolerance) in [(DType::F64, 1e-11), (DType::F32, 1e-5)] {
+        let [theta_tensor, omega_tensor] = [&theta, &omega].map(|x| vector(x).cast(dtype).unwrap());
+        let order = order_parameter(&theta_tensor).unwrap();
+        let (magnitude, phase) = (x.hypot(y) / count as f64, y.atan2(x));
+        let found = [&order.magnitude, &order.phase].map(|x| number(&x.cast(DType::F64).unwrap()));
+        assert_close(&found, &[magnitude, phase], tolerance);
+        let next = numbers(&kuramoto_step(&theta_tensor, &omega_tensor, None, 1.5, 0.05).unwrap());
+        for at in [0, 1, 77_777, count - 1] {
+            let pull = (theta[at].cos() * y - theta[at].sin() * x) * 1.5 / count as f64;
+            let wanted = (theta[at] + 0.05 * (omega[at] + pull)).rem_euclid(TAU);
+            assert_close(&[next[at]], &[wanted], tolerance);
+        }
+    }
+}
+
+#[test]
 fn phases_of_every_dtype_end_within_0_and_2_pi() {
     // Far outside, just below 0, and at multiples of 2π.
     let phases = [-1e-9, -1e-30, TAU, -TAU, 1e4, -1e4, 0.0, TAU - 1e-7, 60000.0];
