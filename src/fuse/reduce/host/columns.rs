@@ -6,10 +6,13 @@
 use std::ops::Range;
 
 use super::super::plan::{LANES, SEGMENT};
-use super::kernel::FoldKernel;
+use super::kernel::{COLUMNS_BLOCK, FoldKernel};
 use super::source::{Prologue, SCRATCH};
 use super::vectors::vectorized;
 use super::{Keys, Run, Workspace};
+
+/// The most columns whose elements are read as one row of vectors.
+const FEW: usize = 8;
 
 /// Elements of several columns: element e of column c is at e · pitch + c.
 #[derive(Clone, Copy)]
@@ -102,6 +105,54 @@ impl Run<'_> {
         Keys { keys: workspace.tree.finish(kernel), indices: Vec::new() }
     }
 
+    /// Returns the extremes of elements of columns, and their indices in the columns, by one pass over adjacent elements;
+    /// none if the kernel has no such pass.
+    fn indices_of_few_columns<K: FoldKernel>(
+        &self,
+        kernel: K,
+        workspace: &mut Workspace<'_, K::Lane>,
+        columns: Range<usize>,
+        elements: Range<usize>,
+    ) -> Option<Keys<K::Lane>> {
+        let width = columns.len();
+        if width > FEW {
+            return None;
+        }
+        let (mut keys, mut indices): (Vec<K::Lane>, Vec<u64>) = (Vec::new(), Vec::new());
+        let (mut of_block, mut places) = ([bytemuck::Zeroable::zeroed(); FEW], [0; FEW]);
+        let (of_block, places) = (&mut of_block[..width], &mut places[..width]);
+        let mut is_found = true;
+        let Workspace { prologue, scratch, .. } = workspace;
+        self.matrices::<K>(prologue, scratch, 0, columns, elements, |first, matrix| {
+            is_found &= matrix.pitch == width as isize;
+            for start in (0..matrix.elements).step_by(COLUMNS_BLOCK / FEW) {
+                let count = (COLUMNS_BLOCK / FEW).min(matrix.elements - start);
+                // SAFETY: adjacent elements of all columns, which the matrix has.
+                is_found = is_found
+                    && kernel.first_extremes(
+                        unsafe { matrix.slice_at(start, count * width) },
+                        of_block,
+                        places,
+                    );
+                if !is_found {
+                    return;
+                }
+                let index = |place: usize| (first + start + place / width) as u64;
+                if keys.is_empty() {
+                    keys.extend_from_slice(of_block);
+                    indices.extend(places.iter().map(|&place| index(place)));
+                    continue;
+                }
+                for (column, (&key, &place)) in of_block.iter().zip(places.iter()).enumerate() {
+                    if kernel.exceeds(key, keys[column]) {
+                        (keys[column], indices[column]) = (key, index(place));
+                    }
+                }
+            }
+        });
+        is_found.then_some(Keys { keys, indices })
+    }
+
     /// Returns the extremes of elements of columns, and their indices in the columns.
     pub(super) fn indices_of_columns<K: FoldKernel>(
         &self,
@@ -110,6 +161,10 @@ impl Run<'_> {
         columns: Range<usize>,
         elements: Range<usize>,
     ) -> Keys<K::Lane> {
+        if let Some(found) = self.indices_of_few_columns(kernel, workspace, columns.clone(), elements.clone())
+        {
+            return found;
+        }
         let width = columns.len();
         let mut keys: Vec<K::Lane> = Vec::new();
         // The start of the segment that has each column's extreme.

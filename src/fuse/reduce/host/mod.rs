@@ -11,6 +11,7 @@
 mod columns;
 mod interpreted;
 mod kernel;
+mod ordered;
 mod rows;
 mod source;
 mod vectors;

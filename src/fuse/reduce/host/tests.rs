@@ -173,6 +173,45 @@ fn rows_of_many_tasks_and_special_values_anywhere_give_the_bits_of_the_interpret
 }
 
 #[test]
+fn indices_of_few_columns_have_the_bits_of_the_interpreter() {
+    let of = |sizes: &[usize]| Layout::contiguous(sizes).unwrap();
+    for (dtype, fold) in
+        [(DType::F32, Fold::ArgMaximum), (DType::F32, Fold::ArgMinimum), (DType::F64, Fold::ArgMaximum)]
+    {
+        let graph = Graph::new();
+        let x = graph.input(dtype);
+        let reductions = [x, x * 2.0].map(|value| graph.reduction(fold, value).unwrap());
+        let check = |numbers: &[f64], width: usize| {
+            for reduction in &reductions {
+                let (layout, output) = (of(&[numbers.len() / width, width]), of(&[1, width]));
+                assert_equal(&format!("{fold:?} of {dtype}"), reduction, numbers, layout, output);
+            }
+        };
+        for (width, length) in [(2, 40), (2, 71), (3, 40), (4, 33), (4, 9), (8, 50)] {
+            for (value, rest) in
+                [(f64::NAN, 1.0), (-0.0, 0.0), (0.0, -0.0), (2.0, 1.0), (-2.0, 1.0), (f64::INFINITY, 0.0)]
+            {
+                for place in (0..length * width).step_by(1 + length) {
+                    let mut numbers = vec![rest; length * width];
+                    numbers[place] = value;
+                    numbers[length * width - 1 - place] = value;
+                    check(&numbers, width);
+                }
+            }
+            check(&vec![f64::NEG_INFINITY; length * width], width);
+        }
+        // Extremes of several blocks, the first of which counts.
+        let mut numbers = numbers(4 * 18_000, 7, false);
+        for place in [9_000, 9_001, 17_000] {
+            numbers[4 * place + 1] = 1e6;
+            numbers[4 * place + 2] = -1e6;
+        }
+        numbers[4 * 17_999 + 3] = 2e6;
+        check(&numbers, 4);
+    }
+}
+
+#[test]
 fn machine_code_before_a_fold_gives_the_bits_of_the_interpreter() {
     let of = |sizes: &[usize]| Layout::contiguous(sizes).unwrap();
     let matrix = |rows: usize, columns: usize| of(&[rows, columns]);
