@@ -287,7 +287,8 @@ mov.b64 $d, %x;
     // devices.
     ReciprocalRootOfNarrow (a: Float32) -> Float32 "rsqrt.approx.f32" (1.0 / f64::from(a).sqrt()) as f32;
     // Rounded to nearest, for normal arguments and results; NaN for 0 and infinities. These are the steps to
-    // which an assembler expands `rcp.rn` and `sqrt.rn`, without the branches for other arguments.
+    // which an assembler expands `rcp.rn` and `sqrt.rn`, without the branches for other arguments. They round a few
+    // significands (that of ones for a reciprocal) only from an approximation such as the device's.
     ReciprocalWithin (a: Float32) -> Float32 "{
 .reg .f32 %x, %y;
 neg.f32 %y, $a;

@@ -5,6 +5,7 @@
 //! `SELVEDGE_PTX_OUT=folder` writes every kernel's text there once, for `scripts/check_fuse.py`, which
 //! assembles them. `--time` prints times instead; see `timing`.
 
+mod approximations;
 mod arrays;
 mod classes;
 #[path = "../common/mod.rs"]
@@ -82,6 +83,7 @@ fn main() -> std::process::ExitCode {
     }
     suite.sample("random", RANDOM, random_rows::tests());
     for all in [
+        approximations::tests(),
         random::tests(),
         random_rows::always(),
         rows::always(),

@@ -50,6 +50,28 @@ fn off(operands: [u64; 4], exact: f64, relative: f64) -> f32 {
     if exact.is_finite() { (exact + exact.abs() * relative * side) as f32 } else { exact as f32 }
 }
 
+/// Returns `rcp.approx.ftz.f32` as far [`off`] as the rounding of `rcp.rn.f32` allows.
+///
+/// An assembler expands that instruction to the approximation and these steps, for every significand. The steps round
+/// any approximation within a unit in the last place, but for one of a significand of ones.
+fn reciprocal(a: [u64; 4]) -> f32 {
+    let x = f(a[0]);
+    let exact = 1.0 / f64::from(x);
+    let near = off(a, exact, 2f64.powi(-24));
+    let refined = near.mul_add((-x).mul_add(near, 1.0), near);
+    if refined == 1.0 / x { near } else { exact as f32 }
+}
+
+/// Returns `rsqrt.approx.ftz.f32` as far [`off`] as the rounding of `sqrt.rn.f32` allows; see [`reciprocal`].
+fn reciprocal_root(a: [u64; 4]) -> f32 {
+    let x = f(a[0]);
+    let exact = 1.0 / f64::from(x).sqrt();
+    let near = off(a, exact, 2f64.powf(-23.5));
+    let root = x * near;
+    let refined = (-root).mul_add(root, x).mul_add(near * 0.5, root);
+    if refined == x.sqrt() { near } else { exact as f32 }
+}
+
 /// Returns the smaller of two numbers; -0 is below 0.
 fn lesser<T: Copy>(a: T, b: T, nan: impl Fn(T) -> bool, order: std::cmp::Ordering) -> T {
     match () {
@@ -166,8 +188,8 @@ fn float(mnemonic: &str) -> Option<Pure> {
         "rcp.rn.f32" => |a| of(1.0 / f(a[0])),
         "sqrt.rn.f32" => |a| of(f(a[0]).sqrt()),
         "rsqrt.approx.f32" => |a| of(off(a, 1.0 / f64::from(f(a[0])).sqrt(), 2f64.powi(-22))),
-        "rsqrt.approx.ftz.f32" => |a| of(off(a, 1.0 / f64::from(f(a[0])).sqrt(), 2f64.powf(-23.5))),
-        "rcp.approx.ftz.f32" => |a| of(off(a, 1.0 / f64::from(f(a[0])), 2f64.powi(-24))),
+        "rsqrt.approx.ftz.f32" => |a| of(reciprocal_root(a)),
+        "rcp.approx.ftz.f32" => |a| of(reciprocal(a)),
         "ex2.approx.ftz.f32" => |a| {
             // Subnormal numbers count as 0, before and after.
             let flushed = |x: f32| if x.abs() < f32::MIN_POSITIVE { 0.0 } else { x };
