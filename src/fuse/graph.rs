@@ -23,6 +23,8 @@ pub(crate) struct Nodes {
     pub(crate) coordinates: Vec<Coordinate>,
     /// The reductions that choose an element of a group by an index.
     pub(super) indexed: Vec<IndexedGroup>,
+    /// The nodes whose derivative is not that of the function they stand for: quotients that leave the zeros of a group out.
+    pub(super) not_differentiable: Vec<NodeIndex>,
     /// For each node, whether it takes part in promotion by kind: it has no dimensions or is a number.
     zero_dim: Vec<bool>,
     /// True if an integer is compared with a real scalar that each run passes.

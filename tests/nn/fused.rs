@@ -42,8 +42,30 @@ fn gradients_of_fused_functions_are_their_differences() {
         function.run([&x[0], &x[1], &x[2]])
     });
 
+    // Operands that only reductions read, so that their gradients have one value for each group.
+    type Pair = for<'g> fn([Expr<'g>; 2]) -> Expr<'g>;
+    let pairs: [(&str, Pair); 5] = [
+        ("an operand that is only summed", |[x, y]| x * y.sum_group()),
+        ("an operand less its mean", |[x, y]| x - y.mean_group()),
+        ("elements less the mean of others", |[x, y]| y - x.mean_group()),
+        ("sums of both", |[x, y]| x.sum_group() * y.square().sum_group()),
+        ("the larger of two sums", |[x, y]| x.sum_group().maximum(y.max_group())),
+    ];
+    for (name, function) in pairs {
+        for axes in [-1, 0] {
+            let function = FusedFunction::new(function).over(axes);
+            for y in [&matrix, &row, &column, &number, &samples(7, &[1]), &samples(7, &[1, 1])] {
+                let inputs = [samples(5, &[3, 5]), y.clone()];
+                check(name, &inputs, |x| function.run([&x[0], &x[1]]));
+            }
+        }
+    }
+
     type Function = for<'g> fn(Expr<'g>) -> Expr<'g>;
-    let functions: [(&str, Function); 8] = [
+    let functions: [(&str, Function); 11] = [
+        ("the mean of a sum", |x| x.square().sum_group().mean_group()),
+        ("the sum of a sum", |x| x.square().sum_group().sum_group() * x),
+        ("the largest of a sum", |x| x.square().sum_group().max_group()),
         ("a value per group", |x| x.square().sum_group()),
         ("the mean of values of a group", |x| x.mean_group().exp()),
         ("a value of a group used by its elements", |x| x * x.square().sum_group()),

@@ -265,3 +265,34 @@ fn a_gradient_penalty_trains() {
     }
     assert!(losses[39] < 0.1 * losses[0], "{losses:?}");
 }
+
+#[test]
+fn second_derivatives_of_functions_of_groups_are_differences() {
+    type Pair = for<'g> fn([Expr<'g>; 2]) -> Expr<'g>;
+    let pairs: [(&str, Pair); 4] = [
+        ("an operand that is only summed", |[x, y]| x * y.sum_group()),
+        ("sums of both", |[x, y]| x.sum_group() * y.square().sum_group()),
+        ("a mean of a sum", |[x, y]| (x * y).square().sum_group().mean_group().exp()),
+        ("a softmax", |[x, y]| {
+            let e = (x * y).exp();
+            e / e.sum_group()
+        }),
+    ];
+    for (name, function) in pairs {
+        for shape in [&[2, 3][..], &[3], &[2, 1], &[]] {
+            let function = FusedFunction::new(function);
+            let inputs = [samples(0, &[2, 3]), samples(1, shape)];
+            check_second(name, &inputs, |x| function.run([&x[0], &x[1]]));
+        }
+    }
+}
+
+#[test]
+fn a_second_derivative_of_a_product_of_a_group_is_refused() {
+    let x = leaf(&[0.0, 2.0, 3.0]);
+    let y = FusedFunction::new(|[x]| x.prod_group()).run([&x]).unwrap();
+    let first = y.gradients(&[&x]).unwrap().remove(0);
+    assert_eq!(numbers(&first), [6.0, 0.0, 0.0]);
+    let error = first.sum_all().unwrap().backward().unwrap_err().to_string();
+    assert!(error.contains("a second derivative of prod_group"), "{error}");
+}

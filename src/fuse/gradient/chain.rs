@@ -20,8 +20,8 @@ impl Graph {
     ///
     /// Outputs may contain reductions over groups; the gradients then need a
     /// [`row_program`](Self::row_program). The gradient of an output that has one value per group has one, too. Elements that
-    /// equal the extreme of their group have equal shares of its gradient. An expression of another graph is an error of
-    /// [`expression`](Self::expression).
+    /// equal the extreme of their group have equal shares of its gradient. An expression of another graph, and a gradient of a
+    /// gradient of [`prod_group`](Expr::prod_group), are errors of [`expression`](Self::expression).
     ///
     /// ```
     /// use selvedge::fuse::{Graph, HostInput, HostOutput};
@@ -78,12 +78,26 @@ impl Graph {
         }
         for (index, node) in nodes.iter().enumerate().rev() {
             let Some(gradient) = gradients[index].filter(|_| depends[index]) else { continue };
+            if self.0.borrow().not_differentiable.contains(&(index as NodeIndex)) {
+                let found = "a second derivative of prod_group";
+                self.0.borrow_mut().refuse(
+                    "gradient",
+                    found,
+                    "a first one, or a product of selected elements",
+                );
+                continue;
+            }
             // The elements of a group use the operand's one value.
             let gathered = |operand: NodeIndex, gradient: Expr<'g>| match per_group[operand as usize]
                 && !per_group[index]
             {
                 true => gradient.sum_group().converted(gradient.dtype()),
                 false => gradient,
+            };
+            // A reduction reads the operand's one value once for each element.
+            let of_elements = |operand: NodeIndex, gradient: Expr<'g>| {
+                let gradient = if per_group[operand as usize] { gradient.sum_group() } else { gradient };
+                gradient.converted(at(operand).dtype())
             };
             match *node {
                 Node::Cast(operand) => {
@@ -103,12 +117,10 @@ impl Graph {
                 }
                 Node::Group(fold, operand) => {
                     if let Some(gradient) = of_fold(fold, at(operand), at(index as NodeIndex), gradient) {
-                        add(&mut gradients, operand, gradient.converted(at(operand).dtype()));
+                        add(&mut gradients, operand, of_elements(operand, gradient));
                     }
                 }
-                Node::SumOverGroups(operand) => {
-                    add(&mut gradients, operand, gradient.converted(at(operand).dtype()));
-                }
+                Node::SumOverGroups(operand) => add(&mut gradients, operand, of_elements(operand, gradient)),
                 _ => {}
             }
         }
@@ -134,6 +146,8 @@ fn of_fold<'g>(fold: Fold, x: Expr<'g>, result: Expr<'g>, gradient: Expr<'g>) ->
             let of_zero = zeros.eq(1).choose(others, zero);
             let of_other = zeros.eq(0).choose(others / x, zero);
             let factor = is_zero.choose(of_zero, of_other);
+            // Where there are zeros, the factors do not depend on the elements as the products do.
+            factor.graph.0.borrow_mut().not_differentiable.push(factor.node);
             Some(gradient * if factor.dtype().is_complex() { factor.conj() } else { factor })
         }
         Fold::Minimum | Fold::Maximum => {

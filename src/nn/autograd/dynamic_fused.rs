@@ -210,10 +210,16 @@ fn gradients<'g>(
 }
 
 impl GradientFunction {
-    /// Returns a gradient for each operand, from those of the operands that need one.
-    fn of_all<T>(&self, found: Vec<T>) -> Vec<Option<T>> {
+    /// Returns a gradient for each operand, from those of the operands that need one. `expand` makes one for each element of
+    /// one that all elements of a group have.
+    fn of_all<T>(&self, found: Vec<T>, expand: impl Fn(T) -> Result<T>) -> Result<Vec<Option<T>>> {
         let mut found = found.into_iter();
-        self.forms.iter().map(|form| if *form == GradientForm::None { None } else { found.next() }).collect()
+        let of_form = |form: &GradientForm| match form {
+            GradientForm::None => Ok(None),
+            GradientForm::Elements => found.next().map(&expand).transpose(),
+            GradientForm::PerGroup | GradientForm::OverGroups => Ok(found.next()),
+        };
+        self.forms.iter().map(of_form).collect()
     }
 }
 
@@ -230,7 +236,13 @@ impl<S: AsRef<[SavedOperand]> + Send + Sync> RecordableRule for FusedRule<S> {
         let held = held.collect::<Result<Vec<HeldOperand>>>()?;
         let operands: Vec<TensorOperand<'_>> =
             held.iter().map(HeldOperand::operand).chain([gradient.into()]).collect();
-        Ok(function.of_all(function.function.run_tensors(&operands)?))
+        let tensors = held.iter().filter_map(HeldOperand::tensor).chain([gradient]);
+        let shape = *broadcast(function.operation, tensors)?;
+        let found = function.function.run_tensors(&operands)?;
+        function.of_all(found, |gradient| match *gradient.shape() == shape {
+            true => Ok(gradient),
+            false => gradient.expand(&shape),
+        })
     }
 
     fn recorded_gradients(&self, node: &Arc<Node>, gradient: &Variable) -> Result<RecordedGradients> {
@@ -240,7 +252,13 @@ impl<S: AsRef<[SavedOperand]> + Send + Sync> RecordableRule for FusedRule<S> {
         let operands = operands.collect::<Result<Vec<RecordedOperand>>>()?;
         let operands: Vec<VariableOperand<'_>> =
             operands.iter().map(RecordedOperand::operand).chain([gradient.into()]).collect();
-        Ok(function.of_all(function.function.run(&operands)?))
+        let found = function.function.run(&operands)?;
+        let held: Vec<HeldOperand> = operands.iter().map(HeldOperand::of).collect();
+        let shape = *broadcast(function.operation, held.iter().filter_map(HeldOperand::tensor))?;
+        function.of_all(found, |gradient| match gradient.shape() == shape {
+            true => Ok(gradient),
+            false => gradient.expand(&shape),
+        })
     }
 }
 
