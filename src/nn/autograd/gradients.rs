@@ -1,11 +1,10 @@
 //! [`Variable::gradients`], a backward whose gradients are variables on the tape.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::anomaly;
-use super::tape::Node;
+use super::tape::{Node, add_pending};
 use super::variable::Variable;
 use crate::error::{Error, Result};
 
@@ -86,22 +85,6 @@ impl NodesToInputs<'_> {
     }
 }
 
-/// Nodes by their numbers, with the gradients that they have so far.
-type Pending = BTreeMap<u64, (Arc<Node>, Variable)>;
-
-fn add_pending(pending: &mut Pending, node: &Arc<Node>, gradient: Variable) -> Result<()> {
-    match pending.entry(node.number()) {
-        Entry::Vacant(entry) => {
-            entry.insert((node.clone(), gradient));
-        }
-        Entry::Occupied(mut entry) => {
-            let sum = entry.get().1.add(&gradient)?;
-            entry.get_mut().1 = sum;
-        }
-    }
-    Ok(())
-}
-
 /// Returns the gradients of inputs, given that of a node.
 fn gradients(root: &Arc<Node>, gradient: Variable, inputs: &[&Variable]) -> Result<Vec<Variable>> {
     let node_of = |(place, input): (usize, &&'_ Variable)| {
@@ -131,7 +114,7 @@ fn gradients(root: &Arc<Node>, gradient: Variable, inputs: &[&Variable]) -> Resu
         if node.is_recomputed() {
             if let Some(result) = node.recompute()? {
                 to_inputs.add(&result);
-                add_pending(&mut pending, &result, gradient)?;
+                add_pending(&mut pending, &result, gradient, |sum, gradient| sum.add(gradient))?;
             }
             continue;
         }
@@ -141,7 +124,7 @@ fn gradients(root: &Arc<Node>, gradient: Variable, inputs: &[&Variable]) -> Resu
             if to_inputs.contains(operand) {
                 let gradient = operand.fit_recorded(node.name(), gradient)?;
                 check(&node, &gradient, &|| format!("a gradient of operand {place}"))?;
-                add_pending(&mut pending, operand, gradient)?;
+                add_pending(&mut pending, operand, gradient, |sum, gradient| sum.add(gradient))?;
             }
         }
     }

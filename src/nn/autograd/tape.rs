@@ -273,7 +273,12 @@ impl Node {
     }
 
     /// Adds the gradients of the nodes that this one follows from to those that are pending, given its own.
-    fn run(&self, gradient: Tensor, retain_graph: bool, pending: &mut PendingGradients) -> Result<()> {
+    fn run(
+        &self,
+        gradient: Tensor,
+        retain_graph: bool,
+        pending: &mut PendingGradients<Tensor>,
+    ) -> Result<()> {
         let gradients = match &self.kind {
             NodeKind::Leaf(_) => return Ok(()),
             NodeKind::Operation(rule) => self.with_function(rule, retain_graph, |rule| rule(&gradient))?,
@@ -287,7 +292,9 @@ impl Node {
                 let run = |recompute: &Recomputation| recompute(&self.parents);
                 return match self.with_function(recompute, retain_graph, run)? {
                     // The new nodes have the highest numbers, so they are next.
-                    Some(result) => add_pending(pending, &result, gradient),
+                    Some(result) => {
+                        add_pending(pending, &result, gradient, |sum, gradient| sum.add(gradient))
+                    }
                     None => Ok(()),
                 };
             }
@@ -298,7 +305,7 @@ impl Node {
             let (Some(parent), Some(gradient)) = (parent, gradient) else { continue };
             let gradient = parent.fit(self.operation, gradient)?;
             anomaly::check(self.operation, &gradient, || format!("a gradient of operand {operand}"))?;
-            add_pending(pending, parent, gradient)?;
+            add_pending(pending, parent, gradient, |sum, gradient| sum.add(gradient))?;
         }
         Ok(())
     }
@@ -433,15 +440,21 @@ impl Drop for Node {
 }
 
 /// Nodes by their numbers, with the gradients that they have so far.
-type PendingGradients = BTreeMap<u64, (Arc<Node>, Tensor)>;
+pub(super) type PendingGradients<T> = BTreeMap<u64, (Arc<Node>, T)>;
 
-fn add_pending(pending: &mut PendingGradients, node: &Arc<Node>, gradient: Tensor) -> Result<()> {
+/// Adds a gradient to that of a node.
+pub(super) fn add_pending<T>(
+    pending: &mut PendingGradients<T>,
+    node: &Arc<Node>,
+    gradient: T,
+    add: impl FnOnce(&T, &T) -> Result<T>,
+) -> Result<()> {
     match pending.entry(node.number) {
         Entry::Vacant(entry) => {
             entry.insert((node.clone(), gradient));
         }
         Entry::Occupied(mut entry) => {
-            let sum = entry.get().1.add(&gradient)?;
+            let sum = add(&entry.get().1, &gradient)?;
             entry.get_mut().1 = sum;
         }
     }
