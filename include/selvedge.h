@@ -7290,8 +7290,9 @@ int32_t sv_srt_symbolic_input(size_t slot, uint64_t *result);
  * Creates an expression for an operation, one of `SV_SRT_SYMBOLIC_...`. Operations of one operand do not read `y`.
  *
  * Sums, differences, products and quotients of two integers, of two fractions or of two exact numbers are exact numbers at once,
- * unless they overflow 128 bits or divide by 0. The caller owns one reference to `*result`, which keeps no handle of an operand.
- * Any thread may call it.
+ * unless they overflow 128 bits or divide by 0. A result has at most 1048576 leaves and functions, or the status is
+ * `SV_ERROR_INVALID_ARGUMENT`: operands are copied, so x = x x doubles their number. The caller owns one reference to `*result`,
+ * which keeps no handle of an operand. Any thread may call it.
  *
  * Requires: `result` points to a `uint64_t`.
  */
@@ -7304,7 +7305,8 @@ int32_t sv_srt_symbolic_operation(int32_t operation,
  * Creates an expression for x to the power numerator/denominator. Of a negative x it is the real root if the reduced denominator
  * is odd, else NaN.
  *
- * The caller owns one reference to `*result`. Any thread may call it.
+ * A result has at most 1048576 leaves and functions, or the status is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference
+ * to `*result`. Any thread may call it.
  *
  * Requires: `result` points to a `uint64_t`.
  */

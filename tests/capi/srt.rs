@@ -128,6 +128,35 @@ fn constants_are_those_of_the_library() {
     }
 }
 
+#[test]
+fn symbolic_expressions_have_a_largest_size() {
+    // SAFETY: all pointers are to locals.
+    unsafe {
+        let release = |x| check(sv_release(x));
+        let (mut x, mut nodes, mut handle) = (ok(|result| sv_srt_symbolic_input(0, result)), 0, 7);
+        // Each product has twice the nodes and one: 2^20 - 1 of them after 19 products.
+        for _ in 0..19 {
+            let product = symbolic(SV_SRT_SYMBOLIC_MUL, x, x);
+            release(x);
+            x = product;
+        }
+        let power = ok(|result| sv_srt_symbolic_pow(x, 1, 3, result));
+        check(sv_srt_symbolic_node_count(power, &mut nodes));
+        assert_eq!(nodes, 1 << 20);
+        let found = sv_srt_symbolic_operation(SV_SRT_SYMBOLIC_MUL, x, x, &mut handle);
+        fails(found, SV_ERROR_INVALID_ARGUMENT, "x and y: found 2097151 leaves and functions");
+        for function in [SV_SRT_SYMBOLIC_NEG, SV_SRT_SYMBOLIC_SIN] {
+            let found = sv_srt_symbolic_operation(function, power, 0, &mut handle);
+            fails(found, SV_ERROR_INVALID_ARGUMENT, "x: found 1048577 leaves and functions");
+        }
+        let found = sv_srt_symbolic_pow(power, 2, 1, &mut handle);
+        fails(found, SV_ERROR_INVALID_ARGUMENT, "at most 1048576");
+        assert_eq!(handle, 7);
+        release(x);
+        release(power);
+    }
+}
+
 /// Returns the exact number that a function writes.
 #[track_caller]
 fn exact(function: impl FnOnce(*mut sv_srt_exact) -> i32) -> sv_srt_exact {

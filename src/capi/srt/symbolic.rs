@@ -28,10 +28,6 @@ impl SymbolicObject {
         &self.0.0
     }
 
-    fn clone_of(handle: u64, name: &str) -> Result<SymExpr> {
-        Ok(SymbolicObject::find(handle, name)?.tree().clone())
-    }
-
     fn compiled(&self) -> Result<&CompiledExpr> {
         let (tree, compiled) = &*self.0;
         match compiled.get() {
@@ -73,6 +69,21 @@ pub const SV_SRT_SYMBOLIC_GAMMA: i32 = 8;
 pub const SV_SRT_SYMBOLIC_SIN: i32 = 9;
 /// The cosine of x.
 pub const SV_SRT_SYMBOLIC_COS: i32 = 10;
+
+/// The most leaves and functions of an operation's result: far more than a kernel holds. Operands are copied, so `x = x * x`
+/// doubles the tree, and some 30 of them would exhaust the memory.
+const MOST_NODES: usize = 1 << 20;
+
+/// Returns an error if an operation on these operands has too many nodes.
+fn check_nodes(name: &str, operands: &[&SymbolicObject]) -> Result<()> {
+    let nodes =
+        operands.iter().fold(1, |sum: usize, operand| sum.saturating_add(operand.tree().node_count()));
+    if nodes > MOST_NODES {
+        let found = format!("{nodes} leaves and functions with the operation");
+        return Err(Failure::argument(name, found, &format!("at most {MOST_NODES}")));
+    }
+    Ok(())
+}
 
 /// Runs the body of a function whose result is an expression, and writes its handle. The library has one copy of it.
 ///
@@ -175,8 +186,9 @@ pub unsafe extern "C" fn sv_srt_symbolic_input(slot: usize, result: *mut u64) ->
 /// Creates an expression for an operation, one of `SV_SRT_SYMBOLIC_...`. Operations of one operand do not read `y`.
 ///
 /// Sums, differences, products and quotients of two integers, of two fractions or of two exact numbers are exact numbers at once,
-/// unless they overflow 128 bits or divide by 0. The caller owns one reference to `*result`, which keeps no handle of an operand.
-/// Any thread may call it.
+/// unless they overflow 128 bits or divide by 0. A result has at most 1048576 leaves and functions, or the status is
+/// `SV_ERROR_INVALID_ARGUMENT`: operands are copied, so x = x x doubles their number. The caller owns one reference to `*result`,
+/// which keeps no handle of an operand. Any thread may call it.
 ///
 /// # Safety
 ///
@@ -184,20 +196,29 @@ pub unsafe extern "C" fn sv_srt_symbolic_input(slot: usize, result: *mut u64) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_operation(operation: i32, x: u64, y: u64, result: *mut u64) -> i32 {
     let mut work = || {
-        let (x, y) = (SymbolicObject::clone_of(x, "x")?, || SymbolicObject::clone_of(y, "y"));
-        Ok(match operation {
-            SV_SRT_SYMBOLIC_ADD => x + y()?,
-            SV_SRT_SYMBOLIC_SUB => x - y()?,
-            SV_SRT_SYMBOLIC_MUL => x * y()?,
-            SV_SRT_SYMBOLIC_DIV => x / y()?,
-            SV_SRT_SYMBOLIC_NEG => -x,
-            SV_SRT_SYMBOLIC_EXP => x.exp(),
-            SV_SRT_SYMBOLIC_LN => x.ln(),
-            SV_SRT_SYMBOLIC_GAMMA => x.gamma(),
-            SV_SRT_SYMBOLIC_SIN => x.sin(),
-            SV_SRT_SYMBOLIC_COS => x.cos(),
-            other => return Err(Failure::argument("operation", other, "one of SV_SRT_SYMBOLIC_...")),
-        })
+        let x = SymbolicObject::find(x, "x")?;
+        let unary = |apply: fn(&SymExpr) -> SymExpr| {
+            check_nodes("x", &[&x])?;
+            Ok(apply(x.tree()))
+        };
+        let binary = |apply: fn(SymExpr, SymExpr) -> SymExpr| {
+            let y = SymbolicObject::find(y, "y")?;
+            check_nodes("x and y", &[&x, &y])?;
+            Ok(apply(x.tree().clone(), y.tree().clone()))
+        };
+        match operation {
+            SV_SRT_SYMBOLIC_ADD => binary(|x, y| x + y),
+            SV_SRT_SYMBOLIC_SUB => binary(|x, y| x - y),
+            SV_SRT_SYMBOLIC_MUL => binary(|x, y| x * y),
+            SV_SRT_SYMBOLIC_DIV => binary(|x, y| x / y),
+            SV_SRT_SYMBOLIC_NEG => unary(|x| -x.clone()),
+            SV_SRT_SYMBOLIC_EXP => unary(SymExpr::exp),
+            SV_SRT_SYMBOLIC_LN => unary(SymExpr::ln),
+            SV_SRT_SYMBOLIC_GAMMA => unary(SymExpr::gamma),
+            SV_SRT_SYMBOLIC_SIN => unary(SymExpr::sin),
+            SV_SRT_SYMBOLIC_COS => unary(SymExpr::cos),
+            other => Err(Failure::argument("operation", other, "one of SV_SRT_SYMBOLIC_...")),
+        }
     };
     // SAFETY: as the caller vouches.
     unsafe { give_symbolic("sv_srt_symbolic_operation", result, &mut work) }
@@ -206,7 +227,8 @@ pub unsafe extern "C" fn sv_srt_symbolic_operation(operation: i32, x: u64, y: u6
 /// Creates an expression for x to the power numerator/denominator. Of a negative x it is the real root if the reduced denominator
 /// is odd, else NaN.
 ///
-/// The caller owns one reference to `*result`. Any thread may call it.
+/// A result has at most 1048576 leaves and functions, or the status is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference
+/// to `*result`. Any thread may call it.
 ///
 /// # Safety
 ///
@@ -220,7 +242,9 @@ pub unsafe extern "C" fn sv_srt_symbolic_pow(
 ) -> i32 {
     let mut work = || {
         let exponent = Rational::new(numerator.into(), denominator.into())?;
-        Ok(SymbolicObject::find(x, "x")?.tree().pow(exponent))
+        let x = SymbolicObject::find(x, "x")?;
+        check_nodes("x", &[&x])?;
+        Ok(x.tree().pow(exponent))
     };
     // SAFETY: as the caller vouches.
     unsafe { give_symbolic("sv_srt_symbolic_pow", result, &mut work) }
