@@ -47,6 +47,9 @@ fn exact_leaves_of_one_kind_fold_and_nothing_else() {
         (SymExpr::from(i128::MAX) + 1, "(170141183460469231731687303715884105727 + 1)"),
         (SymExpr::from(1) + exponent(1, 2), "(1 + 1/2)"),
         (SymExpr::from(2).pow(3) + 1, "(2^3 + 1)"),
+        (SymExpr::from(exponent(2, 1)).pow(3), "2^3"),
+        (SymExpr::from(GoldenExact::PHI).pow(2), "(φ)^2"),
+        ((SymExpr::input(0) + 1).pow(2).exp(), "exp((x0 + 1)^2)"),
         (constant(Constant::Pi) * 2 - SymExpr::input(1).sin(), "((π · 2) - sin(x1))"),
         (-(SymExpr::input(0).pow(exponent(-1, 2)).ln()), "-(ln(x0^(-1/2)))"),
     ];
@@ -56,6 +59,23 @@ fn exact_leaves_of_one_kind_fold_and_nothing_else() {
     assert_eq!((SymExpr::from(1) / 0).evaluate(&[]).unwrap(), f64::INFINITY);
     let exact = SymExpr::from(GoldenExact::phi_pow(-40).unwrap());
     close(exact.evaluate(&[]).unwrap(), 4.370130339181067e-9, 1e-15);
+}
+
+#[test]
+fn bases_of_powers_that_bind_weaker_have_parentheses() {
+    let x = SymExpr::input(0);
+    for (base, text) in [
+        (-x.clone(), "(-(x0))^2"),
+        (SymExpr::from(-2), "(-2)^2"),
+        (SymExpr::from(exponent(-3, 1)), "(-3)^2"),
+        (SymExpr::from(exponent(1, 2)), "(1/2)^2"),
+        (SymExpr::from(exponent(-1, 2)), "(-1/2)^2"),
+        (x.pow(3), "(x0^3)^2"),
+        (x.pow(exponent(1, 3)), "(x0^(1/3))^2"),
+    ] {
+        assert_eq!(base.pow(2).to_string(), text);
+    }
+    assert_eq!((-x).pow(exponent(1, 3)).to_string(), "(-(x0))^(1/3)");
 }
 
 #[test]

@@ -280,7 +280,8 @@ impl ops::Neg for SymExpr {
 
 impl fmt::Display for SymExpr {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut stack: Vec<String> = Vec::new();
+        // Each text, and whether it needs parentheses as the base of a power.
+        let mut stack: Vec<(String, bool)> = Vec::new();
         for node in &self.nodes {
             let text = match node {
                 Node::Integer(number) => number.to_string(),
@@ -289,13 +290,16 @@ impl fmt::Display for SymExpr {
                 Node::Constant(constant) => constant.symbol().to_owned(),
                 Node::Input(slot) => format!("x{slot}"),
                 Node::Unary(unary) => {
-                    let operand = stack.pop().unwrap_or_default();
+                    let (operand, is_compound) = stack.pop().unwrap_or_default();
                     match unary {
                         Unary::Neg => format!("-({operand})"),
-                        Unary::Pow(power) => match power.to_integer() {
-                            Some(power) => format!("{operand}^{power}"),
-                            None => format!("{operand}^({power})"),
-                        },
+                        Unary::Pow(power) => {
+                            let base = if is_compound { format!("({operand})") } else { operand };
+                            match power.to_integer() {
+                                Some(power) => format!("{base}^{power}"),
+                                None => format!("{base}^({power})"),
+                            }
+                        }
                         Unary::Exp => format!("exp({operand})"),
                         Unary::Ln => format!("ln({operand})"),
                         Unary::Gamma => format!("Γ({operand})"),
@@ -304,7 +308,8 @@ impl fmt::Display for SymExpr {
                     }
                 }
                 Node::Binary(binary) => {
-                    let (right, left) = (stack.pop().unwrap_or_default(), stack.pop().unwrap_or_default());
+                    let ((right, _), (left, _)) =
+                        (stack.pop().unwrap_or_default(), stack.pop().unwrap_or_default());
                     let symbol = match binary {
                         Binary::Add => "+",
                         Binary::Sub => "-",
@@ -314,8 +319,14 @@ impl fmt::Display for SymExpr {
                     format!("({left} {symbol} {right})")
                 }
             };
-            stack.push(text);
+            let is_compound = match node {
+                Node::Integer(number) => *number < 0,
+                Node::Rational(number) => number.to_integer().is_none_or(|number| number < 0),
+                Node::Unary(unary) => matches!(unary, Unary::Neg | Unary::Pow(_)),
+                Node::Golden(_) | Node::Constant(_) | Node::Input(_) | Node::Binary(_) => false,
+            };
+            stack.push((text, is_compound));
         }
-        formatter.write_str(&stack.pop().unwrap_or_default())
+        formatter.write_str(&stack.pop().unwrap_or_default().0)
     }
 }
