@@ -21,6 +21,8 @@ mod kernels;
 mod ordering;
 #[path = "capi/reserved.rs"]
 mod reserved;
+#[path = "capi/results.rs"]
+mod results;
 #[path = "capi/srt.rs"]
 mod srt;
 #[path = "capi/tensors.rs"]

@@ -1,6 +1,6 @@
 //! One row of a classifier, and the calibration curve of many.
 
-use super::super::arguments::{check_count, out, out_structure, slice, slice_mut, write_some};
+use super::super::arguments::{check_count, out, out_structure, slice, slice_mut};
 use super::super::tensor::tensor;
 use super::change;
 
@@ -95,19 +95,12 @@ pub unsafe extern "C" fn sv_classifier_calibration(
     change("sv_classifier_calibration", classifier, &|classifier| {
         let (features, labels) = (tensor(features, "features")?, tensor(labels, "labels")?);
         // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let (bins, count) = unsafe { (slice_mut(bins, capacity, "bins")?, out(count, "count")?) };
         let found = classifier.evaluate(&features, &labels)?;
-        let found: Vec<sv_calibration_bin> = found
-            .calibration()
-            .iter()
-            .map(|bin| sv_calibration_bin {
-                rows: bin.count,
-                confidence: bin.confidence,
-                accuracy: bin.accuracy,
-            })
-            .collect();
-        // SAFETY: as the caller vouches.
-        unsafe { write_some(&found, bins, capacity, "bins")? };
+        let found = found.calibration();
+        for (to, bin) in bins.iter_mut().zip(found) {
+            *to = sv_calibration_bin { rows: bin.count, confidence: bin.confidence, accuracy: bin.accuracy };
+        }
         count.write(found.len());
         Ok(())
     })

@@ -5,7 +5,9 @@
 
 use std::ffi::{CString, c_char, c_void};
 
-use super::super::arguments::{out, out_structure, slice, structure, text, write_some, write_text};
+use super::super::arguments::{
+    out, out_structure, slice, slice_mut, structure, text, write_some, write_text,
+};
 use super::super::buffer::User;
 use super::super::error::{Failure, Result};
 use super::super::guard;
@@ -330,6 +332,9 @@ pub unsafe extern "C" fn sv_gpt_generate(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_gpt_generate", || {
+        // Checked before the work. The slice ends here, because `prompt` may be the same memory.
+        // SAFETY: as the caller vouches.
+        unsafe { slice_mut(ids, capacity, "ids")? };
         // SAFETY: as the caller vouches.
         let (prompt, options, count) = unsafe {
             (slice(prompt, prompt_count, "prompt")?, structure(options, "options")?, out(count, "count")?)
