@@ -43,7 +43,8 @@ fn machine_code_is_listed_on_request() {
         Some(code) => {
             assert!(text.contains(code), "{text}");
             // One comment for each instruction of the expression, and each of its bytes is listed.
-            for part in [" = input 0\n", " = MultiplyFloat32 v0, v1", "; output 0 = v", "; next turn, return"]
+            for part in
+                [" = input 0\n", " = MultiplyFloat32 v0, v1", "; output 0 = v", "; next turn, return"]
             {
                 assert!(code.contains(part), "{part}: {code}");
             }
@@ -157,6 +158,15 @@ fn an_error_points_at_its_column() {
     refused(&["a+b", "--shape", "4", "--input", "b:f32[3]"], "[3]");
     refused(&["a+b", "--shape", "4", "--axis", "0"], "without groups");
     refused(&["softmax(a)", "--shape", "4", "--axis", "1"], "axis 1");
-    refused(&["softmax(a) + batch_norm(a)", "--shape", "4x4"], "softmax beside batch_norm");
+    for (text, part) in [
+        ("softmax(a) + batch_norm(a)", "softmax beside batch_norm"),
+        ("sum_group(a) + batch_norm(a)", "sum_group beside batch_norm"),
+        ("group_norm(a) * mean_group(a)", "group_norm beside mean_group"),
+    ] {
+        refused(&[text, "--shape", "4x4x4"], part);
+        explained(text, &["--axis", "-1"]);
+    }
+    let of_index = ["at_group(a, i) + batch_norm(a)", "--shape", "4x4x4", "--input", "i:i64[4,4,1]"];
+    refused(&of_index, "at_group beside batch_norm");
     refused(&["softmax(a)", "--shape", "4", "--dtype", "i32"], "i32");
 }

@@ -100,7 +100,7 @@ pub struct Parsed<'g> {
     pub inputs: Vec<String>,
     /// True if it contains reductions over groups.
     pub has_groups: bool,
-    /// The functions that are several operations, with the axes of their groups.
+    /// The functions of groups, with the axes of their groups.
     pub functions: Vec<(&'static str, DefaultAxes)>,
 }
 
@@ -375,6 +375,7 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
             }
             Fold::Sum.result(x.dtype()).map_err(|refusal| TextError { at, message: refusal.to_string() })?;
             self.has_groups = true;
+            self.functions.push((AT_GROUP, DefaultAxes::Last));
             return Ok(Value::Expr(x.at_group(index)));
         }
         let [x] = operands[..] else {
@@ -384,10 +385,11 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
             return Ok(Value::Expr(x.cast(dtype)));
         }
         match REDUCTIONS.iter().find(|(known, ..)| *known == name) {
-            Some((_, fold, reduce)) => {
+            Some((name, fold, reduce)) => {
                 let checked = fold.result(x.dtype());
                 checked.map_err(|refusal| TextError { at, message: refusal.to_string() })?;
                 self.has_groups = true;
+                self.functions.push((name, DefaultAxes::Last));
                 Ok(Value::Expr(reduce(x)))
             }
             None => error(at, format!("found the function '{name}'; wanted an operation")),

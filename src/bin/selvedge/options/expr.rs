@@ -14,7 +14,7 @@ by the name of a dtype, and functions of groups: sum_group, mean_group, prod_gro
 argmin_group, any_group, all_group, softmax(x), log_softmax(x), layer_norm(x, weight, bias), rms_norm(x, weight),
 normalize(x), standardize(x), batch_norm(x, weight, bias), group_norm(x, weight, bias) and cross_entropy(x, label).
 The groups are along the last axis; batch_norm has all axes but the second, and group_norm those from the third on, for
-images of shape NxGx(C/G)xHxW. No device is needed.
+images of shape NxGx(C/G)xHxW. Functions with different axes need --axis. No device is needed.
 
 Examples:
   selvedge explain expr 'relu(a*b+c)' --shape 1024x1024
