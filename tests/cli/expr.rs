@@ -44,7 +44,7 @@ fn machine_code_is_listed_on_request() {
             assert!(text.contains(code), "{text}");
             // One comment for each instruction of the expression, and each of its bytes is listed.
             for part in
-                [" = input 0\n", " = MultiplyFloat32 v0, v1", "; output 0 = v", "; next turn, return"]
+                [" = input 0\n", " = MultiplyFloat32 v0, v1", "; output 0 = v", "; next iteration, return"]
             {
                 assert!(code.contains(part), "{part}: {code}");
             }

@@ -20,7 +20,7 @@ const MOST_INTERLEAVED: usize = 100;
 #[derive(Debug)]
 pub(super) struct Kernel {
     pub(super) code: Executable,
-    /// Elements of one turn of the loop, a power of two.
+    /// Elements of one iteration of the loop, a power of two.
     pub(super) turn: usize,
     pub(super) constants: Vec<Constant>,
     /// The conditions of rare bodies that are equal for all elements.

@@ -44,7 +44,7 @@ impl Drafts {
         for (name, draft, bodies) in kernels {
             let analysis = Analysis::new(&state.program, &state.outputs, bodies)?;
             let (turn, bytes) = (draft.turn, draft.code.bytes.len());
-            text += &format!("{name}: {turn} elements a turn of the loop, {bytes} bytes\n");
+            text += &format!("{name}: {turn} elements an iteration, {bytes} bytes\n");
             draft.write(&analysis, &mut text);
         }
         Ok(text)
@@ -81,7 +81,7 @@ fn comment_of(analysis: &Analysis<'_>, copy: usize, label: Label) -> String {
         Label::Entry => "entry".to_owned(),
         Label::Constant => "a constant".to_owned(),
         Label::Alignment => "alignment of the loop".to_owned(),
-        Label::Next => "next turn, return".to_owned(),
+        Label::Next => "next iteration, return".to_owned(),
         Label::Flags => format!("flags of rare elements{group}"),
         Label::Output(output) => {
             let [real, imaginary] = program.outputs[output].map(name);

@@ -1,4 +1,4 @@
-//! The folds as vector loops: sums, and extremes of elements that are turned so that the greatest is wanted ([`Ordered`]).
+//! The folds as vector loops: sums, and extremes of elements that are flipped so that the greatest is wanted ([`Ordered`]).
 
 use bytemuck::Pod;
 
