@@ -146,7 +146,7 @@ fn of_fold<'g>(fold: Fold, x: Expr<'g>, result: Expr<'g>, gradient: Expr<'g>) ->
             let of_zero = zeros.eq(1).choose(others, zero);
             let of_other = zeros.eq(0).choose(others / x, zero);
             let factor = is_zero.choose(of_zero, of_other);
-            // Where there are zeros, the factors do not depend on the elements as the products do.
+            // If there are zeros, the factors do not depend on the elements as the products do.
             factor.graph.0.borrow_mut().not_differentiable.push(factor.node);
             Some(gradient * if factor.dtype().is_complex() { factor.conj() } else { factor })
         }
