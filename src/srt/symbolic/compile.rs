@@ -17,6 +17,8 @@ const OPERATION: &str = "a symbolic expression";
 
 /// The largest integer exponent that is a chain of products. Beyond, the error of the products exceeds that of `pow`.
 const LARGEST_PRODUCT: u128 = 256;
+/// Larger integers may be even in f64 though they are odd.
+const LARGEST_EXACT: u128 = 1 << 53;
 /// The most inputs of a fused expression, whose numbers count too.
 const MOST_SLOTS: usize = 63;
 
@@ -152,6 +154,10 @@ fn lowered<'g>(nodes: &[Node], graph: &'g Graph, inputs: &[Expr<'g>]) -> Result<
 fn power(x: Expr<'_>, exponent: Rational) -> Expr<'_> {
     let value = exponent.to_f64();
     if let Some(integer) = exponent.to_integer() {
+        if integer.unsigned_abs() > LARGEST_EXACT {
+            let magnitude = x.abs().pow(value);
+            return if integer % 2 == 0 { magnitude } else { magnitude.copysign(x) };
+        }
         if integer.unsigned_abs() > LARGEST_PRODUCT {
             return x.pow(value);
         }
@@ -159,7 +165,8 @@ fn power(x: Expr<'_>, exponent: Rational) -> Expr<'_> {
         return if integer < 0 { power.reciprocal() } else { power };
     }
     if exponent.denominator() % 2 == 0 {
-        return if value == 0.5 { x.sqrt() } else { x.pow(value) };
+        // The exponent in f64 may be an integer, and -∞ to a fraction is +∞ for `pow`.
+        return if value == 0.5 { x.sqrt() } else { x.lt(0.0).choose(f64::NAN, x.pow(value)) };
     }
     let magnitude = x.abs().pow(value);
     if exponent.numerator() % 2 == 0 { magnitude } else { magnitude.copysign(x) }
