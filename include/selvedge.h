@@ -3657,8 +3657,8 @@ int32_t sv_simulation_restore(const char *path,
                               uint64_t *simulation);
 
 /**
- * Saves the network as it is now, the state, the ledger and the power input to a `.burst` file. The file appears whole under
- * its name or not at all. Staged input, samplers, recordings and rules are not saved.
+ * Saves the network as it is now, the state, the ledger, the power input and the mode to a `.burst` file. The file appears whole
+ * under its name or not at all. Changes in the parameter queue apply first. Staged input, samplers, recordings and rules are not saved.
  *
  * Any thread may call it.
  *

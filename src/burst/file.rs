@@ -2,7 +2,7 @@
 //!
 //! A [state file](crate::io::state_file) with magic `SELVBRST`. Its contents: counts u64 of neurons, synapses, areas and
 //! populations; the neuron arrays in the order of [`Neurons`]; areas and populations; row pointers, targets and weights; the
-//! state; the ledger; the power input.
+//! state; the ledger; the power input; 1 for dense mode.
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::synapses::Synapses;
 use crate::error::Result;
 use crate::io::state_file::{self, StateFileKind, StateReader, StateWriter};
 
-const KIND: StateFileKind = StateFileKind { magic: *b"SELVBRST", version: 1, name: ".burst file" };
+const KIND: StateFileKind = StateFileKind { magic: *b"SELVBRST", version: 2, name: ".burst file" };
 
 /// Everything of a `.burst` file.
 pub(super) struct SavedRun {
@@ -27,11 +27,12 @@ pub(super) struct SavedRun {
     pub ledger: Option<FireLedger>,
     /// Ranges with the input in thousandths that they receive in every burst.
     pub power: Vec<(Range<u32>, i64)>,
+    pub dense: bool,
 }
 
 impl Simulation {
-    /// Saves the network as it is now, its state, ledger and power input. The file appears whole under its name or not at
-    /// all. Staged input, samplers, recordings and rules are not saved.
+    /// Saves the network as it is now, its state, ledger, power input and mode. The file appears whole under its name or not
+    /// at all. Changes in the parameter queue apply first. Staged input, samplers, recordings and rules are not saved.
     ///
     /// # Errors
     /// [`File`](crate::Error::File) if the file cannot be written; those of the backend.
@@ -50,6 +51,7 @@ impl Simulation {
     /// # }
     /// ```
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        self.apply_parameter_changes()?;
         let (state, weights) = (self.state()?, self.weights()?);
         state_file::save(path.as_ref(), &KIND, |output| write(output, self, &state, &weights))
     }
@@ -67,6 +69,9 @@ impl Simulation {
             simulation.set_ledger(ledger)?;
         }
         simulation.set_power_thousandths(saved.power)?;
+        if saved.dense {
+            simulation.set_dense(true)?;
+        }
         Ok(simulation)
     }
 }
@@ -136,7 +141,7 @@ fn write(
     for (ids, thousandths) in power {
         output.array(&[i64::from(ids.start), i64::from(ids.end), thousandths])?;
     }
-    Ok(())
+    output.array(&[u64::from(simulation.dense)])
 }
 
 /// Checks that a number fits an id.
@@ -162,6 +167,10 @@ fn read(path: &Path) -> Result<SavedRun> {
         let [start, end, thousandths] = input.numbers("power input")?;
         power.push((id(&input, start)?..id(&input, end)?, thousandths as i64));
     }
+    let [dense] = input.numbers("mode")?;
+    if dense > 1 {
+        return Err(input.error(format!("mode {dense}"), "0, or 1 for dense mode"));
+    }
     input.finish()?;
 
     let mut network =
@@ -169,7 +178,7 @@ fn read(path: &Path) -> Result<SavedRun> {
     for (name, ids) in populations {
         network.add_population(name, ids)?;
     }
-    Ok(SavedRun { network, state, ledger, power })
+    Ok(SavedRun { network, state, ledger, power, dense: dense == 1 })
 }
 
 fn read_neurons(input: &mut StateReader<'_>, count: u64) -> Result<Neurons> {

@@ -43,6 +43,12 @@ impl Sampler {
         Sampler { ids, every: every.max(1), taken: 0, last: 0, pending: BTreeMap::new() }
     }
 
+    /// Drops what was collected, after another state was set; the next snapshot comes `every` bursts after this one.
+    pub(super) fn restart(&mut self, burst: u64) {
+        self.pending.clear();
+        (self.taken, self.last) = (burst, burst);
+    }
+
     /// Adds the spikes of a burst.
     pub fn record(&mut self, burst: u64, fired: &[Spike]) {
         self.last = burst;

@@ -364,7 +364,7 @@ impl Simulation {
         self.backend.state()
     }
 
-    /// Replaces the state. Staged input stays; the ledger starts anew.
+    /// Replaces the state. Staged input stays; the ledger and the samplers start anew.
     ///
     /// # Errors
     /// The errors of [`Backend::set_state`].
@@ -382,6 +382,9 @@ impl Simulation {
         }
         for rule in &mut self.rules {
             rule.forget();
+        }
+        for sampler in &mut self.samplers {
+            sampler.restart(state.burst);
         }
         Ok(())
     }
@@ -497,7 +500,7 @@ impl Simulation {
         }
     }
 
-    fn apply_parameter_changes(&mut self) -> Result<()> {
+    pub(super) fn apply_parameter_changes(&mut self) -> Result<()> {
         let changes = self.queue.take();
         if changes.is_empty() {
             return Ok(());

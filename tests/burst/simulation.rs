@@ -472,6 +472,23 @@ fn a_runner_keeps_its_frequency_pauses_and_returns_the_simulation() {
 }
 
 #[test]
+fn a_sampler_starts_anew_with_another_state() {
+    let mut simulation = simulation(Neurons::new(2), &[]);
+    let rest = simulation.state().unwrap();
+    let sampler = simulation.add_sampler(0..2, 2).unwrap();
+    simulation.set_power(0..1, 1.0).unwrap();
+    simulation.run(9).unwrap();
+    simulation.set_state(&rest).unwrap();
+    assert_eq!(simulation.take_snapshot(sampler), None);
+    simulation.set_power(0..1, 0.0).unwrap();
+    simulation.set_power(1..2, 1.0).unwrap();
+    simulation.run(2).unwrap();
+    let snapshot = simulation.take_snapshot(sampler).unwrap();
+    let ids: Vec<u32> = snapshot.fired.iter().map(|spike| spike.id).collect();
+    assert_eq!((snapshot.burst, ids), (2, vec![1]));
+}
+
+#[test]
 fn a_dropped_runner_stops() {
     let (sender, received) = std::sync::mpsc::channel();
     let report = move |_: &BurstResult| {

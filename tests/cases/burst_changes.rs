@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use selvedge::Result;
 use selvedge::burst::{
-    Auto, Backend, Cpu, GeneratedNetwork, Injection, Network, NetworkState, NeuronParameters, Neurons,
-    PlasticityRule, Simulation, Spike, SynapseArrays, WeightChange,
+    Auto, Backend, Cpu, GeneratedNetwork, Injection, Network, NetworkState, NeuronField, NeuronParameters,
+    NeuronSelection, Neurons, PlasticityRule, Simulation, Spike, SynapseArrays, WeightChange,
 };
 
 type Change = fn(&mut dyn Backend, &Network) -> Result<()>;
@@ -136,7 +136,10 @@ pub fn saved_and_moved_runs_end_alike(
     let first_half = |is_tested: bool| -> Result<Simulation> {
         let mut simulation = prepare(Simulation::new(network.clone(), backend(is_tested)?, 5)?)?;
         simulation.set_power(1..count / 10, 2.5)?;
+        simulation.set_dense(true)?;
         run(&mut simulation, generated, 1..=half)?;
+        // In the queue until a save or the next burst.
+        simulation.parameter_queue().push(NeuronSelection::Ids(2..count / 3), NeuronField::Leak(0.25))?;
         Ok(simulation)
     };
     let second_half = |simulation: &mut Simulation| run(simulation, generated, half + 1..=2 * half);

@@ -97,8 +97,8 @@ pub unsafe extern "C" fn sv_simulation_restore(
     })
 }
 
-/// Saves the network as it is now, the state, the ledger and the power input to a `.burst` file. The file appears whole under
-/// its name or not at all. Staged input, samplers, recordings and rules are not saved.
+/// Saves the network as it is now, the state, the ledger, the power input and the mode to a `.burst` file. The file appears whole
+/// under its name or not at all. Changes in the parameter queue apply first. Staged input, samplers, recordings and rules are not saved.
 ///
 /// Any thread may call it.
 ///
