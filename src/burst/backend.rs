@@ -119,7 +119,8 @@ pub trait Backend: Send {
     /// Chooses dense mode: every neuron is a candidate of every burst, as if each was injected with 0.
     fn set_dense(&mut self, dense: bool) -> Result<()>;
 
-    /// Replaces the spikes that the next burst propagates: after a burst of a shard, those of all shards.
+    /// Replaces the spikes that the next burst propagates, at most one of each neuron: after a burst of a shard, those of all
+    /// shards.
     fn set_fired(&mut self, fired: &[Spike]) -> Result<()>;
 
     /// Returns the state.
@@ -132,7 +133,7 @@ pub trait Backend: Send {
         Ok(ids.iter().map(|&id| state.neurons[id as usize].potential).collect())
     }
 
-    /// Replaces the state; its length is the number of neurons.
+    /// Replaces the state; its length is the number of neurons. A state that is refused changes nothing.
     fn set_state(&mut self, state: &NetworkState) -> Result<()>;
 
     /// Replaces the constants of some neurons from the next burst on.

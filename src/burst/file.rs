@@ -60,7 +60,7 @@ impl Simulation {
     ///
     /// # Errors
     /// [`File`](crate::Error::File) for a file that cannot be read, is damaged or holds less than it says; the errors of
-    /// [`Network::with_areas`] for values out of range; those of the backend.
+    /// [`Network::with_areas`], [`set_state`](Simulation::set_state) for values out of range; those of the backend.
     pub fn restore(path: impl AsRef<Path>, backend: Box<dyn Backend>) -> Result<Simulation> {
         let saved = read(path.as_ref())?;
         let mut simulation = Simulation::new(Arc::new(saved.network), backend, saved.state.seed)?;

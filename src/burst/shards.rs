@@ -208,7 +208,8 @@ impl Backend for Shards {
     }
 
     fn set_state(&mut self, state: &NetworkState) -> Result<()> {
-        self.network()?;
+        // A state that every shard refuses changes none of them.
+        state.check(self.network()?.len())?;
         self.failed = true;
         self.backends.iter_mut().try_for_each(|backend| backend.set_state(state))?;
         self.failed = false;

@@ -367,7 +367,8 @@ impl Simulation {
     /// Replaces the state. Staged input stays; the ledger and the samplers start anew.
     ///
     /// # Errors
-    /// The errors of [`Backend::set_state`].
+    /// [`Error::LengthMismatch`] for another number of neurons; [`Error::InvalidArgument`] for a spike of no neuron, two
+    /// spikes of one neuron or a burst above 2^63; the errors of the backend.
     pub fn set_state(&mut self, state: &NetworkState) -> Result<()> {
         self.backend.set_state(state)?;
         self.burst = Some(state.burst);

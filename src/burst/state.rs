@@ -1,6 +1,11 @@
 //! The state of a network between bursts, and the checksums by which states and spikes are compared.
 
+use super::cpu::check_ids;
 use super::network::Network;
+use crate::{Error, Result};
+
+/// The most bursts that a state has behind it: no run reaches the end of 64 bits from there.
+const MAX_BURST: u64 = 1 << 63;
 
 /// A spike: the neuron and the potential at which it fired.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,11 +43,11 @@ unsafe impl bytemuck::Pod for NeuronState {}
 pub struct NetworkState {
     /// The seed of the random draws.
     pub seed: u32,
-    /// Bursts done; the first burst is number 1.
+    /// Bursts done, at most 2^63; the first burst is number 1.
     pub burst: u64,
     /// One element per neuron.
     pub neurons: Vec<NeuronState>,
-    /// The spikes of the last burst in ascending order of id: they propagate in the next one.
+    /// The spikes of the last burst in ascending order of id, one of each neuron: they propagate in the next one.
     pub fired: Vec<Spike>,
 }
 
@@ -54,6 +59,22 @@ impl NetworkState {
         NetworkState { seed, burst: 0, neurons, fired: Vec::new() }
     }
 
+    /// Checks that a network of so many neurons can continue from the state.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`]; [`Error::InvalidArgument`] for a burst above 2^63, and as [`check_spikes`].
+    pub(super) fn check(&self, neurons: usize) -> Result<()> {
+        let (wanted, found) = (neurons, self.neurons.len());
+        if wanted != found {
+            return Err(Error::LengthMismatch { operation: "a state of this network", wanted, found });
+        }
+        if self.burst > MAX_BURST {
+            let wanted = format!("at most {MAX_BURST} bursts done");
+            return Err(Error::invalid("a state of this network", format!("burst {}", self.burst), wanted));
+        }
+        check_spikes(&self.fired, neurons)
+    }
+
     /// Returns the state hash: FNV-1a over potential, refractory countdown and fire count of each neuron.
     pub fn hash(&self) -> u64 {
         let mut hash = Fnv::new();
@@ -63,6 +84,26 @@ impl NetworkState {
             hash.write(&neuron.fire_count.to_le_bytes());
         }
         hash.finish()
+    }
+}
+
+/// Checks that spikes are of neurons, and that no neuron comes twice: sums and queues have space for one spike of each.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] with the neuron.
+pub(super) fn check_spikes(fired: &[Spike], neurons: usize) -> Result<()> {
+    check_ids(fired.iter().map(|spike| spike.id), neurons)?;
+    if fired.is_sorted_by(|one, next| one.id < next.id) {
+        return Ok(());
+    }
+    let mut ids: Vec<u32> = fired.iter().map(|spike| spike.id).collect();
+    ids.sort_unstable();
+    match ids.windows(2).find(|two| two[0] == two[1]) {
+        None => Ok(()),
+        Some(two) => {
+            let found = format!("two spikes of neuron {}", two[0]);
+            Err(Error::invalid("the spikes of a burst", found, "one spike of each neuron"))
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use selvedge::burst::{
-    Area, Backend, Cpu, Injection, Network, NetworkState, Neurons, Spike, SynapseArrays, Synapses,
-    WeightChange,
+    Area, Backend, Cpu, InProcess, Injection, Network, NetworkState, Neurons, Shards, Spike, SynapseArrays,
+    Synapses, WeightChange,
 };
 
 use super::cases::network;
@@ -88,11 +88,42 @@ fn bad_states_and_weights_are_refused() {
     let two = Arc::new(network(Neurons::new(2), &[(0, 1, 1, 1, 0)]));
     let mut cpu = Cpu::new();
     cpu.load(&two, 0).unwrap();
+    let cpus: Vec<Box<dyn Backend>> =
+        (0..2).map(|_| Box::new(Cpu::with_threads(1)) as Box<dyn Backend>).collect();
+    let mut shards = Shards::new(cpus, Box::new(InProcess)).unwrap();
+    shards.load(&two, 0).unwrap();
     let good = NetworkState::at_rest(&two, 0);
-    let short = NetworkState { neurons: good.neurons[..1].to_vec(), ..good.clone() };
-    assert!(cpu.set_state(&short).unwrap_err().to_string().contains("needs 2 elements, but was given 1"));
-    let stray = NetworkState { fired: vec![Spike { id: 2, potential: 1.0 }], ..good };
-    assert!(cpu.set_state(&stray).unwrap_err().to_string().contains("id 2"));
+    let spikes = |ids: &[u32]| -> Vec<Spike> { ids.iter().map(|&id| Spike { id, potential: 1.0 }).collect() };
+    let fired = |ids: &[u32]| NetworkState { fired: spikes(ids), ..good.clone() };
+    for (state, wanted) in [
+        (
+            NetworkState { neurons: good.neurons[..1].to_vec(), ..good.clone() },
+            "needs 2 elements, but was given 1",
+        ),
+        (fired(&[2]), "id 2; wanted an id below 2"),
+        (fired(&[1, 1]), "two spikes of neuron 1; wanted one spike of each neuron"),
+        (fired(&[0, 1, 0]), "two spikes of neuron 0; wanted one spike of each neuron"),
+        (
+            NetworkState { burst: u64::MAX, ..good.clone() },
+            "burst 18446744073709551615; wanted at most 9223372036854775808 bursts done",
+        ),
+        (NetworkState { burst: (1 << 63) + 1, ..good.clone() }, "burst 9223372036854775809"),
+    ] {
+        for backend in [&mut cpu as &mut dyn Backend, &mut shards] {
+            let error = backend.set_state(&state).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{error}");
+            if state.fired.len() > 1 {
+                let error = backend.set_fired(&state.fired).unwrap_err().to_string();
+                assert!(error.contains(wanted), "{error}");
+            }
+            assert_eq!(backend.state().unwrap(), good, "a refused state changes nothing");
+        }
+    }
+    for backend in [&mut cpu as &mut dyn Backend, &mut shards] {
+        backend.set_state(&NetworkState { burst: 1 << 63, ..fired(&[1, 0]) }).unwrap();
+        assert_eq!(backend.run_burst().unwrap().burst, (1 << 63) + 1);
+        backend.set_fired(&spikes(&[1, 0])).unwrap();
+    }
     let change = WeightChange { synapse: 1, weight: 1 };
     assert!(
         cpu.set_weights(&[change]).unwrap_err().to_string().contains("synapse 1; wanted an index below 1")

@@ -356,7 +356,10 @@ fn damaged_files_are_refused_before_they_take_memory() {
 fn files_with_a_valid_checksum_and_bad_rows_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.burst");
-    simulation(Neurons::new(3), &[(0, 1, 1, 1, 0), (1, 2, 1, 1, 0)]).save(&path).unwrap();
+    let mut simulation = simulation(Neurons::new(3), &[(0, 1, 1, 1, 0), (1, 2, 1, 1, 0)]);
+    simulation.inject(&[(0, 1.0), (1, 1.0)]).unwrap();
+    simulation.run(1).unwrap();
+    simulation.save(&path).unwrap();
     let good = std::fs::read(&path).unwrap();
     // Behind the header, four counts, the neurons and the area `all`.
     let rows = 16 + 4 * 8 + 3 * 44 + (8 + 8 + 3);
@@ -364,6 +367,11 @@ fn files_with_a_valid_checksum_and_bad_rows_are_refused() {
     let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     assert_eq!(good[rows..targets], words(&[0, 1, 2, 2]));
     assert_eq!(good[targets..targets + 8], [1, 0, 0, 0, 2, 0, 0, 0]);
+    // The weights; the seed, the burst and the number of spikes; the states; two spikes.
+    let burst = targets + 8 + 4 + 8;
+    let spikes = burst + 2 * 8 + 3 * 8;
+    assert_eq!(good[burst..burst + 16], words(&[1, 2]));
+    assert_eq!((good[spikes], good[spikes + 8]), (0, 1));
     let error = |at: usize, bytes: &[u8]| {
         let mut file = good[..good.len() - 32].to_vec();
         file[at..at + bytes.len()].copy_from_slice(bytes);
@@ -383,6 +391,9 @@ fn files_with_a_valid_checksum_and_bad_rows_are_refused() {
         (rows, words(&[0, 1, 2, 3]), "to Some(3)"),
         (targets, vec![3, 0, 0, 0], "target 3 of source 0; wanted an id below 3"),
         (targets + 4, vec![0xff; 4], "target 2147483647 of source 1; wanted an id below 3"),
+        (burst, words(&[u64::MAX]), "burst 18446744073709551615; wanted at most 9223372036854775808"),
+        (spikes + 8, vec![0], "two spikes of neuron 0; wanted one spike of each neuron"),
+        (spikes + 8, vec![3], "id 3; wanted an id below 3"),
         (16, words(&[1 << 40]), "bytes left"),
         (24, words(&[1 << 40]), "bytes left"),
     ] {

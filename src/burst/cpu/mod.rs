@@ -14,7 +14,7 @@ use super::cut::balanced_ranges;
 use super::draw::burst_key;
 use super::network::{Accumulator, Network};
 use super::neurons::NeuronParameters;
-use super::state::{NetworkState, NeuronState, Spike};
+use super::state::{NetworkState, NeuronState, Spike, check_spikes};
 use crate::threads::{run_on_threads, thread_count};
 use crate::{Error, Result};
 
@@ -127,7 +127,7 @@ impl Backend for Cpu {
 
     fn set_fired(&mut self, fired: &[Spike]) -> Result<()> {
         let loaded = self.loaded()?;
-        check_ids(fired.iter().map(|spike| spike.id), loaded.states.len())?;
+        check_spikes(fired, loaded.states.len())?;
         loaded.fired.clear();
         loaded.fired.extend_from_slice(fired);
         Ok(())
@@ -151,11 +151,7 @@ impl Backend for Cpu {
 
     fn set_state(&mut self, state: &NetworkState) -> Result<()> {
         let loaded = self.loaded()?;
-        let (wanted, found) = (loaded.states.len(), state.neurons.len());
-        if wanted != found {
-            return Err(Error::LengthMismatch { operation: "a state of this network", wanted, found });
-        }
-        check_ids(state.fired.iter().map(|spike| spike.id), wanted)?;
+        state.check(loaded.states.len())?;
         loaded.states.copy_from_slice(&state.neurons);
         loaded.fired.clone_from(&state.fired);
         (loaded.seed, loaded.burst) = (state.seed, state.burst);

@@ -31,7 +31,7 @@ use super::cpu::check_ids;
 use super::generate::GeneratedNetwork;
 use super::network::Network;
 use super::neurons::NeuronParameters;
-use super::state::{NetworkState, Spike};
+use super::state::{NetworkState, Spike, check_spikes};
 use super::synapses::MAX_NEURONS;
 use crate::driver::{Device, DeviceBuffer, Event, ExecutableGraph, Stream};
 use crate::{Error, Result};
@@ -251,8 +251,7 @@ impl Backend for Cuda {
 
     fn set_fired(&mut self, fired: &[Spike]) -> Result<()> {
         let loaded = loaded(&mut self.loaded)?;
-        check_ids(fired.iter().map(|spike| spike.id), loaded.memory.sizes.sources)?;
-        check_queue(fired)?;
+        check_spikes(fired, loaded.memory.sizes.sources)?;
         loaded.memory.set_queue(&self.stream, &self.kernels, loaded.burst, fired)
     }
 
@@ -278,12 +277,7 @@ impl Backend for Cuda {
 
     fn set_state(&mut self, state: &NetworkState) -> Result<()> {
         let loaded = loaded(&mut self.loaded)?;
-        let (wanted, found) = (loaded.memory.sizes.sources, state.neurons.len());
-        if wanted != found {
-            return Err(Error::LengthMismatch { operation: "a state of this network", wanted, found });
-        }
-        check_ids(state.fired.iter().map(|spike| spike.id), wanted)?;
-        check_queue(&state.fired)?;
+        state.check(loaded.memory.sizes.sources)?;
         let own = loaded.own_states();
         self.stream.copy_from_host(&state.neurons[own], &mut loaded.memory.states)?;
         loaded.memory.set_queue(&self.stream, &self.kernels, state.burst, &state.fired)?;
@@ -326,19 +320,6 @@ impl Backend for Cuda {
         let weights = self.stream.upload(&last.values().copied().collect::<Vec<_>>())?;
         loaded.plastic = true;
         self.kernels.write_weights(&self.stream, loaded.arguments(), &synapses, &weights)
-    }
-}
-
-/// Checks that no neuron comes twice: sums and queues have space for one spike of each.
-fn check_queue(fired: &[Spike]) -> Result<()> {
-    let mut ids: Vec<u32> = fired.iter().map(|spike| spike.id).collect();
-    ids.sort_unstable();
-    match ids.windows(2).find(|two| two[0] == two[1]) {
-        None => Ok(()),
-        Some(two) => {
-            let found = format!("two spikes of neuron {}", two[0]);
-            Err(Error::invalid("the spikes of a burst", found, "one spike of each neuron"))
-        }
     }
 }
 

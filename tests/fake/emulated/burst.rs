@@ -376,6 +376,8 @@ fn changes(fake: &Fake) -> Outcome {
         bad(device.set_parameters(&[(1100, network.parameters()[0])]), "id 1100")?;
         let short = NetworkState { neurons: Vec::new(), ..before.clone() };
         bad(device.set_state(&short), "1100")?;
+        let last = NetworkState { burst: u64::MAX, ..before.clone() };
+        bad(device.set_state(&last), "burst 18446744073709551615")?;
         assert_eq!(device.state()?, before);
         Ok(())
     })
