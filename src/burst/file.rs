@@ -60,7 +60,8 @@ impl Simulation {
     ///
     /// # Errors
     /// [`File`](crate::Error::File) for a file that cannot be read, is damaged or holds less than it says; the errors of
-    /// [`Network::with_areas`], [`set_state`](Simulation::set_state) for values out of range; those of the backend.
+    /// [`Network::with_areas`], [`set_state`](Simulation::set_state) and [`set_ledger`](Simulation::set_ledger) for values out
+    /// of range; those of the backend.
     pub fn restore(path: impl AsRef<Path>, backend: Box<dyn Backend>) -> Result<Simulation> {
         let saved = read(path.as_ref())?;
         let mut simulation = Simulation::new(Arc::new(saved.network), backend, saved.state.seed)?;
@@ -240,6 +241,8 @@ fn read_ledger(input: &mut StateReader<'_>, neurons: usize, burst: u64) -> Resul
     if window == 0 {
         return Ok(None);
     }
+    // A bitmap of no neurons takes no byte of the file, so the window alone bounds their number.
+    FireLedger::check_window(window)?;
     if held > window || held > burst {
         return Err(
             input.error(format!("a ledger of {held} bursts"), format!("at most {}", window.min(burst)))

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::plasticity::MAX_PLASTICITY_WINDOW;
 use super::state::Spike;
 use crate::{Error, Result};
 
@@ -30,7 +31,7 @@ pub struct FireLedger {
 }
 
 impl FireLedger {
-    /// Returns an empty ledger of `window` bursts, at least 1.
+    /// Returns an empty ledger of `window` bursts, at least 1. A simulation takes windows up to [`MAX_PLASTICITY_WINDOW`].
     pub fn new(neurons: usize, window: usize) -> FireLedger {
         FireLedger { neurons, window: window.max(1), last: 0, bitmaps: VecDeque::new() }
     }
@@ -48,6 +49,18 @@ impl FireLedger {
         bitmaps: Vec<Vec<u64>>,
     ) -> FireLedger {
         FireLedger { last, bitmaps: bitmaps.into(), ..FireLedger::new(neurons, window) }
+    }
+
+    /// Checks that a simulation can keep a ledger of `window` bursts.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] above [`MAX_PLASTICITY_WINDOW`].
+    pub(super) fn check_window(window: u64) -> Result<()> {
+        if window > MAX_PLASTICITY_WINDOW as u64 {
+            let wanted = format!("at most {MAX_PLASTICITY_WINDOW}");
+            return Err(Error::invalid("the fire ledger", format!("a window of {window} bursts"), wanted));
+        }
+        Ok(())
     }
 
     /// Returns the bitmaps held, oldest first.

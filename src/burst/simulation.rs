@@ -243,8 +243,10 @@ impl Simulation {
     /// Keeps a ledger of the last `window` bursts from now on. A ledger that is kept already only grows.
     ///
     /// # Errors
-    /// The errors of the backend.
+    /// [`Error::InvalidArgument`] for a window above [`MAX_PLASTICITY_WINDOW`](super::MAX_PLASTICITY_WINDOW); the errors of
+    /// the backend.
     pub fn keep_ledger(&mut self, window: usize) -> Result<()> {
+        FireLedger::check_window(window as u64)?;
         if let Some(ledger) = &mut self.ledger {
             ledger.grow(window);
             return Ok(());
@@ -262,8 +264,10 @@ impl Simulation {
     /// Continues with the ledger of an earlier run.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the ledger does not end at the burst of the state, or a rule is active already.
+    /// [`Error::InvalidArgument`] if the ledger does not end at the burst of the state, has a window above
+    /// [`MAX_PLASTICITY_WINDOW`](super::MAX_PLASTICITY_WINDOW), or a rule is active already.
     pub fn set_ledger(&mut self, ledger: FireLedger) -> Result<()> {
+        FireLedger::check_window(ledger.window() as u64)?;
         let burst = self.backend.state()?.burst;
         if *ledger.bursts().end() != burst || ledger.neurons() != self.network.len() || !self.rules.is_empty()
         {

@@ -154,6 +154,22 @@ fn the_ledger_holds_a_window_and_refuses_older_bursts() {
 }
 
 #[test]
+fn a_ledger_has_at_most_1024_bursts() {
+    let mut simulation = simulation(Neurons::new(2), &[]);
+    for window in [1025, usize::MAX] {
+        let wanted = format!("a window of {window} bursts; wanted at most 1024");
+        for refused in [simulation.keep_ledger(window), simulation.set_ledger(FireLedger::new(2, window))] {
+            let error = refused.unwrap_err().to_string();
+            assert!(error.contains(&wanted), "{error}");
+        }
+    }
+    simulation.set_ledger(FireLedger::new(2, 8)).unwrap();
+    assert!(simulation.keep_ledger(1025).is_err());
+    simulation.keep_ledger(1024).unwrap();
+    assert_eq!(simulation.ledger().unwrap().window(), 1024);
+}
+
+#[test]
 fn memory_stays_constant_over_many_bursts() {
     let mut simulation = simulation(Neurons::new(2), &[(0, 1, 1, 1, 0), (1, 0, 1, 1, 0)]);
     simulation.keep_ledger(8).unwrap();
@@ -335,6 +351,16 @@ fn damaged_files_are_refused_before_they_take_memory() {
     };
     assert!(error(&changed(0, b"x")).contains("another kind of file"));
     assert!(error(&changed(8, &[9])).contains("version 9"));
+    // Bitmaps of no neurons: 2^20 of them take no byte, so their number is refused before the checksum is read.
+    let none = folder.path().join("none.burst");
+    self::simulation(Neurons::new(0), &[]).save(&none).unwrap();
+    let mut file = std::fs::read(&none).unwrap();
+    // Behind the header, four counts, the area `all`, a row pointer and the seed; the burst is followed by no spikes.
+    let burst = 16 + 4 * 8 + (8 + 8 + 3) + 8 + 8;
+    for at in [burst, burst + 16, burst + 24] {
+        file[at..at + 8].copy_from_slice(&(1u64 << 20).to_le_bytes());
+    }
+    assert!(error(&file).contains("a window of 1048576 bursts; wanted at most 1024"), "{}", error(&file));
     // The counts of neurons and synapses.
     for count in [u64::MAX, 1 << 40, 1 << 20] {
         assert!(error(&changed(16, &count.to_le_bytes())).contains("bytes left"));
@@ -370,6 +396,7 @@ fn files_with_a_valid_checksum_and_bad_rows_are_refused() {
     // The weights; the seed, the burst and the number of spikes; the states; two spikes.
     let burst = targets + 8 + 4 + 8;
     let spikes = burst + 2 * 8 + 3 * 8;
+    let ledger = spikes + 2 * 8;
     assert_eq!(good[burst..burst + 16], words(&[1, 2]));
     assert_eq!((good[spikes], good[spikes + 8]), (0, 1));
     let error = |at: usize, bytes: &[u8]| {
@@ -394,6 +421,9 @@ fn files_with_a_valid_checksum_and_bad_rows_are_refused() {
         (burst, words(&[u64::MAX]), "burst 18446744073709551615; wanted at most 9223372036854775808"),
         (spikes + 8, vec![0], "two spikes of neuron 0; wanted one spike of each neuron"),
         (spikes + 8, vec![3], "id 3; wanted an id below 3"),
+        (ledger, words(&[1025, 0]), "a window of 1025 bursts; wanted at most 1024"),
+        (ledger, words(&[1 << 40, 1 << 40]), "a window of 1099511627776 bursts; wanted at most 1024"),
+        (ledger, words(&[1024, 2]), "a ledger of 2 bursts; wanted at most 1"),
         (16, words(&[1 << 40]), "bytes left"),
         (24, words(&[1 << 40]), "bytes left"),
     ] {
