@@ -83,12 +83,13 @@ impl FireLedger {
         self.window
     }
 
-    /// Records the spikes of a burst. Bursts left out since the last one count as empty; an older burst is ignored.
+    /// Records the spikes of a burst. Bursts left out since the last one count as empty; an older burst and spikes of no neuron
+    /// are ignored.
     pub fn record(&mut self, burst: u64, fired: &[Spike]) {
         if burst <= self.last {
             return;
         }
-        let words = self.neurons.div_ceil(64);
+        let (neurons, words) = (self.neurons, self.neurons.div_ceil(64));
         if burst - self.last > self.window as u64 {
             self.bitmaps.clear();
             self.last = burst - self.window as u64;
@@ -103,7 +104,7 @@ impl FireLedger {
         }
         self.last = burst;
         if let Some(bitmap) = self.bitmaps.back_mut() {
-            for spike in fired {
+            for spike in fired.iter().filter(|spike| (spike.id as usize) < neurons) {
                 if let Some(word) = bitmap.get_mut(spike.id as usize / 64) {
                     *word |= 1 << (spike.id % 64);
                 }

@@ -151,6 +151,9 @@ fn the_ledger_holds_a_window_and_refuses_older_bursts() {
     // A gap longer than the window counts as empty bursts.
     ledger.record(100, &[spike(1)]);
     assert_eq!((ledger.bursts(), ledger.fired(99).unwrap()), (98..=100, vec![]));
+    // Id 70 has a bit in the last word, but is no neuron.
+    ledger.record(101, &[spike(69), spike(70), spike(128)]);
+    assert_eq!(ledger.fired(101).unwrap(), [69]);
 }
 
 #[test]
