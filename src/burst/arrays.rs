@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use super::host_memory::check_host_memory;
 use super::network::Network;
 use super::neurons::Neurons;
 use super::simulation::Simulation;
-use super::synapses::SynapseArrays;
+use super::synapses::{SynapseArrays, check_neurons};
 use crate::io::HostArray;
 use crate::io::npz::{NpzFile, NpzWriter};
 use crate::types::DType;
@@ -26,13 +27,15 @@ impl Network {
     ///
     /// # Errors
     /// [`Error::File`] for a file that cannot be read, a missing array or a value out of range, naming the array; the
-    /// errors of [`Network::from_arrays`].
+    /// errors of [`Network::from_arrays`]; [`Error::OutOfMemory`].
     pub fn read_npz(path: impl AsRef<Path>) -> Result<Network> {
         let path = path.as_ref();
         let file = NpzFile::open(path)?;
         let names = file.names();
         let mut arrays = Arrays { path, file, names };
         let count = arrays.neuron_count()?;
+        check_neurons(count)?;
+        check_host_memory(count as u64, arrays.file.array("source")?.len() as u64)?;
         let mut neurons = Neurons::new(count);
         for (name, field) in [
             ("threshold", &mut neurons.threshold),

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use super::backend::Injection;
 use super::cuda::InjectionPattern;
 use super::draw::pcg;
+use super::host_memory::check_generated;
 use super::network::Network;
 use super::neurons::Neurons;
 use super::synapses::{MAX_NEURONS, SynapseArrays};
@@ -88,15 +89,16 @@ impl GeneratedNetwork {
         let count = neurons.checked_mul(degree).filter(|_| neurons <= MAX_NEURONS).ok_or_else(|| {
             Error::invalid("a generated network", format!("{neurons} neurons"), "at most 2^31 neurons")
         })?;
+        check_generated(neurons as u64, count as u64)?;
         let (weights, psps, inhibitory) = match self.kind {
             GeneratedKind::Varied => (12, 16, 5),
             GeneratedKind::Steady => (4, 4, 4),
         };
-        let source = generate(count, &|at| (at / degree) as u32)?;
-        let target = generate(count, &|at| hash(at as u32, 10) % self.neurons)?;
-        let weight = generate(count, &|at| (1 + hash(at as u32, 11) % weights) as u8)?;
-        let psp = generate(count, &|at| (1 + hash(at as u32, 12) % psps) as u8)?;
-        let kind = generate(count, &|at| u8::from(hash(at as u32, 13).is_multiple_of(inhibitory)))?;
+        let source = generate(count, &|at| (at / degree) as u32);
+        let target = generate(count, &|at| hash(at as u32, 10) % self.neurons);
+        let weight = generate(count, &|at| (1 + hash(at as u32, 11) % weights) as u8);
+        let psp = generate(count, &|at| (1 + hash(at as u32, 12) % psps) as u8);
+        let kind = generate(count, &|at| u8::from(hash(at as u32, 13).is_multiple_of(inhibitory)));
         let arrays =
             SynapseArrays { source: &source, target: &target, weight: &weight, psp: &psp, kind: &kind };
         Network::from_arrays(self.neuron_parameters(), &arrays)
@@ -131,17 +133,9 @@ const fn hash(i: u32, j: u32) -> u32 {
 }
 
 /// Fills an array by index, in several threads.
-///
-/// # Errors
-///
-/// [`Error::OutOfMemory`].
-fn generate<T: Copy + Default + Send>(count: usize, element: &(dyn Fn(usize) -> T + Sync)) -> Result<Vec<T>> {
+fn generate<T: Copy + Default + Send>(count: usize, element: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
     const ELEMENTS_OF_A_CHUNK: usize = 1 << 16;
-    let bytes = count.saturating_mul(size_of::<T>());
-    // `vec!` leaves the pages to the threads, but ends the process if there is no memory.
-    let mut attempt = Vec::<T>::new();
-    attempt.try_reserve_exact(count).map_err(|_| Error::host_memory(bytes, "a generated network"))?;
-    drop(std::hint::black_box(attempt));
+    // `vec!` leaves the pages to the threads.
     let mut array = vec![T::default(); count];
     let chunks = Mutex::new(array.chunks_mut(ELEMENTS_OF_A_CHUNK).enumerate());
     run_on_threads(thread_count().min(count.div_ceil(ELEMENTS_OF_A_CHUNK)), &|| {
@@ -153,5 +147,5 @@ fn generate<T: Copy + Default + Send>(count: usize, element: &(dyn Fn(usize) -> 
             }
         }
     });
-    Ok(array)
+    array
 }

@@ -47,6 +47,9 @@ pub struct Neurons {
 
 impl Neurons {
     /// Returns `count` neurons with default parameters.
+    ///
+    /// As with `vec!`, the process ends if there is no memory for them:
+    /// [`check_host_memory`](super::check_host_memory) checks a count of others before.
     pub fn new(count: usize) -> Neurons {
         Neurons {
             threshold: vec![1.0; count],

@@ -5,6 +5,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::host_memory::check_rows;
 use crate::threads::{check_variable, run_on_threads, thread_count};
 use crate::{Error, Result};
 
@@ -47,7 +48,8 @@ impl Synapses {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] for arrays of different lengths; [`Error::InvalidArgument`] for an id that is no neuron
-    /// or a kind other than 0 and 1, naming the synapse, and for a wrong `SELVEDGE_THREADS`.
+    /// or a kind other than 0 and 1, naming the synapse, for more than 2^31 neurons and for a wrong `SELVEDGE_THREADS`;
+    /// [`Error::OutOfMemory`].
     pub fn from_arrays(neurons: usize, arrays: &SynapseArrays) -> Result<Synapses> {
         check_variable()?;
         let count = arrays.source.len();
@@ -57,6 +59,7 @@ impl Synapses {
             }
         }
         check_neurons(neurons)?;
+        check_rows(neurons as u64, count as u64)?;
         let threads = thread_count().min(count.div_ceil(SYNAPSES_OF_A_THREAD)).max(1);
 
         // Counting sort by source. The order of arrival in a row depends on the threads; sorting each row removes that.
@@ -200,7 +203,8 @@ impl Synapses {
     }
 }
 
-fn check_neurons(neurons: usize) -> Result<()> {
+/// Checks that ids of so many neurons fit.
+pub(super) fn check_neurons(neurons: usize) -> Result<()> {
     if neurons > MAX_NEURONS {
         return Err(Error::invalid(
             OPERATION,

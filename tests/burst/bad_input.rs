@@ -63,6 +63,46 @@ fn a_wrong_number_of_threads_is_an_error() {
     }
 }
 
+/// A child has 4 GB of memory, whatever the machine has.
+#[cfg(target_os = "linux")]
+#[test]
+fn networks_beyond_the_memory_are_errors() {
+    use selvedge::burst::GeneratedNetwork;
+    use selvedge::io::npz::NpzWriter;
+    use selvedge::types::DType;
+
+    const LIMITED: &str = "SELVEDGE_TEST_LIMITED";
+    if std::env::var_os(LIMITED).is_none() {
+        let mut child = Command::new("sh");
+        child.args(["-c", "ulimit -v 4000000; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
+        child.args(["bad_input::networks_beyond_the_memory_are_errors", "--exact"]);
+        let output = child.env(LIMITED, "1").output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        return assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("network.npz");
+    let mut writer = NpzWriter::create(&path).unwrap();
+    for (name, dtype) in
+        [("source", DType::U32), ("target", DType::U32), ("weight", DType::U8), ("psp", DType::U8)]
+    {
+        writer.begin(name, dtype, &[0]).unwrap();
+    }
+    writer.begin("neurons", DType::U32, &[1]).unwrap();
+    writer.write(&(1u32 << 31).to_le_bytes()).unwrap();
+    writer.finish().unwrap();
+    for (made, what) in [
+        (GeneratedNetwork::g(1 << 31, 0).network().map(drop), "a generated network"),
+        (GeneratedNetwork::s(1000, u32::MAX, 1).network().map(drop), "a generated network"),
+        (Network::read_npz(&path).map(drop), "a network"),
+        (Synapses::from_arrays(1 << 31, &NONE).map(drop), "the synapses of a network"),
+    ] {
+        let error = made.unwrap_err();
+        assert!(matches!(error, selvedge::Error::OutOfMemory { .. }), "{error}");
+        assert!(error.to_string().contains(&format!("{what} of ")), "{error}");
+    }
+}
+
 #[test]
 fn bad_injections_are_refused() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 2e9, f32::MAX] {

@@ -472,6 +472,10 @@ fn networks_come_from_npz_files_and_spikes_go_into_them() {
         .unwrap_err()
         .to_string();
     assert!(bad.contains("-1 at 0 of array 'source'"), "{bad}");
+    let most = u32::MAX.to_le_bytes();
+    let bad =
+        write(&[good[0], good[1], good[2], good[3], ("neurons", DType::U32, &most)]).unwrap_err().to_string();
+    assert!(bad.contains("4294967295 neurons; wanted at most 2^31"), "{bad}");
     let bad = write(&good[..4]).unwrap_err().to_string();
     assert!(bad.contains("no array of a neuron field"), "{bad}");
     assert!(write(&good[1..]).unwrap_err().to_string().contains("source"));

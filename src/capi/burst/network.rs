@@ -185,8 +185,6 @@ pub unsafe extern "C" fn sv_network_create(arrays: *const sv_network_arrays, net
 }
 
 fn generate(generated: GeneratedNetwork) -> Result<u64> {
-    let neurons = u64::from(generated.neurons());
-    check_host_memory(neurons, neurons * u64::from(generated.degree()))?;
     enter_network(Arc::new(generated.network()?), Some(generated))
 }
 
