@@ -9,6 +9,15 @@ use std::path::Path;
 
 /// Writes `wanted` texts to the folder `SELVEDGE_PTX_OUT`, if it is set.
 pub fn keep(texts: &[String], wanted: bool) {
+    keep_as("", texts, wanted);
+}
+
+/// As [`keep`], for kernels of random programs, which may need more registers than there are.
+pub fn keep_random(texts: &[String], wanted: bool) {
+    keep_as("random-", texts, wanted);
+}
+
+fn keep_as(prefix: &str, texts: &[String], wanted: bool) {
     if !wanted && std::env::var_os("SELVEDGE_PTX_ALL").is_none() {
         return;
     }
@@ -16,7 +25,7 @@ pub fn keep(texts: &[String], wanted: bool) {
     for text in texts {
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
-        let path = Path::new(&folder).join(format!("{:016x}.ptx", hasher.finish()));
+        let path = Path::new(&folder).join(format!("{prefix}{:016x}.ptx", hasher.finish()));
         if !path.exists() {
             std::fs::write(&path, text).expect("a folder that can be written");
         }
