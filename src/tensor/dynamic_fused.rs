@@ -84,15 +84,10 @@ impl DynamicFused {
     /// [`Error::LengthMismatch`] for another number of operands; otherwise as
     /// [`Fused::run_all`](super::Fused::run_all).
     pub fn run(&self, operands: &[TensorOperand<'_>]) -> Result<Vec<Tensor>> {
-        let expression = self.lowered(operands)?;
+        let (function, numbers) = self.lowered(operands)?;
         let sources: Vec<OperandSource<'_>> =
             operands.iter().filter_map(TensorOperand::tensor).map(OperandSource::Tensor).collect();
-        match expression {
-            Lowered::Cached(expression) => {
-                expression.evaluate(OPERATION, &sources, &numbers(operands), &self.axes)
-            }
-            Lowered::ByValue(expression) => expression.evaluate(OPERATION, &sources, &[], &self.axes),
-        }
+        function.evaluate(OPERATION, &sources, &numbers, &self.axes)
     }
 
     /// Replaces the elements of a tensor by a function of them, the first operand, and of other operands, which broadcast
@@ -106,14 +101,13 @@ impl DynamicFused {
         output: &mut TensorMut<'_>,
         others: &[TensorOperand<'_>],
     ) -> Result<()> {
-        let expression = {
+        let (function, numbers) = {
             let current = output.current();
             let operands: Vec<TensorOperand<'_>> =
                 std::iter::once((&current).into()).chain(others.iter().copied()).collect();
             self.lowered(&operands)?
         };
-        let (Lowered::Cached(compiled) | Lowered::ByValue(compiled)) = &expression;
-        if let CompiledFunction::Rows(_) = compiled {
+        if let CompiledFunction::Rows(_) = function {
             return Err(Error::invalid(
                 OPERATION,
                 "a reduction over groups in place",
@@ -125,14 +119,8 @@ impl DynamicFused {
         let first = before.as_ref().map_or(OperandSource::Output(0), OperandSource::Tensor);
         let others_of = others.iter().filter_map(TensorOperand::tensor).map(OperandSource::Tensor);
         let sources: Vec<OperandSource<'_>> = std::iter::once(first).chain(others_of).collect();
-        output.write(|target| match &expression {
-            Lowered::Cached(expression) => {
-                expression.evaluate_into(OPERATION, &sources, &numbers(others), &self.axes, &mut [target])
-            }
-            Lowered::ByValue(expression) => {
-                expression.evaluate_into(OPERATION, &sources, &[], &self.axes, &mut [target])
-            }
-        })
+        output
+            .write(|target| function.evaluate_into(OPERATION, &sources, &numbers, &self.axes, &mut [target]))
     }
 
     /// Returns the launches of a run on operands like these, with the kernel's text, as
@@ -142,16 +130,15 @@ impl DynamicFused {
     ///
     /// As [`run`](Self::run), and for a function with reductions over groups.
     pub fn explain(&self, operands: &[TensorOperand<'_>]) -> Result<Explanation> {
-        let (Lowered::Cached(compiled) | Lowered::ByValue(compiled)) = self.lowered(operands)?;
-        let CompiledFunction::Elementwise(expression) = compiled else {
+        let (CompiledFunction::Elementwise(expression), _) = self.lowered(operands)? else {
             return Err(Error::invalid(OPERATION, "a reduction over groups", "elementwise operations"));
         };
         let (inputs, output, capability) = layouts(operands)?;
         expression.explain(&inputs, &vec![output; self.outputs], capability)
     }
 
-    /// Returns the expression for operands like these.
-    fn lowered(&self, operands: &[TensorOperand<'_>]) -> Result<Lowered> {
+    /// Returns the function for operands like these, and the numbers that a run gives it: none if they are its literals.
+    fn lowered(&self, operands: &[TensorOperand<'_>]) -> Result<(CompiledFunction, Vec<Number>)> {
         if operands.len() != self.inputs {
             let (wanted, found) = (self.inputs, operands.len());
             return Err(Error::LengthMismatch { operation: OPERATION, wanted, found });
@@ -160,35 +147,30 @@ impl DynamicFused {
             return Err(Error::invalid(OPERATION, "no tensors", "at least one"));
         }
         let kinds: Vec<OperandKind> = operands.iter().map(OperandKind::of).collect();
+        let numbers = numbers(operands);
         if holds_all(operands)? {
-            let expression = self.expression(&kinds)?;
-            if !expression.compares_by_value() {
-                return Ok(Lowered::Cached(expression));
+            let function = self.cached(&kinds)?;
+            if !function.compares_by_value() {
+                return Ok((function, numbers));
             }
         }
-        let (numbers, stored) = (numbers(operands), vec![None; self.outputs]);
-        lower_list(&kinds, &numbers, &stored, CompiledFunction::new, &self.build).map(Lowered::ByValue)
+        Ok((self.compile(&kinds, &numbers)?, Vec::new()))
     }
 
-    /// Returns the expression for operands of these kinds.
-    fn expression(&self, kinds: &[OperandKind]) -> Result<CompiledFunction> {
+    /// Returns the function for operands of these kinds.
+    fn cached(&self, kinds: &[OperandKind]) -> Result<CompiledFunction> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(expression) = cache.get(kinds) {
-            return Ok(expression.clone());
+        if let Some(function) = cache.get(kinds) {
+            return Ok(function.clone());
         }
-        let expression =
-            lower_list(kinds, &[], &vec![None; self.outputs], CompiledFunction::new, &self.build)?;
-        cache.insert(kinds.to_vec(), expression.clone());
-        Ok(expression)
+        let function = self.compile(kinds, &[])?;
+        cache.insert(kinds.to_vec(), function.clone());
+        Ok(function)
     }
-}
 
-/// An expression of a function.
-enum Lowered {
-    /// One whose numbers each run gives.
-    Cached(CompiledFunction),
-    /// One for a single run, which has the numbers as literals.
-    ByValue(CompiledFunction),
+    fn compile(&self, kinds: &[OperandKind], literals: &[Number]) -> Result<CompiledFunction> {
+        lower_list(kinds, literals, &vec![None; self.outputs], CompiledFunction::new, &self.build)
+    }
 }
 
 /// Returns the numbers of operands.
