@@ -115,7 +115,8 @@ impl Run<'_> {
         elements: Range<usize>,
     ) -> Option<Keys<K::Lane>> {
         let width = columns.len();
-        if width > FEW {
+        // Elements in between are of other columns.
+        if width > FEW || width != self.rows || !kernel.has_first_extremes(width) {
             return None;
         }
         let (mut keys, mut indices): (Vec<K::Lane>, Vec<u64>) = (Vec::new(), Vec::new());

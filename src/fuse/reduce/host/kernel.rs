@@ -52,6 +52,12 @@ pub(super) trait FoldKernel: MergeKernel {
         (key, position(self, elements, key))
     }
 
+    /// Returns whether [`first_extremes`](Self::first_extremes) has a vector loop for so many columns.
+    #[inline(always)]
+    fn has_first_extremes(self, _: usize) -> bool {
+        false
+    }
+
     /// Finds the key of each column's extreme, and the place among all elements of the first one that has it, if one pass
     /// finds both: the fold has a vector loop for so many columns, and no element is NaN. The elements are rows of
     /// one number for each column, and at most [`COLUMNS_BLOCK`].
@@ -285,6 +291,11 @@ impl<T: Ordered> FoldKernel for Extreme<T> {
             let key = self.fold_row(elements);
             (key, position(self, elements, key))
         })
+    }
+
+    #[inline(always)]
+    fn has_first_extremes(self, columns: usize) -> bool {
+        T::has_loop_of_columns(columns)
     }
 
     #[inline(always)]

@@ -34,6 +34,12 @@ pub(in crate::fuse::reduce) trait Ordered:
         None
     }
 
+    /// Returns whether there is a vector loop for so many columns.
+    #[inline(always)]
+    fn has_loop_of_columns(_: usize) -> bool {
+        false
+    }
+
     /// As [`FoldKernel::first_extremes`](super::kernel::FoldKernel::first_extremes), of the flipped elements.
     #[inline(always)]
     fn first_greatest_of_columns(_: &[Self], _: Self, _: &mut [Self], _: &mut [usize]) -> bool {
@@ -145,14 +151,19 @@ macro_rules! floats {
 
             #[cfg(target_arch = "x86_64")]
             #[inline(always)]
+            fn has_loop_of_columns(columns: usize) -> bool {
+                $lanes % columns == 0 && crate::fuse::host::has_vectors()
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[inline(always)]
             fn first_greatest_of_columns(
                 elements: &[Self],
                 flip: Self,
                 keys: &mut [Self],
                 places: &mut [usize],
             ) -> bool {
-                $lanes % keys.len() == 0
-                    && crate::fuse::host::has_vectors()
+                Self::has_loop_of_columns(keys.len())
                     // SAFETY: the processor has these instructions.
                     && unsafe { $of_columns(elements, flip, keys, places) }
             }
