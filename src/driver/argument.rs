@@ -14,6 +14,7 @@ use super::image::{ArgumentKind, ArgumentType, ValueType};
 use super::memory::{
     Access, Allocation, DeviceBuffer, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, HasView, View,
 };
+use super::operands::Pointers;
 use super::stream::StreamState;
 use super::tensor_map::TensorMap;
 use crate::error::{Error, Result};
@@ -425,33 +426,7 @@ impl<'a> Argument<'a> {
 }
 
 /// The pointers of a list of arguments; up to 16 need no allocation.
-pub struct ListPointers {
-    few: [*mut c_void; 16],
-    many: Vec<*mut c_void>,
-    count: usize,
-}
-
-impl ListPointers {
-    fn new(arguments: &[Argument<'_>]) -> ListPointers {
-        let pointer = |argument: &Argument<'_>| argument.words.as_slice().as_ptr().cast_mut().cast();
-        let mut pointers =
-            ListPointers { few: [std::ptr::null_mut(); 16], many: Vec::new(), count: arguments.len() };
-        match pointers.few.get_mut(..arguments.len()) {
-            Some(few) => few.iter_mut().zip(arguments).for_each(|(at, argument)| *at = pointer(argument)),
-            None => pointers.many = arguments.iter().map(pointer).collect(),
-        }
-        pointers
-    }
-}
-
-impl AsMut<[*mut c_void]> for ListPointers {
-    fn as_mut(&mut self) -> &mut [*mut c_void] {
-        match self.few.get_mut(..self.count) {
-            Some(few) => few,
-            None => &mut self.many,
-        }
-    }
-}
+type ListPointers = Pointers<16>;
 
 // SAFETY: the values are in the list's own words, which stay where they are while the list is borrowed, and the memory that
 // they name is registered.
@@ -470,7 +445,7 @@ unsafe impl KernelArguments for &[Argument<'_>] {
     }
 
     fn pointers(&self) -> ListPointers {
-        ListPointers::new(self)
+        Pointers::of(self.iter().map(|argument| argument.words.as_slice().as_ptr().cast_mut().cast()))
     }
 
     fn describe(&self) -> Vec<ArgumentView<'_>> {
@@ -494,7 +469,7 @@ macro_rules! lists {
             }
 
             fn pointers(&self) -> ListPointers {
-                ListPointers::new(self.as_slice())
+                self.as_slice().pointers()
             }
 
             fn describe(&self) -> Vec<ArgumentView<'_>> {

@@ -43,18 +43,31 @@ pub(crate) struct Operands<'a> {
 /// The largest number of pointers that needs no allocation.
 const FEW_POINTERS: usize = 9;
 
-/// The list of pointers of a launch.
-pub(crate) struct Pointers {
-    few: [*mut c_void; FEW_POINTERS],
+/// The list of pointers of a launch, of which `FEW` need no allocation.
+pub struct Pointers<const FEW: usize> {
+    few: [*mut c_void; FEW],
     /// All pointers, if they exceed the inline array.
     many: Vec<*mut c_void>,
     count: usize,
 }
 
-impl Pointers {
+impl<const FEW: usize> Pointers<FEW> {
+    /// Returns the list of these pointers.
+    pub(super) fn of(list: impl ExactSizeIterator<Item = *mut c_void>) -> Pointers<FEW> {
+        let count = list.len();
+        let mut pointers = Pointers { few: [std::ptr::null_mut(); FEW], many: Vec::new(), count };
+        match pointers.few.get_mut(..count) {
+            Some(few) => few.iter_mut().zip(list).for_each(|(at, pointer)| *at = pointer),
+            None => pointers.many = list.collect(),
+        }
+        pointers
+    }
+}
+
+impl Pointers<FEW_POINTERS> {
     /// A list for `operands` operands and a block.
     #[inline]
-    fn new(count: usize) -> Pointers {
+    fn new(count: usize) -> Pointers<FEW_POINTERS> {
         Pointers { few: [std::ptr::null_mut(); FEW_POINTERS], many: Vec::new(), count: count + 1 }
     }
 
@@ -75,7 +88,7 @@ impl Pointers {
     }
 }
 
-impl AsMut<[*mut c_void]> for Pointers {
+impl<const FEW: usize> AsMut<[*mut c_void]> for Pointers<FEW> {
     #[inline]
     fn as_mut(&mut self) -> &mut [*mut c_void] {
         if self.many.is_empty() { &mut self.few[..self.count] } else { &mut self.many }
@@ -146,7 +159,7 @@ fn enter<'a>(memory: impl Iterator<Item = &'a Operand<'a>>, target: LaunchTarget
 // SAFETY: the addresses and the block are borrowed, and memory is registered with the kernel's access.
 unsafe impl KernelArguments for &Operands<'_> {
     const SIGNATURE: Option<Signature> = None;
-    type Pointers = Pointers;
+    type Pointers = Pointers<FEW_POINTERS>;
 
     fn types(&self) -> impl ExactSizeIterator<Item = ArgumentType> {
         types_of(self.memory.len(), self.block.len())
@@ -158,7 +171,7 @@ unsafe impl KernelArguments for &Operands<'_> {
     }
 
     #[inline]
-    fn pointers(&self) -> Pointers {
+    fn pointers(&self) -> Pointers<FEW_POINTERS> {
         let mut pointers = Pointers::new(self.memory.len());
         pointers.fill(self.memory.iter(), self.block);
         pointers
