@@ -36,7 +36,6 @@ pub(super) struct DynamicFusedFunction {
 /// The gradients of an output with respect to the operands that need one, as a function of the operands and the output's
 /// gradient.
 pub(super) struct GradientFunction {
-    operation: &'static str,
     forms: Vec<GradientForm>,
     function: DynamicFusedFunction,
 }
@@ -103,16 +102,16 @@ impl DynamicFusedFunction {
             return Ok(results.into_iter().map(Variable::new).collect());
         }
         let mut forms = vec![GradientForm::None; operands.len()];
-        self.set_forms(&mut forms, &parents, &held)?;
+        let shape = self.set_forms(&mut forms, &parents, &held)?;
         let saved = || operands.iter().map(SavedOperand::of).collect::<Vec<_>>();
         results
             .into_iter()
             .enumerate()
-            .map(|(output, result)| self.recorded(output, result, &forms, parents.clone(), saved()))
+            .map(|(output, result)| self.recorded(output, result, (&forms, shape), parents.clone(), saved()))
             .collect()
     }
 
-    /// Sets the form of each operand's gradient.
+    /// Sets the form of each operand's gradient, and returns the shape to which the operands broadcast.
     ///
     /// # Errors
     ///
@@ -122,7 +121,7 @@ impl DynamicFusedFunction {
         forms: &mut [GradientForm],
         parents: &[Option<Arc<Node>>],
         held: &[HeldOperand],
-    ) -> Result<()> {
+    ) -> Result<Shape> {
         let shape = *broadcast(self.operation, held.iter().filter_map(HeldOperand::tensor))?;
         let axes = self.axes.of(&shape);
         for ((form, parent), held) in forms.iter_mut().zip(parents).zip(held) {
@@ -130,10 +129,10 @@ impl DynamicFusedFunction {
                 *form = GradientForm::of(self.operation, tensor, &shape, &axes)?;
             }
         }
-        Ok(())
+        Ok(shape)
     }
 
-    /// Records an output of a run.
+    /// Records an output of a run, given what [`set_forms`](Self::set_forms) found.
     ///
     /// # Errors
     ///
@@ -142,7 +141,7 @@ impl DynamicFusedFunction {
         &self,
         output: usize,
         result: Tensor,
-        forms: &[GradientForm],
+        (forms, shape): (&[GradientForm], Shape),
         parents: Vec<Option<Arc<Node>>>,
         saved: impl AsRef<[SavedOperand]> + Send + Sync + 'static,
     ) -> Result<Variable> {
@@ -150,7 +149,8 @@ impl DynamicFusedFunction {
             return Ok(Variable::new(result));
         }
         let gradient = self.gradient(output, forms)?;
-        let rule = |_: &Variable| -> Box<dyn RecordableRule> { Box::new(FusedRule { gradient, saved }) };
+        let rule =
+            |_: &Variable| -> Box<dyn RecordableRule> { Box::new(FusedRule { gradient, shape, saved }) };
         Ok(Variable::new(result).recorded_by(self.operation, parents, rule))
     }
 
@@ -171,8 +171,7 @@ impl DynamicFusedFunction {
             DynamicFusedFunction::new(self.operation, inputs, outputs, axes, move |graph, inputs| {
                 gradients(&*build, output, &built_forms, graph, inputs)
             });
-        let gradient =
-            Arc::new(GradientFunction { operation: self.operation, forms: forms.to_vec(), function });
+        let gradient = Arc::new(GradientFunction { forms: forms.to_vec(), function });
         known.insert(forms.to_vec(), gradient.clone());
         Ok(gradient)
     }
@@ -226,38 +225,36 @@ impl GradientFunction {
 /// The rule of an output, with the operands.
 struct FusedRule<S> {
     gradient: Arc<GradientFunction>,
+    /// The shape to which the operands broadcast.
+    shape: Shape,
     saved: S,
 }
 
 impl<S: AsRef<[SavedOperand]> + Send + Sync> RecordableRule for FusedRule<S> {
     fn gradients(&self, gradient: &Tensor) -> Result<Gradients> {
-        let function = &*self.gradient;
+        let function = &self.gradient.function;
         let held = self.saved.as_ref().iter().map(|saved| saved.held(function.operation));
         let held = held.collect::<Result<Vec<HeldOperand>>>()?;
         let operands: Vec<TensorOperand<'_>> =
             held.iter().map(HeldOperand::operand).chain([gradient.into()]).collect();
-        let tensors = held.iter().filter_map(HeldOperand::tensor).chain([gradient]);
-        let shape = *broadcast(function.operation, tensors)?;
-        let found = function.function.run_tensors(&operands)?;
-        function.of_all(found, |gradient| match *gradient.shape() == shape {
-            true => Ok(gradient),
-            false => gradient.expand(&shape),
+        self.gradient.of_all(function.run_tensors(&operands)?, |gradient| {
+            match *gradient.shape() == self.shape {
+                true => Ok(gradient),
+                false => gradient.expand(&self.shape),
+            }
         })
     }
 
     fn recorded_gradients(&self, node: &Arc<Node>, gradient: &Variable) -> Result<RecordedGradients> {
-        let function = &*self.gradient;
+        let function = &self.gradient.function;
         let operands = self.saved.as_ref().iter().zip(node.operands());
         let operands = operands.map(|(saved, node)| saved.recorded(function.operation, node.as_ref()));
         let operands = operands.collect::<Result<Vec<RecordedOperand>>>()?;
         let operands: Vec<VariableOperand<'_>> =
             operands.iter().map(RecordedOperand::operand).chain([gradient.into()]).collect();
-        let found = function.function.run(&operands)?;
-        let held: Vec<HeldOperand> = operands.iter().map(HeldOperand::of).collect();
-        let shape = *broadcast(function.operation, held.iter().filter_map(HeldOperand::tensor))?;
-        function.of_all(found, |gradient| match gradient.shape() == shape {
+        self.gradient.of_all(function.run(&operands)?, |gradient| match gradient.shape() == self.shape {
             true => Ok(gradient),
-            false => gradient.expand(&shape),
+            false => gradient.expand(&self.shape),
         })
     }
 }

@@ -72,9 +72,9 @@ impl<const INPUTS: usize> FusedFunction<INPUTS> {
             return Ok(Variable::new(result));
         }
         let mut forms = [GradientForm::None; INPUTS];
-        self.function.set_forms(&mut forms, &parents, &held)?;
+        let shape = self.function.set_forms(&mut forms, &parents, &held)?;
         let saved = operands.each_ref().map(SavedOperand::of);
-        self.function.recorded(0, result, &forms, parents.to_vec(), saved)
+        self.function.recorded(0, result, (&forms, shape), parents.to_vec(), saved)
     }
 }
 

@@ -53,7 +53,7 @@ impl Variable {
 
 /// The nodes from which a backward comes to an input, by number.
 struct NodesToInputs<'a> {
-    inputs: &'a [&'a Arc<Node>],
+    inputs: &'a [Arc<Node>],
     known: HashMap<u64, bool>,
 }
 
@@ -95,7 +95,7 @@ fn gradients(root: &Arc<Node>, gradient: Variable, inputs: &[&Variable]) -> Resu
         })
     };
     let nodes = inputs.iter().enumerate().map(node_of).collect::<Result<Vec<Arc<Node>>>>()?;
-    let mut to_inputs = NodesToInputs { inputs: &nodes.iter().collect::<Vec<_>>(), known: HashMap::new() };
+    let mut to_inputs = NodesToInputs { inputs: &nodes, known: HashMap::new() };
     to_inputs.add(root);
     let check = |node: &Node, gradient: &Variable, whose: &dyn Fn() -> String| {
         anomaly::check(node.name(), &gradient.tensor(), whose)

@@ -34,9 +34,7 @@ pub(super) struct ElementwiseRule {
     /// The expression as a function of variables. Operands: those of the operation that are read or are numbers, the result if it
     /// is read, and the result's gradient.
     pub(super) function: DynamicFusedFunction,
-    kinds: Vec<OperandKind>,
-    /// The dtype of the numbers.
-    numbers: DType,
+    typed: Arc<TypedOperation>,
 }
 
 /// An operation, its operands' kinds, and the operands that require a gradient.
@@ -79,12 +77,12 @@ impl ElementwiseRule {
 
     /// Returns whether an operand is a number.
     pub(super) fn is_number(&self, place: usize) -> bool {
-        matches!(self.kinds.get(place), Some(OperandKind::Number(_)))
+        matches!(self.typed.kinds.get(place), Some(OperandKind::Number(_)))
     }
 
     /// Returns the number as the numbers' dtype holds it: an infinite bound in place of one past its range.
     pub(super) fn number(&self, number: Number) -> Number {
-        if number.fits(self.numbers) {
+        if number.fits(self.typed.numbers) {
             return number;
         }
         match number {
@@ -144,14 +142,7 @@ impl TypedOperation {
                     |dtype, _| rest.next().map(|expr: &Expr<'_>| expr.cast(dtype)).ok_or_else(missing);
                 typed.gradients(graph, reads, input).map(|(outputs, _)| outputs)
             });
-        Ok(ElementwiseRule {
-            expression,
-            reads,
-            sources,
-            function,
-            kinds: self.kinds.clone(),
-            numbers: self.numbers,
-        })
+        Ok(ElementwiseRule { expression, reads, sources, function, typed: self.clone() })
     }
 
     /// Returns the gradients that are neither 0 nor the result's, and the source of each operand's. `input` creates the next

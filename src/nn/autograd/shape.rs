@@ -26,17 +26,13 @@ impl Variable {
     fn part(&self, part: Part) -> Result<Variable> {
         let x = self.tensor();
         let saved = (part, *x.shape(), x.dtype(), x.device());
-        Ok(linear!(self, part.name(), part.of_tensor(&x)?, saved, |saved, gradient| gradient.embedded(saved)))
+        Ok(linear!(self, part.name(), x.part(part)?, saved, |saved, gradient| gradient.embedded(saved)))
     }
 
     /// Returns zeros of the saved shape with this variable as a part of them.
     fn embedded(&self, saved: &WholeOfPart) -> Result<Variable> {
         let result = self.tensor().embedded(saved)?;
-        Ok(linear!(self, saved.0.name(), result, saved.0, |part, gradient| gradient.viewed(part)))
-    }
-
-    fn viewed(&self, part: &Part) -> Result<Variable> {
-        self.part(*part)
+        Ok(linear!(self, saved.0.name(), result, saved.0, |part, gradient| gradient.part(*part)))
     }
 }
 
@@ -60,14 +56,6 @@ impl Part {
         }
     }
 
-    fn of_tensor(self, whole: &Tensor) -> Result<Tensor> {
-        match self {
-            Part::Narrow { axis, start, length } => whole.narrow(axis, start, length),
-            Part::Select { axis, index } => whole.select(axis, index),
-            Part::Slice { axis, slice } => whole.slice(axis, slice),
-        }
-    }
-
     fn in_place(self, whole: TensorMut<'_>) -> Result<TensorMut<'_>> {
         match self {
             Part::Narrow { axis, start, length } => whole.narrow(axis, start, length),
@@ -80,7 +68,7 @@ impl Part {
 /// The operations of [`Part`] on tensors, with the names of a variable's.
 trait Embed: Sized {
     fn embedded(&self, saved: &WholeOfPart) -> Result<Tensor>;
-    fn viewed(&self, part: &Part) -> Result<Tensor>;
+    fn part(&self, part: Part) -> Result<Tensor>;
 }
 
 impl Embed for Tensor {
@@ -90,8 +78,12 @@ impl Embed for Tensor {
         Ok(whole)
     }
 
-    fn viewed(&self, part: &Part) -> Result<Tensor> {
-        part.of_tensor(self)
+    fn part(&self, part: Part) -> Result<Tensor> {
+        match part {
+            Part::Narrow { axis, start, length } => self.narrow(axis, start, length),
+            Part::Select { axis, index } => self.select(axis, index),
+            Part::Slice { axis, slice } => self.slice(axis, slice),
+        }
     }
 }
 

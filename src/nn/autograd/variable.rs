@@ -289,49 +289,54 @@ impl Variable {
         Variable { value: Value::new(tensor), node: Some(node) }
     }
 
-    /// Records the operation that made this constant from operands, if one of them requires a gradient.
-    pub(super) fn recorded(
+    /// Gives this constant a node if an operand requires a gradient.
+    fn with_node(
         mut self,
-        operation: &'static str,
         parents: Vec<Option<Arc<Node>>>,
-        rule: impl FnOnce(&Variable) -> BackwardRule,
+        node: impl FnOnce(&Variable, &Tensor, Vec<Option<Arc<Node>>>) -> Arc<Node>,
     ) -> Variable {
         let tensor = self.tensor();
         if parents.iter().any(Option::is_some) && is_differentiable(tensor.dtype()) {
-            let rule = rule(&self);
-            self.node = Some(Node::operation(operation, &tensor, parents, rule));
+            self.node = Some(node(&self, &tensor, parents));
         }
         self
     }
 
+    /// Records the operation that made this constant from operands, if one of them requires a gradient.
+    pub(super) fn recorded(
+        self,
+        operation: &'static str,
+        parents: Vec<Option<Arc<Node>>>,
+        rule: impl FnOnce(&Variable) -> BackwardRule,
+    ) -> Variable {
+        self.with_node(parents, |result, tensor, parents| {
+            Node::operation(operation, tensor, parents, rule(result))
+        })
+    }
+
     /// Records as [`recorded`](Self::recorded), with a rule whose gradients can be recorded.
     pub(super) fn recorded_by(
-        mut self,
+        self,
         operation: &'static str,
         parents: Vec<Option<Arc<Node>>>,
         rule: impl FnOnce(&Variable) -> Box<dyn RecordableRule>,
     ) -> Variable {
-        let tensor = self.tensor();
-        if parents.iter().any(Option::is_some) && is_differentiable(tensor.dtype()) {
-            let rule = rule(&self);
-            self.node = Some(Node::recordable(operation, &tensor, parents, rule));
-        }
-        self
+        self.with_node(parents, |result, tensor, parents| {
+            Node::recordable(operation, tensor, parents, rule(result))
+        })
     }
 
     /// Records the operation that made this constant from an operand that requires a gradient, whose rule may write over
     /// what it saved.
     pub(super) fn recorded_overwriting(
-        mut self,
+        self,
         operation: &'static str,
         parent: Arc<Node>,
         rule: OverwritingRule,
     ) -> Variable {
-        let tensor = self.tensor();
-        if is_differentiable(tensor.dtype()) {
-            self.node = Some(Node::overwriting(operation, &tensor, vec![Some(parent)], rule));
-        }
-        self
+        self.with_node(vec![Some(parent)], |_, tensor, parents| {
+            Node::overwriting(operation, tensor, parents, rule)
+        })
     }
 
     /// Records an operation with one operand whose rule saves nothing of the result.
