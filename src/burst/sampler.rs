@@ -60,7 +60,7 @@ impl Sampler {
 
     /// Returns the snapshot if `every` bursts have passed since the last one.
     pub fn take(&mut self) -> Option<Snapshot> {
-        if self.last < self.taken + self.every {
+        if self.last.saturating_sub(self.taken) < self.every {
             return None;
         }
         self.taken = self.last;
@@ -69,5 +69,18 @@ impl Sampler {
             burst: self.last,
             fired: std::mem::take(&mut self.pending).into_iter().map(spike).collect(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sampler_that_never_gives_a_snapshot_may_start_anew_at_any_burst() {
+        let mut sampler = Sampler::new(0..1, u64::MAX);
+        sampler.restart(5);
+        sampler.record(6, &[]);
+        assert_eq!(sampler.take(), None);
     }
 }
