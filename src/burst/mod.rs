@@ -65,7 +65,7 @@ pub use runner::{BurstRunner, RunnerStatistics, StoppedRun};
 pub use sampler::{Sampler, Snapshot};
 pub use shards::{Exchange, InProcess, Shards};
 #[cfg(feature = "capi")]
-pub(crate) use simulation::MAX_STAGED;
+pub(crate) use simulation::staged_with;
 pub use simulation::{FiredNeuron, Simulation, Totals};
 pub use state::{NetworkState, NeuronState, Spike, SpikeHash};
 pub use synapses::{INHIBITORY, MAX_NEURONS, SynapseArrays, Synapses};

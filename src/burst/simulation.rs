@@ -19,7 +19,21 @@ use crate::{Error, Result};
 const BURSTS_OF_A_GROUP: usize = 32;
 
 /// The largest sum of magnitudes that may be staged for one burst, in thousandths: far from the end of 64 bits.
-pub(crate) const MAX_STAGED: u64 = 1 << 62;
+const MAX_STAGED: u64 = 1 << 62;
+
+/// Returns the sum of the magnitudes of input and of other input for the same burst, in thousandths.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for more than [`MAX_STAGED`].
+pub(crate) fn staged_with(injections: &[Injection], beside: u64) -> Result<u64> {
+    let magnitudes = injections.iter().map(|injection| injection.thousandths.unsigned_abs());
+    let staged = magnitudes.fold(beside, u64::saturating_add);
+    if staged > MAX_STAGED {
+        let found = format!("input of {staged} thousandths for one burst");
+        return Err(Error::invalid("an injection", found, format!("at most {MAX_STAGED}")));
+    }
+    Ok(staged)
+}
 
 /// A network that runs on a backend.
 ///
@@ -166,12 +180,7 @@ impl Simulation {
     }
 
     fn stage(&mut self, injections: &[Injection]) -> Result<()> {
-        let magnitudes = injections.iter().map(|injection| injection.thousandths.unsigned_abs());
-        let staged = magnitudes.fold(self.staged, u64::saturating_add);
-        if staged > MAX_STAGED {
-            let found = format!("input of {staged} thousandths for one burst");
-            return Err(Error::invalid("an injection", found, format!("at most {MAX_STAGED}")));
-        }
+        let staged = staged_with(injections, self.staged)?;
         self.backend.inject(injections)?;
         if self.journal.is_some() {
             self.pending.extend_from_slice(injections);

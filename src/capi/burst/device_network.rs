@@ -13,7 +13,7 @@ use super::simulation::{sv_burst_counters, write_counters};
 use super::state::{StateArrays, given_state, sv_network_state};
 use super::{check_count, network, write_spikes};
 use crate::burst::{
-    Backend, BurstCounts, Cuda, GeneratedNetwork, Injection, InjectionPattern, MAX_STAGED, WeightChange,
+    Backend, BurstCounts, Cuda, GeneratedNetwork, Injection, InjectionPattern, WeightChange, staged_with,
 };
 
 /// Bursts whose results are held on the host at a time.
@@ -68,12 +68,7 @@ unsafe fn injections(
     let pairs = ids.iter().zip(potentials);
     let injections: Vec<Injection> =
         pairs.map(|(&id, &potential)| Injection::new(id, potential)).collect::<crate::Result<_>>()?;
-    let magnitudes = injections.iter().map(|injection| injection.thousandths.unsigned_abs());
-    let sum = magnitudes.fold(beside, u64::saturating_add);
-    if sum > MAX_STAGED {
-        let found = format!("input of {sum} thousandths for one burst");
-        return Err(Failure::argument("potentials", found, &format!("at most {MAX_STAGED}")));
-    }
+    let sum = staged_with(&injections, beside)?;
     Ok((injections, sum))
 }
 
