@@ -178,6 +178,24 @@ pub(crate) fn run_on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
     work();
 }
 
+/// Runs `work` on units of a slice on at most so many threads, with the index of the unit's first element.
+pub(crate) fn in_units<T: Send>(
+    threads: usize,
+    unit: usize,
+    slice: &mut [T],
+    work: impl Fn(usize, &mut [T]) + Sync,
+) {
+    let threads = threads.min(slice.len().div_ceil(unit));
+    let units = Mutex::new(slice.chunks_mut(unit).enumerate());
+    run_on_threads(threads, &|| {
+        loop {
+            let next = units.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((number, elements)) = next else { break };
+            work(number * unit, elements);
+        }
+    });
+}
+
 /// Adds a job to the queue, and starts the threads that it lacks. Returns none if the pool has no thread.
 fn add_job(places: usize, work: &(dyn Fn() + Sync)) -> Option<u64> {
     let mut pool = pool();

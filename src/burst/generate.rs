@@ -1,7 +1,5 @@
 //! The generated networks G and S, defined by hashes alone, with the input that drives them.
 
-use std::sync::Mutex;
-
 use super::backend::Injection;
 use super::cuda::InjectionPattern;
 use super::draw::pcg;
@@ -9,7 +7,7 @@ use super::host_memory::check_generated;
 use super::network::Network;
 use super::neurons::Neurons;
 use super::synapses::{MAX_NEURONS, SynapseArrays};
-use crate::threads::{run_on_threads, thread_count};
+use crate::threads::{in_units, thread_count};
 use crate::{Error, Result};
 
 /// A network that every machine generates alike.
@@ -137,15 +135,8 @@ fn generate<T: Copy + Default + Send>(count: usize, element: &(dyn Fn(usize) -> 
     const ELEMENTS_OF_A_CHUNK: usize = 1 << 16;
     // `vec!` leaves the pages to the threads.
     let mut array = vec![T::default(); count];
-    let chunks = Mutex::new(array.chunks_mut(ELEMENTS_OF_A_CHUNK).enumerate());
-    run_on_threads(thread_count().min(count.div_ceil(ELEMENTS_OF_A_CHUNK)), &|| {
-        loop {
-            let chunk = chunks.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
-            let Some((index, chunk)) = chunk else { return };
-            for (at, value) in chunk.iter_mut().enumerate() {
-                *value = element(index * ELEMENTS_OF_A_CHUNK + at);
-            }
-        }
+    in_units(thread_count(), ELEMENTS_OF_A_CHUNK, &mut array, |first, chunk| {
+        chunk.iter_mut().enumerate().for_each(|(at, value)| *value = element(first + at));
     });
     array
 }

@@ -30,26 +30,22 @@ pub(super) fn read_exact(file: &mut File, bytes: &mut [u8]) -> io::Result<()> {
 fn read_units(file: &mut File, bytes: &mut [u8], threads: usize) -> io::Result<()> {
     use std::io::{Seek, SeekFrom};
     use std::os::unix::fs::FileExt;
-    use std::sync::{Mutex, PoisonError};
+    use std::sync::OnceLock;
 
     let start = file.stream_position()?;
     let end = start + bytes.len() as u64;
-    let units = Mutex::new((bytes.chunks_mut(UNIT).enumerate(), Ok(())));
-    let lock = || units.lock().unwrap_or_else(PoisonError::into_inner);
-    let shared: &File = file;
-    crate::threads::run_on_threads(threads, &|| {
-        loop {
-            let next = lock().0.next();
-            let Some((index, unit)) = next else { break };
-            if let Err(error) = shared.read_exact_at(unit, start + (index * UNIT) as u64) {
-                let mut state = lock();
-                // Nobody reads the rest.
-                while state.0.next().is_some() {}
-                state.1 = Err(error);
+    let (shared, failure): (&File, OnceLock<io::Error>) = (file, OnceLock::new());
+    crate::threads::in_units(threads, UNIT, bytes, |first, unit| {
+        // After a failure nobody reads the rest.
+        if failure.get().is_none() {
+            if let Err(error) = shared.read_exact_at(unit, start + first as u64) {
+                let _ = failure.set(error);
             }
         }
     });
-    units.into_inner().unwrap_or_else(PoisonError::into_inner).1?;
+    if let Some(error) = failure.into_inner() {
+        return Err(error);
+    }
     file.seek(SeekFrom::Start(end)).map(drop)
 }
 
