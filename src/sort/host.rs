@@ -1,13 +1,13 @@
 //! The CPU implementations: [`argsort_host`], [`sort_values_host`], [`search_host`] and [`tally_host`].
 
-use std::ops::Range;
+use std::ops::{BitOr, Range, Shl};
 use std::sync::{Mutex, PoisonError};
 
 use super::key::SortKey;
 use super::radix::{KeyWord, POSITION_BITS, allocate, sort};
 use super::{Rows, check_length};
 use crate::error::{Error, Result};
-use crate::threads::{run_on_threads, thread_count};
+use crate::threads::{in_units, run_on_threads, thread_count};
 use crate::types::DType;
 
 /// The elements in a unit of work of a thread.
@@ -41,35 +41,32 @@ pub fn argsort_host(key: SortKey, elements: &[u8], rows: usize, positions: &mut 
     if elements.count() == 0 {
         return Ok(());
     }
-    let (start, end) = (POSITION_BITS, POSITION_BITS + key.bits());
-    if key.bits() <= 32 {
-        sort_rows::<u64, i64>(
-            OPERATION,
-            (rows, start..end),
-            (positions, 1),
-            &|first, position, words| {
-                elements.keyed(first, position, words, |key, at| key << POSITION_BITS | at);
-            },
-            &|words, positions| write_positions(words, positions, |word| word as u32),
-            &|_, _, _| {},
-        )
-    } else {
-        sort_rows::<u128, i64>(
-            OPERATION,
-            (rows, start..end),
-            (positions, 1),
-            &|first, position, words| {
-                let keyed = |key, at| u128::from(key) << POSITION_BITS | u128::from(at);
-                elements.keyed(first, position, words, keyed);
-            },
-            &|words, positions| write_positions(words, positions, |word| word as u32),
-            &|_, _, _| {},
-        )
+    match key.bits() <= 32 {
+        true => write_positions::<u64>(OPERATION, elements, rows, positions),
+        false => write_positions::<u128>(OPERATION, elements, rows, positions),
     }
 }
 
-fn write_positions<T: Copy>(words: &[T], positions: &mut [i64], position: impl Fn(T) -> u32) {
-    positions.iter_mut().zip(words).for_each(|(to, word)| *to = i64::from(position(*word)));
+/// Writes the positions of elements by sorting words of a key and a position.
+fn write_positions<T: KeyWord + From<u64> + Shl<u32, Output = T> + BitOr<Output = T>>(
+    operation: &'static str,
+    elements: Elements<'_>,
+    rows: Rows,
+    positions: &mut [i64],
+) -> Result<()> {
+    sort_rows::<T, i64>(
+        operation,
+        (rows, POSITION_BITS..POSITION_BITS + elements.key.bits()),
+        (positions, 1),
+        &|first, position, words| {
+            let keyed = |key, at| T::from(key) << POSITION_BITS | T::from(at);
+            elements.keyed(first, position, words, keyed);
+        },
+        &|words, positions| {
+            positions.iter_mut().zip(words).for_each(|(to, word)| *to = i64::from(word.position()));
+        },
+        &|_, _, _| {},
+    )
 }
 
 /// Writes the elements of each row of `elements` in sorted order, as many bytes. Elements keep their bits, and equal ones their
@@ -197,19 +194,6 @@ fn sort_rows<T: KeyWord, R: Send>(
         }
         _ => Ok(()),
     }
-}
-
-/// Runs `work` on units of a slice, with the index of the unit's first element.
-fn in_units<T: Send>(threads: usize, unit: usize, slice: &mut [T], work: impl Fn(usize, &mut [T]) + Sync) {
-    let threads = threads.min(slice.len().div_ceil(unit));
-    let units = Mutex::new(slice.chunks_mut(unit).enumerate());
-    run_on_threads(threads, &|| {
-        loop {
-            let next = units.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((number, elements)) = next else { break };
-            work(number * unit, elements);
-        }
-    });
 }
 
 /// Elements in memory, read as keys.
@@ -356,16 +340,14 @@ pub fn search_host(
     }
     let sequences = sequences.keys(OPERATION)?;
     in_units(thread_count(), UNIT, positions, |first, positions| {
-        let mut number = first;
-        let place = |key: u64| {
-            let start = number / of_values.length.max(1) * of_sequences.length;
-            let sequence = sequences.get(start..start + of_sequences.length).unwrap_or_default();
-            number += 1;
-            sequence.partition_point(|other| if right { *other <= key } else { *other < key }) as i64
-        };
-        let (count, mut place, mut positions) = (positions.len(), place, positions.iter_mut());
+        let (mut number, count, mut positions) = (first, positions.len(), positions.iter_mut());
         values.for_keys(first, count, |keys| {
-            keys.iter().zip(positions.by_ref()).for_each(|(key, to)| *to = place(*key));
+            for (key, to) in keys.iter().zip(positions.by_ref()) {
+                let start = number / of_values.length.max(1) * of_sequences.length;
+                let sequence = sequences.get(start..start + of_sequences.length).unwrap_or_default();
+                *to = sequence.partition_point(|other| if right { other <= key } else { other < key }) as i64;
+                number += 1;
+            }
         });
     });
     Ok(())

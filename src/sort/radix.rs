@@ -18,6 +18,9 @@ pub(super) const POSITION_BITS: u32 = 32;
 pub(super) trait KeyWord: Copy + Ord + Default + Send + Sync {
     /// Returns the digit that begins at this bit.
     fn digit(self, shift: u32) -> usize;
+
+    /// Returns the low bits, which are a position in words of a key and a position.
+    fn position(self) -> u32;
 }
 
 macro_rules! key_words {
@@ -26,6 +29,11 @@ macro_rules! key_words {
             #[inline(always)]
             fn digit(self, shift: u32) -> usize {
                 (self >> shift) as usize & (DIGITS - 1)
+            }
+
+            #[inline(always)]
+            fn position(self) -> u32 {
+                self as u32
             }
         })*
     };
