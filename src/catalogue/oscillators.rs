@@ -42,20 +42,25 @@ fn direction(angle: Expr<'_>) -> Expr<'_> {
 /// once for both parts; a row that is kept needs less time for two sums.
 const LONGEST_KEPT_ROW: usize = 1 << 17;
 
+/// Returns the folds of cos θ and sin θ over each group.
+fn folds<'g>(angle: Expr<'g>, is_long: bool, fold: fn(Expr<'g>) -> Expr<'g>) -> [Expr<'g>; 2] {
+    if !is_long {
+        return [fold(angle.cos()), fold(angle.sin())];
+    }
+    let both = fold(direction(angle));
+    [both.real(), both.imag()]
+}
+
 /// Of θ, ω, K/n and dt.
-static UNIFORM_STEP: LazyLock<Fused<4>> = LazyLock::new(|| {
-    Fused::new(|[theta, omega, strength, dt]| {
-        let angle = wide(theta);
-        stepped(theta, omega, angle.sin().sum_group(), angle.cos().sum_group(), [strength, dt])
+fn uniform_step(is_long: bool) -> Fused<4> {
+    Fused::new(move |[theta, omega, strength, dt]| {
+        let [cosines, sines] = folds(wide(theta), is_long, Expr::sum_group);
+        stepped(theta, omega, sines, cosines, [strength, dt])
     })
-});
-/// As [`UNIFORM_STEP`], for long rows.
-static UNIFORM_STEP_OF_LONG_ROWS: LazyLock<Fused<4>> = LazyLock::new(|| {
-    Fused::new(|[theta, omega, strength, dt]| {
-        let sums = direction(wide(theta)).sum_group();
-        stepped(theta, omega, sums.imag(), sums.real(), [strength, dt])
-    })
-});
+}
+
+static UNIFORM_STEP: LazyLock<Fused<4>> = LazyLock::new(|| uniform_step(false));
+static UNIFORM_STEP_OF_LONG_ROWS: LazyLock<Fused<4>> = LazyLock::new(|| uniform_step(true));
 /// Of θ, ω, the sums, K/n and dt.
 static STEP: LazyLock<Fused<6>> = LazyLock::new(|| {
     Fused::new(|[theta, omega, sines, cosines, strength, dt]| {
@@ -64,21 +69,17 @@ static STEP: LazyLock<Fused<6>> = LazyLock::new(|| {
 });
 static SINE_AND_COSINE: LazyLock<Fused<1, 2>> =
     LazyLock::new(|| Fused::with_outputs(|[theta]| [wide(theta).sin(), wide(theta).cos()]));
-static ORDER: LazyLock<Fused<1, 2>> = LazyLock::new(|| {
-    Fused::with_outputs(|[theta]| {
-        let angle = wide(theta);
-        let [x, y] = [angle.cos().mean_group(), angle.sin().mean_group()];
+
+/// The magnitude and the phase of the mean direction of θ.
+fn order(is_long: bool) -> Fused<1, 2> {
+    Fused::with_outputs(move |[theta]| {
+        let [x, y] = folds(wide(theta), is_long, Expr::mean_group);
         [x.hypot(y).cast(theta.dtype()), y.atan2(x).cast(theta.dtype())]
     })
-});
-/// As [`ORDER`], for long rows.
-static ORDER_OF_LONG_ROWS: LazyLock<Fused<1, 2>> = LazyLock::new(|| {
-    Fused::with_outputs(|[theta]| {
-        let mean = direction(wide(theta)).mean_group();
-        let [x, y] = [mean.real(), mean.imag()];
-        [x.hypot(y).cast(theta.dtype()), y.atan2(x).cast(theta.dtype())]
-    })
-});
+}
+
+static ORDER: LazyLock<Fused<1, 2>> = LazyLock::new(|| order(false));
+static ORDER_OF_LONG_ROWS: LazyLock<Fused<1, 2>> = LazyLock::new(|| order(true));
 /// Of v and 1/(2T).
 static ENTROPY_PRODUCTION: LazyLock<Fused<2>> = LazyLock::new(|| {
     Fused::new(|[v, factor]| {
@@ -159,8 +160,8 @@ pub fn order_parameter(theta: &Tensor) -> Result<OrderParameter> {
     const OPERATION: &str = "order_parameter";
     check_floats(OPERATION, &[theta])?;
     let count = last_size(OPERATION, "theta", theta)?;
-    let order = if count > LONGEST_KEPT_ROW { &ORDER_OF_LONG_ROWS } else { &ORDER };
-    let [magnitude, phase] = order.run_all([theta])?;
+    let of_rows = if count > LONGEST_KEPT_ROW { &ORDER_OF_LONG_ROWS } else { &ORDER };
+    let [magnitude, phase] = of_rows.run_all([theta])?;
     Ok(OrderParameter { magnitude: magnitude.squeeze(-1)?, phase: phase.squeeze(-1)? })
 }
 
