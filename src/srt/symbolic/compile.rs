@@ -153,11 +153,8 @@ fn lowered<'g>(nodes: &[Node], graph: &'g Graph, inputs: &[Expr<'g>]) -> Result<
 /// x to a rational power.
 fn power(x: Expr<'_>, exponent: Rational) -> Expr<'_> {
     let value = exponent.to_f64();
-    if let Some(integer) = exponent.to_integer() {
-        if integer.unsigned_abs() > LARGEST_EXACT {
-            let magnitude = x.abs().pow(value);
-            return if integer % 2 == 0 { magnitude } else { magnitude.copysign(x) };
-        }
+    let integer = exponent.to_integer().filter(|integer| integer.unsigned_abs() <= LARGEST_EXACT);
+    if let Some(integer) = integer {
         if integer.unsigned_abs() > LARGEST_PRODUCT {
             return x.pow(value);
         }

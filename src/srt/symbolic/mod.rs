@@ -280,9 +280,8 @@ impl ops::Neg for SymExpr {
 
 impl fmt::Display for SymExpr {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Each text, and whether it needs parentheses as the base of a power.
-        let mut stack: Vec<(String, bool)> = Vec::new();
-        for node in &self.nodes {
+        let mut stack: Vec<String> = Vec::new();
+        for (at, node) in self.nodes.iter().enumerate() {
             let text = match node {
                 Node::Integer(number) => number.to_string(),
                 Node::Rational(number) => number.to_string(),
@@ -290,10 +289,12 @@ impl fmt::Display for SymExpr {
                 Node::Constant(constant) => constant.symbol().to_owned(),
                 Node::Input(slot) => format!("x{slot}"),
                 Node::Unary(unary) => {
-                    let (operand, is_compound) = stack.pop().unwrap_or_default();
+                    let operand = stack.pop().unwrap_or_default();
                     match unary {
                         Unary::Neg => format!("-({operand})"),
                         Unary::Pow(power) => {
+                            // The operand's last node is the one before.
+                            let is_compound = at > 0 && is_compound(&self.nodes[at - 1]);
                             let base = if is_compound { format!("({operand})") } else { operand };
                             match power.to_integer() {
                                 Some(power) => format!("{base}^{power}"),
@@ -308,8 +309,7 @@ impl fmt::Display for SymExpr {
                     }
                 }
                 Node::Binary(binary) => {
-                    let ((right, _), (left, _)) =
-                        (stack.pop().unwrap_or_default(), stack.pop().unwrap_or_default());
+                    let (right, left) = (stack.pop().unwrap_or_default(), stack.pop().unwrap_or_default());
                     let symbol = match binary {
                         Binary::Add => "+",
                         Binary::Sub => "-",
@@ -319,14 +319,18 @@ impl fmt::Display for SymExpr {
                     format!("({left} {symbol} {right})")
                 }
             };
-            let is_compound = match node {
-                Node::Integer(number) => *number < 0,
-                Node::Rational(number) => number.to_integer().is_none_or(|number| number < 0),
-                Node::Unary(unary) => matches!(unary, Unary::Neg | Unary::Pow(_)),
-                Node::Golden(_) | Node::Constant(_) | Node::Input(_) | Node::Binary(_) => false,
-            };
-            stack.push((text, is_compound));
+            stack.push(text);
         }
-        formatter.write_str(&stack.pop().unwrap_or_default().0)
+        formatter.write_str(&stack.pop().unwrap_or_default())
+    }
+}
+
+/// Returns whether the text of an expression that ends with this node needs parentheses as the base of a power.
+fn is_compound(node: &Node) -> bool {
+    match node {
+        Node::Integer(number) => *number < 0,
+        Node::Rational(number) => number.to_integer().is_none_or(|number| number < 0),
+        Node::Unary(unary) => matches!(unary, Unary::Neg | Unary::Pow(_)),
+        Node::Golden(_) | Node::Constant(_) | Node::Input(_) | Node::Binary(_) => false,
     }
 }
