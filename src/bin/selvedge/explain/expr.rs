@@ -168,9 +168,9 @@ pub fn expr(options: &ExprOptions) -> Result<Report, Failure> {
     let given = |name: &str| options.inputs.iter().find(|input| input.name == name);
     let dtype_of = |name: &str| given(name).map_or(options.dtype, |input| input.dtype);
     let graph = Graph::new();
-    let Parsed { output, inputs: names, has_groups, functions } =
-        text::parse(&graph, &options.text, dtype_of)
-            .map_err(|error| Failure { code: BAD_INPUT, message: error.show(&options.text) })?;
+    let Parsed { output, inputs: names, functions } = text::parse(&graph, &options.text, dtype_of)
+        .map_err(|error| Failure { code: BAD_INPUT, message: error.show(&options.text) })?;
+    let has_groups = !functions.is_empty();
     if let Some(unused) = options.inputs.iter().find(|input| !names.contains(&input.name)) {
         let wanted = format!("one of {}", names.join(", "));
         return Err(invalid(format!("--input {}, which is not in the expression", unused.name), wanted));

@@ -98,8 +98,6 @@ fn error<T>(at: usize, message: impl Into<String>) -> Result<T> {
 pub struct Parsed<'g> {
     pub output: Expr<'g>,
     pub inputs: Vec<String>,
-    /// True if it contains reductions over groups.
-    pub has_groups: bool,
     /// The functions of groups, with the axes of their groups.
     pub functions: Vec<(&'static str, DefaultAxes)>,
 }
@@ -107,17 +105,8 @@ pub struct Parsed<'g> {
 /// Adds the nodes of a text to a graph. `dtype_of` returns the dtype of an input.
 pub fn parse<'g>(graph: &'g Graph, text: &str, dtype_of: impl Fn(&str) -> DType) -> Result<Parsed<'g>> {
     let (tokens, end) = tokens(text)?;
-    let mut parser = Parser {
-        graph,
-        tokens,
-        end,
-        next: 0,
-        depth: 0,
-        inputs: Vec::new(),
-        has_groups: false,
-        functions: Vec::new(),
-        dtype_of,
-    };
+    let mut parser =
+        Parser { graph, tokens, end, next: 0, depth: 0, inputs: Vec::new(), functions: Vec::new(), dtype_of };
     let value = parser.sum()?;
     if let Some((at, token)) = parser.peek() {
         return error(at, format!("found {}; wanted an operator or the end", token.name()));
@@ -126,7 +115,7 @@ pub fn parse<'g>(graph: &'g Graph, text: &str, dtype_of: impl Fn(&str) -> DType)
         return error(0, "found a number alone; wanted an expression with an input");
     };
     let inputs = parser.inputs.into_iter().map(|(name, _)| name).collect();
-    Ok(Parsed { output, inputs, has_groups: parser.has_groups, functions: parser.functions })
+    Ok(Parsed { output, inputs, functions: parser.functions })
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -238,7 +227,6 @@ struct Parser<'g, F> {
     next: usize,
     depth: usize,
     inputs: Vec<(String, Expr<'g>)>,
-    has_groups: bool,
     functions: Vec<(&'static str, DefaultAxes)>,
     dtype_of: F,
 }
@@ -374,7 +362,6 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
                 return error(at, format!("{found}; wanted an index of integers and no complex elements"));
             }
             Fold::Sum.result(x.dtype()).map_err(|refusal| TextError { at, message: refusal.to_string() })?;
-            self.has_groups = true;
             self.functions.push((AT_GROUP, DefaultAxes::Last));
             return Ok(Value::Expr(x.at_group(index)));
         }
@@ -388,7 +375,6 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
             Some((name, fold, reduce)) => {
                 let checked = fold.result(x.dtype());
                 checked.map_err(|refusal| TextError { at, message: refusal.to_string() })?;
-                self.has_groups = true;
                 self.functions.push((name, DefaultAxes::Last));
                 Ok(Value::Expr(reduce(x)))
             }
@@ -480,7 +466,6 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
         {
             return error(at, format!("found {other} in {name}; wanted f16, bf16, f32 or f64"));
         }
-        self.has_groups = true;
         let weighted = |normalised: Expr<'g>| {
             let scaled = operands.get(1).map_or(normalised, |&weight| normalised * weight);
             operands.get(2).map_or(scaled, |&bias| scaled + bias).cast(x.dtype())
