@@ -72,6 +72,11 @@ unsafe fn check_structure<T>(pointer: *const T, name: &str) -> Result<usize> {
     Ok(size)
 }
 
+/// Returns a setting, or its default where it is 0.
+pub(super) fn or_default<T: Default + PartialEq>(setting: T, default: T) -> T {
+    if setting == T::default() { default } else { setting }
+}
+
 /// Returns a struct that begins with its size.
 ///
 /// # Safety

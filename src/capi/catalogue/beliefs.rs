@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::super::arguments::{out, structure};
+use super::super::arguments::{or_default, out, structure};
 use super::super::error::Result;
 use super::super::guard;
 use super::super::tensor::{enter, tensor};
 use super::models::{self, model};
 use super::{each, find, give_of, give_of_model};
 use crate::catalogue::{self, GaussianModel, InferenceOptions};
+use crate::tensor::Tensor;
 
 fn gaussian(handle: u64) -> Result<Arc<GaussianModel>> {
     model(handle, "sv_gaussian_model_create")
@@ -110,6 +111,24 @@ pub unsafe extern "C" fn sv_gaussian_model_create(
     })
 }
 
+/// Runs a function of a model, a belief and an observation.
+///
+/// # Safety
+///
+/// As [`give_of_model`].
+unsafe fn give_of_belief(
+    function: &'static str,
+    model: u64,
+    (mean, observation): (u64, u64),
+    result: *mut u64,
+    work: fn(&GaussianModel, &Tensor, &Tensor) -> crate::Result<Tensor>,
+) -> i32 {
+    let operands = [(mean, "mean"), (observation, "observation")];
+    let work = |model: &GaussianModel, [mean, observation]: [&Tensor; 2]| work(model, mean, observation);
+    // SAFETY: as the caller vouches.
+    unsafe { give_of_model(function, (model, gaussian), operands, result, &work) }
+}
+
 /// Gives the weighted prediction error P (o - J mu) of a belief mu and an observation o, with the precisions P of observations.
 ///
 /// The caller owns one reference to `*result`. Any thread may call it.
@@ -124,17 +143,9 @@ pub unsafe extern "C" fn sv_gaussian_model_prediction_error(
     observation: u64,
     result: *mut u64,
 ) -> i32 {
-    let operands = [(mean, "mean"), (observation, "observation")];
+    let name = "sv_gaussian_model_prediction_error";
     // SAFETY: as the caller vouches.
-    unsafe {
-        give_of_model("sv_gaussian_model_prediction_error", (model, gaussian), operands, result, &|model,
-                                                                                                   [
-            mean,
-            observation,
-        ]| {
-            model.prediction_error(mean, observation)
-        })
-    }
+    unsafe { give_of_belief(name, model, (mean, observation), result, GaussianModel::prediction_error) }
 }
 
 /// Gives the direction of descent of a belief: the negative gradient of its free energy.
@@ -151,17 +162,9 @@ pub unsafe extern "C" fn sv_gaussian_model_gradient(
     observation: u64,
     result: *mut u64,
 ) -> i32 {
-    let operands = [(mean, "mean"), (observation, "observation")];
+    let name = "sv_gaussian_model_gradient";
     // SAFETY: as the caller vouches.
-    unsafe {
-        give_of_model("sv_gaussian_model_gradient", (model, gaussian), operands, result, &|model,
-                                                                                           [
-            mean,
-            observation,
-        ]| {
-            model.gradient(mean, observation)
-        })
-    }
+    unsafe { give_of_belief(name, model, (mean, observation), result, GaussianModel::gradient) }
 }
 
 /// Gives the free energy of a belief: complexity minus accuracy.
@@ -178,17 +181,9 @@ pub unsafe extern "C" fn sv_gaussian_model_free_energy(
     observation: u64,
     result: *mut u64,
 ) -> i32 {
-    let operands = [(mean, "mean"), (observation, "observation")];
+    let name = "sv_gaussian_model_free_energy";
     // SAFETY: as the caller vouches.
-    unsafe {
-        give_of_model("sv_gaussian_model_free_energy", (model, gaussian), operands, result, &|model,
-                                                                                              [
-            mean,
-            observation,
-        ]| {
-            model.free_energy(mean, observation)
-        })
-    }
+    unsafe { give_of_belief(name, model, (mean, observation), result, GaussianModel::free_energy) }
 }
 
 /// Descends from a belief along the gradient until a step is below the tolerance. Writes the belief, the number of gradients
@@ -217,11 +212,10 @@ pub unsafe extern "C" fn sv_gaussian_model_infer(
         let (iterations, converged) =
             unsafe { (out(iterations, "iterations")?, out(converged, "converged")?) };
         let default = InferenceOptions::default();
-        let or = |number: f64, default: f64| if number == 0.0 { default } else { number };
         let options = InferenceOptions {
-            rate: or(options.rate, default.rate),
-            tolerance: or(options.tolerance, default.tolerance),
-            iterations: if options.iterations == 0 { default.iterations } else { options.iterations },
+            rate: or_default(options.rate, default.rate),
+            tolerance: or_default(options.tolerance, default.tolerance),
+            iterations: or_default(options.iterations, default.iterations),
         };
         let (observation, start) = (tensor(observation, "observation")?, tensor(start, "start")?);
         let found = gaussian(model)?.infer(&observation, &start, options)?;

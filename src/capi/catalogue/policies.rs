@@ -36,19 +36,17 @@ pub unsafe extern "C" fn sv_expected_free_energy(
     novelty: *mut u64,
 ) -> i32 {
     let results = [(total, "total"), (risk, "risk"), (ambiguity, "ambiguity"), (novelty, "novelty")];
-    let predictions = || -> Result<PolicyPredictions> {
-        Ok(PolicyPredictions {
-            observations: tensor(observations, "observations")?,
-            variances: tensor(variances, "variances")?,
-            prior_variances: tensor(prior_variances, "prior_variances")?,
-            posterior_variances: tensor(posterior_variances, "posterior_variances")?,
-        })
-    };
     // SAFETY: as the caller vouches.
     unsafe {
         give_all("sv_expected_free_energy", results, || {
+            let predictions = PolicyPredictions {
+                observations: tensor(observations, "observations")?,
+                variances: tensor(variances, "variances")?,
+                prior_variances: tensor(prior_variances, "prior_variances")?,
+                posterior_variances: tensor(posterior_variances, "posterior_variances")?,
+            };
             let ExpectedFreeEnergy { risk, ambiguity, novelty, total } =
-                catalogue::expected_free_energy(&predictions()?, &tensor(preferred, "preferred")?)?;
+                catalogue::expected_free_energy(&predictions, &tensor(preferred, "preferred")?)?;
             Ok([total, risk, ambiguity, novelty])
         })
     }

@@ -11,7 +11,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::arguments::{
-    check_count, check_reserved, out, out_structure, slice, slice_mut, structure, text, write_some,
+    check_count, check_reserved, or_default, out, out_structure, slice, slice_mut, structure, text,
+    write_some,
 };
 use super::buffer::User;
 use super::error::Result;
@@ -221,15 +222,11 @@ pub unsafe extern "C" fn sv_classifier_train(
         let (options, report) = unsafe { (structure(options, "options")?, out_structure(report, "report")?) };
         check_reserved("options->reserved", options.reserved)?;
         let default = TrainingOptions::default();
-        let or = |count: usize, default: usize| if count == 0 { default } else { count };
         let options = TrainingOptions {
-            epochs: or(options.epochs, default.epochs),
-            batch: or(options.batch, default.batch),
-            patience: or(options.patience, default.patience),
-            learning_rate: match options.learning_rate {
-                0.0 => default.learning_rate,
-                rate => rate,
-            },
+            epochs: or_default(options.epochs, default.epochs),
+            batch: or_default(options.batch, default.batch),
+            patience: or_default(options.patience, default.patience),
+            learning_rate: or_default(options.learning_rate, default.learning_rate),
             validation: match flag(options.has_validation, "options->has_validation")? {
                 true => options.validation,
                 false => default.validation,

@@ -19,11 +19,9 @@ pub unsafe extern "C" fn sv_classifier_size(
     parameters: *mut usize,
 ) -> i32 {
     guard::call("sv_classifier_size", || {
-        let results = [(features, "features"), (classes, "classes"), (parameters, "parameters")];
         // SAFETY: as the caller vouches.
-        let results = results.map(|(result, name)| unsafe { out(result, name) });
-        let [features, classes, parameters] = results;
-        let (features, classes, parameters) = (features?, classes?, parameters?);
+        let (features, classes, parameters) =
+            unsafe { (out(features, "features")?, out(classes, "classes")?, out(parameters, "parameters")?) };
         let object = ClassifierObject::find(classifier)?;
         let classifier = object.lock();
         features.write(classifier.features());

@@ -6,7 +6,7 @@
 use std::ffi::{CString, c_char, c_void};
 
 use super::super::arguments::{
-    out, out_structure, slice, slice_mut, structure, text, write_some, write_text,
+    or_default, out, out_structure, slice, slice_mut, structure, text, write_some, write_text,
 };
 use super::super::buffer::User;
 use super::super::error::{Failure, Result};
@@ -87,7 +87,7 @@ pub(super) unsafe fn config_of(config: *const sv_gpt_config) -> Result<GptConfig
         },
         has_bias: !flag(config.without_bias, "config->without_bias")?,
         has_tied_head: !flag(config.untied_head, "config->untied_head")?,
-        norm_eps: if norm_eps == 0.0 { 1e-5 } else { norm_eps },
+        norm_eps: or_default(norm_eps, 1e-5),
         compute_dtype: match config.compute_dtype {
             SV_DTYPE_NONE => None,
             code => Some(dtype(code)?),
@@ -280,7 +280,7 @@ fn generate(
     let sampler = SamplerOptions {
         temperature: options.temperature,
         top_k: (options.top_k > 0).then_some(options.top_k),
-        top_p: if options.top_p == 0.0 { 1.0 } else { options.top_p },
+        top_p: or_default(options.top_p, 1.0),
     };
     let sampler = Sampler::new(sampler, options.seed)?;
     let mut model = object.write();

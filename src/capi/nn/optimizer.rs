@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::super::arguments::{out, structure, text};
+use super::super::arguments::{or_default, out, structure, text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::{Object, object};
@@ -63,8 +63,8 @@ pub struct sv_optimizer_options {
 impl sv_optimizer_options {
     fn create(&self, parameters: Vec<crate::nn::Variable>) -> Result<Box<dyn Optimizer + Send>> {
         let rate = self.learning_rate;
-        let or = |number: f64, default: f64| if number == 0.0 { default } else { number };
-        let (beta1, beta2, eps) = (or(self.beta1, 0.9), or(self.beta2, 0.999), or(self.eps, 1e-8));
+        let (beta1, beta2) = (or_default(self.beta1, 0.9), or_default(self.beta2, 0.999));
+        let eps = or_default(self.eps, 1e-8);
         let decay = super::super::tensor::flag(self.has_weight_decay, "options.has_weight_decay")?;
         macro_rules! adam {
             ($name:ident) => {{
