@@ -118,12 +118,8 @@ public:
     /// Stages input for the next burst.
     void inject(const std::vector<std::uint32_t> &ids, const std::vector<float> &potentials)
     {
-        if (ids.size() != potentials.size()) {
-            detail::fail(Error(SV_ERROR_LENGTH_MISMATCH, "inject: found " + std::to_string(ids.size()) + " ids and " +
-                                                             std::to_string(potentials.size()) + " potentials"));
-            return;
-        }
-        detail::call(sv_simulation_inject, handle(), ids.data(), potentials.data(), ids.size());
+        if (detail::have_equal_lengths("inject", ids.size(), potentials.size()))
+            detail::call(sv_simulation_inject, handle(), ids.data(), potentials.data(), ids.size());
     }
     void inject(const Spikes &input) { inject(input.ids, input.potentials); }
     /// Sets the input of a range of neurons in every burst.

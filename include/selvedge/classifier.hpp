@@ -300,9 +300,7 @@ inline Tensor fuse_prior(const Tensor &posterior, const Tensor &prior)
 /// Returns the prior that Classifier::learn_prior sets.
 inline std::vector<double> learned_prior(std::vector<double> prior, const std::vector<double> &observed)
 {
-    if (prior.size() != observed.size())
-        detail::fail(Error(SV_ERROR_LENGTH_MISMATCH, "learned_prior: the prior and the observed probabilities differ in number"));
-    else
+    if (detail::have_equal_lengths("learned_prior", prior.size(), observed.size()))
         detail::call(sv_learned_prior, prior.data(), observed.data(), prior.size(), prior.data());
     return prior;
 }

@@ -102,7 +102,7 @@ public:
     /// Changes the weights of synapses, by their places in Network::rows().
     void set_weights(const std::vector<std::uint64_t> &synapses, const std::vector<std::uint8_t> &weights)
     {
-        if (has_equal_lengths(synapses.size(), weights.size()))
+        if (detail::have_equal_lengths("set_weights", synapses.size(), weights.size()))
             detail::call(sv_device_network_set_weights, handle(), synapses.data(), weights.data(), synapses.size());
     }
 
@@ -110,18 +110,10 @@ public:
     std::uint64_t bytes() const { return detail::get<std::uint64_t>(sv_device_network_bytes, handle()); }
 
 private:
-    static bool has_equal_lengths(std::size_t one, std::size_t other)
-    {
-        if (one != other)
-            detail::fail(Error(SV_ERROR_LENGTH_MISMATCH, "device network: found arrays of " + std::to_string(one) +
-                                                             " and " + std::to_string(other) + " elements"));
-        return one == other;
-    }
-
     template <class Function>
     void with(Function function, const Spikes &input)
     {
-        if (has_equal_lengths(input.ids.size(), input.potentials.size()))
+        if (detail::have_equal_lengths("input", input.ids.size(), input.potentials.size()))
             detail::call(function, handle(), input.ids.data(), input.potentials.data(), input.ids.size());
     }
 };

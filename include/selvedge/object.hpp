@@ -139,6 +139,15 @@ private:
 
 namespace detail {
 
+/// Fails unless two lists of a call have equal lengths.
+inline bool have_equal_lengths(const char *name, std::size_t first, std::size_t second)
+{
+    if (first != second)
+        fail(Error(SV_ERROR_LENGTH_MISMATCH, std::string(name) + ": found lists of " + std::to_string(first) + " and " +
+                                                 std::to_string(second) + " elements"));
+    return first == second;
+}
+
 /// Reads a text by a function with the parameters (..., char *text, size_t capacity, size_t *length).
 template <class Function, class... Arguments>
 std::string text(Function function, Arguments... arguments)

@@ -75,6 +75,7 @@ namespace detail {
 
 using selvedge::detail::call;
 using selvedge::detail::get;
+using selvedge::detail::have_equal_lengths;
 using selvedge::detail::make;
 
 inline std::uint64_t raw(const Tensor &tensor) noexcept { return tensor.handle(); }
@@ -114,15 +115,6 @@ template <class Function>
 Tensor shaped(Function function, std::uint64_t seed, std::uint64_t offset, const Shape &shape, Device device)
 {
     return make<Tensor>(function, seed, offset, shape.data(), shape.size(), device.ordinal());
-}
-
-inline bool have_equal_lengths(const char *name, std::size_t first, std::size_t second)
-{
-    if (first != second)
-        selvedge::detail::fail(Error(SV_ERROR_LENGTH_MISMATCH, std::string(name) + ": found lists of " +
-                                                                   std::to_string(first) + " and " +
-                                                                   std::to_string(second) + " elements"));
-    return first == second;
 }
 
 inline void divide(const std::vector<Correction> &corrections, std::vector<double> &divisors,
