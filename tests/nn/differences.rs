@@ -1,6 +1,8 @@
 //! Gradients of a function of variables, compared with central differences.
 
-use selvedge::nn::{Variable, no_grad};
+use selvedge::fuse::Operation;
+use selvedge::nn::{Variable, VariableOperand, no_grad};
+use selvedge::types::Bool;
 use selvedge::{DType, Device, Result, Tensor};
 
 const H: f64 = 1e-5;
@@ -15,6 +17,72 @@ pub fn samples(seed: usize, shape: &[usize]) -> Tensor {
     Tensor::from_slice(&numbers, shape, &Device::cpu()).unwrap()
 }
 
+/// Calls `check` with the name, inputs and function of every elementwise operation that has gradients.
+/// The operands have `shapes`, as many as the operation takes.
+pub fn each_elementwise(
+    shapes: [&[usize]; 3],
+    check: impl Fn(&str, &[Tensor], &dyn Fn(&[Variable]) -> Result<Variable>),
+) {
+    let mut count = 0;
+    for &operation in Operation::ALL {
+        if !operation.is_differentiable() || !operation.dtypes().contains(DType::F64) {
+            continue;
+        }
+        // The parts of real numbers and the sign have no gradient but 0.
+        if matches!(operation, Operation::Sign | Operation::Imag | Operation::Angle) {
+            continue;
+        }
+        let operands = &shapes[..operation.arity()];
+        let mut inputs: Vec<Tensor> =
+            operands.iter().enumerate().map(|(seed, shape)| samples(seed, shape)).collect();
+        if operation == Operation::Acosh {
+            inputs[0] = (&inputs[0] + 1.0).unwrap();
+        }
+        // Only the values of a choice and the first operand of copysign have a gradient.
+        match operation {
+            Operation::Select => {
+                let truths: Vec<Bool> = (0..inputs[1].count()).map(|at| (at % 2 == 0).into()).collect();
+                let condition = Tensor::from_slice(&truths, shapes[1], &Device::cpu()).unwrap();
+                let condition = Variable::new(condition);
+                check("choose", &inputs[1..], &|x| condition.choose(&x[0], &x[1]));
+            }
+            Operation::Copysign => check("copysign", &inputs[..1], &|x| x[0].copysign(&inputs[1])),
+            _ => check(operation.name(), &inputs, &|x| {
+                let others: Vec<VariableOperand<'_>> = x[1..].iter().map(VariableOperand::from).collect();
+                x[0].operation(operation, &others)
+            }),
+        }
+        count += 1;
+    }
+    assert!(count > 55);
+}
+
+/// Compares every element of `found`, a gradient of `function` with respect to operand `place`, with a difference.
+fn assert_differences(
+    name: &str,
+    found: &[f64],
+    operands: &[Tensor],
+    place: usize,
+    function: impl Fn(&[Tensor]) -> f64,
+) {
+    let numbers = operands[place].to_vec::<f64>().unwrap();
+    for at in 0..numbers.len() {
+        let moved = |by: f64| {
+            let mut numbers = numbers.clone();
+            numbers[at] += by;
+            let mut operands = operands.to_vec();
+            operands[place] = Tensor::from_slice(&numbers, operands[place].shape(), &Device::cpu()).unwrap();
+            function(&operands)
+        };
+        let difference = (moved(H) - moved(-H)) / (2.0 * H);
+        assert!(
+            (found[at] - difference).abs() <= TOLERANCE * (1.0 + difference.abs()),
+            "{name}: element {at} of operand {place}: the gradient is {}, the difference {difference}",
+            found[at]
+        );
+    }
+}
+
 /// Compares the gradients of Σ w f(inputs), for fixed weights w, with differences. All inputs are f64.
 pub fn check(name: &str, inputs: &[Tensor], function: impl Fn(&[Variable]) -> Result<Variable>) {
     let run = |inputs: &[Tensor]| function(&inputs.iter().cloned().map(Variable::new).collect::<Vec<_>>());
@@ -24,33 +92,16 @@ pub fn check(name: &str, inputs: &[Tensor], function: impl Fn(&[Variable]) -> Re
     let output = function(&leaves).unwrap();
     assert!(output.requires_grad(), "{name} is recorded");
     output.backward_with(&weights).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let loss = |inputs: &[Tensor]| {
+        let output = no_grad(|| run(inputs)).unwrap().tensor().cast(DType::F64).unwrap();
+        let product = (&output * &weights.cast(DType::F64).unwrap()).unwrap();
+        product.sum_all().unwrap().item::<f64>().unwrap()
+    };
     for (place, leaf) in leaves.iter().enumerate() {
         let gradient = leaf.grad().unwrap_or_else(|| panic!("{name} has a gradient of operand {place}"));
         assert_eq!(gradient.shape(), inputs[place].shape(), "{name}: operand {place}");
         assert_eq!(gradient.dtype(), DType::F64, "{name}: operand {place}");
-        let gradient = gradient.to_vec::<f64>().unwrap();
-        let numbers = inputs[place].to_vec::<f64>().unwrap();
-        for at in 0..numbers.len() {
-            let loss = |by: f64| {
-                let mut numbers = numbers.clone();
-                numbers[at] += by;
-                let mut inputs = inputs.to_vec();
-                inputs[place] = Tensor::from_slice(&numbers, inputs[place].shape(), &Device::cpu()).unwrap();
-                let output = no_grad(|| run(&inputs)).unwrap().tensor().cast(DType::F64).unwrap();
-                (&output * &weights.cast(DType::F64).unwrap())
-                    .unwrap()
-                    .sum_all()
-                    .unwrap()
-                    .item::<f64>()
-                    .unwrap()
-            };
-            let difference = (loss(H) - loss(-H)) / (2.0 * H);
-            assert!(
-                (gradient[at] - difference).abs() <= TOLERANCE * (1.0 + difference.abs()),
-                "{name}: element {at} of operand {place}: the gradient is {}, the difference {difference}",
-                gradient[at]
-            );
-        }
+        assert_differences(name, &gradient.to_vec::<f64>().unwrap(), inputs, place, loss);
     }
 }
 
@@ -91,26 +142,14 @@ pub fn check_second(name: &str, inputs: &[Tensor], function: impl Fn(&[Variable]
     assert!((value - expected).abs() <= 1e-12 * (1.0 + expected.abs()), "{name}: {value}, not {expected}");
     component.backward().unwrap_or_else(|error| fail(error));
 
+    let of_first = format!("the first gradients of {name}");
     let mut operands = inputs.to_vec();
     operands.push(weights);
     for (place, leaf) in own.iter().chain([&weight_leaf]).enumerate() {
-        let numbers = operands[place].to_vec::<f64>().unwrap();
-        let second = leaf.grad().map_or_else(|| vec![0.0; numbers.len()], |x| x.to_vec::<f64>().unwrap());
-        for at in 0..numbers.len() {
-            let moved = |by: f64| {
-                let mut numbers = numbers.clone();
-                numbers[at] += by;
-                let mut operands = operands.clone();
-                operands[place] =
-                    Tensor::from_slice(&numbers, operands[place].shape(), &Device::cpu()).unwrap();
-                first(&operands[..inputs.len()], &operands[inputs.len()])
-            };
-            let difference = (moved(H) - moved(-H)) / (2.0 * H);
-            assert!(
-                (second[at] - difference).abs() <= TOLERANCE * (1.0 + difference.abs()),
-                "{name}: element {at} of operand {place}: the second derivative is {}, the difference {difference}",
-                second[at]
-            );
-        }
+        let count = operands[place].count();
+        let second = leaf.grad().map_or_else(|| vec![0.0; count], |x| x.to_vec::<f64>().unwrap());
+        assert_differences(&of_first, &second, &operands, place, |operands| {
+            first(&operands[..inputs.len()], &operands[inputs.len()])
+        });
     }
 }

@@ -6,7 +6,8 @@ use selvedge::{DType, Device, Tensor};
 
 use super::differences::{check, samples};
 
-fn softmax(x: Expr<'_>) -> Expr<'_> {
+/// Returns the softmax of a group.
+pub fn softmax(x: Expr<'_>) -> Expr<'_> {
     let e = (x - x.max_group()).exp();
     e / e.sum_group()
 }
@@ -22,20 +23,16 @@ fn gradients_of_fused_functions_are_their_differences() {
     let (row, column) = (samples(2, &[5]), samples(3, &[3, 1]));
     let number = samples(4, &[]);
 
-    let function = FusedFunction::new(|[x, y]| (x * y).tanh() + y.exp() * 2.0);
-    for y in [&matrix, &row, &column, &number] {
-        let inputs = [samples(5, &[3, 5]), y.clone()];
-        check("an elementwise function", &inputs, |x| function.run([&x[0], &x[1]]));
-    }
-    let function = FusedFunction::new(|[x, y]| softmax(x * y));
-    for y in [&matrix, &row, &column, &number] {
-        let inputs = [samples(5, &[3, 5]), y.clone()];
-        check("softmax of rows", &inputs, |x| function.run([&x[0], &x[1]]));
-    }
-    let function = FusedFunction::new(|[x, y]| softmax(x * y)).over(0);
-    for y in [&matrix, &row, &column, &number] {
-        let inputs = [samples(5, &[3, 5]), y.clone()];
-        check("softmax of columns", &inputs, |x| function.run([&x[0], &x[1]]));
+    let functions = [
+        ("an elementwise function", FusedFunction::new(|[x, y]| (x * y).tanh() + y.exp() * 2.0)),
+        ("softmax of rows", FusedFunction::new(|[x, y]| softmax(x * y))),
+        ("softmax of columns", FusedFunction::new(|[x, y]| softmax(x * y)).over(0)),
+    ];
+    for (name, function) in functions {
+        for y in [&matrix, &row, &column, &number] {
+            let inputs = [samples(5, &[3, 5]), y.clone()];
+            check(name, &inputs, |x| function.run([&x[0], &x[1]]));
+        }
     }
     let function = FusedFunction::new(layer_norm);
     check("layer norm", &[matrix.clone(), row.clone(), samples(6, &[5])], |x| {
@@ -119,28 +116,13 @@ fn a_fused_function_takes_numbers_constants_and_narrow_floats() {
             .requires_grad()
     );
 
-    let narrow = Variable::with_grad(x.cast(DType::BF16).unwrap()).unwrap();
-    FusedFunction::new(|[x]| softmax(x))
-        .run([&narrow])
-        .unwrap()
-        .square()
-        .unwrap()
-        .sum_all()
-        .unwrap()
-        .backward()
-        .unwrap();
-    let wide = Variable::with_grad(x).unwrap();
-    FusedFunction::new(|[x]| softmax(x))
-        .run([&wide])
-        .unwrap()
-        .square()
-        .unwrap()
-        .sum_all()
-        .unwrap()
-        .backward()
-        .unwrap();
-    let numbers = |x: &Variable| x.grad().unwrap().cast(DType::F32).unwrap().to_vec::<f32>().unwrap();
-    for (found, wanted) in numbers(&narrow).into_iter().zip(numbers(&wide)) {
+    let [narrow, wide] = [x.cast(DType::BF16).unwrap(), x].map(|x| {
+        let leaf = Variable::with_grad(x).unwrap();
+        let squares = FusedFunction::new(|[x]| softmax(x)).run([&leaf]).unwrap().square().unwrap();
+        squares.sum_all().unwrap().backward().unwrap();
+        leaf.grad().unwrap().cast(DType::F32).unwrap().to_vec::<f32>().unwrap()
+    });
+    for (found, wanted) in narrow.into_iter().zip(wide) {
         assert!((found - wanted).abs() <= 0.01, "{found} {wanted}");
     }
 }

@@ -17,7 +17,8 @@ fn constant(numbers: &[f64], shape: &[usize]) -> Variable {
     Variable::new(Tensor::from_slice(numbers, shape, &Device::cpu()).unwrap())
 }
 
-fn numbers(variable: &Variable) -> Vec<f64> {
+/// Returns the elements of a variable of f64.
+pub fn numbers(variable: &Variable) -> Vec<f64> {
     variable.tensor().to_vec().unwrap()
 }
 

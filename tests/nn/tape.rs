@@ -5,7 +5,8 @@ use selvedge::nn::{
 };
 use selvedge::{Device, Error, Result, Tensor};
 
-fn leaf(numbers: &[f64]) -> Variable {
+/// Returns a leaf of these elements.
+pub fn leaf(numbers: &[f64]) -> Variable {
     Variable::with_grad(Tensor::from_slice(numbers, &[numbers.len()], &Device::cpu()).unwrap()).unwrap()
 }
 
