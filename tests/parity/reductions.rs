@@ -337,7 +337,6 @@ fn bad() {
     assert!(sum.run_host(&[input], &[1.0.into()], &mut output).is_err());
 }
 
-/// A variance: another input that is broadcast, numbers in both expressions, and another dtype at the end.
 /// The imaginary part of a real number is a constant of the kernel's text.
 fn constants() {
     for (fold, dtype) in [
@@ -365,6 +364,7 @@ fn constants() {
     }
 }
 
+/// A variance: another input that is broadcast, numbers in both expressions, and another dtype at the end.
 fn before_and_behind() {
     let graph = Graph::new();
     let [x, mean] = graph.inputs([DType::F16, DType::F32]);

@@ -296,24 +296,13 @@ impl Case {
     pub fn sizes_of(&self, role: Role) -> Vec<usize> {
         let size = |(axis, &size): (usize, &usize)| {
             let is_folded = self.axes.contains(&axis);
-            match role {
-                Role::PerElement => size,
-                Role::PerGroup => {
-                    if is_folded {
-                        1
-                    } else {
-                        size
-                    }
-                }
-                Role::AlongGroup => {
-                    if is_folded {
-                        size
-                    } else {
-                        1
-                    }
-                }
-                Role::Single => 1,
-            }
+            let is_whole = match role {
+                Role::PerElement => true,
+                Role::PerGroup => !is_folded,
+                Role::AlongGroup => is_folded,
+                Role::Single => false,
+            };
+            if is_whole { size } else { 1 }
         };
         self.sizes.iter().enumerate().map(size).collect()
     }
