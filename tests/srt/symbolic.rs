@@ -79,6 +79,192 @@ fn bases_of_powers_that_bind_weaker_have_parentheses() {
 }
 
 #[test]
+fn fractions_on_the_right_of_a_product_or_a_quotient_have_parentheses() {
+    let [x, half] = [SymExpr::input(0), exponent(1, 2).into()];
+    for (expression, text) in [
+        (x.clone() / half.clone(), "(x0 / (1/2))"),
+        (x.clone() * exponent(-2, 3), "(x0 · (-2/3))"),
+        (x.clone() / exponent(4, 2), "(x0 / 2)"),
+        (half.clone() / x.clone(), "(1/2 / x0)"),
+        (x.clone() - half.clone(), "(x0 - 1/2)"),
+        (x.clone() / (SymExpr::from(1) / half.clone()), "(x0 / (1 / (1/2)))"),
+        (x / half.pow(2), "(x0 / (1/2)^2)"),
+    ] {
+        assert_eq!(expression.to_string(), text);
+    }
+}
+
+/// A reader of printed expressions with the usual precedence: signs and powers, products and quotients from left to
+/// right, sums and differences from left to right.
+struct Reader<'a>(&'a str);
+
+impl Reader<'_> {
+    fn take(&mut self, token: &str) -> bool {
+        let rest = self.0.trim_start().strip_prefix(token);
+        if let Some(rest) = rest {
+            self.0 = rest;
+        }
+        rest.is_some()
+    }
+
+    fn digits<T: std::str::FromStr<Err: std::fmt::Debug>>(&mut self) -> Option<T> {
+        let text = self.0.trim_start();
+        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        self.0 = if end == 0 { self.0 } else { &text[end..] };
+        (end > 0).then(|| text[..end].parse().unwrap())
+    }
+
+    fn sum(&mut self) -> SymExpr {
+        let mut left = self.product();
+        loop {
+            left = match () {
+                () if self.take("+") => left + self.product(),
+                () if self.take("-") => left - self.product(),
+                () => return left,
+            };
+        }
+    }
+
+    fn product(&mut self) -> SymExpr {
+        let mut left = self.factor();
+        loop {
+            left = match () {
+                () if self.take("·") => left * self.factor(),
+                () if self.take("/") => left / self.factor(),
+                // The coefficient of φ in an element of Q(φ).
+                () if self.0.starts_with(" φ") => left * self.factor(),
+                () => return left,
+            };
+        }
+    }
+
+    fn factor(&mut self) -> SymExpr {
+        if !self.take("-") {
+            return self.power();
+        }
+        let number: Option<i128> = self.digits();
+        number.map_or_else(|| -self.power(), |number| SymExpr::from(-number))
+    }
+
+    fn power(&mut self) -> SymExpr {
+        let base = self.atom();
+        if !self.take("^") {
+            return base;
+        }
+        let is_grouped = self.take("(");
+        let sign = if self.take("-") { -1 } else { 1 };
+        let numerator: i128 = self.digits().unwrap();
+        let denominator = if is_grouped && self.take("/") { self.digits().unwrap() } else { 1 };
+        assert!(!is_grouped || self.take(")"), "{}", self.0);
+        base.pow(exponent(sign * numerator, denominator))
+    }
+
+    fn atom(&mut self) -> SymExpr {
+        type Function = fn(&SymExpr) -> SymExpr;
+        let functions: [(&str, Function); 6] = [
+            ("exp(", SymExpr::exp),
+            ("ln(", SymExpr::ln),
+            ("Γ(", SymExpr::gamma),
+            ("sin(", SymExpr::sin),
+            ("cos(", SymExpr::cos),
+            ("(", SymExpr::clone),
+        ];
+        for (name, function) in functions {
+            if self.take(name) {
+                let operand = self.sum();
+                assert!(self.take(")"), "{}", self.0);
+                return function(&operand);
+            }
+        }
+        let constants = [
+            ("E*", Constant::EStar),
+            ("e", Constant::E),
+            ("π", Constant::Pi),
+            ("φ", Constant::Phi),
+            ("q", Constant::Q),
+        ];
+        for (symbol, number) in constants {
+            if self.take(symbol) {
+                return number.into();
+            }
+        }
+        if self.take("x") {
+            return SymExpr::input(self.digits().unwrap());
+        }
+        self.digits::<i128>().unwrap_or_else(|| panic!("{}", self.0)).into()
+    }
+}
+
+#[test]
+fn printed_expressions_read_back_as_the_same_ones() {
+    let mut words = (0..).map(|i| noise_word(3, i) >> 33);
+    let mut below = |limit: u64| words.next().unwrap() % limit;
+    let mut evaluated = 0;
+    for _ in 0..500 {
+        let mut stack: Vec<SymExpr> = Vec::new();
+        for _ in 0..14 {
+            let choice = below(16);
+            if stack.len() < 2 || choice < 5 {
+                let fraction = exponent(below(19) as i128 - 9, below(5) as i128 + 1);
+                stack.push(match choice % 5 {
+                    // A whole fraction prints as an integer, which would read as one.
+                    0 | 1 => fraction.to_integer().map_or(fraction.into(), SymExpr::from),
+                    2 => SymExpr::input(below(2) as usize),
+                    3 => SymExpr::from(below(9) as i64 - 4),
+                    _ => [Constant::E, Constant::EStar, Constant::Phi, Constant::Q, Constant::Pi]
+                        [below(5) as usize]
+                        .into(),
+                });
+                continue;
+            }
+            let (y, x) = (stack.pop().unwrap(), stack.pop().unwrap());
+            match choice {
+                5..7 => stack.push(x + y),
+                7..9 => stack.push(x - y),
+                9..11 => stack.push(x * y),
+                11..14 => stack.push(x / y),
+                14 => stack.extend([x, -y]),
+                _ => {
+                    let power = exponent(below(7) as i128 - 3, below(3) as i128 + 1);
+                    let function = [SymExpr::exp, SymExpr::ln, SymExpr::gamma, SymExpr::sin, SymExpr::cos];
+                    stack.extend([x.pow(power), function[below(5) as usize](&y)]);
+                }
+            }
+        }
+        for expression in stack {
+            let text = expression.to_string();
+            let mut reader = Reader(&text);
+            let read = reader.sum();
+            assert_eq!(reader.0, "", "{text}");
+            assert_eq!(read.to_string(), text);
+            // A kernel refuses some trees with several Γ.
+            let values = |f: &SymExpr| {
+                let values = f.compile().unwrap().run_rows(&inputs(f)).ok()?.to_vec::<f64>().unwrap();
+                Some(values.into_iter().map(f64::to_bits).collect::<Vec<_>>())
+            };
+            let wanted = values(&expression);
+            assert_eq!(values(&read), wanted, "{text}");
+            evaluated += usize::from(wanted.is_some());
+        }
+    }
+    assert!(evaluated > 1000, "{evaluated}");
+    // An element of Q(φ) reads as a sum.
+    for (a, b) in [((1, 2), (3, 1)), ((-3, 1), (-5, 1)), ((0, 1), (-1, 3)), ((7, 5), (0, 1))] {
+        let [a, b] = [a, b].map(|(numerator, denominator)| exponent(numerator, denominator));
+        let expression = SymExpr::from(2) / SymExpr::from(GoldenExact::new(a, b)) - 1;
+        let found = Reader(&expression.to_string()).sum().evaluate(&[]).unwrap();
+        close(found, expression.evaluate(&[]).unwrap(), 1e-14);
+    }
+}
+
+/// Rows of numbers for each input of an expression.
+fn inputs(expression: &SymExpr) -> Tensor {
+    let columns = expression.slots();
+    let row = [0.75, -1.5].into_iter().take(columns);
+    Tensor::from_vec(row.collect(), &[1, columns], &Device::cpu()).unwrap()
+}
+
+#[test]
 fn domains_end_in_nan_or_infinities() {
     let x = SymExpr::input(0);
     let (nan, infinite) = (f64::NAN, f64::INFINITY);

@@ -115,7 +115,7 @@ impl DynamicFusedFunction {
     ///
     /// # Errors
     ///
-    /// [`Error::ShapeMismatch`] for operands that do not broadcast, and errors of the axes of groups.
+    /// [`Error::InvalidArgument`] for operands that do not broadcast, and errors of the axes of groups.
     pub(super) fn set_forms(
         &self,
         forms: &mut [GradientForm],

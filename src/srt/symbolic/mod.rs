@@ -310,6 +310,10 @@ impl fmt::Display for SymExpr {
                 }
                 Node::Binary(binary) => {
                     let (right, left) = (stack.pop().unwrap_or_default(), stack.pop().unwrap_or_default());
+                    // The right operand's last node is the one before.
+                    let is_factor = matches!(binary, Binary::Mul | Binary::Div);
+                    let is_grouped = is_factor && at > 0 && is_fraction(&self.nodes[at - 1]);
+                    let right = if is_grouped { format!("({right})") } else { right };
                     let symbol = match binary {
                         Binary::Add => "+",
                         Binary::Sub => "-",
@@ -325,11 +329,16 @@ impl fmt::Display for SymExpr {
     }
 }
 
+/// Returns whether the node's text is a division: `a / 1/2` would read as (a / 1) / 2.
+fn is_fraction(node: &Node) -> bool {
+    matches!(node, Node::Rational(number) if number.to_integer().is_none())
+}
+
 /// Returns whether the text of an expression that ends with this node needs parentheses as the base of a power.
 fn is_compound(node: &Node) -> bool {
     match node {
         Node::Integer(number) => *number < 0,
-        Node::Rational(number) => number.to_integer().is_none_or(|number| number < 0),
+        Node::Rational(number) => is_fraction(node) || number.to_integer().is_some_and(|number| number < 0),
         Node::Unary(unary) => matches!(unary, Unary::Neg | Unary::Pow(_)),
         Node::Golden(_) | Node::Constant(_) | Node::Input(_) | Node::Binary(_) => false,
     }
