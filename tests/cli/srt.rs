@@ -5,7 +5,8 @@ use super::{FAILED_FOR_INPUT, Folder, fails, json, succeeds, xml};
 #[test]
 fn worked_numbers_are_verified_on_the_cpu_where_there_is_no_device() {
     let text = succeeds(&["srt", "verify"]);
-    for part in ["largest error", "golden_commutator, exact", "13.4", "No GPU is used", "passed.\n"] {
+    for part in ["largest error", "in f32", "golden_commutator, exact", "13.4", "No GPU is used", "passed.\n"]
+    {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
     let value = json(&succeeds(&["srt", "verify", "--json"]));
@@ -13,8 +14,15 @@ fn worked_numbers_are_verified_on_the_cpu_where_there_is_no_device() {
     assert!(value["passed"] == true && value["reason"].is_string() && results.len() > 100);
     for result in results {
         assert_eq!(result["passed"], true, "{result}");
-        assert!(result["largest_error"].as_f64().unwrap() <= 1e-10, "{result}");
+        // The definition of these numbers has three to five digits.
+        let operation = result["operation"].as_str().unwrap();
+        let is_rounded = operation.contains("worst residual") || operation == "gauss, mean and variance";
+        let bound = if is_rounded { 1e-3 } else { 1e-10 };
+        assert!(result["largest_error"].as_f64().unwrap() <= bound, "{result}");
     }
+    let in_f32: Vec<f64> =
+        results.iter().filter_map(|result| result["largest_error_in_f32"].as_f64()).collect();
+    assert!(in_f32.len() > 80 && in_f32.iter().all(|error| *error <= 2e-6), "{in_f32:?}");
 }
 
 #[test]

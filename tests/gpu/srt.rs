@@ -51,13 +51,15 @@ fn worked_numbers_are_met_and_agree_with_the_cpu() -> Outcome {
     let device = Device::cuda(0)?;
     let mut failures = Vec::new();
     for case in worked::cases().into_iter().filter(|case| !case.is_on_host()) {
-        let name = format!("{} ({}, {})", case.operation, case.section, case.class.name());
-        let (there, here) = (case.compute(&device)?, case.compute(&Device::cpu())?);
-        if let (error, false) = case.error(&there) {
-            failures.push(format!("{name}: {there:?}, wanted {:?}, error {error:e}", case.wanted));
-        }
-        if !case.agrees(&there, &here) {
-            failures.push(format!("{name}: {there:?}, the CPU {here:?}"));
+        for dtype in case.dtypes() {
+            let name = format!("{} ({}, {}) in {dtype}", case.operation, case.section, case.class.name());
+            let (there, here) = (case.compute(&device, *dtype)?, case.compute(&Device::cpu(), *dtype)?);
+            if let (error, false) = case.error(&there, *dtype) {
+                failures.push(format!("{name}: {there:?}, wanted {:?}, error {error:e}", case.wanted));
+            }
+            if !case.agrees(&there, &here, *dtype) {
+                failures.push(format!("{name}: {there:?}, the CPU {here:?}"));
+            }
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));

@@ -1,6 +1,6 @@
 //! `selvedge srt verify`: every worked number of the golden-ratio operations, on every device of this machine.
 
-use selvedge::{Device, driver};
+use selvedge::{DType, Device, driver};
 use serde_json::{Value, json};
 
 use super::worked::{Case, Numbers, cases};
@@ -12,10 +12,12 @@ use crate::output::{Progress, Report, Style, Table, counted};
 struct Outcome {
     operation: String,
     section: &'static str,
-    class: &'static str,
+    class: String,
     device: String,
     /// The largest relative error, the absolute one next to 0; of integers, the largest difference.
     error: Option<f64>,
+    /// The same in f32, of operations that have it.
+    error_in_f32: Option<f64>,
     /// The reason why it failed.
     failure: Option<String>,
 }
@@ -62,30 +64,24 @@ fn devices() -> Result<(Vec<Named>, Option<Unverified>), Failure> {
 
 /// Computes a case on each device; the first is the CPU, with which the others must agree.
 fn check(case: &Case, devices: &[Named]) -> Vec<Outcome> {
-    let mut cpu: Option<Numbers> = None;
+    let mut cpu: [Option<Numbers>; 2] = [None, None];
     let mut outcomes = Vec::new();
     for (name, device) in devices {
-        let (error, failure) = match case.compute(device) {
-            Ok(found) => {
-                let (error, good) = case.error(&found);
-                let differs = cpu.as_ref().is_some_and(|cpu| !case.agrees(&found, cpu));
-                let failure = match (good, differs) {
-                    (false, _) => Some(format!("found {found:?}; wanted {:?}", case.wanted)),
-                    (true, true) => Some(format!("found {found:?}; the CPU found {cpu:?}")),
-                    (true, false) => None,
-                };
-                cpu.get_or_insert(found);
-                (Some(error), failure)
-            }
-            Err(error) => (None, Some(error.to_string())),
-        };
+        let (mut errors, mut failure) = ([None, None], None);
+        for ((dtype, cpu), error) in case.dtypes().iter().zip(&mut cpu).zip(&mut errors) {
+            let (found_error, found_failure) = compare(case, device, *dtype, cpu);
+            *error = found_error;
+            failure = failure.or(found_failure);
+        }
         let device = if case.is_on_host() { "host".to_owned() } else { name.clone() };
+        let [error, error_in_f32] = errors;
         outcomes.push(Outcome {
             operation: case.operation.clone(),
             section: case.section,
             class: case.class.name(),
             device,
             error,
+            error_in_f32,
             failure,
         });
         if case.is_on_host() {
@@ -95,19 +91,50 @@ fn check(case: &Case, devices: &[Named]) -> Vec<Outcome> {
     outcomes
 }
 
+/// Computes a case in one precision. Returns its error and the reason for a failure, and sets the CPU's numbers if there are
+/// none.
+fn compare(
+    case: &Case,
+    device: &Device,
+    dtype: DType,
+    cpu: &mut Option<Numbers>,
+) -> (Option<f64>, Option<String>) {
+    let found = match case.compute(device, dtype) {
+        Ok(found) => found,
+        Err(error) => return (None, Some(format!("{error}, in {dtype}"))),
+    };
+    let (error, good) = case.error(&found, dtype);
+    let differs = cpu.as_ref().is_some_and(|cpu| !case.agrees(&found, cpu, dtype));
+    let failure = match (good, differs) {
+        (false, _) => Some(format!("found {found:?} in {dtype}; wanted {:?}", case.wanted)),
+        (true, true) => Some(format!("found {found:?} in {dtype}; the CPU found {cpu:?}")),
+        (true, false) => None,
+    };
+    cpu.get_or_insert(found);
+    (Some(error), failure)
+}
+
+/// The text of an error in the table.
+fn error_text(error: Option<f64>) -> String {
+    match error {
+        None => "-".to_owned(),
+        Some(0.0) => "0".to_owned(),
+        Some(error) => format!("{error:.1e}"),
+    }
+}
+
 fn report(outcomes: &[Outcome], reason: Option<&Unverified>) -> (Report, bool) {
-    let mut table =
-        Table::with_head("<<<<><", ["operation", "section", "class", "device", "largest error", "passed"]);
+    let head = ["operation", "section", "class", "device", "largest error", "in f32", "passed"];
+    let mut table = Table::with_head("<<<<>><", head);
     let (mut details, mut failed) = (String::new(), 0);
     for one in outcomes {
         table.row([
             one.operation.clone(),
             one.section.to_owned(),
-            one.class.to_owned(),
+            one.class.clone(),
             one.device.clone(),
-            one.error.map_or("-".to_owned(), |error| {
-                if error == 0.0 { "0".to_owned() } else { format!("{error:.1e}") }
-            }),
+            error_text(one.error),
+            error_text(one.error_in_f32),
             if one.failure.is_none() { "yes" } else { "NO" }.to_owned(),
         ]);
         if let Some(failure) = &one.failure {
@@ -133,6 +160,7 @@ fn report(outcomes: &[Outcome], reason: Option<&Unverified>) -> (Report, bool) {
                 "class": one.class,
                 "device": one.device,
                 "largest_error": one.error.filter(|error| error.is_finite()),
+                "largest_error_in_f32": one.error_in_f32.filter(|error| error.is_finite()),
                 "passed": one.failure.is_none(),
                 "failure": one.failure,
             })
@@ -160,11 +188,15 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_disagrees_with_the_cpu_fails_by_its_class() {
+    fn a_device_that_disagrees_with_the_cpu_fails_by_its_class_and_precision() {
         let case = cases().into_iter().find(|case| case.operation == "phi_residual_gelu").unwrap();
-        let Ok(Numbers::Floats(cpu)) = case.compute(&Device::cpu()) else { panic!("no floats") };
+        let Ok(Numbers::Floats(cpu)) = case.compute(&Device::cpu(), DType::F64) else { panic!("no floats") };
         let off = |factor: f64| Numbers::Floats(cpu.iter().map(|x| x * factor).collect());
-        assert!(case.agrees(&off(1.0 + 5e-15), &off(1.0)));
-        assert!(!case.agrees(&off(1.0 + 5e-14), &off(1.0)));
+        for (dtype, allowed, refused) in [(DType::F64, 5e-15, 5e-14), (DType::F32, 1e-6, 5e-6)] {
+            assert!(case.agrees(&off(1.0 + allowed), &off(1.0), dtype), "{dtype}");
+            assert!(!case.agrees(&off(1.0 + refused), &off(1.0), dtype), "{dtype}");
+        }
+        let outcomes = check(&case, &[("CPU".to_owned(), Device::cpu())]);
+        assert!(outcomes[0].error_in_f32 > outcomes[0].error && outcomes[0].failure.is_none());
     }
 }

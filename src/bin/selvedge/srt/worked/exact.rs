@@ -6,11 +6,11 @@ use selvedge::srt::{
     golden_recursion_inverse, lucas, lucas_batch, lucas_batch_f64, pisano, winding_recursion_batch,
     winding_recursion_inverse_batch,
 };
-use selvedge::{DType, Device, Result, Tensor};
+use selvedge::{DType, Result, Tensor};
 
-use super::{Case, Class, Numbers, numbers, on_device, on_host, tensor, vector};
+use super::{Case, CaseDevice, Class, Numbers, numbers, on_device, on_host, tensor, vector};
 
-fn integers(device: &Device, elements: &[i64]) -> Result<Tensor> {
+fn integers(device: &CaseDevice, elements: &[i64]) -> Result<Tensor> {
     Tensor::from_slice(elements, &[elements.len()], device)
 }
 
@@ -39,7 +39,8 @@ fn of_integers() -> Vec<Case> {
                 numbers([&golden_recursion(&v)?, &golden_recursion_inverse(&v)?])
             },
             vec![1.618033988749895, 3.23606797749979, 0.6180339887498949, 1.2360679774997898],
-        ),
+        )
+        .in_f32(),
         on_device(
             "winding_recursion",
             "7.1",
@@ -145,8 +146,17 @@ fn q_formula() -> SymExpr {
     (phi.clone() * 2 + e / (phi.pow(2) * 2)) / (phi.pow(4) * of(Constant::EStar))
 }
 
+/// Γ(1/4)² + π (π - 1) + 35/12 e^-π + 55/72 q⁴, which misses E* by 9.7e-11.
+fn decomposition() -> SymExpr {
+    let (pi, q) = (SymExpr::from(Constant::Pi), SymExpr::from(Constant::Q));
+    SymExpr::from(ratio(1, 4)).gamma().pow(2)
+        + pi.clone() * (pi.clone() - 1)
+        + SymExpr::from(ratio(35, 12)) * (-pi).exp()
+        + SymExpr::from(ratio(55, 72)) * q.pow(4)
+}
+
 /// A row program without inputs, of one row.
-fn evaluated(expression: &SymExpr, device: &Device) -> Result<Numbers> {
+fn evaluated(expression: &SymExpr, device: &CaseDevice) -> Result<Numbers> {
     numbers([&expression.compile()?.run_rows(&tensor(device, &[1, 0], &[])?)?])
 }
 
@@ -189,14 +199,31 @@ fn of_exact_numbers() -> Vec<Case> {
             },
             vec![-1i128, -2, 1, 7],
         ),
-        on_device("SymExpr, q", "8.2", Class::T2, |d| evaluated(&q_formula(), d), 0.02739514691969615),
+        // Within two units in the last place of q, and 4e-15 of E*.
+        on_device(
+            "SymExpr, q",
+            "8.2",
+            Class::Relative(-13),
+            |d| evaluated(&q_formula(), d),
+            0.02739514691969615,
+        )
+        .within(0.0, 2.0 / (1u64 << 58) as f64),
         on_device(
             "SymExpr, exp(pi) - pi",
             "8.2",
-            Class::T2,
+            Class::Relative(-13),
             |d| evaluated(&(SymExpr::from(Constant::Pi).exp() - Constant::Pi), d),
-            19.99909997918947,
-        ),
+            19.999099979189475,
+        )
+        .within(0.0, 4e-15),
+        on_device(
+            "SymExpr, decomposition with Γ",
+            "8.2",
+            Class::Relative(-13),
+            |d| evaluated(&decomposition(), d),
+            19.99909997928626,
+        )
+        .within(1e-13, 0.0),
     ]
 }
 

@@ -3,9 +3,12 @@
 //! `selvedge srt verify` checks them on every device of a machine; `tests/srt/worked.rs` and `tests/gpu/srt.rs` include this
 //! module. A case is one line of a table: the operation, its section, its tolerance class, the computation and the numbers.
 
+use std::ops::Deref;
+
 use selvedge::srt::ProductMode;
 use selvedge::{DType, Device, Result, Tensor};
 
+mod evolver;
 mod exact;
 mod lattice;
 mod norms;
@@ -20,38 +23,46 @@ pub enum Class {
     T0,
     /// Two units in the last place.
     T1,
-    /// Chains of transcendental functions: 1e-14, relative.
+    /// Chains of transcendental functions: 1e-14, in f32 2e-6, relative.
     T2,
-    /// A sum of so many terms: 2 · terms · 2⁻⁵³ of the largest number, plus T2.
+    /// A sum of so many terms: 2 · terms · ε of the largest number, plus T2. ε is 2⁻⁵³, in f32 2⁻²⁴.
     T3(u32),
     /// Decisions, whose examples keep away from ties: the same result.
     T4,
+    /// This power of ten, relative to the largest number; in f32 as T2.
+    Relative(i32),
 }
 
 impl Class {
-    pub fn name(self) -> &'static str {
+    pub fn name(self) -> String {
         match self {
-            Class::T0 => "T0",
-            Class::T1 => "T1",
-            Class::T2 => "T2",
-            Class::T3(_) => "T3",
-            Class::T4 => "T4",
+            Class::T0 => "T0".to_owned(),
+            Class::T1 => "T1".to_owned(),
+            Class::T2 => "T2".to_owned(),
+            Class::T3(_) => "T3".to_owned(),
+            Class::T4 => "T4".to_owned(),
+            Class::Relative(power) => format!("1e{power}"),
         }
     }
 
-    /// Returns whether a number of a CUDA device agrees with the CPU's. `largest` is the largest magnitude of the result.
-    pub fn agrees(self, found: f64, wanted: f64, largest: f64) -> bool {
-        const EPSILON: f64 = f64::EPSILON / 2.0;
+    /// Returns whether a number that a CUDA device computed in f64 or f32 agrees with the CPU's. `largest` is the largest
+    /// magnitude of the result.
+    pub fn agrees(self, dtype: DType, found: f64, wanted: f64, largest: f64) -> bool {
+        let (epsilon, chain, least) = match dtype {
+            DType::F32 => (f64::from(f32::EPSILON) / 2.0, 2e-6, 1e-37),
+            _ => (f64::EPSILON / 2.0, 1e-14, 1e-300),
+        };
         let difference = (found - wanted).abs();
         let is_same = found.to_bits() == wanted.to_bits() || found.is_nan() && wanted.is_nan();
         is_same
             || match self {
                 Class::T0 | Class::T4 => false,
-                Class::T1 => difference <= 4.0 * EPSILON * wanted.abs(),
-                Class::T2 => difference <= (1e-14 * wanted.abs()).max(1e-300),
+                Class::T1 => difference <= 4.0 * epsilon * wanted.abs(),
+                Class::T2 => difference <= (chain * wanted.abs()).max(least),
                 Class::T3(terms) => {
-                    difference <= 2.0 * f64::from(terms) * EPSILON * largest + 1e-14 * wanted.abs()
+                    difference <= 2.0 * f64::from(terms) * epsilon * largest + chain * wanted.abs()
                 }
+                Class::Relative(power) => difference <= chain.max(10f64.powi(power)) * largest,
             }
     }
 }
@@ -102,13 +113,27 @@ pub fn numbers<const COUNT: usize>(tensors: [&Tensor; COUNT]) -> Result<Numbers>
     Ok(all.into())
 }
 
-/// A tensor of f64.
-pub fn tensor(device: &Device, shape: &[usize], elements: &[f64]) -> Result<Tensor> {
-    Tensor::from_slice(elements, shape, device)
+/// A device, and the precision of the tensors that a case makes there: f64 or f32.
+pub struct CaseDevice {
+    device: Device,
+    dtype: DType,
 }
 
-/// A vector of f64.
-pub fn vector(device: &Device, elements: &[f64]) -> Result<Tensor> {
+impl Deref for CaseDevice {
+    type Target = Device;
+
+    fn deref(&self) -> &Device {
+        &self.device
+    }
+}
+
+/// A tensor of the case's precision.
+pub fn tensor(device: &CaseDevice, shape: &[usize], elements: &[f64]) -> Result<Tensor> {
+    Tensor::from_slice(elements, shape, device)?.cast(device.dtype)
+}
+
+/// A vector of the case's precision.
+pub fn vector(device: &CaseDevice, elements: &[f64]) -> Result<Tensor> {
     tensor(device, &[elements.len()], elements)
 }
 
@@ -116,8 +141,8 @@ pub fn vector(device: &Device, elements: &[f64]) -> Result<Tensor> {
 pub enum Computation {
     /// Runs on the host alone.
     Host(fn() -> Result<Numbers>),
-    Device(fn(&Device) -> Result<Numbers>),
-    Product(fn(&Device, ProductMode) -> Result<Numbers>, ProductMode),
+    Device(fn(&CaseDevice) -> Result<Numbers>),
+    Product(fn(&CaseDevice, ProductMode) -> Result<Numbers>, ProductMode),
 }
 
 /// One worked example.
@@ -129,8 +154,10 @@ pub struct Case {
     pub wanted: Numbers,
     /// The largest relative error of a float: 1e-12 unless the definition has another.
     pub relative: f64,
-    /// The largest absolute error next to a float that is 0.
+    /// The largest absolute error that is allowed beside the relative one.
     pub absolute: f64,
+    /// Both for the computation in f32, of operations that have one.
+    single: Option<[f64; 2]>,
 }
 
 impl Case {
@@ -142,7 +169,7 @@ impl Case {
         wanted: Numbers,
     ) -> Case {
         let operation = operation.to_owned();
-        Case { operation, section, class, computation, wanted, relative: 1e-12, absolute: 0.0 }
+        Case { operation, section, class, computation, wanted, relative: 1e-12, absolute: 0.0, single: None }
     }
 
     fn within(mut self, relative: f64, absolute: f64) -> Case {
@@ -150,20 +177,38 @@ impl Case {
         self
     }
 
+    /// Adds the computation in f32, within 2e-6.
+    fn in_f32(self) -> Case {
+        self.in_f32_within(2e-6, 0.0)
+    }
+
+    fn in_f32_within(mut self, relative: f64, absolute: f64) -> Case {
+        self.single = Some([relative, absolute]);
+        self
+    }
+
+    /// The precisions of the computation, f64 first.
+    pub fn dtypes(&self) -> &'static [DType] {
+        if self.single.is_some() { &[DType::F64, DType::F32] } else { &[DType::F64] }
+    }
+
     pub fn is_on_host(&self) -> bool {
         matches!(self.computation, Computation::Host(_))
     }
 
-    pub fn compute(&self, device: &Device) -> Result<Numbers> {
+    pub fn compute(&self, device: &Device, dtype: DType) -> Result<Numbers> {
+        let device = CaseDevice { device: *device, dtype };
         match self.computation {
             Computation::Host(run) => run(),
-            Computation::Device(run) => run(device),
-            Computation::Product(run, mode) => run(device, mode),
+            Computation::Device(run) => run(&device),
+            Computation::Product(run, mode) => run(&device, mode),
         }
     }
 
     /// Returns the largest relative error, the absolute one next to 0, and whether all numbers pass.
-    pub fn error(&self, found: &Numbers) -> (f64, bool) {
+    pub fn error(&self, found: &Numbers, dtype: DType) -> (f64, bool) {
+        let of_f64 = [self.relative, self.absolute];
+        let [relative, absolute] = if dtype == DType::F32 { self.single.unwrap_or(of_f64) } else { of_f64 };
         match (found, &self.wanted) {
             (Numbers::Floats(found), Numbers::Floats(wanted)) if found.len() == wanted.len() => {
                 let (mut largest, mut good) = (0.0f64, true);
@@ -172,7 +217,7 @@ impl Case {
                     let error = if *wanted == 0.0 { difference } else { difference / wanted.abs() };
                     // A NaN must not be lost in the maximum.
                     largest = if error.is_nan() { f64::INFINITY } else { largest.max(error) };
-                    good &= difference <= self.relative * wanted.abs() + self.absolute;
+                    good &= difference <= relative * wanted.abs() + absolute;
                 }
                 (largest, good)
             }
@@ -186,12 +231,12 @@ impl Case {
     }
 
     /// Returns whether the numbers of a CUDA device agree with the CPU's by the class.
-    pub fn agrees(&self, found: &Numbers, cpu: &Numbers) -> bool {
+    pub fn agrees(&self, found: &Numbers, cpu: &Numbers, dtype: DType) -> bool {
         match (found, cpu) {
             (Numbers::Floats(found), Numbers::Floats(cpu)) if found.len() == cpu.len() => {
                 let largest = cpu.iter().fold(0.0f64, |largest, number| largest.max(number.abs()));
                 let mut pairs = found.iter().zip(cpu);
-                pairs.all(|(found, cpu)| self.class.agrees(*found, *cpu, largest))
+                pairs.all(|(found, cpu)| self.class.agrees(dtype, *found, *cpu, largest))
             }
             (found, cpu) => found == cpu,
         }
@@ -212,7 +257,7 @@ fn on_device(
     operation: &str,
     section: &'static str,
     class: Class,
-    run: fn(&Device) -> Result<Numbers>,
+    run: fn(&CaseDevice) -> Result<Numbers>,
     wanted: impl Into<Numbers>,
 ) -> Case {
     Case::new(operation, section, class, Computation::Device(run), wanted.into())
@@ -227,6 +272,7 @@ pub fn cases() -> Vec<Case> {
     cases.extend(phases::cases());
     cases.extend(lattice::cases());
     cases.extend(norms::cases());
+    cases.extend(evolver::cases());
     let order = |case: &Case| {
         let mut parts = case.section.split('.').map(|part| part.parse().unwrap_or(0u32));
         (parts.next(), parts.next())

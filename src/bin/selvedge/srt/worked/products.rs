@@ -5,29 +5,29 @@ use selvedge::srt::{
     ProductMode, bmm, gemm, golden_anticommutator, golden_commutator, mm, mm_corrected, mm_golden_phase,
     mm_golden_weighted, mm_hn, mm_nh, mm_nt, mm_phi, mm_tn, mm_tt, phi_pow, projection_sum, weighted_sum,
 };
-use selvedge::{Device, Result, Tensor};
+use selvedge::{DType, Result, Tensor};
 
-use super::{Case, Class, Computation, Numbers, numbers, on_host, tensor};
+use super::{Case, CaseDevice, Class, Computation, Numbers, numbers, on_host, tensor};
 
 /// The 3 × 2 and 3 × 3 matrices of section 2.1.
-fn tall(device: &Device) -> Result<Tensor> {
+fn tall(device: &CaseDevice) -> Result<Tensor> {
     tensor(device, &[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 }
 
-fn mask(device: &Device) -> Result<Tensor> {
+fn mask(device: &CaseDevice) -> Result<Tensor> {
     tensor(device, &[3, 3], &[1.0, 0.0, 2.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0])
 }
 
 /// The matrices of sections 2.2 to 2.7.
-fn a(device: &Device) -> Result<Tensor> {
+fn a(device: &CaseDevice) -> Result<Tensor> {
     tensor(device, &[2, 2], &[1.0, 2.0, 3.0, 4.0])
 }
 
-fn b(device: &Device) -> Result<Tensor> {
+fn b(device: &CaseDevice) -> Result<Tensor> {
     tensor(device, &[2, 2], &[0.0, 1.0, 1.0, 0.0])
 }
 
-type Product = fn(&Device, ProductMode) -> Result<Numbers>;
+type Product = fn(&CaseDevice, ProductMode) -> Result<Numbers>;
 
 /// The example in both modes: bit-exact as T0, or T1 if a scale follows the product, and fast as T3.
 fn both(
@@ -39,7 +39,7 @@ fn both(
     wanted: &[f64],
 ) -> [Case; 2] {
     let case = |name: &str, class, mode| {
-        Case::new(name, section, class, Computation::Product(run, mode), wanted.to_vec().into())
+        Case::new(name, section, class, Computation::Product(run, mode), wanted.to_vec().into()).in_f32()
     };
     [
         case(&format!("{name}, exact"), exact, ProductMode::Exact),
@@ -156,6 +156,38 @@ pub fn cases() -> Vec<Case> {
         &[1.6234074650867416],
     ));
     cases.extend(both(
+        "mm_golden_weighted, w",
+        "2.4",
+        t0,
+        4,
+        |d, m| {
+            let identity: [f64; 16] = std::array::from_fn(|at| f64::from(u8::from(at % 5 == 0)));
+            numbers([&mm_golden_weighted(
+                &tensor(d, &[1, 4], &[1.0; 4])?,
+                &tensor(d, &[4, 4], &identity)?,
+                m,
+            )?])
+        },
+        &[1.0, 0.5390030827240446, 0.08440438236269689, 0.003839911733366907],
+    ));
+    cases.push(super::on_device(
+        "mm_golden_weighted, weights above 0",
+        "2.4",
+        Class::T4,
+        |d| {
+            let count = |dtype| -> Result<i128> {
+                let ones = Tensor::ones(&[1, 40], dtype, d)?;
+                let identity: Vec<f64> = (0..1600).map(|at| f64::from(u8::from(at % 41 == 0))).collect();
+                let identity = Tensor::from_slice(&identity, &[40, 40], d)?.cast(dtype)?;
+                let weights = mm_golden_weighted(&ones, &identity, ProductMode::Exact)?;
+                let weights = weights.cast(DType::F64)?.to_vec::<f64>()?;
+                Ok(weights.into_iter().filter(|weight| *weight > 0.0).count() as i128)
+            };
+            Ok(vec![count(DType::F64)?, count(DType::F32)?].into())
+        },
+        vec![35i128, 13],
+    ));
+    cases.extend(both(
         "mm_corrected",
         "2.5",
         t1,
@@ -183,12 +215,15 @@ pub fn cases() -> Vec<Case> {
         },
         &[1.75, 2.0],
     ));
-    cases.push(super::on_device(
-        "weighted_sum",
-        "2.7",
-        Class::T3(2),
-        |d| numbers([&weighted_sum(&[&a(d)?, &b(d)?], &[0.5, -2.0])?]),
-        vec![0.5, -1.0, -0.5, 2.0],
-    ));
+    cases.push(
+        super::on_device(
+            "weighted_sum",
+            "2.7",
+            Class::T3(2),
+            |d| numbers([&weighted_sum(&[&a(d)?, &b(d)?], &[0.5, -2.0])?]),
+            vec![0.5, -1.0, -0.5, 2.0],
+        )
+        .in_f32(),
+    );
     cases
 }

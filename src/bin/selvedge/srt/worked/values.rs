@@ -9,9 +9,9 @@ use selvedge::srt::{
     residual_modulated_noise, rotate_phase, special_correction, structure_dimension, suppression,
     uniform_noise,
 };
-use selvedge::{Complex, Device, Result, Tensor};
+use selvedge::{Complex, Result, Tensor};
 
-use super::{Case, Class, Numbers, numbers, on_device, on_host, tensor, vector};
+use super::{Case, CaseDevice, Class, Numbers, numbers, on_device, on_host, tensor, vector};
 
 pub fn constants() -> Vec<Case> {
     let of = |name, run, bits: u64| on_host(name, "1", Class::T0, run, f64::from_bits(bits)).within(0.0, 0.0);
@@ -27,22 +27,22 @@ pub fn constants() -> Vec<Case> {
     ]
 }
 
-fn complex(device: &Device, parts: &[(f64, f64)]) -> Result<Tensor> {
+fn complex(device: &CaseDevice, parts: &[(f64, f64)]) -> Result<Tensor> {
     let elements: Vec<Complex<f64>> = parts.iter().map(|(re, im)| Complex::new(*re, *im)).collect();
-    Tensor::from_slice(&elements, &[elements.len()], device)
+    Tensor::from_slice(&elements, &[elements.len()], device)?.cast(device.dtype.complex())
 }
 
 /// The identity and the residual of section 4.
-fn pair(device: &Device) -> Result<[Tensor; 2]> {
+fn pair(device: &CaseDevice) -> Result<[Tensor; 2]> {
     Ok([vector(device, &[1.0, -1.0, 0.5, -2.0])?, vector(device, &[1.0, 2.0, -3.0, 1.0])?])
 }
 
-fn residual(device: &Device, mode: ResidualMode) -> Result<Numbers> {
+fn residual(device: &CaseDevice, mode: ResidualMode) -> Result<Numbers> {
     let [x, r] = pair(device)?;
     numbers([&phi_residual(&x, &r, mode)?])
 }
 
-fn relu(device: &Device, mode: ResidualMode) -> Result<Numbers> {
+fn relu(device: &CaseDevice, mode: ResidualMode) -> Result<Numbers> {
     let [x, r] = pair(device)?;
     numbers([&phi_residual_relu(&x, &r, mode)?])
 }
@@ -64,10 +64,21 @@ fn of_complex_numbers() -> Vec<Case> {
             "3.1",
             Class::T1,
             |d| {
-                let (x, y) = ([(1.0, 2.0), (1e200, 1e200)], [(3.0, -4.0), (1e200, 1e200)]);
-                numbers([&complex_divide(&complex(d, &x)?, &complex(d, &y)?)?])
+                let (x, y) = (complex(d, &[(1.0, 2.0)])?, complex(d, &[(3.0, -4.0)])?);
+                numbers([&complex_divide(&x, &y)?])
             },
-            vec![-0.2, 0.4, 1.0, 0.0],
+            vec![-0.2, 0.4],
+        )
+        .in_f32(),
+        on_device(
+            "complex_divide, 1e200",
+            "3.1",
+            Class::T1,
+            |d| {
+                let large = complex(d, &[(1e200, 1e200)])?;
+                numbers([&complex_divide(&large, &large)?])
+            },
+            vec![1.0, 0.0],
         ),
         on_device(
             "complex_reciprocal",
@@ -75,42 +86,48 @@ fn of_complex_numbers() -> Vec<Case> {
             Class::T1,
             |d| numbers([&complex_reciprocal(&complex(d, &[(3.0, -4.0)])?)?]),
             vec![0.12, 0.16],
-        ),
+        )
+        .in_f32(),
         on_device(
             "rotate_phase",
             "3.2",
             Class::T2,
             |d| numbers([&rotate_phase(&complex(d, &[(1.0, 0.0)])?, 1.0)?]),
             vec![1f64.cos(), 1f64.sin()],
-        ),
+        )
+        .in_f32(),
         on_device(
             "golden_rotate",
             "3.2",
             Class::T2,
             |d| numbers([&golden_rotate(&complex(d, &[(1.0, 0.0)])?)?]),
             vec![turned.cos(), turned.sin()],
-        ),
+        )
+        .in_f32(),
         on_device(
             "normalize_phase",
             "3.2",
             Class::T2,
             |d| numbers([&normalize_phase(&complex(d, &[(3.0, -4.0), (0.0, 0.0)])?)?]),
             vec![0.6, -0.8, 0.0, 0.0],
-        ),
+        )
+        .in_f32(),
         on_device(
             "quantize_phase_pi",
             "3.2",
             Class::T2,
             |d| numbers([&quantize_phase_pi(&complex(d, &[(1.0, 0.9)])?, 3)?]),
             vec![0.6726812023536857, 1.1651180197731044],
-        ),
+        )
+        .in_f32(),
         on_device(
             "phi_weighted_sum",
             "3.3",
             Class::T3(3),
             |d| numbers([&phi_weighted_sum(&complex(d, &[(1.0, 1.0), (2.0, 0.0), (0.0, 3.0)])?)?]),
             vec![2.23606797749979, 2.1458980337503157],
-        ),
+        )
+        .in_f32(),
     ]
 }
 
@@ -122,28 +139,32 @@ fn of_residuals() -> Vec<Case> {
             Class::T0,
             |d| residual(d, ResidualMode::Phi),
             vec![1.618033988749895, 0.2360679774997898, -1.3541019662496847, -1.381966011250105],
-        ),
+        )
+        .in_f32(),
         on_device(
             "phi_residual, symmetric",
             "4.1",
             Class::T0,
             |d| residual(d, ResidualMode::PhiSymmetric),
             vec![1.2360679774997898, 0.6180339887498949, -1.5450849718747373, -0.6180339887498949],
-        ),
+        )
+        .in_f32(),
         on_device(
             "phi_residual, standard",
             "4.1",
             Class::T0,
             |d| residual(d, ResidualMode::Standard),
             vec![2.0, 1.0, -2.5, -1.0],
-        ),
+        )
+        .in_f32(),
         on_device(
             "phi_residual_relu",
             "4.2",
             Class::T0,
             |d| relu(d, ResidualMode::Phi),
             vec![1.618033988749895, 0.2360679774997898, 0.0, 0.0],
-        ),
+        )
+        .in_f32(),
         on_device(
             "phi_residual_gelu",
             "4.3",
@@ -153,7 +174,21 @@ fn of_residuals() -> Vec<Case> {
                 numbers([&phi_residual_gelu(&x, &r)?])
             },
             vec![1.5323808892233788, 0.14006051781202092, -0.1191940454667957, -0.1156152353135927],
-        ),
+        )
+        .in_f32(),
+        on_device(
+            "phi_residual_layer_norm, mean and variance",
+            "4.4",
+            Class::T3(4),
+            |d| {
+                let [x, r] = pair(d)?;
+                let v = phi_residual(&x, &r, ResidualMode::Phi)?;
+                let mean = v.mean_all()?;
+                numbers([&mean, &v.sub(&mean)?.square()?.mean_all()?])
+            },
+            vec![-0.22049150281252627, 1.5556795646881048],
+        )
+        .in_f32(),
         on_device(
             "phi_residual_layer_norm",
             "4.4",
@@ -164,7 +199,8 @@ fn of_residuals() -> Vec<Case> {
                 numbers([&phi_residual_layer_norm(&x, &r, None, None, 1e-5)?])
             },
             vec![1.4740363266779406, 0.3660461942780231, -0.9088712727004656, -0.9312112482554981],
-        ),
+        )
+        .in_f32_within(1e-5, 0.0),
     ]
 }
 
@@ -177,7 +213,8 @@ fn of_weights() -> Vec<Case> {
             Class::T2,
             |d| numbers([&golden_weight(&vector(d, &[1.0, 2.0, 4.0, 9.0])?)?]),
             weights.clone(),
-        ),
+        )
+        .in_f32(),
         on_device(
             "golden_weight_of_rows",
             "6.1",
@@ -194,15 +231,36 @@ fn of_weights() -> Vec<Case> {
             Class::T3(3),
             |d| numbers([&golden_inner(&vector(d, &[1.0, 2.0, 3.0])?, &vector(d, &[4.0, 5.0, 6.0])?)?]),
             vec![10.90930970976899],
-        ),
+        )
+        .in_f32(),
         on_device(
             "golden_normalize",
             "6.3",
             Class::T3(3),
             |d| numbers([&golden_normalize(&vector(d, &[1.0, 2.0, 3.0])?)?]),
             vec![0.585031781594391, 0.6306678675418335, 0.5098978871700715],
-        ),
+        )
+        .in_f32(),
+        on_device(
+            "golden_normalize, Z",
+            "6.3",
+            Class::T3(3),
+            |d| {
+                // The first element is 1/√(Z + 1e-10).
+                let first = golden_normalize(&vector(d, &[1.0, 2.0, 3.0])?)?.select(0, 0)?;
+                numbers([&first.square()?.reciprocal()?.sub(1e-10)?])
+            },
+            2.9217367340083653,
+        )
+        .in_f32(),
     ]
+}
+
+/// Mean and variance of normal numbers of one seed.
+fn moments(device: &CaseDevice) -> Result<Numbers> {
+    let g = gauss(7, 0, &[20_000], device)?;
+    let mean = g.mean_all()?;
+    numbers([&mean, &g.sub(&mean)?.square()?.mean_all()?])
 }
 
 fn of_noise() -> Vec<Case> {
@@ -241,7 +299,8 @@ fn of_noise() -> Vec<Case> {
             },
             vec![0.4795188680969606, 1.0, 6.786140424415112, 0.0],
         )
-        .within(1e-12, 2e-16),
+        .within(1e-12, 2e-16)
+        .in_f32_within(2e-6, 1e-6),
         on_device(
             "gauss",
             "10.2",
@@ -249,6 +308,9 @@ fn of_noise() -> Vec<Case> {
             |d| numbers([&gauss(42, 0, &[4], d)?]),
             vec![0.4147197504315305, -0.8918862136277562, 1.7295930879374015, 0.5456204361828646],
         ),
+        // Both numbers of the definition have five decimals.
+        on_device("gauss, mean and variance", "10.2", Class::T3(20_000), moments, vec![-0.00828, 1.00223])
+            .within(0.0, 5e-6),
         on_device(
             "residual_modulated_noise",
             "10.3",
@@ -258,7 +320,8 @@ fn of_noise() -> Vec<Case> {
                 numbers([&residual_modulated_noise(&g, &rho, 0.1, 1.0)?])
             },
             vec![0.1, 0.5159054415340087, -0.9676248220682352],
-        ),
+        )
+        .in_f32(),
     ]
 }
 
@@ -288,14 +351,16 @@ fn of_corrections() -> Vec<Case> {
                 numbers([&correct(&vector(d, &[1.0, 1.0])?, &corrections)?])
             },
             vec![1.0001104643020955, 0.9988585355450127],
-        ),
+        )
+        .in_f32(),
         on_device(
             "compound_correction",
             "12.2",
             Class::T0,
             |d| numbers([&compound_correction(&vector(d, &[1.0])?, 240.0, 36.0)?]),
             vec![0.9993530832794337],
-        ),
+        )
+        .in_f32(),
         on_device(
             "correct_chain",
             "12.3",
@@ -307,7 +372,8 @@ fn of_corrections() -> Vec<Case> {
                 numbers([&correct_chain(&tensor(d, &[1], &[100.0])?, &chain, &[whole])?])
             },
             vec![100.27715694061784],
-        ),
+        )
+        .in_f32(),
         on_host(
             "special_correction",
             "12.4",
