@@ -133,6 +133,11 @@ impl Backend for Auto {
         self.for_each(|backend| backend.load(network, seed))
     }
 
+    fn reload(&mut self, network: &Arc<Network>, seed: u32) -> Result<()> {
+        // The measurement and the choice stay: edits of a run would start them anew for ever.
+        self.for_each(|backend| backend.reload(network, seed))
+    }
+
     fn inject(&mut self, injections: &[Injection]) -> Result<()> {
         self.for_each(|backend| backend.inject(injections))
     }
@@ -259,6 +264,9 @@ mod tests {
             assert_eq!(hashes[0], hashes[1]);
             assert_eq!(auto.chosen().unwrap(), cpu.name());
             assert_eq!(auto.state().unwrap(), cpu.state().unwrap());
+            // Edits of a run keep the choice.
+            auto.reload(&network, seed).unwrap();
+            assert_eq!(auto.chosen().unwrap(), cpu.name());
         }
     }
 

@@ -87,8 +87,8 @@ pub struct WeightChange {
 
 /// A device that holds a network and runs its bursts.
 ///
-/// All backends give the same spikes, potentials and states, bit for bit. Callers validate: ids are below the number of
-/// neurons and parameters come from a validated [`Network`].
+/// All backends give the same spikes, potentials and states, bit for bit. Callers validate: ids are neurons in use
+/// ([`Network::removed`]) and parameters come from a validated [`Network`].
 pub trait Backend: Send {
     /// Returns the name of the device and its settings, such as `CPU, 8 threads`.
     fn name(&self) -> String;
@@ -101,6 +101,12 @@ pub trait Backend: Send {
 
     /// Loads a network, at rest before burst 1. The accumulator is chosen by [`Network::accumulator`].
     fn load(&mut self, network: &Arc<Network>, seed: u32) -> Result<()>;
+
+    /// Loads the network with other synapses or fewer neurons in use, in place of the one that is loaded. By default as
+    /// [`load`](Backend::load).
+    fn reload(&mut self, network: &Arc<Network>, seed: u32) -> Result<()> {
+        self.load(network, seed)
+    }
 
     /// Stages input for the next burst, behind what is already staged.
     fn inject(&mut self, injections: &[Injection]) -> Result<()>;

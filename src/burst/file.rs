@@ -1,7 +1,7 @@
 //! `.burst` files: a network with its state, from which a run continues bit for bit.
 //!
 //! A [state file](crate::io::state_file) with magic `SELVBRST`. Its contents: counts u64 of neurons, synapses, areas and
-//! populations; the neuron arrays in the order of [`Neurons`]; areas and populations; row pointers, targets and weights; the
+//! populations; the neuron arrays in the order of [`Neurons`]; since version 3 the slots that are not in use; areas and populations; row pointers, targets and weights; the
 //! state; the ledger; the power input; 1 for dense mode.
 
 use std::ops::Range;
@@ -18,7 +18,7 @@ use super::synapses::Synapses;
 use crate::error::Result;
 use crate::io::state_file::{self, StateFileKind, StateReader, StateWriter};
 
-const KIND: StateFileKind = StateFileKind { magic: *b"SELVBRST", version: 2, name: ".burst file" };
+const KIND: StateFileKind = StateFileKind { magic: *b"SELVBRST", version: 3, oldest: 2, name: ".burst file" };
 
 /// Everything of a `.burst` file.
 pub(super) struct SavedRun {
@@ -32,7 +32,7 @@ pub(super) struct SavedRun {
 
 impl Simulation {
     /// Saves the network as it is now, its state, ledger, power input and mode. The file appears whole under its name or not
-    /// at all. Changes in the parameter queue apply first. Staged input, samplers, recordings and rules are not saved.
+    /// at all. Changes in the parameter queue and structural edits apply first. Staged input, samplers, recordings and rules are not saved.
     ///
     /// # Errors
     /// [`File`](crate::Error::File) if the file cannot be written; those of the backend.
@@ -52,6 +52,7 @@ impl Simulation {
     /// ```
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<()> {
         self.apply_parameter_changes()?;
+        self.apply_edits()?;
         let (state, weights) = (self.state()?, self.weights()?);
         state_file::save(path.as_ref(), &KIND, |output| write(output, self, &state, &weights))
     }
@@ -112,6 +113,9 @@ fn write(
     output.array(&neurons.kind)?;
     output.array(&neurons.area)?;
     output.array(&neurons.position)?;
+    let removed = network.removed();
+    output.array(&[removed.len() as u64])?;
+    output.array(removed)?;
 
     for area in network.areas() {
         output.array(&[u64::from(area.shares) | u64::from(area.potential_driven) << 1])?;
@@ -154,6 +158,7 @@ fn read(path: &Path) -> Result<SavedRun> {
     let mut input = StateReader::open(path, &KIND)?;
     let [neurons, synapses, areas, populations] = input.numbers("counts")?;
     let neurons = read_neurons(&mut input, neurons)?;
+    let removed = if input.version() < 3 { Vec::new() } else { read_removed(&mut input)? };
     let areas = read_areas(&mut input, areas)?;
     let populations = read_populations(&mut input, populations)?;
 
@@ -179,6 +184,7 @@ fn read(path: &Path) -> Result<SavedRun> {
     for (name, ids) in populations {
         network.add_population(name, ids)?;
     }
+    network.set_removed(removed)?;
     Ok(SavedRun { network, state, ledger, power, dense: dense == 1 })
 }
 
@@ -201,6 +207,11 @@ fn read_neurons(input: &mut StateReader<'_>, count: u64) -> Result<Neurons> {
         area: input.array("area ids", count)?,
         position: input.array("positions", count)?,
     })
+}
+
+fn read_removed(input: &mut StateReader<'_>) -> Result<Vec<u32>> {
+    let [count] = input.numbers("removed neurons")?;
+    input.array("removed neurons", count)
 }
 
 fn read_areas(input: &mut StateReader<'_>, count: u64) -> Result<Vec<Area>> {

@@ -167,15 +167,29 @@ impl FireLedger {
 
     /// Returns the neurons that fired in at least one of the last `window` bursts, ascending.
     pub(super) fn active(&self, window: usize) -> Vec<u32> {
-        let mut active = Vec::new();
+        self.folded(window, 0, |bits, bitmap| bits | bitmap)
+    }
+
+    /// Returns the neurons that fired in all of the last `window` bursts, ascending; none where fewer bursts are held.
+    pub(super) fn steady(&self, window: usize) -> Vec<u32> {
+        if self.bitmaps.len() < window {
+            Vec::new()
+        } else {
+            self.folded(window, !0, |bits, bitmap| bits & bitmap)
+        }
+    }
+
+    fn folded(&self, window: usize, start: u64, fold: impl Fn(u64, u64) -> u64) -> Vec<u32> {
+        let mut ids = Vec::new();
         for word in 0..self.neurons.div_ceil(64) {
-            let mut bits = self.bitmaps.iter().rev().take(window).fold(0, |bits, bitmap| bits | bitmap[word]);
+            let last = self.bitmaps.iter().rev().take(window);
+            let mut bits = last.fold(start, |bits, bitmap| fold(bits, bitmap[word]));
             while bits != 0 {
-                active.push((word * 64) as u32 + bits.trailing_zeros());
+                ids.push((word * 64) as u32 + bits.trailing_zeros());
                 bits &= bits - 1;
             }
         }
-        active
+        ids
     }
 
     /// Returns the number of bursts held.

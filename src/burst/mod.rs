@@ -17,6 +17,7 @@
 //! | `cut`, `shards` | a network cut into ranges of neurons, each on a backend of its own |
 //! | `simulation` | a running network: input, recordings, counters |
 //! | `parameters`, `ledger`, `sampler`, `plasticity` | the parts of a simulation |
+//! | `edits` | the log of synapses and neurons that are created or removed in mid-run |
 //! | `recovery` | the journal from which a run continues after its device was lost |
 //! | `runner` | a thread that runs a simulation at a set frequency |
 //! | `file`, `arrays` | `.burst` and `.npz` files |
@@ -33,6 +34,7 @@ mod cpu;
 mod cuda;
 mod cut;
 mod draw;
+mod edits;
 mod file;
 mod generate;
 mod host_memory;
@@ -60,7 +62,7 @@ pub use ledger::FireLedger;
 pub use network::{Accumulator, Area, Network, Population, SCALE};
 pub use neurons::{NeuronParameters, Neurons};
 pub use parameters::{NeuronField, NeuronSelection, ParameterQueue};
-pub use plasticity::{MAX_PLASTICITY_WINDOW, PlasticityRule};
+pub use plasticity::{MAX_PLASTICITY_WINDOW, PlasticityRule, SynapseCreation};
 pub use runner::{BurstRunner, RunnerStatistics, StoppedRun};
 pub use sampler::{Sampler, Snapshot};
 pub use shards::{Exchange, InProcess, Shards};

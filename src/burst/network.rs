@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Zeroable;
 
+use super::edits::EditLog;
 use super::neurons::{NeuronParameters, Neurons};
+use super::state::{NetworkState, NeuronState};
 use super::synapses::{INHIBITORY, SynapseArrays, Synapses, in_chunks};
 use crate::threads::{check_variable, run_on_threads, thread_count};
 use crate::{Error, Result};
@@ -82,6 +84,8 @@ pub struct Network {
     areas: Vec<Area>,
     populations: Vec<Population>,
     owned: Range<u32>,
+    /// The slots that are not in use, ascending.
+    removed: Arc<[u32]>,
     /// Outgoing synapses over all shards; present if an area shares.
     out_degrees: Option<Arc<[u64]>>,
     /// The largest possible input of one neuron through its synapses, in thousandths.
@@ -117,9 +121,7 @@ impl Network {
             });
         }
         let parameters = checked_parameters(&neurons, &areas, thread_count())?;
-        let out_degrees = areas.iter().any(|area| area.shares).then(|| {
-            synapses.row_pointers().windows(2).map(|ends| ends[1] - ends[0]).collect::<Vec<u64>>().into()
-        });
+        let out_degrees = out_degrees(&areas, &synapses);
         let owned = 0..neurons.len() as u32;
         let populations = Vec::new();
         let mut network = Network {
@@ -129,6 +131,7 @@ impl Network {
             areas,
             populations,
             owned,
+            removed: Arc::default(),
             out_degrees,
             largest_input: 0,
             largest_plastic_input: 0,
@@ -223,7 +226,121 @@ impl Network {
     /// Returns the constants of a neuron of this network by the parameters that it has now.
     pub(super) fn parameters_of(&self, neurons: &Neurons, id: u32) -> Result<NeuronParameters> {
         let parameters = neurons.parameters_of(id as usize, &format_args!("neuron {id}"))?;
-        Ok(with_area_flags(parameters, &self.areas))
+        Ok(match self.is_removed(id) {
+            true => NeuronParameters::of_removed(parameters.area),
+            false => with_area_flags(parameters, &self.areas),
+        })
+    }
+
+    /// Returns the slots that are not in use, ascending: neurons that [`Simulation::remove_neurons`] removed.
+    ///
+    /// [`Simulation::remove_neurons`]: super::Simulation::remove_neurons
+    pub fn removed(&self) -> &[u32] {
+        &self.removed
+    }
+
+    /// Returns true if a slot is not in use.
+    pub fn is_removed(&self, id: u32) -> bool {
+        self.removed.binary_search(&id).is_ok()
+    }
+
+    /// Returns how many of the owned slots are not in use: dense mode leaves them out of its candidates.
+    pub(super) fn removed_of_owned(&self) -> u64 {
+        let below = |bound: u32| self.removed.partition_point(|&id| id < bound);
+        (below(self.owned.end) - below(self.owned.start)) as u64
+    }
+
+    /// Checks that ids of neurons are in use.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub(super) fn check_in_use(&self, mut ids: impl Iterator<Item = u32>) -> Result<()> {
+        if self.removed.is_empty() {
+            return Ok(());
+        }
+        match ids.find(|&id| self.is_removed(id)) {
+            None => Ok(()),
+            Some(id) => Err(removed_neuron(id)),
+        }
+    }
+
+    /// Gives slots that are not in use the state 0, without a spike.
+    pub(super) fn clear_removed(&self, state: &mut NetworkState) {
+        for &id in &*self.removed {
+            state.neurons[id as usize] = NeuronState::zeroed();
+        }
+        if !self.removed.is_empty() {
+            state.fired.retain(|spike| !self.is_removed(spike.id));
+        }
+    }
+
+    /// Returns the network after a log of edits, with these weights, and the parameters of `neurons` where they changed.
+    pub(super) fn edited(
+        &self,
+        edits: &EditLog,
+        weights: &[u16],
+        neurons: Option<&Neurons>,
+    ) -> Result<Network> {
+        let synapses = edits.merge(&self.synapses, weights)?;
+        let mut edited = Network {
+            neurons: neurons.unwrap_or(&self.neurons).clone(),
+            parameters: Vec::new(),
+            out_degrees: out_degrees(&self.areas, &synapses),
+            synapses,
+            areas: self.areas.clone(),
+            populations: self.populations.clone(),
+            owned: self.owned.clone(),
+            removed: edits.removed_with(&self.removed).into(),
+            largest_input: 0,
+            largest_plastic_input: 0,
+        };
+        edited.parameters = match neurons {
+            None => self.parameters.clone(),
+            Some(neurons) => {
+                let parameters = (0..self.len() as u32).map(|id| edited.parameters_of(neurons, id));
+                parameters.collect::<Result<_>>()?
+            }
+        };
+        edited.mark_removed();
+        edited.bound_inputs();
+        Ok(edited)
+    }
+
+    /// Marks slots as not in use: those of a file, whose synapses do not touch them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for ids that do not ascend or are no neuron, and for a synapse from or to one.
+    pub(super) fn set_removed(&mut self, removed: Vec<u32>) -> Result<()> {
+        super::cpu::check_ids(removed.iter().copied(), self.len())?;
+        if !removed.is_sorted_by(|one, next| one < next) {
+            return Err(Error::invalid(OPERATION, "removed neurons that do not ascend", "ascending ids"));
+        }
+        self.removed = removed.into();
+        self.mark_removed();
+        for source in 0..self.len() as u32 {
+            let row = self.synapses.row(source);
+            let targets = self.synapses.targets()[row.clone()].iter().map(|word| word & !INHIBITORY);
+            let stray = if row.is_empty() || self.removed.is_empty() {
+                None
+            } else if self.is_removed(source) {
+                Some(source)
+            } else {
+                targets.into_iter().find(|&target| self.is_removed(target))
+            };
+            if let Some(id) = stray {
+                let found = format!("a synapse of neuron {id}, which was removed");
+                return Err(Error::invalid(OPERATION, found, "synapses between neurons in use"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the slots that are not in use constants with which they never fire.
+    fn mark_removed(&mut self) {
+        for &id in &*self.removed {
+            let constants = &mut self.parameters[id as usize];
+            *constants = NeuronParameters::of_removed(constants.area);
+        }
     }
 
     /// Returns the network of a shard: all neurons, and the synapses that end in `owned`.
@@ -235,6 +352,7 @@ impl Network {
             areas: self.areas.clone(),
             populations: self.populations.clone(),
             owned,
+            removed: self.removed.clone(),
             out_degrees: self.out_degrees.clone(),
             largest_input: 0,
             largest_plastic_input: 0,
@@ -299,6 +417,17 @@ fn checked_parameters(neurons: &Neurons, areas: &[Area], threads: usize) -> Resu
         Some((_, error)) => Err(error),
         None => Ok(parameters),
     }
+}
+
+fn out_degrees(areas: &[Area], synapses: &Synapses) -> Option<Arc<[u64]>> {
+    areas.iter().any(|area| area.shares).then(|| {
+        synapses.row_pointers().windows(2).map(|ends| ends[1] - ends[0]).collect::<Vec<u64>>().into()
+    })
+}
+
+/// The error for a neuron that was removed.
+pub(super) fn removed_neuron(id: u32) -> Error {
+    Error::invalid("the neurons of a burst", format!("id {id}, which was removed"), "a neuron in use")
 }
 
 fn with_area_flags(mut parameters: NeuronParameters, areas: &[Area]) -> NeuronParameters {

@@ -216,6 +216,23 @@ impl NeuronParameters {
     /// As a source: the PSP of each synapse is the potential at which the neuron fired, rounded and limited to 0..=255.
     pub const POTENTIAL_DRIVEN: u16 = 8;
 
+    /// Returns the constants of a slot that is not in use: no potential is inside the window, and an update without input changes
+    /// nothing.
+    pub(super) const fn of_removed(area: u32) -> NeuronParameters {
+        NeuronParameters {
+            threshold: f32::INFINITY,
+            threshold_max: f32::NEG_INFINITY,
+            decay: 1.0,
+            rest: 0.0,
+            chance: 0,
+            area,
+            refractory: 0,
+            fire_limit: 0,
+            snooze: 0,
+            flags: NeuronParameters::ACCUMULATES,
+        }
+    }
+
     /// Returns true if a flag is set.
     #[inline]
     pub const fn has(&self, flag: u16) -> bool {

@@ -1,12 +1,15 @@
 //! Plasticity: rules that change weights between bursts from the spikes of the past ones.
 //!
 //! A change computed after burst b takes effect in burst b + 1. Rules compute with whole numbers, so their results are the same
-//! on every machine. Weights stay in 0..=255. Pruning and creating synapses are not implemented: a synapse of weight 0
-//! stays and still touches its target.
+//! on every machine. Weights stay in 0..=255. A synapse of weight 0 stays and still touches its target, unless the rule prunes.
+//! Synapses that a rule removes or creates enter the log of structural edits ([`edits`](super::edits)).
 
-use super::backend::WeightChange;
+use super::backend::{BurstResult, WeightChange};
+use super::edits::{EditLog, NewSynapse};
 use super::ledger::FireLedger;
 use super::network::Network;
+use super::recovery::Entry;
+use super::simulation::Simulation;
 use super::state::Spike;
 use super::synapses::INHIBITORY;
 use crate::{Error, Result};
@@ -14,11 +17,25 @@ use crate::{Error, Result};
 /// The most bursts that a rule looks back.
 pub const MAX_PLASTICITY_WINDOW: usize = 1024;
 
+/// The synapses that [`PlasticityRule::AreaWindow`] creates; their weight is the rule's `increase`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SynapseCreation {
+    /// The postsynaptic potential.
+    pub psp: u8,
+    /// 0 excitatory, 1 inhibitory.
+    pub kind: u8,
+    /// The most synapses that the rule creates after one burst, at least 1: the first in ascending order of source and target. The
+    /// others follow after later bursts, while their neurons go on firing.
+    pub most: u32,
+}
+
 /// A rule for the synapses from one area to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PlasticityRule {
     /// Counts in how many of the last `window` bursts both ends of a synapse fired: in all of them the weight grows by
     /// `increase`, in some but not all it falls by `decrease`. The rule starts once `window` bursts have passed.
+    ///
+    /// A rule that creates or removes synapses after a burst has the network built and loaded anew before the next one.
     AreaWindow {
         /// Area of the sources.
         source_area: u32,
@@ -30,6 +47,10 @@ pub enum PlasticityRule {
         increase: u8,
         /// Loss of the weight.
         decrease: u8,
+        /// Removes a synapse that falls and then has weight 0.
+        prune: bool,
+        /// Creates a synapse from a source to a target, not itself, that has none where both fired in all of the window.
+        create: Option<SynapseCreation>,
     },
     /// Pair-based spike-timing-dependent plasticity with nearest spikes. If the target fires `d` bursts after the source's
     /// latest earlier spike, the weight grows by `255 * a_plus * exp(-d * burst_ms / tau_plus_ms)`; if the source fires
@@ -87,10 +108,19 @@ impl ActiveRule {
             incoming: Vec::new(),
         };
         match rule {
-            PlasticityRule::AreaWindow { window, .. } => {
+            PlasticityRule::AreaWindow { window, increase, create, .. } => {
                 if window == 0 || window > MAX_PLASTICITY_WINDOW {
                     let wanted = format!("1 to {MAX_PLASTICITY_WINDOW}");
                     return Err(Error::invalid(OPERATION, format!("a window of {window} bursts"), wanted));
+                }
+                if let Some(SynapseCreation { kind, most, .. }) = create {
+                    if kind > 1 {
+                        return Err(Error::invalid(OPERATION, format!("synapse kind {kind}"), "0 or 1"));
+                    }
+                    if most == 0 || increase == 0 {
+                        let found = format!("at most {most} new synapses of weight {increase}");
+                        return Err(Error::invalid(OPERATION, found, "1 or more, of a weight above 0"));
+                    }
                 }
             }
             PlasticityRule::SpikeTiming { a_plus, a_minus, tau_plus_ms, tau_minus_ms, burst_ms, .. } => {
@@ -112,7 +142,7 @@ impl ActiveRule {
                 }
                 active.growth = changes_by_distance(a_plus, burst_ms / tau_plus_ms);
                 active.loss = changes_by_distance(a_minus, burst_ms / tau_minus_ms);
-                active.index_incoming(network, source_area, target_area);
+                active.index(network);
                 active.last_spike = vec![0; network.len()];
                 for burst in ledger.bursts() {
                     for id in ledger.fired(burst)? {
@@ -137,7 +167,9 @@ impl ActiveRule {
         self.last_spike.fill(0);
     }
 
-    fn index_incoming(&mut self, network: &Network, source_area: u32, target_area: u32) {
+    /// Renews the tables of synapses.
+    pub(super) fn index(&mut self, network: &Network) {
+        let PlasticityRule::SpikeTiming { source_area, target_area, .. } = self.rule else { return };
         let synapses = network.synapses();
         let area = |id: u32| network.parameters()[id as usize].area;
         let sources = || (0..network.len() as u32).filter(|&source| area(source) == source_area);
@@ -166,16 +198,16 @@ impl ActiveRule {
         self.incoming_rows = starts;
     }
 
-    /// Computes the changes after a burst and applies them to `weights`. The ledger already holds the burst.
-    pub(super) fn apply(
+    /// Computes the changes after a burst and applies them to `outcome`. The ledger already holds the burst.
+    fn apply(
         &mut self,
         network: &Network,
         ledger: &FireLedger,
         burst: u64,
         fired: &[Spike],
-        weights: &mut [u16],
-        changes: &mut Vec<WeightChange>,
+        outcome: &mut Outcome<'_>,
     ) {
+        let Outcome { weights, changes, prunable, edits } = outcome;
         let synapses = network.synapses();
         let area = |id: u32| network.parameters()[id as usize].area;
         let mut change = |synapse: usize, growth: u8, loss: u8| {
@@ -187,7 +219,15 @@ impl ActiveRule {
             }
         };
         match self.rule {
-            PlasticityRule::AreaWindow { source_area, target_area, window, increase, decrease } => {
+            PlasticityRule::AreaWindow {
+                source_area,
+                target_area,
+                window,
+                increase,
+                decrease,
+                prune,
+                create,
+            } => {
                 if ledger.len() < window {
                     return;
                 }
@@ -198,10 +238,23 @@ impl ActiveRule {
                             match ledger.fired_together(window, source, target) {
                                 0 => {}
                                 together if together == window => change(synapse, increase, 0),
-                                _ => change(synapse, 0, decrease),
+                                _ => {
+                                    change(synapse, 0, decrease);
+                                    if prune {
+                                        prunable.push(synapse as u64);
+                                    }
+                                }
                             }
                         }
                     }
+                }
+                if let Some(creation) = create {
+                    let steady = ledger.steady(window);
+                    let [sources, targets] = [source_area, target_area].map(|wanted| {
+                        let of_area = |&id: &u32| area(id) == wanted && !edits.is_removed(network, id);
+                        steady.iter().copied().filter(of_area).collect::<Vec<u32>>()
+                    });
+                    create_missing(network, &sources, &targets, increase, creation, edits);
                 }
             }
             PlasticityRule::SpikeTiming { source_area, target_area, .. } => {
@@ -232,6 +285,71 @@ impl ActiveRule {
                 }
             }
         }
+    }
+}
+
+/// The effects of the rules of a simulation after one burst.
+struct Outcome<'a> {
+    weights: &'a mut [u16],
+    changes: Vec<WeightChange>,
+    /// Synapses that fell and are removed if their weight is 0 after all rules.
+    prunable: Vec<u64>,
+    edits: &'a mut EditLog,
+}
+
+/// Creates the first missing synapses from sources to targets, both ascending. Each pair that is looked at either has a synapse or
+/// gets one, but for a neuron with itself, so the work is bounded by the rows of the sources and the number of new synapses.
+fn create_missing(
+    network: &Network,
+    sources: &[u32],
+    targets: &[u32],
+    weight: u8,
+    creation: SynapseCreation,
+    edits: &mut EditLog,
+) {
+    let SynapseCreation { psp, kind, most } = creation;
+    let mut left = most;
+    for &source in sources {
+        for &target in targets {
+            if source != target && !edits.has_synapse(network, source, target) {
+                edits.create(source, target, NewSynapse { weight, psp, inhibitory: kind == 1 });
+                left -= 1;
+                if left == 0 {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Simulation {
+    /// Applies the rules after a burst.
+    pub(super) fn apply_rules(&mut self, result: &BurstResult) -> Result<()> {
+        let (Some(ledger), Some(weights)) = (&self.ledger, &mut self.weights) else { return Ok(()) };
+        let edits = &mut self.edits;
+        let mut outcome = Outcome { weights, changes: Vec::new(), prunable: Vec::new(), edits };
+        for rule in &mut self.rules {
+            rule.apply(&self.network, ledger, result.burst, &result.fired, &mut outcome);
+        }
+        let Outcome { weights, mut changes, prunable, edits } = outcome;
+        for synapse in prunable {
+            if weights[synapse as usize] as u8 == 0 {
+                edits.prune(synapse);
+            }
+        }
+        // One change per synapse, the last one: a device applies them in any order.
+        changes.sort_unstable_by_key(|change| change.synapse);
+        changes.dedup_by_key(|change| change.synapse);
+        for change in &mut changes {
+            change.weight = weights[change.synapse as usize] as u8;
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.push(Entry::Weights(changes.clone()));
+        }
+        self.backend.set_weights(&changes)
     }
 }
 

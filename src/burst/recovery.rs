@@ -27,6 +27,20 @@ pub(super) struct Checkpoint {
     pub dense: bool,
 }
 
+impl Checkpoint {
+    /// Brings a backend that has loaded the network to this state.
+    pub(super) fn restore(&self, network: &Network, backend: &mut dyn Backend) -> Result<()> {
+        backend.set_dense(self.dense)?;
+        if let Some(parameters) = &self.parameters {
+            backend.set_parameters(parameters)?;
+        }
+        if let Some(weights) = &self.weights {
+            backend.set_weights(&changed_weights(network, weights))?;
+        }
+        backend.set_state(&self.state)
+    }
+}
+
 pub(super) enum Entry {
     Dense(bool),
     Parameters(Vec<(u32, NeuronParameters)>),
@@ -74,16 +88,8 @@ impl Journal {
 
     /// Loads a backend with the network and repeats everything up to the last finished burst.
     pub(super) fn replay(&self, network: &Arc<Network>, backend: &mut dyn Backend) -> Result<()> {
-        let Checkpoint { state, weights, parameters, dense } = &self.start;
-        backend.load(network, state.seed)?;
-        backend.set_dense(*dense)?;
-        if let Some(parameters) = parameters {
-            backend.set_parameters(parameters)?;
-        }
-        if let Some(weights) = weights {
-            backend.set_weights(&changed_weights(network, weights))?;
-        }
-        backend.set_state(state)?;
+        backend.load(network, self.start.state.seed)?;
+        self.start.restore(network, backend)?;
         for entry in &self.entries {
             match entry {
                 Entry::Dense(dense) => backend.set_dense(*dense)?,
@@ -105,7 +111,8 @@ impl Simulation {
     /// The new backend starts from the last checkpoint and repeats all bursts up to the last one that
     /// [`run_burst`](Simulation::run_burst) or [`run`](Simulation::run) recorded. Results are the same on all backends, so
     /// state, weights, ledger and recordings continue bit for bit. Input that was staged for the failed burst is staged
-    /// again. A checkpoint is taken at least every 1024 bursts.
+    /// again. A checkpoint is taken at least every 1024 bursts, and at each merge of structural edits; edits that were not merged
+    /// are merged before the next burst.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the backend cannot be lost, or was changed through
@@ -117,9 +124,9 @@ impl Simulation {
         };
         journal.replay(&self.network, &mut *backend)?;
         backend.inject(&self.pending)?;
-        self.backend = backend;
+        (self.backend, self.reload_failed) = (backend, false);
         if !self.backend.can_be_lost() {
-            (self.journal, self.pending) = (None, Vec::new());
+            self.journal = None;
         }
         Ok(())
     }
@@ -133,7 +140,7 @@ impl Simulation {
     /// Makes sure that there is a journal of bounded length if the device can be lost.
     pub(super) fn renew_journal(&mut self) -> Result<()> {
         if !self.backend.can_be_lost() {
-            (self.journal, self.pending) = (None, Vec::new());
+            self.journal = None;
             return Ok(());
         }
         match &self.journal {

@@ -106,6 +106,24 @@ impl Shards {
         below(range.start)..below(range.end)
     }
 
+    fn load_parts(
+        &mut self,
+        network: &Arc<Network>,
+        load: impl Fn(&mut dyn Backend, &Arc<Network>) -> Result<()>,
+    ) -> Result<()> {
+        self.ranges = balanced_ranges(network, self.backends.len());
+        self.failed = true;
+        self.parts.clear();
+        for (backend, range) in self.backends.iter_mut().zip(&self.ranges) {
+            let part = Arc::new(network.shard(range.clone()));
+            load(&mut **backend, &part)?;
+            self.parts.push(part);
+        }
+        self.network = Some(network.clone());
+        self.failed = false;
+        Ok(())
+    }
+
     fn run_all(&mut self) -> Result<BurstResult> {
         let mut results = Vec::with_capacity(self.backends.len());
         for backend in &mut self.backends {
@@ -134,22 +152,17 @@ impl Backend for Shards {
     }
 
     fn load(&mut self, network: &Arc<Network>, seed: u32) -> Result<()> {
-        self.ranges = balanced_ranges(network, self.backends.len());
-        self.failed = true;
-        self.parts.clear();
-        for (backend, range) in self.backends.iter_mut().zip(&self.ranges) {
-            let part = Arc::new(network.shard(range.clone()));
-            backend.load(&part, seed)?;
-            self.parts.push(part);
-        }
-        self.network = Some(network.clone());
-        self.failed = false;
-        Ok(())
+        self.load_parts(network, |backend, part| backend.load(part, seed))
+    }
+
+    fn reload(&mut self, network: &Arc<Network>, seed: u32) -> Result<()> {
+        self.load_parts(network, |backend, part| backend.reload(part, seed))
     }
 
     fn inject(&mut self, injections: &[Injection]) -> Result<()> {
         let network = self.usable()?;
         check_ids(injections.iter().map(|injection| injection.id), network.len())?;
+        network.check_in_use(injections.iter().map(|injection| injection.id))?;
         for (backend, range) in self.backends.iter_mut().zip(&self.ranges) {
             let own: Vec<Injection> =
                 injections.iter().filter(|injection| range.contains(&injection.id)).copied().collect();

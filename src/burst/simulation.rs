@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::backend::{Backend, BurstCounts, BurstResult, Injection};
+use super::edits::EditLog;
 use super::ledger::FireLedger;
-use super::network::Network;
+use super::network::{Network, removed_neuron};
 use super::neurons::Neurons;
 use super::parameters::{NeuronSelection, ParameterQueue};
 use super::plasticity::{ActiveRule, PlasticityRule};
@@ -59,7 +60,7 @@ pub struct Simulation {
     pub(super) network: Arc<Network>,
     pub(super) backend: Box<dyn Backend>,
     /// The parameters as they are now.
-    neurons: Neurons,
+    pub(super) neurons: Neurons,
     queue: ParameterQueue,
     pub(super) dense: bool,
     /// Magnitudes of the staged injections, in thousandths.
@@ -70,13 +71,17 @@ pub struct Simulation {
     burst: Option<u64>,
     /// Kept while the backend's device can be lost. None once the caller had the backend, until the next burst.
     pub(super) journal: Option<Journal>,
-    /// The staged injections, kept beside a journal.
+    /// The staged injections, for a reload or a recovery.
     pub(super) pending: Vec<Injection>,
     pub(super) parameters_changed: bool,
+    /// Structural edits since the last merge.
+    pub(super) edits: EditLog,
+    /// A merge could not be loaded, so the backend holds no network or another.
+    pub(super) reload_failed: bool,
     power: Vec<(Range<u32>, Injection)>,
-    ledger: Option<FireLedger>,
+    pub(super) ledger: Option<FireLedger>,
     samplers: Vec<Sampler>,
-    rules: Vec<ActiveRule>,
+    pub(super) rules: Vec<ActiveRule>,
     /// The weights as they are now, once a rule needs them.
     pub(super) weights: Option<Vec<u16>>,
     spikes: Option<(Vec<u64>, Vec<u32>)>,
@@ -129,6 +134,8 @@ impl Simulation {
             journal,
             pending: Vec::new(),
             parameters_changed: false,
+            edits: EditLog::default(),
+            reload_failed: false,
             power: Vec::new(),
             ledger: None,
             samplers: Vec::new(),
@@ -143,7 +150,7 @@ impl Simulation {
         })
     }
 
-    /// Returns the network as it was loaded.
+    /// Returns the network as it was loaded, or as the last merge of structural edits made it.
     pub fn network(&self) -> &Arc<Network> {
         &self.network
     }
@@ -162,17 +169,20 @@ impl Simulation {
     /// Returns the backend.
     ///
     /// A run on a device that can be lost takes a checkpoint of state and weights at its next burst, as it does not see the
-    /// caller's changes. A recovery does not know parameters that were changed or input that was staged here.
+    /// caller's changes. Neither a recovery nor a merge of structural edits knows parameters that were changed or input that was
+    /// staged here.
     pub fn backend(&mut self) -> &mut dyn Backend {
-        (self.journal, self.burst) = (None, None);
+        if !self.reload_failed {
+            (self.journal, self.burst) = (None, None);
+        }
         &mut *self.backend
     }
 
     /// Stages input for the next burst.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for an id that is no neuron, a potential that is no number or too large, or more input
-    /// than 64 bits can sum; nothing is staged.
+    /// [`Error::InvalidArgument`] for an id that is no neuron or was removed, a potential that is no number or too large, or more
+    /// input than 64 bits can sum; nothing is staged.
     pub fn inject(&mut self, inputs: &[(u32, f32)]) -> Result<()> {
         let injections: Vec<Injection> =
             inputs.iter().map(|&(id, potential)| Injection::new(id, potential)).collect::<Result<_>>()?;
@@ -181,16 +191,21 @@ impl Simulation {
 
     fn stage(&mut self, injections: &[Injection]) -> Result<()> {
         let staged = staged_with(injections, self.staged)?;
-        self.backend.inject(injections)?;
-        if self.journal.is_some() {
-            self.pending.extend_from_slice(injections);
+        if !self.edits.is_empty()
+            && let Some(injection) = injections.iter().find(|injection| !self.is_in_use(injection.id))
+            && (injection.id as usize) < self.network.len()
+        {
+            return Err(removed_neuron(injection.id));
         }
+        self.backend.inject(injections)?;
+        self.pending.extend_from_slice(injections);
         self.staged = staged;
         self.has_staged |= !injections.is_empty();
         Ok(())
     }
 
-    /// Sets the input that neurons receive in every burst, in place of an earlier one for the same range; 0 ends it.
+    /// Sets the input that neurons receive in every burst, in place of an earlier one for the same range; 0 ends it. Removed
+    /// neurons receive none.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a range outside the network or a potential as for [`inject`](Simulation::inject).
@@ -374,15 +389,27 @@ impl Simulation {
     /// # Errors
     /// The errors of the backend.
     pub fn state(&mut self) -> Result<NetworkState> {
+        self.check_loaded()?;
         self.backend.state()
     }
 
-    /// Replaces the state. Staged input stays; the ledger and the samplers start anew.
+    /// Replaces the state. Staged input stays; the ledger and the samplers start anew. Removed neurons keep the state 0.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] for another number of neurons; [`Error::InvalidArgument`] for a spike of no neuron, two
     /// spikes of one neuron or a burst above 2^63; the errors of the backend.
     pub fn set_state(&mut self, state: &NetworkState) -> Result<()> {
+        self.check_loaded()?;
+        let mut cleared;
+        let state = match self.network.removed().is_empty() {
+            true => state,
+            false => {
+                state.check(self.network.len())?;
+                cleared = state.clone();
+                self.network.clear_removed(&mut cleared);
+                &cleared
+            }
+        };
         self.backend.set_state(state)?;
         self.burst = Some(state.burst);
         if self.journal.is_some() {
@@ -408,6 +435,7 @@ impl Simulation {
     /// # Errors
     /// The errors of the backend.
     pub fn weights(&mut self) -> Result<Vec<u16>> {
+        self.check_loaded()?;
         self.backend.weights()
     }
 
@@ -416,6 +444,7 @@ impl Simulation {
     /// # Errors
     /// The errors of the backends; the simulation stays on the old one.
     pub fn set_backend(&mut self, mut backend: Box<dyn Backend>) -> Result<()> {
+        self.check_loaded()?;
         if self.has_staged {
             let wanted = "a change of the backend before the injections of a burst";
             return Err(Error::invalid("a simulation", "staged injections", wanted));
@@ -470,14 +499,17 @@ impl Simulation {
 
     /// Runs bursts back to back and records them.
     fn run_group(&mut self, count: usize) -> Result<Vec<BurstResult>> {
+        self.check_loaded()?;
         self.renew_journal()?;
         self.apply_parameter_changes()?;
+        self.apply_edits()?;
         // After a failed burst the input is staged already.
         if !self.power_is_staged {
             let power: Vec<Injection> = self
                 .power
                 .iter()
                 .flat_map(|(ids, injection)| ids.clone().map(|id| Injection { id, ..*injection }))
+                .filter(|injection| !self.network.is_removed(injection.id))
                 .collect();
             self.stage(&power)?;
             self.power_is_staged = true;
@@ -490,9 +522,9 @@ impl Simulation {
         };
         // From here on the bursts are finished.
         self.potentials.extend(potentials);
-        let input = std::mem::take(&mut self.pending);
-        if let Some(journal) = &mut self.journal {
-            journal.push(Entry::Bursts(input, count));
+        match &mut self.journal {
+            Some(journal) => journal.push(Entry::Bursts(std::mem::take(&mut self.pending), count)),
+            None => self.pending.clear(),
         }
         (self.staged, self.has_staged, self.power_is_staged) = (0, false, false);
         self.burst = results.last().map(|result| result.burst).or(self.burst);
@@ -559,23 +591,6 @@ impl Simulation {
         if let Some(ledger) = &mut self.ledger {
             ledger.record(result.burst, &result.fired);
         }
-        let (Some(ledger), Some(weights)) = (&self.ledger, &mut self.weights) else { return Ok(()) };
-        let mut changes = Vec::new();
-        for rule in &mut self.rules {
-            rule.apply(&self.network, ledger, result.burst, &result.fired, weights, &mut changes);
-        }
-        // One change per synapse, the last one: a device applies them in any order.
-        changes.sort_unstable_by_key(|change| change.synapse);
-        changes.dedup_by_key(|change| change.synapse);
-        for change in &mut changes {
-            change.weight = weights[change.synapse as usize] as u8;
-        }
-        if changes.is_empty() {
-            return Ok(());
-        }
-        if let Some(journal) = &mut self.journal {
-            journal.push(Entry::Weights(changes.clone()));
-        }
-        self.backend.set_weights(&changes)
+        self.apply_rules(result)
     }
 }

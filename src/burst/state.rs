@@ -56,7 +56,9 @@ impl NetworkState {
     pub fn at_rest(network: &Network, seed: u32) -> NetworkState {
         let at_rest = |rest: &f32| NeuronState { potential: *rest, refractory_left: 0, fire_count: 0 };
         let neurons = network.neurons().rest.iter().map(at_rest).collect();
-        NetworkState { seed, burst: 0, neurons, fired: Vec::new() }
+        let mut state = NetworkState { seed, burst: 0, neurons, fired: Vec::new() };
+        network.clear_removed(&mut state);
+        state
     }
 
     /// Checks that a network of so many neurons can continue from the state.

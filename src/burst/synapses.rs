@@ -1,6 +1,6 @@
 //! Synapses in compressed sparse rows by source: 6 bytes a synapse, read sequentially per row.
 //!
-//! Every slot is in use: there is no bit for a removed synapse. A network with other synapses is built anew.
+//! Every slot is in use: there is no bit for a removed synapse. The merge of a simulation's edits (`edits`) builds the rows anew.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -180,6 +180,20 @@ impl Synapses {
     #[inline]
     pub fn row(&self, source: u32) -> std::ops::Range<usize> {
         self.row_pointers[source as usize] as usize..self.row_pointers[source as usize + 1] as usize
+    }
+
+    /// Returns the indices of the synapses from a source to a target.
+    pub(super) fn between(&self, source: u32, target: u32) -> std::ops::Range<usize> {
+        let row = self.row(source);
+        let targets = &self.targets[row.clone()];
+        let start = row.start + targets.partition_point(|word| word & !INHIBITORY < target);
+        let end = row.start + targets.partition_point(|word| word & !INHIBITORY <= target);
+        start..end
+    }
+
+    /// Takes rows that were merged from checked rows and edits.
+    pub(super) fn from_merged(row_pointers: Vec<u64>, targets: Vec<u32>, weights: Vec<u16>) -> Synapses {
+        Synapses { row_pointers, targets, weights }
     }
 
     /// Returns the rows with only those synapses that end in a range of neurons: the synapses of a shard.

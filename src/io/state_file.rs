@@ -23,7 +23,10 @@ const CHECKSUM_BYTES: u64 = 32;
 /// A kind of state files.
 pub(crate) struct StateFileKind {
     pub magic: [u8; 8],
+    /// The version that is written.
     pub version: u32,
+    /// The oldest version that is read.
+    pub oldest: u32,
     /// The name in errors, such as ".burst file".
     pub name: &'static str,
 }
@@ -76,6 +79,7 @@ fn file_error(path: &Path, found: impl std::fmt::Display, wanted: impl Into<Stri
 pub(crate) struct StateReader<'a> {
     path: &'a Path,
     kind: &'a StateFileKind,
+    version: u32,
     file: BufReader<File>,
     hash: Sha256,
     left: u64,
@@ -95,16 +99,27 @@ impl StateReader<'_> {
         let left = length
             .checked_sub(CHECKSUM_BYTES)
             .ok_or_else(|| file_error(path, format!("{length} bytes"), format!("a {}", kind.name)))?;
-        let mut reader = StateReader { path, kind, file: BufReader::new(file), hash: Sha256::new(), left };
+        let (file, version) = (BufReader::new(file), kind.version);
+        let mut reader = StateReader { path, kind, version, file, hash: Sha256::new(), left };
         if reader.array::<u8>("magic", 8)? != kind.magic {
             return Err(reader.error("another kind of file", format!("a {}", kind.name)));
         }
         let version = reader.array::<u32>("version", 2)?[0];
-        if version != kind.version {
+        if !(kind.oldest..=kind.version).contains(&version) {
             let found = format!("version {version} of the format");
-            return Err(reader.error(found, format!("version {}", kind.version)));
+            let wanted = match kind.oldest == kind.version {
+                true => format!("version {}", kind.version),
+                false => format!("versions {} to {}", kind.oldest, kind.version),
+            };
+            return Err(reader.error(found, wanted));
         }
+        reader.version = version;
         Ok(reader)
+    }
+
+    /// Returns the version of the file.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
     /// Returns an error that names the file.

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use selvedge::burst::{
-    Area, Backend, Cpu, InProcess, Injection, Network, NetworkState, Neurons, Shards, Spike, SynapseArrays,
-    Synapses, WeightChange,
+    Area, Backend, Cpu, InProcess, Injection, Network, NetworkState, Neurons, PlasticityRule, Shards,
+    Simulation, Spike, SynapseArrays, SynapseCreation, Synapses, WeightChange,
 };
 
 use super::cases::network;
@@ -181,4 +181,84 @@ fn populations_must_fit_and_have_unique_names() {
         three.add_population("input", 2..3).unwrap_err().to_string().contains("a second population 'input'")
     );
     assert!(three.add_population("output", 2..4).unwrap_err().to_string().contains("ids 2..4"));
+}
+
+#[test]
+fn bad_edits_change_nothing() {
+    let three = Arc::new(network(Neurons::new(4), &[(0, 1, 1, 1, 0), (0, 1, 2, 2, 1)]));
+    let mut simulation = Simulation::new(three, Box::new(Cpu::new()), 0).unwrap();
+    simulation.remove_neurons(&[3]).unwrap();
+    let good =
+        SynapseArrays { source: &[0, 1], target: &[2, 2], weight: &[1; 2], psp: &[1; 2], kind: &[0; 2] };
+    for (arrays, wanted) in [
+        (SynapseArrays { source: &[0, 4], ..good }, "source 4; wanted an id below 4"),
+        (SynapseArrays { target: &[2, 9], ..good }, "target 9; wanted an id below 4"),
+        (SynapseArrays { target: &[2, 3], ..good }, "target 3, which was removed"),
+        (SynapseArrays { kind: &[0, 2], ..good }, "kind 2 of synapse 1"),
+        (SynapseArrays { source: &[1, 0], target: &[2, 1], ..good }, "a second synapse from 0 to 1"),
+        (SynapseArrays { source: &[1, 1], ..good }, "two synapses from 1 to 2 in one call"),
+        (SynapseArrays { psp: &[1], ..good }, "needs 2 elements, but was given 1"),
+        (SynapseArrays { target: &[1], ..good }, "needs 2 elements, but was given 1"),
+    ] {
+        let error = simulation.create_synapses(&arrays).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+    for (source, target, wanted) in [
+        (&[0, 1][..], &[1, 0][..], "no synapse from 1 to 0"),
+        (&[0, 0], &[1, 1], "two synapses from 0 to 1 in one call"),
+        (&[0], &[4], "target 4; wanted an id below 4"),
+        (&[3], &[1], "source 3, which was removed"),
+        (&[0], &[], "needs 1 element, but was given 0"),
+    ] {
+        let error = simulation.remove_synapses(source, target).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+    for (ids, wanted) in [
+        (&[1, 4][..], "neuron 4; wanted"),
+        (&[1, 1], "neuron 1 twice"),
+        (&[3], "neuron 3, which was removed"),
+    ] {
+        let error = simulation.remove_neurons(ids).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+    // Before and after the merge.
+    for _ in 0..2 {
+        let error = simulation.inject(&[(0, 1.0), (3, 1.0)]).unwrap_err().to_string();
+        assert!(error.contains("id 3, which was removed"), "{error}");
+        assert!(
+            simulation.inject(&[(4, 1.0)]).unwrap_err().to_string().contains("id 4; wanted an id below 4")
+        );
+        assert_eq!(simulation.run_burst().unwrap().counts.injections, 0);
+    }
+    assert_eq!(simulation.network().synapses().len(), 2);
+    // Both synapses of the pair go.
+    simulation.remove_synapses(&[0], &[1]).unwrap();
+    assert!(
+        simulation.remove_synapses(&[0], &[1]).unwrap_err().to_string().contains("no synapse from 0 to 1")
+    );
+    simulation.create_synapses(&good).unwrap();
+    simulation.run(1).unwrap();
+    assert_eq!(simulation.network().synapses().row_pointers(), [0, 1, 2, 2, 2]);
+}
+
+#[test]
+fn rules_that_create_nothing_are_refused() {
+    let mut simulation =
+        Simulation::new(Arc::new(network(Neurons::new(2), &[])), Box::new(Cpu::new()), 0).unwrap();
+    for (increase, kind, most, wanted) in
+        [(1, 2, 1, "synapse kind 2"), (0, 0, 5, "5 new synapses of weight 0"), (1, 0, 0, "at most 0 new")]
+    {
+        let create = Some(SynapseCreation { psp: 1, kind, most });
+        let rule = PlasticityRule::AreaWindow {
+            source_area: 0,
+            target_area: 0,
+            window: 1,
+            increase,
+            decrease: 1,
+            prune: true,
+            create,
+        };
+        let error = simulation.add_rule(rule).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use selvedge::burst::{
-    Accumulator, Backend, Cpu, GeneratedNetwork, InProcess, Injection, Network, Neurons, Shards, Spike,
+    Accumulator, Auto, Backend, Cpu, GeneratedNetwork, InProcess, Injection, Network, Neurons, Shards, Spike,
     SpikeHash, WeightChange,
 };
 
@@ -11,10 +11,23 @@ use super::cases::{
     Behaviour, Golden, behaviours, burst, golden_large, golden_small, golden_steady, network, pairs,
     worked_example,
 };
+use super::cases_of_edits::edits_apply_as_in_a_plain_model;
 use super::changes::{
     auto_changes_no_result, changes_apply_alike, excitability_fires_within_binomial_bounds,
     saved_and_moved_runs_end_alike,
 };
+
+#[test]
+fn edits_apply_on_every_backend() {
+    for threads in [1, 3] {
+        edits_apply_as_in_a_plain_model(&|| Ok(Box::new(Cpu::with_threads(threads)))).unwrap();
+    }
+    for count in [2, 5] {
+        edits_apply_as_in_a_plain_model(&|| Ok(shards(count))).unwrap();
+    }
+    let auto = || Box::new(Auto::new(Box::new(Cpu::with_threads(2)), shards(3))) as Box<dyn Backend>;
+    edits_apply_as_in_a_plain_model(&|| Ok(auto())).unwrap();
+}
 
 fn shards(count: usize) -> Box<dyn Backend> {
     let backends = (0..count).map(|_| Box::new(Cpu::with_threads(1)) as Box<dyn Backend>).collect();

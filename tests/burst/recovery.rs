@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use selvedge::burst::{
     Backend, BurstResult, Cpu, GeneratedNetwork, InProcess, Injection, Network, NetworkState, NeuronField,
-    NeuronParameters, NeuronSelection, PlasticityRule, Shards, Simulation, Spike, WeightChange,
+    NeuronParameters, NeuronSelection, PlasticityRule, Shards, Simulation, Spike, SynapseArrays,
+    SynapseCreation, WeightChange,
 };
 use selvedge::{Error, Result};
 
@@ -79,8 +80,15 @@ impl Backend for Losable {
     }
 }
 
-const RULE: PlasticityRule =
-    PlasticityRule::AreaWindow { source_area: 0, target_area: 0, window: 2, increase: 3, decrease: 1 };
+const RULE: PlasticityRule = PlasticityRule::AreaWindow {
+    source_area: 0,
+    target_area: 0,
+    window: 2,
+    increase: 3,
+    decrease: 1,
+    prune: true,
+    create: Some(SynapseCreation { psp: 4, kind: 0, most: 3 }),
+};
 
 /// Everything that a run leaves.
 type Outcome = (NetworkState, Vec<u16>, Vec<u64>, Vec<u32>, Vec<u32>, selvedge::burst::Totals);
@@ -99,14 +107,27 @@ fn run(
     let queue = simulation.parameter_queue();
     let mut recovered = 0;
     for burst in 1..=40u64 {
-        let input: Vec<(u32, f32)> = generated.injections(burst).iter().map(|one| (one.id, 150.5)).collect();
-        simulation.inject(&input)?;
+        let input = generated.injections(burst);
+        let input = input.iter().filter(|one| simulation.is_in_use(one.id)).map(|one| (one.id, 150.5));
+        simulation.inject(&input.collect::<Vec<(u32, f32)>>())?;
         if burst % 10 == 0 {
             queue.push(NeuronSelection::Ids(0..50), NeuronField::Threshold(burst as f32))?;
         }
         match burst {
             15 => simulation.set_dense(true)?,
             18 => simulation.set_dense(false)?,
+            // Edits of two logs, behind staged input.
+            10 | 31 => {
+                let id = 40 + burst as u32;
+                simulation.remove_neurons(&[id])?;
+                simulation.create_synapses(&SynapseArrays {
+                    source: &[7, 8],
+                    target: &[id + 1, id + 1],
+                    weight: &[90, 80],
+                    psp: &[3, 3],
+                    kind: &[0, 1],
+                })?;
+            }
             _ => {}
         }
         if simulation.run_burst().is_err() {

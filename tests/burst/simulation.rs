@@ -190,8 +190,15 @@ fn area_windows_strengthen_steady_pairs_and_weaken_others() {
     neurons.leak.fill(0.0);
     let synapses = [(0, 1, 254, 0, 0), (0, 2, 5, 0, 0), (0, 3, 9, 0, 0)];
     let mut simulation = simulation(neurons, &synapses);
-    let rule =
-        PlasticityRule::AreaWindow { source_area: 0, target_area: 0, window: 2, increase: 1, decrease: 3 };
+    let rule = PlasticityRule::AreaWindow {
+        source_area: 0,
+        target_area: 0,
+        window: 2,
+        increase: 1,
+        decrease: 3,
+        prune: false,
+        create: None,
+    };
     simulation.add_rule(rule).unwrap();
     let mut seen = Vec::new();
     for number in 1..=5 {
@@ -250,11 +257,20 @@ fn bad_rules_are_refused() {
         window,
         increase: 1,
         decrease: 1,
+        prune: false,
+        create: None,
     };
     assert!(simulation.add_rule(window(0)).is_err());
     assert!(simulation.add_rule(window(5000)).is_err());
-    let area =
-        PlasticityRule::AreaWindow { source_area: 0, target_area: 1, window: 1, increase: 1, decrease: 1 };
+    let area = PlasticityRule::AreaWindow {
+        source_area: 0,
+        target_area: 1,
+        window: 1,
+        increase: 1,
+        decrease: 1,
+        prune: false,
+        create: None,
+    };
     assert!(simulation.add_rule(area).unwrap_err().to_string().contains("area 1"));
     let PlasticityRule::SpikeTiming {
         source_area, target_area, a_plus, a_minus, tau_plus_ms, burst_ms, ..
@@ -290,8 +306,15 @@ fn plastic_run(simulation: &mut Simulation, bursts: std::ops::RangeInclusive<u64
 
 fn with_rules(simulation: &mut Simulation) {
     simulation.add_rule(spike_timing()).unwrap();
-    let rule =
-        PlasticityRule::AreaWindow { source_area: 0, target_area: 0, window: 3, increase: 2, decrease: 1 };
+    let rule = PlasticityRule::AreaWindow {
+        source_area: 0,
+        target_area: 0,
+        window: 3,
+        increase: 2,
+        decrease: 1,
+        prune: false,
+        create: None,
+    };
     simulation.add_rule(rule).unwrap();
 }
 
@@ -358,8 +381,8 @@ fn damaged_files_are_refused_before_they_take_memory() {
     let none = folder.path().join("none.burst");
     self::simulation(Neurons::new(0), &[]).save(&none).unwrap();
     let mut file = std::fs::read(&none).unwrap();
-    // Behind the header, four counts, the area `all`, a row pointer and the seed; the burst is followed by no spikes.
-    let burst = 16 + 4 * 8 + (8 + 8 + 3) + 8 + 8;
+    // Behind the header, four counts, no removed neurons, the area `all`, a row pointer and the seed; the burst is followed by no spikes.
+    let burst = 16 + 4 * 8 + 8 + (8 + 8 + 3) + 8 + 8;
     for at in [burst, burst + 16, burst + 24] {
         file[at..at + 8].copy_from_slice(&(1u64 << 20).to_le_bytes());
     }
@@ -390,8 +413,8 @@ fn files_with_a_valid_checksum_and_bad_rows_are_refused() {
     simulation.run(1).unwrap();
     simulation.save(&path).unwrap();
     let good = std::fs::read(&path).unwrap();
-    // Behind the header, four counts, the neurons and the area `all`.
-    let rows = 16 + 4 * 8 + 3 * 44 + (8 + 8 + 3);
+    // Behind the header, four counts, the neurons, none of them removed, and the area `all`.
+    let rows = 16 + 4 * 8 + 3 * 44 + 8 + (8 + 8 + 3);
     let targets = rows + 4 * 8;
     let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     assert_eq!(good[rows..targets], words(&[0, 1, 2, 2]));

@@ -130,6 +130,8 @@ pub fn saved_and_moved_runs_end_alike(
             window: 2,
             increase: 5,
             decrease: 1,
+            prune: false,
+            create: None,
         })?;
         Ok(simulation)
     };

@@ -1,5 +1,5 @@
-//! The spiking engine on a device: the shared cases (tests/cases/burst.rs, tests/cases/burst_changes.rs) with the golden hashes
-//! of its specification, and the CPU backend's results, bit for bit.
+//! The spiking engine on a device: the shared cases (tests/cases/burst.rs, tests/cases/burst_changes.rs,
+//! tests/cases/burst_edits.rs) with the golden hashes of its specification, and the CPU backend's results, bit for bit.
 
 use std::sync::Arc;
 
@@ -15,11 +15,13 @@ use crate::support::{Need, Outcome, device_tests};
 mod cases;
 #[path = "../cases/burst_changes.rs"]
 mod changes;
+#[path = "../cases/burst_edits.rs"]
+mod edits;
 
 device_tests! {
     the_worked_example_and_behaviours_hold, golden_networks_have_their_hashes, shards_on_one_device_do,
     shards_on_two_devices_do => needs(Need::TwoDevices), bursts_equal_the_cpus, hubs_and_empty_networks_do, changes_between_bursts_apply_as_on_the_cpu,
-    saved_and_moved_runs_end_as_on_the_cpu, excitability_fires_within_binomial_bounds,
+    saved_and_moved_runs_end_as_on_the_cpu, edits_apply_as_in_a_plain_model, excitability_fires_within_binomial_bounds,
     a_hundred_thousand_bursts_take_constant_memory_and_do_not_drift => alone(),
 }
 
@@ -93,6 +95,11 @@ fn changes_between_bursts_apply_as_on_the_cpu() -> Outcome {
 fn saved_and_moved_runs_end_as_on_the_cpu() -> Outcome {
     let make = || Ok(Box::new(cuda()?) as Box<dyn Backend>);
     Ok(changes::saved_and_moved_runs_end_alike(&make, &GeneratedNetwork::g(3000, 30), 15)?)
+}
+
+fn edits_apply_as_in_a_plain_model() -> Outcome {
+    edits::edits_apply_as_in_a_plain_model(&|| Ok(Box::new(cuda()?)))?;
+    Ok(edits::edits_apply_as_in_a_plain_model(&|| Ok(Box::new(shards(3)?)))?)
 }
 
 fn excitability_fires_within_binomial_bounds() -> Outcome {

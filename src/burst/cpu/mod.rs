@@ -111,6 +111,7 @@ impl Backend for Cpu {
     fn inject(&mut self, injections: &[Injection]) -> Result<()> {
         let loaded = self.loaded()?;
         check_ids(injections.iter().map(|injection| injection.id), loaded.states.len())?;
+        loaded.network.check_in_use(injections.iter().map(|injection| injection.id))?;
         loaded.staged.extend_from_slice(injections);
         Ok(())
     }
@@ -237,6 +238,10 @@ impl Loaded {
         for range in &self.ranges {
             self.fired.extend_from_slice(&range.fired);
             counts += range.counts;
+        }
+        if self.dense {
+            // Slots that are not in use are updated too, which changes nothing, but are no candidates.
+            counts.candidates -= self.network.removed_of_owned();
         }
         BurstResult { burst: self.burst, fired: self.fired.clone(), counts }
     }

@@ -155,7 +155,7 @@ impl Cuda {
     /// As [`Backend::inject`].
     pub fn set_steady_injections(&mut self, injections: &[Injection]) -> Result<()> {
         let loaded = loaded(&mut self.loaded)?;
-        check_ids(injections.iter().map(|injection| injection.id), loaded.memory.sizes.sources)?;
+        loaded.check_injections(injections)?;
         let mut list = injections.to_vec();
         let bounds = Bounds::of_injections(&mut list, loaded.synapse_bounds());
         let ids: Vec<u32> = list.iter().map(|injection| injection.id).collect();
@@ -227,7 +227,7 @@ impl Backend for Cuda {
 
     fn inject(&mut self, injections: &[Injection]) -> Result<()> {
         let loaded = loaded(&mut self.loaded)?;
-        check_ids(injections.iter().map(|injection| injection.id), loaded.memory.sizes.sources)?;
+        loaded.check_injections(injections)?;
         loaded.staged.extend_from_slice(injections);
         Ok(())
     }
@@ -359,6 +359,12 @@ impl Loaded {
         Ok(loaded)
     }
 
+    fn check_injections(&self, injections: &[Injection]) -> Result<()> {
+        let ids = || injections.iter().map(|injection| injection.id);
+        check_ids(ids(), self.memory.sizes.sources)?;
+        self.network.as_ref().map_or(Ok(()), |network| network.check_in_use(ids()))
+    }
+
     fn arguments(&self) -> layout::Network {
         self.memory.arguments(self.seed, self.dense)
     }
@@ -443,7 +449,13 @@ impl Loaded {
             let Some((event, end)) = under_way.pop_front() else { return Ok(()) };
             event.synchronize()?;
             for at in results.len()..end {
-                results.push(self.exchange.read_result(first + at as u64, with_spikes)?);
+                let (mut result, spikes) = self.exchange.read_result(first + at as u64, with_spikes)?;
+                if self.dense {
+                    // Slots that are not in use are updated too, which changes nothing, but are no candidates.
+                    let removed = self.network.as_ref().map_or(0, |network| network.removed_of_owned());
+                    result.counts.candidates -= removed;
+                }
+                results.push((result, spikes));
             }
         }
     }

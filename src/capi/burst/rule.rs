@@ -69,6 +69,8 @@ pub unsafe extern "C" fn sv_simulation_add_rule(simulation: u64, rule: *const sv
                 window: rule.window as usize,
                 increase: rule.increase,
                 decrease: rule.decrease,
+                prune: false,
+                create: None,
             },
             SV_RULE_SPIKE_TIMING => PlasticityRule::SpikeTiming {
                 source_area,

@@ -12,7 +12,8 @@ use crate::io::state_file::{self, StateFileKind, StateReader};
 use crate::srt::GoldenTensor;
 use crate::tensor::{Device, Tensor};
 
-const KIND: StateFileKind = StateFileKind { magic: *b"SELVEVOL", version: 1, name: ".evolver file" };
+const KIND: StateFileKind =
+    StateFileKind { magic: *b"SELVEVOL", version: 1, oldest: 1, name: ".evolver file" };
 
 impl Evolver {
     /// Saves the options, the best state, n² and the history. The file appears whole under its name or not at all. The

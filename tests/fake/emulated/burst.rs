@@ -6,8 +6,8 @@ use std::sync::Arc;
 use selvedge::Error;
 use selvedge::burst::{
     Area, Backend, BurstResult, Cpu, Cuda, GeneratedNetwork, InProcess, Injection, InjectionPattern, Network,
-    NetworkState, Neurons, PlasticityRule, Shards, Simulation, Spike, SpikeHash, SynapseArrays, Synapses,
-    WeightChange,
+    NetworkState, Neurons, PlasticityRule, Shards, Simulation, Spike, SpikeHash, SynapseArrays,
+    SynapseCreation, Synapses, WeightChange,
 };
 use selvedge::driver::Device;
 
@@ -19,6 +19,8 @@ use crate::support::Fake;
 mod cases;
 #[path = "../../cases/burst_changes.rs"]
 mod cases_of_changes;
+#[path = "../../cases/burst_edits.rs"]
+mod cases_of_edits;
 
 pub const BURST: Family = family("burst.cu", &[], 1, 1);
 pub const GENERATE: Family = family("burst_generate.cu", &[], 1, 1);
@@ -30,6 +32,7 @@ pub static CHILDREN: &[(&str, Child)] = &[
     ("burst_networks", networks),
     ("burst_shards", shards),
     ("burst_changes", changes),
+    ("burst_edits", edits),
     ("burst_launches", launches),
     ("burst_recovery", recovery),
     ("burst_out_of_memory", out_of_memory),
@@ -419,6 +422,16 @@ fn launches(fake: &Fake) -> Outcome {
     Ok(())
 }
 
+/// Child: synapses and neurons that are created and removed in mid-run.
+fn edits(fake: &Fake) -> Outcome {
+    emulate(fake, &[BURST])?;
+    with_seeds(1, |_| {
+        cases_of_edits::edits_apply_as_in_a_plain_model(&|| Ok(Box::new(cuda()?)))?;
+        let shards = || Shards::new(vec![Box::new(cuda()?), Box::new(Cpu::new())], Box::new(InProcess));
+        Ok(cases_of_edits::edits_apply_as_in_a_plain_model(&|| Ok(Box::new(shards()?)))?)
+    })
+}
+
 /// Child: potentials of some neurons, and a simulation that goes on after its device was lost, bit for bit.
 fn recovery(fake: &Fake) -> Outcome {
     emulate(fake, &[BURST])?;
@@ -435,6 +448,8 @@ fn recovery(fake: &Fake) -> Outcome {
             window: 2,
             increase: 5,
             decrease: 1,
+            prune: true,
+            create: Some(SynapseCreation { psp: 4, kind: 0, most: 3 }),
         })?;
         Ok(simulation)
     };
