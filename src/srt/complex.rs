@@ -58,7 +58,8 @@ static PHI_TERMS: LazyLock<Fused<1>> = LazyLock::new(|| {
 ///
 /// # Errors
 ///
-/// [`Error::DTypeMismatch`] for dtypes other than c64 and c128, or two of them; [`Error::InvalidArgument`] for two shapes.
+/// [`Error::DTypeMismatch`] for dtypes other than c64 and c128, or two of them; [`Error::InvalidArgument`] for two shapes;
+/// [`Error::DeviceMismatch`].
 pub fn complex_divide(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     check_dtypes("complex_divide", COMPLEX, &[a, b])?;
     check_shapes("complex_divide", a, b)?;
@@ -79,7 +80,7 @@ pub fn complex_reciprocal(z: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 ///
-/// [`Error::DTypeMismatch`] for other dtypes; [`Error::InvalidArgument`] for two shapes.
+/// [`Error::DTypeMismatch`] for other dtypes; [`Error::InvalidArgument`] for two shapes; [`Error::DeviceMismatch`].
 pub fn rotate_phases(z: &Tensor, theta: &Tensor) -> Result<Tensor> {
     const OPERATION: &str = "rotate_phases";
     check_dtypes(OPERATION, COMPLEX, &[z])?;

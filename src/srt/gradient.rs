@@ -64,7 +64,8 @@ static GRADIENTS: LazyLock<[Fused<3>; 3]> = LazyLock::new(|| {
 /// # Errors
 ///
 /// [`DTypeMismatch`](crate::Error::DTypeMismatch) for dtypes other than f32 and f64, or two of them;
-/// [`InvalidArgument`](crate::Error::InvalidArgument) for two shapes, or an `n2` of another length than the last dimension.
+/// [`InvalidArgument`](crate::Error::InvalidArgument) for two shapes, or an `n2` of another length than the last dimension;
+/// [`DeviceMismatch`](crate::Error::DeviceMismatch).
 pub fn snap_gradient(flux: &Tensor, lattice: &Tensor, n2: &Tensor, mode: SnapGradientMode) -> Result<Tensor> {
     const OPERATION: &str = "snap_gradient";
     check_dtypes(OPERATION, REALS, &[flux, lattice, n2])?;

@@ -204,7 +204,7 @@ pub fn box_muller(u: &Tensor) -> Result<Tensor> {
 /// # Errors
 ///
 /// [`Error::DTypeMismatch`] for dtypes other than f32 and f64, or two of them; [`Error::InvalidArgument`] for two shapes, and for
-/// a `lo` or `hi` that is not finite.
+/// a `lo` or `hi` that is not finite; [`Error::DeviceMismatch`].
 pub fn residual_modulated_noise(g: &Tensor, rho: &Tensor, lo: f64, hi: f64) -> Result<Tensor> {
     const OPERATION: &str = "residual_modulated_noise";
     check_dtypes(OPERATION, REALS, &[g, rho])?;

@@ -11,7 +11,7 @@
 use std::sync::LazyLock;
 
 use super::INVERSE_PHI;
-use super::operands::{REALS, check_dtype, check_dtypes, check_row, last_size};
+use super::operands::{REALS, check_devices, check_dtype, check_dtypes, check_row, last_size};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::tensor::{Device, Fused, Tensor, TensorOperand};
@@ -91,6 +91,7 @@ impl GoldenNorm<'_> {
         let prepared = |name, parameter: Option<&Tensor>| {
             let Some(parameter) = parameter else { return Ok(None) };
             check_dtype(operation, v.dtype(), parameter)?;
+            check_devices(operation, v, parameter)?;
             if parameter.shape()[..] != [channels] {
                 let found =
                     format!("{name} of shape {} for a tensor of shape {}", parameter.shape(), v.shape());
@@ -212,10 +213,11 @@ impl RunningStatistics {
     /// # Errors
     ///
     /// [`Error::DTypeMismatch`] for another dtype; [`Error::InvalidArgument`] for tensors that are not vectors of one size, and
-    /// a momentum outside 0 to 1.
+    /// a momentum outside 0 to 1; [`Error::DeviceMismatch`].
     pub fn from_tensors(mean: Tensor, variance: Tensor, momentum: f64) -> Result<RunningStatistics> {
         const OPERATION: &str = "running statistics";
         check_dtypes(OPERATION, &[DType::F64], &[&mean, &variance])?;
+        check_devices(OPERATION, &mean, &variance)?;
         if mean.rank() != 1 || mean.shape() != variance.shape() {
             let found = format!("a mean of shape {} and a variance of {}", mean.shape(), variance.shape());
             return Err(Error::invalid(OPERATION, found, "two vectors of one size"));
@@ -257,6 +259,7 @@ impl RunningStatistics {
     }
 
     fn check(&self, operation: &'static str, v: &Tensor, channels: usize) -> Result<()> {
+        check_devices(operation, v, &self.mean)?;
         if self.mean.count() == channels {
             return Ok(());
         }

@@ -42,12 +42,26 @@ pub(super) fn check_dtype(operation: &'static str, wanted: DType, tensor: &Tenso
     Err(Error::DTypeMismatch { operation, wanted, found })
 }
 
-/// Checks that two tensors have one shape: no broadcasting.
+/// Checks that two tensors are on one device.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] with both shapes.
+/// [`Error::DeviceMismatch`] with both devices.
+pub(super) fn check_devices(operation: &'static str, first: &Tensor, second: &Tensor) -> Result<()> {
+    if first.device() == second.device() {
+        return Ok(());
+    }
+    let (left, right) = (first.device().to_string(), second.device().to_string());
+    Err(Error::DeviceMismatch { operation, left, right })
+}
+
+/// Checks that two tensors are on one device and have one shape: no broadcasting.
+///
+/// # Errors
+///
+/// [`Error::DeviceMismatch`], and [`Error::InvalidArgument`] with both shapes.
 pub(super) fn check_shapes(operation: &'static str, first: &Tensor, second: &Tensor) -> Result<()> {
+    check_devices(operation, first, second)?;
     if first.shape() == second.shape() {
         return Ok(());
     }
@@ -55,12 +69,14 @@ pub(super) fn check_shapes(operation: &'static str, first: &Tensor, second: &Ten
     Err(Error::invalid(operation, found, "tensors of one shape"))
 }
 
-/// Checks that `vector` has one dimension, with an element for each of the last dimension of `rows`.
+/// Checks that `vector` is on the device of `rows` and has one dimension, with an element for each of the last dimension of
+/// `rows`.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] with both shapes.
+/// [`Error::DeviceMismatch`], and [`Error::InvalidArgument`] with both shapes.
 pub(super) fn check_row(operation: &'static str, name: &str, vector: &Tensor, rows: &Tensor) -> Result<()> {
+    check_devices(operation, rows, vector)?;
     let length = last_size(operation, rows)?;
     if vector.shape()[..] == [length] {
         return Ok(());

@@ -14,7 +14,9 @@
 
 use std::sync::LazyLock;
 
-use super::operands::{NUMBERS, check_dtype, check_dtypes, check_row, check_shapes, joined, parts};
+use super::operands::{
+    NUMBERS, check_devices, check_dtype, check_dtypes, check_row, check_shapes, joined, parts,
+};
 use super::weights::weight;
 use super::{INVERSE_PHI, INVERSE_PHI_SQUARED, PHI};
 use crate::error::{Error, Result};
@@ -82,6 +84,7 @@ impl Operands {
     /// A syntony for each row.
     fn syntony(operation: &'static str, v: &Tensor, s: &Tensor) -> Result<Tensor> {
         check_dtype(operation, v.dtype().part(), s)?;
+        check_devices(operation, v, s)?;
         let rows = v.shape().split_last().map_or(&[][..], |(_, rows)| rows);
         if s.shape()[..] != *rows {
             let found = format!("S of shape {} for a tensor of shape {}", s.shape(), v.shape());
@@ -130,7 +133,7 @@ fn check_sigma(operation: &'static str, sigma: f64) -> Result<()> {
 ///
 /// [`Error::DTypeMismatch`] for dtypes other than f32, f64, c64 and c128, and for operands of another precision than v's;
 /// [`Error::InvalidArgument`] for a `g` of another shape than v, an `n2` of another length than v's last dimension, an S of NaN and
-/// a sigma that is not finite.
+/// a sigma that is not finite; [`Error::DeviceMismatch`].
 pub fn resonant_d_phase(v: &Tensor, n2: &Tensor, g: &Tensor, s: f64, sigma: f64) -> Result<Tensor> {
     const OPERATION: &str = "resonant_d_phase";
     d_phase(OPERATION, v, n2, g, given(OPERATION, s)?.into(), sigma)

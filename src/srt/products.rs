@@ -26,7 +26,7 @@ use num_complex::Complex;
 
 use super::brackets::golden_bracket;
 use super::exact_product::exact_product;
-use super::operands::{NUMBERS, check_dtypes, check_shapes, joined, parts};
+use super::operands::{NUMBERS, check_devices, check_dtypes, check_shapes, joined, parts};
 use super::{INVERSE_PHI, PHI, correction, phi_pow, phi_pow_f32};
 use crate::error::{Error, Result};
 use crate::fuse::Number;
@@ -72,7 +72,7 @@ pub(super) struct Pair {
 impl Pair {
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`] and [`Error::InvalidArgument`] with both sides.
+    /// [`Error::DTypeMismatch`], [`Error::DeviceMismatch`] and [`Error::InvalidArgument`] with both sides.
     fn new(
         operation: &'static str,
         mode: ProductMode,
@@ -81,6 +81,7 @@ impl Pair {
         rank: usize,
     ) -> Result<Pair> {
         check_dtypes(operation, NUMBERS, &[a, b])?;
+        check_devices(operation, a, b)?;
         let wrong = |wanted: &str| {
             let found = format!("shapes {} and {}, used as {of_a:?} and {of_b:?}", a.shape(), b.shape());
             Err(Error::invalid(operation, found, wanted))
@@ -247,6 +248,7 @@ pub fn gemm(
 ) -> Result<()> {
     let (alpha, beta) = (alpha.into(), beta.into());
     check_dtypes("gemm", NUMBERS, &[a.1, b.1, c])?;
+    check_devices("gemm", a.1, c)?;
     let pair = Pair::new("gemm", mode, a, b, 2)?;
     let matmul = pair.matmul().alpha(alpha);
     if mode == ProductMode::Fast {
@@ -410,7 +412,7 @@ pub fn projection_sum(
 ///
 /// [`Error::DTypeMismatch`] for dtypes other than f32, f64, c64 and c128, or several; [`Error::InvalidArgument`] for an empty
 /// list, several shapes, or a weight that the dtype does not hold; [`Error::LengthMismatch`] for another number of weights
-/// than tensors.
+/// than tensors; [`Error::DeviceMismatch`].
 pub fn weighted_sum(tensors: &[&Tensor], weights: &[f64]) -> Result<Tensor> {
     const OPERATION: &str = "weighted_sum";
     check_lengths(OPERATION, tensors.len(), weights.len())?;

@@ -18,6 +18,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::PHI;
 use super::exact::{GoldenInteger, GoldenTensor, value};
+use super::operands::check_shapes;
 use crate::driver::LaunchConfig;
 use crate::error::{Error, Result};
 use crate::images::{self, Entry};
@@ -162,13 +163,15 @@ fn snap_slices(values: &[f64], a: &mut [i64], b: &mut [i64], bound: i32) {
 ///
 /// # Errors
 ///
-/// [`Error::DTypeMismatch`] for values other than f64; those of a fused run.
+/// [`Error::DTypeMismatch`] for values other than f64, [`Error::InvalidArgument`] for two shapes, [`Error::DeviceMismatch`];
+/// those of a fused run.
 pub fn snap_residual(values: &Tensor, points: &GoldenTensor) -> Result<Tensor> {
     static EXPRESSION: LazyLock<Fused<3>> = LazyLock::new(|| Fused::new(|[v, a, b]| v - value(a, b)));
     if values.dtype() != DType::F64 {
         let (wanted, found) = ("f64".to_owned(), values.dtype().to_string());
         return Err(Error::DTypeMismatch { operation: "snap_residual", wanted, found });
     }
+    check_shapes("snap_residual", values, points.a())?;
     EXPRESSION.run([values, points.a(), points.b()])
 }
 

@@ -65,7 +65,7 @@ static WITHOUT_NAN: LazyLock<Fused<1>> =
 /// # Errors
 ///
 /// [`Error::DTypeMismatch`] for dtypes other than f32, f64, c64 and c128, and for an `n2` of another precision;
-/// [`Error::InvalidArgument`] for an `n2` of another length than the last dimension.
+/// [`Error::InvalidArgument`] for an `n2` of another length than the last dimension; [`Error::DeviceMismatch`].
 pub fn syntony(v: &Tensor, n2: &Tensor) -> Result<Tensor> {
     const OPERATION: &str = "syntony";
     check_dtypes(OPERATION, NUMBERS, &[v])?;
@@ -122,7 +122,7 @@ pub fn aggregate_syntony(s: &Tensor, aggregate: SyntonyAggregate) -> Result<Tens
 /// # Errors
 ///
 /// [`Error::DTypeMismatch`] for dtypes other than f32, f64, c64 and c128, or several; [`Error::InvalidArgument`] for several
-/// shapes.
+/// shapes; [`Error::DeviceMismatch`].
 pub fn operator_syntony(psi: &Tensor, d: &Tensor, h: &Tensor) -> Result<Tensor> {
     const OPERATION: &str = "operator_syntony";
     check_dtypes(OPERATION, NUMBERS, &[psi, d, h])?;

@@ -115,7 +115,7 @@ pub fn golden_weight_of_rows(n: &Tensor) -> Result<Tensor> {
 /// # Errors
 ///
 /// [`Error::DTypeMismatch`] for dtypes other than f32 and f64, or two of them; [`Error::InvalidArgument`] for two shapes, or no
-/// dimension.
+/// dimension; [`Error::DeviceMismatch`].
 pub fn golden_inner(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     const OPERATION: &str = "golden_inner";
     check_dtypes(OPERATION, REALS, &[a, b])?;

@@ -6,10 +6,14 @@ use selvedge::tensor::{Device, Tensor};
 use selvedge::types::DType;
 use selvedge::{Error, Result};
 
+use self::cases::OfOperands;
 use super::support::{ChildOutcome, Fake, check};
 use super::variant::Variant;
 use super::{children, scenario};
 use crate::common::suite::Test;
+
+#[path = "../cases/srt.rs"]
+mod cases;
 
 /// Calls by which the host waits for the device, and copies that it makes.
 const WAITS: [&str; 8] = [
@@ -93,88 +97,32 @@ fn generations(fake: &Fake) -> ChildOutcome {
     Ok(())
 }
 
-/// A function of two operands of 8 x 8 numbers.
-type OfTwo = fn(&Tensor, &Tensor) -> Result<()>;
-
-macro_rules! of_two {
-    ($($name:literal |$x:ident, $y:ident| $call:expr;)*) => {
-        &[$(($name, |$x, $y| $call.map(drop))),*]
-    };
-}
-
-/// A row of an operand.
-fn row(x: &Tensor) -> Result<Tensor> {
-    x.select(0, 0)
-}
-
-const REAL: &[(&str, OfTwo)] = of_two! {
-    "mm" |x, y| mm(x, y, ProductMode::Fast);
-    "mm, exact" |x, y| mm(x, y, ProductMode::Exact);
-    "mm_tn" |x, y| mm_tn(x, y, ProductMode::Fast);
-    "mm_nt" |x, y| mm_nt(x, y, ProductMode::Fast);
-    "mm_tt" |x, y| mm_tt(x, y, ProductMode::Fast);
-    "mm_hn" |x, y| mm_hn(x, y, ProductMode::Fast);
-    "mm_nh" |x, y| mm_nh(x, y, ProductMode::Fast);
-    "bmm" |x, y| bmm(&x.unsqueeze(0)?, &y.unsqueeze(0)?, ProductMode::Fast);
-    "gemm" |x, y| {
-        let none = selvedge::gemm::Operation::None;
-        gemm(1.0, (none, x), (none, x), 1.0, &mut y.clone(), ProductMode::Fast)
-    };
-    "mm_phi" |x, y| mm_phi(x, y, 2, ProductMode::Fast);
-    "mm_corrected" |x, y| mm_corrected(x, y, 248.0, 1, ProductMode::Fast);
-    "golden_commutator" |x, y| golden_commutator(x, y, ProductMode::Fast);
-    "golden_anticommutator" |x, y| golden_anticommutator(x, y, ProductMode::Exact);
-    "mm_golden_weighted" |x, y| mm_golden_weighted(x, y, ProductMode::Fast);
-    "mm_golden_phase" |x, y| mm_golden_phase(x, y, 1, ProductMode::Fast);
-    "projection_sum" |x, y| projection_sum(x, &[y], &[0.5], ProductMode::Fast);
-    "weighted_sum" |x, y| weighted_sum(&[x, y], &[1.0, 2.0]);
-    "phi_residual" |x, y| phi_residual(x, y, ResidualMode::Phi);
-    "phi_residual_relu" |x, y| phi_residual_relu(x, y, ResidualMode::Phi);
-    "phi_residual_relu_keeping_nan" |x, y| phi_residual_relu_keeping_nan(x, y, ResidualMode::Phi);
-    "phi_residual_gelu" |x, y| phi_residual_gelu(x, y);
-    "phi_residual_layer_norm" |x, y| phi_residual_layer_norm(x, y, None, None, 1e-5);
-    "golden_inner" |x, y| golden_inner(&row(x)?, &row(y)?);
-    "snap_gradient" |x, y| snap_gradient(&row(x)?, &row(x)?, &row(y)?, SnapGradientMode::Weighted);
-    "residual_modulated_noise" |x, y| residual_modulated_noise(x, y, 0.0, 1.0);
-    "resonant_d_phase" |x, y| resonant_d_phase(x, &row(y)?, x, 0.5, 0.01);
-    "resonant_d_phase_batch" |x, y| resonant_d_phase_batch(x, &row(x)?, x, &row(y)?, 0.01);
-    "h_phase" |x, y| h_phase(x, &row(y)?, 0.5);
-    "h_phase_batch" |x, y| h_phase_batch(x, &row(x)?, &row(y)?);
-    "phase_cycle" |x, y| phase_cycle(x, &row(y)?, 0.5);
-    "syntony" |x, y| syntony(x, &row(y)?);
-    "operator_syntony" |x, y| operator_syntony(&row(x)?, &row(x)?, &row(y)?);
-    "harmonize_and_crystallize" |x, y| harmonize_and_crystallize(&row(x)?, &row(y)?, 0.5, 10);
-    "golden_layer_norm" |x, y| golden_layer_norm(x, &GoldenNorm { gamma: Some(&row(y)?), ..GoldenNorm::default() });
-    "golden_batch_norm_1d" |x, y| {
-        golden_batch_norm_1d(x, &GoldenNorm { beta: Some(&row(y)?), ..GoldenNorm::default() }, None)
-    };
-};
-
-const COMPLEX: &[(&str, OfTwo)] = of_two! {
-    "complex_divide" |x, y| complex_divide(x, y);
-    "mm" |x, y| mm(x, y, ProductMode::Fast);
-    "golden_commutator" |x, y| golden_commutator(x, y, ProductMode::Exact);
-};
-
-/// Child: no function takes operands on two devices, or of two precisions, or integers for numbers.
+/// Child: no function takes an operand on another device than the others, or one of another precision, or integers.
 fn operands() -> ChildOutcome {
     let (host, device) = (Device::cpu(), Device::cuda(0)?);
     let of = |device: &Device, dtype| Tensor::full(&[8, 8], 1, dtype, device);
-    for (cases, wide, narrow) in [(REAL, DType::F64, DType::F32), (COMPLEX, DType::C128, DType::C64)] {
-        for (name, function) in cases {
-            let (here, there) = (of(&host, wide)?, of(&device, wide)?);
-            for (x, y) in [(&here, &there), (&there, &here)] {
-                let found = function(x, y);
-                let refused = matches!(found, Err(Error::DeviceMismatch { .. }));
-                check(refused, &format!("{name} of {} and {}: {found:?}", x.device(), y.device()))?;
-            }
-            for device in [&host, &device] {
-                let (wide, narrow) = (of(device, wide)?, of(device, narrow)?);
-                let whole = of(device, DType::I32)?;
-                for (x, y) in [(&wide, &narrow), (&narrow, &wide), (&wide, &whole), (&whole, &whole)] {
-                    let found = function(x, y);
-                    let refused = matches!(found, Err(Error::DTypeMismatch { .. }));
-                    check(refused, &format!("{name} of {} and {}: {found:?}", x.dtype(), y.dtype()))?;
+    for (functions, wide, narrow) in [
+        (cases::REAL, DType::F64, Some(DType::F32)),
+        (cases::COMPLEX, DType::C128, Some(DType::C64)),
+        (cases::DOUBLE, DType::F64, None),
+    ] {
+        for OfOperands { name, count, run } in functions {
+            for (common, other) in [(&host, &device), (&device, &host)] {
+                for at in 0..*count {
+                    let mut operands = vec![of(common, wide)?; *count];
+                    operands[at] = of(other, wide)?;
+                    let found = run(&operands);
+                    let is_refused = matches!(&found, Err(error @ Error::DeviceMismatch { .. })
+                        if ["cpu", "cuda:0"].iter().all(|device| error.to_string().contains(device)));
+                    check(is_refused, &format!("{name} on {common}, operand {at} on {other}: {found:?}"))?;
+                    let Some(narrow) = narrow else { continue };
+                    for dtype in [narrow, DType::I32] {
+                        operands[at] = of(common, dtype)?;
+                        let found = run(&operands);
+                        let is_refused = matches!(found, Err(Error::DTypeMismatch { .. }));
+                        let is_view = *name == "rotate_phases" && dtype == DType::I32 && found.is_err();
+                        check(is_refused || is_view, &format!("{name}, operand {at} of {dtype}: {found:?}"))?;
+                    }
                 }
             }
         }

@@ -11,6 +11,7 @@ mod exact;
 mod fibonacci;
 mod noise;
 mod norms;
+mod operands;
 mod phases;
 mod products;
 mod recursion;

@@ -3,6 +3,7 @@
 use std::f64::consts::PI;
 use std::sync::LazyLock;
 
+use super::super::operands::{check_devices, check_dtype};
 use super::super::rows::columns;
 use super::projection::{E8Layout, quadratic};
 use crate::error::{Error, Result};
@@ -25,7 +26,8 @@ const OPERATION: &str = "theta_sum";
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] unless `t` is positive, the last dimension of `v` is 8 and weights have its leading shape;
-/// [`Error::DTypeMismatch`] for a `v` other than f32 and f64, [`Error::DeviceMismatch`] for weights on another device.
+/// [`Error::DTypeMismatch`] for a `v` other than f32 and f64, and for weights of another dtype; [`Error::DeviceMismatch`] for
+/// weights on another device.
 pub fn theta_sum<'a>(
     v: &Tensor,
     weights: impl Into<TensorOperand<'a>>,
@@ -46,12 +48,14 @@ pub fn theta_sum<'a>(
     let [a, b, c, d, e, f, g, h] = columns.each_ref().map(TensorOperand::from);
     let weights = weights.into();
     if let TensorOperand::Tensor(weights) = weights {
+        check_dtype(OPERATION, v.dtype(), weights)?;
+        check_devices(OPERATION, v, weights)?;
         if weights.shape() != columns[0].shape() {
-            let found = format!("weights of shape {:?}", weights.shape());
+            let found = format!("weights of shape {} for v of shape {}", weights.shape(), v.shape());
             return Err(Error::invalid(
                 OPERATION,
                 found,
-                format!("the shape {:?} of the rows", columns[0].shape()),
+                format!("the shape {} of the rows", columns[0].shape()),
             ));
         }
     }

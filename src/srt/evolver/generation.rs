@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::super::exact::{sum, value};
 use super::super::noise::{Uniform, in_interval, index_from, noise_stream, word};
-use super::super::operands::check_dtype;
+use super::super::operands::{check_devices, check_dtype};
 use super::super::{
     GoldenTensor, PHI, argmax_syntony, gauss, h_phase_batch, resonant_d_phase_batch, snap, syntony,
 };
@@ -115,6 +115,7 @@ pub(super) fn next(evolver: &Evolver) -> Result<NextState> {
 
 fn check_fitness(fitness: &Tensor, wanted: &Tensor) -> Result<()> {
     check_dtype(OPERATION, DType::F64, fitness)?;
+    check_devices(OPERATION, wanted, fitness)?;
     if fitness.shape() != wanted.shape() {
         let found = format!("a fitness of shape {}", fitness.shape());
         return Err(Error::invalid(

@@ -25,7 +25,7 @@ mod options;
 use std::fmt;
 use std::ops::ControlFlow;
 
-use super::operands::check_dtype;
+use super::operands::{check_devices, check_dtype};
 use super::{GoldenTensor, syntony};
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor};
@@ -134,10 +134,7 @@ impl Evolver {
             let found = format!("n2 of shape {} for a state of shape {shape}", n2.shape());
             return Err(Error::invalid(OPERATION, found, "equal shapes"));
         }
-        if n2.device() != state.a().device() {
-            let (left, right) = (state.a().device().to_string(), n2.device().to_string());
-            return Err(Error::DeviceMismatch { operation: OPERATION, left, right });
-        }
+        check_devices(OPERATION, state.a(), &n2)?;
         if let Some(norm) = n2.to_vec::<f64>()?.into_iter().find(|norm| !(norm.is_finite() && *norm >= 0.0)) {
             return Err(Error::invalid(OPERATION, format!("n2 = {norm}"), "finite numbers of at least 0"));
         }
@@ -161,8 +158,8 @@ impl Evolver {
     ///
     /// # Errors
     ///
-    /// The errors of memory, of the device, and of the fitness; [`Error::InvalidArgument`] and [`Error::DTypeMismatch`] for a
-    /// fitness of another shape and dtype.
+    /// The errors of memory, of the device, and of the fitness; [`Error::InvalidArgument`], [`Error::DTypeMismatch`] and
+    /// [`Error::DeviceMismatch`] for a fitness of another shape, of another dtype and on another device.
     pub fn step(&mut self) -> Result<GenerationReport> {
         let next = generation::next(self)?;
         let [best_syntony, winner_syntony, candidate] = next.numbers()?;
