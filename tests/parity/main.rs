@@ -31,6 +31,8 @@ mod rows;
 mod rules;
 mod scans;
 mod sweeps;
+#[cfg(feature = "srt")]
+mod symbolic;
 mod texts;
 mod tiles;
 mod timing;
@@ -40,6 +42,9 @@ mod words;
 
 use common::sampling::Share;
 use common::suite::Suite;
+// Files of the library that `symbolic` includes name these.
+#[cfg(feature = "srt")]
+use selvedge::{fuse, srt, types};
 
 /// The share of tables that runs unless the whole set is asked for.
 const TABLES: Share = Share { one_in: 8, least: 2 };
@@ -97,6 +102,8 @@ fn main() -> std::process::ExitCode {
         rules::tests(),
         words::tests(),
         sweeps::tests(),
+        #[cfg(feature = "srt")]
+        symbolic::tests(),
         vectors::tests(),
         normal::tests(),
     ] {

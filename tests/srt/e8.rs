@@ -170,7 +170,7 @@ fn quantization_gives_the_worked_numbers() -> Result<()> {
 
 #[test]
 fn quantization_finds_the_nearest_lattice_point() -> Result<()> {
-    let vectors = random(3, 60, 2.0);
+    let vectors = random(3, 400, 2.0);
     let points = rows(&e8_quantize(&tensor(&vectors))?);
     for (v, point) in vectors.iter().zip(&points) {
         assert!(is_in_e8(point) && distance(v, point) <= 1.0);
@@ -190,10 +190,20 @@ fn quantization_finds_the_nearest_lattice_point() -> Result<()> {
     let moved: Vec<Row> =
         exact.iter().zip(&weights).map(|(v, w)| std::array::from_fn(|k| v[k] + w[k])).collect();
     let (before, after) = (rows(&e8_quantize(&tensor(&exact))?), rows(&e8_quantize(&tensor(&moved))?));
+    let mut unique = 0;
     for ((v, w), (before, after)) in exact.iter().zip(&weights).zip(before.iter().zip(&after)) {
         let back: Row = std::array::from_fn(|k| after[k] - w[k]);
         assert_eq!(distance(v, &back), distance(v, before));
+        // Away from ties, where every other point is farther, it is the same point: the others differ by roots at least.
+        let nearest = distance(v, before);
+        let neighbours =
+            roots(E8Roots::All).into_iter().map(|root| std::array::from_fn(|k| before[k] + root[k]));
+        if neighbours.into_iter().all(|other| distance(v, &other) > nearest + 1e-12) {
+            assert_eq!(back, *before);
+            unique += 1;
+        }
     }
+    assert!(unique > 380, "{unique}");
     Ok(())
 }
 

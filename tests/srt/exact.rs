@@ -183,6 +183,16 @@ fn norms_multiply() {
             assert_eq!(exact, x.checked_mul(*y).unwrap().into());
         }
     }
+    // Of fractions, whose norms are fractions.
+    let part = |seed, at| {
+        rational((noise_word(seed, at) % 41) as i128 - 20, (noise_word(seed, at + 1) % 9) as i128 + 1)
+    };
+    let number = |seed| GoldenExact::new(part(seed, 0), part(seed, 2));
+    for seed in 0..500 {
+        let (x, y) = (number(seed), number(seed + 500));
+        let product = x.norm().unwrap().checked_mul(y.norm().unwrap()).unwrap();
+        assert_eq!(x.checked_mul(y).unwrap().norm().unwrap(), product, "{x} and {y}");
+    }
 }
 
 #[test]

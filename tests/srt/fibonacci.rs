@@ -62,6 +62,20 @@ fn numbers_are_those_of_the_recurrence_up_to_the_limit_of_their_type() {
 }
 
 #[test]
+fn identities_hold_on_both_sides_of_zero() {
+    // The squares are within i128 up to there.
+    for n in -90..=90 {
+        let [before, f, after] = [n - 1, n, n + 1].map(|k| fibonacci::<i128>(k).unwrap());
+        let l = lucas::<i128>(n).unwrap();
+        let sign = if n % 2 == 0 { 1 } else { -1 };
+        assert_eq!(before + f, after, "{n}");
+        assert_eq!(f * f - before * after, -sign, "{n}");
+        assert_eq!(l * l - 5 * f * f, 4 * sign, "{n}");
+        assert_eq!(before + after, l, "{n}");
+    }
+}
+
+#[test]
 fn batches_are_exact_and_flag_what_i64_does_not_hold() {
     let indices: Vec<i32> = (-95..=95).chain([i32::MIN, i32::MAX]).collect();
     let k = Tensor::new(&indices[..], &Device::cpu()).unwrap();

@@ -65,6 +65,12 @@ fn normal_numbers_have_the_worked_numbers_and_moments() {
     let mean = g.iter().sum::<f64>() / 20000.0;
     let variance = g.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / 20000.0;
     assert!((mean + 0.00828).abs() < 5e-6 && (variance - 1.00223).abs() < 5e-6, "{mean}, {variance}");
+    for seed in 0..20 {
+        let g = numbers(&gauss(seed, 0, &[20000], &Device::cpu()).unwrap());
+        let mean = g.iter().sum::<f64>() / 20000.0;
+        let variance = g.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / 20000.0;
+        assert!(mean.abs() < 0.02 && (variance - 1.0).abs() < 0.03, "{seed}: {mean}, {variance}");
+    }
     // It is the transform of a number in (0, 1] and one in [0, 1).
     let of =
         |interval| uniform_noise(7, 0, interval, &[64], &Device::cpu()).unwrap().reshape(&[-1, 2]).unwrap();

@@ -80,6 +80,18 @@ fn results_have_the_mean_beta_and_the_scaled_target_variance() {
                     crate::close(spread, g * g * tau * variance / (variance + eps), 20.0 * tolerance);
                 }
             }
+            // Of rows, with one γ and one β.
+            let rows = images.reshape(&[12, 10]).unwrap();
+            let [gamma_row, beta_row] = [gamma[0], beta[1]].map(|x| vector(&[x; 10]).cast(dtype).unwrap());
+            let norm = GoldenNorm { gamma: Some(&gamma_row), beta: Some(&beta_row), ..norm };
+            let normed = golden_layer_norm(&rows, &norm).unwrap();
+            for row in 0..12 {
+                let of = |x: &Tensor| moments(&numbers(&x.select(0, row).unwrap()));
+                let ([_, variance], [mean, spread]) = (of(&rows), of(&normed));
+                assert!((mean - beta[1]).abs() < tolerance * 10.0, "{dtype}: {mean}, wanted {}", beta[1]);
+                let wanted = gamma[0] * gamma[0] * tau * variance / (variance + eps);
+                crate::close(spread, wanted, 20.0 * tolerance);
+            }
         }
     }
 }

@@ -80,6 +80,33 @@ fn a_row_of_a_batch_has_the_bits_of_a_single_vector() {
 }
 
 #[test]
+fn d_with_full_syntony_and_h_without_any_are_identities() {
+    for (dtype, _) in NUMBERS {
+        let of = |seed, scale: f64| {
+            let count = if dtype.is_complex() { 240 } else { 120 };
+            let list: Vec<f64> = sequence(count, seed).iter().map(|x| x * scale).collect();
+            let parts = tensor(&list, &[3, 40, count / 120]).cast(dtype.part()).unwrap();
+            if dtype.is_complex() { parts.view_as_complex().unwrap() } else { parts.squeeze(-1).unwrap() }
+        };
+        let n2: Vec<f64> = (0..40).map(|i| f64::from(i * i)).collect();
+        let n2 = vector(&n2).cast(dtype.part()).unwrap();
+        let [full, none] = [1.0, 0.0].map(|s| vector(&[s; 3]).cast(dtype.part()).unwrap());
+        for scale in [1e-30, 1.0, 1e30] {
+            let (v, g) = (of(1, scale), of(2, 1.0));
+            let wanted = v.to_bytes().unwrap();
+            for found in [
+                resonant_d_phase(&v, &n2, &g, 1.0, 0.1),
+                resonant_d_phase_batch(&v, &n2, &g, &full, 0.1),
+                h_phase(&v, &n2, 0.0),
+                h_phase_batch(&v, &n2, &none),
+            ] {
+                assert_eq!(found.unwrap().to_bytes().unwrap(), wanted, "{dtype}, {scale}");
+            }
+        }
+    }
+}
+
+#[test]
 fn h_never_raises_a_magnitude_nor_lowers_syntony() {
     let (v, n2) = (sequence(400, 11), sequence(40, 12).iter().map(|x| 20.0 * x.abs()).collect::<Vec<_>>());
     let (rows, n2) = (tensor(&v, &[10, 40]), vector(&n2));

@@ -93,6 +93,7 @@ fn batches_of_windings_equal_single_ones() {
     let recursion = winding_recursion_batch(&n).unwrap().check().unwrap().to_vec::<i64>().unwrap();
     let inverse = winding_recursion_inverse_batch(&n).unwrap().check().unwrap().to_vec::<i64>().unwrap();
     for ((n, recursion), inverse) in windings.iter().zip(recursion).zip(inverse) {
+        assert_eq!(recursion - n, inverse, "{n}");
         assert_eq!(recursion, winding_recursion(*n).unwrap(), "{n}");
         assert_eq!(inverse, winding_recursion_inverse(*n).unwrap(), "{n}");
     }
@@ -109,6 +110,13 @@ fn the_recursion_of_pairs_and_its_inverse_cancel() {
     let pairs = [(0, 0), (1, 0), (0, 1), (-3, 7), (i64::MIN / 2, i64::MAX / 2)].map(GoldenInteger::from);
     for pair in pairs {
         assert_eq!(pair.recursion().unwrap(), (pair.b, pair.a + pair.b).into());
+        assert_eq!(pair.recursion().unwrap().recursion_inverse().unwrap(), pair);
+        assert_eq!(pair.recursion_inverse().unwrap().recursion().unwrap(), pair);
+    }
+    for seed in 0..2000 {
+        // Of every size whose recursion fits.
+        let part = |index| noise_word(seed, index) as i64 >> (2 + seed % 60);
+        let pair = GoldenInteger::new(part(0), part(1));
         assert_eq!(pair.recursion().unwrap().recursion_inverse().unwrap(), pair);
         assert_eq!(pair.recursion_inverse().unwrap().recursion().unwrap(), pair);
     }

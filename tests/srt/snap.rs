@@ -71,6 +71,16 @@ fn points_are_bounded_nearest_and_fixed() {
         let sum: f64 = residuals.iter().map(|residual| residual * residual).sum();
         close(snap_distance(&tensor, &points).unwrap().item().unwrap(), sum.sqrt(), 1e-12);
     }
+    // No larger bound has a larger error.
+    let mut least = vec![f64::INFINITY; values.len()];
+    for bound in 0..=40 {
+        let points = snap(&tensor, bound).unwrap();
+        let residuals = snap_residual(&tensor, &points).unwrap().abs().unwrap().to_vec::<f64>().unwrap();
+        for (residual, least) in residuals.into_iter().zip(&mut least) {
+            assert!(residual <= *least, "at {bound}: {residual} after {least}");
+            *least = residual;
+        }
+    }
     // A large bound, on values out of its reach and on one of its points.
     let point = GoldenInteger::new(-161_803, 100_001);
     assert_eq!(GoldenInteger::snap(point.value(), 1 << 18).unwrap().value(), point.value());

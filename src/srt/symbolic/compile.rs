@@ -6,19 +6,15 @@
 use std::collections::HashMap;
 
 use super::gamma::gamma;
+use super::power::power;
 use super::{Binary, Node, SymExpr, Unary};
 use crate::error::{Error, Result};
 use crate::fuse::{Expr, Graph};
-use crate::srt::exact::Rational;
 use crate::tensor::{Device, DynamicFused, Tensor, TensorOperand};
 use crate::types::DType;
 
 const OPERATION: &str = "a symbolic expression";
 
-/// The largest integer exponent that is a chain of products. Beyond, the error of the products exceeds that of `pow`.
-const LARGEST_PRODUCT: u128 = 256;
-/// Larger integers may be even in f64 though they are odd.
-const LARGEST_EXACT: u128 = 1 << 53;
 /// The most inputs of a fused expression, whose numbers count too.
 const MOST_SLOTS: usize = 63;
 
@@ -148,38 +144,4 @@ fn lowered<'g>(nodes: &[Node], graph: &'g Graph, inputs: &[Expr<'g>]) -> Result<
         stack.push(value);
     }
     Ok(vec![stack.pop().ok_or_else(missing)?])
-}
-
-/// x to a rational power.
-fn power(x: Expr<'_>, exponent: Rational) -> Expr<'_> {
-    let value = exponent.to_f64();
-    let integer = exponent.to_integer().filter(|integer| integer.unsigned_abs() <= LARGEST_EXACT);
-    if let Some(integer) = integer {
-        if integer.unsigned_abs() > LARGEST_PRODUCT {
-            return x.pow(value);
-        }
-        let power = product(x, integer.unsigned_abs() as u32);
-        return if integer < 0 { power.reciprocal() } else { power };
-    }
-    if exponent.denominator() % 2 == 0 {
-        // The exponent in f64 may be an integer, and -∞ to a fraction is +∞ for `pow`.
-        return if value == 0.5 { x.sqrt() } else { x.lt(0.0).choose(f64::NAN, x.pow(value)) };
-    }
-    let magnitude = x.abs().pow(value);
-    if exponent.numerator() % 2 == 0 { magnitude } else { magnitude.copysign(x) }
-}
-
-/// The product of `count` factors x, by squaring; 1 for none.
-fn product(x: Expr<'_>, count: u32) -> Expr<'_> {
-    let mut squares = (0..u32::BITS - count.leading_zeros()).scan(x, |square, _| {
-        let at = *square;
-        *square = at * at;
-        Some(at)
-    });
-    let mut set = (0..).zip(&mut squares).filter(|(bit, _)| count >> bit & 1 == 1).map(|(_, square)| square);
-    match set.next() {
-        Some(first) => set.fold(first, |product, square| product * square),
-        // 1 for NaN too, as `powi` has it.
-        None => x.eq(x).logical_or(true).cast(DType::F64),
-    }
 }

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `compile` | the fused expression of a tree, and its runs |
 //! | `gamma` | the gamma function as a fused expression |
+//! | `power` | rational powers as fused expressions |
 //!
-//! Tests: `tests/srt/symbolic.rs`.
+//! Tests: `tests/srt/symbolic.rs`, `tests/parity/symbolic.rs`.
 
 mod compile;
 mod gamma;
+mod power;
 
 pub use compile::CompiledExpr;
 

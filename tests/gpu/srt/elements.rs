@@ -40,7 +40,15 @@ const REAL: &[Case] = one! {
     "phi_residual, symmetric" |x| phi_residual(&x[0], &x[1], ResidualMode::PhiSymmetric);
     "phi_residual, standard" |x| phi_residual(&x[0], &x[1], ResidualMode::Standard);
     "phi_residual_relu" |x| phi_residual_relu(&x[0], &x[1], ResidualMode::Phi);
+    "phi_residual_relu, symmetric" |x| phi_residual_relu(&x[0], &x[1], ResidualMode::PhiSymmetric);
+    "phi_residual_relu, standard" |x| phi_residual_relu(&x[0], &x[1], ResidualMode::Standard);
     "phi_residual_relu_keeping_nan" |x| phi_residual_relu_keeping_nan(&x[0], &x[1], ResidualMode::Phi);
+    "phi_residual_relu_keeping_nan, symmetric" |x| {
+        phi_residual_relu_keeping_nan(&x[0], &x[1], ResidualMode::PhiSymmetric)
+    };
+    "phi_residual_relu_keeping_nan, standard" |x| {
+        phi_residual_relu_keeping_nan(&x[0], &x[1], ResidualMode::Standard)
+    };
     "phi_residual_gelu" |x| phi_residual_gelu(&x[0], &x[1]);
     "golden_weight" |x| golden_weight(&x[0]);
     "golden_inner" |x| golden_inner(&x[0], &x[1]);
@@ -91,6 +99,23 @@ const DOUBLES: &[Case] = &[
         let phi = SymExpr::from(Constant::Phi);
         let expression = (a.clone() * phi.clone()).sin() + (b.clone() * 2).exp() / phi.pow(3) - (a * b).cos();
         Ok(vec![expression.compile()?.run_rows(&x[0].narrow(1, 0, 2)?)?])
+    }),
+    ("symbolic, functions", |x| {
+        let x = &x[0].mul(40.0)?;
+        let (of, mut results) = (SymExpr::input(0), Vec::new());
+        for function in [SymExpr::gamma, SymExpr::ln, SymExpr::exp, SymExpr::sin, SymExpr::cos] {
+            results.push(function(&of).compile()?.run_rows(&x.narrow(1, 0, 1)?)?);
+            results.push(function(&-of.clone()).compile()?.run_rows(&x.narrow(1, 1, 1)?)?);
+        }
+        Ok(results)
+    }),
+    ("symbolic, powers", |x| {
+        let (of, column) = (SymExpr::input(0), x[0].reshape(&[-1, 1])?);
+        let exponents = [(2, 1), (-3, 1), (300, 1), (1, 2), (-1, 2), (3, 4), (1, 3), (2, 3), (-5, 3)];
+        let power = |(numerator, denominator)| {
+            of.pow(Rational::new(numerator, denominator)?).compile()?.run_rows(&column)
+        };
+        exponents.into_iter().map(power).collect()
     }),
     ("streams of noise", |x| {
         let (shape, device) = (SHAPE, x[0].device());
