@@ -13,15 +13,14 @@ use std::sync::{Mutex, PoisonError};
 
 use once_cell::sync::OnceCell;
 
+use super::activation::Activation;
 use super::blocks::Scalars;
 use super::engine::Unsupported;
-use super::epilogue::{Activation, DeviceEpilogue, WithEpilogue};
+use super::epilogue::{DeviceEpilogue, WithEpilogue};
 use super::geometry::Geometry;
 use super::problem::GemmProblem;
 use super::product::{Operation, Product};
-use crate::cublas::{
-    self, Call, EpilogueFunction, FusedCall, FusedHandle, Handle, Matrix, Number, Transposition,
-};
+use crate::cublas::{self, Call, FusedCall, FusedHandle, Handle, Matrix, Number, Transposition};
 use crate::driver::{Device, DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::{Error, Result};
 use crate::images::MatrixLayout;
@@ -227,11 +226,7 @@ pub(super) fn run_on(
         call: if parts.residual.is_some() { Call { beta: one, ..call } } else { call },
         addend: parts.residual.unwrap_or(call.matrices[2].address),
         bias: parts.bias,
-        function: match parts.activation {
-            Activation::None => EpilogueFunction::None,
-            Activation::Relu => EpilogueFunction::Relu,
-            Activation::Gelu => EpilogueFunction::Gelu,
-        },
+        function: parts.activation.function(),
         aux: parts.aux,
     };
     FUSED_HANDLES.with(device, FusedHandle::new, |handle| {

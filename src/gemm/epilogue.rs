@@ -6,26 +6,13 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use super::activation::Activation;
 use super::engine::Unsupported;
 use super::product::{OPERATION, Product};
 use crate::driver::image::ArgumentKind;
 use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, KernelArgument, LaunchTarget};
 use crate::error::{Error, Result};
 use crate::types::{DType, Element};
-
-/// A function of each element.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Activation {
-    /// x itself.
-    #[default]
-    None,
-    /// max(x, 0). NaN stays NaN; the engine `cublas` may return 0 for it.
-    Relu,
-    /// x / (1 + exp(-2 u)) with u = √(2/π) (x + 0.044715 x³), which is x (1 + tanh u) / 2. Into `f16` and `bf16` the engine
-    /// `wgmma` may be off by 2⁻¹² of x beside the rounding.
-    Gelu,
-}
 
 /// The parts of an epilogue. `R` is memory that is read and `W` memory that is written: slices of a device or of the host, or
 /// addresses.
@@ -240,13 +227,7 @@ impl DeviceEpilogue<'_> {
             aux: parts.aux.unwrap_or(0),
             residual: parts.residual.unwrap_or(0),
             bias_by_row: parts.bias_by_row.into(),
-            activation: match (parts.activation, parts.is_derivative) {
-                (Activation::None, _) => 0,
-                (Activation::Relu, false) => 1,
-                (Activation::Gelu, false) => 2,
-                (Activation::Relu, true) => 3,
-                (Activation::Gelu, true) => 4,
-            },
+            activation: parts.activation.code(parts.is_derivative),
         }
     }
 }

@@ -36,6 +36,7 @@
 //! - The same product on the same card has the same bits every time; see [`Plan`].
 //! - Kernels never leave the matrices that a checked [`Product`] describes.
 
+mod activation;
 mod algorithm;
 mod blocks;
 mod configuration;
@@ -55,11 +56,12 @@ mod product;
 mod simt;
 mod wgmma;
 
+pub use activation::Activation;
 pub use algorithm::GemmAlgorithm;
 pub(crate) use blocks::Scalars;
 pub use element::{GemmElement, GemmResult};
 pub use engine::{Choice, Engine, Unsupported};
-pub use epilogue::{Activation, Epilogue};
+pub use epilogue::Epilogue;
 pub(crate) use epilogue::{DeviceEpilogue, EpilogueParts};
 pub use host::{HostEpilogue, gemm_host, gemm_host_with};
 pub use plan::Plan;

@@ -1,5 +1,6 @@
 //! Linear layers with activations as one operation: gradients against differences, and the bits of separate operations.
 
+use selvedge::gemm::{self, HostEpilogue, Product, gemm_host_with};
 use selvedge::nn::{
     Activation, FeedForward, FeedForwardOptions, Gelu, GeluTanh, Initializer, Linear, LinearLayer, Module,
     Relu, Sequential, Silu, Variable, linear_layers,
@@ -143,4 +144,31 @@ fn containers_join_linear_layers_with_activations_that_products_have() {
     assert!(error.contains("[2, 4] for a weight of shape [5, 2] in layer 2"), "{error}");
     let forward = FeedForward::new(3, FeedForwardOptions::default(), &initializer).unwrap();
     assert!(name(&forward).ends_with("linear)"), "{}", name(&forward));
+}
+
+#[test]
+fn activations_of_epilogues_on_the_cpu_are_those_of_operations() {
+    let grid: Vec<f64> = (-4000..=4000).map(|step| f64::from(step) / 250.0).collect();
+    let x = Tensor::from_vec(grid.clone(), &[grid.len()], &Device::cpu()).unwrap();
+    for &activation in gemm::Activation::ALL {
+        let wanted = match activation {
+            gemm::Activation::Relu => x.relu(),
+            gemm::Activation::Gelu => x.gelu_tanh(),
+            other => panic!("no operation for {other:?}"),
+        };
+        let wanted = wanted.unwrap().to_vec::<f64>().unwrap();
+        let product = Product::new(1, grid.len(), 1);
+        let single: Vec<f32> = grid.iter().map(|&x| x as f32).collect();
+        let (mut doubles, mut singles) = (vec![0.0; grid.len()], vec![0.0f32; grid.len()]);
+        let epilogue = HostEpilogue::new().activation(activation);
+        gemm_host_with(&product, 1.0, &[1.0], &grid, 0.0, &mut doubles, epilogue).unwrap();
+        let epilogue = HostEpilogue::new().activation(activation);
+        gemm_host_with(&product, 1.0, &[1.0], &single, 0.0, &mut singles, epilogue).unwrap();
+        for (place, &wanted) in wanted.iter().enumerate() {
+            let x = grid[place];
+            let (double, single) = (doubles[place], f64::from(singles[place]));
+            assert!((double - wanted).abs() <= 1e-15 * x.abs(), "{activation:?} of {x}: {double}, {wanted}");
+            assert!((single - wanted).abs() <= 5e-7 * x.abs(), "{activation:?} of {x}: {single}, {wanted}");
+        }
+    }
 }

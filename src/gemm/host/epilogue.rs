@@ -1,8 +1,9 @@
 //! Epilogues on the CPU, applied to a row of a tile's sums before it is rounded and stored.
 
 use super::super::GemmResult;
+use super::super::activation::Activation;
 use super::super::element::GemmElement;
-use super::super::epilogue::{Activation, EpilogueParts};
+use super::super::epilogue::EpilogueParts;
 use super::sum::Sum;
 use crate::types::Element;
 
@@ -112,10 +113,8 @@ pub(super) unsafe fn fuse<T: GemmElement, C: GemmResult<T>>(
                 *aux.add(at.place + column) = C::rounded(*sum);
             }
         }
-        match (parts.activation, T::Sum::ACTIVATIONS) {
-            (Activation::Relu, Some([relu, _])) => relu(sums),
-            (Activation::Gelu, Some([_, gelu])) => gelu(sums),
-            _ => {}
+        if let Some(activate) = T::Sum::ACTIVATE {
+            activate(parts.activation, sums);
         }
         if let Some(residual) = parts.residual {
             for (column, sum) in sums.iter_mut().enumerate() {

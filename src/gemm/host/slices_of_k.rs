@@ -27,7 +27,7 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
     pub(super) fn depth_of_slices(&self) -> Option<usize> {
         let product = self.product;
         let is_cut = T::IS_SUM
-            && T::Sum::ACTIVATIONS.is_some()
+            && T::Sum::ACTIVATE.is_some()
             && product.k() >= LEAST_DEPTH
             && product.m().min(product.n()) >= LEAST_SIDE
             && product.m().saturating_mul(product.n()).saturating_mul(product.count()) <= MOST_ELEMENTS;

@@ -2,6 +2,7 @@
 
 use num_complex::Complex;
 
+use super::super::activation::{Activation, ActivationElement};
 use super::row;
 
 /// A matrix inside of memory: where its first element is, and how far its rows and columns are apart.
@@ -20,16 +21,16 @@ pub struct PartMut<S> {
     pub row: usize,
 }
 
-/// A function of each number of a row, in place.
-pub type OfRow<S> = fn(&mut [S]);
+/// Applies an activation to each number of a row.
+pub type Activate<S> = fn(Activation, &mut [S]);
 
 /// A number that products are added in.
 pub trait Sum: bytemuck::Pod + PartialEq + Send + Sync {
     const ZERO: Self;
     const ONE: Self;
 
-    /// Relu and gelu of each of a row, where numbers have them.
-    const ACTIVATIONS: Option<[OfRow<Self>; 2]>;
+    /// The activations of numbers that have them.
+    const ACTIVATE: Option<Activate<Self>>;
 
     fn plus(self, other: Self) -> Self;
 
@@ -52,11 +53,11 @@ pub trait Sum: bytemuck::Pod + PartialEq + Send + Sync {
 }
 
 macro_rules! floats {
-    ($($float:ty, $zero:expr, $one:expr, $activations:expr $(, $one_row:path)?;)*) => {$(
+    ($($float:ty, $zero:expr, $one:expr, $activate:expr $(, $one_row:path)?;)*) => {$(
         impl Sum for $float {
             const ZERO: $float = $zero;
             const ONE: $float = $one;
-            const ACTIVATIONS: Option<[OfRow<$float>; 2]> = $activations;
+            const ACTIVATE: Option<Activate<$float>> = $activate;
 
             #[inline(always)]
             fn plus(self, other: $float) -> $float {
@@ -115,36 +116,11 @@ macro_rules! floats {
 }
 
 floats! {
-    f32, 0.0, 1.0, Some([activations_f32::relu, activations_f32::gelu]), row::multiply_f32;
-    f64, 0.0, 1.0, Some([activations_f64::relu, activations_f64::gelu]), row::multiply_f64;
+    f32, 0.0, 1.0, Some(<f32 as ActivationElement>::activate), row::multiply_f32;
+    f64, 0.0, 1.0, Some(<f64 as ActivationElement>::activate), row::multiply_f64;
     Complex<f32>, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0), None;
     Complex<f64>, Complex::new(0.0, 0.0), Complex::new(1.0, 0.0), None;
 }
-
-/// -2 u = x (CUBE x² + LINE), where u = √(2/π) (x + 0.044715 x³).
-const CUBE: f64 = -0.071_354_816_272_600_25;
-const LINE: f64 = -1.595_769_121_605_730_8;
-
-macro_rules! activations {
-    ($($name:ident $float:ty;)*) => {$(
-        mod $name {
-            /// NaN and -0 stay, as the kernels have it.
-            pub fn relu(row: &mut [$float]) {
-                row.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
-            }
-
-            /// x / (1 + exp(-2 u)): gelu by the hyperbolic tangent.
-            pub fn gelu(row: &mut [$float]) {
-                for x in row {
-                    let exponent = *x * (*x * *x * super::CUBE as $float + super::LINE as $float);
-                    *x /= 1.0 + exponent.exp();
-                }
-            }
-        }
-    )*};
-}
-
-activations! { activations_f32 f32; activations_f64 f64; }
 
 /// Rows of B that are taken together: with a row of C of 512 they stay in the second cache.
 const DEPTH: usize = 128;
@@ -154,7 +130,7 @@ macro_rules! integers {
         impl Sum for $integer {
             const ZERO: $integer = 0;
             const ONE: $integer = 1;
-            const ACTIVATIONS: Option<[OfRow<$integer>; 2]> = None;
+            const ACTIVATE: Option<Activate<$integer>> = None;
 
             #[inline(always)]
             fn plus(self, other: $integer) -> $integer {

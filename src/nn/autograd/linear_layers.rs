@@ -76,7 +76,7 @@ impl LinearLayer<'_> {
             .filter(|_| has_epilogue && !is_cpu && apart.is_none());
         if let Some(activation) = epilogue {
             matmul = matmul.activation(activation);
-            if wants_derivative && self.activation != Some(Activation::Relu) {
+            if wants_derivative && !self.activation.is_some_and(Activation::is_derivative_of_result) {
                 let (result, before) = matmul.of_with_aux(x, &weight)?;
                 return Ok((result, Some(before)));
             }
@@ -89,19 +89,10 @@ impl LinearLayer<'_> {
             before = before.add(bias)?;
         }
         let Some(activation) = self.activation else { return Ok((before, None)) };
-        let result = crate::tensor::apply(operation(activation), &[(&before).into()])?;
-        let at = if activation == Activation::Relu { &result } else { &before };
+        let result = crate::tensor::apply(activation.operation(), &[(&before).into()])?;
+        let at = if activation.is_derivative_of_result() { &result } else { &before };
         let at = wants_derivative.then(|| at.clone());
         Ok((result, at))
-    }
-}
-
-/// Returns the elementwise operation of an activation.
-fn operation(activation: Activation) -> Operation {
-    match activation {
-        Activation::GeluTanh => Operation::GeluTanh,
-        Activation::Gelu => Operation::Gelu,
-        Activation::Relu => Operation::Relu,
     }
 }
 
@@ -109,7 +100,7 @@ impl SavedLayer {
     /// Returns the gradient of the sum, given that of the result.
     fn times_derivative(&self, gradient: &Tensor) -> Result<Tensor> {
         let Some((activation, at)) = &self.derivative else { return Ok(gradient.clone()) };
-        let operation = operation(*activation);
+        let operation = activation.operation();
         let rule = ElementwiseRule::get(operation, vec![OperandKind::of_tensor(at)], vec![true])?;
         let missing = || no_expression(operation);
         let expression = rule.expression.as_ref().ok_or_else(missing)?;
@@ -283,7 +274,7 @@ fn recorded_gradients(
             }
         };
         if let (Some((activation, at)), Some(_)) = (&derivative, next) {
-            of_input = at.operation(operation(*activation), &[])?.into_node();
+            of_input = at.operation(activation.operation(), &[])?.into_node();
         }
         recorded.push(RecordedLayer { input, weight, derivative, wants_bias: layer.wants_bias });
     }
@@ -317,7 +308,7 @@ fn recorded_gradients(
 
 /// Returns the gradient of an activation's operand by a recorded operation.
 fn times_derivative(activation: Activation, at: &Variable, gradient: &Variable) -> Result<Variable> {
-    let operation = operation(activation);
+    let operation = activation.operation();
     let rule = ElementwiseRule::get(operation, vec![OperandKind::of_tensor(&at.tensor())], vec![true])?;
     let found = rule.function.run(&[at.into(), gradient.into()])?.pop();
     found.ok_or_else(|| no_expression(operation))

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::fuse::Operation;
 use crate::gemm;
 use crate::nn::{Module, Variable};
 
@@ -23,13 +24,28 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// Returns the activation as the part of a product's epilogue, if epilogues have it.
-    pub(in crate::nn) fn epilogue(self) -> Option<gemm::Activation> {
+    /// Returns the elementwise operation, and the same function as part of a product's epilogue if epilogues have it.
+    const fn functions(self) -> (Operation, Option<gemm::Activation>) {
         match self {
-            Activation::GeluTanh => Some(gemm::Activation::Gelu),
-            Activation::Gelu => None,
-            Activation::Relu => Some(gemm::Activation::Relu),
+            Activation::GeluTanh => (Operation::GeluTanh, Some(gemm::Activation::Gelu)),
+            Activation::Gelu => (Operation::Gelu, None),
+            Activation::Relu => (Operation::Relu, Some(gemm::Activation::Relu)),
         }
+    }
+
+    /// Returns the elementwise operation, which has the expressions of the function and its derivative.
+    pub(in crate::nn) const fn operation(self) -> Operation {
+        self.functions().0
+    }
+
+    /// Returns the activation as the part of a product's epilogue, if epilogues have it.
+    pub(in crate::nn) const fn epilogue(self) -> Option<gemm::Activation> {
+        self.functions().1
+    }
+
+    /// Returns whether the derivative is the same at the result as at the pre-activation, so that only the result is saved.
+    pub(in crate::nn) const fn is_derivative_of_result(self) -> bool {
+        matches!(self, Activation::Relu)
     }
 }
 

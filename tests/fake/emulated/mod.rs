@@ -4,6 +4,8 @@
 //!
 //! Each test runs with several seeds, which decide the order of everything that runs at a time.
 
+#[cfg(feature = "nn")]
+mod activations;
 mod build;
 #[cfg(feature = "burst")]
 mod burst;
@@ -592,7 +594,7 @@ fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
     #[cfg(feature = "classifier")]
     let all = all.chain(classifier::CHILDREN);
     #[cfg(feature = "nn")]
-    let all = all.chain(linear_layers::CHILDREN);
+    let all = all.chain(activations::CHILDREN).chain(linear_layers::CHILDREN);
     #[cfg(feature = "srt")]
     let all = all.chain(e8::CHILDREN);
     #[cfg(feature = "srt")]
