@@ -2512,7 +2512,8 @@ typedef struct sv_gpt_config {
    */
   int32_t untied_head;
   /**
-   * The dtype of activations and products: `SV_DTYPE_BF16`, or `SV_DTYPE_NONE` for that of the parameters.
+   * The dtype of activations and products: `SV_DTYPE_BF16` or `SV_DTYPE_F16`, or `SV_DTYPE_NONE` for that of
+   * the parameters.
    */
   int32_t compute_dtype;
 } sv_gpt_config;
@@ -5816,6 +5817,30 @@ int32_t sv_gpt_trainer_run(uint64_t trainer,
                            sv_gpt_step_callback callback,
                            void *user,
                            struct sv_gpt_step *last);
+
+/**
+ * Multiplies the loss by a scale in the steps of a trainer, for a model that computes in f16. A step whose gradients are not
+ * finite is skipped: it leaves the parameters as they were, and the scale is multiplied by `backoff_factor`. After
+ * `growth_interval` steps in a row that were not skipped, the scale is multiplied by `growth_factor`. Factors of 1 keep it.
+ *
+ * It must be called before the first step, and before `sv_gpt_trainer_resume`. PyTorch's numbers are 65536, 2, 0.5 and 2000.
+ * Any thread may call it; others that use the trainer or its model wait meanwhile.
+ */
+int32_t sv_gpt_trainer_set_loss_scale(uint64_t trainer,
+                                      double initial,
+                                      double growth_factor,
+                                      double backoff_factor,
+                                      uint32_t growth_interval);
+
+/**
+ * Writes the loss scale of a trainer's next step; 0 without one. `grad_norm` of a skipped step is infinite or NaN.
+ *
+ * Any thread may call it; others that use the trainer or its model wait meanwhile.
+ *
+ * Requires: `scale` points to a `double`.
+ */
+int32_t sv_gpt_trainer_loss_scale(uint64_t trainer,
+                                  double *scale);
 
 /**
  * Writes the mean loss of some batches of the validation text, the same at each call, in nats an id.

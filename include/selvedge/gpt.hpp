@@ -174,6 +174,14 @@ public:
     /// Returns the loss of the validation text.
     double evaluate() const { return detail::get<double>(sv_gpt_trainer_evaluate, handle()); }
     std::uint64_t steps() const { return detail::get<std::uint64_t>(sv_gpt_trainer_steps, handle()); }
+    /// Multiplies the loss by a scale, for a model that computes in f16, before the first step.
+    void set_loss_scale(double initial = 65536, double growth_factor = 2, double backoff_factor = 0.5,
+                        std::uint32_t growth_interval = 2000) const
+    {
+        detail::call(sv_gpt_trainer_set_loss_scale, handle(), initial, growth_factor, backoff_factor, growth_interval);
+    }
+    /// Returns the loss scale of the next step, or 0.
+    double loss_scale() const { return detail::get<double>(sv_gpt_trainer_loss_scale, handle()); }
 
     /// Saves a checkpoint in a folder.
     void save(const std::string &folder) const { detail::call(sv_gpt_trainer_save, handle(), folder.c_str()); }

@@ -73,6 +73,6 @@ pub use text::{
     tokenizer_from_json,
 };
 pub use training::{
-    BestCheckpoint, Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Checkpoints, StepReport,
-    Trainer, TrainerOptions, TrainingStep,
+    BestCheckpoint, Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Checkpoints, LossScale,
+    StepReport, Trainer, TrainerOptions, TrainingStep,
 };

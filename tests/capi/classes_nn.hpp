@@ -157,6 +157,18 @@ void transformers_are_trained_stored_and_write(const std::string &folder)
     });
     CHECK(steps == 2 && stopped.step == 2 && trainer.steps() == 2);
     trainer.save(run);
+    sv_gpt_config half = config;
+    half.compute_dtype = SV_DTYPE_F16;
+    CHECK(trainer.loss_scale() == 0);
+    const nn::GptTrainer in_half(half, text, tokenizer, options);
+    FAILS(SV_ERROR_INVALID_ARGUMENT, (in_half.set_loss_scale(0), 0));
+    FAILS(SV_ERROR_INVALID_ARGUMENT, (in_half.set_loss_scale(1, 2, 1.5), 0));
+    // The first step overflows, and its backoff is large.
+    in_half.set_loss_scale(1e30, 2, 1e-26);
+    CHECK(!std::isfinite(in_half.run(1).grad_norm));
+    const double scale = in_half.loss_scale();
+    CHECK(scale > 0.9e4 && scale < 1.1e4 && std::isfinite(in_half.run(1).grad_norm) && in_half.steps() == 2);
+    FAILS(SV_ERROR_INVALID_ARGUMENT, (in_half.set_loss_scale(1), 0));
     resumed.resume(run);
     CHECK(resumed.steps() == 2 && resumed.run(1).loss == trainer.run(1).loss);
     FAILS(SV_ERROR_INVALID_ARGUMENT, trainer.run(0));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use selvedge::DType;
 use selvedge::nn::{
     Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions,
-    Function, FunctionContext, Initializer, LayerNorm, Linear, Module, MultiHeadAttention,
+    Function, FunctionContext, Initializer, LayerNorm, Linear, LossScale, Module, MultiHeadAttention,
     MultiHeadAttentionOptions, Optimizer, Parameters, Reduction, Sequential, Sgd, TrainingStep,
     TransformerBlock, Variable, binary_cross_entropy, checkpoint, cross_entropy, detect_anomaly, mse_loss,
     no_grad,
@@ -67,6 +67,7 @@ pub fn child(fake: &Fake) -> ChildOutcome {
     step(fake)?;
     memory_of_a_step()?;
     steps_of_one_graph(fake)?;
+    steps_with_a_loss_scale(fake)?;
     checked_steps(fake)?;
     steps_that_cannot_be_captured()?;
     captured_checkpoints()?;
@@ -318,6 +319,35 @@ fn steps_of_one_graph(fake: &Fake) -> ChildOutcome {
     drop(shared);
     step.run(&[&x, &y])?;
     check(step.is_captured(), "a later step is captured again")
+}
+
+/// Steps with a loss scale are launches of one graph too, also after skipped ones, which do not count.
+fn steps_with_a_loss_scale(fake: &Fake) -> ChildOutcome {
+    let device = Device::cuda(0)?;
+    let model = Linear::new(4, 2, &Initializer::new(&device).with_compute_dtype(DType::F16))?;
+    let parameters = Parameters::new(&model)?;
+    let half = |inputs: &[Variable]| {
+        mse_loss(&model.forward(&inputs[0])?.cast(DType::F32)?, &inputs[1], Reduction::Mean)
+    };
+    let optimizer = AdamW::new(parameters.variables(), 0.1)?;
+    let mut step = TrainingStep::new(&parameters, optimizer, half)?
+        .with_max_norm(1.0)?
+        .with_loss_scale(LossScale::dynamic())?;
+    let [x, y] = [4, 2].map(|width| Tensor::ones(&[6, width], DType::F32, &device));
+    let (x, y) = (x?, y?);
+    let mut taken = 0;
+    for number in 0..6 {
+        let (launches, _) = calls(fake, "cuGraphLaunch", || step.run(&[&x, &y]))?;
+        check(launches == u64::from(number > 0), &format!("{launches} launches in step {number}"))?;
+        check(step.is_captured() == (number > 0), &format!("step {number}: {:?}", step.uncaptured_reason()))?;
+        check(step.grad_norm().is_some(), "no norm")?;
+        taken += i64::from(!step.is_skipped());
+        let states = step.state_dict()?;
+        let counted = states["0.step"].item::<i64>()?;
+        check(counted == taken, &format!("{counted} steps are counted in place of {taken}"))?;
+        check(states.contains_key("loss_scale.growth_tracker"), "no state of the loss scale")?;
+    }
+    Ok(())
 }
 
 /// A step within `detect_anomaly` checks its gradients without the graph, which later steps are captured as or launch.

@@ -2,8 +2,8 @@
 //! from a checkpoint.
 
 use selvedge::nn::{
-    AdamW, BatchNorm1d, CheckpointList, Checkpoints, Dropout, Initializer, Linear, Module, Parameters,
-    Reduction, Sequential, TrainerOptions, TrainingStep, Variable, WarmupCosine, mse_loss,
+    AdamW, BatchNorm1d, CheckpointList, Checkpoints, Dropout, Initializer, Linear, LossScale, Module,
+    Parameters, Reduction, Sequential, TrainerOptions, TrainingStep, Variable, WarmupCosine, mse_loss,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
@@ -13,6 +13,7 @@ use crate::support::{Outcome, device_tests};
 
 device_tests! {
     a_hundred_captured_steps_have_the_bits_of_uncaptured_ones, two_launches_draw_different_masks,
+    a_captured_loss_scale_has_the_bits_of_an_uncaptured_one,
     a_captured_trainer_has_the_bits_of_an_uncaptured_one, a_resumed_trainer_has_the_bits_of_one_that_went_on,
 }
 
@@ -62,6 +63,49 @@ fn a_hundred_captured_steps_have_the_bits_of_uncaptured_ones() -> Outcome {
         assert_eq!(found, wanted, "result {at} of {}", uncaptured.len());
     }
     assert_eq!(captured.len(), uncaptured.len());
+    Ok(())
+}
+
+/// Losses, norms, scales and skipped steps of sixty steps in f16, every seventh of which overflows, and the states after them.
+fn scaled_run(is_captured: bool, device: &Device) -> selvedge::Result<Vec<Vec<u8>>> {
+    let initializer = Initializer::new(device).with_seed(1).with_compute_dtype(DType::F16);
+    let model =
+        Sequential::new().with(Linear::new(16, 64, &initializer)?).with(Linear::new(64, 4, &initializer)?);
+    let parameters = Parameters::new(&model)?;
+    let optimizer = AdamW::new(parameters.variables(), 0.01)?;
+    let loss = |inputs: &[Variable]| {
+        mse_loss(&model.forward(&inputs[0])?.cast(DType::F32)?, &inputs[1], Reduction::Mean)
+    };
+    let scale = LossScale { initial: 1024.0, growth_interval: 4, ..LossScale::dynamic() };
+    let mut step =
+        TrainingStep::new(&parameters, optimizer, loss)?.with_max_norm(0.5)?.with_loss_scale(scale)?;
+    if !is_captured {
+        step = step.without_capture();
+    }
+    let mut found = Vec::new();
+    for number in 0..60 {
+        let batches = Generator::new(1000 + number);
+        let [x, y] = [16, 4].map(|width| batches.randn(&[32, width], DType::F32, &Device::cpu()));
+        let overflows = number % 7 == 4;
+        let y = if overflows { (&y? + f64::INFINITY)? } else { y? };
+        let before = bits(&model)?;
+        found.push(step.run(&[&x?, &y])?.to_bytes()?);
+        assert_eq!(step.is_skipped(), overflows, "step {number}");
+        assert_eq!(bits(&model)? == before, overflows, "step {number}");
+        // A skipped step does not lose the graph.
+        assert_eq!(step.is_captured(), is_captured && number > 0, "{:?}", step.uncaptured_reason());
+        found.extend(step.grad_norm().map(Tensor::to_bytes).transpose()?);
+        found.extend(step.loss_scale()?.map(|scale| scale.to_le_bytes().to_vec()));
+    }
+    assert_eq!(step.state_dict()?["0.step"].item::<i64>()?, 52);
+    found.extend(step.state_dict()?.values().map(Tensor::to_bytes).collect::<selvedge::Result<Vec<_>>>()?);
+    found.extend(bits(&model)?);
+    Ok(found)
+}
+
+fn a_captured_loss_scale_has_the_bits_of_an_uncaptured_one() -> Outcome {
+    let device = Device::cuda(0)?;
+    assert_eq!(scaled_run(true, &device)?, scaled_run(false, &device)?);
     Ok(())
 }
 

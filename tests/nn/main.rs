@@ -15,6 +15,7 @@ mod gpt;
 mod gradients;
 mod layers;
 mod linear_layers;
+mod loss_scale;
 mod losses;
 mod optimizers;
 mod parameters;

@@ -56,7 +56,8 @@ pub struct sv_gpt_config {
     pub without_bias: i32,
     /// 1 if the head has a weight of its own; otherwise it is the token embedding.
     pub untied_head: i32,
-    /// The dtype of activations and products: `SV_DTYPE_BF16`, or `SV_DTYPE_NONE` for that of the parameters.
+    /// The dtype of activations and products: `SV_DTYPE_BF16` or `SV_DTYPE_F16`, or `SV_DTYPE_NONE` for that of
+    /// the parameters.
     pub compute_dtype: i32,
 }
 

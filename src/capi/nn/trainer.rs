@@ -11,7 +11,7 @@ use super::super::tensor::{device, flag};
 use super::gpt::{config_of, goes_on, last_checkpoint, sv_gpt_config};
 use super::model::{ModelContent, ModelObject};
 use super::tokenizer::{TokenizerObject, bytes_of};
-use crate::nn::{Checkpoints, StepReport, TextFile, Trainer, TrainerOptions};
+use crate::nn::{Checkpoints, LossScale, StepReport, TextFile, Trainer, TrainerOptions};
 
 /// A trainer behind a handle: the model with the content [`ModelContent::Trainer`].
 #[derive(Clone)]
@@ -162,6 +162,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_create(
             max_norm: (options.max_norm != 0.0).then_some(options.max_norm),
             evaluation_batches: options.evaluation_batches,
             seed: options.seed,
+            loss_scale: None,
         };
         let created = Trainer::new(config, TextFile::from_bytes(text), &*tokenizer.0, options, &device)?;
         let model = ModelObject::new(ModelContent::Trainer(Box::new(created)), device);
@@ -215,7 +216,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_run(
                 taken = Some(trainer.step()?);
                 Ok(())
             })?;
-            let Some(StepReport { step, loss, grad_norm, learning_rate }) = taken else { break };
+            let Some(StepReport { step, loss, grad_norm, learning_rate, .. }) = taken else { break };
             let size = size_of::<sv_gpt_step>();
             let grad_norm = grad_norm.unwrap_or(f64::NAN);
             let taken = last.insert(sv_gpt_step { size, step, loss, grad_norm, learning_rate });
@@ -227,6 +228,47 @@ pub unsafe extern "C" fn sv_gpt_trainer_run(
             }
         }
         result.write(last.ok_or_else(|| Failure::argument("count", count, "1 or more steps"))?);
+        Ok(())
+    })
+}
+
+/// Multiplies the loss by a scale in the steps of a trainer, for a model that computes in f16. A step whose gradients are not
+/// finite is skipped: it leaves the parameters as they were, and the scale is multiplied by `backoff_factor`. After
+/// `growth_interval` steps in a row that were not skipped, the scale is multiplied by `growth_factor`. Factors of 1 keep it.
+///
+/// It must be called before the first step, and before `sv_gpt_trainer_resume`. PyTorch's numbers are 65536, 2, 0.5 and 2000.
+/// Any thread may call it; others that use the trainer or its model wait meanwhile.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_gpt_trainer_set_loss_scale(
+    trainer: u64,
+    initial: f64,
+    growth_factor: f64,
+    backoff_factor: f64,
+    growth_interval: u32,
+) -> i32 {
+    guard::call("sv_gpt_trainer_set_loss_scale", || {
+        let scale = LossScale { initial, growth_factor, backoff_factor, growth_interval };
+        with_trainer(trainer, &mut |trainer| Ok(trainer.set_loss_scale(Some(scale))?))
+    })
+}
+
+/// Writes the loss scale of a trainer's next step; 0 without one. `grad_norm` of a skipped step is infinite or NaN.
+///
+/// Any thread may call it; others that use the trainer or its model wait meanwhile.
+///
+/// # Safety
+///
+/// `scale` points to a `double`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_gpt_trainer_loss_scale(trainer: u64, scale: *mut f64) -> i32 {
+    guard::call("sv_gpt_trainer_loss_scale", || {
+        // SAFETY: as the caller vouches.
+        let (result, mut scale) = (unsafe { out(scale, "scale")? }, 0.0);
+        with_trainer(trainer, &mut |trainer| {
+            scale = trainer.loss_scale()?.unwrap_or(0.0);
+            Ok(())
+        })?;
+        result.write(scale);
         Ok(())
     })
 }

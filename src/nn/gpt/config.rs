@@ -51,8 +51,9 @@ pub struct GptConfig {
     /// The number that norms add to the variance.
     #[serde(rename = "layer_norm_epsilon", default = "norm_eps")]
     pub norm_eps: f64,
-    /// The dtype of activations and products: that of the parameters, or bf16. The parameters of a model that computes in
-    /// bf16 stay f32, as do the sums of norms and softmax and the loss.
+    /// The dtype of activations and products: that of the parameters, bf16 or f16. The parameters of a model that computes in
+    /// bf16 or f16 stay f32, as do the sums of norms and softmax and the loss. Training in f16 needs a
+    /// [`LossScale`](crate::nn::LossScale).
     #[serde(default, skip_serializing_if = "Option::is_none", with = "dtype_name")]
     pub compute_dtype: Option<DType>,
 }
@@ -168,10 +169,10 @@ impl GptConfig {
             ));
         }
         match self.compute_dtype {
-            None | Some(DType::BF16) => Ok(()),
+            None | Some(DType::BF16 | DType::F16) => Ok(()),
             Some(dtype) => {
                 let found = format!("compute_dtype = {dtype}");
-                Err(Error::invalid(OPERATION, found, "bf16, or none for the parameters' dtype"))
+                Err(Error::invalid(OPERATION, found, "bf16, f16, or none for the parameters' dtype"))
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Optimizer;
-use super::core::{NUMBERS, OptimizerCore, StepRule, check_fraction, check_number, outputs};
+use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, check_fraction, check_number, outputs, scaled};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::nn::Variable;
@@ -16,8 +16,8 @@ struct AdamRule<const IS_DECOUPLED: bool> {
     betas: (f64, f64),
     eps: f64,
     function: Fused<7, 3>,
-    /// The function with a condition behind its operands.
-    conditional: Fused<8, 3>,
+    /// The function with the condition and the factor of a guard behind its operands.
+    guarded: Fused<9, 3>,
 }
 
 /// Returns the new parameter, in the dtype that steps are computed in, and both moments.
@@ -38,9 +38,9 @@ impl<const IS_DECOUPLED: bool> AdamRule<IS_DECOUPLED> {
     /// of the decay: 1 - lr λ if it is decoupled, otherwise λ.
     fn new(betas: (f64, f64), eps: f64) -> AdamRule<IS_DECOUPLED> {
         let function = Fused::with_outputs(move |operands| step(IS_DECOUPLED, (betas, eps), operands));
-        let conditional =
-            Fused::with_outputs(move |[p, first, second, g, rate, correction, decay, condition]| {
-                let operands = [p, first, second, g, rate, correction, decay];
+        let guarded =
+            Fused::with_outputs(move |[p, first, second, g, rate, correction, decay, condition, factor]| {
+                let operands = [p, first, second, scaled(g, factor), rate, correction, decay];
                 let [new_p, new_first, new_second] = step(IS_DECOUPLED, (betas, eps), operands);
                 [
                     condition.choose(new_p, widened(p)),
@@ -48,7 +48,7 @@ impl<const IS_DECOUPLED: bool> AdamRule<IS_DECOUPLED> {
                     condition.choose(new_second, second),
                 ]
             });
-        AdamRule { betas, eps, function, conditional }
+        AdamRule { betas, eps, function, guarded }
     }
 }
 
@@ -73,18 +73,18 @@ impl<const IS_DECOUPLED: bool> StepRule for AdamRule<IS_DECOUPLED> {
         elements: Vec<TensorMut<'_>>,
         gradient: &Tensor,
         [rate, correction, decay]: &[Tensor; NUMBERS],
-        condition: Option<&Tensor>,
+        guard: Option<Guard<'_>>,
     ) -> Result<()> {
         let outputs = outputs::<3>(elements)?;
-        match condition {
+        match guard {
             None => {
                 let others = [gradient.into(), rate.into(), correction.into(), decay.into()];
                 self.function.run_in_place(outputs, others)
             }
-            Some(condition) => {
+            Some(Guard { condition, factor }) => {
                 let others =
-                    [gradient.into(), rate.into(), correction.into(), decay.into(), condition.into()];
-                self.conditional.run_in_place(outputs, others)
+                    [gradient.into(), rate.into(), correction.into(), decay.into(), condition.into(), factor];
+                self.guarded.run_in_place(outputs, others)
             }
         }
     }

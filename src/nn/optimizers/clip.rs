@@ -45,6 +45,17 @@ pub fn clip_grad_norm(parameters: &[Variable], max_norm: f64) -> Result<Tensor> 
     Ok(norm)
 }
 
+/// Returns the norm of all gradients together as a tensor without dimensions, if there are gradients.
+///
+/// # Errors
+///
+/// [`Error::DeviceMismatch`] for gradients on several devices.
+pub(in crate::nn) fn grad_norm(parameters: &[Variable]) -> Result<Option<Tensor>> {
+    let blocks = GradientBlock::of(parameters)?;
+    let gradients: Vec<&Tensor> = blocks.iter().map(|block| &block.gradient).collect();
+    if gradients.is_empty() { Ok(None) } else { Tensor::global_norm(&gradients).map(Some) }
+}
+
 /// The gradients of variables as one tensor.
 struct GradientBlock {
     variables: Vec<Variable>,

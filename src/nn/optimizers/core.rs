@@ -10,14 +10,30 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
+use crate::fuse::Expr;
 use crate::nn::Variable;
 use crate::nn::autograd::{FlatPlace, gradient_run, in_shape, no_grad, update_run};
-use crate::nn::precision::wide_dtype;
-use crate::tensor::{Device, Fused, Tensor, TensorMut};
+use crate::nn::precision::{wide_dtype, widened};
+use crate::tensor::{Device, Fused, Tensor, TensorMut, TensorOperand};
 use crate::types::{DType, Shape};
 
 /// The numbers of a step that its function reads.
 pub(super) const NUMBERS: usize = 3;
+
+/// The operands of a conditional step.
+#[derive(Clone, Copy)]
+pub(super) struct Guard<'a> {
+    /// A bool tensor. The step changes nothing if its element is false.
+    pub condition: &'a Tensor,
+    /// The gradients are multiplied by it.
+    pub factor: TensorOperand<'a>,
+}
+
+/// Returns a gradient times the factor of a [`Guard`], in the dtype that steps are computed in.
+pub(super) fn scaled<'g>(gradient: Expr<'g>, factor: Expr<'g>) -> Expr<'g> {
+    let gradient = widened(gradient);
+    gradient * factor.cast(gradient.dtype())
+}
 
 /// The function of an optimizer's step.
 pub(super) trait StepRule {
@@ -34,8 +50,7 @@ pub(super) trait StepRule {
     /// Returns the numbers of a step, counted from 1.
     fn numbers(&self, learning_rate: f64, weight_decay: f64, step: i32) -> [f64; NUMBERS];
 
-    /// Changes a parameter and its used states, in this order, by a gradient of the same shape, unless there is a condition
-    /// whose element is false.
+    /// Changes a parameter and its used states, in this order, by a gradient of the same shape, as a guard says if there is one.
     ///
     /// # Errors
     ///
@@ -45,7 +60,7 @@ pub(super) trait StepRule {
         outputs: Vec<TensorMut<'_>>,
         gradient: &Tensor,
         numbers: &[Tensor; NUMBERS],
-        condition: Option<&Tensor>,
+        guard: Option<Guard<'_>>,
     ) -> Result<()>;
 }
 
@@ -103,6 +118,8 @@ pub(super) struct OptimizerCore<R> {
     pub groups: Vec<Group>,
     runs: Vec<Run>,
     rows: Vec<NumberRow>,
+    /// True if the steps of `runs` are counted.
+    is_counted: bool,
     /// Grows if the runs, the states' memory or the rows' memory change.
     pub capture_key: u64,
 }
@@ -227,6 +244,7 @@ impl<R: StepRule> OptimizerCore<R> {
             groups,
             runs: Vec::new(),
             rows: Vec::new(),
+            is_counted: false,
             capture_key: 0,
         })
     }
@@ -305,28 +323,32 @@ impl<R: StepRule> OptimizerCore<R> {
             }
         }
         self.runs = runs;
+        self.is_counted = true;
         self.capture_key += u64::from(has_moved);
         Ok(())
     }
 
     /// Takes back the step that the last [`advance`](Self::advance) has counted.
     pub fn withdraw(&mut self) {
-        for run in std::mem::take(&mut self.runs) {
-            self.groups[run.group].members_mut(&run).iter_mut().for_each(|member| member.steps -= 1);
+        // The runs stay: the next step's are compared with them.
+        if std::mem::take(&mut self.is_counted) {
+            for run in &self.runs {
+                self.groups[run.group].members_mut(run).iter_mut().for_each(|member| member.steps -= 1);
+            }
         }
     }
 
-    /// Changes the parameters that the last [`advance`](Self::advance) has counted, unless there is a condition whose element
-    /// is false.
+    /// Changes the parameters that the last [`advance`](Self::advance) has counted, as a guard says if there is one.
     ///
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for a parameter that has lost its gradient since, or whose storage another tensor shares;
     /// driver errors. Parameters of earlier runs have changed, those of later ones have not, and their steps do not count.
-    pub fn apply(&mut self, condition: Option<&Tensor>) -> Result<()> {
-        for at in 0..self.runs.len() {
+    pub fn apply(&mut self, guard: Option<Guard<'_>>) -> Result<()> {
+        let count = if self.is_counted { self.runs.len() } else { 0 };
+        for at in 0..count {
             let run = self.runs[at].clone();
-            if let Err(error) = no_grad(|| self.apply_run(&run, condition)) {
+            if let Err(error) = no_grad(|| self.apply_run(&run, guard)) {
                 for run in &self.runs[at..] {
                     self.groups[run.group].members_mut(run).iter_mut().for_each(|member| member.steps -= 1);
                 }
@@ -336,7 +358,7 @@ impl<R: StepRule> OptimizerCore<R> {
         Ok(())
     }
 
-    fn apply_run(&mut self, run: &Run, condition: Option<&Tensor>) -> Result<()> {
+    fn apply_run(&mut self, run: &Run, guard: Option<Guard<'_>>) -> Result<()> {
         let OptimizerCore { rule, groups, rows, .. } = self;
         let (group, numbers) = (&mut groups[run.group], rows[run.row].read()?);
         let variables: Vec<Variable> =
@@ -350,7 +372,7 @@ impl<R: StepRule> OptimizerCore<R> {
         let change = |elements: &mut TensorMut<'_>| {
             let states = states.iter_mut().map(TensorMut::reborrow);
             let outputs = std::iter::once(elements.reborrow()).chain(states).collect();
-            rule.run(outputs, &gradient, &numbers, condition)
+            rule.run(outputs, &gradient, &numbers, guard)
         };
         match variables.first() {
             Some(variable) if !is_flat => variable.update(change),

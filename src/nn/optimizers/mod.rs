@@ -29,6 +29,7 @@ mod state;
 
 pub use adam::{Adam, AdamW};
 pub use clip::clip_grad_norm;
+pub(super) use clip::grad_norm;
 pub use schedule::WarmupCosine;
 pub use sgd::Sgd;
 
@@ -76,6 +77,15 @@ pub trait Optimizer {
     ///
     /// As [`apply`](Self::apply), and those of a function of the parameters and the condition.
     fn apply_if(&mut self, condition: &Tensor) -> Result<()>;
+
+    /// Changes the parameters as [`apply_if`](Self::apply_if), by their gradients times the element of `factor`, a float tensor
+    /// without dimensions on their device, such as the inverse of a [`LossScale`](super::LossScale). The gradients are
+    /// multiplied in the launch of the step, and stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn apply_scaled(&mut self, condition: &Tensor, factor: &Tensor) -> Result<()>;
 
     /// Takes back the step that the last [`advance`](Self::advance) has counted. The next step needs another one.
     fn withdraw(&mut self);
@@ -129,6 +139,10 @@ impl<O: Optimizer + ?Sized> Optimizer for &mut O {
         (**self).apply_if(condition)
     }
 
+    fn apply_scaled(&mut self, condition: &Tensor, factor: &Tensor) -> Result<()> {
+        (**self).apply_scaled(condition, factor)
+    }
+
     fn withdraw(&mut self) {
         (**self).withdraw();
     }
@@ -171,7 +185,11 @@ macro_rules! optimizer {
             }
 
             fn apply_if(&mut self, condition: &Tensor) -> Result<()> {
-                self.0.apply(Some(condition))
+                self.0.apply(Some(super::core::Guard { condition, factor: 1.0.into() }))
+            }
+
+            fn apply_scaled(&mut self, condition: &Tensor, factor: &Tensor) -> Result<()> {
+                self.0.apply(Some(super::core::Guard { condition, factor: factor.into() }))
             }
 
             fn withdraw(&mut self) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Optimizer;
-use super::core::{NUMBERS, OptimizerCore, StepRule, check_number, outputs};
+use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, check_number, outputs, scaled};
 use crate::error::Result;
 use crate::fuse::Expr;
 use crate::nn::Variable;
@@ -13,14 +13,14 @@ use crate::tensor::{Fused, Tensor, TensorMut};
 const NAME: &str = "Sgd";
 
 /// The step. The operands of the functions end with the gradient, lr and λ; then those with momentum read μ, and the
-/// conditional ones a condition.
+/// guarded ones the condition and the factor of a guard.
 #[derive(Debug)]
 struct SgdRule {
     momentum: f64,
     plain: Fused<4>,
     with_momentum: Fused<6, 2>,
-    conditional_plain: Fused<5>,
-    conditional_with_momentum: Fused<7, 2>,
+    guarded_plain: Fused<6>,
+    guarded_with_momentum: Fused<8, 2>,
 }
 
 /// Returns the new parameter in the dtype that steps are computed in.
@@ -54,24 +54,25 @@ impl StepRule for SgdRule {
         elements: Vec<TensorMut<'_>>,
         gradient: &Tensor,
         [rate, decay, momentum]: &[Tensor; NUMBERS],
-        condition: Option<&Tensor>,
+        guard: Option<Guard<'_>>,
     ) -> Result<()> {
-        match (self.uses_states(), condition) {
+        match (self.uses_states(), guard) {
             (false, None) => {
                 let others = [gradient.into(), rate.into(), decay.into()];
                 self.plain.run_in_place(outputs::<1>(elements)?, others)
             }
-            (false, Some(condition)) => {
-                let others = [gradient.into(), rate.into(), decay.into(), condition.into()];
-                self.conditional_plain.run_in_place(outputs::<1>(elements)?, others)
+            (false, Some(Guard { condition, factor })) => {
+                let others = [gradient.into(), rate.into(), decay.into(), condition.into(), factor];
+                self.guarded_plain.run_in_place(outputs::<1>(elements)?, others)
             }
             (true, None) => {
                 let others = [gradient.into(), rate.into(), decay.into(), momentum.into()];
                 self.with_momentum.run_in_place(outputs::<2>(elements)?, others)
             }
-            (true, Some(condition)) => {
-                let others = [gradient.into(), rate.into(), decay.into(), momentum.into(), condition.into()];
-                self.conditional_with_momentum.run_in_place(outputs::<2>(elements)?, others)
+            (true, Some(Guard { condition, factor })) => {
+                let others =
+                    [gradient.into(), rate.into(), decay.into(), momentum.into(), condition.into(), factor];
+                self.guarded_with_momentum.run_in_place(outputs::<2>(elements)?, others)
             }
         }
     }
@@ -104,12 +105,13 @@ impl Sgd {
             momentum: 0.0,
             plain: Fused::new(plain_step),
             with_momentum: Fused::with_outputs(momentum_step),
-            conditional_plain: Fused::new(|[p, g, rate, decay, condition]| {
-                condition.choose(plain_step([p, g, rate, decay]), widened(p))
+            guarded_plain: Fused::new(|[p, g, rate, decay, condition, factor]| {
+                condition.choose(plain_step([p, scaled(g, factor), rate, decay]), widened(p))
             }),
-            conditional_with_momentum: Fused::with_outputs(
-                |[p, buffer, g, rate, decay, momentum, condition]| {
-                    let [new_p, new_buffer] = momentum_step([p, buffer, g, rate, decay, momentum]);
+            guarded_with_momentum: Fused::with_outputs(
+                |[p, buffer, g, rate, decay, momentum, condition, factor]| {
+                    let operands = [p, buffer, scaled(g, factor), rate, decay, momentum];
+                    let [new_p, new_buffer] = momentum_step(operands);
                     [condition.choose(new_p, widened(p)), condition.choose(new_buffer, buffer)]
                 },
             ),

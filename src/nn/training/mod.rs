@@ -5,6 +5,7 @@
 //! | `checkpoint` | [`Checkpoint`], the state of a run, and [`CheckpointInfo`], its part in JSON |
 //! | `checkpoints` | [`Checkpoints`], a folder that one process writes, and [`CheckpointList`], its contents |
 //! | `lock` | the lock of the folder |
+//! | `loss_scale` | [`LossScale`], the factor of a loss for gradients in f16 |
 //! | `options` | [`TrainerOptions`], the numbers of a run |
 //! | `step` | [`TrainingStep`], the step of any model, captured as one graph |
 //! | `step_graph` | the capture and the launches of a step |
@@ -18,11 +19,13 @@
 //! - A captured step has the bits of an uncaptured one.
 //! - Numbers are read back as the bits that were written.
 //!
-//! Tests: `tests/nn/checkpoints.rs`, `tests/nn/trainer.rs`, `tests/nn/step.rs`.
+//! Tests: `tests/nn/checkpoints.rs`, `tests/nn/trainer.rs`, `tests/nn/step.rs`,
+//! `tests/nn/loss_scale.rs`.
 
 mod checkpoint;
 mod checkpoints;
 mod lock;
+mod loss_scale;
 mod options;
 mod step;
 mod step_graph;
@@ -30,6 +33,7 @@ mod trainer;
 
 pub use checkpoint::{BestCheckpoint, Checkpoint, CheckpointInfo};
 pub use checkpoints::{CheckpointEntry, CheckpointList, Checkpoints};
+pub use loss_scale::LossScale;
 pub use options::TrainerOptions;
 pub use step::TrainingStep;
 pub use trainer::{StepReport, Trainer};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::loss_scale::LossScale;
 use crate::error::{Error, Result};
 use crate::nn::WarmupCosine;
 
@@ -30,6 +31,9 @@ pub struct TrainerOptions {
     pub betas: (f64, f64),
     /// The largest norm of all gradients together: 1. None leaves them.
     pub max_norm: Option<f64>,
+    /// The factor of the loss, for a model that computes in f16: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_scale: Option<LossScale>,
     /// Batches of the validation text in an evaluation: 8.
     pub evaluation_batches: usize,
     /// The seed of the weights, the batches and the dropout: 1.
@@ -49,6 +53,7 @@ impl Default for TrainerOptions {
             weight_decay: 0.1,
             betas: (0.9, 0.99),
             max_norm: Some(1.0),
+            loss_scale: None,
             evaluation_batches: 8,
             seed: 1,
         }

@@ -1,9 +1,12 @@
 //! [`TrainingStep`], a step of training that runs as one graph on CUDA devices.
 
+use std::collections::BTreeMap;
+
+use super::loss_scale::{self, LossScale, LossScaler};
 use super::step_graph::{StepGraph, StepWork};
 use crate::error::{Error, Result};
 use crate::nn::{Optimizer, Parameters, Variable, clip_grad_norm};
-use crate::tensor::Tensor;
+use crate::tensor::{Device, Tensor};
 
 const NAME: &str = "TrainingStep";
 
@@ -43,15 +46,20 @@ pub struct TrainingStep<O, F> {
     loss: F,
     parameters: Vec<Variable>,
     max_norm: Option<f64>,
+    scaler: Option<LossScaler>,
     grad_norm: Option<Tensor>,
+    is_skipped: bool,
     graph: StepGraph,
 }
 
+/// Its results are the loss, the norm of the gradients if they are clipped or scaled, and if they are scaled whether they are
+/// finite and the optimizer's factor.
 struct LossWork<'a, O, F> {
     optimizer: &'a mut O,
     loss: &'a mut F,
     parameters: &'a [Variable],
     max_norm: Option<f64>,
+    scaler: Option<&'a mut LossScaler>,
 }
 
 impl<O, F> StepWork for LossWork<'_, O, F>
@@ -63,12 +71,25 @@ where
         self.parameters.iter().for_each(Variable::zero_grad);
         let inputs: Vec<Variable> = inputs.iter().cloned().map(Variable::new).collect();
         let loss = (self.loss)(&inputs)?;
-        loss.backward()?;
         let mut results = vec![loss.tensor()];
+        if let Some(scaler) = &self.scaler {
+            scaler.backward(&loss)?;
+            let scaled = scaler.gradients(self.parameters, self.max_norm)?;
+            results.extend([scaled.norm, scaled.is_finite, scaled.factor]);
+            return Ok(results);
+        }
+        loss.backward()?;
         if let Some(max_norm) = self.max_norm {
             results.push(clip_grad_norm(self.parameters, max_norm)?);
         }
         Ok(results)
+    }
+
+    fn apply(&mut self, results: &[Tensor]) -> Result<()> {
+        match (&mut self.scaler, results) {
+            (Some(scaler), [_, _, is_finite, factor]) => scaler.apply(self.optimizer, is_finite, factor),
+            _ => self.optimizer.apply(),
+        }
     }
 
     fn optimizer(&mut self) -> &mut dyn Optimizer {
@@ -107,7 +128,16 @@ where
             return Err(Error::invalid(NAME, found, "an optimizer of Parameters::variables"));
         }
         let graph = StepGraph::new(&device);
-        Ok(TrainingStep { optimizer, loss, parameters, max_norm: None, grad_norm: None, graph })
+        Ok(TrainingStep {
+            optimizer,
+            loss,
+            parameters,
+            max_norm: None,
+            scaler: None,
+            grad_norm: None,
+            is_skipped: false,
+            graph,
+        })
     }
 
     /// Clips the gradients of each step by their common norm; see [`clip_grad_norm`].
@@ -124,6 +154,20 @@ where
         Ok(self)
     }
 
+    /// Computes the gradients of the loss times a scale, for a model that computes in f16. The optimizer divides them by the
+    /// scale and clips them in its launch, so [`Variable::grad`] is of the scaled loss and not clipped.
+    ///
+    /// The host waits for the end of each step, because the number of steps that the optimizer has taken depends on it.
+    ///
+    /// # Errors
+    ///
+    /// As [`LossScale::check`]; [`Error::OutOfMemory`].
+    pub fn with_loss_scale(mut self, scale: LossScale) -> Result<TrainingStep<O, F>> {
+        let device = self.parameters.first().map_or_else(Device::cpu, Variable::device);
+        self.scaler = Some(LossScaler::new(scale, &device)?);
+        Ok(self)
+    }
+
     /// Runs each step uncaptured.
     #[must_use]
     pub fn without_capture(mut self) -> TrainingStep<O, F> {
@@ -132,22 +176,64 @@ where
     }
 
     /// Takes a step on inputs, which are copied to the parameters' device, and returns the loss there. The host waits for
-    /// nothing in a captured step.
+    /// nothing in a captured step without a loss scale.
     ///
     /// # Errors
     ///
     /// Errors of the closure, of the backward and of the optimizer, and driver errors.
     pub fn run(&mut self, inputs: &[&Tensor]) -> Result<Tensor> {
         let inputs: Vec<Tensor> = inputs.iter().map(|&input| input.clone()).collect();
-        let TrainingStep { optimizer, loss, parameters, max_norm, graph, .. } = self;
-        let mut work = LossWork { optimizer, loss, parameters, max_norm: *max_norm };
+        let TrainingStep { optimizer, loss, parameters, max_norm, scaler, graph, .. } = self;
+        let scaler = scaler.as_mut();
+        let mut work = LossWork { optimizer, loss, parameters, max_norm: *max_norm, scaler };
         let mut results = graph.run(&inputs, &mut work)?.into_iter();
         let loss = results.next();
         self.grad_norm = results.next();
+        self.is_skipped = false;
+        if let Some(is_finite) = results.next() {
+            self.is_skipped = !is_finite.item::<bool>()?;
+            if self.is_skipped {
+                self.optimizer.withdraw();
+            }
+        }
         loss.ok_or_else(|| Error::invalid(NAME, "a step without a loss", "one loss"))
     }
 
-    /// Returns the norm of the last step's gradients before clipping, if they are clipped.
+    /// Returns whether the last step was skipped, because its gradients were not finite with a loss scale.
+    pub fn is_skipped(&self) -> bool {
+        self.is_skipped
+    }
+
+    /// Returns the loss scale of the next step, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Driver errors.
+    pub fn loss_scale(&self) -> Result<Option<f64>> {
+        self.scaler.as_ref().map(LossScaler::scale).transpose()
+    }
+
+    /// Returns the optimizer's state with that of the loss scale, `loss_scale.scale` and `loss_scale.growth_tracker`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`].
+    pub fn state_dict(&self) -> Result<BTreeMap<String, Tensor>> {
+        loss_scale::state_dict(&self.optimizer, self.scaler.as_ref())
+    }
+
+    /// Sets the states of the optimizer and the loss scale, bit for bit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Optimizer::load_state_dict`]; [`Error::InvalidArgument`] too for the state of a step without a loss scale if this one
+    /// has one, and the other way around. Nothing changes then.
+    pub fn load_state_dict(&mut self, entries: &BTreeMap<String, Tensor>) -> Result<()> {
+        let TrainingStep { optimizer, scaler, .. } = self;
+        loss_scale::load_state_dict("TrainingStep::load_state_dict", optimizer, scaler.as_mut(), entries)
+    }
+
+    /// Returns the norm of the last step's gradients before clipping, if they are clipped or the loss is scaled.
     pub fn grad_norm(&self) -> Option<&Tensor> {
         self.grad_norm.as_ref()
     }

@@ -31,14 +31,12 @@ pub(super) trait StepWork {
     /// Errors of the step. A captured step may not wait for the device.
     fn gradients(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
 
-    /// Returns a bool tensor, given the results, whose element says whether the parameters change. `None` is true.
+    /// Changes the parameters by the optimizer, given the results.
     ///
     /// # Errors
     ///
-    /// Errors of operations.
-    fn condition(&self, _results: &[Tensor]) -> Result<Option<Tensor>> {
-        Ok(None)
-    }
+    /// Errors of the optimizer and of operations.
+    fn apply(&mut self, results: &[Tensor]) -> Result<()>;
 
     fn optimizer(&mut self) -> &mut dyn Optimizer;
 
@@ -216,7 +214,7 @@ impl StepGraph {
                         let found = "a step whose parameters with a gradient differ from the last step's";
                         return Err(not_capturable(found));
                     }
-                    apply(&results, work)?;
+                    work.apply(&results)?;
                     Ok(results)
                 })
             })
@@ -287,7 +285,7 @@ impl StepGraph {
             work.optimizer().withdraw();
             work.optimizer().advance()?;
         }
-        apply(&results, work)?;
+        work.apply(&results)?;
         Ok(results)
     }
 
@@ -301,15 +299,8 @@ impl StepGraph {
 fn take(inputs: &[Tensor], work: &mut dyn StepWork) -> Result<Vec<Tensor>> {
     let results = work.gradients(inputs)?;
     work.optimizer().advance()?;
-    apply(&results, work)?;
+    work.apply(&results)?;
     Ok(results)
-}
-
-fn apply(results: &[Tensor], work: &mut dyn StepWork) -> Result<()> {
-    match work.condition(results)? {
-        Some(condition) => work.optimizer().apply_if(&condition),
-        None => work.optimizer().apply(),
-    }
 }
 
 fn gradients_of(work: &dyn StepWork) -> Vec<bool> {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::checkpoint::{Checkpoint, CheckpointInfo};
+use super::loss_scale::{self, LossScale, LossScaler};
 use super::options::TrainerOptions;
 use super::step_graph::{StepGraph, StepWork};
 use crate::error::{Error, Result};
@@ -24,10 +25,12 @@ pub struct StepReport {
     pub step: u64,
     /// The mean loss of its batches, in nats an id.
     pub loss: f64,
-    /// The norm of all gradients together before clipping, if they are clipped.
+    /// The norm of all gradients together before clipping, if they are clipped or the loss is scaled.
     pub grad_norm: Option<f64>,
     /// The learning rate.
     pub learning_rate: f64,
+    /// True if gradients that were not finite left the parameters as they were; see [`LossScale`].
+    pub is_skipped: bool,
 }
 
 /// A model, its optimizer and its text: a step draws a batch, computes the gradients of the loss, and changes the parameters.
@@ -52,6 +55,7 @@ pub struct Trainer {
     /// Of the parameters in their buffers.
     parameters: Vec<Variable>,
     optimizer: AdamW,
+    scaler: Option<LossScaler>,
     options: TrainerOptions,
     training: Batches,
     validation: Batches,
@@ -65,11 +69,13 @@ pub struct Trainer {
 }
 
 /// The step of a model on batches: each two inputs are the ids and the targets of one. Its results are the loss of each
-/// batch, and the norm of the gradients if they are clipped.
+/// batch, the norm of the gradients if they are clipped or scaled, and if they are scaled whether they are finite and the
+/// optimizer's factor.
 struct ModelWork<'a> {
     model: &'a Gpt,
     parameters: &'a [Variable],
     optimizer: &'a mut AdamW,
+    scaler: Option<&'a mut LossScaler>,
     max_norm: Option<f64>,
     batches: usize,
 }
@@ -78,12 +84,21 @@ impl StepWork for ModelWork<'_> {
     fn gradients(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         let share = 1.0 / self.batches as f64;
         self.parameters.iter().for_each(Variable::zero_grad);
-        let mut results = Vec::with_capacity(self.batches + 1);
+        let mut results = Vec::with_capacity(self.batches + 3);
         for pair in inputs.chunks_exact(2) {
             let batch = Batch { inputs: pair[0].clone(), targets: pair[1].clone() };
             let loss = self.model.loss(&batch)?;
             results.push(loss.tensor());
-            if self.batches > 1 { (&loss * share)? } else { loss }.backward()?;
+            let loss = if self.batches > 1 { (&loss * share)? } else { loss };
+            match &self.scaler {
+                Some(scaler) => scaler.backward(&loss)?,
+                None => loss.backward()?,
+            }
+        }
+        if let Some(scaler) = &self.scaler {
+            let scaled = scaler.gradients(self.parameters, self.max_norm)?;
+            results.extend([scaled.norm, scaled.is_finite, scaled.factor]);
+            return Ok(results);
         }
         if let Some(max_norm) = self.max_norm {
             results.push(clip_grad_norm(self.parameters, max_norm)?);
@@ -92,7 +107,7 @@ impl StepWork for ModelWork<'_> {
     }
 
     /// The parameters stay if a loss is not finite. The host reads the losses later.
-    fn condition(&self, results: &[Tensor]) -> Result<Option<Tensor>> {
+    fn apply(&mut self, results: &[Tensor]) -> Result<()> {
         let mut all: Option<Tensor> = None;
         for loss in results.iter().take(self.batches) {
             let is_finite = fuse([loss], |[loss]| loss.is_finite())?;
@@ -101,7 +116,17 @@ impl StepWork for ModelWork<'_> {
                 None => is_finite,
             });
         }
-        Ok(all)
+        match (&mut self.scaler, all) {
+            (Some(scaler), Some(are_finite)) => {
+                let [.., is_finite, factor] = results else {
+                    return Err(Error::invalid(OPERATION, "a scaled step without a factor", "one"));
+                };
+                let is_finite = are_finite.logical_and(is_finite)?;
+                scaler.apply(self.optimizer, &is_finite, factor)
+            }
+            (None, Some(are_finite)) => self.optimizer.apply_if(&are_finite),
+            (_, None) => self.optimizer.apply(),
+        }
     }
 
     fn optimizer(&mut self) -> &mut dyn Optimizer {
@@ -154,10 +179,12 @@ impl Trainer {
             .with_betas(first, second)?
             .with_weight_decay(options.weight_decay)?
             .with_min_decay_rank(2);
+        let scaler = options.loss_scale.map(|scale| LossScaler::new(scale, device)).transpose()?;
         Ok(Trainer {
             model,
             parameters,
             optimizer,
+            scaler,
             options,
             training,
             validation,
@@ -215,7 +242,31 @@ impl Trainer {
         self.graph.is_captured()
     }
 
-    /// Takes a step.
+    /// Sets or removes the loss scale, before the first step and before [`resume`](Self::resume).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] after a step, and as [`LossScale::check`]; [`Error::OutOfMemory`].
+    pub fn set_loss_scale(&mut self, scale: Option<LossScale>) -> Result<()> {
+        if self.step > 0 || self.graph.is_captured() {
+            let found = format!("a loss scale after {} steps", self.step);
+            return Err(Error::invalid(OPERATION, found, "one before the first step"));
+        }
+        self.scaler = scale.map(|scale| LossScaler::new(scale, &self.device)).transpose()?;
+        self.options.loss_scale = scale;
+        Ok(())
+    }
+
+    /// Returns the loss scale of the next step, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// Driver errors.
+    pub fn loss_scale(&self) -> Result<Option<f64>> {
+        self.scaler.as_ref().map(LossScaler::scale).transpose()
+    }
+
+    /// Takes a step. With a loss scale, gradients that are not finite leave the parameters as they were.
     ///
     /// # Errors
     ///
@@ -231,8 +282,9 @@ impl Trainer {
             inputs.extend([batch.inputs, batch.targets]);
         }
         self.optimizer.set_learning_rate(learning_rate);
-        let Trainer { model, parameters, optimizer, graph, .. } = self;
-        let mut work = ModelWork { model, parameters, optimizer, max_norm, batches };
+        let Trainer { model, parameters, optimizer, scaler, graph, .. } = self;
+        let scaler = scaler.as_mut();
+        let mut work = ModelWork { model, parameters, optimizer, scaler, max_norm, batches };
         let results = graph.run(&inputs, &mut work)?;
         let (mut loss, share) = (0.0, 1.0 / batches as f64);
         for one in results.iter().take(batches) {
@@ -245,11 +297,16 @@ impl Trainer {
             let wanted = "a finite loss; lower the learning rate or clip gradients";
             return Err(Error::invalid(OPERATION, found, wanted));
         }
+        let is_finite = results.get(batches + 1).map(Tensor::item::<bool>).transpose()?;
+        let is_skipped = is_finite == Some(false);
+        if is_skipped {
+            self.optimizer.withdraw();
+        }
         self.step = step;
         self.loss = None;
         let norm = results.get(batches);
         let grad_norm = norm.map(|norm| norm.item::<f32>().map(f64::from)).transpose()?;
-        Ok(StepReport { step, loss, grad_norm, learning_rate })
+        Ok(StepReport { step, loss, grad_norm, learning_rate, is_skipped })
     }
 
     /// Returns the mean loss of some batches of the validation text, the same at each call, in nats an id.
@@ -292,7 +349,7 @@ impl Trainer {
                 training: serde_json::json!(self.options),
             },
             parameters: self.model.state_dict(),
-            optimizer: self.optimizer.state_dict()?,
+            optimizer: loss_scale::state_dict(&self.optimizer, self.scaler.as_ref())?,
         })
     }
 
@@ -317,7 +374,9 @@ impl Trainer {
             return Err(Error::invalid("Trainer::resume", found, wanted));
         }
         self.model.load_state_dict(&checkpoint.parameters)?;
-        self.optimizer.load_state_dict(&checkpoint.optimizer)?;
+        let Trainer { optimizer, scaler, .. } = self;
+        let scaler = scaler.as_mut();
+        loss_scale::load_state_dict("Trainer::resume", optimizer, scaler, &checkpoint.optimizer)?;
         self.training.set_position(info.data_position);
         self.dropout.set_state(GeneratorState { seed: info.generator_seed, offset: info.generator_offset });
         self.step = info.step;

@@ -4,6 +4,8 @@ use super::computed;
 use crate::error::{Error, Result};
 use crate::tensor::tensor::Tensor;
 
+const OPERATION: &str = "clip_by_global_norm";
+
 impl Tensor {
     /// Returns the tensors multiplied by min(1, `max_norm` / (norm + 1e-6)), and their norm: the square root of the sum of
     /// the squares of all elements. Norm and factor stay on the device as tensors without dimensions, so nothing waits.
@@ -35,11 +37,21 @@ impl Tensor {
     ///
     /// As there.
     pub(crate) fn clip_factor(tensors: &[&Tensor], max_norm: f64) -> Result<(Tensor, Tensor)> {
-        const OPERATION: &str = "clip_by_global_norm";
         if max_norm.is_nan() || max_norm < 0.0 {
             let found = format!("a max_norm of {max_norm}");
             return Err(Error::invalid(OPERATION, found, "a number that is at least 0"));
         }
+        let norm = Tensor::global_norm(tensors)?;
+        let factor = (&(&norm + 1e-6)?.reciprocal()? * max_norm)?.minimum(1.0)?;
+        Ok((factor, norm))
+    }
+
+    /// Returns the norm of tensors together.
+    ///
+    /// # Errors
+    ///
+    /// As [`clip_by_global_norm`](Self::clip_by_global_norm).
+    pub(crate) fn global_norm(tensors: &[&Tensor]) -> Result<Tensor> {
         let mut norms = Vec::with_capacity(tensors.len());
         for tensor in tensors {
             tensor.check_float(OPERATION)?;
@@ -48,8 +60,6 @@ impl Tensor {
         if norms.is_empty() {
             return Err(Error::invalid(OPERATION, "no tensors", "at least one"));
         }
-        let norm = Tensor::stack(&norms.iter().collect::<Vec<_>>(), 0)?.norm_all(2.0)?;
-        let factor = (&(&norm + 1e-6)?.reciprocal()? * max_norm)?.minimum(1.0)?;
-        Ok((factor, norm))
+        Tensor::stack(&norms.iter().collect::<Vec<_>>(), 0)?.norm_all(2.0)
     }
 }

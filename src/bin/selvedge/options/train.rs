@@ -22,6 +22,8 @@ pub enum ComputeDType {
     F32,
     /// bf16 activations and products; parameters and optimizer stay f32
     Bf16,
+    /// f16 activations and products, with a loss scale; parameters and optimizer stay f32
+    F16,
 }
 
 const TRAIN_HELP: &str = "\

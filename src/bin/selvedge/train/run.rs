@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use selvedge::nn::{
-    ByteTokenizer, CharTokenizer, CheckpointList, Checkpoints, Generation, Gpt, GptConfig, Module, Sampler,
-    SamplerOptions, TextFile, Tokenizer, Trainer, TrainerOptions,
+    ByteTokenizer, CharTokenizer, CheckpointList, Checkpoints, Generation, Gpt, GptConfig, LossScale, Module,
+    Sampler, SamplerOptions, TextFile, Tokenizer, Trainer, TrainerOptions,
 };
 use selvedge::{DType, Device, Error};
 
@@ -57,7 +57,7 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     let (text, name) = source::text(options.text.as_deref())?;
     let tokenizer = tokenizer(options, &text)?;
     let config = config(options, tokenizer.vocab_size())?;
-    let numbers = trainer_options(options, config.width);
+    let numbers = trainer_options(options, &config);
     let new = |text, options| Trainer::new(config, text, &*tokenizer, options, &device);
     // A new run with another batch, for the advice of an error.
     let steps_of_batch = |batch| {
@@ -216,8 +216,8 @@ fn write_sample(
     Ok(())
 }
 
-fn trainer_options(options: &TrainOptions, width: usize) -> TrainerOptions {
-    let learning_rate = options.learning_rate.unwrap_or(1.0 / width as f64);
+fn trainer_options(options: &TrainOptions, config: &GptConfig) -> TrainerOptions {
+    let learning_rate = options.learning_rate.unwrap_or(1.0 / config.width as f64);
     TrainerOptions {
         steps: options.steps,
         batch: options.batch as usize,
@@ -229,6 +229,7 @@ fn trainer_options(options: &TrainOptions, width: usize) -> TrainerOptions {
         weight_decay: options.weight_decay,
         max_norm: (options.max_norm > 0.0).then_some(options.max_norm),
         seed: options.seed,
+        loss_scale: (config.compute_dtype == Some(DType::F16)).then(LossScale::dynamic),
         ..TrainerOptions::default()
     }
 }
@@ -254,6 +255,7 @@ fn config(options: &TrainOptions, vocab_size: usize) -> Result<GptConfig, Failur
         None => config.compute_dtype,
         Some(ComputeDType::F32) => None,
         Some(ComputeDType::Bf16) => Some(DType::BF16),
+        Some(ComputeDType::F16) => Some(DType::F16),
     };
     let dropout = options.dropout.unwrap_or(config.dropout);
     Ok(GptConfig { vocab_size, dropout, compute_dtype, ..config })
