@@ -1844,6 +1844,41 @@ typedef struct sv_plasticity_rule {
 } sv_plasticity_rule;
 
 /**
+ * Synapses that a rule of kind `SV_RULE_AREA_WINDOW` removes and creates.
+ */
+typedef struct sv_rule_edits {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * 1 removes a synapse that falls and then has weight 0; otherwise 0.
+   */
+  int32_t prune;
+  /**
+   * 1 creates a synapse from a source to a target, not itself, that has none where both fired in all of the window; otherwise 0.
+   * Its weight is the rule's `increase`, above 0. The fields below are read with 1 alone.
+   */
+  int32_t create;
+  /**
+   * The most synapses that the rule creates after one burst, from 1: the first in ascending order of source and target.
+   */
+  uint32_t most_created;
+  /**
+   * Postsynaptic potential of created synapses.
+   */
+  uint8_t psp;
+  /**
+   * Kind of created synapses: 0 excitatory, 1 inhibitory.
+   */
+  uint8_t synapse_kind;
+  /**
+   * 0.
+   */
+  uint8_t reserved[2];
+} sv_rule_edits;
+
+/**
  * A function that is called after each burst of a runner, on its thread, with the neurons that fired and their potentials. The
  * arrays are valid during the call. It must not call functions of the same simulation.
  */
@@ -3299,6 +3334,68 @@ int32_t sv_device_network_set_weights(uint64_t device_network,
 int32_t sv_device_network_bytes(uint64_t device_network, uint64_t *bytes);
 
 /**
+ * Creates synapses, which carry spikes from the next burst on. Arrays may be in any order; on an error nothing is created.
+ *
+ * A kind is 0 for an excitatory and 1 for an inhibitory synapse; NULL for `kind` makes all of them excitatory. A pair of neurons that has a synapse gets no second one. The next
+ * burst or a save merges all edits since the last one in one pass over the network, and loads the device anew. Any thread may
+ * call it.
+ *
+ * Requires: The arrays point to `count` elements each, or `kind` is NULL.
+ */
+int32_t sv_simulation_create_synapses(uint64_t simulation,
+                                      const uint32_t *source,
+                                      const uint32_t *target,
+                                      const uint8_t *weight,
+                                      const uint8_t *psp,
+                                      const uint8_t *kind,
+                                      size_t count);
+
+/**
+ * Removes the synapses from each source to its target before the next burst: all of them where a pair has several. On an error
+ * nothing is removed.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `source` and `target` point to `count` elements.
+ */
+int32_t sv_simulation_remove_synapses(uint64_t simulation,
+                                      const uint32_t *source,
+                                      const uint32_t *target,
+                                      size_t count);
+
+/**
+ * Removes neurons with all synapses from and to them before the next burst. Their slots stay, so that no other id changes, but
+ * are never touched again; an injection into one fails. On an error nothing is removed.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `ids` points to `count` elements.
+ */
+int32_t sv_simulation_remove_neurons(uint64_t simulation,
+                                     const uint32_t *ids,
+                                     size_t count);
+
+/**
+ * Writes the handle of the network as the last merge of edits made it, or as it was loaded. Its rows are those of
+ * `sv_simulation_weights`.
+ *
+ * The caller owns one reference to `*network`. Any thread may call it.
+ *
+ * Requires: `network` points to a `uint64_t`.
+ */
+int32_t sv_simulation_network(uint64_t simulation,
+                              uint64_t *network);
+
+/**
+ * Writes the neurons of a network that were removed, ascending.
+ *
+ * `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+ *
+ * Requires: `ids` points to `capacity` elements, and `count` to a `size_t`.
+ */
+int32_t sv_network_removed(uint64_t network, uint32_t *ids, size_t capacity, size_t *count);
+
+/**
  * Builds a network from arrays, which are copied and checked.
  *
  * The caller owns one reference to `*network`. Any thread may call it.
@@ -3546,6 +3643,18 @@ int32_t sv_simulation_take_snapshot(uint64_t simulation,
  */
 int32_t sv_simulation_add_rule(uint64_t simulation,
                                const struct sv_plasticity_rule *rule);
+
+/**
+ * As `sv_simulation_add_rule` with a rule of kind `SV_RULE_AREA_WINDOW` that also removes or creates synapses. After a burst in
+ * which it does, the next burst loads the network anew.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `rule` and `edits` point to structs.
+ */
+int32_t sv_simulation_add_rule_with_edits(uint64_t simulation,
+                                          const struct sv_plasticity_rule *rule,
+                                          const struct sv_rule_edits *edits);
 
 /**
  * Keeps a ledger of the spikes of the last `window` bursts from now on, 1 to 1024. An existing ledger only grows.

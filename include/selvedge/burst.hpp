@@ -217,6 +217,37 @@ public:
         detail::call(sv_simulation_add_rule, handle(), &static_cast<const sv_plasticity_rule &>(rule));
     }
 
+    /// Adds a rule of kind SV_RULE_AREA_WINDOW that also removes or creates synapses. The sizes are set here.
+    void add_rule(sv_plasticity_rule rule, sv_rule_edits edits)
+    {
+        rule.size = sizeof rule;
+        edits.size = sizeof edits;
+        detail::call(sv_simulation_add_rule_with_edits, handle(), &static_cast<const sv_plasticity_rule &>(rule),
+                     &static_cast<const sv_rule_edits &>(edits));
+    }
+
+    /// Creates the synapses of `arrays`, whose other fields are not read, before the next burst.
+    void create_synapses(const Arrays &arrays)
+    {
+        if (arrays.synapses_have_equal_lengths())
+            detail::call(sv_simulation_create_synapses, handle(), arrays.source.data(), arrays.target.data(),
+                         arrays.weight.data(), arrays.psp.data(),
+                         arrays.synapse_kind.empty() ? nullptr : arrays.synapse_kind.data(), arrays.source.size());
+    }
+    /// Removes all synapses from each source to its target before the next burst.
+    void remove_synapses(const std::vector<std::uint32_t> &source, const std::vector<std::uint32_t> &target)
+    {
+        if (detail::have_equal_lengths("remove_synapses", source.size(), target.size()))
+            detail::call(sv_simulation_remove_synapses, handle(), source.data(), target.data(), source.size());
+    }
+    /// Removes neurons with their synapses before the next burst; no other id changes.
+    void remove_neurons(const std::vector<std::uint32_t> &ids)
+    {
+        detail::call(sv_simulation_remove_neurons, handle(), ids.data(), ids.size());
+    }
+    /// Returns the network as the last merge of edits made it, or as it was loaded.
+    Network network() const { return detail::make<Network>(sv_simulation_network, handle()); }
+
     void record_spikes(bool record) { detail::call(sv_simulation_record_spikes, handle(), std::int32_t{record}); }
     /// Returns the numbers of the bursts and the neurons of the recorded spikes.
     std::pair<std::vector<std::uint64_t>, std::vector<std::uint32_t>> spikes() const

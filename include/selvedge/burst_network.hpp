@@ -76,6 +76,23 @@ struct Arrays {
     /// The synapses, in any order.
     std::vector<std::uint32_t> source, target;
     std::vector<std::uint8_t> weight, psp, synapse_kind;
+
+    /// Fails unless an array has this many elements.
+    static bool has_length(const char *name, std::size_t found, std::size_t wanted)
+    {
+        if (found != wanted)
+            detail::fail(Error(SV_ERROR_LENGTH_MISMATCH, std::string(name) + ": found " + std::to_string(found) +
+                                                             " elements, wanted " + std::to_string(wanted)));
+        return found == wanted;
+    }
+
+    /// Fails unless the arrays of the synapses have equal lengths; no kind is allowed.
+    bool synapses_have_equal_lengths() const
+    {
+        return has_length("target", target.size(), source.size()) && has_length("weight", weight.size(), source.size()) &&
+               has_length("psp", psp.size(), source.size()) &&
+               (synapse_kind.empty() || has_length("synapse_kind", synapse_kind.size(), source.size()));
+    }
 };
 
 /// The state of a simulation between two bursts.
@@ -178,6 +195,16 @@ public:
         return places;
     }
 
+    /// Returns the neurons that a simulation removed, ascending.
+    std::vector<std::uint32_t> removed() const
+    {
+        std::vector<std::uint32_t> removed;
+        detail::grown(removed, [&](std::size_t capacity, std::size_t *count) {
+            detail::call(sv_network_removed, handle(), removed.data(), capacity, count);
+        });
+        return removed;
+    }
+
     /// Returns the row pointers and the targets of the synapses as compressed sparse rows.
     std::pair<std::vector<std::uint64_t>, std::vector<std::uint32_t>> rows() const
     {
@@ -218,14 +245,6 @@ private:
         return size;
     }
 
-    static bool has_length(const char *name, std::size_t found, std::size_t wanted)
-    {
-        if (found != wanted)
-            detail::fail(Error(SV_ERROR_LENGTH_MISMATCH, std::string(name) + ": found " + std::to_string(found) +
-                                                             " elements, wanted " + std::to_string(wanted)));
-        return found == wanted;
-    }
-
     static std::uint64_t create(const Arrays &arrays)
     {
         sv_network_arrays raw{};
@@ -235,7 +254,7 @@ private:
         // The library trusts the lengths of arrays.
 #define SELVEDGE_NEURONS(field, each) \
     if (!arrays.field.empty()) { \
-        if (!has_length(#field, arrays.field.size(), each * arrays.neurons)) \
+        if (!Arrays::has_length(#field, arrays.field.size(), each * arrays.neurons)) \
             return 0; \
         raw.field = arrays.field.data(); \
     }
@@ -252,11 +271,7 @@ private:
         SELVEDGE_NEURONS(area, 1)
         SELVEDGE_NEURONS(position, 3)
 #undef SELVEDGE_NEURONS
-        if (!has_length("target", arrays.target.size(), raw.synapses) ||
-            !has_length("weight", arrays.weight.size(), raw.synapses) ||
-            !has_length("psp", arrays.psp.size(), raw.synapses) ||
-            (!arrays.synapse_kind.empty() &&
-             !has_length("synapse_kind", arrays.synapse_kind.size(), raw.synapses)))
+        if (!arrays.synapses_have_equal_lengths())
             return 0;
         raw.source = arrays.source.data();
         raw.target = arrays.target.data();

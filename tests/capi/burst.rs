@@ -19,6 +19,8 @@ use super::{CPU, check, fails, ok};
 mod areas;
 #[path = "burst_devices.rs"]
 mod devices;
+#[path = "burst_edits.rs"]
+mod edits;
 #[path = "burst_runner.rs"]
 mod runner;
 

@@ -77,6 +77,25 @@ void networks(const std::string &folder)
     simulation.run();
     CHECK(simulation.fired().ids.empty() && simulation.state(3).potentials[0] == 3);
 
+    burst::Simulation edited(network, options);
+    burst::Arrays synapses;
+    synapses.source = {0};
+    synapses.target = {2};
+    synapses.weight = synapses.psp = {10};
+    edited.create_synapses(synapses);
+    edited.remove_synapses({0}, {1});
+    FAILS(SV_ERROR_LENGTH_MISMATCH, (edited.remove_synapses({0}, {}), 0));
+    edited.remove_neurons({1});
+    sv_rule_edits edits{};
+    edits.prune = 1;
+    edited.add_rule(rule, edits);
+    edited.inject({0}, {2});
+    edited.run(2);
+    CHECK(edited.fired().ids == List<std::uint32_t>{2} && edited.network().removed() == List<std::uint32_t>{1});
+    CHECK(edited.network().synapses() == 1);
+    synapses.psp.clear();
+    FAILS(SV_ERROR_LENGTH_MISMATCH, (edited.create_synapses(synapses), 0));
+
     const std::string path = folder + "/run.burst";
     simulation.save(path);
     burst::Simulation again = burst::Simulation::restore(path, options);

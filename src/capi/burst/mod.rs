@@ -5,6 +5,7 @@
 
 pub mod area;
 pub mod device_network;
+pub mod edit;
 pub mod network;
 pub mod population;
 pub mod recording;

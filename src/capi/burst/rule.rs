@@ -3,8 +3,9 @@
 use super::super::arguments::{check_reserved, out, structure};
 use super::super::error::{Failure, Result};
 use super::super::guard;
+use super::super::tensor::flag;
 use super::{with_simulation, write_some};
-use crate::burst::{FireLedger, MAX_PLASTICITY_WINDOW, PlasticityRule};
+use crate::burst::{FireLedger, MAX_PLASTICITY_WINDOW, PlasticityRule, SynapseCreation};
 
 /// The rule by the last `window` bursts: where both ends of a synapse fired in all of them, its weight grows by `increase`;
 /// where they did in some, it falls by `decrease`.
@@ -45,6 +46,57 @@ pub struct sv_plasticity_rule {
     pub burst_ms: f64,
 }
 
+/// Synapses that a rule of kind `SV_RULE_AREA_WINDOW` removes and creates.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_rule_edits {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// 1 removes a synapse that falls and then has weight 0; otherwise 0.
+    pub prune: i32,
+    /// 1 creates a synapse from a source to a target, not itself, that has none where both fired in all of the window; otherwise 0.
+    /// Its weight is the rule's `increase`, above 0. The fields below are read with 1 alone.
+    pub create: i32,
+    /// The most synapses that the rule creates after one burst, from 1: the first in ascending order of source and target.
+    pub most_created: u32,
+    /// Postsynaptic potential of created synapses.
+    pub psp: u8,
+    /// Kind of created synapses: 0 excitatory, 1 inhibitory.
+    pub synapse_kind: u8,
+    /// 0.
+    pub reserved: [u8; 2],
+}
+
+/// Returns the rule of a struct, without edits.
+fn rule_of(rule: &sv_plasticity_rule) -> Result<PlasticityRule> {
+    for part in rule.reserved {
+        check_reserved("rule->reserved", part)?;
+    }
+    let sv_plasticity_rule { source_area, target_area, .. } = *rule;
+    match rule.kind {
+        SV_RULE_AREA_WINDOW => Ok(PlasticityRule::AreaWindow {
+            source_area,
+            target_area,
+            window: rule.window as usize,
+            increase: rule.increase,
+            decrease: rule.decrease,
+            prune: false,
+            create: None,
+        }),
+        SV_RULE_SPIKE_TIMING => Ok(PlasticityRule::SpikeTiming {
+            source_area,
+            target_area,
+            a_plus: rule.a_plus,
+            a_minus: rule.a_minus,
+            tau_plus_ms: rule.tau_plus_ms,
+            tau_minus_ms: rule.tau_minus_ms,
+            burst_ms: rule.burst_ms,
+        }),
+        other => Err(Failure::argument("rule->kind", other, "one of SV_RULE_...")),
+    }
+}
+
 /// Adds a plasticity rule. Rules apply between bursts in the order in which they were added. The simulation keeps a ledger from
 /// now on, as long as the longest window among the rules.
 ///
@@ -57,33 +109,39 @@ pub struct sv_plasticity_rule {
 pub unsafe extern "C" fn sv_simulation_add_rule(simulation: u64, rule: *const sv_plasticity_rule) -> i32 {
     guard::call("sv_simulation_add_rule", || {
         // SAFETY: as the caller vouches.
-        let rule = unsafe { structure(rule, "rule")? };
-        for part in rule.reserved {
-            check_reserved("rule->reserved", part)?;
-        }
-        let sv_plasticity_rule { source_area, target_area, .. } = *rule;
-        let rule = match rule.kind {
-            SV_RULE_AREA_WINDOW => PlasticityRule::AreaWindow {
-                source_area,
-                target_area,
-                window: rule.window as usize,
-                increase: rule.increase,
-                decrease: rule.decrease,
-                prune: false,
-                create: None,
-            },
-            SV_RULE_SPIKE_TIMING => PlasticityRule::SpikeTiming {
-                source_area,
-                target_area,
-                a_plus: rule.a_plus,
-                a_minus: rule.a_minus,
-                tau_plus_ms: rule.tau_plus_ms,
-                tau_minus_ms: rule.tau_minus_ms,
-                burst_ms: rule.burst_ms,
-            },
-            other => return Err(Failure::argument("rule->kind", other, "one of SV_RULE_...")),
-        };
+        let rule = rule_of(unsafe { structure(rule, "rule")? })?;
         with_simulation(simulation, move |simulation| Ok(simulation.add_rule(rule)?))
+    })
+}
+
+/// As `sv_simulation_add_rule` with a rule of kind `SV_RULE_AREA_WINDOW` that also removes or creates synapses. After a burst in
+/// which it does, the next burst loads the network anew.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `rule` and `edits` point to structs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_add_rule_with_edits(
+    simulation: u64,
+    rule: *const sv_plasticity_rule,
+    edits: *const sv_rule_edits,
+) -> i32 {
+    guard::call("sv_simulation_add_rule_with_edits", || {
+        // SAFETY: as the caller vouches.
+        let (rule, edits) = unsafe { (structure(rule, "rule")?, structure(edits, "edits")?) };
+        for part in edits.reserved {
+            check_reserved("edits->reserved", part)?;
+        }
+        let sv_rule_edits { psp, synapse_kind: kind, most_created: most, .. } = *edits;
+        let mut added = rule_of(rule)?;
+        let PlasticityRule::AreaWindow { prune, create, .. } = &mut added else {
+            return Err(Failure::argument("rule->kind", rule.kind, "SV_RULE_AREA_WINDOW, as it has edits"));
+        };
+        *prune = flag(edits.prune, "edits->prune")?;
+        *create = flag(edits.create, "edits->create")?.then_some(SynapseCreation { psp, kind, most });
+        with_simulation(simulation, move |simulation| Ok(simulation.add_rule(added)?))
     })
 }
 

@@ -1,0 +1,131 @@
+//! Synapses and neurons that are created or removed while a simulation runs, and the network that this makes.
+
+use super::super::arguments::{out, slice};
+use super::super::guard;
+use super::{enter_network, network, with_simulation, write_some};
+use crate::burst::SynapseArrays;
+
+/// Creates synapses, which carry spikes from the next burst on. Arrays may be in any order; on an error nothing is created.
+///
+/// A kind is 0 for an excitatory and 1 for an inhibitory synapse; NULL for `kind` makes all of them excitatory. A pair of neurons that has a synapse gets no second one. The next
+/// burst or a save merges all edits since the last one in one pass over the network, and loads the device anew. Any thread may
+/// call it.
+///
+/// # Safety
+///
+/// The arrays point to `count` elements each, or `kind` is NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_create_synapses(
+    simulation: u64,
+    source: *const u32,
+    target: *const u32,
+    weight: *const u8,
+    psp: *const u8,
+    kind: *const u8,
+    count: usize,
+) -> i32 {
+    guard::call("sv_simulation_create_synapses", || {
+        // SAFETY: as the caller vouches.
+        let (ends, mut values) = unsafe {
+            (
+                [slice(source, count, "source")?, slice(target, count, "target")?].map(<[u32]>::to_vec),
+                vec![slice(weight, count, "weight")?.to_vec(), slice(psp, count, "psp")?.to_vec()],
+            )
+        };
+        values.push(match kind.is_null() {
+            true => vec![0; count],
+            // SAFETY: as above.
+            false => unsafe { slice(kind, count, "kind")? }.to_vec(),
+        });
+        with_simulation(simulation, move |simulation| {
+            let [source, target] = &ends;
+            let (weight, psp, kind) = (&values[0], &values[1], &values[2]);
+            Ok(simulation.create_synapses(&SynapseArrays { source, target, weight, psp, kind })?)
+        })
+    })
+}
+
+/// Removes the synapses from each source to its target before the next burst: all of them where a pair has several. On an error
+/// nothing is removed.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `source` and `target` point to `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_remove_synapses(
+    simulation: u64,
+    source: *const u32,
+    target: *const u32,
+    count: usize,
+) -> i32 {
+    guard::call("sv_simulation_remove_synapses", || {
+        // SAFETY: as the caller vouches.
+        let (source, target) =
+            unsafe { (slice(source, count, "source")?.to_vec(), slice(target, count, "target")?.to_vec()) };
+        with_simulation(simulation, move |simulation| Ok(simulation.remove_synapses(&source, &target)?))
+    })
+}
+
+/// Removes neurons with all synapses from and to them before the next burst. Their slots stay, so that no other id changes, but
+/// are never touched again; an injection into one fails. On an error nothing is removed.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `ids` points to `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_remove_neurons(simulation: u64, ids: *const u32, count: usize) -> i32 {
+    guard::call("sv_simulation_remove_neurons", || {
+        // SAFETY: as the caller vouches.
+        let ids = unsafe { slice(ids, count, "ids")? }.to_vec();
+        with_simulation(simulation, move |simulation| Ok(simulation.remove_neurons(&ids)?))
+    })
+}
+
+/// Writes the handle of the network as the last merge of edits made it, or as it was loaded. Its rows are those of
+/// `sv_simulation_weights`.
+///
+/// The caller owns one reference to `*network`. Any thread may call it.
+///
+/// # Safety
+///
+/// `network` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_network(simulation: u64, network: *mut u64) -> i32 {
+    guard::call("sv_simulation_network", || {
+        // SAFETY: as the caller vouches.
+        let result = unsafe { out(network, "network")? };
+        let network = with_simulation(simulation, |simulation| Ok(simulation.network().clone()))?;
+        result.write(enter_network(network, None)?);
+        Ok(())
+    })
+}
+
+/// Writes the neurons of a network that were removed, ascending.
+///
+/// `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+///
+/// # Safety
+///
+/// `ids` points to `capacity` elements, and `count` to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_network_removed(
+    network: u64,
+    ids: *mut u32,
+    capacity: usize,
+    count: *mut usize,
+) -> i32 {
+    guard::call("sv_network_removed", || {
+        // SAFETY: as the caller vouches.
+        let count = unsafe { out(count, "count")? };
+        let network = self::network(network, "network")?.network;
+        let removed = network.removed();
+        // SAFETY: as the caller vouches.
+        unsafe { write_some(removed, ids, capacity, "ids")? };
+        count.write(removed.len());
+        Ok(())
+    })
+}
