@@ -225,12 +225,7 @@ impl ExpressionState {
     /// As [`Space::new`], and [`Error::InvalidArgument`] for a seed or an offset of other than one element: a
     /// thread computes the random words of neighbours together.
     pub(crate) fn space(&self, inputs: &[&Layout], outputs: &[&Layout]) -> Result<Space> {
-        for &input in &self.stream_inputs {
-            if let Some(layout) = inputs.get(input).filter(|layout| layout.count() != 1) {
-                let found = format!("input {input} of shape {} as a seed or an offset", layout.shape());
-                return Err(Error::invalid("random words", found, "one element"));
-            }
-        }
+        check_stream_inputs(&self.stream_inputs, inputs)?;
         Space::new(inputs, outputs, &self.coordinates)
     }
 
@@ -266,6 +261,21 @@ impl ExpressionState {
             .map(|&(dtype, literal)| number(literal).map_or([0; 2], |number| number.parts(dtype)))
             .collect())
     }
+}
+
+/// Checks inputs that are seeds or offsets of random words.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for one of other than one element.
+pub(super) fn check_stream_inputs(stream_inputs: &[usize], inputs: &[&Layout]) -> Result<()> {
+    for &input in stream_inputs {
+        if let Some(layout) = inputs.get(input).filter(|layout| layout.count() != 1) {
+            let found = format!("input {input} of shape {} as a seed or an offset", layout.shape());
+            return Err(Error::invalid("random words", found, "one element"));
+        }
+    }
+    Ok(())
 }
 
 fn source(program: &mut Program, dtype: DType, step: impl Fn(u32) -> Step) -> ValueParts {

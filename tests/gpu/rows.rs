@@ -10,6 +10,7 @@ use crate::support::{Outcome, device_tests};
 device_tests! {
     rows_have_the_bits_of_the_cpu, a_million_short_rows_do, rows_of_a_million_do, sums_over_many_rows_do, sums_over_long_rows_do, channels_do,
     large_channels_do, cross_entropy_does, narrow_casts_within_rows_do,
+    dropout_by_position_before_a_norm_does,
 }
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
@@ -235,6 +236,28 @@ fn narrow_casts_within_rows_do() -> Outcome {
     for dtype in FLOATS {
         let x = Generator::new(4).randn(&[37, 300], dtype, &Device::cpu())?;
         check(CASES, &[x], Agreement::Bits)?;
+    }
+    Ok(())
+}
+
+fn dropout_by_position_before_a_norm_does() -> Outcome {
+    const CASES: &[Case] = &[("dropout and layer norm", |x| {
+        let found = Fused::with_outputs(|[x, residual]| {
+            let graph = x.graph();
+            let [seed, offset] = [3u64, 1 << 33].map(|number| graph.number(number, DType::U64));
+            let [word] = graph.random(DType::U32, seed, offset);
+            let kept = word.ge(graph.number(1u64 << 30, DType::U32)).choose(x * 1.25, x * 0.0);
+            let y = kept + residual;
+            let centered = y - y.mean_group();
+            [centered / (centered.square().mean_group() + 1e-5).sqrt(), y]
+        });
+        Ok(found.run_all([&x[0], &x[1]])?.to_vec())
+    })];
+    for (rows, length) in [(70, 5), (33, 256), (9, 1000), (9, 1001), (5, 4096), (16, 40_000)] {
+        for dtype in FLOATS {
+            let randn = |seed| Generator::new(seed).randn(&[rows, length], dtype, &Device::cpu());
+            check(CASES, &[randn(4)?, randn(5)?], Agreement::Bits)?;
+        }
     }
     Ok(())
 }

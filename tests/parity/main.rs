@@ -24,6 +24,7 @@ mod rares;
 mod reduced;
 mod reductions;
 mod reference;
+mod row_draws;
 mod row_lengths;
 mod row_spans;
 mod row_sums;
@@ -92,6 +93,7 @@ fn main() -> std::process::ExitCode {
         random::tests(),
         random_rows::always(),
         rows::always(),
+        row_draws::always(),
         row_lengths::always(),
         row_spans::always(),
         row_sums::always(),

@@ -283,7 +283,7 @@ impl Writer<'_> {
     }
 
     /// Selects the word with the index in the lowest bits of a number.
-    fn pick(&mut self, number: &str, mut words: Vec<Name>) -> Name {
+    pub(in crate::fuse) fn pick(&mut self, number: &str, mut words: Vec<Name>) -> Name {
         let number = self.result(Register::Bits32, "cvt.u32.u64", &[number]);
         let mut bit = 1;
         while words.len() > 1 {

@@ -6,6 +6,7 @@ use super::super::explain::Explanation;
 use super::super::number::Number;
 use super::super::reduce::ReductionExplanation;
 use super::super::reduce::device::write_scalars;
+use super::drawn::Draw;
 use super::index::CheckLaunch;
 use super::plan::RowOperands;
 use super::shape::RowShape;
@@ -102,7 +103,7 @@ impl PhaseOperands {
     fn described(
         &self,
         inputs: &[(DType, Layout)],
-        values: &[DType],
+        [values, drawn]: [&[DType]; 2],
         groups: Layout,
         places: Layout,
         shape: &Shape,
@@ -113,6 +114,7 @@ impl PhaseOperands {
                 PhaseInput::Input(index) => inputs[index],
                 PhaseInput::Group(index) => (values[index], groups),
                 PhaseInput::Index => (DType::I64, places),
+                PhaseInput::Drawn(index) => (drawn[index], Layout::from_shape(*shape)),
             };
             found.push((dtype, layout.expand(shape)?));
         }
@@ -166,9 +168,27 @@ impl RowProgram {
                 launches: RowLaunches::Expression(expression.explain(&[], &[places], capability)?),
             });
         }
+        let elements = Layout::from_shape(shape.elements);
+        let mut drawn = Vec::with_capacity(state.draws.len());
+        for Draw { expression, operands } in &state.draws {
+            let of_draw: Vec<Layout> = operands.numbers().map(|number| of_inputs[number].1).collect();
+            drawn.push(expression.outputs()[0]);
+            kernels.push(RowKernel {
+                phase: 0,
+                name: "random words or coordinates of each element".to_owned(),
+                bytes_read: 8 * of_draw.len(),
+                bytes_written: elements.count() * expression.outputs()[0].size(),
+                launches: RowLaunches::Expression(expression.explain(&of_draw, &[elements], capability)?),
+            });
+        }
         for (number, reduction) in state.reductions.iter().enumerate() {
-            let operands =
-                reduction.operands.described(&of_inputs, &values, groups, places, &shape.elements)?;
+            let operands = reduction.operands.described(
+                &of_inputs,
+                [&values, &drawn],
+                groups,
+                places,
+                &shape.elements,
+            )?;
             let explained = reduction.reduction.explain(&layouts(&operands), &groups, capability)?;
             kernels.push(RowKernel {
                 phase: reduction.phase,
@@ -180,7 +200,8 @@ impl RowProgram {
         }
         let last = state.reductions.iter().map(|reduction| reduction.phase + 1).max().unwrap_or(0);
         for index in &state.indices {
-            let operands = index.operands.described(&of_inputs, &values, groups, places, &shape.groups)?;
+            let operands =
+                index.operands.described(&of_inputs, [&values, &drawn], groups, places, &shape.groups)?;
             let explained = index.expression.explain(&layouts(&operands), &[groups], capability)?;
             kernels.push(RowKernel {
                 phase: last,
@@ -213,7 +234,8 @@ impl RowProgram {
                 true => (&shape.groups, "outputs per group"),
                 false => (&shape.elements, "outputs per element"),
             };
-            let operands = finish.operands.described(&of_inputs, &values, groups, places, within)?;
+            let operands =
+                finish.operands.described(&of_inputs, [&values, &drawn], groups, places, within)?;
             let written: Vec<(DType, Layout)> =
                 finish.outputs.iter().map(|&output| of_outputs[output]).collect();
             let explained = finish.expression.explain(&layouts(&operands), &layouts(&written), capability)?;
@@ -226,8 +248,10 @@ impl RowProgram {
             });
         }
         let of_values: usize = values.iter().map(|dtype| groups.count() * dtype.size()).sum();
+        let of_draws: usize = drawn.iter().map(|dtype| elements.count() * dtype.size()).sum();
         let of_indices = 8 * groups.count() * state.indices.len();
-        let temporary = of_values + of_indices + state.places.as_ref().map_or(0, |_| 8 * shape.size);
+        let temporary =
+            of_values + of_draws + of_indices + state.places.as_ref().map_or(0, |_| 8 * shape.size);
         let schedule = format!("{} kernels, because {reason}", kernels.len());
         Ok(RowExplanation { schedule, kernels, temporary })
     }

@@ -6,8 +6,9 @@
 //! outputs. Reductions of phase 0 depend on no other, those of phase n on one of phase n - 1.
 //!
 //! **One kernel.** On a device, the whole program is one kernel if its groups are rows (`plan`): a row stays in
-//! registers or in shared memory (`storage`) between the reductions, or each stage reads it again. `stages` lowers the program to one expression
-//! for this kernel, and `ptx` writes it.
+//! registers or in shared memory (`storage`) between the reductions, or each stage reads it again. `stages` lowers the program
+//! to one expression for this kernel, and `ptx` writes it. Random words and positions are computed in registers if a group
+//! is the last axes.
 //!
 //! **Blocks of rows.** On a CPU with machine code, all phases of a block of rows run one after another in the cache, if
 //! the elements of a group are adjacent (`blocks`).
@@ -15,17 +16,19 @@
 //! **Several kernels.** For other programs and layouts on the CPU or a device, each reduction runs as a
 //! [`Reduction`] with its phase's expression before the fold, into temporary memory with one value per group. Then
 //! one [`Expression`] computes the outputs per element and one those per group. The values of groups broadcast
-//! over their elements. This execution is the reference of the others.
+//! over their elements. Random words and coordinates that a reduction depends on are computed into memory first (`drawn`).
+//! This execution is the reference of the others.
 //!
 //! Invariants: the order of each sum is the tree of [`Reduction`], so results have the same bits on every
 //! device. Scalars and the size of a group are parameters of kernels, never text.
 //!
-//! Tests: `tests/tensor/rows.rs`, `tests/tensor/row_blocks.rs`; the kernels in `tests/parity/rows.rs` and
-//! `tests/parity/row_spans.rs`.
+//! Tests: `tests/tensor/rows.rs`, `tests/tensor/row_blocks.rs`; the kernels in `tests/parity/rows.rs`,
+//! `tests/parity/row_spans.rs` and `tests/parity/row_draws.rs`.
 
 #[cfg(target_arch = "x86_64")]
 mod blocks;
 mod device;
+mod drawn;
 mod explain;
 mod index;
 mod language;
@@ -49,6 +52,7 @@ use super::reduce::Reduction;
 use crate::driver::{Function, KernelError};
 use crate::error::{Error, Result};
 use crate::types::DType;
+use drawn::Draw;
 pub use explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches};
 use plan::RowKey;
 pub(super) use split::is_per_group;
@@ -110,6 +114,10 @@ struct RowProgramState {
     indices: Vec<GroupIndex>,
     /// The indices of elements within their group, if a phase reads them.
     places: Option<Expression>,
+    /// The random words and coordinates that phases read from memory.
+    draws: Vec<Draw>,
+    /// The inputs that seeds and offsets of random words depend on.
+    stream_inputs: Vec<usize>,
     /// The program as one expression, for a single kernel; `None` if it does not fit one.
     stages: Option<RowStages>,
     /// The assembled kernels, by device and kernel key.
@@ -193,21 +201,27 @@ impl RowProgram {
     fn compile(nodes: &Nodes, outputs: &[NodeIndex]) -> Result<RowProgram> {
         let per_group = split::is_per_group(nodes);
         let needed = needed(nodes, outputs, |_| false);
-        if let Some(input) = nodes.stream_inputs(&needed).first() {
-            let found = format!("input {input} as a seed or an offset of random words");
-            return Err(Error::invalid(OPERATION, found, "scalars; draw the words in an expression before"));
+        let is_reduction = |node: Node| matches!(node, Node::Group(..));
+        let stream_inputs = nodes.stream_inputs(&needed);
+        // Expressions of several elements read no seed of one element, so words from seeds in memory are all drawn.
+        let mut roots: Vec<NodeIndex> = if stream_inputs.is_empty() { Vec::new() } else { outputs.to_vec() };
+        for (index, &(node, _)) in nodes.nodes.iter().enumerate() {
+            if needed[index] && is_reduction(node) {
+                roots.push(index as NodeIndex);
+            }
         }
+        let (draws, drawn) = Draw::all(nodes, &roots)?;
         let mut numbers: HashMap<NodeIndex, usize> = HashMap::new();
         let mut reductions: Vec<RowReduction> = Vec::new();
         let mut arguments: Vec<NodeIndex> = Vec::new();
         for (index, &(node, _)) in nodes.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
             let Node::Group(fold, of_node) = node else { continue };
-            let phase = Phase::new(nodes, &[of_node], &numbers);
+            let phase = Phase::new(nodes, &[of_node], &numbers, &drawn);
             let [of] = phase.outputs()[..] else { continue };
             let reduction = phase.graph.reduction(fold, of)?;
             let earlier = phase.inputs.iter().filter_map(|input| match *input {
                 PhaseInput::Group(number) => Some(reductions[number].phase + 1),
-                PhaseInput::Input(_) | PhaseInput::Index => None,
+                PhaseInput::Input(_) | PhaseInput::Index | PhaseInput::Drawn(_) => None,
             });
             let number = earlier.max().unwrap_or(0);
             numbers.insert(index as NodeIndex, reductions.len());
@@ -216,6 +230,7 @@ impl RowProgram {
             reductions.push(RowReduction { reduction, operands, phase: number });
         }
         let is_per_group = |output: &NodeIndex| per_group[*output as usize];
+        let of_finishes = if stream_inputs.is_empty() { HashMap::new() } else { drawn.clone() };
         let mut finishes = Vec::new();
         for of_groups in [false, true] {
             let (numbers_of, of): (Vec<usize>, Vec<NodeIndex>) =
@@ -223,7 +238,7 @@ impl RowProgram {
             if of.is_empty() {
                 continue;
             }
-            let phase = Phase::new(nodes, &of, &numbers);
+            let phase = Phase::new(nodes, &of, &numbers, &of_finishes);
             let expression = phase.graph.expression(&phase.outputs())?;
             let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
             finishes.push(Finish { expression, operands, is_per_group: of_groups, outputs: numbers_of });
@@ -232,7 +247,7 @@ impl RowProgram {
         let mut indices = Vec::new();
         for &IndexedGroup { group, index, error } in &nodes.indexed {
             let Some(&reduction) = numbers.get(&group) else { continue };
-            let phase = Phase::new(nodes, &[index], &numbers);
+            let phase = Phase::new(nodes, &[index], &numbers, &drawn);
             let expression = phase.graph.expression(&phase.outputs())?;
             let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
             indices.push(GroupIndex { expression, operands, reduction, error });
@@ -249,7 +264,10 @@ impl RowProgram {
         };
         let stages = match reductions.is_empty() {
             true => None,
-            false => RowStages::new(Phase::new(nodes, &arguments, &numbers), &reductions, indices.len()),
+            false => {
+                let phase = Phase::new(nodes, &arguments, &numbers, &HashMap::new());
+                RowStages::new(phase, &reductions, indices.len())
+            }
         };
         let given = nodes.scalars.iter().filter(|(_, literal)| literal.is_none());
         let described = outputs.iter().map(|output| RowOutput {
@@ -266,6 +284,8 @@ impl RowProgram {
             finishes,
             indices,
             places,
+            draws,
+            stream_inputs,
             stages,
             kernels: Mutex::default(),
             #[cfg(target_arch = "x86_64")]

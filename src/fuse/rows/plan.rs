@@ -20,7 +20,6 @@ use super::super::program::parts;
 use super::super::reduce::dimensions::Dimensions;
 use super::super::reduce::plan::{BLOCK, LANES, ROUNDS, ReductionParameters, SEGMENT, WARP, blocks};
 use super::shape::RowShape;
-use super::split::PhaseInput;
 use super::stages::{KEPT_COST, RowStages};
 use super::storage::{RowBlocks, RowDevice, RowStorage, SharedRow};
 use super::sums::MOST_REGISTERS as MOST_REGISTERS_WITH_SUMS;
@@ -156,13 +155,7 @@ pub(super) struct RowOperands<'a> {
 impl RowProgramState {
     /// Returns the program's inputs in the order of the kernel's operands.
     pub(super) fn kernel_inputs(stages: &RowStages) -> Vec<usize> {
-        let inputs = stages.operands.inputs.iter();
-        inputs
-            .filter_map(|input| match input {
-                PhaseInput::Input(index) => Some(*index),
-                PhaseInput::Group(_) | PhaseInput::Index => None,
-            })
-            .collect()
+        stages.operands.numbers().collect()
     }
 
     /// Plans a run in one kernel.
@@ -193,7 +186,7 @@ impl RowProgramState {
         sums: Option<usize>,
     ) -> Result<RowPlan, &'static str> {
         let Some(stages) = &self.stages else {
-            return Err("the program does not fit one expression, or has indices or positions");
+            return Err("the program does not fit one expression, or has indices along an axis");
         };
         if shape.size == 0 || shape.groups.count() == 0 {
             return Err("there are no elements");
@@ -218,6 +211,10 @@ impl RowProgramState {
         let layout = OperandLayout { dimensions: &dimensions, operands: &operands, starts: &starts };
         if layout.has_columns() {
             return Err("the elements of a group are further apart than those of neighbouring groups");
+        }
+        // The position of an element follows from those of its row and of the element in it.
+        if stages.has_positions() && (dimensions.kept.len() > 1 || !shape.has_trailing_groups()) {
+            return Err("positions, such as of random words, need groups of the last axes");
         }
         self.plan_rows(stages, &layout, device, sums)
     }
@@ -245,8 +242,11 @@ impl RowProgramState {
         if stages.indices().any(|index| !uniform[program.outputs[index][0].index()]) {
             return Err("an index of at_group differs within a group");
         }
+        let sharing = stages.sharing(vector);
         let instructions = |stage: &super::stages::Stage| {
-            stage.wanted.iter().zip(&uniform).filter(|(wanted, uniform)| **wanted && !**uniform).count()
+            let of_elements = (0..uniform.len()).filter(|&step| stage.wanted[step] && !uniform[step]);
+            // In quarters, as up to 4 elements share a step.
+            of_elements.map(|step| 4 / sharing[step]).sum::<usize>().div_ceil(4)
         };
         let folds = self.reductions.iter().map(|reduction| {
             let rules = &reduction.reduction.0.rules;

@@ -3,6 +3,7 @@
 use super::super::device::{DeviceInput, DeviceOutput};
 use super::super::host::{HostInput, HostOutput};
 use super::super::number::Number;
+use super::drawn::Draw;
 use super::index::{check_device, check_host};
 use super::shape::RowShape;
 use super::split::PhaseInput;
@@ -11,8 +12,8 @@ use crate::driver::{DeviceBuffer, Stream};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout, Shape};
 
-/// The values of a reduction for all groups, in memory of type `M`.
-struct GroupValues<M> {
+/// The values of a reduction for all groups, or drawn values of all elements, in memory of type `M`.
+struct PhaseValues<M> {
     dtype: DType,
     memory: M,
 }
@@ -62,35 +63,52 @@ impl RowProgram {
         if state.run_in_blocks(&shape, inputs, scalars, axes, outputs) {
             return Ok(());
         }
-        let groups = Layout::from_shape(shape.groups);
+        let [groups, elements] = [shape.groups, shape.elements].map(Layout::from_shape);
         let of_places = shape.places()?;
         let mut places = vec![0i64; if state.places.is_some() { shape.size } else { 0 }];
         if let Some(expression) = &state.places {
             expression.run_host(&[], &[], &mut [HostOutput::new(&mut places, of_places)?])?;
         }
         let places = |within: &Shape| HostInput::new(&places, of_places)?.expand(within);
-        let mut values: Vec<GroupValues<Vec<u64>>> = Vec::with_capacity(state.reductions.len());
+        let mut drawn: Vec<PhaseValues<Vec<u64>>> = Vec::with_capacity(state.draws.len());
+        for Draw { expression, operands } in &state.draws {
+            let dtype = expression.outputs()[0];
+            let mut memory = vec![0u64; (elements.count() * dtype.size()).div_ceil(8)];
+            let of_draw =
+                operands.numbers().map(|number| inputs[number].expand(inputs[number].layout().shape()));
+            let of_draw = of_draw.collect::<Result<Vec<_>>>()?;
+            let output = HostOutput::of_bytes(dtype, bytemuck::cast_slice_mut(&mut memory), elements)?;
+            expression.run_host(&of_draw, &operands.scalars(scalars, &shape), &mut [output])?;
+            drawn.push(PhaseValues { dtype, memory });
+        }
+        let mut values: Vec<PhaseValues<Vec<u64>>> = Vec::with_capacity(state.reductions.len());
         for reduction in &state.reductions {
             let dtype = reduction.reduction.output();
             // Words, so that the address is aligned for any element.
             let mut memory = vec![0u64; (groups.count() * dtype.size()).div_ceil(8)];
-            let of_phase =
-                reduction.operands.host_inputs(inputs, &values, &places, groups, &shape.elements)?;
+            let of_phase = reduction.operands.host_inputs(
+                inputs,
+                [&values, &drawn],
+                &places,
+                groups,
+                &shape.elements,
+            )?;
             let scalars = reduction.operands.scalars(scalars, &shape);
             let mut output = HostOutput::of_bytes(dtype, bytemuck::cast_slice_mut(&mut memory), groups)?;
             reduction.reduction.run_host(&of_phase, &scalars, &mut output)?;
-            values.push(GroupValues { dtype, memory });
+            values.push(PhaseValues { dtype, memory });
         }
         for index in &state.indices {
             let mut found = vec![0i64; groups.count()];
-            let of_phase = index.operands.host_inputs(inputs, &values, &places, groups, &shape.groups)?;
+            let of_phase =
+                index.operands.host_inputs(inputs, [&values, &drawn], &places, groups, &shape.groups)?;
             let scalars = index.operands.scalars(scalars, &shape);
             index.expression.run_host(&of_phase, &scalars, &mut [HostOutput::new(&mut found, groups)?])?;
             check_host(index.error, &found, shape.size)?;
         }
         for finish in &state.finishes {
             let within = finish_shape(&shape, finish.is_per_group);
-            let of_phase = finish.operands.host_inputs(inputs, &values, &places, groups, within)?;
+            let of_phase = finish.operands.host_inputs(inputs, [&values, &drawn], &places, groups, within)?;
             let scalars = finish.operands.scalars(scalars, &shape);
             let chosen = outputs.iter_mut().zip(&state.outputs);
             let chosen = chosen.filter(|(_, output)| output.is_per_group == finish.is_per_group);
@@ -134,7 +152,7 @@ impl RowProgram {
         if state.run_fused(stream, &shape, inputs, scalars, outputs)? {
             return Ok(());
         }
-        let groups = Layout::from_shape(shape.groups);
+        let [groups, elements] = [shape.groups, shape.elements].map(Layout::from_shape);
         let of_places = shape.places()?;
         let bytes = if state.places.is_some() { 8 * shape.size } else { 0 };
         let mut places = stream.uninitialized::<u8>(bytes)?;
@@ -143,20 +161,37 @@ impl RowProgram {
             expression.run(stream, &[], &[], &mut [output])?;
         }
         let places = |within: &Shape| DeviceInput::of_bytes(DType::I64, &places, of_places)?.expand(within);
-        let mut values: Vec<GroupValues<DeviceBuffer<u8>>> = Vec::with_capacity(state.reductions.len());
+        let mut drawn: Vec<PhaseValues<DeviceBuffer<u8>>> = Vec::with_capacity(state.draws.len());
+        for Draw { expression, operands } in &state.draws {
+            let dtype = expression.outputs()[0];
+            let mut memory = stream.uninitialized::<u8>(elements.count() * dtype.size())?;
+            let of_draw =
+                operands.numbers().map(|number| inputs[number].expand(inputs[number].layout().shape()));
+            let of_draw = of_draw.collect::<Result<Vec<_>>>()?;
+            let output = DeviceOutput::of_bytes(dtype, &mut memory, elements)?;
+            expression.run(stream, &of_draw, &operands.scalars(scalars, &shape), &mut [output])?;
+            drawn.push(PhaseValues { dtype, memory });
+        }
+        let mut values: Vec<PhaseValues<DeviceBuffer<u8>>> = Vec::with_capacity(state.reductions.len());
         for reduction in &state.reductions {
             let dtype = reduction.reduction.output();
             let mut memory = stream.uninitialized::<u8>(groups.count() * dtype.size())?;
-            let of_phase =
-                reduction.operands.device_inputs(inputs, &values, &places, groups, &shape.elements)?;
+            let of_phase = reduction.operands.device_inputs(
+                inputs,
+                [&values, &drawn],
+                &places,
+                groups,
+                &shape.elements,
+            )?;
             let scalars = reduction.operands.scalars(scalars, &shape);
             let mut output = DeviceOutput::of_bytes(dtype, &mut memory, groups)?;
             reduction.reduction.run(stream, &of_phase, &scalars, &mut output)?;
-            values.push(GroupValues { dtype, memory });
+            values.push(PhaseValues { dtype, memory });
         }
         for index in &state.indices {
             let mut found = stream.uninitialized::<u8>(8 * groups.count())?;
-            let of_phase = index.operands.device_inputs(inputs, &values, &places, groups, &shape.groups)?;
+            let of_phase =
+                index.operands.device_inputs(inputs, [&values, &drawn], &places, groups, &shape.groups)?;
             let scalars = index.operands.scalars(scalars, &shape);
             let output = DeviceOutput::of_bytes(DType::I64, &mut found, groups)?;
             index.expression.run(stream, &of_phase, &scalars, &mut [output])?;
@@ -166,7 +201,8 @@ impl RowProgram {
         }
         for finish in &state.finishes {
             let within = finish_shape(&shape, finish.is_per_group);
-            let of_phase = finish.operands.device_inputs(inputs, &values, &places, groups, within)?;
+            let of_phase =
+                finish.operands.device_inputs(inputs, [&values, &drawn], &places, groups, within)?;
             let scalars = finish.operands.scalars(scalars, &shape);
             let chosen = outputs.iter_mut().zip(&state.outputs);
             let chosen = chosen.filter(|(_, output)| output.is_per_group == finish.is_per_group);
@@ -178,20 +214,32 @@ impl RowProgram {
 }
 
 impl PhaseOperands {
-    /// Returns the inputs of a phase: those of the program by `expand`, and values of groups by `of_group`.
+    /// Returns the numbers of the program's inputs that the phase reads.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.inputs.iter().filter_map(|input| match *input {
+            PhaseInput::Input(number) => Some(number),
+            PhaseInput::Group(_) | PhaseInput::Index | PhaseInput::Drawn(_) => None,
+        })
+    }
+
+    /// Returns the inputs of a phase: those of the program by `expand`, and values of groups and elements by `of_values`,
+    /// which gets true for the former.
     fn list<'v, I, M>(
         &self,
         inputs: &[I],
-        values: &'v [GroupValues<M>],
+        [values, drawn]: [&'v [PhaseValues<M>]; 2],
         places: impl Fn() -> Result<I>,
         expand: impl Fn(&I) -> Result<I>,
-        of_group: impl Fn(&'v GroupValues<M>) -> Result<I>,
+        of_values: impl Fn(&'v PhaseValues<M>, bool) -> Result<I>,
     ) -> Result<Vec<I>> {
         let input = |input: &PhaseInput| match *input {
             PhaseInput::Input(index) => expand(inputs.get(index).ok_or_else(|| missing("input"))?),
             PhaseInput::Index => places(),
             PhaseInput::Group(index) => {
-                of_group(values.get(index).ok_or_else(|| missing("value of a group"))?)
+                of_values(values.get(index).ok_or_else(|| missing("value of a group"))?, true)
+            }
+            PhaseInput::Drawn(index) => {
+                of_values(drawn.get(index).ok_or_else(|| missing("random words"))?, false)
             }
         };
         self.inputs.iter().map(input).collect()
@@ -201,7 +249,7 @@ impl PhaseOperands {
     fn host_inputs<'a, 'p: 'a>(
         &self,
         inputs: &[HostInput<'a>],
-        values: &'a [GroupValues<Vec<u64>>],
+        values: [&'a [PhaseValues<Vec<u64>>]; 2],
         places: &impl Fn(&Shape) -> Result<HostInput<'p>>,
         groups: Layout,
         shape: &Shape,
@@ -211,8 +259,9 @@ impl PhaseOperands {
             values,
             || places(shape),
             |input| input.expand(shape),
-            |value| {
-                HostInput::of_bytes(value.dtype, bytemuck::cast_slice(&value.memory), groups.expand(shape)?)
+            |value, is_per_group| {
+                let layout = if is_per_group { groups.expand(shape)? } else { Layout::from_shape(*shape) };
+                HostInput::of_bytes(value.dtype, bytemuck::cast_slice(&value.memory), layout)
             },
         )
     }
@@ -221,7 +270,7 @@ impl PhaseOperands {
     fn device_inputs<'a, 'p: 'a>(
         &self,
         inputs: &[DeviceInput<'a>],
-        values: &'a [GroupValues<DeviceBuffer<u8>>],
+        values: [&'a [PhaseValues<DeviceBuffer<u8>>]; 2],
         places: &impl Fn(&Shape) -> Result<DeviceInput<'p>>,
         groups: Layout,
         shape: &Shape,
@@ -231,7 +280,10 @@ impl PhaseOperands {
             values,
             || places(shape),
             |input| input.expand(shape),
-            |value| DeviceInput::of_bytes(value.dtype, &value.memory, groups.expand(shape)?),
+            |value, is_per_group| {
+                let layout = if is_per_group { groups.expand(shape)? } else { Layout::from_shape(*shape) };
+                DeviceInput::of_bytes(value.dtype, &value.memory, layout)
+            },
         )
     }
 }

@@ -1,5 +1,6 @@
 //! [`RowShape`], the elements and groups of a run, and the checks of its operands.
 
+use super::super::expression::check_stream_inputs;
 use super::super::number::Number;
 use super::split::PhaseScalar;
 use super::{OPERATION, PhaseOperands, RowProgramState};
@@ -22,6 +23,12 @@ impl RowShape {
         let axes = self.groups.iter().zip(self.elements.iter());
         let sizes = axes.map(|(&group, &size)| if group == 1 { size } else { 1 });
         Layout::contiguous(&sizes.collect::<Vec<_>>())
+    }
+
+    /// Returns whether the elements of a group are neighbours in row-major order.
+    pub(super) fn has_trailing_groups(&self) -> bool {
+        let mut axes = (0..self.elements.rank()).rev().filter(|&axis| self.elements[axis] != 1);
+        axes.by_ref().skip_while(|&axis| self.groups[axis] == 1).all(|axis| self.groups[axis] != 1)
     }
 }
 
@@ -54,6 +61,8 @@ impl RowProgramState {
                 return Err(Error::DTypeMismatch { operation: OPERATION, wanted, found });
             }
         }
+        let layouts: Vec<&Layout> = inputs.iter().map(|(_, layout)| layout).collect();
+        check_stream_inputs(&self.stream_inputs, &layouts)?;
         let mut elements = Shape::SCALAR;
         for (_, layout) in inputs {
             elements = elements.broadcast_in(OPERATION, layout.shape())?;

@@ -129,6 +129,8 @@ pub(super) enum PhaseInput {
     Group(usize),
     /// The index of an element within its group, as i64.
     Index,
+    /// The random words or coordinates of elements that a run computes into memory before the phases.
+    Drawn(usize),
 }
 
 /// A scalar that a run passes to a phase.
@@ -149,32 +151,43 @@ pub(super) struct Phase {
 }
 
 impl Phase {
-    /// Copies the nodes that `outputs` depend on, up to earlier reductions. `reductions` has the number of each
-    /// reduction's node.
-    pub(super) fn new(nodes: &Nodes, outputs: &[NodeIndex], reductions: &HashMap<NodeIndex, usize>) -> Phase {
+    /// Copies the nodes that `outputs` depend on, up to earlier reductions and to values in memory. `reductions` has the
+    /// number of each reduction's node, and `drawn` that of each node that the phase reads from memory.
+    pub(super) fn new(
+        nodes: &Nodes,
+        outputs: &[NodeIndex],
+        reductions: &HashMap<NodeIndex, usize>,
+        drawn: &HashMap<NodeIndex, usize>,
+    ) -> Phase {
         let mut phase =
             Phase { graph: Graph::new(), outputs: Vec::new(), inputs: Vec::new(), scalars: Vec::new() };
         let mut copy = Nodes::default();
         let mut copied: Vec<NodeIndex> = vec![0; nodes.nodes.len()];
-        let needed = needed(nodes, outputs, |node| matches!(node, Node::Group(..)));
+        let in_memory: Vec<Node> = drawn.keys().map(|&node| nodes.nodes[node as usize].0).collect();
+        let is_leaf = |node: Node| matches!(node, Node::Group(..)) || in_memory.contains(&node);
+        let needed = needed(nodes, outputs, is_leaf);
         let given = |index: u32| {
             let before = nodes.scalars.iter().take(index as usize);
             before.filter(|(_, literal)| literal.is_none()).count()
         };
         for (index, &(node, dtype)) in nodes.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
-            let node = match node {
-                Node::Input(input) => {
-                    phase.inputs.push(PhaseInput::Input(input as usize));
-                    copy.inputs.push(dtype);
-                    Node::Input(copy.inputs.len() as u32 - 1)
-                }
+            let known = index as NodeIndex;
+            let read = match node {
+                _ if drawn.contains_key(&known) => Some(PhaseInput::Drawn(drawn[&known])),
+                Node::Input(input) => Some(PhaseInput::Input(input as usize)),
                 Node::Group(..) => {
-                    let reduction = reductions.get(&(index as NodeIndex)).copied().unwrap_or_default();
-                    phase.inputs.push(PhaseInput::Group(reduction));
+                    Some(PhaseInput::Group(reductions.get(&known).copied().unwrap_or_default()))
+                }
+                Node::GroupIndex => Some(PhaseInput::Index),
+                _ => None,
+            };
+            let node = match (read, node) {
+                (Some(read), _) => {
+                    phase.inputs.push(read);
                     copy.inputs.push(dtype);
                     Node::Input(copy.inputs.len() as u32 - 1)
                 }
-                Node::Scalar(scalar) => {
+                (None, Node::Scalar(scalar)) => {
                     let (dtype, literal) = nodes.scalars[scalar as usize];
                     if literal.is_none() {
                         phase.scalars.push(PhaseScalar::Given(given(scalar)));
@@ -182,25 +195,20 @@ impl Phase {
                     copy.scalars.push((dtype, literal));
                     Node::Scalar(copy.scalars.len() as u32 - 1)
                 }
-                Node::GroupIndex => {
-                    phase.inputs.push(PhaseInput::Index);
-                    copy.inputs.push(dtype);
-                    Node::Input(copy.inputs.len() as u32 - 1)
-                }
-                Node::GroupSize => {
+                (None, Node::GroupSize) => {
                     phase.scalars.push(PhaseScalar::GroupSize);
                     copy.scalars.push((dtype, None));
                     Node::Scalar(copy.scalars.len() as u32 - 1)
                 }
-                Node::Coordinate(coordinate) => {
+                (None, Node::Coordinate(coordinate)) => {
                     Node::Coordinate(copy.coordinate(nodes.coordinates[coordinate as usize]))
                 }
-                Node::Random([coordinate, words, number], seed) => {
+                (None, Node::Random([coordinate, words, number], seed)) => {
                     let coordinate = copy.coordinate(nodes.coordinates[coordinate as usize]);
                     let operands = seed.map(|operand| copied[operand as usize]);
                     Node::Random([coordinate, words, number], operands)
                 }
-                other => other.map_operands(|operand| copied[operand as usize]),
+                (None, other) => other.map_operands(|operand| copied[operand as usize]),
             };
             copied[index] = copy.push(node, dtype);
         }

@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::super::coordinate::Coordinate;
 use super::super::expression::ExpressionState;
 use super::super::instruction::RegisterKind;
 use super::super::program::Step;
@@ -54,7 +55,7 @@ impl RowStages {
             *output = of.cast(state.prologue.outputs[0]);
         }
         let expression = phase.graph.expression(&outputs).ok()?.0;
-        if !expression.coordinates.is_empty() {
+        if expression.coordinates.iter().any(|coordinate| matches!(coordinate, Coordinate::Axis(_))) {
             return None;
         }
         let program = &expression.program;
@@ -123,7 +124,7 @@ impl RowStages {
         let inputs = self.operands.inputs.iter().zip(self.operand_of());
         let is_still = |(input, operand): (&PhaseInput, Option<usize>)| match operand {
             Some(operand) => accesses[operand] == RowAccess::Still,
-            None => *input != PhaseInput::Index,
+            None => !matches!(input, PhaseInput::Index | PhaseInput::Drawn(_)),
         };
         inputs.map(is_still).collect()
     }
@@ -136,14 +137,28 @@ impl RowStages {
                 next += 1;
                 Some(next - 1)
             }
-            PhaseInput::Group(_) | PhaseInput::Index => None,
+            PhaseInput::Group(_) | PhaseInput::Index | PhaseInput::Drawn(_) => None,
         };
         self.operands.inputs.iter().map(of).collect()
     }
 
     /// Returns the steps whose value is one for all elements of a group, given the inputs with that property.
     pub(super) fn uniform(&self, is_still: &[bool]) -> Vec<bool> {
-        self.expression.program.uniform(|input| is_still[input])
+        // Coordinates come after the inputs and differ.
+        self.expression.program.uniform(|operand| is_still.get(operand).is_some_and(|is_still| *is_still))
+    }
+
+    /// Returns whether the program reads positions of elements, such as for random words.
+    pub(super) fn has_positions(&self) -> bool {
+        !self.expression.coordinates.is_empty()
+    }
+
+    /// Returns for each step the number of neighbours among `vector` adjacent elements that share its value. More than 1
+    /// for a part of random words if vectors are whole groups of neighbours.
+    pub(super) fn sharing(&self, vector: usize) -> Vec<usize> {
+        let groups = self.expression.program.groups().into_iter();
+        let shared = groups.map(|group| group.map(|(_, count)| count));
+        shared.map(|count| count.filter(|count| vector.is_multiple_of(*count)).unwrap_or(1)).collect()
     }
 
     /// Returns for each stage the steps whose values the kernel keeps for later stages: those of at least `least`

@@ -37,6 +37,18 @@ pub(in crate::fuse) struct KernelWriter<'a> {
     /// A register with the start of shared memory, if one is kept.
     pub(in crate::fuse) start: Option<Name>,
     pub(in crate::fuse) addresses: Vec<Name>,
+    /// The element at hand, for programs with coordinates.
+    pub(in crate::fuse) position: ElementPosition,
+}
+
+/// The position of an element among all, and in the vector of adjacent elements that holds it.
+#[derive(Debug, Clone, Default)]
+pub(in crate::fuse) struct ElementPosition {
+    /// A register of 64 bits with the position in row-major order.
+    pub(in crate::fuse) number: Name,
+    /// The index of the element in its vector, which begins at a multiple of its length.
+    pub(in crate::fuse) element: usize,
+    pub(in crate::fuse) vector: usize,
 }
 
 /// Returns the text of a kernel of the reduction.
@@ -78,6 +90,7 @@ pub(super) fn write(
         shared: 0,
         start: None,
         addresses: (0..sources).map(name("read")).chain((0..results).map(name("write"))).collect(),
+        position: ElementPosition::default(),
     };
     match key {
         ReductionKey::Fold(key) => kernel.fold(key),
@@ -320,8 +333,22 @@ impl KernelWriter<'_> {
                 }
                 // Emitted with their body.
                 Step::Rare(_) | Step::Result { .. } => continue,
-                // The constructor refuses these steps.
-                Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } => continue,
+                Step::Coordinate { .. } => self.position.number.clone(),
+                Step::Group { count, .. } => {
+                    let number = self.position.number.clone();
+                    self.result(Register::Bits64, "shr.u64", &[&number, &count.trailing_zeros().to_string()])
+                }
+                Step::Pick { count, words, .. } => {
+                    let (ElementPosition { number, element, vector }, count) =
+                        (self.position.clone(), count as usize);
+                    match vector.is_multiple_of(count) {
+                        true => names[words[element % count].index()].clone(),
+                        false => {
+                            let words = words[..count].iter().map(|word| names[word.index()].clone());
+                            self.writer.pick(&number, words.collect())
+                        }
+                    }
+                }
             };
         }
     }

@@ -3,7 +3,7 @@
 use super::super::super::instruction::RegisterKind;
 use super::super::super::program::parts;
 use super::super::super::ptx::{Name, StateSpace};
-use super::super::super::reduce::ptx::Folded;
+use super::super::super::reduce::ptx::{ElementPosition, Folded};
 use super::super::index::{ReportNames, report_parameters};
 use super::super::plan::RowAccess;
 use super::super::split::PhaseInput;
@@ -111,11 +111,20 @@ impl RowWriter<'_> {
                 None => Vec::new(),
             });
         }
-        let mut all = Vec::with_capacity(self.key.vector);
+        let mut all: Vec<Vec<Name>> = Vec::with_capacity(self.key.vector);
         for element in 0..self.key.vector {
             let mut names = self.known.clone();
             for (step, name) in &access.kept[element] {
                 names[*step] = name.clone();
+            }
+            if stages.has_positions() {
+                self.begin_element(&access.place, element);
+                for (step, &sharing) in self.sharing.iter().enumerate().filter(|(_, sharing)| **sharing > 1) {
+                    let first = element - element % sharing;
+                    if first < element {
+                        names[step] = all[first][step].clone();
+                    }
+                }
             }
             let still = &self.still;
             let load = |input: u32, part: u32| -> Name {
@@ -141,6 +150,14 @@ impl RowWriter<'_> {
             true => place,
             false => self.kernel.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[&place]),
         }
+    }
+
+    /// Emits the position of an element of an access.
+    fn begin_element(&mut self, place: &str, element: usize) {
+        let place = self.index_in_row(place, element);
+        let number =
+            self.kernel.result(RegisterKind::Bits64.into(), "add.u64", &[&self.position.clone(), &place]);
+        self.kernel.position = ElementPosition { number, element, vector: self.key.vector };
     }
 
     /// Returns the values that a reduction folds, the identity for missing elements.

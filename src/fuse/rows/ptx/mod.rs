@@ -16,12 +16,13 @@ mod element;
 mod fold;
 mod shared;
 
+use super::super::instruction::RegisterKind;
 use super::super::plan::{self, Iteration};
 use super::super::program::Value;
 use super::super::ptx::{ENTRY, Name, StateSpace, Writer};
 use super::super::reduce::ReductionState;
 use super::super::reduce::plan::{LANES, ReductionParameters, SEGMENT, WARP};
-use super::super::reduce::ptx::{Folded, KernelWriter};
+use super::super::reduce::ptx::{ElementPosition, Folded, KernelWriter};
 use super::plan::{RowAccess, RowKey, RowPlan};
 use super::split::PhaseInput;
 use super::stages::RowStages;
@@ -62,6 +63,10 @@ struct RowWriter<'a> {
     /// The steps that every element has kept so far.
     has: Vec<bool>,
     thread: Thread,
+    /// The position of the row's first element among all elements, in 64 bits, if the program reads positions.
+    position: Name,
+    /// By step, the number of adjacent elements with one value.
+    sharing: Vec<usize>,
     sums: Sums,
 }
 
@@ -175,6 +180,7 @@ fn written(
             shared: 0,
             start: None,
             addresses,
+            position: ElementPosition::default(),
         },
         reductions: reductions.all,
         outputs,
@@ -193,6 +199,8 @@ fn written(
         has: vec![false; count],
         uniform,
         thread: Thread::default(),
+        position: Name::new(),
+        sharing: stages.sharing(key.vector),
         sums: Sums::new(usize::MAX),
     };
     emit(&mut writer);
@@ -281,6 +289,15 @@ impl<'a> RowWriter<'a> {
             let dtype = self.stages.expression.inputs[input];
             let value = kernel.writer.load(StateSpace::Global, dtype, &self.bases[operand]);
             self.still[input] = Some(value);
+        }
+        if self.stages.has_positions() {
+            let row = kernel.word(kernel.parameters.row());
+            let wide = |kernel: &mut KernelWriter<'_>, index: &str| match key.wide {
+                true => index.to_owned(),
+                false => kernel.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[index]),
+            };
+            let (item, row) = (wide(kernel, item), wide(kernel, &row));
+            self.position = kernel.result(RegisterKind::Bits64.into(), "mul.lo.u64", &[&item, &row]);
         }
     }
 

@@ -176,6 +176,7 @@ impl SumsOverGroups {
         let mut operands = Vec::with_capacity(self.operands.inputs.len());
         for input in &self.operands.inputs {
             operands.push(match *input {
+                PhaseInput::Drawn(_) => return Err(missing()),
                 PhaseInput::Index => match &places {
                     Some(places) => DeviceInput::new(places, shape.places()?)?.expand(&shape.elements)?,
                     None => continue,

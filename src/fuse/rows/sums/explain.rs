@@ -107,6 +107,8 @@ impl SumsOverGroups {
         let (mut described, mut numbers, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for input in &self.operands.inputs {
             let operand = match *input {
+                // Terms have no draws.
+                PhaseInput::Drawn(_) => continue,
                 PhaseInput::Index => {
                     all.push(shape.places()?.expand(&shape.elements)?);
                     continue;

@@ -80,7 +80,7 @@ enum SumKey {
 fn stages_of(dtype: DType) -> Result<RowStages> {
     let graph = Graph::new();
     let of = graph.input(dtype).node;
-    let phase = Phase::new(&graph.0.borrow(), &[of], &HashMap::new());
+    let phase = Phase::new(&graph.0.borrow(), &[of], &HashMap::new(), &HashMap::new());
     let unfit = || Error::invalid(OPERATION, format!("terms of {dtype}"), "terms of f32 or f64");
     RowStages::new(phase, &[], 0).ok_or_else(unfit)
 }
@@ -128,7 +128,7 @@ impl SumsOverGroups {
             false => Some(RowProgram::compile(nodes, &of_fused)?),
         };
         let alone = with_inputs(nodes, &values);
-        let phase = Phase::new(&alone, &terms, &HashMap::new());
+        let phase = Phase::new(&alone, &terms, &HashMap::new(), &HashMap::new());
         if phase.inputs.is_empty() {
             return Err(Error::invalid(
                 OPERATION,
@@ -137,6 +137,14 @@ impl SumsOverGroups {
             ));
         }
         let expression = phase.graph.expression(&phase.outputs())?;
+        // Terms are computed for some rows at a time, in which an element has another position.
+        if !expression.0.coordinates.is_empty() {
+            return Err(Error::invalid(
+                OPERATION,
+                "random words or coordinates in a sum over groups",
+                "an input with them; compute it by an expression before",
+            ));
+        }
         let operands = PhaseOperands { inputs: phase.inputs.clone(), scalars: phase.scalars.clone() };
         let dtypes: Vec<DType> = terms.iter().map(|&term| nodes.dtype(term)).collect();
         let fold = |dtype: &DType| {
@@ -249,6 +257,8 @@ impl RowProgram {
             finishes: Vec::new(),
             indices: Vec::new(),
             places: None,
+            draws: Vec::new(),
+            stream_inputs: Vec::new(),
             stages: None,
             kernels: Mutex::default(),
             #[cfg(target_arch = "x86_64")]
