@@ -13,6 +13,8 @@ const DROPOUT_NORM: Program = ("dropout_norm", &[false, false, false], dropout_n
 const WORDS: Program = ("words", &[false, false], words);
 /// A program that weights elements by their position.
 const POSITIONS: Program = ("positions", &[false, false], positions);
+/// Sums of positions, which depend on the shape of an input alone.
+const PLACES: Program = ("places", &[], places);
 /// Words after the last reduction alone.
 const NORM_DROPOUT: Program = ("norm_dropout", &[false, false], norm_dropout);
 
@@ -48,6 +50,11 @@ fn positions<'g>(x: Expr<'g>, others: &[Expr<'g>]) -> Vec<Expr<'g>> {
     let place = x.graph().position();
     let y = x + (place % 10i64).cast(x.dtype()) * others[0];
     vec![y - y.mean_group(), place]
+}
+
+fn places<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Vec<Expr<'g>> {
+    let sum = x.graph().position().sum_group();
+    vec![sum, x * sum.cast(x.dtype())]
 }
 
 pub fn always() -> Vec<Test> {
@@ -95,6 +102,7 @@ fn schedules() {
         (WORDS, DType::F64, Rows::contiguous(2, 40), "one kernel"),
         (POSITIONS, DType::F32, Rows::contiguous(4, 260), "one kernel"),
         (POSITIONS, DType::F32, blocks(&[1, 2]), "one kernel"),
+        (PLACES, DType::F64, Rows::contiguous(3, 70), "one kernel"),
     ] {
         check_on(given, dtype, &rows, schedule, &[false], one);
     }
