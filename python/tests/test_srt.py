@@ -333,3 +333,25 @@ def test_bad_arguments_are_exceptions(call, error, message):
     with pytest.raises(error) as raised:
         call()
     assert message in str(raised.value) and isinstance(raised.value, sv.Error)
+
+
+def test_symbolic_expressions_evaluate_rows():
+    of = srt.SymExpr
+    x, y = of.input(0), of.input(1)
+    assert str(x / Fraction(1, 2) + 1) == "((x0 / (1/2)) + 1)"
+    assert str(of(6) / 4) == "3/2" and str(2 - of(srt.GoldenExact(1, 2))) == "(2 - (1 + 2 φ))"
+    assert abs((of.PI.exp() - of.PI).evaluate() - srt.ESTAR) <= 4e-15
+    q = (2 * of.PHI + of.E / (2 * of.PHI**2)) / (of.PHI**4 * of.ESTAR)
+    assert abs(q.evaluate() - srt.Q_DEFICIT) <= 1e-17 and of.Q.evaluate() == srt.Q_DEFICIT
+    f = x.gamma() ** Fraction(1, 3) - y.sin() * y.cos() + (-x).exp().ln()
+    assert (f.slots, (x + y).node_count) == (2, 3)
+    rows = [[1.5, 0.25], [4.0, -2.0]]
+    wanted = [math.gamma(a) ** (1 / 3) - math.sin(b) * math.cos(b) - a for a, b in rows]
+    found = f.run_rows(sv.Tensor(rows, dtype=sv.float64)).tolist()
+    assert found == pytest.approx(wanted, rel=1e-13) and found == [f.evaluate(row) for row in rows]
+    with pytest.raises(ValueError):
+        f.run_rows(sv.Tensor([[1.0]], dtype=sv.float64))
+    with pytest.raises(TypeError):
+        x + 0.5
+    with pytest.raises(TypeError):
+        of("x")

@@ -34,7 +34,7 @@ fn rational(object: &Bound<'_, PyAny>) -> PyResult<Option<selvedge::Result<Ratio
 }
 
 /// A coefficient: an int or a `fractions.Fraction`.
-pub struct RationalArgument(Rational);
+pub struct RationalArgument(pub Rational);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for RationalArgument {
     type Error = PyErr;

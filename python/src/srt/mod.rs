@@ -5,6 +5,7 @@
 //! | `arguments` | modes and sets by name, and the conversions of the table |
 //! | `functions` | the table of functions |
 //! | `exact` | `GoldenExact` |
+//! | `symbolic` | `SymExpr` |
 //! | `evolver` | `Evolver` |
 //! | `classes` | `GoldenTensor`, `RunningStatistics` and the norms that update it |
 
@@ -13,6 +14,7 @@ mod classes;
 mod evolver;
 mod exact;
 mod functions;
+mod symbolic;
 
 use pyo3::prelude::*;
 use selvedge::srt;
@@ -34,6 +36,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<classes::PyGoldenTensor>()?;
     module.add_class::<classes::PyRunningStatistics>()?;
     module.add_class::<exact::PyGoldenExact>()?;
+    module.add_class::<symbolic::PySymExpr>()?;
     module.add_class::<evolver::PyEvolver>()?;
     module.add_class::<evolver::PyGenerationReport>()?;
     classes::add(module)?;
