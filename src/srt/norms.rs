@@ -3,8 +3,8 @@
 //! y = γ √τ (v - μ) / √(σ² + ε) + β, with the mean μ and the biased variance σ² of a channel or row, and the target variance τ of
 //! [`GoldenTarget`]. The variance of y is γ² τ σ² / (σ² + ε). γ is 1 and β is 0 if missing.
 //!
-//! Each norm is one row program on f32 or f64. It computes in f64, in two passes, and rounds once. A channel of equal elements
-//! gives β exactly, with ε = 0 too. NaN stays in its channel or row. The CPU and CUDA devices give the same bits.
+//! Each norm is one row program on f32 or f64, in two passes. Means, and variances as they are returned, are f64. Deviations have
+//! the dtype of the elements. A channel of equal elements gives β exactly, with ε = 0 too. NaN stays in its channel or row. The CPU and CUDA devices give the same bits.
 //!
 //! Tests: `tests/srt/norms.rs`.
 
@@ -127,34 +127,64 @@ pub(super) fn operand(parameter: Option<&Tensor>, default: f64) -> TensorOperand
     parameter.map_or(default.into(), TensorOperand::from)
 }
 
-/// Returns the mean and the biased variance of each group in f64. The mean of equal elements is the element.
-fn statistics(v: Expr<'_>) -> [Expr<'_>; 2] {
-    let wide = v.cast(DType::F64);
-    let mean = wide.mean_group();
-    let deviation = wide - mean;
-    let variance = deviation.square().mean_group();
-    if v.dtype() == DType::F32 {
-        // Sums of up to 2^29 equal numbers are exact.
-        return [mean, variance];
-    }
-    // The mean of the deviations is the rounding error of the mean.
-    let error = deviation.mean_group();
-    [mean + error, (variance - error.square()).maximum(0.0)]
+/// The mean and the biased variance of each group in f64, and the deviation of each element from the mean.
+struct Moments<'g> {
+    mean: Expr<'g>,
+    variance: Expr<'g>,
+    deviation: Expr<'g>,
 }
 
-/// Returns γ √τ (v - μ) / √(σ² + ε) + β in the dtype of v.
-fn scaled<'g>(v: Expr<'g>, [mean, variance]: [Expr<'g>; 2], parameters: [Expr<'g>; 4]) -> Expr<'g> {
-    let [root, eps, gamma, beta] = parameters.map(|number| number.cast(DType::F64));
-    let deviation = v.cast(DType::F64) - mean;
-    let spread = (variance + eps).sqrt();
-    let divisor = spread.eq(0.0).choose(1.0, spread);
-    // One division for a group: for each element they would take as long as its memory.
-    (gamma * (root / divisor) * deviation + beta).cast(v.dtype())
+impl<'g> Moments<'g> {
+    /// The mean of equal elements is the element.
+    fn new(v: Expr<'g>) -> Moments<'g> {
+        match v.dtype() {
+            DType::F32 => Moments::of_single(v),
+            _ => Moments::of_double(v),
+        }
+    }
+
+    fn of_double(v: Expr<'g>) -> Moments<'g> {
+        let mean = v.mean_group();
+        let deviation = v - mean;
+        let variance = deviation.square().mean_group();
+        // The mean of the deviations is the rounding error of the mean.
+        let error = deviation.mean_group();
+        let mean = mean + error;
+        Moments { mean, variance: (variance - error.square()).maximum(0.0), deviation: v - mean }
+    }
+
+    /// The mean is that of f64, whose sums of up to 2^29 equal elements are exact. Deviations from it, as a sum of two f32,
+    /// are f32: conversions take longer than the memory of an element.
+    fn of_single(v: Expr<'g>) -> Moments<'g> {
+        let mean = v.cast(DType::F64).mean_group();
+        let high = mean.cast(DType::F32);
+        let low = (mean - high.cast(DType::F64)).cast(DType::F32);
+        let deviation = (v - high) - low;
+        // Squares of deviations in this unit neither overflow nor vanish.
+        let unit = v.abs().max_group().maximum(f32::MIN_POSITIVE);
+        let squares = (deviation * (1.0 / unit)).square().mean_group();
+        let variance = squares.cast(DType::F64) * unit.cast(DType::F64).square();
+        Moments { mean, variance, deviation }
+    }
+
+    /// Returns γ √τ (v - μ) / √(σ² + ε) + β in the dtype of the elements.
+    fn scaled(&self, [root, eps, gamma, beta]: [Expr<'g>; 4]) -> Expr<'g> {
+        let dtype = self.deviation.dtype();
+        let scale = scale(self.variance, root, eps).cast(dtype);
+        gamma.cast(dtype) * (scale * self.deviation) + beta.cast(dtype)
+    }
+}
+
+/// Returns √τ / √(σ² + ε) in f64, and √τ for a divisor of 0. One division for a group: for each element they would take as long
+/// as its memory.
+fn scale<'g>(variance: Expr<'g>, root: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
+    let spread = (variance + eps.cast(DType::F64)).sqrt();
+    root.cast(DType::F64) / spread.eq(0.0).choose(1.0, spread)
 }
 
 /// Returns the norm of each group's elements. The parameters are √τ, ε, γ and β.
 pub(super) fn normalized<'g>(v: Expr<'g>, parameters: [Expr<'g>; 4]) -> Expr<'g> {
-    scaled(v, statistics(v), parameters)
+    Moments::new(v).scaled(parameters)
 }
 
 /// The norm of v, √τ, ε, γ and β, with the mean and the variance.
@@ -162,8 +192,8 @@ type Norm = LazyLock<Fused<5, 3>>;
 
 fn norm() -> Fused<5, 3> {
     Fused::with_outputs(|[v, root, eps, gamma, beta]| {
-        let [mean, variance] = statistics(v);
-        [scaled(v, [mean, variance], [root, eps, gamma, beta]), mean, variance]
+        let moments = Moments::new(v);
+        [moments.scaled([root, eps, gamma, beta]), moments.mean, moments.variance]
     })
 }
 
@@ -174,7 +204,9 @@ static LAYER_NORM: LazyLock<Fused<5>> =
 /// Of v, the mean, the variance and the parameters.
 static WITH_STATISTICS: LazyLock<Fused<7>> = LazyLock::new(|| {
     Fused::new(|[v, mean, variance, root, eps, gamma, beta]| {
-        scaled(v, [mean, variance], [root, eps, gamma, beta])
+        let deviation = v.cast(DType::F64) - mean;
+        let [gamma, beta] = [gamma, beta].map(|number| number.cast(DType::F64));
+        (gamma * scale(variance, root, eps) * deviation + beta).cast(v.dtype())
     })
 });
 /// Of the running statistics, those of a batch, and the momentum.
