@@ -66,6 +66,13 @@ def widened(value):
     return type(value)(map(widened, value)) if type(value) in (list, tuple) else value
 
 
+def on_cpu(value):
+    """Returns tensors on the CPU."""
+    if isinstance(value, torch.Tensor):
+        return value.cpu()
+    return type(value)(map(on_cpu, value)) if type(value) in (list, tuple) else value
+
+
 def is_nearer(op, arguments, keywords, found, wanted):
     """Returns whether a result is at least as near as PyTorch's to PyTorch's own result in 64 bits."""
     if not isinstance(wanted, torch.Tensor) or "dtype" in keywords or found.shape != wanted.shape or found.dtype != wanted.dtype:

@@ -22,7 +22,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import selvedge as sv
-from torch_differences import choices_differ, explanation, is_nearer
+from torch_differences import choices_differ, explanation, is_nearer, on_cpu
 from torch_names import NAMES, NotOffered
 
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "c64": torch.complex64, "c128": torch.complex128, "bf16": torch.bfloat16, "i64": torch.int64}
@@ -115,6 +115,10 @@ def outcome(op, call, dtype, arguments, keywords):
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
     else:
+        if reason:
+            # The reasons compare with PyTorch's own functions.
+            found, wanted, arguments = on_cpu(found), on_cpu(wanted), on_cpu(arguments)
+            keywords = {key: on_cpu(value) for key, value in keywords.items()}
         if reason and not choices_differ(op.name, arguments, keywords, found, wanted, compare):
             reason = None
         if reason and reason.startswith("values") and is_nearer(op, arguments, keywords, found, wanted):

@@ -6,9 +6,9 @@ use std::io::{self, Read};
 /// Fewer bytes are read by one thread.
 #[cfg(all(unix, feature = "tensor"))]
 const LEAST: usize = 4 << 20;
-/// The bytes that a thread reads at a time.
+/// The bytes that a thread reads at a time, few enough that all threads end together.
 #[cfg(all(unix, feature = "tensor"))]
-const UNIT: usize = 1 << 20;
+const UNIT: usize = 512 << 10;
 
 /// Fills `bytes` with the file's next bytes.
 ///

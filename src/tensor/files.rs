@@ -20,6 +20,8 @@ use crate::types::DType;
 
 /// Bytes that are read or written at a time, between two reports of progress.
 const CHUNK: usize = 16 << 20;
+/// Bytes that threads read into page-locked memory at a time: a wait for all of them costs a tenth of the reads.
+const UPLOADED_CHUNK: usize = 32 << 20;
 /// Bytes of a mapped file that are copied to a device at a time: each copy starts threads, which take a page fault for each page.
 const MAPPED_CHUNK: usize = 256 << 20;
 /// Chunks that are copied at a time.
@@ -240,8 +242,8 @@ impl Tensor {
         reading.fill(&mut |bytes| array.read_bytes(bytes), progress)
     }
 
-    /// As [`read_safetensors_tensor`](Self::read_safetensors_tensor), through the file's own pages, without a read of
-    /// them.
+    /// As [`read_safetensors_tensor`](Self::read_safetensors_tensor), through the file's own pages, without a copy of
+    /// them. For a CUDA device, threads read them into page-locked memory, which takes half the time of their page faults.
     ///
     /// # Errors
     ///
@@ -275,6 +277,9 @@ impl Tensor {
         device: &Device,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Tensor> {
+        if !device.is_cpu() {
+            return Tensor::read_safetensors_tensor_with(file, name, device, progress);
+        }
         let array = file.array(name)?;
         let reading = Reading::row_major(&array, device)?;
         // SAFETY: the caller's word.
@@ -430,8 +435,8 @@ fn upload(buffer: &mut DeviceBuffer<u8>, read: Read<'_>, progress: Progress<'_>)
     let stream = stream(&Device::from(device))?;
     let total = buffer.len();
     let mut on_their_way: VecDeque<Transfer<u8>> = VecDeque::with_capacity(AHEAD);
-    for done in (0..total).step_by(CHUNK) {
-        let length = CHUNK.min(total - done);
+    for done in (0..total).step_by(UPLOADED_CHUNK) {
+        let length = UPLOADED_CHUNK.min(total - done);
         let known: Option<PinnedBuffer<u8>> = match on_their_way.len() {
             AHEAD => on_their_way.pop_front().map(Transfer::wait).transpose()?,
             _ => None,

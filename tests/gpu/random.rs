@@ -198,7 +198,8 @@ fn files_come_and_go() -> Outcome {
     // SAFETY: the file is this test's alone.
     let mapped = unsafe { Tensor::map_npy_file(&file, &device, &mut |_, _| reports += 1)? };
     assert_same("mapped", &mapped, &here);
-    assert!(reports >= 8);
+    // Three chunks of 32 MiB, and the mapped pages at once.
+    assert!(reports >= 3);
     there.transpose(0, 1)?.write_npy(&path)?;
     assert_same("transposed", &Tensor::read_npy(&path, &device)?, &here.transpose(0, 1)?.contiguous()?);
     let mask = Generator::new(2).bernoulli(0.5, &[1001], DType::Bool, &CPU)?;

@@ -9,7 +9,7 @@ pub type Case = (&'static str, fn(&[Tensor]) -> selvedge::Result<Vec<Tensor>>);
 /// How close results on a device and on the CPU are.
 #[derive(Clone, Copy)]
 pub enum Agreement {
-    /// They have the same bits.
+    /// They have the same bits, but those of a NaN.
     Bits,
     /// Elements differ by at most this, relative to the larger of 1 and the CPU's element.
     Within(f64),
@@ -42,8 +42,18 @@ pub fn assert_agree(what: &str, found: &Tensor, wanted: &Tensor, agreement: Agre
                 return;
             }
             let size = wanted.dtype().size();
-            let mut elements = there.chunks(size).zip(here.chunks(size));
-            if let Some(at) = elements.position(|(there, here)| there != here) {
+            let elements = there.chunks(size).zip(here.chunks(size));
+            // The sign and the payload of a NaN may differ.
+            let nan = |tensor: &Tensor| match tensor.is_nan() {
+                Ok(nan) => nan.to_vec::<bool>().expect("truth values"),
+                // Integers.
+                Err(_) => vec![false; tensor.count()],
+            };
+            let (nan_there, nan_here) = (nan(found), nan(wanted));
+            let is_nan = |at: usize| nan_there[at] && nan_here[at];
+            if let Some((at, _)) =
+                elements.enumerate().find(|(at, (there, here))| there != here && !is_nan(*at))
+            {
                 let range = at * size..(at + 1) * size;
                 panic!("{what}: element {at} is {:?}, on the CPU {:?}", &there[range.clone()], &here[range]);
             }
