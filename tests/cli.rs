@@ -8,6 +8,9 @@ use std::process::{Command, Output};
 use selvedge::io::npy;
 use serde_json::Value;
 
+#[cfg(target_os = "linux")]
+#[path = "fake/emulated/build.rs"]
+mod build;
 #[path = "cli/burst.rs"]
 mod burst;
 #[path = "cli/classify.rs"]

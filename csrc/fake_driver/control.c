@@ -1,6 +1,8 @@
 /*
  * control.c: settings, starting over, counts, and the foreigner's contexts.
  */
+#include <dlfcn.h>
+
 #include "state.h"
 
 static uint64_t setting(const char *name, uint64_t otherwise) {
@@ -16,6 +18,12 @@ __attribute__((constructor)) static void start(void) {
     G.strict = setting("FAKE_STRICT", 0) != 0;
     G.random = setting("FAKE_SEED", 1);
     G.memory = setting("FAKE_MEMORY", UINT64_C(8) << 30);
+    const char *runner = getenv("FAKE_RUNNER");
+    void *library = runner ? dlopen(runner, RTLD_NOW) : NULL;
+    void *symbol = library ? dlsym(library, "emulated_run") : NULL;
+    memcpy(&G.runner, &symbol, sizeof symbol);
+    G.fault_kernel = getenv("FAKE_FAULT");
+    G.fault_after = setting("FAKE_FAULT_AFTER", 1);
     G.granularity = UINT64_C(2) << 20;
     G.capability = (int)setting("FAKE_CAPABILITY", 90);
     G.peer_possible = true;

@@ -114,7 +114,9 @@
  * than the version asked for is not found. Which symbols are exported is decided when the library is built.
  *
  * Environment, read when the library is loaded: FAKE_VERSION (12040), FAKE_DEVICES (2), FAKE_INIT (what cuInit
- * answers), FAKE_STRICT (0 or 1), FAKE_SEED, FAKE_MEMORY (bytes of each device), FAKE_CAPABILITY (90 for 9.0).
+ * answers), FAKE_STRICT (0 or 1), FAKE_SEED, FAKE_MEMORY (bytes of each device), FAKE_CAPABILITY (90 for 9.0), FAKE_RUNNER (a
+ * library whose emulated_run is the runner), FAKE_FAULT (the first letters of kernels, of whose runs the
+ * FAKE_FAULT_AFTER-th (1) loses its context, as one named `fault_` does).
  *
  * Threads. Everything here may be called from any thread; one lock guards it all, and is not held while a host
  * function runs.

@@ -129,7 +129,9 @@ static bool runner_knows(kernel_run *run) {
 }
 
 void run_kernel(kernel_run *run, context *ctx) {
-    if (run->faults) {
+    bool chosen = G.fault_kernel && !strncmp(interned(run->name), G.fault_kernel, strlen(G.fault_kernel)) &&
+                  --G.fault_after == 0;
+    if (run->faults || chosen) {
         context_fault(ctx);
     } else if (runner_knows(run)) {
     } else if (run->count) {

@@ -322,6 +322,8 @@ typedef struct globals {
     int hidden_attribute;
     bool peer_possible, strict, threads_ordered, reset_recovers, faults_spread;
     uint64_t memory, granularity, random;
+    const char *fault_kernel; /* the first letters of a name, or null */
+    uint64_t fault_after;     /* runs of such kernels until one faults */
     fake_runner runner; /* null: nobody */
     /* records */
     bool initialised;

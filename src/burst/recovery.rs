@@ -124,6 +124,12 @@ impl Simulation {
         };
         journal.replay(&self.network, &mut *backend)?;
         backend.inject(&self.pending)?;
+        log::warn!(
+            "burst: {} failed; {} goes on, and repeated the {} bursts since the checkpoint",
+            self.backend.name(),
+            backend.name(),
+            journal.bursts
+        );
         (self.backend, self.reload_failed) = (backend, false);
         if !self.backend.can_be_lost() {
             self.journal = None;

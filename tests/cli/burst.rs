@@ -167,12 +167,78 @@ fn bad_input_is_refused_before_anything_is_written() {
 
 #[cfg(target_os = "linux")]
 mod on_the_fake_driver {
-    use super::super::on_the_fake_driver::fails;
-    use crate::FAILED;
+    use std::path::Path;
+
+    use selvedge::io::npz::NpzFile;
+
+    use super::super::on_the_fake_driver::{fails, on_fake};
+    use super::golden;
+    use crate::build::Family;
+    use crate::{FAILED, Folder, json, succeeds};
 
     #[test]
     fn results_that_differ_end_with_code_1() {
         // The fake driver's kernels compute nothing.
         fails(FAILED, &["burst", "verify"], &[]);
+    }
+    /// A run of G(1000, 20) on the fake driver whose kernels compute, and whose context is lost in a burst.
+    fn run(arguments: &[&str], burst: &str) -> (Option<i32>, String, String) {
+        const BURST: Family =
+            Family { source: "burst.cu", defines: &[], cluster: 1, resident: 1, fault: None };
+        let output = on_fake(arguments)
+            .env("FAKE_RUNNER", crate::build::build(&BURST).unwrap())
+            .env("FAKE_FAULT", "burst_dynamics")
+            .env("FAKE_FAULT_AFTER", burst)
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+
+    #[test]
+    fn a_run_goes_on_on_the_cpu_after_its_device_was_lost() {
+        let folder = Folder::new("burst-lost");
+        let (network, input) = golden(&folder);
+        let arguments =
+            ["burst", "run", &network, "--bursts", "200", "--inject", &input, "--device", "auto", "--json"];
+        let (code, text, errors) = run(&arguments, "5");
+        assert_eq!(code, Some(0), "{errors}");
+        assert!(errors.contains("warning: the device failed after burst 4: "), "{errors}");
+        let value = json(&text);
+        assert_eq!((&value["spikes"], &value["lost_after_burst"]), (&68_669.into(), &4.into()));
+        assert!(errors.contains(value["reason"].as_str().unwrap()), "{value}");
+        assert_eq!(value["state_hash"], "52847a73f59273c2");
+    }
+
+    #[test]
+    fn a_run_on_a_device_that_was_named_ends_with_the_files_of_its_finished_bursts() {
+        let folder = Folder::new("burst-lost-named");
+        let (network, input) = golden(&folder);
+        let names = ["saved.burst", "spikes.npz", "raster.svg", "rates.svg"];
+        let [saved, spikes, raster, rates] = names.map(|name| folder.file(name));
+        let arguments = [
+            "burst", "run", &network, "--bursts", "200", "--inject", &input, "--device", "0", "--save",
+            &saved, "--spikes", &spikes, "--raster", &raster, "--rates", &rates,
+        ];
+        let (code, _, errors) = run(&arguments, "1");
+        assert_eq!(code, Some(FAILED), "{errors}");
+        assert!(errors.contains("no burst is finished, so no file is written"), "{errors}");
+        assert!(names.iter().all(|name| !Path::new(&folder.file(name)).exists()));
+
+        let (code, _, errors) = run(&arguments, "12");
+        assert_eq!(code, Some(FAILED), "{errors}");
+        assert!(errors.contains("the run ended after bursts 1 to 11, and "), "{errors}");
+        assert!(errors.contains("rates.svg, ") && errors.contains(" hold them; --device auto"), "{errors}");
+        let bursts = NpzFile::open(&spikes).unwrap().array("burst").unwrap().read().unwrap();
+        let mut counts = [0; 11];
+        bursts.as_slice::<u64>().unwrap().iter().for_each(|burst| counts[*burst as usize - 1] += 1);
+        assert_eq!(counts, [12, 36, 113, 280, 416, 389, 332, 359, 377, 359, 336]);
+        for picture in [&raster, &rates] {
+            let text = std::fs::read_to_string(picture).unwrap();
+            assert!(text.contains("bursts 1 to 11"), "{text}");
+        }
+        let rest = ["burst", "run", &saved, "--bursts", "189", "--inject", &input, "--json"];
+        let value = json(&succeeds(&rest));
+        assert_eq!((&value["last_burst"], &value["state_hash"]), (&200.into(), &"52847a73f59273c2".into()));
     }
 }

@@ -24,8 +24,15 @@ fn on_driver(driver: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// The program on the fake driver, without an NVRTC.
+pub fn on_fake(arguments: &[&str]) -> Command {
+    let mut command = on_driver(&DRIVER, arguments);
+    command.env("SELVEDGE_LIBNVRTC", "none");
+    command
+}
+
 fn selvedge(arguments: &[&str]) -> Output {
-    on_driver(&DRIVER, arguments).env("SELVEDGE_LIBNVRTC", "none").output().unwrap()
+    on_fake(arguments).output().unwrap()
 }
 
 /// The program on the fake driver, with the NVRTC that there is.

@@ -11,6 +11,7 @@ use crate::failure::{FAILED, Failure};
 use crate::options::{BurstCommand, BurstOptions, DeviceChoice};
 use crate::output;
 
+mod advance;
 mod chart;
 mod input;
 mod make;

@@ -7,16 +7,14 @@ use selvedge::Error;
 use selvedge::burst::{Population, Simulation};
 use serde_json::{Value, json};
 
+use super::advance::{LostDevice, run_bursts};
 use super::input::{self, Input};
 use super::{backend, raster, rates};
 use crate::device::reason_text;
 use crate::failure::Failure;
 use crate::files;
-use crate::options::BurstRunOptions;
-use crate::output::{self, Progress, Report, Style, Table, counted, grouped};
-
-/// Bursts between two updates of the progress bar.
-const BURSTS_OF_A_STEP: u64 = 64;
+use crate::options::{BurstRunOptions, DeviceChoice};
+use crate::output::{self, Report, Style, Table, counted, grouped};
 
 /// The spikes of a run, as the pictures show them.
 pub struct Recording<'a> {
@@ -56,8 +54,15 @@ pub fn run(options: &BurstRunOptions) -> Result<Report, Failure> {
     simulation.record_spikes(recorded);
 
     let start = Instant::now();
-    run_bursts(&mut simulation, first, last, &input)?;
+    let goes_on = options.device == DeviceChoice::Auto;
+    let lost = run_bursts(&mut simulation, first, last, &input, goes_on)?;
     let seconds = start.elapsed().as_secs_f64();
+    // A run on a device that was named ends where it was lost, with the outputs of its finished bursts.
+    let end = if goes_on { None } else { lost.as_ref() };
+    if let Some(lost) = end.filter(|lost| lost.after < first) {
+        return Err(Failure::failed(format!("{}; no burst is finished, so no file is written", lost.error)));
+    }
+    let last = end.map_or(last, |lost| lost.after);
 
     let name = options.network.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (bursts, ids) = simulation.spikes();
@@ -87,6 +92,9 @@ pub fn run(options: &BurstRunOptions) -> Result<Report, Failure> {
         simulation.save(path)?;
         written.push(("saved", path));
     }
+    if let Some(lost) = end {
+        return Err(ended(lost, first, &written));
+    }
     let hash = simulation.state()?.hash();
     let device = simulation.backend().name();
     report(
@@ -94,6 +102,7 @@ pub fn run(options: &BurstRunOptions) -> Result<Report, Failure> {
         &options.network,
         &device,
         reason.as_ref(),
+        lost.as_ref(),
         (first, last),
         seconds,
         hash,
@@ -102,21 +111,19 @@ pub fn run(options: &BurstRunOptions) -> Result<Report, Failure> {
     )
 }
 
-/// Runs bursts in groups, each of which begins where there is input.
-fn run_bursts(simulation: &mut Simulation, first: u64, last: u64, input: &Input) -> Result<(), Failure> {
-    let progress = Progress::of_steps("bursts", last - first + 1);
-    let mut next = first;
-    while next <= last {
-        if let Some(injections) = input.bursts.get(&next) {
-            simulation.inject(injections)?;
-        }
-        let following = input.bursts.range(next + 1..).next().map_or(last + 1, |(burst, _)| *burst);
-        let end = following.min(next + BURSTS_OF_A_STEP).min(last + 1);
-        simulation.run(end - next)?;
-        next = end;
-        progress.set(next - first);
-    }
-    Ok(())
+/// The failure of a run that ended where its device was lost.
+fn ended(lost: &LostDevice, first: u64, written: &[(&str, &Path)]) -> Failure {
+    let files: Vec<String> = written.iter().map(|(_, path)| path.display().to_string()).collect();
+    let files = match files.is_empty() {
+        true => "no file was asked for".to_owned(),
+        false => format!("{} {} them", files.join(", "), if files.len() == 1 { "holds" } else { "hold" }),
+    };
+    Failure::failed(format!(
+        "the run ended after bursts {} to {}, and {files}; --device auto goes on on the CPU: {}",
+        grouped(first),
+        grouped(lost.after),
+        lost.error
+    ))
 }
 
 #[allow(clippy::too_many_arguments, reason = "each is a line of the report")]
@@ -125,6 +132,7 @@ fn report(
     path: &Path,
     device: &str,
     reason: Option<&Error>,
+    lost: Option<&LostDevice>,
     (first, last): (u64, u64),
     seconds: f64,
     hash: u64,
@@ -142,6 +150,10 @@ fn report(
         format!("{}: {}, {}", path.display(), counted(neurons, "neuron"), counted(synapses, "synapse"));
     let mut text = format!("{}\n", style.bold(&title));
     text += &reason.map(reason_text).unwrap_or_default();
+    if let Some(lost) = lost {
+        let after = grouped(lost.after);
+        text += &format!("The device failed after burst {after}, and the CPU went on: {}.\n", lost.error);
+    }
     let mut table = Table::new("<<");
     let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
     row("device", device.to_owned());
@@ -172,7 +184,8 @@ fn report(
         "neurons": neurons,
         "synapses": synapses,
         "device": device,
-        "reason": reason.map(Error::to_string),
+        "reason": reason.or(lost.map(|lost| &lost.error)).map(Error::to_string),
+        "lost_after_burst": lost.map(|lost| lost.after),
         "first_burst": first,
         "last_burst": last,
         "seconds": seconds,

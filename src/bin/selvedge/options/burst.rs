@@ -110,6 +110,9 @@ burst 501. Rows of other bursts are not used; the result says how many were.
 --device auto runs the first bursts on device 0 and on the CPU, and goes on with the faster one; it takes the CPU where there is
 no device. The results are the same bit for bit.
 
+If the device fails in mid-run, no finished burst is lost: with --device auto the run goes on on the CPU, with a warning. With a
+device's number it ends there with exit code 1, and the files hold the bursts up to that one.
+
 Examples:
   selvedge burst run network.burst --bursts 1000 --inject input.npy --raster raster.svg --rates rates.svg
   selvedge burst run network.burst --device cpu --spikes spikes.npz --save later.burst --json
