@@ -5,12 +5,15 @@
 //! wrong (a sine's argument beyond 10^5, a power that overflows), and the rare body computes their results.
 //! On a device a thread branches around the body if none of its elements needs it; on the CPU a block does.
 //!
+//! Equal bodies are one: a sine and a cosine of the same number reduce it once.
+//!
 //! Invariant: nothing outside a body uses a value computed in it except its results, because the body may not
 //! have run.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
-use super::instruction::RegisterKind;
+use super::instruction::{Instruction, RegisterKind};
 use super::program::{Program, Step, Value};
 
 /// A body of instructions and the values that its results replace.
@@ -50,11 +53,75 @@ impl Program {
             // Later steps must not reuse it.
             self.known.remove(step);
         }
+        rare.results = results.to_vec();
+        if let Some(equal) = self.equal_rare(number as usize) {
+            let first = self.rares[equal].body.end;
+            self.steps.truncate(self.rares[number as usize].body.start - 1);
+            self.rares.pop();
+            return std::array::from_fn(|result| Value((first + result) as u32));
+        }
         for (result, [usual, _]) in results.iter().enumerate() {
             let kind = self.steps[usual.index()].1;
             self.steps.push((Step::Result { rare: number, result: result as u32 }, kind));
         }
-        rare.results = results.to_vec();
         std::array::from_fn(|result| Value((first + result) as u32))
     }
+
+    /// Returns an earlier body outside of all others that computes the same results as the last one.
+    fn equal_rare(&self, last: usize) -> Option<usize> {
+        let wanted = &self.rares[last];
+        if last + 1 != self.rares.len() {
+            return None;
+        }
+        let body = self.canonical(wanted)?;
+        (0..last).find(|&number| {
+            let rare = &self.rares[number];
+            let start = rare.body.start;
+            let is_inside = |(other, outer): (usize, &Rare)| other != number && outer.body.contains(&start);
+            let is_open = |outer: &Rare| outer.results.is_empty();
+            rare.condition == wanted.condition
+                && !is_open(rare)
+                && !self.rares[..last].iter().enumerate().any(is_inside)
+                && !self.rares[..last].iter().any(is_open)
+                && self.canonical(rare).as_ref() == Some(&body)
+        })
+    }
+
+    /// Returns a body as its instructions and results, without the places of its values and constants. `None` if it
+    /// contains anything else.
+    fn canonical(
+        &self,
+        rare: &Rare,
+    ) -> Option<(Vec<(Instruction, [CanonicalValue; 3])>, Vec<[CanonicalValue; 2]>)> {
+        let mut places: HashMap<usize, usize> = HashMap::new();
+        let of = |places: &HashMap<usize, usize>, value: Value| match self.steps[value.index()] {
+            (Step::Constant(bits), kind) => CanonicalValue::Constant(bits, kind),
+            _ => match places.get(&value.index()) {
+                Some(&place) => CanonicalValue::OfBody(place),
+                None => CanonicalValue::Outside(value),
+            },
+        };
+        let mut instructions = Vec::new();
+        for index in rare.body.clone() {
+            match self.steps[index].0 {
+                Step::Constant(_) => {}
+                Step::Apply(instruction, operands) => {
+                    instructions.push((instruction, operands.map(|operand| of(&places, operand))));
+                    places.insert(index, instructions.len() - 1);
+                }
+                _ => return None,
+            }
+        }
+        let results = rare.results.iter().map(|values| values.map(|value| of(&places, value)));
+        Some((instructions, results.collect()))
+    }
+}
+
+/// A value of a body, wherever the body is.
+#[derive(Debug, PartialEq)]
+enum CanonicalValue {
+    Constant(u64, RegisterKind),
+    /// The result of this instruction of the body.
+    OfBody(usize),
+    Outside(Value),
 }

@@ -1,7 +1,7 @@
 //! Rare bodies: emitted once if they are equal, skipped if no element needs them, and with their own results
 //! otherwise.
 
-use selvedge::fuse::{Expression, Graph, Operation};
+use selvedge::fuse::{Expr, Expression, Graph, Operation};
 use selvedge::types::{DType, Layout};
 
 use super::arrays::{Array, on_host};
@@ -19,6 +19,7 @@ pub fn tests() -> Vec<Test> {
     };
     add("some_elements_of_a_vector", some_elements_of_a_vector);
     add("equal_ones_are_written_once", equal_ones_are_written_once);
+    add("a_sine_and_a_cosine_share_one", a_sine_and_a_cosine_share_one);
     add("of_a_number_it_is_run_once", of_a_number_it_is_run_once);
     add("one_inside_of_another", one_inside_of_another);
     add("what_no_output_needs_is_not_written", what_no_output_needs_is_not_written);
@@ -33,6 +34,23 @@ fn text(expression: &Expression, inputs: usize) -> String {
     let whole = contiguous(&[64]);
     let plan = expression.explain(&vec![whole; inputs], &[whole], (9, 0)).expect("a plan");
     plan.launches[0].ptx.clone()
+}
+
+fn a_sine_and_a_cosine_share_one() {
+    let branches = |outputs: &dyn for<'g> Fn(Expr<'g>) -> Expr<'g>, dtype| {
+        let graph = Graph::new();
+        let expression = graph.expression(&[outputs(graph.input(dtype))]).expect("an expression");
+        text(&expression, 1).matches("bra $").count()
+    };
+    for dtype in [DType::F32, DType::F64, DType::BF16] {
+        let one = branches(&|x| x.sin(), dtype);
+        assert!(one > 0, "{dtype}");
+        assert_eq!(branches(&|x| x.sin() * x.cos(), dtype), one, "{dtype}");
+        assert_eq!(branches(&|x| x.sin() + x.cos() + x.tan(), dtype), one, "{dtype}");
+        // Of another number, and of another function of the number.
+        assert!(branches(&|x| x.sin() + (x + 1.0).cos(), dtype) > one, "{dtype}");
+        assert!(branches(&|x| x.sin() + x.exp(), dtype) >= one, "{dtype}");
+    }
 }
 
 /// Every choice of lanes of a thread, beside CPU blocks with none and with one.
