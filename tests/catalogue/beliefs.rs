@@ -83,6 +83,44 @@ fn descent_lowers_the_free_energy_to_the_fixed_point() {
 }
 
 #[test]
+fn models_of_any_size_follow_the_definition() {
+    for n in [1, 255, 256, 257] {
+        for (observations, states) in [(n, 2), (2, n)] {
+            let jacobian: Vec<f64> =
+                uniform(observations * states, 1).iter().map(|x| 2.0 * x - 1.0).collect();
+            let positive = |count, seed| uniform(count, seed).iter().map(|x| x + 0.5).collect::<Vec<_>>();
+            let (noise, precision) = (positive(observations, 2), positive(states, 3));
+            let (prior, o, mean) = (uniform(states, 4), uniform(observations, 5), uniform(states, 6));
+            let model = GaussianModel::new(
+                &tensor(&jacobian, &[observations, states]),
+                &vector(&noise),
+                &vector(&prior),
+                &vector(&precision),
+            );
+            let model = model.unwrap();
+            let errors: Vec<f64> = (0..observations)
+                .map(|i| o[i] - (0..states).map(|j| jacobian[i * states + j] * mean[j]).sum::<f64>())
+                .collect();
+            let (mean_tensor, o_tensor) = (vector(&mean), vector(&o));
+            let weighted: Vec<f64> =
+                errors.iter().zip(&noise).map(|(error, weight)| error * weight).collect();
+            let found = model.prediction_error(&mean_tensor, &o_tensor).unwrap();
+            assert_close(&numbers(&found), &weighted, 1e-12);
+            let gradient: Vec<f64> = (0..states)
+                .map(|j| {
+                    let pull: f64 = (0..observations).map(|i| jacobian[i * states + j] * weighted[i]).sum();
+                    pull - precision[j] * (mean[j] - prior[j])
+                })
+                .collect();
+            assert_close(&numbers(&model.gradient(&mean_tensor, &o_tensor).unwrap()), &gradient, 1e-11);
+            let fixed = model.fixed_point(&o_tensor).unwrap();
+            let rest = numbers(&model.gradient(&fixed, &o_tensor).unwrap());
+            assert_close(&rest, &vec![0.0; states], 1e-9);
+        }
+    }
+}
+
+#[test]
 fn wrong_models_are_errors() {
     let (one, two) = (vector(&[1.0]), vector(&[1.0, 1.0]));
     let jacobian = tensor(&[1.0, 2.0], &[1, 2]);

@@ -121,6 +121,25 @@ fn transfer_entropy_is_that_of_the_definition_for_any_history() {
 }
 
 #[test]
+fn one_value_has_counts_and_no_information() {
+    let one = vector(&[0.5]);
+    assert_eq!(numbers(&discretize(&one, 1, None).unwrap()), [0.0]);
+    assert_eq!(numbers(&discretize(&one, 4, Some((0.0, 1.0))).unwrap()), [2.0]);
+    let joint = histogram_2d(&one, &one, 3, Some((0.0, 1.0))).unwrap();
+    assert_eq!(numbers(&joint), [0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
+    for table in [joint, tensor(&[3i64], &[1, 1])] {
+        assert_eq!(number(&mutual_information(&table).unwrap()), 0.0);
+        assert_eq!(number(&conditional_entropy(&table).unwrap()), 0.0);
+    }
+    assert_eq!(number(&transfer_entropy_of_counts(&tensor(&[3i64], &[1, 1, 1])).unwrap()), 0.0);
+    assert_eq!(numbers(&time_delayed_embedding(&one, 1, 1).unwrap()), [0.5]);
+    // The shortest series has one next value.
+    let (short, long) = (vector(&[0i64]), vector(&[0i64, 1]));
+    assert_eq!(number(&transfer_entropy(&long, &long, 2, 1).unwrap()), 0.0);
+    assert!(transfer_entropy(&short, &short, 2, 1).is_err());
+}
+
+#[test]
 fn embeddings_are_views_of_delayed_values() {
     let x = vector(&[0.0f32, 1.0, 2.0, 3.0, 4.0, 5.0]);
     let rows = time_delayed_embedding(&x, 3, 2).unwrap();

@@ -55,6 +55,41 @@ fn plasticity_changes_the_weights_between_neurons_that_both_spiked() {
 }
 
 #[test]
+fn plasticity_is_that_of_the_definition_at_any_number_of_neurons() {
+    for n in [1, 255, 256, 257] {
+        // More neurons after the synapses than before them, and one of either.
+        for (rows, columns) in [(n, n.min(3)), (n.min(3), n)] {
+            let weights: Vec<f64> = uniform(rows * columns, 1).iter().map(|x| 2.0 * x - 1.0).collect();
+            let [pre, post] = [(columns, 2), (rows, 3)].map(|(count, seed)| uniform(count, seed));
+            let [pre_times, post_times] = [(columns, 4), (rows, 5)].map(|(count, seed)| uniform(count, seed));
+            let change = |i: usize, j: usize| -> f64 {
+                let apart = post_times[i] - pre_times[j];
+                match pre[j] < 0.7 && post[i] < 0.7 {
+                    true if apart > 0.0 => 0.3 * (-apart / 0.5).exp(),
+                    true if apart < 0.0 => -0.3 * (apart / 0.5).exp(),
+                    _ => 0.0,
+                }
+            };
+            let wanted: Vec<f64> = (0..rows * columns)
+                .map(|at| (weights[at] + change(at / columns, at % columns)).clamp(-1.0, 1.0))
+                .collect();
+            let spikes = |numbers: &[f64]| {
+                let list: Vec<u8> = numbers.iter().map(|x| u8::from(*x < 0.7)).collect();
+                vector(&list).cast(DType::Bool).unwrap()
+            };
+            let parameters = StdpParameters { learning_rate: 0.3, tau: 0.5 };
+            let next = stdp_update(
+                &tensor(&weights, &[rows, columns]),
+                [&spikes(&pre), &spikes(&post)],
+                [&vector(&pre_times), &vector(&post_times)],
+                parameters,
+            );
+            assert_close(&numbers(&next.unwrap()), &wanted, 1e-13);
+        }
+    }
+}
+
+#[test]
 fn wrong_neurons_are_errors() {
     let (long, short) = (vector(&[0.0, 1.0, 2.0]), vector(&[0.0, 1.0]));
     assert_invalid(reservoir_update(&long, &short, 0.1), &["input of shape [2]", "[3]"]);

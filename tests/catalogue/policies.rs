@@ -37,7 +37,16 @@ fn sampled_policies_follow_the_probabilities_and_the_seed() {
 #[test]
 fn energies_sum_over_the_horizon_and_all_cells() {
     // The sizes of the specification, and lengths around a block.
-    for (steps, observations, states) in [(3, 100, 900), (1, 1, 255), (1, 256, 1), (1, 257, 257)] {
+    for (steps, observations, states) in [
+        (3, 100, 900),
+        (1, 1, 255),
+        (1, 256, 1),
+        (1, 257, 257),
+        (1, 1, 1),
+        (1, 255, 256),
+        (255, 1, 1),
+        (257, 2, 1),
+    ] {
         let policies = 5;
         let of = |cells: usize, seed| -> Vec<f64> {
             uniform(policies * steps * cells, seed).iter().map(|x| x + 0.1).collect()
@@ -86,6 +95,60 @@ fn the_first_of_equal_policies_is_chosen() {
     assert_invalid(expected_free_energy(&wrong, &vector(&[1.0, 0.0])), &["prior variances of shape [2, 2]"]);
     assert!(expected_free_energy(&golden, &vector(&[1.0, 0.0, 0.0])).is_err());
     assert_dtype_error(expected_free_energy(&golden, &vector(&[1.0f32, 0.0])));
+}
+
+#[test]
+fn roll_outs_of_any_size_follow_the_definition() {
+    for n in [1, 255, 256, 257] {
+        for (states, observations, policies, steps) in
+            [(n, 2, 2, 2), (2, n, 2, 2), (2, 2, n, 2), (2, 2, 2, n)]
+        {
+            let scaled = |count: usize, seed| -> Vec<f64> {
+                uniform(count, seed).iter().map(|x| (2.0 * x - 1.0) / states as f64).collect()
+            };
+            let (transition, map) = (scaled(states * states, 1), scaled(observations * states, 2));
+            let model = LinearGaussianModel::new(
+                &tensor(&transition, &[states, states]),
+                &tensor(&map, &[observations, states]),
+                0.1,
+            );
+            let model = model.unwrap();
+            let (mut mean, mut variance) = (vec![uniform(states, 3); policies], uniform(states, 4));
+            let controls = uniform(policies * steps * states, 5);
+            let rollout = model.roll_out(
+                &vector(&mean[0]),
+                &vector(&variance),
+                &tensor(&controls, &[policies, steps, states]),
+            );
+            let rollout = rollout.unwrap();
+            let noise = 0.25;
+            let predictions = model.predict(&rollout, &vector(&vec![noise; observations])).unwrap();
+            let product = |matrix: &[f64], rows: usize, x: &[f64], power: i32| -> Vec<f64> {
+                let row = |i: usize| (0..states).map(|j| matrix[i * states + j].powi(power) * x[j]).sum();
+                (0..rows).map(row).collect()
+            };
+            let (mut means, mut seen) = (vec![Vec::new(); policies], vec![Vec::new(); policies]);
+            let (mut variances, mut seen_variances) = (Vec::new(), Vec::new());
+            for step in 0..steps {
+                variance = product(&transition, states, &variance, 2).iter().map(|x| x + 0.1).collect();
+                variances.extend_from_slice(&variance);
+                let of_row = product(&map, observations, &variance, 2);
+                seen_variances.extend(of_row.iter().map(|x| x + noise));
+                for policy in 0..policies {
+                    let control = &controls[(policy * steps + step) * states..][..states];
+                    let next = product(&transition, states, &mean[policy], 1);
+                    mean[policy] = next.iter().zip(control).map(|(x, u)| x + u).collect();
+                    seen[policy].extend(product(&map, observations, &mean[policy], 1));
+                    means[policy].extend_from_slice(&mean[policy]);
+                }
+            }
+            assert_close(&numbers(&rollout.means), &means.concat(), 1e-12);
+            assert_close(&numbers(&rollout.variances), &variances, 1e-12);
+            assert_close(&numbers(&predictions.observations), &seen.concat(), 1e-12);
+            let found = numbers(&predictions.variances);
+            assert_close(&found, &seen_variances.repeat(found.len() / seen_variances.len()), 1e-12);
+        }
+    }
 }
 
 /// Two states with a rotation, and one observation.

@@ -8,7 +8,16 @@ use crate::common::*;
 
 #[test]
 fn pairs_of_features_are_rotated_by_their_position() {
-    for (length, width, offset) in [(1, 2, 0), (5, 8, 3), (257, 6, 100_000)] {
+    for (length, width, offset) in [
+        (1, 2, 0),
+        (5, 8, 3),
+        (257, 6, 100_000),
+        (255, 2, 1),
+        (256, 4, 0),
+        (1, 254, 7),
+        (2, 256, 0),
+        (1, 258, 1),
+    ] {
         let x = uniform(2 * length * width, 1);
         let angle = |t: usize, i: usize| (offset + t) as f64 * 10_000f64.powf(-2.0 * i as f64 / width as f64);
         let mut wanted = Vec::new();
@@ -47,6 +56,24 @@ fn only_the_k_largest_logits_are_drawn_by_their_probabilities() {
     assert!((share - wanted).abs() < 5.0 * (wanted * (1.0 - wanted) / rows as f64).sqrt(), "{share}");
     let one = top_k_sampling(&vector(&logits), 1, 1.0, &Generator::new(1)).unwrap();
     assert_eq!((one.rank(), one.item::<i64>().unwrap()), (0, 2999));
+}
+
+#[test]
+fn draws_of_any_vocabulary_and_batch_are_among_the_k_largest() {
+    for n in [1, 255, 256, 257] {
+        for (rows, vocabulary) in [(1, n), (n, 5usize)] {
+            for k in [1, vocabulary.div_ceil(2), vocabulary] {
+                let logits = uniform(rows * vocabulary, 7);
+                let drawn = top_k_sampling(&tensor(&logits, &[rows, vocabulary]), k, 1.0, &Generator::new(3));
+                let drawn = drawn.unwrap();
+                assert_eq!(drawn.shape()[..], [rows]);
+                for (row, token) in logits.chunks(vocabulary).zip(drawn.to_vec::<i64>().unwrap()) {
+                    let above = row.iter().filter(|x| **x > row[token as usize]).count();
+                    assert!(above < k, "{above} of {vocabulary} logits are above the drawn one, k = {k}");
+                }
+            }
+        }
+    }
 }
 
 #[test]
