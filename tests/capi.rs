@@ -15,6 +15,8 @@ use selvedge::capi::tensor::{
 mod arrays;
 #[path = "capi/burst.rs"]
 mod burst;
+#[path = "capi/classifier.rs"]
+mod classifier;
 #[path = "capi/kernels.rs"]
 mod kernels;
 #[path = "capi/ordering.rs"]

@@ -171,8 +171,9 @@ fn bad_rows_labels_and_models_are_refused() {
     npy::write_slice(&rows, &[1.0f32, 2.0, f32::NAN, 4.0], &[2, 2]).unwrap();
     npy::write_slice(&labels, &[0u8, 1], &[2]).unwrap();
     let train = ["classify", "train", &rows];
-    fails(FAILED_FOR_INPUT, &train, &["rows.npy", "--labels"]);
     fails(FAILED_FOR_INPUT, &[&train[..], &["--labels", &labels]].concat(), &["NaN in row 1, feature 0"]);
+    npy::write_slice(&rows, &[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).unwrap();
+    fails(FAILED_FOR_INPUT, &train, &["rows.npy", "--labels"]);
     fails(FAILED_FOR_INPUT, &[&train[..], &["--labels", &rows]].concat(), &["rows.npy", "integers"]);
     fails(FAILED_FOR_INPUT, &[&train[..], &["--synthetic", "9"]].concat(), &["--synthetic"]);
     fails(FAILED_FOR_INPUT, &["classify", "train"], &["--synthetic"]);
@@ -191,4 +192,43 @@ fn bad_rows_labels_and_models_are_refused() {
     let run = ["classify", "run", &model, &rows, "--confusion", &picture];
     fails(FAILED_FOR_INPUT, &run, &["a picture without labels"]);
     fails(FAILED_FOR_INPUT, &[&run[..], &["--labels", &labels]].concat(), &["1 classes", "2 labels"]);
+}
+
+/// A model of two features and two classes, and files of rows.
+#[test]
+fn errors_of_a_run_name_the_row_of_the_file() {
+    let folder = Folder::new("classify-rows");
+    let [csv, rows, labels, model] =
+        ["rows.csv", "rows.npy", "labels.npy", "model.safetensors"].map(|name| folder.file(name));
+    std::fs::write(&csv, "1,2,0\n-1,2,1\n".repeat(20)).unwrap();
+    let train = ["classify", "train", &csv, "--epochs", "1", "--hidden", "2", "--json", "-o", &model];
+    succeeds(&train);
+    let run = ["classify", "run", &model, &rows];
+    let of_labels = [&run[..], &["--labels", &labels]].concat();
+
+    // The last batch is of four rows.
+    let count = 65_540;
+    let write = |features: &[f64]| npy::write_slice(&rows, features, &[features.len() / 2, 2]).unwrap();
+    let mut features = vec![0.5; 2 * count];
+    write(&features);
+    let mut classes = vec![0i64; count];
+    for bad in [2, -1] {
+        classes[count - 2] = bad;
+        npy::write_slice(&labels, &classes, &[count]).unwrap();
+        fails(FAILED_FOR_INPUT, &of_labels, &[&format!("label {bad} in row 65538"), "below 2"]);
+    }
+    // A number beyond f32 is infinite there.
+    for (bad, text) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (-1e300, "-inf")] {
+        features[2 * 65_537 + 1] = bad;
+        write(&features);
+        fails(FAILED_FOR_INPUT, &run, &["rows.npy", &format!("{text} in row 65537, feature 1"), "finite"]);
+    }
+    write(&[]);
+    fails(FAILED_FOR_INPUT, &run, &["rows.npy", "[0, 2]", "at least one row"]);
+    fails(FAILED_FOR_INPUT, &["classify", "train", &rows, "--labels", &labels], &["at least one row"]);
+    std::fs::write(&rows, "").unwrap();
+    fails(FAILED_FOR_INPUT, &run, &["rows.npy"]);
+    write(&[0.5, 0.5]);
+    npy::write_slice::<i64>(&labels, &[], &[0]).unwrap();
+    fails(FAILED_FOR_INPUT, &of_labels, &["1 classes", "0 labels"]);
 }

@@ -52,7 +52,7 @@ pub fn read_labels(path: &Path) -> Result<Tensor, Failure> {
     Ok(labels)
 }
 
-/// Reads a matrix of numbers as f32.
+/// Reads a matrix of finite numbers as f32.
 pub fn read_features(path: &Path) -> Result<Tensor, Failure> {
     let features = Tensor::read_npy(path, &Device::cpu())?;
     let dtype = features.dtype();
@@ -63,7 +63,13 @@ pub fn read_features(path: &Path) -> Result<Tensor, Failure> {
     if features.count() == 0 {
         return Err(refusal(path, format!("an array of shape {}", features.shape()), "at least one row"));
     }
-    Ok(features.cast(DType::F32)?.contiguous()?)
+    let features = features.cast(DType::F32)?.contiguous()?;
+    let (values, width) = (features.as_slice::<f32>()?, features.shape()[1]);
+    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+        let found = format!("{} in row {}, feature {}", values[at], at / width, at % width);
+        return Err(refusal(path, found, "finite features"));
+    }
+    Ok(features)
 }
 
 fn read_csv(path: &Path, columns: Columns) -> Result<Rows, Failure> {

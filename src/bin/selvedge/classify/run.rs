@@ -106,7 +106,7 @@ fn classify(
     for start in (0..count).step_by(BATCH) {
         let end = count.min(start + BATCH);
         let batch = features.slice(0, start as isize..end as isize)?.to(device)?;
-        let found = classifier.classify_batch(&batch).map_err(|error| in_file(error, start))?;
+        let found = classifier.classify_batch(&batch)?;
         let numbers = |tensor: &Tensor| tensor.cast(DType::F64)?.to_vec::<f64>();
         let classes = found.classes.to_vec::<i64>()?;
         if learns_prior {
@@ -135,17 +135,6 @@ fn counts(found: &[i64], classes: usize) -> Vec<u64> {
 /// Returns the part of each class among at least one row.
 fn parts(found: &[i64], classes: usize) -> Vec<f64> {
     counts(found, classes).iter().map(|&count| count as f64 / found.len() as f64).collect()
-}
-
-/// Says from which row on an error counts.
-fn in_file(error: Error, start: usize) -> Error {
-    match error {
-        Error::InvalidArgument { operation, found, wanted } if start > 0 => {
-            let found = format!("{found} of the rows from {start}");
-            Error::InvalidArgument { operation, found, wanted }
-        }
-        other => other,
-    }
 }
 
 fn evaluation(results: &Results, labels: &Tensor, classes: usize) -> Result<Evaluation, Failure> {
