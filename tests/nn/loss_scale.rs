@@ -109,7 +109,8 @@ fn skipped_steps_leave_parameters_states_and_step_counts() -> Result<()> {
         assert_eq!(taken[..], without.0[..]);
         assert_eq!(with_skips.0[2], with_skips.0[1]);
         assert_eq!(with_skips.2, without.2, "the optimizer's state");
-        // PyTorch 2.x: GradScaler(init_scale=1024, growth_interval=3), updated by the same steps.
+        // By the documented rules of PyTorch's GradScaler(init_scale=1024, growth_interval=3): a skipped step halves the scale and
+        // begins a new interval, three steps in a row double it.
         let wanted = [1024.0, 1024.0, 512.0, 512.0, 256.0, 256.0, 256.0, 512.0, 512.0, 512.0];
         assert_eq!(with_skips.1, wanted);
     }
