@@ -77,6 +77,8 @@ pub use graph::{Expr, ExprOperand, Graph};
 pub use host::backend::CpuBackend;
 pub use host::{HostInput, HostOutput};
 pub use number::Number;
+#[cfg(feature = "nn")]
+pub(crate) use operation::with_derivatives;
 pub(crate) use operation::with_operations;
 pub use operation::{DTypes, Operation, Rule, Signature};
 pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch, Scan};

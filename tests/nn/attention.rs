@@ -4,7 +4,8 @@ use selvedge::nn::{AttentionOptions, Variable, scaled_dot_product_attention};
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Error, Result, Tensor, bf16};
 
-use crate::differences::{check, samples};
+use crate::cases::samples;
+use crate::differences::check;
 
 fn constant(numbers: &[f64], shape: &[usize]) -> Variable {
     Variable::new(Tensor::from_slice(numbers, shape, &Device::cpu()).unwrap())

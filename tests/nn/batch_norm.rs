@@ -3,7 +3,8 @@
 use selvedge::nn::{BatchNorm1d, BatchNorm2d, Initializer, Module, Sequential, Variable};
 use selvedge::{DType, Device, Result, Tensor};
 
-use crate::differences::{check, samples};
+use crate::cases::samples;
+use crate::differences::check;
 
 fn initializer() -> Initializer {
     Initializer::new(&Device::cpu()).with_dtype(DType::F64)

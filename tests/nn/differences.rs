@@ -1,61 +1,13 @@
 //! Gradients of a function of variables, compared with central differences.
 
-use selvedge::fuse::Operation;
-use selvedge::nn::{Variable, VariableOperand, no_grad};
-use selvedge::types::Bool;
+use selvedge::nn::{Variable, no_grad};
 use selvedge::{DType, Device, Result, Tensor};
+
+use crate::cases::samples;
 
 const H: f64 = 1e-5;
 
 const TOLERANCE: f64 = 1e-7;
-
-/// Returns distinct numbers from 0.15 to 0.95 that no short ratio relates.
-pub fn samples(seed: usize, shape: &[usize]) -> Tensor {
-    let golden = 0.618_033_988_749_894_9;
-    let number = |index: usize| 0.15 + 0.8 * (((index + 17 * seed + 1) as f64 * golden).fract());
-    let numbers: Vec<f64> = (0..shape.iter().product()).map(number).collect();
-    Tensor::from_slice(&numbers, shape, &Device::cpu()).unwrap()
-}
-
-/// Calls `check` with the name, inputs and function of every elementwise operation that has gradients.
-/// The operands have `shapes`, as many as the operation takes.
-pub fn each_elementwise(
-    shapes: [&[usize]; 3],
-    check: impl Fn(&str, &[Tensor], &dyn Fn(&[Variable]) -> Result<Variable>),
-) {
-    let mut count = 0;
-    for &operation in Operation::ALL {
-        if !operation.is_differentiable() || !operation.dtypes().contains(DType::F64) {
-            continue;
-        }
-        // The parts of real numbers and the sign have no gradient but 0.
-        if matches!(operation, Operation::Sign | Operation::Imag | Operation::Angle) {
-            continue;
-        }
-        let operands = &shapes[..operation.arity()];
-        let mut inputs: Vec<Tensor> =
-            operands.iter().enumerate().map(|(seed, shape)| samples(seed, shape)).collect();
-        if operation == Operation::Acosh {
-            inputs[0] = (&inputs[0] + 1.0).unwrap();
-        }
-        // Only the values of a choice and the first operand of copysign have a gradient.
-        match operation {
-            Operation::Select => {
-                let truths: Vec<Bool> = (0..inputs[1].count()).map(|at| (at % 2 == 0).into()).collect();
-                let condition = Tensor::from_slice(&truths, shapes[1], &Device::cpu()).unwrap();
-                let condition = Variable::new(condition);
-                check("choose", &inputs[1..], &|x| condition.choose(&x[0], &x[1]));
-            }
-            Operation::Copysign => check("copysign", &inputs[..1], &|x| x[0].copysign(&inputs[1])),
-            _ => check(operation.name(), &inputs, &|x| {
-                let others: Vec<VariableOperand<'_>> = x[1..].iter().map(VariableOperand::from).collect();
-                x[0].operation(operation, &others)
-            }),
-        }
-        count += 1;
-    }
-    assert!(count > 55);
-}
 
 /// Compares every element of `found`, a gradient of `function` with respect to operand `place`, with a difference.
 fn assert_differences(

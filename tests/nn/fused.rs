@@ -4,7 +4,8 @@ use selvedge::fuse::Expr;
 use selvedge::nn::{FusedFunction, Variable};
 use selvedge::{DType, Device, Tensor};
 
-use super::differences::{check, samples};
+use super::differences::check;
+use crate::cases::samples;
 
 /// Returns the softmax of a group.
 pub fn softmax(x: Expr<'_>) -> Expr<'_> {

@@ -1,12 +1,11 @@
 //! Gradients of each operation.
 
 use selvedge::nn::Variable;
-use selvedge::types::Slice;
-use selvedge::{Complex, DType, Device, Result, Tensor, f16};
+use selvedge::{Complex, DType, Device, Error, Result, Tensor, f16};
 
-use crate::differences::{check, each_elementwise, samples};
-
-type Case = (&'static str, Vec<Tensor>, fn(&[Variable]) -> Result<Variable>);
+use crate::cases::{self, COMPLEX, each_elementwise, result_and_gradients, samples};
+use crate::custom_function::Softsign;
+use crate::differences::{check, check_second};
 
 #[test]
 fn gradients_of_broadcast_elementwise_operations_are_their_differences() {
@@ -14,126 +13,111 @@ fn gradients_of_broadcast_elementwise_operations_are_their_differences() {
 }
 
 #[test]
-fn gradients_of_operators_and_numbers_are_their_differences() {
-    let x = || vec![samples(0, &[2, 3]), samples(1, &[3])];
-    let cases: Vec<Case> = vec![
-        ("+", x(), |x| &x[0] + &x[1]),
-        ("-", x(), |x| &x[0] - x[1].clone()),
-        ("* of one variable", vec![samples(0, &[2])], |x| &x[0] * &x[0]),
-        ("/", x(), |x| x[0].clone() / &x[1]),
-        ("%", x(), |x| &x[0] % &x[1]),
-        ("neg", vec![samples(0, &[2])], |x| -&x[0]),
-        ("a number on the right", vec![samples(0, &[2])], |x| (&x[0] * 3)? - 1.5),
-        ("a number on the left", vec![samples(0, &[2])], |x| 2.0f64 / (1.0f64 - &x[0])?),
-        ("a power", vec![samples(0, &[2])], |x| x[0].pow(3)),
-        ("bounds beyond the dtype", vec![samples(0, &[3])], |x| x[0].clamp(0.3, 1e300)),
-        ("a tensor", vec![samples(0, &[2])], |x| &x[0] * &samples(5, &[4, 1])),
-    ];
-    cases.into_iter().for_each(|(name, inputs, function)| check(name, &inputs, function));
+fn gradients_of_other_operations_are_their_differences() {
+    cases::all().into_iter().for_each(|(name, inputs, function)| check(&name, &inputs, function));
 }
 
 #[test]
-fn gradients_of_reductions_are_their_differences() {
-    let x = || vec![samples(0, &[2, 3, 4])];
-    let cases: Vec<Case> = vec![
-        ("sum", x(), |x| x[0].sum(&[0, -1])),
-        ("sum_all", x(), |x| x[0].sum_all()),
-        ("sum_keepdim", x(), |x| x[0].sum_keepdim(1)),
-        ("mean", x(), |x| x[0].mean(1)),
-        ("mean of all", x(), |x| x[0].mean(..)),
-        ("max", x(), |x| x[0].max(-1)),
-        ("max of two axes", x(), |x| x[0].max_keepdim(&[0, 2])),
-        ("min", x(), |x| x[0].min_all()),
-        ("var", x(), |x| x[0].var(&[0, 2], 1)),
-        ("var_all", x(), |x| x[0].var_all(0)),
-        ("std", x(), |x| x[0].std_keepdim(2, 1)),
-        ("logsumexp", x(), |x| x[0].logsumexp(1)),
-        ("a softmax of operations", x(), |x| {
-            let shifted = (&x[0] - &x[0].max_keepdim(-1)?.detach())?.exp()?;
-            &shifted / &shifted.sum_keepdim(-1)?
-        }),
-    ];
-    cases.into_iter().for_each(|(name, inputs, function)| check(name, &inputs, function));
-}
-
-#[test]
-fn gradients_of_softmax_and_norms_are_their_differences() {
-    let x = || vec![samples(0, &[2, 3, 4])];
-    let parameters = || vec![samples(0, &[2, 3, 4]), samples(1, &[3, 4]), samples(2, &[3, 4])];
-    let cases: Vec<Case> = vec![
-        ("softmax", x(), |x| x[0].softmax(-1)),
-        ("softmax of another axis", x(), |x| x[0].softmax(1)),
-        ("log_softmax", x(), |x| x[0].log_softmax(0)),
-        ("log_softmax of one element", vec![samples(0, &[])], |x| x[0].log_softmax(0)),
-        ("layer_norm", x(), |x| x[0].layer_norm(&[4], None, None, 1e-5)),
-        ("layer_norm with a weight", parameters()[..2].to_vec(), |x| {
-            x[0].layer_norm(&[3, 4], Some(&x[1]), None, 1e-5)
-        }),
-        ("rms_norm", x(), |x| x[0].rms_norm(&[4], None, None)),
-        ("rms_norm with a weight", parameters()[..2].to_vec(), |x| {
-            x[0].rms_norm(&[3, 4], Some(&x[1]), Some(0.5))
-        }),
-        ("layer_norm with both", parameters(), |x| x[0].layer_norm(&[3, 4], Some(&x[1]), Some(&x[2]), 1e-5)),
-    ];
-    cases.into_iter().for_each(|(name, inputs, function)| check(name, &inputs, function));
-}
-
-#[test]
-fn gradients_of_products_are_their_differences() {
-    let cases: &[(&[usize], &[usize])] = &[
-        (&[2, 3], &[3, 4]),
-        (&[3], &[3]),
-        (&[3], &[3, 2]),
-        (&[2, 3], &[3]),
-        (&[2, 2, 3], &[2, 3, 2]),
-        (&[2, 1, 2, 3], &[3, 3, 2]),
-        (&[2, 2, 3], &[3]),
-        (&[3], &[2, 3, 2]),
-        (&[2, 2, 3], &[3, 2]),
-    ];
-    for (a, b) in cases {
-        check(&format!("{a:?} x {b:?}"), &[samples(0, a), samples(1, b)], |x| x[0].matmul(&x[1]));
+fn gradients_of_complex_operations_are_their_differences() {
+    for (name, function) in COMPLEX {
+        check(name, &[samples(0, &[2, 3]), samples(1, &[2, 3])], |parts| {
+            let imaginary = (parts[1].cast(DType::C128)? * Complex::new(0.0f64, 1.0))?;
+            let y = function(&(parts[0].cast(DType::C128)? + imaginary)?)?;
+            match y.dtype().is_complex() {
+                true => y.real()? + (y.imag()? * 0.7)?,
+                false => Ok(y),
+            }
+        });
     }
 }
 
 #[test]
-fn gradients_of_views_and_joins_are_their_differences() {
-    let x = || vec![samples(0, &[2, 3, 4])];
-    let three = || vec![samples(0, &[2, 3]), samples(1, &[2, 1]), samples(2, &[2, 2])];
-    let cases: Vec<Case> = vec![
-        ("reshape", x(), |x| x[0].reshape(&[4, -1])),
-        ("flatten", x(), |x| x[0].transpose(0, 2)?.flatten(0, 1)),
-        ("squeeze", vec![samples(0, &[2, 1, 3])], |x| x[0].squeeze(1)),
-        ("squeeze_all", vec![samples(0, &[1, 2, 1])], |x| x[0].squeeze_all()),
-        ("unsqueeze", x(), |x| x[0].unsqueeze(-1)),
-        ("permute", x(), |x| x[0].permute(&[2, 0, -2])),
-        ("transpose", x(), |x| x[0].transpose(0, -1)),
-        ("t", vec![samples(0, &[2, 3])], |x| x[0].t()),
-        ("flip", x(), |x| x[0].flip(&[0, 2])),
-        ("expand", vec![samples(0, &[2, 1])], |x| x[0].expand(&[3, 2, 4])),
-        ("narrow", x(), |x| x[0].narrow(2, 1, 2)),
-        ("select", x(), |x| x[0].select(1, -1)),
-        ("slice", x(), |x| x[0].slice(2, Slice::from(..).step(-2))),
-        ("cat", three(), |x| Variable::cat(&[&x[0], &x[1], &x[2], &x[0]], -1)),
-        ("stack", vec![samples(0, &[2]), samples(1, &[2])], |x| Variable::stack(&[&x[1], &x[0]], 1)),
-    ];
-    cases.into_iter().for_each(|(name, inputs, function)| check(name, &inputs, function));
+fn second_derivatives_of_rearrangements_and_reads_are_differences() {
+    // A square, because each is linear.
+    let cases = [cases::rearrangements(), cases::reads_and_writes()].concat();
+    for (name, inputs, function) in cases.into_iter().filter(|(name, ..)| !name.starts_with("index_put")) {
+        check_second(&name, &inputs, |x| function(x)?.square());
+    }
+    for (name, inputs, function) in cases::views_and_joins() {
+        check_second(&name, &inputs, |x| function(x)?.square());
+    }
+}
+
+/// Compares results and gradients in a dtype with those of the same operands in a wider one, by the largest element of each.
+fn assert_within_rounding(
+    name: &str,
+    inputs: &[Tensor],
+    (narrow, wide): (DType, DType),
+    epsilon: f64,
+    function: &dyn Fn(&[Variable]) -> Result<Variable>,
+) {
+    let inputs: Vec<Tensor> = inputs.iter().map(|x| x.cast(narrow).unwrap()).collect();
+    let widened: Vec<Tensor> = inputs.iter().map(|x| x.cast(wide).unwrap()).collect();
+    let run = |inputs: &[Tensor]| {
+        result_and_gradients(inputs, function).unwrap_or_else(|error| panic!("{name} of {narrow}: {error}"))
+    };
+    let (found, wanted) = (run(&inputs), run(&widened));
+    assert_eq!((found.len(), found.len()), (wanted.len(), inputs.len() + 1), "{name} of {narrow}");
+    for (place, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
+        assert_eq!(found.shape(), wanted.shape(), "{name} of {narrow}");
+        if place > 0 {
+            assert_eq!(found.dtype(), narrow, "{name}: the gradient of operand {}", place - 1);
+        }
+        let numbers = |x: &Tensor| -> Vec<Complex<f64>> { x.cast(DType::C128).unwrap().to_vec().unwrap() };
+        let (found, wanted) = (numbers(found), numbers(wanted));
+        let largest = wanted.iter().map(|x| x.norm()).fold(1.0, f64::max);
+        for (x, y) in found.iter().zip(&wanted) {
+            // The norms divide by a deviation of a quarter of the elements.
+            let is_close = (x - y).norm() <= 24.0 * epsilon * largest;
+            assert!(is_close, "{name} of {narrow}, tensor {place}: {x}, in {wide} {y}");
+        }
+    }
 }
 
 #[test]
-fn gradients_of_reads_by_index_are_their_differences() {
-    let x = || vec![samples(0, &[3, 4])];
-    let cases: Vec<Case> = vec![
-        ("index_select", x(), |x| x[0].index_select(1, &index(&[2, 0, 2, -1], &[4]))),
-        ("gather", x(), |x| x[0].gather(0, &index(&[0, 2, 2, 1, 0, 2, 0, 0], &[2, 4]))),
-        ("embedding", x(), |x| x[0].embedding(&index(&[1, 1, 0, 1], &[2, 2]))),
-        ("embedding of one index", x(), |x| x[0].embedding(&index(&[2], &[]))),
-    ];
-    cases.into_iter().for_each(|(name, inputs, function)| check(name, &inputs, function));
+fn gradients_of_narrow_dtypes_are_within_rounding_of_wide_ones() {
+    let narrow = [(DType::F32, 2f64.powi(-24)), (DType::F16, 2f64.powi(-11)), (DType::BF16, 2f64.powi(-8))];
+    for (dtype, epsilon) in narrow {
+        let check = |name: &str, inputs: &[Tensor], function: &dyn Fn(&[Variable]) -> Result<Variable>| {
+            assert_within_rounding(name, inputs, (dtype, DType::F64), epsilon, function);
+        };
+        each_elementwise([&[2, 3], &[3], &[2, 1]], check);
+        cases::all().iter().for_each(|(name, inputs, function)| check(name, inputs, function));
+    }
+    let parts = [samples(0, &[2, 3]), samples(1, &[2, 3])].map(|x| x.cast(DType::C128).unwrap());
+    let z = (&parts[0] + &(&parts[1] * Complex::new(0.0f64, 1.0)).unwrap()).unwrap();
+    for (name, function) in COMPLEX {
+        let epsilon = 2f64.powi(-24);
+        assert_within_rounding(name, std::slice::from_ref(&z), (DType::C64, DType::C128), epsilon, &|x| {
+            function(&x[0])
+        });
+    }
 }
 
-fn index(numbers: &[i64], shape: &[usize]) -> Tensor {
-    Tensor::from_slice(numbers, shape, &Device::cpu()).unwrap()
+#[test]
+fn a_backward_from_a_constant_names_the_operation_that_stopped_the_gradient() {
+    let x = Variable::with_grad(samples(0, &[2, 3])).unwrap();
+    let cases: [cases::UnaryCase; 5] = [
+        ("floor", |x| x.floor()?.sum_all()),
+        ("floor", |x| (x.floor()? * 2.0)?.reshape(&[6])?.mean_all()),
+        ("gt", |x| x.gt(0.5)?.cast(DType::F64)?.sum_all()),
+        ("cast", |x| x.cast(DType::I64)?.cast(DType::F64)?.sum_all()),
+        ("round", |x| x.round()?.max_all()?.exp()),
+    ];
+    for (name, function) in cases {
+        match function(&x).unwrap().backward() {
+            Err(Error::Backward { operation, found, .. }) => {
+                assert!(operation == name && found.contains(&format!("a result of {name}")), "{found}");
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    // A constant alone stops nothing.
+    let constant = Variable::new(samples(0, &[])).floor().unwrap().backward().unwrap_err();
+    assert!(constant.to_string().contains("a constant"), "{constant}");
+    let some = (x.floor().unwrap() * &x).unwrap();
+    some.sum_all().unwrap().backward().unwrap();
+    assert_eq!(x.grad().unwrap().to_vec::<f64>().unwrap(), [0.0; 6]);
 }
 
 #[test]
@@ -163,6 +147,19 @@ fn gradients_of_complex_products_are_conjugate_wirtinger_derivatives() {
     let conjugates = |x: &Variable| x.tensor().conj().unwrap().to_vec::<Complex<f64>>().unwrap();
     assert_eq!(a.grad().unwrap().to_vec::<Complex<f64>>().unwrap(), conjugates(&b));
     assert_eq!(b.grad().unwrap().to_vec::<Complex<f64>>().unwrap(), conjugates(&a));
+}
+
+#[test]
+fn a_function_with_kernels_of_its_own_has_its_gradient() {
+    let x = (samples(0, &[3, 4]) - 0.5).unwrap().cast(DType::F32).unwrap();
+    // A view, whose elements are not in row-major order.
+    let found = result_and_gradients(std::slice::from_ref(&x), |x| {
+        Variable::apply(Softsign, &[&x[0].t()?])?.square()
+    });
+    let wanted = result_and_gradients(&[x], |x| (&x[0].t()? / &(x[0].t()?.abs()? + 1.0)?)?.square());
+    for (found, wanted) in found.unwrap().iter().zip(&wanted.unwrap()) {
+        assert!(found.allclose(wanted, 1e-5, 1e-6).unwrap(), "{found}, by operations {wanted}");
+    }
 }
 
 #[test]

@@ -7,7 +7,8 @@ use selvedge::nn::{
 };
 use selvedge::{DType, Device, Tensor};
 
-use super::differences::{check, samples};
+use super::differences::check;
+use crate::cases::samples;
 
 fn centred(seed: usize, shape: &[usize]) -> Tensor {
     (&samples(seed, shape) - 0.55).unwrap()

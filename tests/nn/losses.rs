@@ -8,7 +8,8 @@ use selvedge::nn::{
 };
 use selvedge::{DType, Device, Error, Result, Tensor};
 
-use crate::differences::{check, samples};
+use crate::cases::samples;
+use crate::differences::check;
 
 fn leaf(numbers: &[f64], shape: &[usize]) -> Variable {
     Variable::with_grad(Tensor::from_slice(numbers, shape, &Device::cpu()).unwrap()).unwrap()

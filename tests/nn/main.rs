@@ -7,8 +7,12 @@ mod common;
 mod attention;
 mod backend;
 mod batch_norm;
+#[path = "../cases/gradients.rs"]
+mod cases;
 mod checkpointing;
 mod checkpoints;
+#[path = "../cases/custom_function.rs"]
+mod custom_function;
 mod differences;
 mod fused;
 mod gpt;

@@ -11,10 +11,11 @@ use selvedge::nn::{
 use selvedge::types::Slice;
 use selvedge::{Complex, DType, Device, Error, Result, Tensor};
 
-use super::differences::{check_second, each_elementwise, samples};
+use super::differences::check_second;
 use super::fused::softmax;
 use super::layers::numbers;
 use super::tape::leaf;
+use crate::cases::{each_elementwise, samples};
 
 type Case = (&'static str, Vec<Tensor>, fn(&[Variable]) -> Result<Variable>);
 

@@ -8,7 +8,8 @@ use selvedge::nn::{
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Result, Tensor};
 
-use crate::differences::{check, samples};
+use crate::cases::samples;
+use crate::differences::check;
 
 const WIDTH: usize = 8;
 

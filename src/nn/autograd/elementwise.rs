@@ -9,7 +9,7 @@ use super::tape::{Gradients, Node};
 use super::value::Saved;
 use super::variable::{Variable, is_differentiable};
 use crate::error::Result;
-use crate::fuse::{Number, Operation, with_operations};
+use crate::fuse::{Number, Operation, with_derivatives};
 use crate::tensor::{OperandKind, Tensor, TensorOperand, evaluate};
 
 /// Runs an operation, and records it if an operand requires a gradient.
@@ -19,8 +19,11 @@ pub(super) fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> R
     let result = crate::tensor::apply(operation, &views)?;
     let parents: Vec<_> = operands.iter().map(VariableOperand::tracked).collect();
     let is_recorded = operation.is_differentiable() && is_differentiable(result.dtype());
-    if !is_recorded || !parents.iter().any(Option::is_some) {
-        return Ok(Variable::new(result));
+    if !parents.iter().any(Option::is_some) {
+        return Ok(Variable::new(result).constant_by(operands.iter().find_map(VariableOperand::stopped_by)));
+    }
+    if !is_recorded {
+        return Ok(Variable::new(result).constant_by(Some(operation.name())));
     }
 
     let kinds = held.iter().map(|operand| match operand {
@@ -109,8 +112,18 @@ impl RecordableRule for SavedOperation {
     }
 }
 
+/// The end of the documentation of an operation, by the name of its derivative.
+macro_rules! note {
+    (none) => {
+        " No gradient passes through it: the result is a constant."
+    };
+    ($derivative:ident) => {
+        ""
+    };
+}
+
 macro_rules! methods {
-    ($($variant:ident $name:ident $arity:tt $doc:literal;)*) => {
+    ($($variant:ident $name:ident $arity:tt $derivative:ident $doc:literal;)*) => {
         /// The elementwise operations, with the operands and results of [`Tensor`]'s. Operands are variables, tensors or
         /// numbers. Gradients have PyTorch's values at kinks, and broadcast operands get sums.
         ///
@@ -118,25 +131,25 @@ macro_rules! methods {
         ///
         /// As the same operation of [`Tensor`].
         impl Variable {
-            $(methods!(@one $variant $name $arity $doc);)*
+            $(methods!(@one $variant $name $arity $derivative $doc);)*
         }
     };
-    (@one $variant:ident $name:ident 1 $doc:literal) => {
-        #[doc = $doc]
+    (@one $variant:ident $name:ident 1 $derivative:ident $doc:literal) => {
+        #[doc = concat!($doc, note!($derivative))]
         #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
         pub fn $name(&self) -> Result<Variable> {
             apply(Operation::$variant, &[self.into()])
         }
     };
-    (@one $variant:ident $name:ident 2 $doc:literal) => {
-        #[doc = $doc]
+    (@one $variant:ident $name:ident 2 $derivative:ident $doc:literal) => {
+        #[doc = concat!($doc, note!($derivative))]
         #[allow(clippy::should_implement_trait, clippy::missing_errors_doc)]
         pub fn $name<'a>(&self, y: impl Into<VariableOperand<'a>>) -> Result<Variable> {
             apply(Operation::$variant, &[self.into(), y.into()])
         }
     };
-    (@one $variant:ident $name:ident 3 $doc:literal) => {
-        #[doc = $doc]
+    (@one $variant:ident $name:ident 3 $derivative:ident $doc:literal) => {
+        #[doc = concat!($doc, note!($derivative))]
         #[allow(clippy::missing_errors_doc)]
         pub fn $name<'a, 'b>(
             &self,
@@ -148,7 +161,7 @@ macro_rules! methods {
     };
 }
 
-with_operations!(methods);
+with_derivatives!(methods);
 
 impl Variable {
     /// Runs an operation given as a value.

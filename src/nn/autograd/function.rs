@@ -5,7 +5,8 @@ use super::variable::Variable;
 use crate::error::Result;
 use crate::tensor::Tensor;
 
-/// An operation on tensors with its own gradients, such as one with a custom kernel.
+/// An operation on tensors with its own gradients, such as one with a custom kernel: both functions may launch kernels by
+/// [`tensor::kernel::run`](crate::tensor::kernel::run), as `tests/cases/custom_function.rs` does.
 ///
 /// ```
 /// use selvedge::nn::{Function, FunctionContext, Variable};

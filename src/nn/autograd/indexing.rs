@@ -1,25 +1,62 @@
-//! Reads of variables by index. The backward adds at the index, in an order that the positions decide, so repeated
-//! indices give the same bits every time.
+//! Reads of variables by index, and writes at an index. The backward of a read adds at the index, in an order that the positions
+//! decide, so repeated indices give the same bits every time.
 
-use super::shape::in_shape;
+use super::recordable::{RuleOfClosures, linear};
+use super::shape::sizes;
 use super::variable::Variable;
 use crate::error::{Error, Result};
-use crate::tensor::Tensor;
+use crate::tensor::{Index, Tensor};
 
-impl Variable {
-    /// Records a read by index, with the function that adds elements to zeros at that index.
-    fn indexed(
-        &self,
-        operation: &'static str,
-        result: Tensor,
-        add: impl Fn(&Tensor, &Tensor) -> Result<Tensor> + Send + Sync + 'static,
-    ) -> Variable {
-        let (shape, device) = (self.shape(), self.device());
-        self.unary(operation, result, move |gradient| {
-            add(&Tensor::zeros(&shape, gradient.dtype(), &device)?, gradient)
-        })
+/// The opposite of a read by index, of tensors or recorded of variables.
+pub(super) trait AddToZeros: Sized {
+    /// Returns zeros of a shape plus these elements at a one-dimensional index along an axis.
+    fn add_to_zeros(&self, shape: &[usize], axis: isize, index: &Tensor) -> Result<Self>;
+
+    /// Returns zeros of a shape plus each of these elements at the position of an index along an axis.
+    fn scatter_to_zeros(&self, shape: &[usize], axis: isize, index: &Tensor) -> Result<Self>;
+}
+
+impl AddToZeros for Tensor {
+    fn add_to_zeros(&self, shape: &[usize], axis: isize, index: &Tensor) -> Result<Tensor> {
+        Tensor::zeros(shape, self.dtype(), &self.device())?.index_add(axis, index, self)
     }
 
+    fn scatter_to_zeros(&self, shape: &[usize], axis: isize, index: &Tensor) -> Result<Tensor> {
+        Tensor::zeros(shape, self.dtype(), &self.device())?.scatter_add(axis, index, self)
+    }
+}
+
+impl AddToZeros for Variable {
+    fn add_to_zeros(&self, shape: &[usize], axis: isize, index: &Tensor) -> Result<Variable> {
+        let zeros = Tensor::zeros(shape, self.dtype(), &self.device())?;
+        Variable::new(zeros).index_add(axis, index, self)
+    }
+
+    fn scatter_to_zeros(&self, shape: &[usize], axis: isize, index: &Tensor) -> Result<Variable> {
+        let zeros = Tensor::zeros(shape, self.dtype(), &self.device())?;
+        Variable::new(zeros).scatter_add(axis, index, self)
+    }
+}
+
+/// Returns the gradients of a sum whose second operand was added at an index: that of all, and that at the index.
+macro_rules! gradients_of_addition {
+    ($self:ident, $elements:ident, $operation:literal, $axis:ident, $index:ident, $result:ident, $read:ident) => {{
+        let parents = vec![$self.tracked(), $elements.tracked()];
+        Variable::new($result).recorded_by($operation, parents, |_| {
+            Box::new(RuleOfClosures {
+                saved: ($axis, $index.clone()),
+                gradients: |(axis, index): &(isize, Tensor), gradient: &Tensor| {
+                    Ok(vec![Some(gradient.clone()), Some(gradient.$read(*axis, index)?)])
+                },
+                recorded: |(axis, index): &(isize, Tensor), _: &_, gradient: &Variable| {
+                    Ok(vec![Some(gradient.clone()), Some(gradient.$read(*axis, index)?)])
+                },
+            })
+        })
+    }};
+}
+
+impl Variable {
     /// Returns the elements at the positions of a one-dimensional index along an axis.
     ///
     /// # Errors
@@ -27,9 +64,10 @@ impl Variable {
     /// As [`Tensor::index_select`].
     pub fn index_select(&self, axis: isize, index: &Tensor) -> Result<Variable> {
         let result = self.tensor().index_select(axis, index)?;
-        let index = index.clone();
-        Ok(self
-            .indexed("index_select", result, move |zeros, gradient| zeros.index_add(axis, &index, gradient)))
+        let saved = (self.shape(), axis, index.clone());
+        Ok(linear!(self, "index_select", result, saved, |(shape, axis, index), gradient| {
+            gradient.add_to_zeros(shape, *axis, index)
+        }))
     }
 
     /// Returns the element at each position of the index along an axis.
@@ -39,8 +77,89 @@ impl Variable {
     /// As [`Tensor::gather`].
     pub fn gather(&self, axis: isize, index: &Tensor) -> Result<Variable> {
         let result = self.tensor().gather(axis, index)?;
-        let index = index.clone();
-        Ok(self.indexed("gather", result, move |zeros, gradient| zeros.scatter_add(axis, &index, gradient)))
+        let saved = (self.shape(), axis, index.clone());
+        Ok(linear!(self, "gather", result, saved, |(shape, axis, index), gradient| {
+            gradient.scatter_to_zeros(shape, *axis, index)
+        }))
+    }
+
+    /// Returns the element at each position of the index along an axis. Both broadcast along the other axes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::take_along_axis`].
+    pub fn take_along_axis(&self, axis: isize, index: &Tensor) -> Result<Variable> {
+        const OPERATION: &str = "take_along_axis";
+        let (own, result) = (self.shape(), self.tensor().take_along_axis(axis, index)?);
+        let place = own.axis(OPERATION, axis)?;
+        let index = index.expand(result.shape())?;
+        let mut whole = result.shape().to_vec();
+        whole[place] = own[place];
+        let saved = (whole, axis, index);
+        Ok(linear!(self, OPERATION, result, saved, |(whole, axis, index), gradient| {
+            gradient.scatter_to_zeros(whole, *axis, index)
+        }))
+    }
+
+    /// Returns the elements at positions in row-major order over all dimensions, in the index's shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::take`].
+    pub fn take(&self, index: &Tensor) -> Result<Variable> {
+        let result = self.tensor().take(index)?;
+        let saved = (self.shape(), index.reshape(&[-1])?);
+        Ok(linear!(self, "take", result, saved, |(shape, index), gradient| {
+            let count = shape.iter().product();
+            gradient.reshape(&[-1])?.add_to_zeros(&[count], 0, index)?.reshape(&sizes(shape))
+        }))
+    }
+
+    /// Adds whole parts at the positions of a one-dimensional index along an axis.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::index_add`].
+    pub fn index_add(&self, axis: isize, index: &Tensor, elements: &Variable) -> Result<Variable> {
+        let result = self.tensor().index_add(axis, index, &elements.tensor())?;
+        Ok(gradients_of_addition!(self, elements, "index_add", axis, index, result, index_select))
+    }
+
+    /// Adds an element at each position of the index along an axis.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::scatter_add`].
+    pub fn scatter_add(&self, axis: isize, index: &Tensor, elements: &Variable) -> Result<Variable> {
+        let result = self.tensor().scatter_add(axis, index, &elements.tensor())?;
+        Ok(gradients_of_addition!(self, elements, "scatter_add", axis, index, result, gather))
+    }
+
+    /// Replaces the elements at places that have an index for each of the first dimensions, or adds to them if `accumulate` is
+    /// true. Without it each place must be named once: otherwise the gradients of the elements that do not stay are those of
+    /// the one that does, as in PyTorch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::index_put`].
+    pub fn index_put(&self, indices: &[&Tensor], elements: &Variable, accumulate: bool) -> Result<Variable> {
+        let result = self.tensor().index_put(indices, &elements.tensor(), accumulate)?;
+        let indices: Vec<Tensor> = indices.iter().map(|&index| index.clone()).collect();
+        let parents = vec![self.tracked(), elements.tracked()];
+        Ok(Variable::new(result).recorded("index_put", parents, |_| {
+            Box::new(move |gradient| {
+                let entries: Vec<Index<'_>> = indices.iter().map(Index::from).collect();
+                let of_elements = gradient.index(&entries[..])?;
+                let of_self = match accumulate {
+                    true => gradient.clone(),
+                    false => {
+                        let zero = Tensor::zeros(&[], gradient.dtype(), &gradient.device())?;
+                        gradient.index_put(&indices.iter().collect::<Vec<_>>(), &zero, false)?
+                    }
+                };
+                Ok(vec![Some(of_self), Some(of_elements)])
+            })
+        }))
     }
 
     /// Returns the row of this table at each element of an index of any shape, as a new last dimension.
@@ -74,8 +193,9 @@ impl Variable {
         let selected = table.index_select(0, &rows)?;
         let flat = *selected.shape();
         let result = selected.reshape(&shape)?;
-        Ok(self.indexed(OPERATION, result, move |zeros, gradient| {
-            zeros.index_add(0, &rows, &in_shape(gradient, &flat)?)
+        let saved = (*table.shape(), rows, sizes(&flat));
+        Ok(linear!(self, OPERATION, result, saved, |(shape, rows, flat), gradient| {
+            gradient.reshape(flat)?.add_to_zeros(shape, 0, rows)
         }))
     }
 }

@@ -43,6 +43,14 @@ impl VariableOperand<'_> {
             _ => None,
         }
     }
+
+    /// Returns the operation without a gradient that a constant comes from, as [`Variable::stopped_by`] does.
+    pub(super) fn stopped_by(&self) -> Option<&'static str> {
+        match self {
+            VariableOperand::Variable(variable) => variable.stopped_by(),
+            _ => None,
+        }
+    }
 }
 
 macro_rules! numbers {

@@ -59,15 +59,21 @@ impl Variable {
         gradient: fn(&S, &Tensor) -> Result<Tensor>,
         recorded: fn(&S, &Variable) -> Result<Variable>,
     ) -> Variable {
-        Variable::new(result).recorded_by(operation, vec![self.tracked()], |_| {
-            Box::new(RuleOfClosures {
-                saved,
-                gradients: move |saved: &S, of_result: &Tensor| Ok(vec![Some(gradient(saved, of_result)?)]),
-                recorded: move |saved: &S, _: &Arc<Node>, of_result: &Variable| {
-                    Ok(vec![Some(recorded(saved, of_result)?)])
-                },
-            })
-        })
+        Variable::new(result).constant_by(self.stopped_by()).recorded_by(
+            operation,
+            vec![self.tracked()],
+            |_| {
+                Box::new(RuleOfClosures {
+                    saved,
+                    gradients: move |saved: &S, of_result: &Tensor| {
+                        Ok(vec![Some(gradient(saved, of_result)?)])
+                    },
+                    recorded: move |saved: &S, _: &Arc<Node>, of_result: &Variable| {
+                        Ok(vec![Some(recorded(saved, of_result)?)])
+                    },
+                })
+            },
+        )
     }
 }
 

@@ -37,7 +37,7 @@ impl Variable {
         result: Tensor,
         rule: impl FnOnce(&Variable) -> BackwardRule,
     ) -> Variable {
-        Variable::new(result).recorded(operation, vec![self.tracked()], rule)
+        Variable::new(result).constant_by(self.stopped_by()).recorded(operation, vec![self.tracked()], rule)
     }
 
     /// Removes the folded axes from a reduction that kept them.
@@ -65,9 +65,7 @@ impl Variable {
 
     /// Gives equal shares of the gradient to all elements that equal the extreme.
     fn extreme_over(&self, operation: &'static str, result: Tensor, axes: Axes<'_>) -> Result<Variable> {
-        let is_folded = folded(&self.shape(), axes)?;
-        let axes: Vec<isize> =
-            (0..is_folded.len()).filter(|&axis| is_folded[axis]).map(|axis| axis as isize).collect();
+        let axes = self.folded_axes(axes)?;
         let x = self.save();
         Ok(self.reduced(operation, result, |result| {
             let result = result.save();
@@ -88,9 +86,7 @@ impl Variable {
             false => ("var", tensor.var_keepdim(axes, correction)?),
         };
         let divisor = row(tensor.shape(), axes)? as f64 - correction as f64;
-        let is_folded = folded(tensor.shape(), axes)?;
-        let axes: Vec<isize> =
-            (0..is_folded.len()).filter(|&axis| is_folded[axis]).map(|axis| axis as isize).collect();
+        let axes = self.folded_axes(axes)?;
         let x = self.save();
         Ok(self.reduced(operation, result, |result| {
             let root = is_root.then(|| result.save());
@@ -110,6 +106,64 @@ impl Variable {
         }))
     }
 
+    /// The gradient of an element is the product of the others.
+    fn product_over(&self, axes: Axes<'_>) -> Result<Variable> {
+        const OPERATION: &str = "prod";
+        let result = self.tensor().prod_keepdim(axes)?;
+        let axes = self.folded_axes(axes)?;
+        let x = self.save();
+        Ok(self.reduced(OPERATION, result, |_| {
+            Box::new(move |gradient| {
+                let x = x.tensor(OPERATION)?;
+                let x = if x.dtype().is_complex() { x.conj()? } else { x };
+                let is_zero = x.eq(0)?;
+                let zeros = is_zero.count_nonzero_keepdim(&axes[..])?;
+                let product = is_zero.choose(1, &x)?.prod_keepdim(&axes[..])?;
+                let share = (gradient * &product)?;
+                // With one zero it alone has a gradient, and with more no element has.
+                let of_others = zeros.eq(0)?.choose(&(&share / &x)?, 0)?;
+                let is_alone = is_zero.logical_and(&zeros.eq(1)?)?;
+                Ok(vec![Some(is_alone.choose(&share, &of_others)?)])
+            })
+        }))
+    }
+
+    /// (|x| / norm)^(p - 1) with the sign of x, and 0 for zeros. Equal extremes have equal shares.
+    fn norm_over(&self, p: f64, axes: Axes<'_>) -> Result<Variable> {
+        const OPERATION: &str = "norm";
+        let result = self.tensor().norm_keepdim(p, axes)?;
+        let axes = self.folded_axes(axes)?;
+        let x = self.save();
+        Ok(self.reduced(OPERATION, result, |result| {
+            let norm = result.save();
+            Box::new(move |gradient| {
+                let (x, norm) = (x.tensor(OPERATION)?, norm.tensor(OPERATION)?);
+                let found = if p == 2.0 {
+                    let scale = norm.eq(0)?.choose(0, &(gradient / &norm)?)?;
+                    (&x * &scale)?
+                } else if p.is_infinite() {
+                    let is_extreme = x.abs()?.eq(&norm)?;
+                    let share = (gradient / &is_extreme.count_nonzero_keepdim(&axes[..])?)?;
+                    (&x.sign()? * &is_extreme.choose(&share, 0)?)?
+                } else if p == 0.0 {
+                    // A count is constant between jumps.
+                    x.zeros_like()?
+                } else {
+                    let share = (&x.abs()? / &norm)?.pow(p - 1.0)?;
+                    let of_others = (&x.sign()? * &(&share * gradient)?)?;
+                    x.eq(0)?.choose(0, &of_others)?
+                };
+                Ok(vec![Some(found)])
+            })
+        }))
+    }
+
+    /// Returns the folded axes as a list.
+    fn folded_axes(&self, axes: Axes<'_>) -> Result<Vec<isize>> {
+        let is_folded = folded(&self.shape(), axes)?;
+        Ok((0..is_folded.len()).filter(|&axis| is_folded[axis]).map(|axis| axis as isize).collect())
+    }
+
     fn logsumexp_over(&self, axes: Axes<'_>) -> Result<Variable> {
         const OPERATION: &str = "logsumexp";
         let result = self.tensor().logsumexp_keepdim(axes)?;
@@ -127,7 +181,7 @@ impl Variable {
 macro_rules! reductions {
     ($(
         $(#[doc = $doc:literal])*
-        $name:ident, $name_keepdim:ident, $name_all:ident [$($last:ident: $last_type:ty)?] |$x:ident, $axes:ident| $reduce:expr;
+        $name:ident, $name_keepdim:ident, $name_all:ident [$($first:ident: $first_type:ty)?] [$($last:ident: $last_type:ty)?] |$x:ident, $axes:ident| $reduce:expr;
     )*) => {
         /// Reductions, in the three forms and with the axes of [`Tensor`]'s.
         ///
@@ -138,21 +192,21 @@ macro_rules! reductions {
             $(
                 $(#[doc = $doc])*
                 #[allow(clippy::missing_errors_doc)]
-                pub fn $name<'a>(&self, axes: impl Into<Axes<'a>> $(, $last: $last_type)?) -> Result<Variable> {
+                pub fn $name<'a>(&self, $($first: $first_type,)? axes: impl Into<Axes<'a>> $(, $last: $last_type)?) -> Result<Variable> {
                     let ($x, $axes) = (self, axes.into());
                     $reduce?.without(self, $axes)
                 }
 
                 #[doc = concat!("Reduces as [`", stringify!($name), "`](Self::", stringify!($name), "), and leaves the folded axes with size 1.")]
                 #[allow(clippy::missing_errors_doc)]
-                pub fn $name_keepdim<'a>(&self, axes: impl Into<Axes<'a>> $(, $last: $last_type)?) -> Result<Variable> {
+                pub fn $name_keepdim<'a>(&self, $($first: $first_type,)? axes: impl Into<Axes<'a>> $(, $last: $last_type)?) -> Result<Variable> {
                     let ($x, $axes) = (self, axes.into());
                     $reduce
                 }
 
                 #[doc = concat!("Reduces every axis as [`", stringify!($name), "`](Self::", stringify!($name), "), to a variable without dimensions.")]
                 #[allow(clippy::missing_errors_doc)]
-                pub fn $name_all(&self $(, $last: $last_type)?) -> Result<Variable> {
+                pub fn $name_all(&self $(, $first: $first_type)? $(, $last: $last_type)?) -> Result<Variable> {
                     let ($x, $axes) = (self, Axes::All);
                     $reduce?.without(self, $axes)
                 }
@@ -163,17 +217,22 @@ macro_rules! reductions {
 
 reductions! {
     /// Returns the sum.
-    sum, sum_keepdim, sum_all [] |x, axes| x.sum_over(axes);
+    sum, sum_keepdim, sum_all [] [] |x, axes| x.sum_over(axes);
+    /// Returns the product.
+    prod, prod_keepdim, prod_all [] [] |x, axes| x.product_over(axes);
     /// Returns the mean.
-    mean, mean_keepdim, mean_all [] |x, axes| x.mean_over(axes);
+    mean, mean_keepdim, mean_all [] [] |x, axes| x.mean_over(axes);
     /// Returns the largest element. Equal ones share the gradient.
-    max, max_keepdim, max_all [] |x, axes| x.extreme_over("max", x.tensor().max_keepdim(axes)?, axes);
+    max, max_keepdim, max_all [] [] |x, axes| x.extreme_over("max", x.tensor().max_keepdim(axes)?, axes);
     /// Returns the smallest element. Equal ones share the gradient.
-    min, min_keepdim, min_all [] |x, axes| x.extreme_over("min", x.tensor().min_keepdim(axes)?, axes);
+    min, min_keepdim, min_all [] [] |x, axes| x.extreme_over("min", x.tensor().min_keepdim(axes)?, axes);
     /// Returns the variance, with the count less `correction` as the divisor.
-    var, var_keepdim, var_all [correction: usize] |x, axes| x.variance_over(false, axes, correction);
+    var, var_keepdim, var_all [] [correction: usize] |x, axes| x.variance_over(false, axes, correction);
     /// Returns the standard deviation. Its gradient is 0 where it is 0.
-    std, std_keepdim, std_all [correction: usize] |x, axes| x.variance_over(true, axes, correction);
+    std, std_keepdim, std_all [] [correction: usize] |x, axes| x.variance_over(true, axes, correction);
+    /// Returns the p-norm (sum |x|^p)^(1/p), as [`Tensor::norm`]. Its gradient is 0 for elements that are 0; equal extremes share
+    /// that of an infinite p.
+    norm, norm_keepdim, norm_all [p: f64] [] |x, axes| x.norm_over(p, axes);
     /// Returns the logarithm of the sum of exponentials.
-    logsumexp, logsumexp_keepdim, logsumexp_all [] |x, axes| x.logsumexp_over(axes);
+    logsumexp, logsumexp_keepdim, logsumexp_all [] [] |x, axes| x.logsumexp_over(axes);
 }

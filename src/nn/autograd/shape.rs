@@ -29,6 +29,18 @@ impl Variable {
         Ok(linear!(self, part.name(), x.part(part)?, saved, |saved, gradient| gradient.embedded(saved)))
     }
 
+    /// Returns the consecutive parts along a dimension that have the sizes of tensors.
+    fn narrowed(&self, parts: &[Tensor], axis: isize) -> Result<Vec<Variable>> {
+        let place = self.shape().axis("split", axis)?;
+        let mut start = 0;
+        let mut part = |part: &Tensor| {
+            let size = part.shape()[place];
+            start += size;
+            self.narrow(axis, start - size, size)
+        };
+        parts.iter().map(&mut part).collect()
+    }
+
     /// Returns zeros of the saved shape with this variable as a part of them.
     fn embedded(&self, saved: &WholeOfPart) -> Result<Variable> {
         let result = self.tensor().embedded(saved)?;
@@ -42,6 +54,7 @@ enum Part {
     Narrow { axis: isize, start: usize, length: usize },
     Select { axis: isize, index: isize },
     Slice { axis: isize, slice: Slice },
+    Diagonal { offset: isize, first: isize, second: isize },
 }
 
 /// A part, and the shape, the dtype and the device of the whole.
@@ -53,6 +66,7 @@ impl Part {
             Part::Narrow { .. } => "narrow",
             Part::Select { .. } => "select",
             Part::Slice { .. } => "slice",
+            Part::Diagonal { .. } => "diagonal",
         }
     }
 
@@ -61,6 +75,7 @@ impl Part {
             Part::Narrow { axis, start, length } => whole.narrow(axis, start, length),
             Part::Select { axis, index } => whole.select(axis, index),
             Part::Slice { axis, slice } => whole.slice(axis, slice),
+            Part::Diagonal { offset, first, second } => whole.diagonal(offset, first, second),
         }
     }
 }
@@ -83,6 +98,7 @@ impl Embed for Tensor {
             Part::Narrow { axis, start, length } => self.narrow(axis, start, length),
             Part::Select { axis, index } => self.select(axis, index),
             Part::Slice { axis, slice } => self.slice(axis, slice),
+            Part::Diagonal { offset, first, second } => self.diagonal(offset, first, second),
         }
     }
 }
@@ -102,6 +118,11 @@ impl Variable {
     /// Joins the dimensions from `first` to `last`, both included.
     pub fn flatten(&self, first: isize, last: isize) -> Result<Variable> {
         Ok(self.reshaped("flatten", self.tensor().flatten(first, last)?))
+    }
+
+    /// Replaces a dimension by several of the same number of elements, of which one size may be -1.
+    pub fn unflatten(&self, axis: isize, sizes: &[isize]) -> Result<Variable> {
+        Ok(self.reshaped("unflatten", self.tensor().unflatten(axis, sizes)?))
     }
 
     /// Removes a dimension of size 1.
@@ -136,6 +157,12 @@ impl Variable {
         Ok(linear!(self, "transpose", result, axes, |axes, gradient| gradient.transpose(axes.0, axes.1)))
     }
 
+    /// Moves dimensions to other positions; the others keep their order.
+    pub fn movedim(&self, from: &[isize], to: &[isize]) -> Result<Variable> {
+        let (result, axes) = (self.tensor().movedim(from, to)?, (from.to_vec(), to.to_vec()));
+        Ok(linear!(self, "movedim", result, axes, |(from, to), gradient| gradient.movedim(to, from)))
+    }
+
     /// Transposes a matrix.
     pub fn t(&self) -> Result<Variable> {
         Ok(linear!(self, "t", self.tensor().t()?, (), |(), gradient| gradient.t()))
@@ -166,6 +193,28 @@ impl Variable {
     /// Slices a dimension, as in Python's `start:stop:step`.
     pub fn slice(&self, axis: isize, slice: impl Into<Slice>) -> Result<Variable> {
         self.part(Part::Slice { axis, slice: slice.into() })
+    }
+
+    /// Returns the elements whose positions along two dimensions differ by `offset` (second less first), as a new last dimension
+    /// in place of both.
+    pub fn diagonal(&self, offset: isize, first: isize, second: isize) -> Result<Variable> {
+        self.part(Part::Diagonal { offset, first, second })
+    }
+
+    /// Returns consecutive parts of these sizes along a dimension.
+    pub fn split(&self, sizes: &[usize], axis: isize) -> Result<Vec<Variable>> {
+        self.narrowed(&self.tensor().split(sizes, axis)?, axis)
+    }
+
+    /// Returns at most `count` parts along a dimension, all of one size except the last, which may be smaller.
+    pub fn chunk(&self, count: usize, axis: isize) -> Result<Vec<Variable>> {
+        self.narrowed(&self.tensor().chunk(count, axis)?, axis)
+    }
+
+    /// Returns the variables for all indices of a dimension, which they lack.
+    pub fn unbind(&self, axis: isize) -> Result<Vec<Variable>> {
+        let count = self.tensor().unbind(axis)?.len() as isize;
+        (0..count).map(|index| self.select(axis, index)).collect()
     }
 
     /// Joins variables along a dimension, in their common dtype.

@@ -30,12 +30,14 @@ use crate::types::{DType, Shape};
 pub struct Variable {
     value: Arc<Value>,
     node: Option<Arc<Node>>,
+    /// The operation without a gradient that made this constant, or an operand of it, from a variable with one.
+    stopped_by: Option<&'static str>,
 }
 
 impl Variable {
     /// Creates a constant: operations on it alone are not recorded.
     pub fn new(tensor: Tensor) -> Variable {
-        Variable { value: Value::new(tensor), node: None }
+        Variable { value: Value::new(tensor), node: None, stopped_by: None }
     }
 
     /// Creates a leaf that requires a gradient.
@@ -52,7 +54,7 @@ impl Variable {
             });
         }
         let node = Some(Node::leaf(&tensor));
-        Ok(Variable { value: Value::new(tensor), node })
+        Ok(Variable { value: Value::new(tensor), node, stopped_by: None })
     }
 
     /// Returns the tensor, which shares the elements.
@@ -106,7 +108,7 @@ impl Variable {
     /// Returns a constant with the same value. It shares the versions too: a change of either is one of both.
     #[must_use]
     pub fn detach(&self) -> Variable {
-        Variable { value: self.value.clone(), node: None }
+        Variable { value: self.value.clone(), node: None, stopped_by: None }
     }
 
     /// Returns whether two variables have one value, as a variable and its clone have.
@@ -173,13 +175,18 @@ impl Variable {
     /// Returns the node and the gradient at which a backward begins.
     pub(super) fn first_gradient(&self, gradient: Option<&Tensor>) -> Result<(&Arc<Node>, Tensor)> {
         let refused = |found: String, wanted: String| {
-            let operation = self.node.as_ref().map_or("a constant", |node| node.name());
+            let constant = self.stopped_by.unwrap_or("a constant");
+            let operation = self.node.as_ref().map_or(constant, |node| node.name());
             Err(Error::Backward { operation, found, wanted })
         };
         let tensor = self.tensor();
         let Some(node) = &self.node else {
             let wanted = "a variable that requires one: a leaf of with_grad, or a result of it";
-            return refused("a variable that requires no gradient".to_owned(), wanted.to_owned());
+            let found = match self.stopped_by {
+                Some(name) => format!("a result of {name}, through which no gradient passes"),
+                None => "a variable that requires no gradient".to_owned(),
+            };
+            return refused(found, wanted.to_owned());
         };
         let gradient = match gradient {
             Some(gradient) if gradient.shape() != tensor.shape() || gradient.dtype() != tensor.dtype() => {
@@ -268,9 +275,20 @@ impl Variable {
         None
     }
 
+    /// Returns the operation without a gradient that this constant comes from, if it does.
+    pub(super) fn stopped_by(&self) -> Option<&'static str> {
+        self.stopped_by
+    }
+
+    /// Returns this constant with the operation without a gradient that it comes from.
+    pub(super) fn constant_by(mut self, operation: Option<&'static str>) -> Variable {
+        self.stopped_by = operation;
+        self
+    }
+
     /// Returns a variable of a value and a node.
     pub(super) fn from_parts(value: Arc<Value>, node: Option<Arc<Node>>) -> Variable {
-        Variable { value, node }
+        Variable { value, node, stopped_by: None }
     }
 
     /// Returns the node.
@@ -286,18 +304,22 @@ impl Variable {
         recompute: Recomputation,
     ) -> Variable {
         let node = Node::recomputed(operation, &tensor, parents, recompute);
-        Variable { value: Value::new(tensor), node: Some(node) }
+        Variable { value: Value::new(tensor), node: Some(node), stopped_by: None }
     }
 
     /// Gives this constant a node if an operand requires a gradient.
     fn with_node(
         mut self,
+        operation: &'static str,
         parents: Vec<Option<Arc<Node>>>,
         node: impl FnOnce(&Variable, &Tensor, Vec<Option<Arc<Node>>>) -> Arc<Node>,
     ) -> Variable {
         let tensor = self.tensor();
-        if parents.iter().any(Option::is_some) && is_differentiable(tensor.dtype()) {
-            self.node = Some(node(&self, &tensor, parents));
+        if parents.iter().any(Option::is_some) {
+            match is_differentiable(tensor.dtype()) {
+                true => self.node = Some(node(&self, &tensor, parents)),
+                false => self.stopped_by = Some(operation),
+            }
         }
         self
     }
@@ -309,7 +331,7 @@ impl Variable {
         parents: Vec<Option<Arc<Node>>>,
         rule: impl FnOnce(&Variable) -> BackwardRule,
     ) -> Variable {
-        self.with_node(parents, |result, tensor, parents| {
+        self.with_node(operation, parents, |result, tensor, parents| {
             Node::operation(operation, tensor, parents, rule(result))
         })
     }
@@ -321,7 +343,7 @@ impl Variable {
         parents: Vec<Option<Arc<Node>>>,
         rule: impl FnOnce(&Variable) -> Box<dyn RecordableRule>,
     ) -> Variable {
-        self.with_node(parents, |result, tensor, parents| {
+        self.with_node(operation, parents, |result, tensor, parents| {
             Node::recordable(operation, tensor, parents, rule(result))
         })
     }
@@ -334,20 +356,8 @@ impl Variable {
         parent: Arc<Node>,
         rule: OverwritingRule,
     ) -> Variable {
-        self.with_node(vec![Some(parent)], |_, tensor, parents| {
+        self.with_node(operation, vec![Some(parent)], |_, tensor, parents| {
             Node::overwriting(operation, tensor, parents, rule)
-        })
-    }
-
-    /// Records an operation with one operand whose rule saves nothing of the result.
-    pub(super) fn unary(
-        &self,
-        operation: &'static str,
-        result: Tensor,
-        rule: impl Fn(&Tensor) -> Result<Tensor> + Send + Sync + 'static,
-    ) -> Variable {
-        Variable::new(result).recorded(operation, vec![self.tracked()], |_| {
-            Box::new(move |gradient| Ok(vec![Some(rule(gradient)?)]))
         })
     }
 
