@@ -5,7 +5,8 @@
 mod cases;
 
 use selvedge::classifier::{
-    Classifier, ClassifierOptions, DEFAULT_PRIOR, TrainingOptions, free_energy, fuse_prior, synthetic,
+    Classifier, ClassifierOptions, DEFAULT_PRIOR, SyntheticData, TrainingOptions, free_energy, fuse_prior,
+    synthetic,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
@@ -18,6 +19,7 @@ device_tests! {
     synthetic_data_are_the_same, batches_are_close_to_the_cpu, posteriors_and_priors_have_the_bits_of_the_cpu,
     one_launch_gives_a_row_the_bits_that_it_has_in_a_batch, networks_that_one_launch_does_not_take_are_close,
     bad_features_are_named, a_training_reaches_the_bayes_rule_and_is_the_same_again,
+    the_default_network_and_training_reach_the_bayes_rule => alone(),
 }
 
 fn the_golden_numbers_are_those_of_the_cpu() -> Outcome {
@@ -169,11 +171,34 @@ fn posteriors_and_priors_have_the_bits_of_the_cpu() -> Outcome {
     Ok(())
 }
 
+/// The part of rows for which the Bayes rule is right.
+fn bayes_accuracy(data: &SyntheticData) -> selvedge::Result<f64> {
+    let is_right = data.model.bayes_classes(&data.features, &DEFAULT_PRIOR)?.eq(&data.labels)?;
+    Ok(is_right.count_nonzero_all()?.item::<i64>()? as f64 / data.labels.count() as f64)
+}
+
+/// The network 100-64-32-16-5 with a learning rate of 1e-3, batches of 64, at most 100 epochs, a patience of 10, and a fifth of the
+/// rows for validation.
+fn the_default_network_and_training_reach_the_bayes_rule() -> Outcome {
+    let device = Device::cuda(0)?;
+    let (data, test) = (synthetic(20_000, 1, &device)?, synthetic(6000, 2, &device)?);
+    let options = TrainingOptions::default();
+    assert_eq!((options.epochs, options.batch, options.patience), (100, 64, 10));
+    assert_eq!((options.learning_rate, options.validation), (1e-3, 0.2));
+    let mut classifier = Classifier::new(&ClassifierOptions::default(), &device)?;
+    assert_eq!(classifier.widths(), [100, 64, 32, 16, 5]);
+    let report = classifier.train(&data.features, &data.labels, &options, |_| {})?;
+    assert_eq!((report.training_rows, report.validation_rows), (16_000, 4000));
+    let accuracy = classifier.evaluate(&test.features, &test.labels)?.accuracy();
+    let best = bayes_accuracy(&test)?;
+    assert!((accuracy - best).abs() < 0.02, "{accuracy}, the Bayes rule has {best}: {report:?}");
+    Ok(())
+}
+
 fn a_training_reaches_the_bayes_rule_and_is_the_same_again() -> Outcome {
     let device = Device::cuda(0)?;
     let (data, test) = (synthetic(20_000, 1, &device)?, synthetic(3000, 2, &device)?);
-    let best = test.model.bayes_classes(&test.features, &DEFAULT_PRIOR)?.eq(&test.labels)?;
-    let best = best.count_nonzero_all()?.item::<i64>()? as f64 / 3000.0;
+    let best = bayes_accuracy(&test)?;
     let rates = TrainingOptions { epochs: 2, batch: 256, learning_rate: 1e-2, ..TrainingOptions::default() };
     let options = TrainingOptions { validation: 0.1, ..rates };
     let mut weights = Vec::new();

@@ -44,6 +44,7 @@ mod foreign_images;
 mod fuse;
 mod gemm;
 mod globals;
+mod gradients;
 mod graph_memory;
 mod graphs;
 mod headers;
@@ -121,6 +122,7 @@ fn device_tests() -> Vec<DeviceTest> {
         sorting::device_tests(),
         catalogue::device_tests(),
         nn::device_tests(),
+        gradients::device_tests(),
         steps::device_tests(),
         classifier::device_tests(),
         foreign_images::device_tests(),
@@ -156,6 +158,7 @@ const BESIDE_OTHERS: &[&str] = &[
     "accumulation",
     "catalogue",
     "nn",
+    "gradients",
     "classifier",
 ];
 /// Tests at a time: a device has one queue of launches for all of them.

@@ -3,7 +3,8 @@
 
 use selvedge::nn::{
     AdamW, BatchNorm1d, CheckpointList, Checkpoints, Dropout, Initializer, Linear, LossScale, Module,
-    Parameters, Reduction, Sequential, TrainerOptions, TrainingStep, Variable, WarmupCosine, mse_loss,
+    Optimizer, Parameters, Reduction, Sequential, TrainerOptions, TrainingStep, Variable, WarmupCosine,
+    mse_loss,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
@@ -13,7 +14,7 @@ use crate::support::{Outcome, device_tests};
 
 device_tests! {
     a_hundred_captured_steps_have_the_bits_of_uncaptured_ones, two_launches_draw_different_masks,
-    a_captured_loss_scale_has_the_bits_of_an_uncaptured_one,
+    a_captured_loss_scale_has_the_bits_of_an_uncaptured_one, a_step_without_memory_changes_nothing => in_child(&[]),
     a_captured_trainer_has_the_bits_of_an_uncaptured_one, a_resumed_trainer_has_the_bits_of_one_that_went_on,
 }
 
@@ -106,6 +107,54 @@ fn scaled_run(is_captured: bool, device: &Device) -> selvedge::Result<Vec<Vec<u8
 fn a_captured_loss_scale_has_the_bits_of_an_uncaptured_one() -> Outcome {
     let device = Device::cuda(0)?;
     assert_eq!(scaled_run(true, &device)?, scaled_run(false, &device)?);
+    Ok(())
+}
+
+/// A forward, a backward and an optimizer's first step for which there is no memory.
+fn a_step_without_memory_changes_nothing() -> Outcome {
+    let device = Device::cuda(0)?;
+    let cuda = device.as_cuda().ok_or("no CUDA device")?;
+    let batches = Generator::new(5);
+    let [x, y] = [256, 512].map(|width| batches.randn(&[64, width], DType::F32, &device).map(Variable::new));
+    let (x, y) = (x?, y?);
+    let mut states = Vec::new();
+    for part in ["nothing", "forward", "backward", "optimizer"] {
+        let model = Linear::new(256, 512, &Initializer::new(&device).with_seed(1))?;
+        let parameters = Parameters::new(&model)?;
+        let mut optimizer = AdamW::new(parameters.variables(), 0.1)?;
+        let loss = || mse_loss(&model.forward(&x)?, &y, Reduction::Mean);
+        let state = || -> selvedge::Result<Vec<Vec<u8>>> {
+            let gradients = parameters.variables().into_iter().filter_map(|parameter| parameter.grad());
+            model.state_dict().into_values().chain(gradients).map(|tensor| tensor.to_bytes()).collect()
+        };
+        loss()?.backward()?;
+        let before = state()?;
+        let recorded = loss()?;
+        device.synchronize()?;
+        cuda.trim()?;
+        cuda.set_memory_limit(Some(cuda.pool_statistics().reserved_bytes.max(1)))?;
+        // Other blocks that the pool has stay in use.
+        let mut blocks = Vec::new();
+        for size in [1 << 18, 1 << 12] {
+            while let Ok(block) = Tensor::empty(&[size], DType::F32, &device) {
+                blocks.push(block);
+            }
+        }
+        let failed = match part {
+            "nothing" => Ok(()),
+            "forward" => loss().map(drop),
+            "backward" => recorded.backward(),
+            _ => optimizer.step(),
+        };
+        drop(blocks);
+        cuda.set_memory_limit(None)?;
+        let is_refused = matches!(failed, Err(selvedge::Error::OutOfMemory { .. }));
+        assert_eq!(is_refused, part != "nothing", "{part}: {failed:?}");
+        assert!(state()? == before, "{part} without memory changed parameters or gradients");
+        optimizer.step()?;
+        states.push(state()?);
+    }
+    assert!(states.iter().all(|state| *state == states[0]), "a step after a failed one has other bits");
     Ok(())
 }
 
