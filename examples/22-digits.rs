@@ -1,4 +1,5 @@
-//! A network that reads handwritten digits: batches in a new order each epoch, dropout, and images that it has not seen.
+//! A network that reads handwritten digits: batches in a new order each epoch, dropout, weights
+//! in a file, and images that it has not seen.
 //!
 //! ```text
 //! cargo run --features nn --example 22-digits
@@ -43,6 +44,14 @@ fn read(path: &str, device: &Device) -> Result<(Tensor, Tensor)> {
     Ok(((rows / 16.0)?, labels))
 }
 
+fn layers(pixels: usize, initializer: &Initializer, generator: &Generator) -> Result<Sequential> {
+    Ok(Sequential::new()
+        .with(Linear::new(pixels, 64, initializer)?)
+        .with(Relu)
+        .with(Dropout::new(0.1, generator)?)
+        .with(Linear::new(64, 10, initializer)?))
+}
+
 fn train(path: &str) -> Result<()> {
     let device = Device::best();
     let (images, labels) = read(path, &device)?;
@@ -52,12 +61,7 @@ fn train(path: &str) -> Result<()> {
     let training = ids.narrow(0, 0, count - count / TEST_SHARE)?;
     let unseen = ids.narrow(0, training.count(), count / TEST_SHARE)?;
 
-    let initializer = Initializer::new(&device).with_seed(7);
-    let mut model = Sequential::new()
-        .with(Linear::new(pixels, 64, &initializer)?)
-        .with(Relu)
-        .with(Dropout::new(0.1, &generator)?)
-        .with(Linear::new(64, 10, &initializer)?);
+    let model = layers(pixels, &Initializer::new(&device).with_seed(7), &generator)?;
     let mut optimizer = AdamW::new(model.parameters(), 0.005)?;
 
     for epoch in 1..=EPOCHS {
@@ -77,6 +81,15 @@ fn train(path: &str) -> Result<()> {
             println!("epoch {epoch:2}: loss {:.3}", losses / order.count().div_ceil(BATCH) as f32);
         }
     }
+
+    // Another model of the same layers takes over the weights from a file.
+    let path = std::env::temp_dir().join(format!("digits-{}.safetensors", std::process::id()));
+    let weights = model.state_dict();
+    let entries: Vec<(&str, &Tensor)> = weights.iter().map(|(name, x)| (name.as_str(), x)).collect();
+    Tensor::write_safetensors(&path, &entries, &[])?;
+    let mut model = layers(pixels, &Initializer::new(&device), &generator)?;
+    model.load_state_dict(&Tensor::read_safetensors(&path, &device)?.into_iter().collect())?;
+    std::fs::remove_file(&path).ok();
 
     model.eval();
     let pixels = Variable::new(images.index_select(0, &unseen)?);
