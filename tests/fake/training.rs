@@ -65,7 +65,9 @@ impl Module for Gpt {
 pub fn child(fake: &Fake) -> ChildOutcome {
     fake.set_strict(true);
     step(fake)?;
-    memory_of_a_step()?;
+    memory_of_a_step(fake)?;
+    memory_of_a_whole_step()?;
+    steps_without_memory()?;
     steps_of_one_graph(fake)?;
     steps_with_a_loss_scale(fake)?;
     checked_steps(fake)?;
@@ -128,7 +130,7 @@ fn step(fake: &Fake) -> ChildOutcome {
 }
 
 /// A step changes parameters and states in place: it needs no memory beyond them and its few numbers.
-fn memory_of_a_step() -> ChildOutcome {
+fn memory_of_a_step(fake: &Fake) -> ChildOutcome {
     const NUMBERS: u64 = 4096;
     let device = Device::cuda(0)?;
     let cuda = device.as_cuda().ok_or("the device is no CUDA device")?;
@@ -148,15 +150,99 @@ fn memory_of_a_step() -> ChildOutcome {
                 parameter.backward_with(&parameter.tensor().zeros_like()?)?;
             }
             let scope = cuda.memory_scope(format!("step {number} of {name}"));
-            optimizer.step()?;
-            let found = scope.finish();
-            // The first step creates the states.
+            // The first step creates the states; the numbers of a step are written before its launch.
+            optimizer.advance()?;
+            let before = fake.launches();
+            optimizer.apply()?;
+            let (found, launches) = (scope.finish(), fake.launches() - before);
+            check(launches == 1, &format!("{launches} launches of step {number} of {name}, wanted one"))?;
             let limit = if number == 0 { states * bytes } else { 0 } + NUMBERS;
             check(
                 found.peak_bytes - found.start_bytes <= limit,
                 &format!("{found}: wanted at most {limit} bytes beside those at the start"),
             )?;
         }
+    }
+    Ok(())
+}
+
+/// Forward, backward and optimizer of a layer need its activations, and one gradient of a weight beside those in place.
+fn memory_of_a_whole_step() -> ChildOutcome {
+    const ROWS: usize = 64;
+    let device = Device::cuda(0)?;
+    let cuda = device.as_cuda().ok_or("the device is no CUDA device")?;
+    let model = Linear::new(256, 512, &Initializer::new(&device).with_seed(1))?;
+    let parameters = Parameters::new(&model)?;
+    let [x, y] = [256, 512].map(|width| Tensor::ones(&[ROWS, width], DType::F32, &device));
+    let (x, y) = (Variable::new(x?), Variable::new(y?));
+    let mut optimizer = AdamW::new(parameters.variables(), 0.1)?;
+    for number in 0..3 {
+        parameters.zero_grad();
+        let scope = cuda.memory_scope(format!("whole step {number}"));
+        mse_loss(&model.forward(&x)?, &y, Reduction::Mean)?.backward()?;
+        optimizer.step()?;
+        let found = scope.finish();
+        let (weight, activation) = (256 * 512 * 4, (ROWS * 512 * 4) as u64);
+        let states = if number == 0 { 2 * (weight + 512 * 4) } else { 0 };
+        let used = found.peak_bytes - found.start_bytes;
+        let limit = states + weight + 3 * activation;
+        check(used <= limit, &format!("{found}: {used} bytes, wanted at most {limit}"))?;
+    }
+    Ok(())
+}
+
+/// The numbers of steps in an optimizer's state.
+fn steps_of(optimizer: &AdamW) -> selvedge::Result<Vec<Vec<u8>>> {
+    let state = optimizer.state_dict()?;
+    let steps = state.into_iter().filter(|(name, _)| name.ends_with("step"));
+    steps.map(|(_, tensor)| tensor.to_bytes()).collect()
+}
+
+/// A step for whose forward, backward or optimizer there is no memory is an error that changes nothing and is not
+/// counted. The fake computes no numbers, so tests/gpu/steps.rs compares bits.
+fn steps_without_memory() -> ChildOutcome {
+    let device = Device::cuda(0)?;
+    let cuda = device.as_cuda().ok_or("the device is no CUDA device")?;
+    let [x, y] = [256, 512].map(|width| Tensor::ones(&[64, width], DType::F32, &device));
+    let (x, y) = (Variable::new(x?), Variable::new(y?));
+    /// Sets a limit that leaves this much memory.
+    fn leave(cuda: &selvedge::driver::Device, bytes: Option<u64>) -> selvedge::Result<()> {
+        cuda.trim()?;
+        let used = cuda.pool_statistics().reserved_bytes;
+        cuda.set_memory_limit(bytes.map(|bytes| used + bytes))
+    }
+    for part in ["forward", "backward", "optimizer"] {
+        let model = Linear::new(256, 512, &Initializer::new(&device).with_seed(1))?;
+        let parameters = Parameters::new(&model)?;
+        let mut optimizer = AdamW::new(parameters.variables(), 0.1)?;
+        let loss = || mse_loss(&model.forward(&x)?, &y, Reduction::Mean);
+        let state = || -> selvedge::Result<Vec<Vec<u8>>> {
+            let own = model.state_dict();
+            let gradients = parameters.variables().into_iter().filter_map(|parameter| parameter.grad());
+            own.into_values().chain(gradients).map(|tensor| tensor.to_bytes()).collect()
+        };
+        // A first backward, so that there are gradients to keep.
+        loss()?.backward()?;
+        device.synchronize()?;
+        let before = state()?;
+        let recorded = loss()?;
+        leave(cuda, Some(1))?;
+        let failed = match part {
+            "forward" => loss().map(drop),
+            "backward" => recorded.backward(),
+            _ => optimizer.step(),
+        };
+        leave(cuda, None)?;
+        let is_refused = matches!(failed, Err(selvedge::Error::OutOfMemory { .. }));
+        check(is_refused, &format!("{part} without memory: {failed:?}"))?;
+        check(state()? == before, &format!("{part} without memory changed parameters or gradients"))?;
+        optimizer.step()?;
+        check(state()? != before, &format!("the step after a failed {part} changed nothing"))?;
+        // A failed step is not counted, so the next one has the numbers of the first.
+        let mut undisturbed = AdamW::new(parameters.variables(), 0.1)?;
+        undisturbed.step()?;
+        let [found, wanted] = [&optimizer, &undisturbed].map(steps_of);
+        check(found? == wanted?, &format!("a failed {part} was counted as a step"))?;
     }
     Ok(())
 }
