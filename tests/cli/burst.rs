@@ -101,6 +101,32 @@ fn a_network_of_arrays_runs_with_input_of_integers() {
 }
 
 #[test]
+fn input_may_have_any_real_type() {
+    let folder = Folder::new("burst-types");
+    let (network, input) = (folder.file("s.burst"), folder.file("s.npy"));
+    succeeds(&["burst", "make", "S", "--neurons", "50", "--degree", "2", "-o", &network]);
+    let rows = [1.0f32, 7.0, 2000.0, 2.0, 9.0, 1000.0, 2.0, 9.0, 24.0];
+    let run = || {
+        let value = json(&succeeds(&[
+            "burst", "run", &network, "--bursts", "3", "--inject", &input, "--device", "cpu", "--json",
+        ]));
+        assert_eq!((&value["spikes"], &value["input_rows_used"]), (&2.into(), &3.into()), "{value}");
+        value["state_hash"].clone()
+    };
+    npy::write_slice(&input, &rows, &[3, 3]).unwrap();
+    let wanted = run();
+    npy::write_slice(&input, &rows.map(half::f16::from_f32), &[3, 3]).unwrap();
+    assert_eq!(run(), wanted);
+    npy::write_slice(&input, &rows.map(half::bf16::from_f32), &[3, 3]).unwrap();
+    assert_eq!(run(), wanted);
+    npy::write_slice(&input, &rows.map(|number| number as i16), &[3, 3]).unwrap();
+    assert_eq!(run(), wanted);
+    npy::write_slice(&input, &[num_complex::Complex32::new(1.0, 0.0); 9], &[3, 3]).unwrap();
+    let parts = ["an array of c64; wanted an integer or floating-point type"];
+    fails(FAILED_FOR_INPUT, &["burst", "run", &network, "--inject", &input], &parts);
+}
+
+#[test]
 fn every_backend_of_this_machine_is_verified() {
     let text = succeeds(&["burst", "verify"]);
     assert!(

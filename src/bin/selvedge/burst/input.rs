@@ -70,6 +70,8 @@ fn numbers(array: &HostArray) -> Result<Option<Vec<f64>>, Failure> {
     Ok(Some(match array.dtype() {
         DType::F64 => array.as_slice::<f64>()?.to_vec(),
         DType::F32 => cast!(f32),
+        DType::F16 => array.as_slice::<half::f16>()?.iter().map(|number| number.to_f64()).collect(),
+        DType::BF16 => array.as_slice::<half::bf16>()?.iter().map(|number| number.to_f64()).collect(),
         DType::U8 => cast!(u8),
         DType::I8 => cast!(i8),
         DType::U16 => cast!(u16),
