@@ -16,7 +16,7 @@
 //! | `auto` | the backend that is faster on the loaded network |
 //! | `cut`, `shards` | a network cut into ranges of neurons, each on a backend of its own |
 //! | `simulation` | a running network: input, recordings, counters |
-//! | `parameters`, `ledger`, `sampler`, `plasticity` | the parts of a simulation |
+//! | `parameters`, `power`, `ledger`, `sampler`, `plasticity` | the parts of a simulation |
 //! | `edits` | the log of synapses and neurons that are created or removed in mid-run |
 //! | `recovery` | the journal from which a run continues after its device was lost |
 //! | `runner` | a thread that runs a simulation at a set frequency |
@@ -43,6 +43,7 @@ mod network;
 mod neurons;
 mod parameters;
 mod plasticity;
+mod power;
 mod recovery;
 mod runner;
 mod sampler;

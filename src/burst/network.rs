@@ -197,6 +197,11 @@ impl Network {
         &self.areas
     }
 
+    /// Returns the index of the first area of this name.
+    pub fn area(&self, name: &str) -> Option<u32> {
+        self.areas.iter().position(|area| area.name == name).map(|index| index as u32)
+    }
+
     /// Returns the neurons that a backend of this network updates: all of them, or the range of a shard.
     pub fn owned(&self) -> Range<u32> {
         self.owned.clone()

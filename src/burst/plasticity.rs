@@ -351,6 +351,37 @@ impl Simulation {
         }
         self.backend.set_weights(&changes)
     }
+
+    /// Changes weights of synapses, by their places in [`Synapses::row`](super::Synapses::row), from the next burst on. Of several
+    /// changes of one synapse the last one counts. Rules go on from the new weights.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a place that is no synapse; the errors of the backend. Nothing is changed then.
+    pub fn set_weights(&mut self, changes: &[WeightChange]) -> Result<()> {
+        self.check_loaded()?;
+        let synapses = self.network.synapses().len();
+        if let Some(change) = changes.iter().find(|change| change.synapse >= synapses as u64) {
+            let (found, wanted) =
+                (format!("synapse {}", change.synapse), format!("a synapse below {synapses}"));
+            return Err(Error::invalid("setting weights", found, wanted));
+        }
+        // One change per synapse, the last one: a device applies them in any order.
+        let mut last = changes.to_vec();
+        last.reverse();
+        last.sort_by_key(|change| change.synapse);
+        last.dedup_by_key(|change| change.synapse);
+        self.backend.set_weights(&last)?;
+        if let Some(weights) = &mut self.weights {
+            for change in &last {
+                let weight = &mut weights[change.synapse as usize];
+                *weight = *weight & 0xff00 | u16::from(change.weight);
+            }
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.push(Entry::Weights(last));
+        }
+        Ok(())
+    }
 }
 
 /// Returns the rounded changes at distances 1, 2, … up to the last that is not 0.

@@ -11,6 +11,7 @@ use super::network::{Network, removed_neuron};
 use super::neurons::Neurons;
 use super::parameters::{NeuronSelection, ParameterQueue};
 use super::plasticity::{ActiveRule, PlasticityRule};
+use super::power::PowerInput;
 use super::recovery::{Checkpoint, Entry, Journal};
 use super::sampler::{Sampler, Snapshot};
 use super::state::NetworkState;
@@ -78,7 +79,7 @@ pub struct Simulation {
     pub(super) edits: EditLog,
     /// A merge could not be loaded, so the backend holds no network or another.
     pub(super) reload_failed: bool,
-    power: Vec<(Range<u32>, Injection)>,
+    pub(super) power: PowerInput,
     pub(super) ledger: Option<FireLedger>,
     samplers: Vec<Sampler>,
     pub(super) rules: Vec<ActiveRule>,
@@ -136,7 +137,7 @@ impl Simulation {
             parameters_changed: false,
             edits: EditLog::default(),
             reload_failed: false,
-            power: Vec::new(),
+            power: PowerInput::default(),
             ledger: None,
             samplers: Vec::new(),
             rules: Vec::new(),
@@ -204,37 +205,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Sets the input that neurons receive in every burst, in place of an earlier one for the same range; 0 ends it. Removed
-    /// neurons receive none.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a range outside the network or a potential as for [`inject`](Simulation::inject).
-    pub fn set_power(&mut self, ids: Range<u32>, potential: f32) -> Result<()> {
-        self.check_range(&ids)?;
-        let injection = Injection::new(ids.start, potential)?;
-        self.power.retain(|(known, _)| *known != ids);
-        if injection.thousandths != 0 {
-            self.power.push((ids, injection));
-        }
-        Ok(())
-    }
-
-    /// Returns the power input: ranges and thousandths.
-    pub(super) fn power_thousandths(&self) -> Vec<(Range<u32>, i64)> {
-        self.power.iter().map(|(ids, injection)| (ids.clone(), injection.thousandths)).collect()
-    }
-
-    /// Replaces the power input by that of a file.
-    pub(super) fn set_power_thousandths(&mut self, power: Vec<(Range<u32>, i64)>) -> Result<()> {
-        self.power.clear();
-        for (ids, thousandths) in power {
-            self.check_range(&ids)?;
-            self.power.push((ids.clone(), Injection { id: ids.start, thousandths }));
-        }
-        Ok(())
-    }
-
-    fn check_range(&self, ids: &Range<u32>) -> Result<()> {
+    pub(super) fn check_range(&self, ids: &Range<u32>) -> Result<()> {
         if ids.start > ids.end || ids.end as usize > self.network.len() {
             let wanted = format!("ids up to {}", self.network.len());
             return Err(Error::invalid(
@@ -283,6 +254,21 @@ impl Simulation {
     /// Returns the ledger, if one is kept.
     pub fn ledger(&self) -> Option<&FireLedger> {
         self.ledger.as_ref()
+    }
+
+    /// Returns the neurons of an area that fired in a burst of the ledger, ascending.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for an area that the network does not have, without a ledger, and as
+    /// [`FireLedger::fired`].
+    pub fn fired_in_area(&self, area: u32, burst: u64) -> Result<Vec<u32>> {
+        self.check_area(area)?;
+        let Some(ledger) = &self.ledger else {
+            return Err(Error::invalid("the fire ledger", "no ledger", "Simulation::keep_ledger before"));
+        };
+        let mut ids = ledger.fired(burst)?;
+        ids.retain(|&id| self.neurons.area[id as usize] == area);
+        Ok(ids)
     }
 
     /// Continues with the ledger of an earlier run.
@@ -505,12 +491,7 @@ impl Simulation {
         self.apply_edits()?;
         // After a failed burst the input is staged already.
         if !self.power_is_staged {
-            let power: Vec<Injection> = self
-                .power
-                .iter()
-                .flat_map(|(ids, injection)| ids.clone().map(|id| Injection { id, ..*injection }))
-                .filter(|injection| !self.network.is_removed(injection.id))
-                .collect();
+            let power = self.power.injections(&self.network);
             self.stage(&power)?;
             self.power_is_staged = true;
         }

@@ -8,8 +8,11 @@ mod cases_of_edits;
 #[path = "../cases/burst_changes.rs"]
 mod changes;
 
+mod arrays;
 mod bad_input;
 mod edits;
 mod engine;
+mod logs;
+mod power;
 mod recovery;
 mod simulation;

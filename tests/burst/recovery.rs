@@ -11,14 +11,14 @@ use selvedge::burst::{
 use selvedge::{Error, Result};
 
 /// A device that is lost after some bursts, and counts its calls of `run_bursts`.
-struct Losable {
+pub struct Losable {
     cpu: Cpu,
     left: Arc<AtomicI64>,
     groups: Arc<AtomicUsize>,
 }
 
 impl Losable {
-    fn new(bursts: i64) -> (Box<Losable>, Arc<AtomicUsize>) {
+    pub fn new(bursts: i64) -> (Box<Losable>, Arc<AtomicUsize>) {
         let groups = Arc::new(AtomicUsize::new(0));
         let left = Arc::new(AtomicI64::new(bursts));
         (Box::new(Losable { cpu: Cpu::with_threads(1), left, groups: groups.clone() }), groups)
@@ -114,6 +114,11 @@ fn run(
             queue.push(NeuronSelection::Ids(0..50), NeuronField::Threshold(burst as f32))?;
         }
         match burst {
+            4 | 21 => {
+                let change = |weight| WeightChange { synapse: burst, weight };
+                simulation.set_weights(&[change(1), change(burst as u8)])?;
+                assert_eq!(simulation.weights()?[burst as usize] & 0xff, burst as u16);
+            }
             15 => simulation.set_dense(true)?,
             18 => simulation.set_dense(false)?,
             // Edits of two logs, behind staged input.

@@ -6,8 +6,6 @@ use selvedge::burst::{
     Area, Backend, BurstResult, BurstRunner, Cpu, FireLedger, GeneratedNetwork, InProcess, Network,
     NeuronField, NeuronSelection, Neurons, PlasticityRule, Shards, Simulation, Spike, SpikeHash,
 };
-use selvedge::io::npz::{NpzFile, NpzWriter};
-use selvedge::types::DType;
 use sha2::Digest;
 
 use super::cases::{Synapse, network, pairs};
@@ -19,21 +17,6 @@ fn simulation(neurons: Neurons, synapses: &[Synapse]) -> Simulation {
 fn shards(count: usize) -> Box<dyn Backend> {
     let backends = (0..count).map(|_| Box::new(Cpu::with_threads(1)) as Box<dyn Backend>).collect();
     Box::new(Shards::new(backends, Box::new(InProcess)).unwrap())
-}
-
-#[test]
-fn power_drives_a_range_in_every_burst_until_it_is_set_to_zero() {
-    let mut simulation = simulation(Neurons::new(4), &[]);
-    simulation.record_spikes(true);
-    simulation.set_power(1..3, 1.0).unwrap();
-    simulation.run(2).unwrap();
-    simulation.set_power(1..3, 0.0).unwrap();
-    simulation.run(2).unwrap();
-    assert_eq!(simulation.spikes(), (&[1, 1, 2, 2][..], &[1, 2, 1, 2][..]));
-    let totals = simulation.totals();
-    assert_eq!((totals.bursts, totals.spikes, totals.counts.injections), (4, 4, 4));
-    assert!(simulation.set_power(3..5, 1.0).is_err());
-    assert!(simulation.set_power(0..1, f32::NAN).is_err());
 }
 
 #[test]
@@ -456,62 +439,6 @@ fn files_with_a_valid_checksum_and_bad_rows_are_refused() {
         let found = error(at, &bytes);
         assert!(found.contains(wanted), "'{found}' does not contain '{wanted}'");
     }
-}
-
-#[test]
-fn networks_come_from_npz_files_and_spikes_go_into_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("network.npz");
-    let write = |arrays: &[(&str, DType, &[u8])]| {
-        let mut writer = NpzWriter::create(&path).unwrap();
-        for (name, dtype, bytes) in arrays {
-            writer.begin(name, *dtype, &[bytes.len() / dtype.size()]).unwrap();
-            writer.write(bytes).unwrap();
-        }
-        writer.finish().unwrap();
-        Network::read_npz(&path)
-    };
-    let (source, target) =
-        ([1i64, 0].map(i64::to_le_bytes).concat(), [0i32, 1].map(i32::to_le_bytes).concat());
-    let thresholds = [1.0f64, 50.0].map(f64::to_le_bytes).concat();
-    let good: [(&str, DType, &[u8]); 6] = [
-        ("source", DType::I64, &source),
-        ("target", DType::I32, &target),
-        ("weight", DType::U8, &[3, 6]),
-        ("psp", DType::U8, &[1, 10]),
-        ("threshold", DType::F64, &thresholds),
-        ("accumulates", DType::Bool, &[1, 0]),
-    ];
-    let network = write(&good).unwrap();
-    assert_eq!(
-        (network.neurons().threshold.as_slice(), network.neurons().accumulates[1]),
-        (&[1.0, 50.0][..], false)
-    );
-    assert_eq!(network.synapses().targets(), [1, 0]);
-    assert_eq!(network.synapses().weights(), [6 | 10 << 8, 3 | 1 << 8]);
-
-    let negative = [-1i64, 0].map(i64::to_le_bytes).concat();
-    let bad = write(&[("source", DType::I64, &negative), good[1], good[2], good[3], good[4]])
-        .unwrap_err()
-        .to_string();
-    assert!(bad.contains("-1 at 0 of array 'source'"), "{bad}");
-    let most = u32::MAX.to_le_bytes();
-    let bad =
-        write(&[good[0], good[1], good[2], good[3], ("neurons", DType::U32, &most)]).unwrap_err().to_string();
-    assert!(bad.contains("4294967295 neurons; wanted at most 2^31"), "{bad}");
-    let bad = write(&good[..4]).unwrap_err().to_string();
-    assert!(bad.contains("no array of a neuron field"), "{bad}");
-    assert!(write(&good[1..]).unwrap_err().to_string().contains("source"));
-
-    let mut simulation = Simulation::new(Arc::new(network), Box::new(Cpu::new()), 0).unwrap();
-    simulation.record_spikes(true);
-    simulation.inject(&[(0, 1.0)]).unwrap();
-    simulation.run(3).unwrap();
-    let path = folder.path().join("spikes.npz");
-    simulation.write_spikes_npz(&path).unwrap();
-    let mut file = NpzFile::open(&path).unwrap();
-    assert_eq!(file.array("burst").unwrap().read().unwrap().as_slice::<u64>().unwrap(), [1, 2, 3]);
-    assert_eq!(file.array("id").unwrap().read().unwrap().as_slice::<u32>().unwrap(), [0, 1, 0]);
 }
 
 #[test]

@@ -41,7 +41,9 @@ hashes alone and are the same on every machine. They fire only with their input,
 
 An .npz file has the arrays source, target, weight (0 to 255), psp (0 to 255) and perhaps kind (0 excitatory, 1 inhibitory)
 of the synapses in any order; and of the neurons threshold, threshold_max, leak, rest, refractory, excitability,
-fire_limit, snooze, accumulates and neuron_kind, each of which may be missing, or neurons, their number.
+fire_limit, snooze, accumulates, neuron_kind, area and position (three columns), each of which may be missing, or neurons, their
+number. An array area:NAME holds index and flags of an area (1 shares, 2 driven by potentials), and population:NAME the first and
+the last + 1 id of a population. An array of another name is an error.
 
 Examples:
   selvedge burst make S --neurons 10000 --degree 100 -o network.burst --input input.npy --bursts 1000
