@@ -3144,6 +3144,39 @@ int32_t sv_network_places(uint64_t network,
                           size_t neurons);
 
 /**
+ * Writes the index of the first area of a name.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `name` points to a zero-terminated text, and `area` to a `uint32_t`.
+ */
+int32_t sv_network_find_area(uint64_t network, const char *name, uint32_t *area);
+
+/**
+ * Sets the input that the neurons of an area receive in every burst, in place of an earlier one for the area. 0 ends it. It adds
+ * to that of `sv_simulation_set_power` for other ranges.
+ *
+ * Any thread may call it.
+ */
+int32_t sv_simulation_set_area_power(uint64_t simulation,
+                                     uint32_t area,
+                                     float potential);
+
+/**
+ * Writes the neurons of an area that fired in burst number `number` by the ledger, ascending.
+ *
+ * `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+ *
+ * Requires: `ids` points to `capacity` elements, and `count` to a `size_t`.
+ */
+int32_t sv_simulation_area_fired(uint64_t simulation,
+                                 uint32_t area,
+                                 uint64_t number,
+                                 uint32_t *ids,
+                                 size_t capacity,
+                                 size_t *count);
+
+/**
  * Loads a network on a CUDA device, at rest before burst 1, without a simulation: no recordings, rules, ledger or recovery.
  *
  * The caller owns one reference to `*device_network`. Any thread may call it, and use the device network; calls for one wait
@@ -3998,6 +4031,19 @@ int32_t sv_spike_hash_add(uint32_t number,
 int32_t sv_simulation_weights(uint64_t simulation,
                               uint16_t *weights,
                               size_t count);
+
+/**
+ * Changes the weights of `count` synapses, by their places in the order of `sv_network_rows`, from the next burst on. Of several
+ * changes of one synapse the last one counts. On an error nothing is changed.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `synapses` and `weights` point to `count` elements.
+ */
+int32_t sv_simulation_set_weights(uint64_t simulation,
+                                  const uint64_t *synapses,
+                                  const uint8_t *weights,
+                                  size_t count);
 
 /**
  * Gives the phases after one Euler step of the Kuramoto model, from 0 to below 2 pi. `theta` is a vector of n phases or rows

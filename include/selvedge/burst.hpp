@@ -127,6 +127,11 @@ public:
     {
         detail::call(sv_simulation_set_power, handle(), first, end, potential);
     }
+    /// Sets the input of the neurons of an area in every burst.
+    void set_area_power(std::uint32_t area, float potential)
+    {
+        detail::call(sv_simulation_set_area_power, handle(), area, potential);
+    }
     /// Lets time pass for every neuron in every burst.
     void set_dense(bool dense) { detail::call(sv_simulation_set_dense, handle(), std::int32_t{dense}); }
 
@@ -191,6 +196,13 @@ public:
         std::vector<std::uint16_t> weights(synapses);
         detail::call(sv_simulation_weights, handle(), weights.data(), weights.size());
         return weights;
+    }
+
+    /// Changes the weights of synapses by their places in the order of Network::rows().
+    void set_weights(const std::vector<std::uint64_t> &synapses, const std::vector<std::uint8_t> &weights)
+    {
+        if (detail::have_equal_lengths("set_weights", synapses.size(), weights.size()))
+            detail::call(sv_simulation_set_weights, handle(), synapses.data(), weights.data(), synapses.size());
     }
 
     /// Returns a parameter of every neuron, one of `SV_NEURON_...`, without the changes that are still queued.
@@ -312,6 +324,16 @@ public:
         std::vector<std::uint32_t> ids;
         detail::grown(ids, [&](std::size_t capacity, std::size_t *count) {
             detail::call(sv_simulation_ledger_fired, handle(), number, ids.data(), capacity, count);
+        });
+        return ids;
+    }
+
+    /// Returns the neurons of an area that fired in a burst of the ledger.
+    std::vector<std::uint32_t> area_fired(std::uint32_t area, std::uint64_t number) const
+    {
+        std::vector<std::uint32_t> ids;
+        detail::grown(ids, [&](std::size_t capacity, std::size_t *count) {
+            detail::call(sv_simulation_area_fired, handle(), area, number, ids.data(), capacity, count);
         });
         return ids;
     }

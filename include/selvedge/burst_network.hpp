@@ -195,6 +195,11 @@ public:
         return places;
     }
 
+    /// Returns the index of an area by its name.
+    std::uint32_t find_area(const std::string &name) const
+    {
+        return detail::get<std::uint32_t>(sv_network_find_area, handle(), name.c_str());
+    }
     /// Returns the neurons that a simulation removed, ascending.
     std::vector<std::uint32_t> removed() const
     {

@@ -129,3 +129,58 @@ fn parameters_are_read_back_once_their_changes_apply() {
     check(sv_release(simulation));
     check(sv_release(network));
 }
+
+#[test]
+fn an_area_has_a_name_power_and_spikes_in_the_ledger() {
+    let network = network();
+    let simulation = simulate(network, &OPTIONS);
+    let (mut ids, mut count) = ([9; 3], 9);
+    // SAFETY: the pointers are to locals; the arrays have the given lengths.
+    unsafe {
+        let mut area = 9;
+        check(sv_network_find_area(network, c"second".as_ptr(), &mut area));
+        assert_eq!(area, 1);
+        let mut other = 9;
+        let status = sv_network_find_area(network, c"third".as_ptr(), &mut other);
+        fails(status, SV_ERROR_INVALID_ARGUMENT, "name: found third; wanted the name of an area");
+        check(sv_simulation_keep_ledger(simulation, 4));
+        check(sv_simulation_set_area_power(simulation, area, 2.0));
+        inject(simulation, &[(1, 2.0)]);
+        check(sv_simulation_run(simulation, 1));
+        check(sv_simulation_area_fired(simulation, area, 1, ids.as_mut_ptr(), 3, &mut count));
+        assert_eq!((count, ids), (2, [0, 2, 9]));
+        check(sv_simulation_area_fired(simulation, 0, 1, ids.as_mut_ptr(), 3, &mut count));
+        assert_eq!((count, ids[0]), (1, 1));
+        let status = sv_simulation_area_fired(simulation, 2, 1, ids.as_mut_ptr(), 3, &mut count);
+        fails(status, SV_ERROR_INVALID_ARGUMENT, "area 2");
+        fails(sv_simulation_set_area_power(simulation, 2, 1.0), SV_ERROR_INVALID_ARGUMENT, "area 2");
+    }
+    check(sv_release(simulation));
+    check(sv_release(network));
+}
+
+#[test]
+fn weights_of_a_simulation_can_be_set() {
+    let (source, target, weight, psp) = ([0, 1, 1], [1, 0, 2], [10, 20, 30], [1, 2, 3]);
+    let network = create(&sv_network_arrays {
+        neurons: 3,
+        synapses: 3,
+        source: source.as_ptr(),
+        target: target.as_ptr(),
+        weight: weight.as_ptr(),
+        psp: psp.as_ptr(),
+        ..ARRAYS
+    });
+    let simulation = simulate(network, &OPTIONS);
+    let mut found = [0; 3];
+    // SAFETY: the arrays have the given lengths.
+    unsafe {
+        check(sv_simulation_set_weights(simulation, [2, 0, 2].as_ptr(), [7, 255, 8].as_ptr(), 3));
+        let status = sv_simulation_set_weights(simulation, [1, 3].as_ptr(), [0, 0].as_ptr(), 2);
+        fails(status, SV_ERROR_INVALID_ARGUMENT, "synapse 3; wanted a synapse below 3");
+        check(sv_simulation_weights(simulation, found.as_mut_ptr(), 3));
+    }
+    assert_eq!(found, [255 | 1 << 8, 20 | 2 << 8, 8 | 3 << 8]);
+    check(sv_release(simulation));
+    check(sv_release(network));
+}

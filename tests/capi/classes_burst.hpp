@@ -64,10 +64,16 @@ void networks(const std::string &folder)
     CHECK(simulation.potentials().size() == 6 && simulation.totals().spikes == 3 && simulation.counters().bursts == 3);
     CHECK(simulation.ledger_bursts() == std::make_pair(std::uint64_t{1}, std::uint64_t{3}));
     CHECK(simulation.ledger_fired(2) == List<std::uint32_t>{1});
+    CHECK(simulation.area_fired(network.find_area("second"), 2) == List<std::uint32_t>{1});
+    CHECK(simulation.area_fired(0, 2).empty());
     CHECK(simulation.weights(2)[0] == (10 | 10 << 8));
+    simulation.set_weights({1}, {9});
+    CHECK(simulation.weights(2)[1] % 256 == 9);
+    FAILS(SV_ERROR_LENGTH_MISMATCH, (simulation.set_weights({1}, {}), 0));
     simulation.set_parameter(SV_NEURON_THRESHOLD, 0, 1, 100);
     simulation.set_area_parameter(SV_NEURON_LEAK, 1, 0.5);
-    simulation.set_power(0, 1, 3);
+    simulation.set_power(0, 1, 1);
+    simulation.set_area_power(0, 3);
     simulation.set_dense(true);
     sv_plasticity_rule rule{};
     rule.kind = SV_RULE_AREA_WINDOW;

@@ -2,10 +2,10 @@
 
 use std::ffi::c_char;
 
-use super::super::arguments::{out, slice_mut, write_text};
+use super::super::arguments::{out, slice_mut, text, write_text};
 use super::super::error::Failure;
 use super::super::guard;
-use super::{check_count, network};
+use super::{check_count, network, with_simulation, write_some};
 
 /// Writes the number of areas of a network.
 ///
@@ -92,6 +92,64 @@ pub unsafe extern "C" fn sv_network_places(
         for (to, from) in positions.chunks_exact_mut(3).zip(&found.position) {
             to.copy_from_slice(from);
         }
+        Ok(())
+    })
+}
+
+/// Writes the index of the first area of a name.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `name` points to a zero-terminated text, and `area` to a `uint32_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_network_find_area(network: u64, name: *const c_char, area: *mut u32) -> i32 {
+    guard::call("sv_network_find_area", || {
+        // SAFETY: as the caller vouches.
+        let (name, area) = unsafe { (text(name, "name")?, out(area, "area")?) };
+        let network = self::network(network, "network")?.network;
+        let found = network.area(name);
+        area.write(found.ok_or_else(|| Failure::argument("name", name, "the name of an area"))?);
+        Ok(())
+    })
+}
+
+/// Sets the input that the neurons of an area receive in every burst, in place of an earlier one for the area. 0 ends it. It adds
+/// to that of `sv_simulation_set_power` for other ranges.
+///
+/// Any thread may call it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_simulation_set_area_power(simulation: u64, area: u32, potential: f32) -> i32 {
+    guard::call("sv_simulation_set_area_power", || {
+        with_simulation(simulation, move |simulation| Ok(simulation.set_area_power(area, potential)?))
+    })
+}
+
+/// Writes the neurons of an area that fired in burst number `number` by the ledger, ascending.
+///
+/// `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+///
+/// # Safety
+///
+/// `ids` points to `capacity` elements, and `count` to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_area_fired(
+    simulation: u64,
+    area: u32,
+    number: u64,
+    ids: *mut u32,
+    capacity: usize,
+    count: *mut usize,
+) -> i32 {
+    guard::call("sv_simulation_area_fired", || {
+        // SAFETY: as the caller vouches.
+        let count = unsafe { out(count, "count")? };
+        let fired =
+            with_simulation(simulation, move |simulation| Ok(simulation.fired_in_area(area, number)?))?;
+        // SAFETY: as the caller vouches.
+        unsafe { write_some(&fired, ids, capacity, "ids")? };
+        count.write(fired.len());
         Ok(())
     })
 }

@@ -5,7 +5,7 @@ use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::Object;
 use super::{SimulationObject, check_count, with_simulation};
-use crate::burst::{BurstResult, NetworkState, NeuronState, Spike, SpikeHash};
+use crate::burst::{BurstResult, NetworkState, NeuronState, Spike, SpikeHash, WeightChange};
 
 /// A state from which a run continues.
 #[repr(C)]
@@ -229,5 +229,30 @@ pub unsafe extern "C" fn sv_simulation_weights(simulation: u64, weights: *mut u1
         check_count("count", count, found.len())?;
         weights.copy_from_slice(&found);
         Ok(())
+    })
+}
+
+/// Changes the weights of `count` synapses, by their places in the order of `sv_network_rows`, from the next burst on. Of several
+/// changes of one synapse the last one counts. On an error nothing is changed.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `synapses` and `weights` point to `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_simulation_set_weights(
+    simulation: u64,
+    synapses: *const u64,
+    weights: *const u8,
+    count: usize,
+) -> i32 {
+    guard::call("sv_simulation_set_weights", || {
+        // SAFETY: as the caller vouches.
+        let (synapses, weights) =
+            unsafe { (slice(synapses, count, "synapses")?, slice(weights, count, "weights")?) };
+        let change = |(synapse, weight): (&u64, &u8)| WeightChange { synapse: *synapse, weight: *weight };
+        let changes: Vec<WeightChange> = synapses.iter().zip(weights).map(change).collect();
+        with_simulation(simulation, move |simulation| Ok(simulation.set_weights(&changes)?))
     })
 }
