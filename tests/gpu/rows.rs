@@ -16,7 +16,7 @@ device_tests! {
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 
 fn gradients(found: NormGradients) -> Vec<Tensor> {
-    [found.input].into_iter().chain(found.parameters.into_iter().flatten()).collect()
+    [found.input].into_iter().chain(found.weight).chain(found.bias).collect()
 }
 
 /// Of a matrix, its gradient, and a weight and a bias along rows.

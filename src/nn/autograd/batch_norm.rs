@@ -105,13 +105,10 @@ impl Variable {
                     None => {
                         let weight = weight.map(|weight| weight.reshape(&[-1])).transpose()?;
                         let found = x.batch_norm_backward(gradient, weight.as_ref(), eps, None)?;
-                        let (of_weight, of_bias) = match found.parameters {
-                            Some([weight, bias]) => {
-                                (Some(weight.reshape(&sizes)?), Some(bias.reshape(&sizes)?))
-                            }
-                            None => (None, None),
-                        };
-                        [Some(found.input), of_weight, of_bias]
+                        let of_channels = [found.weight, found.bias];
+                        let [of_weight, of_bias] =
+                            of_channels.map(|sum| sum.map(|sum| sum.reshape(&sizes)).transpose());
+                        [Some(found.input), of_weight?, of_bias?]
                     }
                     Some((mean, variance)) => {
                         let (mean, variance) = (mean.reshape(&sizes)?, variance.reshape(&sizes)?);

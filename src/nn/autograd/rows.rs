@@ -111,12 +111,9 @@ impl Variable {
                 let x = saved.0.tensor(operation)?;
                 let weight = saved.1.as_ref().map(|weight| weight.tensor(operation)).transpose()?;
                 let found = backward(&x, gradient, &normalized_shape, weight.as_ref(), eps, wanted[1])?;
-                let (of_weight, of_bias) = match found.parameters {
-                    Some([weight, bias]) => (Some(weight), Some(bias)),
-                    // The tape sums it to the shape of the bias.
-                    None => (None, Some(gradient.clone())),
-                };
-                Ok(vec![Some(found.input), of_weight, of_bias])
+                // The tape sums the gradient of the result to the shape of the bias.
+                let of_bias = found.bias.unwrap_or_else(|| gradient.clone());
+                Ok(vec![Some(found.input), found.weight, Some(of_bias)])
             })
         })
     }

@@ -3,8 +3,8 @@
 //! With r = 1 / sqrt(variance + eps), h = (x - mean) r and v = g weight, the gradient of the input is
 //! r (v - mean(v) - h mean(v h)); without the terms of the mean for RMS normalisation. The gradient of a residual that
 //! skips the normalisation is added in the same pass. The gradient of the weight is Σ g h, that of the bias Σ g. For
-//! layer and RMS normalisation they are sums over groups of the same row program; for group normalisation they are
-//! column sums over the mean and r of each group, which the first pass returns.
+//! layer normalisation they are sums over groups of the same row program; RMS normalisation has no bias. For group
+//! normalisation they are column sums over the mean and r of each group, which the first pass returns.
 
 use super::computed;
 use crate::error::{Error, Result};
@@ -18,16 +18,10 @@ use crate::tensor::tensor::Tensor;
 pub struct NormGradients {
     /// The gradient of the input, in its dtype.
     pub input: Tensor,
-    /// The gradients of weight and bias, if they were requested: in f64 for inputs of f64, and otherwise in f32.
-    pub parameters: Option<[Tensor; 2]>,
-}
-
-impl NormGradients {
-    /// Returns the gradients of the input, the weight and the bias, in the shape of the parameters.
-    fn of_rows([input, weight, bias]: [Tensor; 3], normalized_shape: &[usize]) -> Result<NormGradients> {
-        let shape = sizes(normalized_shape);
-        Ok(NormGradients { input, parameters: Some([weight.reshape(&shape)?, bias.reshape(&shape)?]) })
-    }
+    /// The gradient of the weight, if it was requested: in f64 for inputs of f64, and otherwise in f32.
+    pub weight: Option<Tensor>,
+    /// The gradient of the bias, in the dtype of the weight's. RMS normalisation has none.
+    pub bias: Option<Tensor>,
 }
 
 /// The gradient of x, the mean, r and h, by the formula above.
@@ -48,9 +42,9 @@ fn of_root<'g>([x, gradient, weight, residual, eps]: [Expr<'g>; 5]) -> [Expr<'g>
     [result.cast(x.dtype()), h]
 }
 
-/// The gradients of the weight and the bias: sums over groups.
-fn of_shared<'g>(x: Expr<'g>, gradient: Expr<'g>, h: Expr<'g>) -> [Expr<'g>; 2] {
-    [gradient * h, gradient].map(|term| term.cast(computed(x.dtype())).sum_over_groups())
+/// The gradient of a parameter along a group, from its terms of each group.
+fn of_shared<'g>(x: Expr<'g>, term: Expr<'g>) -> Expr<'g> {
+    term.cast(computed(x.dtype())).sum_over_groups()
 }
 
 /// The gradients of x, the weight and the bias, if weight and bias have one value per group.
@@ -109,9 +103,8 @@ impl Tensor {
     /// let x = Tensor::new([[1.0f32, 3.0], [-5.0, 5.0]], &Device::cpu())?;
     /// let gradient = Tensor::new([[1.0f32, 0.0], [0.0, 2.0]], &Device::cpu())?;
     /// let found = x.layer_norm_backward(&gradient, &[2], None, 0.0, None, true)?;
-    /// let [weight, bias] = found.parameters.unwrap();
-    /// assert_eq!(weight.to_vec::<f32>()?, [-1.0, 2.0]);
-    /// assert_eq!(bias.to_vec::<f32>()?, [1.0, 2.0]);
+    /// assert_eq!(found.weight.unwrap().to_vec::<f32>()?, [-1.0, 2.0]);
+    /// assert_eq!(found.bias.unwrap().to_vec::<f32>()?, [1.0, 2.0]);
     /// # Ok::<(), selvedge::Error>(())
     /// ```
     ///
@@ -134,19 +127,20 @@ impl Tensor {
         let operands = operands([self, gradient], weight, residual, eps);
         if !parameters {
             let [input] = fuse_groups(OPERATION, operands, &axes, |operands| [of_centred(operands)[0]])?;
-            return Ok(NormGradients { input, parameters: None });
+            return Ok(NormGradients { input, weight: None, bias: None });
         }
-        let found = fuse_groups(OPERATION, operands, &axes, |operands| {
+        let [input, weight, bias] = fuse_groups(OPERATION, operands, &axes, |operands| {
             let [result, _, _, h] = of_centred(operands);
-            let [of_weight, of_bias] = of_shared(operands[0], operands[1], h);
-            [result, of_weight, of_bias]
-        });
-        NormGradients::of_rows(found?, normalized_shape)
+            let [x, gradient, ..] = operands;
+            [result, of_shared(x, gradient * h), of_shared(x, gradient)]
+        })?;
+        let [weight, bias] = [weight, bias].map(|sum| sum.reshape(&sizes(normalized_shape)));
+        Ok(NormGradients { input, weight: Some(weight?), bias: Some(bias?) })
     }
 
     /// Returns the gradients of [`rms_norm`](Self::rms_norm) of this tensor; see
-    /// [`layer_norm_backward`](Self::layer_norm_backward). The second gradient of the parameters is that of a bias added to
-    /// the result.
+    /// [`layer_norm_backward`](Self::layer_norm_backward). There is no bias: the gradient of one added to the result is the
+    /// sum of the result's gradient.
     ///
     /// # Errors
     ///
@@ -167,14 +161,14 @@ impl Tensor {
         let operands = operands([self, gradient], weight, residual, eps);
         if !parameters {
             let [input] = fuse_groups(OPERATION, operands, &axes, |operands| [of_root(operands)[0]])?;
-            return Ok(NormGradients { input, parameters: None });
+            return Ok(NormGradients { input, weight: None, bias: None });
         }
-        let found = fuse_groups(OPERATION, operands, &axes, |operands| {
+        let [input, weight] = fuse_groups(OPERATION, operands, &axes, |operands| {
             let [result, h] = of_root(operands);
-            let [of_weight, of_bias] = of_shared(operands[0], operands[1], h);
-            [result, of_weight, of_bias]
-        });
-        NormGradients::of_rows(found?, normalized_shape)
+            [result, of_shared(operands[0], operands[1] * h)]
+        })?;
+        let weight = weight.reshape(&sizes(normalized_shape))?;
+        Ok(NormGradients { input, weight: Some(weight), bias: None })
     }
 
     /// Returns the gradients of [`group_norm`](Self::group_norm) of this tensor; see
@@ -210,12 +204,12 @@ impl Tensor {
         let others = (0..rank).filter(|axis| !(1..=2).contains(axis)).collect();
         let input = input.reshape(&sizes(self.shape()))?;
         if !parameters {
-            return Ok(NormGradients { input, parameters: None });
+            return Ok(NormGradients { input, weight: None, bias: None });
         }
         let operands = [(&x).into(), (&gradient).into(), (&mean).into(), (&root).into()];
         let found = fuse_groups(OPERATION, operands, &GroupAxes::Of(others), of_parameters);
         let [weight, bias] = found?.map(|sum| sum.reshape(&sizes(&[channels])));
-        Ok(NormGradients { input, parameters: Some([weight?, bias?]) })
+        Ok(NormGradients { input, weight: Some(weight?), bias: Some(bias?) })
     }
 
     /// Returns the gradients of [`batch_norm_training`](Self::batch_norm_training) of this tensor; see
@@ -240,8 +234,8 @@ impl Tensor {
         let operands = operands([self, gradient], weight.as_ref(), residual, eps);
         let axes = GroupAxes::Of((0..self.rank() as isize).filter(|axis| *axis != 1).collect());
         let [input, of_weight, of_bias] = fuse_groups(OPERATION, operands, &axes, of_channels)?;
-        let shape = &sizes(&[channels]);
-        Ok(NormGradients { input, parameters: Some([of_weight.reshape(shape)?, of_bias.reshape(shape)?]) })
+        let [weight, bias] = [of_weight, of_bias].map(|sum| sum.reshape(&sizes(&[channels])));
+        Ok(NormGradients { input, weight: Some(weight?), bias: Some(bias?) })
     }
 
     /// Returns the shape (N, groups, channels of a group, …).
