@@ -263,6 +263,20 @@ impl<'a, L: Borrow<Layout>> DeviceInput<'a, L> {
         })
     }
 
+    /// Returns the number of the output whose elements an in-place input reads.
+    pub(super) fn in_place_of(&self) -> Option<usize> {
+        match self.source {
+            Source::Memory(_) => None,
+            Source::Output(index) => Some(index),
+        }
+    }
+
+    /// Returns the elements of an output as an input with memory, for a launch before the one that writes them.
+    pub(super) fn before(output: &DeviceOutput<'a, L>) -> DeviceInput<'a> {
+        let (dtype, layout) = output.described();
+        DeviceInput { source: Source::Memory(output.memory), dtype, layout }
+    }
+
     /// Creates an in-place input: the elements that output `index` has before the run, in its layout.
     pub fn output(index: usize, output: &DeviceOutput<'_, L>) -> DeviceInput<'a, L>
     where

@@ -95,7 +95,7 @@ impl DynamicFused {
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run), for a result that the elements' dtype cannot hold, and for reductions over groups.
+    /// As [`run`](Self::run), and for a result that the elements' dtype cannot hold.
     pub(crate) fn run_in_place(
         &self,
         output: &mut TensorMut<'_>,
@@ -107,13 +107,6 @@ impl DynamicFused {
                 std::iter::once((&current).into()).chain(others.iter().copied()).collect();
             self.lowered(&operands)?
         };
-        if let CompiledFunction::Rows(_) = function {
-            return Err(Error::invalid(
-                OPERATION,
-                "a reduction over groups in place",
-                "elementwise operations",
-            ));
-        }
         // Shared elements are read where they are, and the result is somewhere else.
         let before = (!output.is_own()).then(|| output.current());
         let first = before.as_ref().map_or(OperandSource::Output(0), OperandSource::Tensor);

@@ -270,7 +270,7 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
     /// # Errors
     ///
     /// As [`run_into`](Self::run_into); [`Error::LengthMismatch`] for another number of operands, and
-    /// [`Error::InvalidArgument`] for a function with reductions over groups.
+    /// [`Error::InvalidArgument`] for an output with a value per group and for a function with sums over groups.
     pub fn run_in_place<'a, 'b, const OTHERS: usize>(
         &self,
         outputs: [impl Into<TensorMut<'b>>; OUTPUTS],
@@ -292,10 +292,6 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
             })?;
             self.compiled(&operands, stored)?
         };
-        if let CompiledFunction::Rows(_) = &*compiled {
-            let wanted = "elementwise operations only; run_into takes outputs apart from the inputs";
-            return Err(Error::invalid(OPERATION, "a reduction over groups in place", wanted));
-        }
         let mut inputs = Inputs::<INPUTS>::default();
         (0..OUTPUTS).for_each(|output| inputs.push_source(OperandSource::Output(output)));
         others.iter().for_each(|operand| inputs.push(operand));

@@ -4,11 +4,13 @@
 //! Tests: `tests/tensor/rows.rs`.
 
 use std::any::TypeId;
+use std::ops::Deref;
 
 use super::axes::Axes;
 use super::cached_operation::{AppendOnlyMap, OperandKind};
 use super::evaluate::{OperandSource, broadcast, evaluate, evaluate_into, evaluate_one};
 use super::fused::{holds_all, lower_list};
+use super::in_place::TensorMut;
 use super::kernel::{Output, OutputTarget, run_targets};
 use super::operand::{Inputs, TensorOperand};
 use super::tensor::{Tensor, one_device};
@@ -123,9 +125,14 @@ impl CompiledFunction {
         match self {
             CompiledFunction::Elementwise(expression) => evaluate_into(expression, sources, scalars, targets),
             CompiledFunction::Rows(program) => {
-                let tensors = tensors(sources);
-                let shape = broadcast(operation, tensors.iter().copied())?;
-                run(operation, program, &tensors, scalars, &axes.of(&shape), targets)
+                let mut shape = broadcast(operation, tensors(sources))?.into_owned();
+                for source in sources {
+                    let OperandSource::Output(index) = *source else { continue };
+                    if let Some(target) = targets.get(index) {
+                        shape = shape.broadcast_in(operation, target.layout().shape())?;
+                    }
+                }
+                run(operation, program, sources.iter().copied(), scalars, &axes.of(&shape), targets)
             }
         }
     }
@@ -165,7 +172,8 @@ pub(super) fn evaluate_rows(
         fresh.push(Output::of_shape(&device, dtype, shape)?);
     }
     let mut targets: Vec<OutputTarget<'_>> = fresh.iter_mut().map(OutputTarget::all).collect();
-    run(operation, program, tensors, scalars, &axes, &mut targets)?;
+    let sources = tensors.iter().copied().map(OperandSource::Tensor);
+    run(operation, program, sources, scalars, &axes, &mut targets)?;
     drop(targets);
     Ok(fresh.into_iter().map(Output::into_tensor).collect())
 }
@@ -195,17 +203,17 @@ pub(super) fn output_shapes(
     Ok((0..program.outputs().len()).map(of_output).collect())
 }
 
-fn run(
+fn run<'a>(
     operation: &'static str,
     program: &RowProgram,
-    tensors: &[&Tensor],
+    sources: impl Iterator<Item = OperandSource<'a>> + Clone,
     scalars: &[Number],
     axes: &[isize],
     targets: &mut [OutputTarget<'_>],
 ) -> Result<()> {
     run_targets(
         operation,
-        tensors,
+        sources,
         targets,
         |inputs, mut outputs| program.run_host(&inputs, scalars, axes, &mut outputs),
         |stream, inputs, mut outputs| program.run(stream, &inputs, scalars, axes, &mut outputs),
@@ -240,25 +248,132 @@ fn fuse_groups_of<const INPUTS: usize, const OUTPUTS: usize>(
     own: TypeId,
     function: &dyn for<'g> Fn([Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS],
 ) -> Result<[Tensor; OUTPUTS]> {
-    static CACHE: AppendOnlyMap<(TypeId, Vec<OperandKind>), CompiledFunction> = AppendOnlyMap::new();
-    let kinds = operands.each_ref().map(OperandKind::of);
     let mut inputs = Inputs::<INPUTS>::default();
     operands.iter().for_each(|operand| inputs.push(operand));
+    let compiled = compiled_groups(&operands, inputs.numbers(), OUTPUTS, own, &|inputs| {
+        function(std::array::from_fn(|at| inputs[at])).to_vec()
+    })?;
+    let outputs = compiled.evaluate(operation, inputs.sources(), compiled.given(inputs.numbers()), axes)?;
+    let found = outputs.len();
+    outputs.try_into().map_err(|_| Error::LengthMismatch { operation, wanted: OUTPUTS, found })
+}
+
+/// A row program of a function, with the numbers of its run as scalars or as literals.
+enum CompiledGroups {
+    Cached(&'static CompiledFunction),
+    /// The numbers are literals of a program for this call alone.
+    Once(CompiledFunction),
+}
+
+impl Deref for CompiledGroups {
+    type Target = CompiledFunction;
+
+    fn deref(&self) -> &CompiledFunction {
+        match self {
+            CompiledGroups::Cached(function) => function,
+            CompiledGroups::Once(function) => function,
+        }
+    }
+}
+
+impl CompiledGroups {
+    /// Returns the numbers that a run gives to the program.
+    fn given<'n>(&self, numbers: &'n [Number]) -> &'n [Number] {
+        match self {
+            CompiledGroups::Cached(_) => numbers,
+            CompiledGroups::Once(_) => &[],
+        }
+    }
+}
+
+/// Compiles a function by its type for operands like these, or returns it from the cache.
+fn compiled_groups(
+    operands: &[TensorOperand<'_>],
+    numbers: &[Number],
+    outputs: usize,
+    own: TypeId,
+    function: &dyn for<'g> Fn(&[Expr<'g>]) -> Vec<Expr<'g>>,
+) -> Result<CompiledGroups> {
+    static CACHE: AppendOnlyMap<(TypeId, Vec<OperandKind>), CompiledFunction> = AppendOnlyMap::new();
+    let kinds: Vec<OperandKind> = operands.iter().map(OperandKind::of).collect();
     let compile = |literals: &[Number]| {
         let rows =
             |graph: &Graph, outputs: &[Expr<'_>]| graph.row_program(outputs).map(CompiledFunction::Rows);
-        lower_list(&kinds, literals, &[None::<DType>; OUTPUTS], rows, &|_, inputs| {
-            Ok(function(std::array::from_fn(|at| inputs[at])).to_vec())
-        })
+        let stored = vec![None::<DType>; outputs];
+        lower_list(&kinds, literals, &stored, rows, &|_, inputs| Ok(function(inputs)))
     };
-    let outputs = if holds_all(&operands)? {
-        let same = |key: &(TypeId, Vec<OperandKind>)| key.0 == own && key.1 == kinds;
-        let cached = CACHE.find_or_add(same, || Ok(((own, kinds.to_vec()), compile(&[])?)))?;
-        cached.evaluate(operation, inputs.sources(), inputs.numbers(), axes)?
-    } else {
-        // The numbers are literals of a program for this call alone.
-        compile(inputs.numbers())?.evaluate(operation, inputs.sources(), &[], axes)?
+    if !holds_all(operands)? {
+        return Ok(CompiledGroups::Once(compile(numbers)?));
+    }
+    let same = |key: &(TypeId, Vec<OperandKind>)| key.0 == own && key.1 == kinds;
+    let cached = CACHE.find_or_add(same, || Ok(((own, kinds.clone()), compile(&[])?)))?;
+    Ok(CompiledGroups::Cached(cached))
+}
+
+/// As [`fuse_groups`], with the elements of a tensor as the first operand, which the first output replaces. Returns the other
+/// outputs. Shared elements are read where they are, and the tensor gets other memory.
+///
+/// # Errors
+///
+/// As [`fuse_groups`]; [`Error::InvalidArgument`] for a first output of another shape or dtype than the tensor's.
+pub(super) fn fuse_groups_in_place<const INPUTS: usize, const OUTPUTS: usize, F>(
+    operation: &'static str,
+    elements: &mut TensorMut<'_>,
+    others: [TensorOperand<'_>; INPUTS],
+    axes: &GroupAxes,
+    function: F,
+) -> Result<Vec<Tensor>>
+where
+    F: for<'g> Fn(Expr<'g>, [Expr<'g>; INPUTS]) -> [Expr<'g>; OUTPUTS] + 'static,
+{
+    const { assert!(size_of::<F>() == 0, "the function captures values") };
+    fuse_groups_in_place_of(operation, elements, &others, axes, (TypeId::of::<F>(), OUTPUTS), &|inputs| {
+        function(inputs[0], std::array::from_fn(|at| inputs[1 + at])).to_vec()
+    })
+}
+
+#[inline(never)]
+fn fuse_groups_in_place_of(
+    operation: &'static str,
+    elements: &mut TensorMut<'_>,
+    others: &[TensorOperand<'_>],
+    axes: &GroupAxes,
+    (own, outputs): (TypeId, usize),
+    function: &dyn for<'g> Fn(&[Expr<'g>]) -> Vec<Expr<'g>>,
+) -> Result<Vec<Tensor>> {
+    let number = |operand: &TensorOperand<'_>| match operand {
+        TensorOperand::Number(number) => Some(*number),
+        TensorOperand::Tensor(_) => None,
     };
-    let found = outputs.len();
-    outputs.try_into().map_err(|_| Error::LengthMismatch { operation, wanted: OUTPUTS, found })
+    let numbers: Vec<Number> = others.iter().filter_map(number).collect();
+    let compiled = {
+        // The elements are shared while this tensor lives, so it ends before the run.
+        let current = elements.current();
+        let operands: Vec<TensorOperand<'_>> =
+            std::iter::once((&current).into()).chain(others.iter().copied()).collect();
+        compiled_groups(&operands, &numbers, outputs, own, function)?
+    };
+    let CompiledFunction::Rows(program) = &*compiled else {
+        return Err(Error::invalid(
+            operation,
+            "an elementwise function",
+            "a function with reductions over groups",
+        ));
+    };
+    let axes = axes.of(elements.shape());
+    let shapes = output_shapes(operation, program, elements.shape(), &axes)?;
+    let mut fresh = Vec::with_capacity(shapes.len());
+    for (dtype, shape) in program.outputs().into_iter().zip(&shapes).skip(1) {
+        fresh.push(Output::of_shape(&elements.device(), dtype, shape)?);
+    }
+    let before = (!elements.is_own()).then(|| elements.current());
+    let first = before.as_ref().map_or(OperandSource::Output(0), OperandSource::Tensor);
+    let others = others.iter().filter_map(TensorOperand::tensor).map(OperandSource::Tensor);
+    let sources = std::iter::once(first).chain(others);
+    elements.write(|target| {
+        let mut targets = vec![target];
+        targets.extend(fresh.iter_mut().map(OutputTarget::all));
+        run(operation, program, sources, compiled.given(&numbers), &axes, &mut targets)
+    })?;
+    Ok(fresh.into_iter().map(Output::into_tensor).collect())
 }

@@ -38,6 +38,7 @@
 //! Invariants: an output's memory is held exclusively, so it is never an input's; it is written on the thread's stream.
 
 use super::device::{CurrentStream, Device, stream};
+use super::evaluate::OperandSource;
 use super::in_place::TensorMut;
 use super::storage::{HostMemory, MemoryMut, Shared, Storage, bytes_of};
 use super::tensor::{Tensor, mismatch};
@@ -203,7 +204,7 @@ pub fn run<const INPUTS: usize, const OUTPUTS: usize>(
     }
     run_targets(
         operation,
-        &inputs,
+        inputs.into_iter().map(OperandSource::Tensor),
         &mut targets,
         |inputs, outputs| host(array(operation, inputs)?, array(operation, outputs)?),
         |stream, inputs, outputs| cuda(stream, array(operation, inputs)?, array(operation, outputs)?),
@@ -216,10 +217,10 @@ fn array<T, const COUNT: usize>(operation: &'static str, list: Vec<T>) -> Result
     list.try_into().map_err(|_| Error::LengthMismatch { operation, wanted: COUNT, found })
 }
 
-/// As [`run`], with as many operands as there are at run time.
-pub(super) fn run_targets(
+/// As [`run`], with as many operands as there are at run time, of which some are the elements of a target before the run.
+pub(super) fn run_targets<'a>(
     operation: &'static str,
-    inputs: &[&Tensor],
+    inputs: impl Iterator<Item = OperandSource<'a>> + Clone,
     targets: &mut [OutputTarget<'_>],
     host: impl FnOnce(Vec<HostInput<'_>>, Vec<HostOutput<'_>>) -> Result<()>,
     cuda: impl FnOnce(&Stream, Vec<DeviceInput<'_>>, Vec<DeviceOutput<'_>>) -> Result<()>,
@@ -230,6 +231,11 @@ pub(super) fn run_targets(
     }
 }
 
+#[cold]
+fn missing(operation: &'static str, index: usize) -> Error {
+    Error::invalid(operation, format!("an input in place of output {index}"), "an output of the run")
+}
+
 /// The operands of an implementation, on the device that they share.
 enum KernelOperands<'a> {
     Host(Vec<HostInput<'a>>, Vec<HostOutput<'a>>),
@@ -237,15 +243,15 @@ enum KernelOperands<'a> {
 }
 
 impl<'a> KernelOperands<'a> {
-    fn of(
+    fn of<'i: 'a>(
         operation: &'static str,
-        inputs: &[&'a Tensor],
+        inputs: impl Iterator<Item = OperandSource<'i>> + Clone,
         targets: &'a mut [OutputTarget<'_>],
     ) -> Result<KernelOperands<'a>> {
         let mut devices = targets
             .iter()
             .map(|target| target.memory.device())
-            .chain(inputs.iter().map(|input| input.device()));
+            .chain(inputs.clone().filter_map(|input| input.tensor()).map(Tensor::device));
         let Some(device) = devices.next() else {
             return Err(Error::invalid(operation, "no tensors", "at least one"));
         };
@@ -254,26 +260,40 @@ impl<'a> KernelOperands<'a> {
         }
         drop(devices);
         if device.is_cpu() {
-            let mut of_inputs = Vec::with_capacity(inputs.len());
-            for input in inputs {
-                of_inputs.push(input.host_input(operation)?);
-            }
             let mut of_outputs = Vec::with_capacity(targets.len());
             for target in targets {
                 let memory = target.memory.host(operation)?;
                 of_outputs.push(HostOutput::of_bytes(target.dtype, memory, *target.layout)?);
             }
+            let mut of_inputs = Vec::with_capacity(inputs.size_hint().0);
+            for input in inputs {
+                of_inputs.push(match input {
+                    OperandSource::Tensor(tensor) => tensor.host_input(operation)?,
+                    OperandSource::Output(index) => {
+                        let output = of_outputs.get(index).ok_or_else(|| missing(operation, index))?;
+                        HostInput::output(index, output)
+                    }
+                });
+            }
             return Ok(KernelOperands::Host(of_inputs, of_outputs));
-        }
-        let mut of_inputs = Vec::with_capacity(inputs.len());
-        for input in inputs {
-            let memory = input.memory().cuda(operation)?;
-            of_inputs.push(DeviceInput::of_bytes(input.dtype(), memory, *input.layout())?);
         }
         let mut of_outputs = Vec::with_capacity(targets.len());
         for target in targets {
             let memory = target.memory.cuda(operation)?;
             of_outputs.push(DeviceOutput::of_bytes(target.dtype, memory, *target.layout)?);
+        }
+        let mut of_inputs = Vec::with_capacity(inputs.size_hint().0);
+        for input in inputs {
+            of_inputs.push(match input {
+                OperandSource::Tensor(tensor) => {
+                    let memory = tensor.memory().cuda(operation)?;
+                    DeviceInput::of_bytes(tensor.dtype(), memory, *tensor.layout())?
+                }
+                OperandSource::Output(index) => {
+                    let output = of_outputs.get(index).ok_or_else(|| missing(operation, index))?;
+                    DeviceInput::output(index, output)
+                }
+            });
         }
         Ok(KernelOperands::Cuda(stream(&device)?, of_inputs, of_outputs))
     }

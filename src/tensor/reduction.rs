@@ -112,7 +112,7 @@ fn run(
     let targets = &mut [OutputTarget::all(&mut result)];
     run_targets(
         operation,
-        inputs,
+        inputs.iter().copied().map(OperandSource::Tensor),
         targets,
         |inputs, mut outputs| {
             outputs.iter_mut().try_for_each(|output| reduction.run_host(&inputs, scalars, output))

@@ -29,6 +29,7 @@ mod row_lengths;
 mod row_spans;
 mod row_sums;
 mod rows;
+mod rows_in_place;
 mod rules;
 mod scans;
 mod sweeps;
@@ -93,6 +94,7 @@ fn main() -> std::process::ExitCode {
         random::tests(),
         random_rows::always(),
         rows::always(),
+        rows_in_place::always(),
         row_draws::always(),
         row_lengths::always(),
         row_spans::always(),

@@ -114,7 +114,7 @@ pub const PROGRAMS: [Program; 9] = [
     ("narrow_casts", &[], narrow_casts),
 ];
 
-fn program((_, others, outputs): Program, dtype: DType) -> RowProgram {
+pub fn program((_, others, outputs): Program, dtype: DType) -> RowProgram {
     let graph = Graph::new();
     let x = graph.input(dtype);
     let others: Vec<Expr<'_>> = others.iter().map(|_| graph.input(dtype)).collect();
@@ -238,7 +238,12 @@ impl Rows {
     }
 }
 
-fn operands(program: &RowProgram, given: Program, rows: &Rows, is_special: bool) -> (Vec<Array>, Vec<Array>) {
+pub fn operands(
+    program: &RowProgram,
+    given: Program,
+    rows: &Rows,
+    is_special: bool,
+) -> (Vec<Array>, Vec<Array>) {
     let dtype = program.inputs()[0];
     let values = if is_special { special(dtype) } else { plain(dtype) };
     let mut inputs = vec![Array::new(dtype, rows.elements, &values, 3)];

@@ -146,3 +146,26 @@ fn every_operation_of_the_list_runs_on_tensors() {
     }
     assert!(count > 500, "{count}");
 }
+
+#[test]
+fn a_function_with_reductions_over_groups_replaces_its_elements() {
+    let values = || (0..96).map(|k| (k * 37 % 101) as f32 * 0.125).collect::<Vec<_>>();
+    for axis in [0, 1] {
+        let softmax = Fused::new(|[x, scale]| {
+            let powers = (x * scale - (x * scale).max_group()).exp();
+            powers / powers.sum_group()
+        });
+        let softmax = softmax.over(axis);
+        let x = Tensor::from_vec(values(), &[4, 24], &Device::cpu()).unwrap();
+        let wanted = softmax.run((&x, 0.5)).unwrap().to_vec::<f32>().unwrap();
+        let (mut own, mut shared) = (x.copy().unwrap(), x.clone());
+        softmax.run_in_place([&mut own], [0.5.into()]).unwrap();
+        softmax.run_in_place([&mut shared], [0.5.into()]).unwrap();
+        assert_eq!((own.to_vec::<f32>().unwrap(), shared.to_vec::<f32>().unwrap()), (wanted.clone(), wanted));
+        assert_eq!(x.to_vec::<f32>().unwrap(), values());
+    }
+    let mut x = Tensor::from_vec(values(), &[4, 24], &Device::cpu()).unwrap();
+    let error = Fused::new(|[x]| x.sum_group()).run_in_place([&mut x], []).unwrap_err().to_string();
+    assert!(error.contains("in-place input for output 0"), "{error}");
+    assert_eq!(x.to_vec::<f32>().unwrap(), values());
+}

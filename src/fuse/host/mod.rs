@@ -190,6 +190,20 @@ impl<'a> HostInput<'a> {
         }
     }
 
+    /// Returns the number of the output whose elements an in-place input reads.
+    pub(super) fn in_place_of(&self) -> Option<usize> {
+        match self.source {
+            Source::Memory(_) => None,
+            Source::Output(index) => Some(index),
+        }
+    }
+
+    /// Returns an in-place input with the address of the output whose elements it reads.
+    pub(super) fn before(output: &HostOutput<'a>) -> HostInput<'a> {
+        let HostOutput { memory, dtype, layout, .. } = *output;
+        HostInput { source: Source::Memory(memory), dtype, layout, borrow: PhantomData }
+    }
+
     /// Creates an in-place input: the elements that output `index` has before the run, in its layout.
     pub fn output(index: usize, output: &HostOutput<'_>) -> HostInput<'a> {
         HostInput {

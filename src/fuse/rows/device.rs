@@ -16,7 +16,8 @@ use crate::error::Result;
 use crate::types::{DType, Layout};
 
 impl RowProgramState {
-    /// Runs the program in one kernel and returns true, or returns false if it needs several.
+    /// Runs the program in one kernel and returns true, or returns false if it needs several. In-place inputs have the memory
+    /// of their output.
     ///
     /// # Errors
     ///
@@ -25,7 +26,7 @@ impl RowProgramState {
         &self,
         stream: &Stream,
         shape: &RowShape,
-        inputs: &[DeviceInput<'_>],
+        (inputs, is_in_place): (&[DeviceInput<'_>], &[bool]),
         scalars: &[Number],
         outputs: &[DeviceOutput<'_>],
     ) -> Result<bool> {
@@ -49,7 +50,11 @@ impl RowProgramState {
         let mut block = plan.block;
         write_scalars(&mut block, &bits);
         let numbers = RowProgramState::kernel_inputs(stages);
-        let read = numbers.iter().map(|&number| (views[number], OperandAccess::Read));
+        let access = |number: usize| match is_in_place[number] {
+            true => OperandAccess::Shared,
+            false => OperandAccess::Read,
+        };
+        let read = numbers.iter().map(|&number| (views[number], access(number)));
         let written = views[inputs.len()..].iter().map(|&view| (view, OperandAccess::Write));
         let memory: Vec<Operand<'_>> = read
             .chain(written)

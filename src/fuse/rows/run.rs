@@ -7,7 +7,7 @@ use super::drawn::Draw;
 use super::index::{check_device, check_host};
 use super::shape::RowShape;
 use super::split::PhaseInput;
-use super::{OPERATION, PhaseOperands, RowProgram};
+use super::{Finish, OPERATION, PhaseOperands, RowProgram, RowProgramState};
 use crate::driver::{DeviceBuffer, Stream};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout, Shape};
@@ -23,9 +23,17 @@ fn finish_shape(shape: &RowShape, is_per_group: bool) -> &Shape {
     if is_per_group { &shape.groups } else { &shape.elements }
 }
 
-/// The error of an in-place input: a later phase would read what an earlier one wrote.
-fn in_place() -> Error {
-    Error::invalid(OPERATION, "an in-place input", "an input with its own memory")
+/// The error of an in-place input beside sums over groups, whose kernels read elements after the outputs are written.
+fn in_place_beside_sums() -> Error {
+    Error::invalid(OPERATION, "an in-place input beside a sum over groups", "an input with its own memory")
+}
+
+/// The error of an in-place input without a suitable output.
+#[cold]
+fn in_place_error(index: usize) -> Error {
+    let found = format!("an in-place input for output {index}");
+    let wanted = "an output of the run with a value per element, in the input's layout and dtype, whose elements do not overlap";
+    Error::invalid(OPERATION, found, wanted)
 }
 
 fn missing(what: &str) -> Error {
@@ -46,6 +54,14 @@ impl RowProgram {
         outputs: &mut [HostOutput<'_>],
     ) -> Result<()> {
         let state = &*self.0;
+        let with_memory;
+        let inputs = match inputs.iter().any(|input| input.memory().is_none()) {
+            true => {
+                with_memory = state.host_inputs_in_place(inputs, outputs)?;
+                &with_memory[..]
+            }
+            false => inputs,
+        };
         #[cfg(target_arch = "x86_64")]
         if state.run_last_plan(inputs, scalars, axes, outputs) {
             return Ok(());
@@ -53,9 +69,6 @@ impl RowProgram {
         let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
         let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
         let shape = state.row_shape(&of_inputs, scalars.len(), axes, &of_outputs)?;
-        if inputs.iter().any(|input| input.memory().is_none()) {
-            return Err(in_place());
-        }
         if let Some(sums) = &state.sums {
             return sums.run_host(&shape, inputs, scalars, axes, outputs);
         }
@@ -125,11 +138,15 @@ impl RowProgram {
     /// Two equal runs give equal bits, which [`run_host`](Self::run_host) gives too, except the sign and payload
     /// of a NaN. Sums of empty groups are 0, and means of them NaN.
     ///
+    /// An output with a value per element may replace the elements of an [in-place input](DeviceInput::output). In one kernel
+    /// each thread then writes an element after its last read of it.
+    ///
     /// # Errors
     ///
     /// [`Error::LengthMismatch`] and [`Error::DTypeMismatch`] for operands or scalars that differ from the
     /// program's; [`Error::InvalidArgument`] for inputs without a common shape, an axis that does not exist or is
-    /// listed twice, an output of another shape, an in-place input, and a minimum or maximum of empty groups;
+    /// listed twice, an output of another shape, an in-place input beside a
+    /// [sum over groups](super::super::Expr::sum_over_groups) or without a suitable output, and a minimum or maximum of empty groups;
     /// errors of allocating temporary memory, of [`Device::load`](crate::driver::Device::load) and of a launch.
     pub fn run(
         &self,
@@ -143,13 +160,13 @@ impl RowProgram {
         let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(DeviceInput::described).collect();
         let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
         let shape = state.row_shape(&of_inputs, scalars.len(), axes, &of_outputs)?;
-        if inputs.iter().any(|input| input.memory().is_none()) {
-            return Err(in_place());
-        }
+        let (given, with_memory) = (inputs, state.device_inputs_in_place(inputs, outputs)?);
+        let inputs = with_memory.as_deref().unwrap_or(given);
         if let Some(sums) = &state.sums {
             return sums.run(stream, &shape, inputs, scalars, axes, outputs);
         }
-        if state.run_fused(stream, &shape, inputs, scalars, outputs)? {
+        let is_in_place: Vec<bool> = given.iter().map(|input| input.in_place_of().is_some()).collect();
+        if state.run_fused(stream, &shape, (inputs, &is_in_place), scalars, outputs)? {
             return Ok(());
         }
         let [groups, elements] = [shape.groups, shape.elements].map(Layout::from_shape);
@@ -196,13 +213,15 @@ impl RowProgram {
             let output = DeviceOutput::of_bytes(DType::I64, &mut found, groups)?;
             index.expression.run(stream, &of_phase, &scalars, &mut [output])?;
             let found = DeviceInput::of_bytes(DType::I64, &found, groups)?;
-            let memory = found.memory().ok_or_else(in_place)?;
+            let memory = found.memory().ok_or_else(|| missing("memory of an index"))?;
             check_device(index.error, stream, memory, groups.count(), shape.size)?;
         }
         for finish in &state.finishes {
             let within = finish_shape(&shape, finish.is_per_group);
+            // The expression reads an element where it writes it, so it reads in-place inputs as such.
+            let of_finish = finish.inputs_in_place(given, inputs, outputs)?;
             let of_phase =
-                finish.operands.device_inputs(inputs, [&values, &drawn], &places, groups, within)?;
+                finish.operands.device_inputs(&of_finish, [&values, &drawn], &places, groups, within)?;
             let scalars = finish.operands.scalars(scalars, &shape);
             let chosen = outputs.iter_mut().zip(&state.outputs);
             let chosen = chosen.filter(|(_, output)| output.is_per_group == finish.is_per_group);
@@ -210,6 +229,83 @@ impl RowProgram {
             finish.expression.run(stream, &of_phase, &scalars, &mut chosen)?;
         }
         Ok(())
+    }
+}
+
+impl RowProgramState {
+    /// Checks the output that an in-place input reads.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] if the program has sums over groups, and for an output that is missing, has a value per
+    /// group, another dtype or layout, or elements that overlap.
+    fn check_in_place(
+        &self,
+        index: usize,
+        input: (DType, Layout),
+        output: Option<(DType, Layout)>,
+    ) -> Result<()> {
+        if self.sums.is_some() {
+            return Err(in_place_beside_sums());
+        }
+        let is_per_element = self.outputs.get(index).is_some_and(|output| !output.is_per_group);
+        match is_per_element && output == Some(input) && !input.1.may_overlap() {
+            true => Ok(()),
+            false => Err(in_place_error(index)),
+        }
+    }
+
+    /// Returns the inputs, in-place ones with the address of their output. The outputs are borrowed by the run.
+    fn host_inputs_in_place<'a>(
+        &self,
+        inputs: &[HostInput<'a>],
+        outputs: &[HostOutput<'a>],
+    ) -> Result<Vec<HostInput<'a>>> {
+        let resolved = inputs.iter().map(|input| {
+            let Some(index) = input.in_place_of() else { return input.expand(input.layout().shape()) };
+            let output = outputs.get(index);
+            self.check_in_place(index, input.described(), output.map(HostOutput::described))?;
+            output.map(HostInput::before).ok_or_else(|| in_place_error(index))
+        });
+        resolved.collect()
+    }
+
+    /// Returns the inputs, in-place ones with the memory of their output; `None` if no input is in place.
+    fn device_inputs_in_place<'a>(
+        &self,
+        inputs: &[DeviceInput<'a>],
+        outputs: &[DeviceOutput<'a>],
+    ) -> Result<Option<Vec<DeviceInput<'a>>>> {
+        if inputs.iter().all(|input| input.in_place_of().is_none()) {
+            return Ok(None);
+        }
+        let resolved = inputs.iter().map(|input| {
+            let Some(index) = input.in_place_of() else { return input.expand(input.layout().shape()) };
+            let output = outputs.get(index);
+            self.check_in_place(index, input.described(), output.map(DeviceOutput::described))?;
+            output.map(DeviceInput::before).ok_or_else(|| in_place_error(index))
+        });
+        resolved.collect::<Result<Vec<_>>>().map(Some)
+    }
+}
+
+impl Finish {
+    /// Returns the inputs of the expression, whose outputs are a part of the program's: in-place inputs for those that the run
+    /// writes, and inputs with memory otherwise.
+    fn inputs_in_place<'a>(
+        &self,
+        given: &[DeviceInput<'a>],
+        with_memory: &[DeviceInput<'a>],
+        outputs: &[DeviceOutput<'_>],
+    ) -> Result<Vec<DeviceInput<'a>>> {
+        let own = given.iter().zip(with_memory).map(|(given, with_memory)| {
+            let output = given.in_place_of().and_then(|output| {
+                let place = self.outputs.iter().position(|of| *of == output)?;
+                Some(DeviceInput::output(place, outputs.get(output)?))
+            });
+            output.map_or_else(|| with_memory.expand(with_memory.layout().shape()), Ok)
+        });
+        own.collect()
     }
 }
 

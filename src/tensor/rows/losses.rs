@@ -70,7 +70,7 @@ pub(super) struct ClassTerms<'g> {
 }
 
 impl<'g> ClassTerms<'g> {
-    fn new([x, label, scale]: [Expr<'g>; 3], smoothing: Option<[Expr<'g>; 2]>) -> ClassTerms<'g> {
+    pub(super) fn new([x, label, scale]: [Expr<'g>; 3], smoothing: Option<[Expr<'g>; 2]>) -> ClassTerms<'g> {
         let (is_ignored, label) = ClassTerms::class_of(label);
         let largest = x.max_group();
         let shifted = x - largest;
@@ -96,9 +96,15 @@ impl<'g> ClassTerms<'g> {
         loss.cast(computed(self.x.dtype()))
     }
 
+    #[cfg(feature = "nn")]
     /// The largest logit and the total Σ e^(x - m), in the dtype in which they are computed.
     pub(super) fn statistics(&self) -> [Expr<'g>; 2] {
         [self.largest, self.total].map(|value| value.cast(computed(self.x.dtype())))
+    }
+
+    /// The gradient times the scale, and the loss.
+    pub(super) fn gradient_and_loss(&self) -> [Expr<'g>; 2] {
+        [self.gradient(), self.loss()]
     }
 
     /// The gradient times the scale.

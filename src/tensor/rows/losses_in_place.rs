@@ -1,112 +1,21 @@
-//! Cross-entropy whose gradient replaces the logits, in two passes.
+//! Cross-entropy whose gradient replaces the logits, as one row program.
 //!
-//! The first pass is a row program with one result per group: the loss, the largest logit and the total Σ e^(x - m). The
-//! second pass is elementwise: it computes the gradient of each logit from these and writes it over the logit. A row
-//! program cannot do that, because its later stages may read elements again. Both passes compute the terms of
-//! `losses` in the same dtype, so the gradient has the bits of `cross_entropy_with_gradient`.
+//! The program is that of `cross_entropy_with_gradient`, so the gradient has its bits. Its gradient is an output in place of
+//! the logits: in one kernel each thread overwrites an element after its last read, and several kernels read all logits
+//! before the last one writes the gradient.
 
-use std::sync::OnceLock;
-
-use super::computed;
-use super::losses::{ClassTerms, CrossEntropyOptions, Labels, OPERATION};
+use super::losses::{ClassTerms, CrossEntropyOptions, OPERATION};
 use crate::error::{Error, Result};
-use crate::fuse::{Expr, Graph};
 use crate::tensor::TensorMut;
-use crate::tensor::dynamic_fused::DynamicFused;
+use crate::tensor::groups::{GroupAxes, fuse_groups_in_place};
 use crate::tensor::operand::TensorOperand;
-#[cfg(feature = "nn")]
-use crate::tensor::storage::Shared;
 use crate::tensor::tensor::Tensor;
-
-/// The values of each group of logits from which the gradient of a cross-entropy follows, with its labels.
-pub(crate) struct ClassStatistics {
-    labels: Labels,
-    options: CrossEntropyOptions,
-    largest: Tensor,
-    total: Tensor,
-}
-
-/// Returns the gradient of each logit times a scale, from the operands of [`ClassStatistics::replace`].
-fn gradient<'g>(graph: &'g Graph, axis: isize, operands: &[Expr<'g>]) -> Result<Vec<Expr<'g>>> {
-    let &[x, label, scale, largest, total, ref smoothing @ ..] = operands else {
-        return Err(Error::LengthMismatch { operation: OPERATION, wanted: 5, found: operands.len() });
-    };
-    let smoothing = match *smoothing {
-        [part, share] => Some([part, share]),
-        _ => None,
-    };
-    let wide = x.cast(computed(x.dtype()));
-    let (is_ignored, label) = ClassTerms::class_of(label);
-    let p = (wide - largest).exp() / total;
-    let terms = [graph.index(axis).eq(label), is_ignored];
-    Ok(vec![ClassTerms::gradient_of(p, terms, scale, smoothing).cast(x.dtype())])
-}
-
-impl ClassStatistics {
-    /// Replaces the logits by their gradient times a scale.
-    fn replace(&self, logits: &mut TensorMut<'_>, scale: TensorOperand<'_>) -> Result<()> {
-        static FUNCTIONS: [OnceLock<DynamicFused>; 4] = [const { OnceLock::new() }; 4];
-        let is_smooth = self.options.label_smoothing > 0.0;
-        let axis = self.labels.axis;
-        let function = FUNCTIONS[usize::from(is_smooth) + 2 * usize::from(axis != 0)].get_or_init(|| {
-            let inputs = if is_smooth { 7 } else { 5 };
-            DynamicFused::new(inputs, 1, move |graph, operands| gradient(graph, axis, operands))
-        });
-        let [part, share] = self.labels.smoothing(logits.shape(), self.options);
-        let label = TensorOperand::Tensor(&self.labels.index);
-        let (largest, total) = ((&self.largest).into(), (&self.total).into());
-        let others = [label, scale, largest, total, part, share];
-        function.run_in_place(logits, if is_smooth { &others } else { &others[..4] })
-    }
-
-    /// Returns the gradient of the logits for the gradient of the loss. It replaces the logits in memory that no other
-    /// tensor shares, but in a capture only logits that the same capture computes: another launch of the graph would read the
-    /// gradient as logits.
-    ///
-    /// # Errors
-    ///
-    /// As [`Tensor::cross_entropy_backward`].
-    #[cfg(feature = "nn")]
-    pub(crate) fn backward(&self, mut logits: Tensor, gradient: &Tensor) -> Result<Tensor> {
-        let scale = logits.class_backward_scale(&self.labels, self.options, gradient)?;
-        let may_overwrite = match &logits.storage {
-            Shared::Cuda(buffer) => buffer.may_overwrite(),
-            _ => true,
-        };
-        // Shared elements are not replaced: the gradient gets memory of its own.
-        let shared = (!may_overwrite).then(|| logits.clone());
-        self.replace(&mut logits.in_place(), (&scale).into())?;
-        drop(shared);
-        Ok(logits)
-    }
-}
-
-impl Tensor {
-    /// Returns the [`cross_entropy`](Self::cross_entropy), and the values from which its gradient follows.
-    ///
-    /// # Errors
-    ///
-    /// As [`cross_entropy`](Self::cross_entropy).
-    pub(crate) fn cross_entropy_with_statistics(
-        &self,
-        labels: &Tensor,
-        options: CrossEntropyOptions,
-    ) -> Result<(Tensor, ClassStatistics)> {
-        let labels = self.class_labels(labels, options)?;
-        let [losses, largest, total] = self.class_program(&labels, options, 1.0.into(), |terms| {
-            let [largest, total] = terms.statistics();
-            [terms.loss(), largest, total]
-        })?;
-        let loss = self.reduced_losses(losses.squeeze(labels.axis)?, &labels, options)?;
-        Ok((loss, ClassStatistics { labels, options, largest, total }))
-    }
-}
 
 impl TensorMut<'_> {
     /// Replaces logits by the gradient of their [`cross_entropy`](Tensor::cross_entropy), and returns the cross-entropy. The
     /// gradient has the bits of [`cross_entropy_with_gradient`](Tensor::cross_entropy_with_gradient) and takes no memory
-    /// beside the logits, unless another tensor shares them. Three passes over the logits' memory take the place of two:
-    /// the logits are read twice.
+    /// beside the logits, unless another tensor shares them. On a CUDA device one kernel reads the logits and writes the
+    /// gradient over them, if the classes are the last axis.
     ///
     /// ```
     /// use selvedge::tensor::CrossEntropyOptions;
@@ -127,15 +36,30 @@ impl TensorMut<'_> {
         labels: &Tensor,
         options: CrossEntropyOptions,
     ) -> Result<Tensor> {
-        // The elements are shared while the logits live, so they end before the gradient is written.
-        let (loss, statistics, scale) = {
+        // The elements are shared while this tensor lives, so it ends before the gradient is written.
+        let (labels, scale) = {
             let logits = self.current();
-            let (loss, statistics) = logits.cross_entropy_with_statistics(labels, options)?;
-            let scale = logits.class_scale(&statistics.labels, options)?;
-            (loss, statistics, scale)
+            let labels = logits.class_labels(labels, options)?;
+            let scale = logits.class_scale(&labels, options)?;
+            (labels, scale)
         };
         let scale = scale.as_ref().map_or(TensorOperand::from(1.0), TensorOperand::Tensor);
-        statistics.replace(self, scale)?;
-        Ok(loss)
+        let axes = GroupAxes::Of(vec![labels.axis]);
+        let label = TensorOperand::Tensor(&labels.index);
+        let mut found = if options.label_smoothing > 0.0 {
+            let [part, share] = labels.smoothing(self.shape(), options);
+            let others = [label, scale, part, share];
+            fuse_groups_in_place(OPERATION, self, others, &axes, |x, [label, scale, part, share]| {
+                ClassTerms::new([x, label, scale], Some([part, share])).gradient_and_loss()
+            })?
+        } else {
+            fuse_groups_in_place(OPERATION, self, [label, scale], &axes, |x, [label, scale]| {
+                ClassTerms::new([x, label, scale], None).gradient_and_loss()
+            })?
+        };
+        let Some(losses) = found.pop() else {
+            return Err(Error::LengthMismatch { operation: OPERATION, wanted: 1, found: 0 });
+        };
+        self.current().reduced_losses(losses.squeeze(labels.axis)?, &labels, options)
     }
 }

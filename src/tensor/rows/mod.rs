@@ -10,11 +10,14 @@
 //! | `norm_backward` | gradients of layer, RMS, group and batch normalisation |
 //! | `losses` | cross-entropy and its gradient |
 //! | `losses_in_place` | cross-entropy whose gradient replaces the logits |
+//! | `class_statistics` | cross-entropy whose gradient replaces the logits in a later backward |
 //! | `probabilities` | the check of probabilities |
 //! | `clip` | a limit of the norm of several tensors |
 //!
 //! Tests: `tests/tensor/rows.rs`.
 
+#[cfg(feature = "nn")]
+mod class_statistics;
 mod clip;
 mod losses;
 mod losses_in_place;
