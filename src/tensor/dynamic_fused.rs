@@ -8,6 +8,7 @@ use super::cached_operation::OperandKind;
 use super::evaluate::OperandSource;
 use super::fused::{holds_all, layouts, lower_list};
 use super::groups::{CompiledFunction, GroupAxes};
+#[cfg(feature = "nn")]
 use super::in_place::TensorMut;
 use super::operand::TensorOperand;
 use super::tensor::Tensor;
@@ -96,6 +97,7 @@ impl DynamicFused {
     /// # Errors
     ///
     /// As [`run`](Self::run), and for a result that the elements' dtype cannot hold.
+    #[cfg(feature = "nn")]
     pub(crate) fn run_in_place(
         &self,
         output: &mut TensorMut<'_>,
