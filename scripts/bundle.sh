@@ -17,6 +17,20 @@
 # its settings.
 set -eu
 
+case ${1:-} in
+-h | --help)
+    # The comment at the head of this file.
+    sed -n '2,/^set -eu$/{ /^#/ { s/^# \{0,1\}//; p; }; }' "$0"
+    exit ;;
+-*)
+    echo "bundle.sh: no option $1; the argument is a folder (see --help)" >&2
+    exit 2 ;;
+esac
+if [ $# -gt 1 ]; then
+    echo "bundle.sh: $# arguments; one folder at most (see --help)" >&2
+    exit 2
+fi
+
 cd "$(dirname "$0")/.."
 out=${1:-.carry}
 cargo=${CARGO:-cargo}

@@ -43,7 +43,7 @@ const OF_ROWS: &[Case] = &[
 
 fn rows_have_the_bits_of_the_cpu() -> Outcome {
     let generator = Generator::new(1);
-    // A part of a warp, a warp, several warps, and rows that each stage reads again.
+    // A part of a warp, a warp, several warps, and rows that fill the registers of a block.
     for (rows, length) in [(70, 5), (33, 256), (9, 1000), (3, 4097), (1, 20_000)] {
         for dtype in FLOATS {
             let randn = |shape: &[usize]| generator.randn(shape, dtype, &Device::cpu());

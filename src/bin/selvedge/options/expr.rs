@@ -11,8 +11,9 @@ use crate::plan::Spec;
 const EXPR: &str = "\
 The expression consists of inputs, numbers, + - * /, parentheses, every elementwise operation (relu, exp, fma, choose …), casts
 by the name of a dtype, and functions of groups: sum_group, mean_group, prod_group, max_group, min_group, argmax_group,
-argmin_group, any_group, all_group, softmax(x), log_softmax(x), layer_norm(x, weight, bias), rms_norm(x, weight),
-normalize(x), standardize(x), batch_norm(x, weight, bias), group_norm(x, weight, bias) and cross_entropy(x, label).
+argmin_group, any_group, all_group, at_group(x, index), softmax(x), log_softmax(x), layer_norm(x, weight, bias),
+rms_norm(x, weight), normalize(x), standardize(x), batch_norm(x, weight, bias), group_norm(x, weight, bias) and
+cross_entropy(x, label).
 The groups are along the last axis; batch_norm has all axes but the second, and group_norm those from the third on, for
 images of shape NxGx(C/G)xHxW. Functions with different axes need --axis. No device is needed.
 
