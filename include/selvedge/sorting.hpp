@@ -12,7 +12,7 @@ SELVEDGE_BEGIN
 
 namespace detail {
 
-/// Methods of Tensor that order, search, count and summarise. Those with two results give the elements and their positions.
+/// Methods of Tensor that order, search, count and summarise. Functions with two results return the elements and their positions.
 template <class Derived>
 class Sorting {
 public:

@@ -234,8 +234,8 @@ mod tests {
             (vec![24], vec![0, 0], &[1][..])
         );
         // The order of the output's strides.
-        let turned = whole.permute(&[2, 0, 1]).unwrap();
-        let space = space_of(&[turned], &[turned], &[]).unwrap();
+        let permuted = whole.permute(&[2, 0, 1]).unwrap();
+        let space = space_of(&[permuted], &[permuted], &[]).unwrap();
         assert_eq!((space.sizes, space.offsets), (vec![24], vec![0, 0]));
     }
 

@@ -96,8 +96,8 @@ pub fn rotate_phases(z: &Tensor, theta: &Tensor) -> Result<Tensor> {
 /// use selvedge::srt::rotate_phase;
 /// use selvedge::tensor::{Device, Tensor};
 /// let z = Tensor::new([Complex::new(1.0f64, 2.0)], &Device::cpu())?;
-/// let turned = rotate_phase(&z, std::f64::consts::FRAC_PI_2)?.to_vec::<Complex<f64>>()?;
-/// assert!((turned[0] - Complex::new(-2.0, 1.0)).norm() < 1e-15);
+/// let rotated = rotate_phase(&z, std::f64::consts::FRAC_PI_2)?.to_vec::<Complex<f64>>()?;
+/// assert!((rotated[0] - Complex::new(-2.0, 1.0)).norm() < 1e-15);
 /// # Ok::<(), selvedge::Error>(())
 /// ```
 ///

@@ -135,7 +135,7 @@ impl Tensor {
         let divisor = steps.max(1) as f64;
         // In half steps where a step, or all of them, is past the largest number.
         let (step, parts) = match end - start {
-            way if way.is_finite() => (way / divisor, 1),
+            distance if distance.is_finite() => (distance / divisor, 1),
             _ => ((end / 2.0 - start / 2.0) / divisor, 2),
         };
         let operands = [start, end, step].map(Into::into);

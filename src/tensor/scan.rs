@@ -30,8 +30,8 @@ impl Tensor {
         let last = self.rank() - 1;
         if self.layout().strides()[axis].unsigned_abs() > 1 && axis != last {
             let (axis, last) = (axis as isize, last as isize);
-            let turned = self.transpose(axis, last)?.contiguous()?;
-            return turned.scanned_there(operation, scan, last as usize)?.transpose(axis, last);
+            let transposed = self.transpose(axis, last)?.contiguous()?;
+            return transposed.scanned_there(operation, scan, last as usize)?.transpose(axis, last);
         }
         self.scanned_there(operation, scan, axis)
     }

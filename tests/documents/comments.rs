@@ -197,6 +197,45 @@ fn comments_use_the_words_of_the_field() {
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
+/// Identifiers of the crate's first vocabulary, and the field's words for them.
+const NAMES: [(&str, &str); 4] =
+    [("way", "path, or distance"), ("ways", "paths"), ("lies", "layout"), ("turned", "transposed")];
+
+/// Returns the old names in a line of code. Strings and comments are no part of it.
+fn old_names(line: &str) -> Vec<(&'static str, &'static str)> {
+    let code = line.split("//").next().unwrap_or_default();
+    // Text between quotes is every second part.
+    let code = code.split('"').step_by(2).collect::<Vec<_>>().join(" ");
+    let words: Vec<&str> = code.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
+    NAMES.into_iter().filter(|(name, _)| words.contains(name)).collect()
+}
+
+#[test]
+fn names_in_the_crate_are_the_words_of_the_field() {
+    let mut found = Vec::new();
+    for (path, source) in
+        sources().iter().filter(|(path, _)| path.starts_with("src/") && path.ends_with(".rs"))
+    {
+        for (index, line) in source.lines().enumerate() {
+            let names = old_names(line).into_iter();
+            found.extend(names.map(|(name, field)| format!("{path}:{}: '{name}': write {field}", index + 1)));
+        }
+    }
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_bad_name_is_found() {
+    for (line, wanted) in [
+        ("let way = program.subtract(y, x);", 1),
+        ("fn lies(turned: bool) {}", 2),
+        ("let name = \"split-k/64x64x4/turned\"; // turned that way", 0),
+        ("let families = always(returned);", 0),
+    ] {
+        assert_eq!(old_names(line).len(), wanted, "{line}");
+    }
+}
+
 #[test]
 fn a_bad_comment_is_found() {
     let of = |source: &str, language| {

@@ -28,6 +28,7 @@ mod random;
 mod ranges;
 mod reductions;
 mod row_blocks;
+mod row_errors;
 mod row_gradients;
 mod rows;
 mod samples;

@@ -18,7 +18,7 @@ use super::status;
 /// The kinds of objects, as they stand in handles and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Kind {
+pub(super) enum HandleKind {
     Stream = 1,
     Event = 2,
     Buffer = 3,
@@ -47,78 +47,78 @@ pub(super) enum Kind {
     GaussianModel = 26,
 }
 
-impl Kind {
-    const ALL: [Kind; 26] = [
-        Kind::Stream,
-        Kind::Event,
-        Kind::Buffer,
-        Kind::PinnedBuffer,
-        Kind::Module,
-        Kind::Function,
-        Kind::Program,
-        Kind::Graph,
-        Kind::ExecutableGraph,
-        Kind::Tensor,
-        Kind::Expression,
-        Kind::Fused,
-        Kind::Generator,
-        Kind::Epilogue,
-        Kind::Network,
-        Kind::Simulation,
-        Kind::Variable,
-        Kind::Model,
-        Kind::Optimizer,
-        Kind::Classifier,
-        Kind::Tokenizer,
-        Kind::Trainer,
-        Kind::Evolver,
-        Kind::DeviceNetwork,
-        Kind::Symbolic,
-        Kind::GaussianModel,
+impl HandleKind {
+    const ALL: [HandleKind; 26] = [
+        HandleKind::Stream,
+        HandleKind::Event,
+        HandleKind::Buffer,
+        HandleKind::PinnedBuffer,
+        HandleKind::Module,
+        HandleKind::Function,
+        HandleKind::Program,
+        HandleKind::Graph,
+        HandleKind::ExecutableGraph,
+        HandleKind::Tensor,
+        HandleKind::Expression,
+        HandleKind::Fused,
+        HandleKind::Generator,
+        HandleKind::Epilogue,
+        HandleKind::Network,
+        HandleKind::Simulation,
+        HandleKind::Variable,
+        HandleKind::Model,
+        HandleKind::Optimizer,
+        HandleKind::Classifier,
+        HandleKind::Tokenizer,
+        HandleKind::Trainer,
+        HandleKind::Evolver,
+        HandleKind::DeviceNetwork,
+        HandleKind::Symbolic,
+        HandleKind::GaussianModel,
     ];
 
     fn name(self) -> &'static str {
         match self {
-            Kind::Stream => "stream",
-            Kind::Event => "event",
-            Kind::Buffer => "buffer",
-            Kind::PinnedBuffer => "pinned buffer",
-            Kind::Module => "module",
-            Kind::Function => "function",
-            Kind::Program => "program",
-            Kind::Graph => "graph",
-            Kind::ExecutableGraph => "executable graph",
-            Kind::Tensor => "tensor",
-            Kind::Expression => "expression",
-            Kind::Fused => "fused function",
-            Kind::Generator => "generator",
-            Kind::Epilogue => "epilogue",
-            Kind::Network => "network",
-            Kind::Simulation => "simulation",
-            Kind::Variable => "variable",
-            Kind::Model => "model",
-            Kind::Optimizer => "optimizer",
-            Kind::Classifier => "classifier",
-            Kind::Tokenizer => "tokenizer",
-            Kind::Trainer => "trainer",
-            Kind::Evolver => "evolver",
-            Kind::DeviceNetwork => "device network",
-            Kind::Symbolic => "symbolic expression",
-            Kind::GaussianModel => "Gaussian model",
+            HandleKind::Stream => "stream",
+            HandleKind::Event => "event",
+            HandleKind::Buffer => "buffer",
+            HandleKind::PinnedBuffer => "pinned buffer",
+            HandleKind::Module => "module",
+            HandleKind::Function => "function",
+            HandleKind::Program => "program",
+            HandleKind::Graph => "graph",
+            HandleKind::ExecutableGraph => "executable graph",
+            HandleKind::Tensor => "tensor",
+            HandleKind::Expression => "expression",
+            HandleKind::Fused => "fused function",
+            HandleKind::Generator => "generator",
+            HandleKind::Epilogue => "epilogue",
+            HandleKind::Network => "network",
+            HandleKind::Simulation => "simulation",
+            HandleKind::Variable => "variable",
+            HandleKind::Model => "model",
+            HandleKind::Optimizer => "optimizer",
+            HandleKind::Classifier => "classifier",
+            HandleKind::Tokenizer => "tokenizer",
+            HandleKind::Trainer => "trainer",
+            HandleKind::Evolver => "evolver",
+            HandleKind::DeviceNetwork => "device network",
+            HandleKind::Symbolic => "symbolic expression",
+            HandleKind::GaussianModel => "Gaussian model",
         }
     }
 
     /// Returns the kind in a handle.
-    pub(super) fn of(handle: u64) -> Option<Kind> {
+    pub(super) fn of(handle: u64) -> Option<HandleKind> {
         // The codes begin with 1, in the order of the list.
-        Kind::ALL.get(((handle >> 56) as usize).checked_sub(1)?).copied()
+        HandleKind::ALL.get(((handle >> 56) as usize).checked_sub(1)?).copied()
     }
 }
 
 /// An object that handles stand for. A clone is another reference to the same object.
 pub(super) trait Object: Clone + Send + Sync + 'static {
     /// The kind of the object.
-    const KIND: Kind;
+    const KIND: HandleKind;
 
     /// Returns the table of all objects of this kind.
     fn table() -> &'static Table<Self>;
@@ -131,7 +131,7 @@ pub(super) trait Object: Clone + Send + Sync + 'static {
 macro_rules! object {
     ($type:ty, $kind:ident) => {
         impl $crate::capi::handle::Object for $type {
-            const KIND: $crate::capi::handle::Kind = $crate::capi::handle::Kind::$kind;
+            const KIND: $crate::capi::handle::HandleKind = $crate::capi::handle::HandleKind::$kind;
 
             fn table() -> &'static $crate::capi::handle::Table<$type> {
                 static TABLE: $crate::capi::handle::Table<$type> = $crate::capi::handle::Table::new();
@@ -151,17 +151,17 @@ macro_rules! object {
 pub(super) use object;
 
 #[cold]
-fn invalid(name: &str, found: String, wanted: Kind) -> Failure {
+fn invalid(name: &str, found: String, wanted: HandleKind) -> Failure {
     let message = format!("{name}: found {found}; wanted the handle of a live {}", wanted.name());
     Failure { status: status::SV_ERROR_INVALID_HANDLE, message }
 }
 
-fn stale(handle: u64, name: &str, wanted: Kind) -> Failure {
+fn stale(handle: u64, name: &str, wanted: HandleKind) -> Failure {
     invalid(name, format!("{handle:#x}, which was released"), wanted)
 }
 
-fn foreign(handle: u64, name: &str, wanted: Kind) -> Failure {
-    let found = match Kind::of(handle) {
+fn foreign(handle: u64, name: &str, wanted: HandleKind) -> Failure {
+    let found = match HandleKind::of(handle) {
         _ if handle == 0 => "0".to_owned(),
         Some(kind) if kind != wanted => format!("{handle:#x}, the handle of a {}", kind.name()),
         _ => format!("{handle:#x}, which this library never gave"),
@@ -175,9 +175,9 @@ mod tests {
 
     #[test]
     fn codes_are_in_the_order_of_the_kinds() {
-        for (at, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!((kind as usize, Kind::of((kind as u64) << 56 | 7)), (at + 1, Some(kind)));
+        for (at, kind) in HandleKind::ALL.into_iter().enumerate() {
+            assert_eq!((kind as usize, HandleKind::of((kind as u64) << 56 | 7)), (at + 1, Some(kind)));
         }
-        assert_eq!((Kind::of(0), Kind::of(u64::MAX)), (None, None));
+        assert_eq!((HandleKind::of(0), HandleKind::of(u64::MAX)), (None, None));
     }
 }

@@ -170,11 +170,11 @@ pub(crate) fn multiply_add(program: &mut Program, dtype: DType, operands: &[Valu
 pub(crate) fn interpolate(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y, weight) = (operands[0][0], operands[1][0], operands[2][0]);
     let (half, unity) = (program.float(x, 0.5), program.float(x, 1.0));
-    let way = program.subtract(y, x);
-    let done = program.multiply(weight, way);
+    let distance = program.subtract(y, x);
+    let done = program.multiply(weight, distance);
     let near = program.add(x, done);
     let rest = program.subtract(unity, weight);
-    let left = program.multiply(way, rest);
+    let left = program.multiply(distance, rest);
     let far = program.subtract(y, left);
     let is_near = program.less(weight, half);
     let result = program.choose(is_near, near, far);

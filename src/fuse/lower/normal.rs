@@ -186,7 +186,7 @@ impl Approximation {
         let root = program.square_root(sum);
         let y = program.multiply_add(root, scale, shift);
         let slope = elementary::polynomial(program, y, self.slope);
-        let way = program.subtract(root, begins);
-        program.multiply_add(way, slope, first)
+        let distance = program.subtract(root, begins);
+        program.multiply_add(distance, slope, first)
     }
 }

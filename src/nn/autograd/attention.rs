@@ -73,7 +73,7 @@ pub fn scaled_dot_product_attention(
     let inputs = [queries, keys, values];
     let parents = inputs.map(Variable::tracked);
     let wanted = parents.each_ref().map(Option::is_some);
-    let (result, state) = State::new(inputs.map(Variable::tensor), options, ResultOrder::ByHead)?;
+    let (result, state) = AttentionState::new(inputs.map(Variable::tensor), options, ResultOrder::ByHead)?;
     let saved = inputs.map(Variable::save);
     let mask = options.mask.as_ref().and_then(Variable::tracked);
     let has_mask_gradient = mask.is_some();
@@ -109,7 +109,7 @@ pub(in crate::nn) fn packed_attention(
         let part = |first, count| packed.narrow(2, first, count)?.transpose(1, 2);
         Ok([part(0, heads)?, part(heads, key_heads)?, part(heads + key_heads, key_heads)?])
     };
-    let (result, state) = State::new(split(packed.tensor())?, options, ResultOrder::ByPosition)?;
+    let (result, state) = AttentionState::new(split(packed.tensor())?, options, ResultOrder::ByPosition)?;
     let result = result.transpose(1, 2)?.flatten(2, 3)?;
     let mask = options.mask.as_ref().and_then(Variable::tracked);
     let (is_wanted, has_mask_gradient) = (packed.tracked().is_some(), mask.is_some());
@@ -256,20 +256,20 @@ enum ResultOrder {
 type Store<'a> = &'a mut dyn FnMut(usize, Matmul<'_>, [&Tensor; 2]) -> Result<()>;
 
 /// The values that the backward reads besides queries, keys and values.
-struct State {
+struct AttentionState {
     scale: f64,
     key_heads: usize,
     probabilities: Tensor,
     kept: Option<Kept>,
 }
 
-impl State {
+impl AttentionState {
     /// Returns the result and the state of a call.
     fn new(
         [queries, keys, values]: [Tensor; 3],
         options: &AttentionOptions,
         order: ResultOrder,
-    ) -> Result<(Tensor, State)> {
+    ) -> Result<(Tensor, AttentionState)> {
         let refused = |wanted: &str| {
             let found = format!(
                 "queries of shape {}, keys of shape {} and values of shape {}",
@@ -327,7 +327,7 @@ impl State {
                 Some(Kept { mask, scale: if dropout < 1.0 { 1.0 / (1.0 - dropout) } else { 0.0 } })
             }
         };
-        let state = State { scale, key_heads, probabilities, kept };
+        let state = AttentionState { scale, key_heads, probabilities, kept };
         let weights = by_key_head(&state.weights()?, key_heads)?;
         if order == ResultOrder::ByPosition && key_heads == heads {
             let sizes = [batch, length, heads, value_width];

@@ -38,7 +38,7 @@ pub(super) struct ElementwiseRule {
 }
 
 /// An operation, its operands' kinds, and the operands that require a gradient.
-type Key = (Operation, Vec<OperandKind>, Vec<bool>);
+type RuleKey = (Operation, Vec<OperandKind>, Vec<bool>);
 
 impl ElementwiseRule {
     /// Returns the rule of an operation.
@@ -47,7 +47,7 @@ impl ElementwiseRule {
         kinds: Vec<OperandKind>,
         wanted: Vec<bool>,
     ) -> Result<Arc<ElementwiseRule>> {
-        static RULES: OnceLock<Mutex<HashMap<Key, Arc<ElementwiseRule>>>> = OnceLock::new();
+        static RULES: OnceLock<Mutex<HashMap<RuleKey, Arc<ElementwiseRule>>>> = OnceLock::new();
         let mut rules = RULES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
         let key = (operation, kinds, wanted);
         if let Some(rule) = rules.get(&key) {

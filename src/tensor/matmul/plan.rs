@@ -217,27 +217,27 @@ mod tests {
         Layout::strided(sizes, strides, 1000).unwrap()
     }
 
-    fn lies(sizes: &[usize], strides: &[isize]) -> Option<(bool, usize)> {
+    fn layout_of(sizes: &[usize], strides: &[isize]) -> Option<(bool, usize)> {
         storage_order(&of(sizes, strides)).map(|order| (order.transposed, order.leading))
     }
 
     #[test]
     fn rows_columns_and_lines_are_read_as_they_lie() {
-        assert_eq!(lies(&[3, 4], &[4, 1]), Some((false, 4)));
-        assert_eq!(lies(&[3, 4], &[9, 1]), Some((false, 9)));
-        assert_eq!(lies(&[3, 4], &[1, 3]), Some((true, 3)));
-        assert_eq!(lies(&[3, 4], &[1, 8]), Some((true, 8)));
+        assert_eq!(layout_of(&[3, 4], &[4, 1]), Some((false, 4)));
+        assert_eq!(layout_of(&[3, 4], &[9, 1]), Some((false, 9)));
+        assert_eq!(layout_of(&[3, 4], &[1, 3]), Some((true, 3)));
+        assert_eq!(layout_of(&[3, 4], &[1, 8]), Some((true, 8)));
         // A row and a column with steps: of one line the other stride is any.
-        assert_eq!(lies(&[1, 4], &[77, 5]), Some((true, 5)));
-        assert_eq!(lies(&[4, 1], &[5, 77]), Some((false, 5)));
-        assert_eq!(lies(&[4, 1], &[1, 1]), Some((false, 1)));
-        assert_eq!(lies(&[1, 1], &[-3, -4]), Some((false, 1)));
+        assert_eq!(layout_of(&[1, 4], &[77, 5]), Some((true, 5)));
+        assert_eq!(layout_of(&[4, 1], &[5, 77]), Some((false, 5)));
+        assert_eq!(layout_of(&[4, 1], &[1, 1]), Some((false, 1)));
+        assert_eq!(layout_of(&[1, 1], &[-3, -4]), Some((false, 1)));
         // Rows and columns with steps, backwards, the same row again, rows that overlap.
         for strides in [[8, 2], [-4, 1], [4, -1], [0, 1], [2, 1], [1, 2]] {
-            assert_eq!(lies(&[3, 4], &strides), None, "{strides:?}");
+            assert_eq!(layout_of(&[3, 4], &strides), None, "{strides:?}");
         }
-        assert_eq!(lies(&[2, 3, 4], &[-12, 4, 1]), None);
-        assert_eq!(lies(&[0, 3, 4], &[-12, 5, 7]), Some((false, 4)));
+        assert_eq!(layout_of(&[2, 3, 4], &[-12, 4, 1]), None);
+        assert_eq!(layout_of(&[0, 3, 4], &[-12, 5, 7]), Some((false, 4)));
     }
 
     fn steps(a: &Layout, b: &Layout, c: &Layout) -> Vec<GemmStep> {

@@ -60,8 +60,8 @@ fn layouts() -> Vec<(Layout, Layout)> {
         kept[axis] = 1;
         all.push((of(&shape), of(&kept)));
     }
-    let turned = of(&[1027, 5]).transpose(0, 1).unwrap();
-    all.push((turned, of(&[5, 1])));
+    let transposed = of(&[1027, 5]).transpose(0, 1).unwrap();
+    all.push((transposed, of(&[5, 1])));
     all.push((of(&[1500]).slice(0, Slice::from(..).step(2)).unwrap(), of(&[1])));
     all.push((of(&[1300]).flip(&[0]).unwrap(), of(&[1])));
     all.push((of(&[4, 70, 9]), of(&[4, 1, 9])));
@@ -99,7 +99,7 @@ fn run(reduction: &Reduction, input: (&[u8], Layout), output: Layout, interprete
 fn assert_equal(what: &str, reduction: &Reduction, numbers: &[f64], layout: Layout, output: Layout) {
     let mut bytes = Vec::new();
     numbers.iter().for_each(|&number| write(reduction.inputs()[0], number, &mut bytes));
-    let [found, wanted] = [false, true].map(|way| run(reduction, (&bytes, layout), output, way));
+    let [found, wanted] = [false, true].map(|path| run(reduction, (&bytes, layout), output, path));
     let dtype = reduction.output();
     for (row, (found, wanted)) in found.chunks(dtype.size()).zip(wanted.chunks(dtype.size())).enumerate() {
         assert_eq!(bits(dtype, found), bits(dtype, wanted), "{what} of {layout:?}: row {row}");

@@ -57,7 +57,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn of_complex_numbers() -> Vec<Case> {
-    let turned = 1.9416110387254664f64;
+    let angle = 1.9416110387254664f64;
     vec![
         on_device(
             "complex_divide",
@@ -101,7 +101,7 @@ fn of_complex_numbers() -> Vec<Case> {
             "3.2",
             Class::T2,
             |d| numbers([&golden_rotate(&complex(d, &[(1.0, 0.0)])?)?]),
-            vec![turned.cos(), turned.sin()],
+            vec![angle.cos(), angle.sin()],
         )
         .in_f32(),
         on_device(

@@ -55,7 +55,7 @@ fn assert_equal(what: &str, scan: &Scan, numbers: &[f64], (layout, output, axis)
     numbers.iter().for_each(|&number| write(scan.inputs()[0], number, &mut bytes));
     let all =
         [Implementation::Interpreter, Implementation::Vectors(Some(1)), Implementation::Vectors(Some(2))];
-    let [wanted, one, two] = all.map(|way| scanned(scan, (&bytes, layout), output, axis, way));
+    let [wanted, one, two] = all.map(|path| scanned(scan, (&bytes, layout), output, axis, path));
     let dtype = scan.output();
     for (found, threads) in [(one, 1), (two, 2)] {
         for (at, (found, wanted)) in found.chunks(dtype.size()).zip(wanted.chunks(dtype.size())).enumerate() {
