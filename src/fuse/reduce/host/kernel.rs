@@ -1,4 +1,4 @@
-//! The folds as vector loops: sums, and extremes of elements that are flipped so that the greatest is wanted ([`Ordered`]).
+//! The folds as vector loops: sums, products of integers, and extremes of elements that are flipped so that the greatest is wanted ([`Ordered`]).
 
 use bytemuck::Pod;
 
@@ -122,6 +122,60 @@ impl<T: Addend> FoldKernel for Sum<T> {
     }
 }
 
+/// A number that products are made of, whose product is the same in any order.
+pub(super) trait Factor: Pod {
+    const ONE: Self;
+
+    fn times(self, other: Self) -> Self;
+}
+
+impl Factor for u64 {
+    const ONE: u64 = 1;
+
+    #[inline(always)]
+    fn times(self, other: u64) -> u64 {
+        self.wrapping_mul(other)
+    }
+}
+
+/// Products of integers. A key is the product itself.
+#[derive(Clone, Copy)]
+pub(in crate::fuse::reduce) struct Product;
+
+impl MergeKernel for Product {
+    type Lane = u64;
+
+    #[inline(always)]
+    fn key(self, element: u64) -> u64 {
+        element
+    }
+
+    #[inline(always)]
+    fn value(self, key: u64) -> u64 {
+        key
+    }
+
+    #[inline(always)]
+    fn merge(self, left: u64, right: u64) -> u64 {
+        left.times(right)
+    }
+}
+
+impl FoldKernel for Product {
+    #[inline(always)]
+    fn fold_row(self, elements: &[u64]) -> u64 {
+        product_in_any_order(elements)
+    }
+
+    fn exceeds(self, _: u64, _: u64) -> bool {
+        false
+    }
+
+    fn has_key(self, _: u64, _: u64) -> bool {
+        false
+    }
+}
+
 macro_rules! float_addends {
     ($($type:ty),*) => {$(
         impl Addend for $type {
@@ -230,6 +284,11 @@ vectorized! {
             value = left.plus(value);
         }
         value
+    }
+
+    /// Returns the product of integers.
+    pub(super) fn product_in_any_order<T: Factor>(elements: &[T]) -> T {
+        elements.iter().fold(T::ONE, |product, &x| product.times(x))
     }
 
     /// Returns the sum of integers.

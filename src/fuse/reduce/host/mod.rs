@@ -1,11 +1,11 @@
 //! Reductions on the CPU.
 //!
-//! Sums, extremes and tests are plain vector loops over the elements of memory, or over a scratch buffer of
+//! Sums, extremes, tests and products of integers are plain vector loops over the elements of memory, or over a scratch buffer of
 //! [`SCRATCH`](source::SCRATCH) elements, which machine code or the interpreter fills, if an expression precedes the fold
-//! ([`rows`] and [`columns`], with the kernels of [`kernel`]). Products have a wider exponent and are interpreted block
-//! by block ([`interpreted`]).
+//! ([`rows`] and [`columns`], with the kernels of [`kernel`]). Products of floats have a wider exponent and are interpreted
+//! block by block ([`interpreted`]).
 //!
-//! Float sums follow the documented tree in every path. Extremes and integer sums have the same value in any
+//! Float sums follow the documented tree in every path. Extremes, sums and products of integers have the same value in any
 //! order. Threads share tasks that are nodes of the tree, so no result depends on the number of threads.
 
 mod columns;
@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 use crate::threads::{run_on_threads, threads_for};
 use crate::types::{DType, Layout};
 pub(super) use interpreted::{BlockParts, combine, get, registers, registers_to_restore, restore, set};
-pub(super) use kernel::{Extreme, MergeKernel, Sum};
+pub(super) use kernel::{Extreme, MergeKernel, Product, Sum};
 use kernel::{FoldKernel, Neighbours};
 #[cfg(target_arch = "x86_64")]
 use source::input_of;
@@ -100,7 +100,8 @@ impl Reduction {
             operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
         }
         operands.push(HostOperand { memory: output.memory(), dtype: self.output() });
-        match interpreted || state.fold == Fold::Product {
+        let of_floats = state.prologue.outputs.first().is_some_and(|x| x.is_float() || x.is_complex());
+        match interpreted || (state.fold == Fold::Product && of_floats) {
             true => interpreted::run(state, dimensions, operands, &bits),
             false => run(state, dimensions, operands, &bits),
         }
@@ -108,7 +109,7 @@ impl Reduction {
     }
 }
 
-/// Evaluates an expression with the kernel of a fold other than a product.
+/// Evaluates an expression with the kernel of a fold other than a product of floats.
 macro_rules! with_kernel {
     ($state:expr, $kernel:ident => $body:expr) => {{
         use super::super::instruction::RegisterKind::{Bits32, Bits64, Float32, Float64, Predicate};
@@ -127,6 +128,7 @@ macro_rules! with_kernel {
             Float32 if sum => with!(Sum::<f32>::new()),
             Float64 if sum => with!(Sum::<f64>::new()),
             Bits64 if sum => with!(Sum::<u64>::new()),
+            Bits64 if state.fold == Fold::Product => with!(Product),
             Float32 => with!(Extreme::<f32>::new(least, true)),
             Float64 => with!(Extreme::<f64>::new(least, true)),
             Bits64 => with!(Extreme::<i64>::new(least, signed)),
@@ -136,7 +138,7 @@ macro_rules! with_kernel {
     }};
 }
 
-/// Runs any fold but a product.
+/// Runs any fold but a product of floats.
 fn run(state: &ReductionState, dimensions: Dimensions, operands: Vec<HostOperand>, scalars: &[[u64; 2]]) {
     let run = Run::new(state, dimensions, operands, scalars);
     with_kernel!(state, kernel => run.all(kernel));

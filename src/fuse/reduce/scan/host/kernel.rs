@@ -158,29 +158,6 @@ vectorized! {
     }
 }
 
-/// Products of integers. A key is the product itself.
-#[derive(Clone, Copy)]
-pub(super) struct Product;
-
-impl MergeKernel for Product {
-    type Lane = u64;
-
-    #[inline(always)]
-    fn key(self, element: u64) -> u64 {
-        element
-    }
-
-    #[inline(always)]
-    fn value(self, key: u64) -> u64 {
-        key
-    }
-
-    #[inline(always)]
-    fn merge(self, left: u64, right: u64) -> u64 {
-        left.wrapping_mul(right)
-    }
-}
-
 /// Transpositions of quads. The lanes of runs 0 to 3 are the lower half of a register.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {

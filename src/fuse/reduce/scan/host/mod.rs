@@ -25,12 +25,12 @@ use super::super::super::space::Space;
 use super::super::ReductionState;
 use super::super::dimensions::Dimensions;
 use super::super::fold::Fold;
-use super::super::host::{Extreme, MergeKernel, Prologue, Source, Sum, registers};
+use super::super::host::{Extreme, MergeKernel, Product, Prologue, Source, Sum, registers};
 use super::{QUAD, Scan, accesses, tile};
 use crate::error::{Error, Result};
 use crate::threads::{run_on_threads, threads_for};
 use crate::types::{DType, Layout};
-use kernel::{LANES, Product, RUN_ELEMENTS, Runs, finish_runs, scan_runs};
+use kernel::{LANES, RUN_ELEMENTS, Runs, finish_runs, scan_runs};
 use prefixes::TilePrefixes;
 
 /// Quads of a run of lanes.
