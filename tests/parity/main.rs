@@ -101,6 +101,7 @@ fn main() -> std::process::ExitCode {
         row_sums::always(),
         rares::tests(),
         native::always(),
+        random::always(),
         #[cfg(target_arch = "x86_64")]
         native_faults::tests(),
         rules::tests(),

@@ -5,6 +5,7 @@ use selvedge::fuse::{Expr, Expression, Graph, Operation};
 use selvedge::types::{DType, Layout, Slice};
 
 use super::arrays::{Array, on_host};
+use super::native::{BACKENDS, compare_on};
 use super::operations::check;
 use super::value::{Value, same, special};
 use crate::common::suite::Test;
@@ -44,8 +45,9 @@ fn dtype(numbers: &mut Numbers) -> DType {
     DType::ALL[numbers.below(15)]
 }
 
-/// Returns an expression of a dozen operations on up to three inputs, with several outputs.
-fn expression(numbers: &mut Numbers, inputs: &[DType]) -> Expression {
+/// Returns an expression of `operations` operations on up to three inputs, with several outputs. `places` adds the positions and
+/// indices of elements.
+fn expression(numbers: &mut Numbers, inputs: &[DType], operations: usize, places: bool) -> Expression {
     let graph = Graph::new();
     let mut nodes: Vec<Expr<'_>> = inputs.iter().map(|&dtype| graph.input(dtype)).collect();
     let dtype_of_number = dtype(numbers);
@@ -55,8 +57,11 @@ fn expression(numbers: &mut Numbers, inputs: &[DType]) -> Expression {
         _ => 2.5,
     };
     nodes.push(graph.number(number, dtype_of_number));
-    nodes.extend([graph.position(), graph.index(0), graph.index(-1)]);
-    while nodes.len() < inputs.len() + 16 {
+    if places {
+        nodes.extend([graph.position(), graph.index(0), graph.index(-1)]);
+    }
+    let count = nodes.len() + operations;
+    while nodes.len() < count {
         let operation = Operation::ALL[numbers.below(Operation::ALL.len())];
         // The sign of a NaN is hardware dependent, and these operations expose it.
         if matches!(operation, Operation::Copysign) {
@@ -71,8 +76,9 @@ fn expression(numbers: &mut Numbers, inputs: &[DType]) -> Expression {
             nodes.push(operands[0].cast(dtype(numbers)));
         }
     }
-    let outputs: Vec<Expr<'_>> =
-        (0..1 + numbers.below(3)).map(|_| nodes[nodes.len() - 1 - numbers.below(6)]).collect();
+    let outputs: Vec<Expr<'_>> = (0..1 + numbers.below(3))
+        .map(|_| nodes[nodes.len() - 1 - numbers.below(6.min(nodes.len()))])
+        .collect();
     graph.expression(&outputs).expect("an expression")
 }
 
@@ -89,7 +95,7 @@ fn layout(numbers: &mut Numbers, sizes: &[usize], output: bool) -> Layout {
         }
         1 => whole.flip(&[0, 1]).expect("a view"),
         2 => Layout::contiguous(&[sizes[1], sizes[0]])
-            .and_then(|turned| turned.transpose(0, 1))
+            .and_then(|transposed| transposed.transpose(0, 1))
             .expect("a view"),
         3 => Layout::strided(sizes, whole.strides(), 1).expect("a layout"),
         4 => whole,
@@ -101,7 +107,7 @@ fn layout(numbers: &mut Numbers, sizes: &[usize], output: bool) -> Layout {
 fn run(seed: u64) {
     let mut numbers = Numbers::new(seed * 977 + 5);
     let inputs: Vec<DType> = (0..1 + numbers.below(3)).map(|_| dtype(&mut numbers)).collect();
-    let expression = expression(&mut numbers, &inputs);
+    let expression = expression(&mut numbers, &inputs, 12, true);
     let sizes = [[5, 16], [7, 9], [40, 33], [1, 70], [64, 2]][numbers.below(5)];
     let arrays: Vec<Array> = inputs
         .iter()
@@ -118,6 +124,47 @@ fn run(seed: u64) {
     check(&expression, &arrays, &before, true);
 }
 
+pub fn always() -> Vec<Test> {
+    vec![Test::new("random::programs_on_machine_code", || {
+        on_machine_code();
+        Ok(())
+    })]
+}
+
+/// Programs of one operation to many, for both instruction sets. Every other one has places of elements.
+fn on_machine_code() {
+    const PROGRAMS: u64 = 160;
+    let mut ran = 0;
+    for seed in 0..PROGRAMS {
+        let mut numbers = Numbers::new(seed * 1009 + 11);
+        let inputs: Vec<DType> = (0..1 + numbers.below(3)).map(|_| dtype(&mut numbers)).collect();
+        let operations = [1, 3, 12, 12, 40][numbers.below(5)];
+        let expression = expression(&mut numbers, &inputs, operations, seed % 2 == 1);
+        // A part of a vector, of a block, and several blocks.
+        let sizes = [[5, 1], [7, 9], [3, 701], [70, 2], [2, 2100]][numbers.below(5)];
+        let layout = |numbers: &mut Numbers, output| match numbers.below(2) {
+            0 => Layout::contiguous(&sizes).expect("a layout"),
+            _ => layout(numbers, &sizes, output),
+        };
+        let sources: Vec<Array> = inputs
+            .iter()
+            .map(|&dtype| Array::new(dtype, layout(&mut numbers, false), &special(dtype), numbers.below(50)))
+            .collect();
+        let outputs = expression.outputs().iter();
+        let before: Vec<Array> = outputs
+            .map(|&dtype| Array::new(dtype, layout(&mut numbers, true), &special(dtype)[..1], 0))
+            .collect();
+        ran += compare_on(&expression, &format!("program {seed}"), &sources, &before);
+    }
+    // Places and a few instructions leave a program to the interpreter: every other one has places to choose from.
+    let available = BACKENDS.into_iter().filter(|backend| backend.is_available()).count();
+    println!("{ran} runs of {PROGRAMS} programs for {available} instruction sets");
+    assert!(
+        4 * ran >= PROGRAMS as usize * available,
+        "{ran} of {PROGRAMS} programs ran on {available} backends"
+    );
+}
+
 /// Enough elements for several CPU threads: each element equals that of a small run.
 fn many() {
     let graph = Graph::new();
@@ -127,10 +174,11 @@ fn many() {
     let rows = 700;
     let (wide, narrow) =
         (Layout::contiguous(&[rows, 431]).expect("a layout"), Layout::contiguous(&[431]).expect("a layout"));
-    let turned = Layout::contiguous(&[431, rows]).and_then(|layout| layout.transpose(0, 1)).expect("a view");
+    let transposed =
+        Layout::contiguous(&[431, rows]).and_then(|layout| layout.transpose(0, 1)).expect("a view");
     let values: Vec<Value> = (0..997).map(|k| Value::Real(f64::from(k) * 0.75 - 300.0)).collect();
     let whole: Vec<Value> = (0..431).map(|k| Value::Integer(k - 200)).collect();
-    let inputs = [Array::new(DType::F32, turned, &values, 0), Array::new(DType::I16, narrow, &whole, 0)];
+    let inputs = [Array::new(DType::F32, transposed, &values, 0), Array::new(DType::I16, narrow, &whole, 0)];
     let blank = |dtype, layout| Array::new(dtype, layout, &[Value::Real(0.0)], 0);
     let mut large = [blank(DType::F32, wide), blank(DType::F16, wide)];
     on_host(&expression, &inputs, &[], &mut large);

@@ -4,11 +4,9 @@
 //! its third run. Results do not depend on the choice.
 
 use std::fmt;
-#[cfg(target_arch = "x86_64")]
-use std::sync::Once;
 use std::sync::OnceLock;
 #[cfg(target_arch = "x86_64")]
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::super::expression::Expression;
 #[cfg(target_arch = "x86_64")]
@@ -133,11 +131,8 @@ impl CpuCode {
                 true => Err(Unsupported::Target),
                 false => Native::new(state, &targets),
             };
-            if let Err(Unsupported::Memory(reason)) = &code {
-                static REFUSED: Once = Once::new();
-                REFUSED.call_once(|| {
-                    log::info!("expressions on the CPU are interpreted: no executable memory: {reason}");
-                });
+            if let Err(reason) = &code {
+                report(reason);
             }
             code
         })
@@ -162,6 +157,25 @@ impl Expression {
             false
         }
     }
+}
+
+/// Logs the first expression that is too long for machine code, and the first one that the system refuses memory. Other
+/// reasons are known beforehand: [`allowed`] logs the instruction sets, and an instruction without a vector form is a property
+/// of its operation. Returns whether it has logged.
+#[cfg(target_arch = "x86_64")]
+fn report(reason: &Unsupported) -> bool {
+    static REFUSED: AtomicBool = AtomicBool::new(false);
+    static TOO_LONG: AtomicBool = AtomicBool::new(false);
+    let (reported, subject) = match reason {
+        Unsupported::Memory(_) => (&REFUSED, "expressions on the CPU are"),
+        Unsupported::Length => (&TOO_LONG, "a long expression on the CPU is"),
+        _ => return false,
+    };
+    let is_first = !reported.swap(true, Ordering::Relaxed);
+    if is_first {
+        log::info!("{subject} interpreted: {reason}");
+    }
+    is_first
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -221,6 +235,55 @@ impl fmt::Display for Described<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns an expression of so many products, no two of which are equal.
+    #[cfg(target_arch = "x86_64")]
+    fn products(count: usize) -> Expression {
+        let graph = crate::fuse::Graph::new();
+        let x = graph.input(crate::types::DType::F32);
+        let product = (0..count).fold(x, |product, _| product * x + x);
+        graph.expression(&[product]).unwrap()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_reason_for_the_interpreter_is_logged_once_unless_it_is_known() {
+        let refused = Unsupported::Memory("for the test".to_owned());
+        assert!(!report(&Unsupported::Target) && !report(&Unsupported::Coordinates));
+        // Other tests may have been first.
+        report(&refused);
+        report(&Unsupported::Length);
+        assert!(!report(&refused) && !report(&Unsupported::Length));
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_program_that_is_too_long_is_interpreted() {
+        if targets(allowed()).is_empty() {
+            return;
+        }
+        for (count, is_long) in [(20, false), (5000, true)] {
+            let expression = products(count);
+            let code = expression.0.cpu_code.generated(&expression.0);
+            assert_eq!(matches!(code, Err(Unsupported::Length)), is_long, "{count} products");
+            let (elements, mut found) = ([0.5f32, -0.25, 0.0], [0.0f32; 3]);
+            let layout = crate::types::Layout::contiguous(&[3]).unwrap();
+            let input = crate::fuse::HostInput::new(&elements, layout).unwrap();
+            let output = crate::fuse::HostOutput::new(&mut found, layout).unwrap();
+            expression.run_host(&[input], &[], &mut [output]).unwrap();
+            let wanted = elements.map(|x| (0..count).fold(x, |product, _| product * x + x));
+            assert_eq!(found, wanted, "{count} products");
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_processor_without_avx2_has_no_machine_code() {
+        let expression = products(3);
+        assert_eq!(targets(&[CpuBackend::Interpreter]), []);
+        let code = CpuCode { code: OnceLock::from(Err(Unsupported::Target)), ..CpuCode::default() };
+        assert!(code.for_run(&expression.0, 1 << 20).is_none() && code.ready().is_none());
+    }
 
     #[test]
     fn the_variable_is_a_backend_or_nothing() {
