@@ -300,6 +300,36 @@ impl<'a> Elements<'a> {
     }
 }
 
+/// Returns the row and the place in it of the first element that comes before its predecessor, if there is one.
+///
+/// # Errors
+///
+/// As [`argsort_host`].
+pub fn first_unsorted_host(key: SortKey, elements: &[u8], rows: usize) -> Result<Option<(usize, usize)>> {
+    const OPERATION: &str = "searchsorted";
+    let elements = Elements::new(OPERATION, key, elements)?;
+    let length = Rows::new(OPERATION, elements.count(), rows)?.length;
+    for row in 0..rows {
+        let (mut previous, mut place, mut found) = (0, 0, None);
+        elements.for_keys(row * length, length, |keys| {
+            // Without a decision for each key, since nearly every row is sorted.
+            let before = std::iter::once(previous).chain(keys.iter().copied());
+            let is_sorted =
+                keys.iter().zip(before).fold(true, |sorted, (key, before)| sorted & (before <= *key));
+            if !is_sorted && found.is_none() {
+                let before = std::iter::once(previous).chain(keys.iter().copied());
+                found = keys.iter().zip(before).position(|(key, before)| before > *key).map(|at| place + at);
+            }
+            previous = keys.last().copied().unwrap_or(previous);
+            place += keys.len();
+        });
+        if let Some(place) = found {
+            return Ok(Some((row, place)));
+        }
+    }
+    Ok(None)
+}
+
 /// Writes, for each value, the number of elements of its sorted row that come before it: those less than the value, or, if
 /// `right`, those not greater than it.
 ///

@@ -53,12 +53,13 @@ impl SortKey {
     ///
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`] for complex numbers, which have no order, and for 8-bit floats, which are stored only.
+    /// [`Error::DTypeMismatch`] for complex numbers, which have no order, and for 8-bit floats, which have no kernel; a cast
+    /// to f16 keeps their order.
     pub fn new(operation: &'static str, dtype: DType, descending: bool) -> Result<SortKey> {
         if KeyKind::new(dtype).is_none() {
             return Err(Error::DTypeMismatch {
                 operation,
-                wanted: "integers, bools, or floats of at least 16 bits".to_owned(),
+                wanted: "integers, bools, or floats of at least 16 bits; cast 8-bit floats first".to_owned(),
                 found: dtype.to_string(),
             });
         }

@@ -36,7 +36,7 @@ mod topk;
 
 pub use device::{argsort, search, sort, sort_values};
 pub use histogram::{MAXIMUM_BINS, count_between_edges, count_in_range, tally};
-pub use host::{argsort_host, search_host, sort_values_host, tally_host};
+pub use host::{argsort_host, first_unsorted_host, search_host, sort_values_host, tally_host};
 pub use key::SortKey;
 pub use select::{Selection, true_positions_host};
 pub use topk::{has_topk, topk};

@@ -1,5 +1,6 @@
 //! Accumulating writes, against loops that combine pairwise.
 
+use num_complex::Complex;
 use selvedge::tensor::{Device, Generator, ScatterReduction, Tensor};
 use selvedge::{DType, Result};
 
@@ -239,6 +240,63 @@ fn segment_reduce_combines_neighbouring_rows() -> Result<()> {
         let lengths = Tensor::from_vec(lengths, &[count], &cpu())?;
         let error = text(x.segment_reduce(&lengths, ScatterReduction::Sum, 0));
         assert!(error.contains(wanted) && error.starts_with("segment_reduce"), "{error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn complex_numbers_are_summed_multiplied_and_averaged() -> Result<()> {
+    // Small whole numbers, so that every order and both dtypes have equal results.
+    let numbers: Vec<Complex<f64>> =
+        (0..10).map(|at| Complex::new(f64::from(at % 3) - 1.0, f64::from(at % 4) - 2.0)).collect();
+    let lengths = [4usize, 0, 5, 1];
+    let starts = [0usize, 4, 4, 9];
+    let own = Complex::new(2.0, -1.0);
+    for dtype in [DType::C64, DType::C128] {
+        let x = Tensor::from_vec(numbers.clone(), &[10], &cpu())?.cast(dtype)?;
+        let target = Tensor::full(&[4], own, dtype, &cpu())?;
+        let places: Vec<i64> =
+            lengths.iter().enumerate().flat_map(|(place, length)| vec![place as i64; *length]).collect();
+        let index = Tensor::from_vec(places, &[10], &cpu())?;
+        let counts = Tensor::from_vec(lengths.map(|length| length as i64).to_vec(), &[4], &cpu())?;
+        for reduction in [ScatterReduction::Sum, ScatterReduction::Prod, ScatterReduction::Mean] {
+            for include_self in [true, false] {
+                let wanted: Vec<Complex<f64>> = (0..4)
+                    .map(|place| {
+                        let row = &numbers[starts[place]..starts[place] + lengths[place]];
+                        if row.is_empty() {
+                            return own;
+                        }
+                        let with_own = row.iter().copied().chain(include_self.then_some(own));
+                        match reduction {
+                            ScatterReduction::Prod => with_own.product(),
+                            ScatterReduction::Mean => {
+                                with_own.sum::<Complex<f64>>()
+                                    / (row.len() + usize::from(include_self)) as f64
+                            }
+                            _ => with_own.sum(),
+                        }
+                    })
+                    .collect();
+                let check = |what: &str, found: Tensor| -> Result<()> {
+                    assert_eq!(found.dtype(), dtype, "{what}");
+                    let found: Vec<Complex<f64>> = found.cast(DType::C128)?.to_vec()?;
+                    for (found, wanted) in found.iter().zip(&wanted) {
+                        assert!(
+                            (found - wanted).norm() < 1e-6,
+                            "{what} {dtype} {reduction:?}: {found}, {wanted}"
+                        );
+                    }
+                    Ok(())
+                };
+                check("scatter_reduce", target.scatter_reduce(0, &index, &x, reduction, include_self)?)?;
+                if !include_self {
+                    check("segment_reduce", x.segment_reduce(&counts, reduction, own)?)?;
+                }
+            }
+        }
+        let error = text(target.scatter_reduce(0, &index, &x, ScatterReduction::Amax, true));
+        assert!(error.contains(&dtype.to_string()), "{error}");
     }
     Ok(())
 }

@@ -316,6 +316,23 @@ fn positions_of_nonzero_elements_are_in_row_major_order() -> Result<()> {
 }
 
 #[test]
+fn a_search_finds_the_first_element_out_of_order() -> Result<()> {
+    // Blocks of keys, and rows: the place is counted in its row, and equal elements and NaN at the end are in order.
+    for (length, place) in [(2, 1), (300, 299), (5000, 1024), (5000, 2500)] {
+        let mut numbers: Vec<f32> = (0..3 * length).map(|at| (at % length / 2) as f32).collect();
+        numbers[length - 1] = f32::NAN;
+        let values = Tensor::zeros(&[3, 1], DType::F32, &cpu())?;
+        let sorted = Tensor::from_vec(numbers.clone(), &[3, length], &cpu())?;
+        assert_eq!(sorted.searchsorted(&values, false)?.to_vec::<i64>()?, [0; 3]);
+        numbers[2 * length + place] = -1.0;
+        let unsorted = Tensor::from_vec(numbers, &[3, length], &cpu())?;
+        let found = text(unsorted.searchsorted(&values, false));
+        assert!(found.contains(&format!("row 2 decreases at position {place}")), "{found}");
+    }
+    Ok(())
+}
+
+#[test]
 fn bad_input_is_an_error_that_names_both_sides() -> Result<()> {
     let x = Tensor::new([[1.0f32, 2.0], [3.0, 4.0]], &cpu())?;
     let complex = x.cast(DType::C64)?;
@@ -324,7 +341,24 @@ fn bad_input_is_an_error_that_names_both_sides() -> Result<()> {
     let table = [
         (text(x.sort(2, false)), "sort: ", "axis 2"),
         (text(complex.sort(0, false)), "c64", "integers, bools, or floats"),
-        (text(x.cast(DType::F8E4M3)?.argsort(0, false)), "f8e4m3", "integers"),
+        (text(x.cast(DType::F8E4M3)?.argsort(0, false)), "f8e4m3", "cast 8-bit floats first"),
+        (text(x.cast(DType::F8E5M2)?.sort(0, true)), "f8e5m2", "cast 8-bit floats first"),
+        (text(edges.searchsorted(&x, false)), "row 0 decreases at position 1", "sort them first"),
+        (text(x.bucketize(&edges, true)), "bucketize: ", "row 0 decreases at position 1"),
+        (
+            text(whole.abs()?.cast(DType::I64)?.mul(500_000_000_000i64)?.bincount(0)),
+            "8000000000008 bytes",
+            "",
+        ),
+        (text(Tensor::new([i64::MAX], &cpu())?.bincount(0)), "9223372036854775807", "addresses"),
+        (text(Tensor::new([u64::MAX], &cpu())?.bincount(0)), "18446744073709551615", "addresses"),
+        (text(Tensor::new([1], &cpu())?.bincount(usize::MAX)), "minlength", "addresses"),
+        (text(x.histogram(&Tensor::new([0.0, f32::NAN], &cpu())?)), "position 1", "without NaN"),
+        (text(x.histogram(&Tensor::new([f32::NAN, 1.0], &cpu())?)), "position 1", "without NaN"),
+        (text(x.histc(2, f64::NAN, 1.0)), "bounds NaN and 1", "finite"),
+        (text(x.histc(2, 0.0, f64::INFINITY)), "bounds 0 and inf", "finite"),
+        (text(Tensor::new([1.0, f32::INFINITY], &cpu())?.histc(2, 0.0, 0.0)), "bounds 1 and inf", "finite"),
+        (text(Tensor::new([1.0, f32::NAN], &cpu())?.histc(2, 0.0, 0.0)), "bounds NaN and NaN", "finite"),
         (text(x.topk(3, 1, true)), "k = 3 for axis 1 of size 2", "from 0 to 2"),
         (text(x.kthvalue(0, 0)), "k = 0 for axis 0 of size 2", "from 1 to 2"),
         (text(x.kthvalue(3, -1)), "k = 3 for axis 1 of size 2", "from 1 to 2"),

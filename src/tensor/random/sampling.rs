@@ -105,6 +105,6 @@ impl Generator {
         }
         // Less than the total, because a uniform number is at most 1 - 2^-53.
         let places = self.rand(&drawn, DType::F64, &device)?.mul(&total)?;
-        sums.searchsorted(&places, true)
+        sums.searchsorted_unchecked(&places, true)
     }
 }

@@ -1,6 +1,6 @@
 //! Counts of integers, and of elements in bins.
 
-use super::search::search;
+use super::search::{Sequences, search};
 use super::{bytes_of, flat};
 use crate::driver::{DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::{Error, Result};
@@ -22,8 +22,9 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](Error::InvalidArgument) for a negative element, or more than one dimension;
-    /// [`DTypeMismatch`](Error::DTypeMismatch) for elements that are not integers; [`OutOfMemory`](Error::OutOfMemory).
+    /// [`InvalidArgument`](Error::InvalidArgument) for a negative element, an element that no memory has addresses for, or more
+    /// than one dimension; [`DTypeMismatch`](Error::DTypeMismatch) for elements that are not integers;
+    /// [`OutOfMemory`](Error::OutOfMemory) for more counts than fit the memory.
     pub fn bincount(&self, minlength: usize) -> Result<Tensor> {
         const OPERATION: &str = "bincount";
         if self.rank() != 1 {
@@ -48,6 +49,11 @@ impl Tensor {
             return Err(Error::invalid(OPERATION, format!("element {}", bounds[0]), "elements from 0 on"));
         }
         let count = usize::try_from(bounds[1] + 1).unwrap_or(usize::MAX).max(minlength);
+        // Before any memory is asked for: a device's pool and the host refuse fewer counts than this.
+        if count > isize::MAX as usize / size_of::<i64>() {
+            let found = format!("the greatest element {} and minlength {minlength}", bounds[1]);
+            return Err(Error::invalid(OPERATION, found, "fewer counts than memory has addresses"));
+        }
         tally(OPERATION, self, count)
     }
 
@@ -156,7 +162,7 @@ impl Tensor {
                 });
             }
         }
-        let places = search(OPERATION, edges, self, true)?;
+        let places = search(OPERATION, edges, self, true, Sequences::Sorted)?;
         let last = edges.select(0, -1)?;
         let at_end = self.eq(&last)?;
         let numbers = fuse((&places, &at_end, bins as i64), |[place, at_end, bins]| {

@@ -1,7 +1,7 @@
 //! Distinct elements, and membership in a set.
 
 use super::nonzero::true_positions;
-use super::search::search;
+use super::search::{Sequences, search};
 use super::statistics::differs_from_previous;
 use super::{AxisRows, flat};
 use crate::error::Result;
@@ -86,7 +86,7 @@ impl Tensor {
         const OPERATION: &str = "isin";
         let dtype = self.dtype().promote(elements.dtype())?;
         let set = sorted(&elements.cast(dtype)?)?;
-        let places = search(OPERATION, &set, self, false)?;
+        let places = search(OPERATION, &set, self, false, Sequences::Sorted)?;
         if set.count() == 0 {
             return Tensor::zeros(self.shape(), DType::Bool, &self.device());
         }

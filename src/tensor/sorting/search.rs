@@ -15,8 +15,9 @@ impl Tensor {
     /// axis, and each row serves its own values. The dtypes are promoted. NaN is greater than every number and equals NaN,
     /// the order of [`sort`](Self::sort).
     ///
-    /// The order is not checked, as in NumPy and PyTorch: the check would read every element where a search reads few. In a
-    /// row that is not sorted, each result is a place from 0 to the row's length, without further meaning.
+    /// On the CPU a sequence that is not sorted is an error. On a CUDA device its order is not checked, as in NumPy and PyTorch,
+    /// because the call would have to wait for the device; each result of such a row is a place from 0 to the row's length,
+    /// without further meaning.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -30,17 +31,23 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](Error::InvalidArgument) for shapes that do not fit, [`DTypeMismatch`](Error::DTypeMismatch) for
+    /// [`InvalidArgument`](Error::InvalidArgument) for shapes that do not fit and, on the CPU, for a sequence that is not sorted;
+    /// [`DTypeMismatch`](Error::DTypeMismatch) for
     /// complex numbers, 8-bit floats, and u64 beside a signed integer; [`DeviceMismatch`](Error::DeviceMismatch),
     /// [`OutOfMemory`](Error::OutOfMemory).
     pub fn searchsorted(&self, values: &Tensor, right: bool) -> Result<Tensor> {
-        search("searchsorted", self, values, right)
+        search("searchsorted", self, values, right, Sequences::Unknown)
+    }
+
+    /// As [`searchsorted`](Self::searchsorted) in sequences that are sorted up to the rounding of sums.
+    pub(crate) fn searchsorted_unchecked(&self, values: &Tensor, right: bool) -> Result<Tensor> {
+        search("searchsorted", self, values, right, Sequences::Sorted)
     }
 
     /// Returns the number of the bucket of each element, as i64: the place at which it would be inserted into the sorted
     /// `boundaries`, of one dimension. PyTorch's `bucketize`: bucket i holds the x with b\[i-1\] < x <= b\[i\], or, if `right`,
-    /// those with b\[i-1\] <= x < b\[i\]. As in [`searchsorted`](Self::searchsorted), the order of the boundaries is not
-    /// checked.
+    /// those with b\[i-1\] <= x < b\[i\]. As in [`searchsorted`](Self::searchsorted), the order of the boundaries is
+    /// checked on the CPU.
     ///
     /// # Errors
     ///
@@ -50,8 +57,17 @@ impl Tensor {
             let found = format!("boundaries of shape {}", boundaries.shape());
             return Err(Error::invalid("bucketize", found, "one dimension"));
         }
-        search("bucketize", boundaries, self, right)
+        search("bucketize", boundaries, self, right, Sequences::Unknown)
     }
+}
+
+/// The order of the sequences of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sequences {
+    /// Known to be sorted, or sorted but for rounding.
+    Sorted,
+    /// Checked on the CPU.
+    Unknown,
 }
 
 pub(super) fn search(
@@ -59,6 +75,7 @@ pub(super) fn search(
     sequences: &Tensor,
     values: &Tensor,
     right: bool,
+    order: Sequences,
 ) -> Result<Tensor> {
     let fits = match (sequences.shape().split_last(), values.shape().split_last()) {
         (Some((_, [])), _) => true,
@@ -90,7 +107,11 @@ pub(super) fn search(
                 [(&sequences, &bytes[0]), (&values, &bytes[1])].map(|(tensor, bytes)| {
                     crate::tensor::storage::part(tensor.memory().host(operation)?, bytes.clone())
                 });
-            sort::search_host(key, sequences?, values?, rows, right, places.as_slice_mut()?)
+            let sequences = sequences?;
+            if order == Sequences::Unknown {
+                check_order(operation, key, sequences, rows)?;
+            }
+            sort::search_host(key, sequences, values?, rows, right, places.as_slice_mut()?)
         },
         |stream, _, [mut places]| {
             let sequences = sequences.memory().cuda(operation)?.slice(bytes[0].clone())?;
@@ -99,4 +120,13 @@ pub(super) fn search(
         },
     )?;
     Ok(places.into_tensor())
+}
+
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for rows on the CPU that are not sorted.
+fn check_order(operation: &'static str, key: SortKey, sequences: &[u8], rows: usize) -> Result<()> {
+    let Some((row, place)) = sort::first_unsorted_host(key, sequences, rows)? else { return Ok(()) };
+    let found = format!("sequences whose row {row} decreases at position {place}");
+    Err(Error::invalid(operation, found, "sorted sequences; sort them first"))
 }

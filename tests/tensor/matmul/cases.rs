@@ -75,7 +75,7 @@ fn some<T: Number>(numbers: &mut Numbers, sizes: &[usize], device: &Device) -> s
         _ => {}
     }
     // (gap before, step, gap behind) of each dimension of the memory; negative steps are backwards.
-    let ways: Vec<(usize, isize, usize)> = order
+    let spans: Vec<(usize, isize, usize)> = order
         .iter()
         .map(|_| {
             let step = numbers.one_of(&[1, 1, 1, 1, 1, 2, -1]);
@@ -84,7 +84,7 @@ fn some<T: Number>(numbers: &mut Numbers, sizes: &[usize], device: &Device) -> s
         .collect();
     let memory: Vec<usize> = order
         .iter()
-        .zip(&ways)
+        .zip(&spans)
         .map(|(&axis, (before, step, behind))| before + sizes[axis] * step.unsigned_abs() + behind)
         .collect();
     let elements: Vec<T> = (0..memory.iter().product::<usize>())
@@ -94,7 +94,7 @@ fn some<T: Number>(numbers: &mut Numbers, sizes: &[usize], device: &Device) -> s
         })
         .collect();
     let mut tensor = Tensor::from_vec(elements, &memory, device)?;
-    for (axis, (&from, (before, step, _))) in order.iter().zip(&ways).enumerate() {
+    for (axis, (&from, (before, step, _))) in order.iter().zip(&spans).enumerate() {
         let length = sizes[from] * step.unsigned_abs();
         tensor = tensor.narrow(axis as isize, *before, length)?;
         tensor = tensor.slice(axis as isize, Slice::from(..).step(*step))?;
