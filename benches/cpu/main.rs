@@ -24,15 +24,17 @@ use rows::Row;
 const HELP: &str = "\
 cpu [--only NAME,NAME] [--out FOLDER] [--rounds N] [--core N]
 
-  --only    of cpu_cores, cpu, cpu_memory; all without it
+  --only    of cpu_cores, cpu_first, cpu, cpu_memory; all without it
   --out     where the JSON files go; benches/results without it
   --rounds  rounds of each figure, at least 20; 20 without it
-  --core    the core of cpu and cpu_memory, to which taskset pins both sides; 0 without it
+  --core    the core of cpu_first, cpu and cpu_memory, to which taskset pins both sides; 0 without it
 
 SELVEDGE_BENCH_PYTHON names the Python whose NumPy takes turns with ours; python3 without it. SELVEDGE_BENCH_ROWS=TEXT,TEXT
 measures only the rows whose names have one of the texts.
 ";
 
+/// Elements of an array that the first-level cache holds three of, even of 8 bytes in 48 KiB.
+const IN_FIRST: usize = 1 << 11;
 /// Elements of an array that the last-level cache holds.
 const IN_CACHE: usize = 1 << 20;
 /// Elements of an array that it does not hold.
@@ -53,6 +55,7 @@ const PROGRAM: Program = Program {
     benchmarks: &[
         // Before the process is pinned.
         ("cpu_cores", Benchmark::Host(cores::measure)),
+        ("cpu_first", Benchmark::Host(in_first_cache)),
         ("cpu", Benchmark::Host(in_cache)),
         ("cpu_memory", Benchmark::Host(in_memory)),
     ],
@@ -60,6 +63,12 @@ const PROGRAM: Program = Program {
 
 fn main() -> ExitCode {
     PROGRAM.run(std::env::args().skip(1))
+}
+
+/// Arrays in the first-level cache, for which the cost of a call counts most.
+fn in_first_cache(options: &Options) -> Result<(), Failure> {
+    let title = "The CPU beside NumPy, in the first-level cache";
+    beside_numpy(options, "cpu_first", title, "2^11 elements", (3, &|| rows::of_count(IN_FIRST)))
 }
 
 /// Arrays in the cache, and the rows of one size.

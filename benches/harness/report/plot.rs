@@ -50,7 +50,7 @@ const AREAS: &[Area] = &[
         &["vector_add", "fuse", "fuse_host", "fuse_first", "fuse_cpu"],
     ),
     ("functions", "Elementwise functions, a mark a dtype", &["fuse_list"]),
-    ("cpu", "The CPU beside NumPy, a mark a dtype", &["cpu", "cpu_memory", "cpu_cores"]),
+    ("cpu", "The CPU beside NumPy, a mark a dtype", &["cpu", "cpu_first", "cpu_memory", "cpu_cores"]),
     ("reductions", "Reductions, scans, moves by index and sorts", &["reduce", "moving", "sorting"]),
     ("rows", "Softmax and normalisation", &["rows"]),
     ("gradients", "Gradients of softmax, normalisation and losses", &["rows_backward"]),
