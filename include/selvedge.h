@@ -2347,6 +2347,17 @@ typedef void *(*sv_host_allocate)(size_t bytes, size_t alignment, void *user);
 typedef void (*sv_host_free)(void *memory, size_t bytes, size_t alignment, void *user);
 
 /**
+ * A job of an `sv_executor`.
+ */
+typedef void (*sv_job)(size_t index, void *context);
+
+/**
+ * A function that runs the jobs of CPU operations: it calls `job` with each index below `count` and with `context`, once and on
+ * threads of its choice, and returns when all calls have returned.
+ */
+typedef void (*sv_executor)(size_t count, sv_job job, void *context, void *user);
+
+/**
  * The shape of a launch.
  */
 typedef struct sv_launch_config {
@@ -5301,6 +5312,21 @@ int32_t sv_set_host_allocator(sv_host_allocate allocate,
  * operations. Any thread may call it.
  */
 int32_t sv_set_threads(uint32_t count);
+
+/**
+ * Sets the function that runs the jobs of CPU operations instead of the library's own threads. NULL restores them.
+ *
+ * An operation asks for 2 jobs to as many as `sv_thread_count` says, and small ones run on the calling thread without the
+ * function. The jobs share out the work of an operation, so their order and the number of threads change no result. Jobs
+ * that the function leaves out are done by the calling thread. A job may call the function itself, on any thread, so it must
+ * not wait for a free thread. Operations that run during this call may still use the function before. Any thread may call it;
+ * `sv_shutdown` removes the function.
+ *
+ * Requires: `executor` may be called with `user` from any thread until it is replaced, removed, or `sv_shutdown` returns, and until the
+ * operations that began before have ended. It calls no job after it has returned.
+ */
+int32_t sv_set_executor(sv_executor executor,
+                        void *user);
 
 /**
  * Writes the number of CPU threads that an operation may use.
@@ -10447,6 +10473,26 @@ int32_t sv_randn(uint64_t generator,
                  size_t rank,
                  int32_t device,
                  uint64_t *result);
+
+/**
+ * Draws numbers evenly from 0 to below 1 in the shape and the dtype of a tensor, on its device.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_rand_like(uint64_t generator, uint64_t tensor, uint64_t *result);
+
+/**
+ * Draws normally distributed numbers of mean 0 and variance 1 in the shape and the dtype of a tensor, on its device.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `result` points to a `uint64_t`.
+ */
+int32_t sv_randn_like(uint64_t generator,
+                      uint64_t tensor,
+                      uint64_t *result);
 
 /**
  * Draws numbers evenly from `low` to below `high`; each is a tensor that is broadcast, or a number.

@@ -90,7 +90,7 @@ pub use num_complex::Complex;
 #[cfg(feature = "tensor")]
 pub use tensor::{Device, Tensor};
 #[cfg(feature = "tensor")]
-pub use threads::{set_threads, thread_count};
+pub use threads::{Executor, set_executor, set_threads, thread_count};
 pub use types::DType;
 
 /// Compiles the examples of that page.

@@ -5,6 +5,8 @@
 //! When the caller's run of the closure returns, no work is left; the caller then withdraws the job and waits only for the
 //! threads that joined. A small operation never waits for a thread to wake up.
 //!
+//! An [`Executor`] of the program around the library replaces the pool.
+//!
 //! Invariants: a closure is not called after [`run_on_threads`] returns; a job never needs a second thread to finish, so
 //! jobs inside of jobs do not deadlock.
 
@@ -12,7 +14,7 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
@@ -46,6 +48,53 @@ pub fn thread_count() -> usize {
         0 => default().count,
         count => count,
     }
+}
+
+/// A function that runs the jobs of CPU operations: it gets a number of jobs, at least 2, and a job, which it calls once with
+/// each index below the number, on threads of its choice. It returns when all calls have returned.
+pub type Executor = Arc<dyn Fn(usize, &(dyn Fn(usize) + Sync)) + Send + Sync>;
+
+static EXECUTOR: RwLock<Option<Executor>> = RwLock::new(None);
+
+/// Sets the executor that runs the jobs of CPU operations instead of the library's own threads; `None` restores them.
+///
+/// An operation asks for at most [`thread_count`] jobs, and small ones run on the calling thread without the executor. The jobs
+/// share out the work of an operation by themselves: one that begins when the work is done returns at once, so their order and
+/// the number of threads change no result. Jobs that the executor leaves out are done by the calling thread. A job may call
+/// the executor itself, so the executor must not wait for a free thread. The setting holds for operations that start after
+/// the call, on any thread; operations that run meanwhile may still use the executor before.
+///
+/// ```
+/// use std::sync::Arc;
+/// use selvedge::{Device, DType, Tensor, set_executor};
+/// set_executor(Some(Arc::new(|count, job| {
+///     std::thread::scope(|scope| (0..count).for_each(|index| drop(scope.spawn(move || job(index)))));
+/// })));
+/// let x = Tensor::ones(&[1 << 20], DType::F32, &Device::cpu())?;
+/// assert_eq!(x.sum_all()?.item::<f32>()?, (1 << 20) as f32);
+/// set_executor(None);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+pub fn set_executor(executor: Option<Executor>) {
+    let previous =
+        std::mem::replace(&mut *EXECUTOR.write().unwrap_or_else(PoisonError::into_inner), executor);
+    // Its drop may call the library, so it is outside of the lock.
+    drop(previous);
+}
+
+/// Runs `work` by an executor on so many threads, and what its jobs left on the calling one.
+fn run_by_executor(executor: &Executor, threads: usize, work: &(dyn Fn() + Sync)) {
+    let panic: Mutex<Option<Box<dyn Any + Send>>> = Mutex::new(None);
+    executor(threads, &|_| {
+        // A panic must not unwind through the executor, which may be in C.
+        if let Err(found) = catch_unwind(AssertUnwindSafe(work)) {
+            *panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        }
+    });
+    if let Some(found) = panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        resume_unwind(found);
+    }
+    work();
 }
 
 /// The number of threads without [`set_threads`].
@@ -161,6 +210,10 @@ fn owns_pool() -> bool {
 pub(crate) fn run_on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
     if threads <= 1 || !owns_pool() {
         return work();
+    }
+    let executor = EXECUTOR.read().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some(executor) = executor {
+        return run_by_executor(&executor, threads, work);
     }
     let Some(id) = add_job(threads - 1, work) else { return work() };
     /// Withdraws the job even if the caller's own run panics.
@@ -359,6 +412,24 @@ mod tests {
         }));
         assert!(outcome.is_err());
         assert_eq!(run_units(2, 9), [1; 9]);
+    }
+
+    #[test]
+    fn an_executor_may_leave_out_repeat_and_panic_in_jobs() {
+        let none: Executor = Arc::new(|_, _| ());
+        let twice: Executor = Arc::new(|count, job| (0..2 * count).rev().for_each(|at| job(at % count)));
+        for executor in [&none, &twice] {
+            let count = AtomicUsize::new(0);
+            let next = AtomicUsize::new(0);
+            run_by_executor(executor, 3, &|| {
+                while next.fetch_add(1, Ordering::Relaxed) < 37 {
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            assert_eq!(count.into_inner(), 37);
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| run_by_executor(&twice, 2, &|| panic!("in a job"))));
+        assert_eq!(outcome.unwrap_err().downcast_ref::<&str>(), Some(&"in a job"));
     }
 
     #[test]

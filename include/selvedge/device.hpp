@@ -16,6 +16,13 @@ inline void set_threads(std::uint32_t count) { detail::call(sv_set_threads, coun
 /// Returns the number of CPU threads of an operation.
 inline std::uint32_t thread_count() { return detail::get<std::uint32_t>(sv_thread_count); }
 
+/// Sets the function that runs the jobs of CPU operations; nullptr restores the library's own threads. It is called on any
+/// thread, calls each job once, returns when all have returned, and must not throw.
+inline void set_executor(sv_executor executor, void *user = nullptr)
+{
+    detail::call(sv_set_executor, executor, user);
+}
+
 /// Sends the library's messages of a level, `SV_LOG_...`, and more urgent ones to a function; nullptr ends that. The function is
 /// called on any thread, on several at once, and must not throw.
 inline void set_log_callback(std::int32_t level, sv_log_callback callback, void *user = nullptr)

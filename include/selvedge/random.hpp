@@ -41,6 +41,15 @@ public:
     {
         return drawn(sv_randn, shape, dtype, device);
     }
+    /// Draws numbers in the shape and dtype of a tensor, on its device.
+    Tensor rand_like(const Tensor &tensor)
+    {
+        return detail::make<Tensor>(sv_rand_like, handle(), tensor.handle());
+    }
+    Tensor randn_like(const Tensor &tensor)
+    {
+        return detail::make<Tensor>(sv_randn_like, handle(), tensor.handle());
+    }
     /// Draws numbers from `low` to below `high`.
     Tensor uniform(const Operand &low, const Operand &high, const Shape &shape, DType dtype = DType::F32,
                    Device device = Device::cpu())

@@ -1,8 +1,8 @@
-//! Settings of the program around the library: the log, the CPU threads and the allocator of CPU memory.
+//! Settings of the program around the library: the log, the CPU threads, their executor and the allocator of CPU memory.
 
 use std::cell::Cell;
 use std::ffi::{CString, c_char, c_void};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use log::{LevelFilter, Log, Metadata, Record};
 
@@ -180,6 +180,51 @@ pub unsafe extern "C" fn sv_set_host_allocator(
 pub extern "C" fn sv_set_threads(count: u32) -> i32 {
     guard::call("sv_set_threads", || {
         crate::set_threads(count as usize);
+        Ok(())
+    })
+}
+
+/// A job of an `sv_executor`.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type sv_job = Option<unsafe extern "C" fn(index: usize, context: *mut c_void)>;
+
+/// A function that runs the jobs of CPU operations: it calls `job` with each index below `count` and with `context`, once and on
+/// threads of its choice, and returns when all calls have returned.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type sv_executor =
+    Option<unsafe extern "C" fn(count: usize, job: sv_job, context: *mut c_void, user: *mut c_void)>;
+
+/// Calls the job behind `context`, a `&&(dyn Fn(usize) + Sync)`. It unwinds never: the library catches the panics of jobs.
+unsafe extern "C" fn call_job(index: usize, context: *mut c_void) {
+    // SAFETY: the executor calls it with its own context, and not after it has returned.
+    let job = unsafe { &*context.cast::<&(dyn Fn(usize) + Sync)>() };
+    job(index);
+}
+
+/// Sets the function that runs the jobs of CPU operations instead of the library's own threads. NULL restores them.
+///
+/// An operation asks for 2 jobs to as many as `sv_thread_count` says, and small ones run on the calling thread without the
+/// function. The jobs share out the work of an operation, so their order and the number of threads change no result. Jobs
+/// that the function leaves out are done by the calling thread. A job may call the function itself, on any thread, so it must
+/// not wait for a free thread. Operations that run during this call may still use the function before. Any thread may call it;
+/// `sv_shutdown` removes the function.
+///
+/// # Safety
+///
+/// `executor` may be called with `user` from any thread until it is replaced, removed, or `sv_shutdown` returns, and until the
+/// operations that began before have ended. It calls no job after it has returned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_set_executor(executor: sv_executor, user: *mut c_void) -> i32 {
+    guard::call("sv_set_executor", || {
+        let user = User(user);
+        crate::set_executor(executor.map(|executor| {
+            let run = move |count: usize, job: &(dyn Fn(usize) + Sync)| {
+                let context = (&raw const job).cast_mut().cast();
+                // SAFETY: the caller vouches for the function and its pointer; `job` lives until it returns.
+                unsafe { executor(count, Some(call_job), context, user.pointer()) };
+            };
+            Arc::new(run) as crate::Executor
+        }));
         Ok(())
     })
 }

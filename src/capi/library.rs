@@ -12,7 +12,7 @@ use super::error::{Failure, Result};
 use super::fused::{ExpressionObject, FusedObject};
 use super::graph::{ExecutableGraphObject, GraphObject, discard_capture};
 use super::guard::{self, SHUT_DOWN};
-use super::handle::{Kind, Object};
+use super::handle::{HandleKind, Object};
 use super::hooks::forget_log_callback;
 use super::module::{FunctionObject, ModuleObject};
 use super::nn::model::ModelObject;
@@ -96,8 +96,8 @@ macro_rules! with_kinds {
 /// Runs a method of the table of a handle's kind.
 macro_rules! for_kind {
     ($handle:ident, $method:ident, $($kind:ident => $object:ty),+ $(,)?) => {
-        match Kind::of($handle) {
-            $(Some(Kind::$kind) => <$object>::table().$method($handle, "handle").map(drop),)+
+        match HandleKind::of($handle) {
+            $(Some(HandleKind::$kind) => <$object>::table().$method($handle, "handle").map(drop),)+
             _ => {
                 let message = format!("handle: found {:#x}; wanted a handle of this library", $handle);
                 Err(Failure { status: status::SV_ERROR_INVALID_HANDLE, message })
@@ -185,6 +185,7 @@ pub extern "C" fn sv_shutdown() -> i32 {
             }
             crate::threads::join();
         }
+        crate::set_executor(None);
         forget_log_callback();
         Ok(())
     })

@@ -257,6 +257,9 @@ void products_fused_functions_and_random_numbers()
     CHECK(first.randn({4}).to_vector<float>() == second.randn({4}).to_vector<float>());
     CHECK(first.state() == second.state() && first.state().first == 7);
     second.set_state(7, 0);
+    CHECK(second.randn_like(a).to_vector<float>() == Generator(7).randn(a.shape(), a.dtype()).to_vector<float>());
+    CHECK(second.rand_like(a).shape() == a.shape() && second.rand_like(a).lt(1).all().item<bool>());
+    second.set_state(7, 0);
     CHECK(second.rand({2, 3}, DType::F64).shape() == Shape(2, 3));
     CHECK(first.uniform(2, 3, {100}).ge(2).all().item<bool>() && first.normal(a, 0, {2, 2}).eq(a).all().item<bool>());
     CHECK(first.bernoulli(1, {5}).sum().item<float>() == 5 && first.permutation(4).sum().item<std::int64_t>() == 6);
@@ -465,6 +468,27 @@ void objects_of_cuda()
     FAILS(SV_ERROR_NO_DEVICE, Stream(Device::cuda(99)));
 }
 
+/// Runs the jobs from the last one on, and counts them.
+extern "C" void run_jobs(std::size_t count, sv_job job, void *context, void *user)
+{
+    for (std::size_t index = count; index > 0; index--) {
+        job(index - 1, context);
+        ++*static_cast<std::size_t *>(user);
+    }
+}
+
+void an_executor_runs_the_jobs_with_equal_results()
+{
+    const Tensor x = Generator(3).randn({1 << 21}, DType::F32);
+    const float wanted = (x * x).sum().item<float>();
+    std::size_t jobs = 0;
+    set_threads(4);
+    set_executor(run_jobs, &jobs);
+    CHECK((x * x).sum().item<float>() == wanted && jobs >= 4);
+    set_executor(nullptr);
+    set_threads(1);
+}
+
 } // namespace
 
 int main(int count, char **arguments)
@@ -474,6 +498,7 @@ int main(int count, char **arguments)
     set_threads(1);
     set_log_callback(SV_LOG_OFF, nullptr);
     errors_have_status_name_and_message();
+    an_executor_runs_the_jobs_with_equal_results();
     tensors_come_from_lists_and_go_to_vectors();
     tensors_are_values();
     operators_and_methods_compute_elements();

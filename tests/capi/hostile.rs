@@ -18,9 +18,9 @@ const NOT_HANDLES: &[&str] = &[
     "modulus",
 ];
 /// Pointers that may be NULL, by their parameter's name.
-const OPTIONAL: &[&str] = &["length", "user"];
+const OPTIONAL: &[&str] = &["length", "user", "executor"];
 /// Functions that may succeed with NULL and 0 for every argument, besides those that write a text.
-const ALLOWS_NULL: &[&str] = &["sv_release", "sv_tensor_meshgrid"];
+const ALLOWS_NULL: &[&str] = &["sv_release", "sv_set_executor", "sv_tensor_meshgrid"];
 /// Functions that take the handle 0 for a default.
 const ALLOWS_ZERO: &[&str] = &["sv_release", "sv_permutation"];
 /// Functions that take pointers of the driver or of other libraries, which get NULL alone: no check could know others.

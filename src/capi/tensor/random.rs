@@ -138,6 +138,44 @@ pub unsafe extern "C" fn sv_randn(
     }
 }
 
+/// Draws numbers evenly from 0 to below 1 in the shape and the dtype of a tensor, on its device.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_rand_like(generator: u64, tensor: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_rand_like", result, || {
+            let like = super::tensor(tensor, "tensor")?;
+            let device = like.device();
+            Ok(self::generator(generator, &device)?.rand(like.shape(), like.dtype(), &device)?)
+        })
+    }
+}
+
+/// Draws normally distributed numbers of mean 0 and variance 1 in the shape and the dtype of a tensor, on its device.
+///
+/// Any thread may call it.
+///
+/// # Safety
+///
+/// `result` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_randn_like(generator: u64, tensor: u64, result: *mut u64) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_randn_like", result, || {
+            let like = super::tensor(tensor, "tensor")?;
+            let device = like.device();
+            Ok(self::generator(generator, &device)?.randn(like.shape(), like.dtype(), &device)?)
+        })
+    }
+}
+
 /// Draws numbers evenly from `low` to below `high`; each is a tensor that is broadcast, or a number.
 ///
 /// Any thread may call it.
