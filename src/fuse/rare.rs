@@ -87,12 +87,8 @@ impl Program {
         })
     }
 
-    /// Returns a body as its instructions and results, without the places of its values and constants. `None` if it
-    /// contains anything else.
-    fn canonical(
-        &self,
-        rare: &Rare,
-    ) -> Option<(Vec<(Instruction, [CanonicalValue; 3])>, Vec<[CanonicalValue; 2]>)> {
+    /// Returns a body without the places of its values and constants. `None` if it contains anything but instructions.
+    fn canonical(&self, rare: &Rare) -> Option<CanonicalBody> {
         let mut places: HashMap<usize, usize> = HashMap::new();
         let of = |places: &HashMap<usize, usize>, value: Value| match self.steps[value.index()] {
             (Step::Constant(bits), kind) => CanonicalValue::Constant(bits, kind),
@@ -113,8 +109,15 @@ impl Program {
             }
         }
         let results = rare.results.iter().map(|values| values.map(|value| of(&places, value)));
-        Some((instructions, results.collect()))
+        Some(CanonicalBody { results: results.collect(), instructions })
     }
+}
+
+/// A body, wherever it is.
+#[derive(Debug, PartialEq)]
+struct CanonicalBody {
+    instructions: Vec<(Instruction, [CanonicalValue; 3])>,
+    results: Vec<[CanonicalValue; 2]>,
 }
 
 /// A value of a body, wherever the body is.
