@@ -13,15 +13,27 @@ if ! "$environment/bin/pip" install --quiet --disable-pip-version-check "maturin
     echo "pip could not install maturin, numpy and pytest, which the tests of the Python package need"
     exit 1
 fi
-# The reference of the array API's namespace; its test says so and is left out without it.
-"$environment/bin/pip" install --quiet --disable-pip-version-check "array-api-strict>=2.3" ||
-    echo "pip could not install array-api-strict: the test of the array API is left out"
+# The reference of the array API's namespace, whose test says so and is left out without it; and dtypes that NumPy lacks.
+for package in "array-api-strict>=2.3" ml_dtypes; do
+    "$environment/bin/pip" install --quiet --disable-pip-version-check "$package" ||
+        echo "pip could not install $package: its tests are left out"
+done
 
 cargo fmt --package selvedge-python --check
 cargo clippy --package selvedge-python --package selvedge-program -- -D warnings
 VIRTUAL_ENV=$(realpath "$environment") "$environment/bin/maturin" develop --quiet \
     --manifest-path python/Cargo.toml
 "$environment/bin/pytest" python
+
+# As `pip install ./python`, but with the profile of the build above, so that cargo has nothing to do.
+installed=$(realpath "$environment")/installed
+rm -rf "$installed"
+PATH=$(realpath "$environment")/bin:$PATH "$environment/bin/pip" install --quiet --disable-pip-version-check --no-build-isolation \
+    --no-deps --target "$installed" --config-settings=build-args="--profile dev" ./python
+PYTHONPATH=$installed "$environment/bin/python" -c "
+import selvedge, selvedge.array_api, selvedge.burst, selvedge.srt
+assert selvedge.__file__.startswith('$installed') and selvedge.ones(2).tolist() == [1, 1]"
+PYTHONPATH=$installed "$environment/bin/python" -m selvedge --version
 
 # The fake driver of tests/fake/variant.rs, as a driver of CUDA 13.0 with all of its functions.
 driver=$(realpath "$environment")/fake_driver
@@ -32,4 +44,5 @@ for source in csrc/fake_driver/*.c; do
 done
 "${CC:-cc}" -std=gnu11 -O1 -fPIC -pthread -fvisibility=hidden -shared -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete \
     -DFAKE_DEFAULT_VERSION=13000 -DFAKE_STUB=0 '-DFAKE_OMIT="  "' "${sources[@]}" -o "$driver/libcuda.so.1"
-SELVEDGE_LIBCUDA=$driver/libcuda.so.1 "$environment/bin/pytest" -rs python/tests/test_{cuda,kernel}.py
+# Other code may use the default streams.
+FAKE_DEFAULT_STREAMS=1 SELVEDGE_LIBCUDA=$driver/libcuda.so.1 "$environment/bin/pytest" -rs python/tests/test_{cuda,kernel}.py

@@ -44,24 +44,28 @@ fn backend(device: Option<DeviceArgument>) -> Result<Box<dyn Backend>> {
 /// Returns the elements of an array, which the dtype must hold, or `count` times a number.
 fn vector<T: Element>(name: &'static str, data: &Bound<'_, PyAny>, count: Option<usize>) -> Result<Vec<T>> {
     let tensor = new_tensor(data, None, Some(Device::cpu()))?;
-    let narrow = tensor.cast(T::DTYPE)?;
-    let is_narrower = T::DTYPE.is_integer();
-    if is_narrower && !narrow.cast(tensor.dtype())?.equal(&tensor)? {
-        let found = format!("elements of {} beyond {}", tensor.dtype(), T::DTYPE);
-        return Err(invalid(name, found, format!("elements that {} holds", T::DTYPE)).into());
+    let shape_wanted = match (tensor.rank(), count) {
+        (0, Some(_)) | (1, None) => None,
+        (1, Some(count)) if tensor.count() == count => None,
+        (_, Some(count)) => Some(format!("a number, or an array of {count}")),
+        (_, None) => Some("an array of one dimension".to_owned()),
+    };
+    if let Some(wanted) = shape_wanted {
+        return Err(invalid(name, format!("an array of shape {:?}", tensor.shape()), wanted).into());
     }
-    match (tensor.rank(), count) {
-        (0, Some(count)) => Ok(narrow.expand(&[count])?.to_vec::<T>()?),
-        (1, None) => Ok(narrow.to_vec::<T>()?),
-        (1, Some(count)) if tensor.count() == count => Ok(narrow.to_vec::<T>()?),
-        _ => {
-            let wanted = match count {
-                Some(count) => format!("a number, or an array of {count}"),
-                None => "an array of one dimension".to_owned(),
-            };
-            Err(invalid(name, format!("an array of shape {:?}", tensor.shape()), wanted).into())
+    // Elements take long to convert, so other threads of Python run meanwhile.
+    let elements = data.py().detach(|| -> selvedge::Result<Option<Vec<T>>> {
+        let narrow = tensor.cast(T::DTYPE)?;
+        if T::DTYPE.is_integer() && !narrow.cast(tensor.dtype())?.equal(&tensor)? {
+            return Ok(None);
         }
-    }
+        match count {
+            Some(count) if tensor.rank() == 0 => narrow.expand(&[count])?.to_vec::<T>().map(Some),
+            _ => narrow.to_vec::<T>().map(Some),
+        }
+    })?;
+    let found = || format!("elements of {} beyond {}", tensor.dtype(), T::DTYPE);
+    Ok(elements.ok_or_else(|| invalid(name, found(), format!("elements that {} holds", T::DTYPE)))?)
 }
 
 /// Returns neurons with these fields.

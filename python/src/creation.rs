@@ -1,5 +1,6 @@
 //! Functions that create or join tensors.
 
+use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use selvedge::fuse::{Number, Operation};
@@ -214,8 +215,25 @@ pub fn choose<'py>(
     Ok(Bound::new(py, PyTensor::from(py.detach(work)?))?.into_any())
 }
 
-/// A tensor that shares the elements of an object with `__dlpack__`.
+/// A tensor that shares the elements of an object with `__dlpack__`. It has a copy of them if `copy` is true, or if they are
+/// on another device than the one that is named; with `copy=False` the latter is an error.
 #[pyfunction]
-pub fn from_dlpack(array: &Bound<'_, PyAny>) -> Result<PyTensor> {
-    Ok(dlpack::import(array)?.into())
+#[pyo3(signature = (array, *, device=None, copy=None))]
+pub fn from_dlpack(
+    array: &Bound<'_, PyAny>,
+    device: Option<DeviceArgument>,
+    copy: Option<bool>,
+) -> Result<PyTensor> {
+    let shared = dlpack::import(array)?;
+    let here = shared.device();
+    let device = device.map_or(here, |device| device.0);
+    let work = || if device == here { shared.copy() } else { shared.to(&device) };
+    match copy {
+        Some(false) if device != here => {
+            let text = format!("from_dlpack: found an array on {here} with copy=False; wanted device={here}");
+            Err(PyBufferError::new_err(text).into())
+        }
+        None | Some(false) if device == here => Ok(shared.into()),
+        _ => Ok(array.py().detach(work)?.into()),
+    }
 }

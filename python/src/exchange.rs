@@ -17,6 +17,7 @@ use selvedge::driver::Stream;
 use selvedge::tensor::dlpack::{
     DLManagedTensorVersioned, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackVersion, DLTensor,
 };
+use selvedge::types::MAXIMUM_RANK;
 use selvedge::{DType, Device, Tensor};
 
 use crate::dlpack::{CPU, CUDA};
@@ -88,6 +89,30 @@ fn device(kind: i32, ordinal: i32) -> Result<Device> {
     }
 }
 
+/// Returns the shape of a prototype.
+///
+/// # Safety
+///
+/// A shape that is not null and aligned has `ndim` numbers.
+unsafe fn shape_of(prototype: &DLTensor) -> Result<Vec<usize>> {
+    let refused = |found: String, wanted: &str| invalid("a DLPack exchange", found, wanted);
+    let rank = usize::try_from(prototype.ndim).ok().filter(|rank| *rank <= MAXIMUM_RANK);
+    let rank = rank.ok_or_else(|| {
+        refused(format!("a prototype of {} dimensions", prototype.ndim), "0 to 16 dimensions")
+    })?;
+    if rank == 0 {
+        return Ok(Vec::new());
+    }
+    if prototype.shape.is_null() || !prototype.shape.is_aligned() {
+        let found = format!("a prototype with the shape at {:p}", prototype.shape);
+        return Err(refused(found, "the address of the sizes, aligned to 8 bytes").into());
+    }
+    // SAFETY: the address was checked, and the caller vouches for the numbers.
+    let sizes = unsafe { slice::from_raw_parts(prototype.shape, rank) };
+    let shape = sizes.iter().map(|&size| usize::try_from(size)).collect::<std::result::Result<_, _>>();
+    Ok(shape.map_err(|_| refused(format!("shape {sizes:?}"), "sizes from 0 on"))?)
+}
+
 /// Makes an array of a prototype's dtype and shape on its device.
 unsafe extern "C" fn allocate(
     prototype: *mut DLTensor,
@@ -96,14 +121,13 @@ unsafe extern "C" fn allocate(
     set_error: Option<SetError>,
 ) -> c_int {
     let make = || -> Result<()> {
-        // SAFETY: the caller gives a prototype with a shape of its length.
+        // SAFETY: the caller gives a prototype with a shape of its length, and a place for the result; neither may be null.
         unsafe {
-            let prototype = &*prototype;
-            let rank = usize::try_from(prototype.ndim).unwrap_or(0);
-            let sizes: &[i64] = if rank == 0 { &[] } else { slice::from_raw_parts(prototype.shape, rank) };
-            let shape = sizes.iter().map(|&size| usize::try_from(size)).collect::<Result<Vec<_>, _>>();
-            let shape = shape
-                .map_err(|_| invalid("a DLPack exchange", format!("shape {sizes:?}"), "sizes from 0 on"))?;
+            let (Some(prototype), false) = (prototype.as_ref(), out.is_null()) else {
+                let found = if out.is_null() { "a null place for the result" } else { "a null prototype" };
+                return Err(invalid("a DLPack exchange", found, "an address").into());
+            };
+            let shape = shape_of(prototype)?;
             let dtype = DType::try_from(prototype.dtype)?;
             let device = device(prototype.device.device_type, prototype.device.device_id)?;
             let made = Tensor::empty(&shape, dtype, &device)?.into_dlpack(None)?;

@@ -150,33 +150,39 @@ impl Collector {
     }
 
     fn element(&mut self, object: &Bound<'_, PyAny>) -> Result<()> {
-        // The exact types first, which are a comparison of pointers.
-        if object.is_exact_instance_of::<PyComplex>() {
-            return self.complex(object.extract()?);
-        }
-        if object.is_exact_instance_of::<PyFloat>() || object.is_instance_of::<PyFloat>() {
-            return self.real(object.extract()?);
-        }
-        if object.is_instance_of::<PyComplex>() {
-            return self.complex(object.extract()?);
-        }
-        if object.is_instance_of::<PyBool>() {
-            return self.truth(object.extract()?);
-        }
-        if object.is_instance_of::<PyInt>() {
-            return self.integer(object);
+        if self.number(object)? {
+            return Ok(());
         }
         if is_sequence(object) {
             let wanted = format!("a number, as the first row has {} dimensions", self.sizes.len());
             return Err(self.error(type_name(object), wanted).into());
         }
-        // NumPy's scalars and arrays without dimensions.
-        match object.call_method0("item") {
-            Ok(item) if item.get_type().is(object.get_type()) => {}
-            Ok(item) => return self.element(&item),
-            Err(_) => {}
+        // NumPy's scalars and arrays without dimensions. An item is a number at once: other items could go on for ever.
+        if let Ok(item) = object.call_method0("item") {
+            if self.number(&item)? {
+                return Ok(());
+            }
         }
         Err(self.error(type_name(object), "a bool, int, float or complex number").into())
+    }
+
+    /// Adds one of Python's numbers. Returns whether the object is one.
+    fn number(&mut self, object: &Bound<'_, PyAny>) -> Result<bool> {
+        // The exact types first, which are a comparison of pointers.
+        if object.is_exact_instance_of::<PyComplex>() {
+            self.complex(object.extract()?)?;
+        } else if object.is_exact_instance_of::<PyFloat>() || object.is_instance_of::<PyFloat>() {
+            self.real(object.extract()?)?;
+        } else if object.is_instance_of::<PyComplex>() {
+            self.complex(object.extract()?)?;
+        } else if object.is_instance_of::<PyBool>() {
+            self.truth(object.extract()?)?;
+        } else if object.is_instance_of::<PyInt>() {
+            self.integer(object)?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
     }
 
     #[cold]

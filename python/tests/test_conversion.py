@@ -3,6 +3,8 @@
 import array
 import copy
 import pickle
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -62,6 +64,82 @@ def test_lists_that_are_too_deep_are_refused():
         sv.Tensor(data)
 
 
+class Endless:
+    """A number by its `item()`, which is never one."""
+
+    def item(self):
+        return EndlessToo()
+
+
+class EndlessToo:
+    def item(self):
+        return Endless()
+
+
+def test_an_item_that_is_no_number_is_refused():
+    for data in [[Endless()], [1.0, EndlessToo()], [[2, Endless()]]]:
+        with pytest.raises(ValueError, match="found Endless(Too)? at data"):
+            sv.Tensor(data)
+
+
+class Changes:
+    """An element that runs a function while its list is read."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def item(self):
+        self.change()
+        return 1.0
+
+
+def test_a_list_that_changes_while_it_is_read_is_an_error_or_its_first_elements():
+    row = [1.0] * 1000
+    row[1] = Changes(row.clear)
+    with pytest.raises(ValueError, match="a row of 2; wanted rows of 1000"):
+        sv.Tensor(row)
+    assert row == []
+    rows = [[1.0, 2.0] for _ in range(100)]
+    rows[0][0] = Changes(lambda: rows.__delitem__(slice(50, None)))
+    with pytest.raises(ValueError, match="a row of 50"):
+        sv.Tensor(rows)
+    rows = [[1.0, 2.0], [3.0, 4.0]]
+    rows[0][0] = Changes(lambda: rows[1].clear())
+    with pytest.raises(ValueError, match=r"a row of 0 at data\[1\]; wanted rows of 2"):
+        sv.Tensor(rows)
+    row = [1.0, 2.0]
+    row[0] = Changes(lambda: row.extend([3.0] * 10_000))
+    assert sv.Tensor(row).tolist() == [1.0, 2.0]
+
+
+def test_a_bytearray_is_not_resized_during_its_copy():
+    data = bytearray(b"\x01\x02\x03\x04" * 2_000_000)
+    refused, done = [], threading.Event()
+
+    def resize():
+        while not done.is_set():
+            try:
+                data.append(5)
+            except BufferError:
+                refused.append(True)
+            time.sleep(1e-4)
+
+    thread = threading.Thread(target=resize)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 60
+        while not refused and time.monotonic() < deadline:
+            before, tensor = len(data), sv.Tensor(data)
+            assert before <= tensor.size <= len(data) and tensor[:4].tolist() == [1, 2, 3, 4]
+            assert (tensor[8_000_000:] == 5).all().item()
+    finally:
+        done.set()
+        thread.join()
+    # Once at least the thread ran during a copy, which holds the buffer.
+    assert refused
+    assert sv.Tensor(data).size == len(data) >= 8_000_000
+
+
 @pytest.mark.parametrize("dtype", ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16", "f32", "f64", "c64", "c128", "bool"])
 def test_every_dtype_goes_to_numpy_and_back(dtype):
     name = sv.DType(dtype).numpy_name
@@ -73,6 +151,27 @@ def test_every_dtype_goes_to_numpy_and_back(dtype):
             assert back.dtype == view.dtype and back.shape == view.shape
             np.testing.assert_array_equal(back, view)
     assert sv.Tensor(wanted.tolist(), dtype=dtype).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("dtype, width", [("bf16", 2), ("f8e4m3", 1), ("f8e5m2", 1)])
+def test_dtypes_that_numpy_lacks_make_the_round_trip(dtype, width):
+    # Each of them holds these numbers.
+    numbers = [0.0, -0.0, 1.0, -1.5, 0.25, 448.0, 2.0**-9]
+    tensor = sv.Tensor(numbers, dtype=dtype)
+    assert tensor.dtype == sv.DType(dtype) and tensor.dtype.itemsize == width
+    assert tensor.tolist() == tensor.to("f32").tolist() == numbers
+    assert tensor.to("f32").to(dtype).tolist() == sv.Tensor(np.float32(numbers), dtype=dtype).tolist() == numbers
+    for other in [copy.copy(tensor), copy.deepcopy(tensor), pickle.loads(pickle.dumps(tensor)), sv.from_dlpack(tensor)]:
+        assert other.dtype == tensor.dtype and other.tolist() == numbers
+    assert str(tensor[1].item()) == "-0.0"
+    try:
+        import ml_dtypes
+    except ImportError:
+        with pytest.raises(TypeError, match=f"{dtype}, which needs the package ml_dtypes"):
+            tensor.numpy()
+        return
+    back = tensor.numpy()
+    assert back.dtype == getattr(ml_dtypes, sv.DType(dtype).numpy_name) and back.astype("f4").tolist() == numbers
 
 
 def test_dtypes_are_named_by_rust_numpy_and_python():

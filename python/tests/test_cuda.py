@@ -32,10 +32,22 @@ def test_exports_name_the_device_and_refuse_streams_that_are_none():
     for stream in [0, -2]:
         with pytest.raises(sv.ArgumentError, match=f"stream={stream}; wanted None, -1"):
             shared.__dlpack__(stream=stream)
+    # Default streams: without a number and 1 the legacy one, 2 that of this thread.
+    for arguments in [{}, {"stream": None}, {"stream": 1}, {"stream": 2}]:
+        assert "dltensor_versioned" in repr(shared.__dlpack__(max_version=(1, 0), **arguments))
     with pytest.raises(BufferError, match=r"dl_device=\(2, 5\)"):
         shared.__dlpack__(stream=-1, max_version=(1, 0), dl_device=(2, 5))
     on_host = np.from_dlpack(shared, device="cpu")
     assert on_host.tolist() == [1.0, 2.0]
+
+
+def test_imports_move_between_devices():
+    host, there = np.arange(3.0), sv.Tensor([1.0, 2.0], device="cuda")
+    moved = sv.from_dlpack(host, device="cuda")
+    assert str(moved.device) == "cuda:0" and moved.tolist() == [0, 1, 2]
+    assert sv.from_dlpack(there, device="cpu").device == sv.Device("cpu") and sv.from_dlpack(there).device == there.device
+    with pytest.raises(BufferError, match="an array on cpu with copy=False; wanted device=cpu"):
+        sv.from_dlpack(host, device="cuda", copy=False)
 
 
 def test_errors_name_devices():

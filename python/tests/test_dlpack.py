@@ -24,6 +24,19 @@ def test_arrays_of_numpy_are_shared_both_ways():
             assert not np.shares_memory(np.from_dlpack(tensor, copy=True), array)
 
 
+def test_imports_move_and_copy_as_the_caller_says():
+    array = np.arange(4.0)
+    for arguments in [{}, {"copy": False}, {"device": "cpu"}, {"device": sv.Device("cpu"), "copy": False}]:
+        assert np.shares_memory(np.from_dlpack(sv.from_dlpack(array, **arguments)), array)
+    for arguments in [{"copy": True}, {"device": "cpu", "copy": True}]:
+        copied = sv.from_dlpack(array, **arguments)
+        assert copied.tolist() == array.tolist() and not np.shares_memory(np.from_dlpack(copied), array)
+    namespace = copied.__array_namespace__()
+    assert namespace.from_dlpack(array, device=copied.device, copy=None).tolist() == array.tolist()
+    with pytest.raises(TypeError, match="device"):
+        sv.from_dlpack(array, device=5)
+
+
 def test_exports_outlive_the_tensor_and_imports_the_array():
     tensor = sv.Tensor([1.0, 2.0])
     exported = np.from_dlpack(tensor)
@@ -230,6 +243,27 @@ def test_c_functions_allocate_by_a_prototype():
     assert allocate(prototype, ctypes.byref(managed), None, set_error) == 0
     assert table.to_object(managed, ctypes.byref(made)) == 0
     assert made.value.shape == (3, 4) and made.value.dtype == sv.f32
+    longer = (ctypes.c_int64 * 17)(*[1] * 17)
+    misaligned = ctypes.cast(ctypes.addressof(shape) + 4, ctypes.POINTER(ctypes.c_int64))
+    for ndim, sizes, text in [
+        (-1, shape, "-1 dimensions; wanted 0 to 16 dimensions"),
+        (-(2**31), shape, "-2147483648 dimensions"),
+        (17, longer, "17 dimensions"),
+        (2**31 - 1, shape, "2147483647 dimensions"),
+        (1, None, "the shape at 0x0; wanted the address of the sizes"),
+        (2, misaligned, "aligned to 8 bytes"),
+        (2, (ctypes.c_int64 * 2)(3, -4), r"shape [3, -4]"),
+    ]:
+        bad = Prototype(device=(1, 0), ndim=ndim, code=2, bits=32, lanes=1, shape=ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64)))
+        managed.value = None
+        assert allocate(bad, ctypes.byref(managed), None, set_error) == -1 and managed.value is None
+        assert text in texts.pop()
+    for arguments, text in [((None, ctypes.byref(managed)), "a null prototype"), ((prototype, None), "a null place")]:
+        assert allocate(*arguments, None, set_error) == -1
+        assert text in texts.pop()
+    scalar = Prototype(device=(1, 0), ndim=0, code=2, bits=32, lanes=1)
+    assert allocate(scalar, ctypes.byref(managed), None, set_error) == 0
+    assert table.to_object(managed, ctypes.byref(made)) == 0 and made.value.shape == ()
     prototype.bits = 33
     assert allocate(prototype, ctypes.byref(managed), None, set_error) == -1
     assert "33 bits" in texts[0]

@@ -16,7 +16,6 @@ from selvedge import (
     complex128,
     float32,
     float64,
-    from_dlpack,
     int8,
     int16,
     int32,
@@ -101,6 +100,10 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
         wanted = f"{result.dtype} on {result.device}, which is a copy"
         raise ValueError(f"asarray: found {x.dtype} on {x.device} with copy=False; wanted {wanted}")
     return result
+
+
+def from_dlpack(x, /, *, device=None, copy=None):
+    return _sv.from_dlpack(x, device=device, copy=copy)
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
@@ -256,7 +259,7 @@ def concat(arrays, /, *, axis=0):
     return _sv.cat(arrays, axis)
 
 
-def expand_dims(x, /, *, axis=0):
+def expand_dims(x, /, axis=0):
     return x.unsqueeze(axis)
 
 
