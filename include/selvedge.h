@@ -107,6 +107,11 @@
 #define SV_DLPACK_LEGACY_STREAM 1
 
 /**
+ * The default stream of the calling thread.
+ */
+#define SV_DLPACK_PER_THREAD_STREAM 2
+
+/**
  * No messages, for `sv_set_log_callback`.
  */
 #define SV_LOG_OFF 0
@@ -5037,9 +5042,9 @@ int32_t sv_device_of_context(void *context,
  * both sides may write. `SV_DLPACK_WRITABLE` copies elements that other tensors share.
  *
  * `stream` is the consumer's stream, as `__dlpack__` of the Python array API has it: `SV_DLPACK_NO_STREAM`,
- * `SV_DLPACK_LEGACY_STREAM`, or a `CUstream` (the default stream of the calling thread, 2, is refused). That stream waits for
- * the work that writes the elements, and their memory is reused behind its work up to the deleter's call; the host does not
- * wait. For a tensor on the CPU it has no meaning.
+ * `SV_DLPACK_LEGACY_STREAM`, `SV_DLPACK_PER_THREAD_STREAM` or a `CUstream`. That stream waits for the work that writes the
+ * elements, and their memory is reused behind its work up to the deleter's call; the host does not wait. For a tensor on the
+ * CPU it has no meaning. The stream of the thread is ordered through the legacy default stream.
  *
  * Any thread may call it, and any may call the deleter.
  *
@@ -7842,8 +7847,9 @@ int32_t sv_srt_structure_dimension(size_t index, uint32_t *result);
 int32_t sv_stream_create(int32_t device, int32_t priority, uint64_t *stream);
 
 /**
- * Borrows a `CUstream` of other code, such as a `cudaStream_t`. NULL is the legacy default stream; the default stream of the
- * calling thread is refused. `device` is the device of the stream's context, which must be its primary one.
+ * Borrows a `CUstream` of other code, such as a `cudaStream_t`. NULL is the legacy default stream. `CU_STREAM_PER_THREAD`
+ * gives it too, because the driver orders it with the default streams of all threads. `device` is the device of the stream's
+ * context, which must be its primary one.
  *
  * The library orders its work with the other code's as the driver orders one stream, and never destroys the stream. The caller
  * owns one reference to `*stream`. Any thread may call it, and use the stream.

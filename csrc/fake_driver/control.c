@@ -16,6 +16,7 @@ __attribute__((constructor)) static void start(void) {
     if (G.devices > MAX_DEVICES) G.devices = MAX_DEVICES;
     G.init_code = (int)setting("FAKE_INIT", SUCCESS);
     G.strict = setting("FAKE_STRICT", 0) != 0;
+    G.default_streams = setting("FAKE_DEFAULT_STREAMS", 0) != 0;
     G.random = setting("FAKE_SEED", 1);
     G.memory = setting("FAKE_MEMORY", UINT64_C(8) << 30);
     const char *runner = getenv("FAKE_RUNNER");
@@ -53,6 +54,7 @@ SETTER(fake_set_granularity, uint64_t, G.granularity = value < 4096 ? 4096 : val
 SETTER(fake_set_capability, int, G.capability = value)
 SETTER(fake_hide_attribute, int, G.hidden_attribute = value)
 SETTER(fake_set_peer_access, int, G.peer_possible = value != 0)
+SETTER(fake_set_default_streams, int, G.default_streams = value != 0)
 SETTER(fake_set_strict, int, G.strict = value != 0)
 SETTER(fake_set_reset_recovers, int, G.reset_recovers = value != 0)
 SETTER(fake_set_faults_spread, int, G.faults_spread = value != 0)

@@ -114,9 +114,9 @@
  * than the version asked for is not found. Which symbols are exported is decided when the library is built.
  *
  * Environment, read when the library is loaded: FAKE_VERSION (12040), FAKE_DEVICES (2), FAKE_INIT (what cuInit
- * answers), FAKE_STRICT (0 or 1), FAKE_SEED, FAKE_MEMORY (bytes of each device), FAKE_CAPABILITY (90 for 9.0), FAKE_RUNNER (a
- * library whose emulated_run is the runner), FAKE_FAULT (the first letters of kernels, of whose runs the
- * FAKE_FAULT_AFTER-th (1) loses its context, as one named `fault_` does).
+ * answers), FAKE_STRICT and FAKE_DEFAULT_STREAMS (0 or 1), FAKE_SEED, FAKE_MEMORY (bytes of each device), FAKE_CAPABILITY
+ * (90 for 9.0), FAKE_RUNNER (a library whose emulated_run is the runner), FAKE_FAULT (the first letters of kernels, of whose
+ * runs the FAKE_FAULT_AFTER-th (1) loses its context, as one named `fault_` does).
  *
  * Threads. Everything here may be called from any thread; one lock guards it all, and is not held while a host
  * function runs.
@@ -152,6 +152,7 @@ FAKE_API void fake_set_capability(int capability); /* 90 for 9.0, all devices */
 FAKE_API void fake_hide_attribute(int attribute);  /* of a device: it answers 0, for all devices; default 0, none */
 FAKE_API void fake_set_peer_access(int possible);  /* cuDeviceCanAccessPeer between different devices; default 1 */
 FAKE_API void fake_set_strict(int strict);         /* 1: nothing runs before it is forced; default 0 */
+FAKE_API void fake_set_default_streams(int allowed); /* the legacy and the per-thread streams; default 0, a violation */
 FAKE_API void fake_set_seed(uint64_t seed);
 FAKE_API void fake_set_reset_recovers(int recovers); /* a lost context, by a reset of it; default 1 */
 FAKE_API void fake_set_faults_spread(int spread);    /* a kernel's fault loses all contexts; default 0 */

@@ -311,21 +311,44 @@ EXPORT CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *argum
 
 /* ---- streams ---- */
 
+/* The legacy stream of the current context, or the default stream of this thread; made when it is first used. */
+static stream *default_stream(CUstream handle, const call *c) {
+    uint32_t thread = handle == STREAM_PER_THREAD ? 1 + thread_number() : 0;
+    for (size_t i = 0; i < G.stream_count; i++) {
+        stream *s = G.streams[i];
+        if (s->is_default && s->ctx == c->ctx && s->thread == thread) return s;
+    }
+    stream *s = zeroed(sizeof *s);
+    s->ctx = c->ctx;
+    s->is_default = true;
+    s->thread = thread;
+    s->number = ++G.numbers;
+    s->component = component_new();
+    G.streams = grow(G.streams, &G.stream_capacity, G.stream_count + 1, sizeof *G.streams);
+    s->index = G.stream_count;
+    G.streams[G.stream_count++] = s;
+    if (!thread) c->ctx->legacy = s;
+    return s;
+}
+
+/* The legacy stream and those that may block it are ordered by the order of the calls. */
+static void order_by_default(stream *s) {
+    for (size_t i = 0; i < G.stream_count && !gathered && !s->capture; i++) {
+        stream *other = G.streams[i];
+        bool is_pair = (s == s->ctx->legacy) != (other == s->ctx->legacy);
+        if (!is_pair || other->ctx != s->ctx || (s->flags | other->flags) & STREAM_NON_BLOCKING || other->capture) continue;
+        clock_join(&s->clock, &other->clock);
+        wait_queue(other, other->enqueued, s);
+    }
+}
+
 /* The stream, or null and what to answer. */
 stream *stream_of(CUstream handle, const call *c, int *result) {
     if (handle <= STREAM_PER_THREAD) {
-        violation(c, "the legacy or the per-thread stream is used");
-        if (!c->ctx->legacy) {
-            stream *s = zeroed(sizeof *s);
-            s->ctx = c->ctx;
-            s->number = ++G.numbers;
-            s->component = component_new();
-            G.streams = grow(G.streams, &G.stream_capacity, G.stream_count + 1, sizeof *G.streams);
-            s->index = G.stream_count;
-            G.streams[G.stream_count++] = s;
-            c->ctx->legacy = s;
-        }
-        return c->ctx->legacy;
+        if (!G.default_streams) violation(c, "the legacy or the per-thread stream is used");
+        stream *s = default_stream(handle, c);
+        order_by_default(s);
+        return s;
     }
     stream *s = handle_get(KIND_STREAM, handle);
     *result = INVALID_HANDLE;
@@ -334,6 +357,7 @@ stream *stream_of(CUstream handle, const call *c, int *result) {
         return NULL;
     }
     *result = s->ctx->lost;
+    if (s->ctx->legacy && !s->ctx->lost) order_by_default(s);
     return s->ctx->lost ? NULL : s;
 }
 
@@ -379,6 +403,10 @@ EXPORT CUresult cuStreamGetCtx(CUstream handle, CUcontext *out) {
     call c;
     if (!call_begin(&c, F_cuStreamGetCtx, 0)) return call_end(&c, c.result);
     if (!out) return call_end(&c, INVALID_VALUE);
+    if (handle <= STREAM_PER_THREAD && G.default_streams) {
+        if (c.ctx) *out = c.ctx->handle;
+        return call_end(&c, c.ctx ? SUCCESS : INVALID_CONTEXT);
+    }
     stream *s = handle_get(KIND_STREAM, handle);
     if (!s) return call_end(&c, INVALID_HANDLE);
     *out = s->ctx->handle;

@@ -85,7 +85,7 @@ typedef struct context {
     bool ruined; /* was lost when it was reset, and does not recover */
     uint64_t retained;
     clock_vector retired;  /* of destroyed streams */
-    struct stream *legacy; /* made when first used, which is a violation */
+    struct stream *legacy; /* made when first used; a violation unless default streams are allowed */
     bool peer[2 * MAX_DEVICES];
 } context;
 
@@ -213,6 +213,8 @@ typedef struct stream {
     int flags, priority;
     bool busy; /* its host function is running */
     bool destroyed;
+    bool is_default; /* the legacy stream, or the default stream of a thread */
+    uint32_t thread; /* 1 more than the thread's number; 0: the legacy stream */
     operation *head, *tail;
     uint64_t enqueued, completed;
     size_t pending_index, index; /* in the lists of pending and of all streams */
@@ -320,7 +322,7 @@ typedef struct globals {
     /* settings */
     int version, devices, init_code, capability;
     int hidden_attribute;
-    bool peer_possible, strict, threads_ordered, reset_recovers, faults_spread;
+    bool peer_possible, strict, threads_ordered, reset_recovers, faults_spread, default_streams;
     uint64_t memory, granularity, random;
     const char *fault_kernel; /* the first letters of a name, or null */
     uint64_t fault_after;     /* runs of such kernels until one faults */

@@ -26,6 +26,8 @@ pub const SV_DLPACK_WRITABLE: u32 = 2;
 pub const SV_DLPACK_NO_STREAM: i64 = -1;
 /// The legacy default stream.
 pub const SV_DLPACK_LEGACY_STREAM: i64 = 1;
+/// The default stream of the calling thread.
+pub const SV_DLPACK_PER_THREAD_STREAM: i64 = 2;
 
 /// Returns the consumer's stream for a tensor on a CUDA device.
 ///
@@ -40,7 +42,8 @@ unsafe fn consumer(tensor: &Tensor, stream: i64) -> Result<Option<Stream>> {
         SV_DLPACK_LEGACY_STREAM => std::ptr::null_mut(),
         stream if stream > 1 => std::ptr::with_exposed_provenance_mut(stream as usize),
         other => {
-            let wanted = "SV_DLPACK_NO_STREAM, SV_DLPACK_LEGACY_STREAM or a CUstream";
+            let wanted =
+                "SV_DLPACK_NO_STREAM, SV_DLPACK_LEGACY_STREAM, SV_DLPACK_PER_THREAD_STREAM or a CUstream";
             return Err(Failure::argument("stream", other, wanted));
         }
     };
@@ -94,9 +97,9 @@ unsafe fn export<M: ManagedStruct>(
 /// both sides may write. `SV_DLPACK_WRITABLE` copies elements that other tensors share.
 ///
 /// `stream` is the consumer's stream, as `__dlpack__` of the Python array API has it: `SV_DLPACK_NO_STREAM`,
-/// `SV_DLPACK_LEGACY_STREAM`, or a `CUstream` (the default stream of the calling thread, 2, is refused). That stream waits for
-/// the work that writes the elements, and their memory is reused behind its work up to the deleter's call; the host does not
-/// wait. For a tensor on the CPU it has no meaning.
+/// `SV_DLPACK_LEGACY_STREAM`, `SV_DLPACK_PER_THREAD_STREAM` or a `CUstream`. That stream waits for the work that writes the
+/// elements, and their memory is reused behind its work up to the deleter's call; the host does not wait. For a tensor on the
+/// CPU it has no meaning. The stream of the thread is ordered through the legacy default stream.
 ///
 /// Any thread may call it, and any may call the deleter.
 ///

@@ -49,8 +49,9 @@ pub unsafe extern "C" fn sv_stream_create(device: i32, priority: i32, stream: *m
     })
 }
 
-/// Borrows a `CUstream` of other code, such as a `cudaStream_t`. NULL is the legacy default stream; the default stream of the
-/// calling thread is refused. `device` is the device of the stream's context, which must be its primary one.
+/// Borrows a `CUstream` of other code, such as a `cudaStream_t`. NULL is the legacy default stream. `CU_STREAM_PER_THREAD`
+/// gives it too, because the driver orders it with the default streams of all threads. `device` is the device of the stream's
+/// context, which must be its primary one.
 ///
 /// The library orders its work with the other code's as the driver orders one stream, and never destroys the stream. The caller
 /// owns one reference to `*stream`. Any thread may call it, and use the stream.

@@ -22,7 +22,7 @@ use crate::error::{Error, Result, report_deferred};
 use crate::sys::call as api_call;
 use crate::sys::driver::{CUcontext, CUdevice, CUpointer_attribute, CUresult, CUstreamCaptureStatus};
 
-/// The driver's name for the default stream of the calling thread.
+/// The driver's name for the default stream of the calling thread, which is another stream on each thread.
 const PER_THREAD: usize = 2;
 
 /// The mark of a stream of other code, with the event that stands for its work after the last handle was dropped.
@@ -54,7 +54,10 @@ impl StreamState {
 }
 
 impl Stream {
-    /// Borrows a `CUstream` of other code, such as a `cudaStream_t` of PyTorch. Null is the legacy default stream.
+    /// Borrows a `CUstream` of other code, such as a `cudaStream_t` of PyTorch. Null and 1 are the legacy default stream.
+    ///
+    /// 2 is the default stream of the calling thread, and gives the legacy default stream too: the driver orders that one
+    /// before and after the default streams of all threads, so the result may be used and dropped on any thread.
     ///
     /// Work of both sides is ordered as the driver orders one stream. Work that this library issues to other streams waits
     /// for everything that the other code has put on this one so far. Dropping the last clone does not destroy the driver's
@@ -62,8 +65,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The stream belongs to another context than the device's primary one, is being captured, or is the default stream of
-    /// the calling thread, which is another stream on each thread; the driver's errors; or [`Error::ContextLost`].
+    /// The stream belongs to another context than the device's primary one or is being captured; the driver's errors; or
+    /// [`Error::ContextLost`].
     ///
     /// # Safety
     ///
@@ -72,13 +75,7 @@ impl Stream {
     pub unsafe fn from_raw(device: &Device, raw: *mut c_void) -> Result<Stream> {
         const OPERATION: &str = "Stream::from_raw";
         let device = device.0;
-        if raw.addr() == PER_THREAD {
-            return Err(Error::invalid(
-                OPERATION,
-                "the default stream of the calling thread",
-                "a stream that is the same on every thread",
-            ));
-        }
+        let raw = if raw.addr() == PER_THREAD { std::ptr::null_mut() } else { raw };
         let _bound = device.bind()?;
         let mut context: CUcontext = std::ptr::null_mut();
         let mut capturing = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;

@@ -22,6 +22,7 @@ type Program = (&'static str, fn(&Fake) -> ChildOutcome);
 
 const PROGRAMS: &[Program] = &[
     ("an_export_waits_by_an_event", exports),
+    ("an_export_goes_to_the_default_stream_of_a_thread", per_thread),
     ("an_export_without_a_stream_is_unordered", unordered),
     ("an_import_follows_its_producer", imports),
     ("exports_for_writing_are_waited_for", writable),
@@ -34,6 +35,9 @@ const PROGRAMS: &[Program] = &[
 /// Functions by which the host waits.
 const HOST_WAITS: [&str; 4] =
     ["cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize", "cuMemcpyDtoH_v2"];
+
+/// The driver's name for the default stream of the calling thread.
+const PER_THREAD: u64 = 2;
 
 /// The calls of deleters of [`produce`].
 static DELETED: AtomicUsize = AtomicUsize::new(0);
@@ -181,6 +185,39 @@ fn exports(fake: &Fake) -> ChildOutcome {
     let found = fake.device_read(target, 256).ok_or("the target is gone")?;
     check(found == 0x4040_0000u32.to_ne_bytes().repeat(64), "the consumer overtook the export")?;
     call(fake, "cuStreamDestroy_v2", raw)?;
+    call(fake, "cuMemFree_v2", target)
+}
+
+/// A consumer on the default stream of its thread, whose deleter another thread calls.
+fn per_thread(fake: &Fake) -> ChildOutcome {
+    fake.set_strict(true);
+    fake.set_default_streams(true);
+    let device = Device::cuda(0)?;
+    let target = allocate(fake, 256)?;
+    // SAFETY: the default stream of this thread lives as long as the context.
+    let consumer = unsafe { Stream::from_raw(&driver::Device::new(0)?, pointer(PER_THREAD))? };
+    let x = unfinished(&device, 0x4040_0000)?;
+    let waits = host_waits(fake);
+    let exported = x.to_dlpack(Some(&consumer))?;
+    foreign_copy(fake, target, address(exported), 256, PER_THREAD)?;
+    drop((x, consumer));
+    let address = exported.as_ptr().expose_provenance();
+    let deleted = std::thread::scope(|scope| {
+        let delete = || {
+            let exported = NonNull::new(std::ptr::with_exposed_provenance_mut(address));
+            exported.is_some_and(|exported| finish(exported).is_ok())
+        };
+        scope.spawn(delete).join()
+    });
+    check(deleted.unwrap_or(false), "the other thread could not free the export")?;
+    // It takes the memory, behind the consumer's work.
+    let next = unfinished(&device, 0x4080_0000)?;
+    check(host_waits(fake) == waits, "the host waited")?;
+    check(bits(&next)? == [0x4080_0000; 64], "the next tensor has other elements")?;
+    call(fake, "cuStreamSynchronize", PER_THREAD)?;
+    let found = fake.device_read(target, 256).ok_or("the target is gone")?;
+    check(found == 0x4040_0000u32.to_ne_bytes().repeat(64), "the consumer overtook the export")?;
+    drop(next);
     call(fake, "cuMemFree_v2", target)
 }
 

@@ -16,6 +16,7 @@ type Program = (&'static str, fn(&Fake) -> Outcome);
 
 const PROGRAMS: &[Program] = &[
     ("a_borrowed_stream_is_ordered_and_outlived", borrowed),
+    ("default_streams_of_other_code_are_ordered", defaults),
     ("streams_that_cannot_be_borrowed_are_refused", refused),
     ("a_context_gives_its_device", contexts),
     ("a_deleter_is_called_once_after_every_use", deleters),
@@ -99,17 +100,45 @@ fn borrowed(fake: &Fake) -> Outcome {
     Ok(())
 }
 
+/// Work of the default stream of one thread, seen from streams of this library on another.
+fn defaults(fake: &Fake) -> Outcome {
+    fake.set_strict(true);
+    fake.set_default_streams(true);
+    let device = Device::new(0)?;
+    let other = device.stream()?;
+    for raw in [0u64, 1, 2] {
+        // SAFETY: default streams live as long as the context.
+        let stream = unsafe { Stream::from_raw(&device, pointer(raw))? };
+        let mut x = stream.uninitialized::<u32>(100)?;
+        stream.fill(&mut x, 5)?;
+        let late = stream.zeros::<u32>(100)?;
+        // SAFETY: the types are the driver's; the range is inside of `late`.
+        let code = unsafe {
+            fake.foreign_set(fake.primary_context(0));
+            let fill =
+                fake.driver::<unsafe extern "C" fn(u64, u32, usize, u64) -> i32>("cuMemsetD32Async")?;
+            fill(late.address(), 9, 100, raw)
+        };
+        fake.foreign_set(0);
+        // The last handle goes on another thread, whose own default stream has no work.
+        std::thread::scope(|scope| scope.spawn(move || drop(stream)).join()).map_err(|_| "a panic")?;
+        let found = (code, other.download(&x)?, other.download(&late)?);
+        if found != (0, vec![5; 100], vec![9; 100]) {
+            return Err(format!("stream {raw}: {found:?}").into());
+        }
+    }
+    Ok(())
+}
+
 fn refused(fake: &Fake) -> Outcome {
     let device = Device::new(0)?;
     let foreign = create_stream(fake, fake.primary_context(1))?;
     let own = create_stream(fake, fake.primary_context(0))?;
-    // SAFETY: both streams are live; a default stream needs not to be.
+    // SAFETY: both streams are live.
     unsafe {
-        for (raw, wanted) in [(foreign, "primary context"), (2, "default stream of the calling thread")] {
-            match Stream::from_raw(&device, pointer(raw)) {
-                Err(error) if error.to_string().contains(wanted) => {}
-                other => return Err(format!("{raw:#x}: {other:?}").into()),
-            }
+        match Stream::from_raw(&device, pointer(foreign)) {
+            Err(error) if error.to_string().contains("primary context") => {}
+            other => return Err(format!("{foreign:#x}: {other:?}").into()),
         }
         fake.foreign_set(fake.primary_context(0));
         let begin = fake.driver::<unsafe extern "C" fn(u64, i32) -> i32>("cuStreamBeginCapture_v2")?;

@@ -152,6 +152,7 @@ control! {
     fake_hide_attribute(c_int);
     fake_set_peer_access(c_int);
     fake_set_strict(c_int);
+    fake_set_default_streams(c_int);
     fake_set_reset_recovers(c_int);
     fake_set_faults_spread(c_int);
     fake_set_seed(u64);
@@ -226,6 +227,8 @@ setters! {
     set_peer_access(bool) = fake_set_peer_access;
     /// Nothing runs before it is forced.
     set_strict(bool) = fake_set_strict;
+    /// Other code may use the legacy default stream and the default streams of threads.
+    set_default_streams(bool) = fake_set_default_streams;
     set_seed(u64) = fake_set_seed;
     /// Sets whether a reset recovers a lost context.
     set_reset_recovers(bool) = fake_set_reset_recovers;
