@@ -81,6 +81,10 @@ else
     "$cmake" --build "$folder/subdirectory" >/dev/null
     "$folder/subdirectory/tensors" >/dev/null
     "$folder/subdirectory/devices_static"
+    CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target} "$cmake" -S csrc/examples/cmake_fetchcontent -B "$folder/fetchcontent" \
+        -DFETCHCONTENT_SOURCE_DIR_SELVEDGE="$PWD" >/dev/null
+    "$cmake" --build "$folder/fetchcontent" >/dev/null
+    "$folder/fetchcontent/tensors" >/dev/null
 fi
 
 if command -v cargo-cinstall >/dev/null; then
