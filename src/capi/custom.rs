@@ -165,7 +165,7 @@ pub unsafe extern "C" fn sv_custom_run(
             _ => {}
         }
         // SAFETY: as the caller vouches.
-        let inputs = unsafe { tensors(inputs, inputs_count)? };
+        let inputs = unsafe { tensors(inputs, inputs_count, "inputs")? };
         let inputs = inputs.iter().map(Tensor::contiguous).collect::<crate::Result<Vec<_>>>()?;
         let mut outputs = Vec::with_capacity(types.len());
         for output in types {

@@ -2,7 +2,8 @@
 //!
 //! `include/selvedge.h` is generated from this module and committed. Every function has the prefix `sv_`, returns a
 //! [status], and writes its results through pointers. Objects are 64-bit [handles](handle) with a reference count;
-//! structs are passed by pointer and begin with their size, so that later versions can add fields.
+//! structs are passed by pointer and begin with their size, which later versions check; a struct gets no more fields at its
+//! end (docs/c-abi.md, Stability).
 //!
 //! # Invariants
 //!

@@ -25,6 +25,39 @@ const ALLOWS_NULL: &[&str] = &["sv_release", "sv_set_executor", "sv_tensor_meshg
 const ALLOWS_ZERO: &[&str] = &["sv_release", "sv_permutation"];
 /// Functions that take pointers of the driver or of other libraries, which get NULL alone: no check could know others.
 const TRUSTS_POINTERS: &[&str] = &["_from_raw", "_from_dlpack"];
+/// Structs with a size that only callbacks get.
+const ONLY_OF_CALLBACKS: [&str; 1] = ["sv_classifier_epoch"];
+/// Functions that look at handles before a struct, with a handle that they take.
+const HANDLES_FIRST: [(&str, &str); 5] = [
+    ("sv_simulation_create", "live_network"),
+    ("sv_classifier_classify", "live_classifier"),
+    ("sv_matmul", "live_tensor"),
+    ("sv_matmul_with_aux", "live_tensor"),
+    ("sv_matmul_add_to", "live_tensor"),
+];
+/// Functions that refuse another argument of zeros, such as a code or a count, before they look at a handle.
+const OTHERS_FIRST: &[&str] = &[
+    "sv_simulation_add_sampler",
+    "sv_simulation_add_rule",
+    "sv_simulation_add_rule_with_edits",
+    "sv_simulation_keep_ledger",
+    "sv_simulation_set_parameter",
+    "sv_simulation_set_area_parameter",
+    "sv_expression_cast",
+    "sv_gpt_trainer_run",
+    "sv_unary",
+    "sv_binary",
+    "sv_ternary",
+    "sv_operation_in_place",
+    "sv_operation_into",
+    // Elements of arrays of zeros, which are no handles.
+    "sv_tensor_index_put",
+    "sv_tensor_index_put_in_place",
+    "sv_tensor_index_assign",
+    "sv_tensor_index_assign_in_place",
+    // Null memory.
+    "sv_buffer_from_raw",
+];
 /// Functions that end objects of others; they are called after all others.
 const LAST: &[&str] = &["sv_device_reset", "sv_shutdown"];
 
@@ -100,6 +133,8 @@ enum Handles {
     Live,
     Number(&'static str),
     Stale,
+    /// The released object `kind` of `prepare_released`.
+    Released,
     Foreign,
 }
 
@@ -133,6 +168,7 @@ impl Function {
                 } else if parameter.is_handle() {
                     match handles {
                         Handles::Number(number) => number,
+                        Handles::Released => "released[kind]",
                         Handles::Stale if is_stream => "stale_stream",
                         Handles::Stale => "stale_event",
                         Handles::Live if is_stream => "stream",
@@ -153,6 +189,75 @@ impl Function {
     }
 }
 
+/// Returns the structs of the header that begin with their size.
+fn sized_structures(header: &str) -> Vec<&str> {
+    let structures = header.split("typedef struct ").skip(1).filter_map(|part| part.split_once('{'));
+    let is_sized = |body: &str| body.split('}').next().is_some_and(|fields| fields.contains(" size_t size;"));
+    structures.filter(|(_, body)| is_sized(body)).map(|(name, _)| name.trim()).collect()
+}
+
+/// Returns the struct of a pointer to one with its size.
+fn structure_of<'a>(parameter: &Parameter, sized: &[&'a str]) -> Option<&'a str> {
+    let kind = parameter.kind.trim_start_matches("const ").strip_prefix("struct ")?;
+    sized.iter().copied().find(|name| kind.strip_suffix('*').is_some_and(|kind| kind.trim() == *name))
+}
+
+/// Writes calls with a released object of each kind. One of them at least must reach the check of its handle.
+fn released_calls(text: &mut String, function: &Function, sized: &[&str]) {
+    if function.result != "int32_t" || !function.has_handles() || function.is_exempt(&["sv_release"]) {
+        return;
+    }
+    let names: Vec<&str> = function.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    let (name, names) = (&function.name, names.join("|"));
+    let call = function.call(Handles::Released, |_| false);
+    writeln!(text, "    seen = 0;\n    for (size_t kind = 0; kind < released_count; kind++) {{").unwrap();
+    writeln!(text, "        clear();").unwrap();
+    set_sizes(text, function, sized);
+    writeln!(text, "        seen |= expect_released(\"{name}\", \"|{names}|\", kind, {call});\n    }}")
+        .unwrap();
+    let is_first = i32::from(!function.is_exempt(OTHERS_FIRST));
+    writeln!(text, "    expect_seen(\"{name}\", seen, {is_first});").unwrap();
+}
+
+/// Writes the sizes of a call's structs into its memory.
+fn set_sizes(text: &mut String, function: &Function, sized: &[&str]) {
+    for (number, parameter) in function.parameters.iter().enumerate() {
+        if let Some(name) = structure_of(parameter, sized) {
+            writeln!(text, "    *(size_t *)memory[{}] = sizeof({name});", number % 8).unwrap();
+        }
+    }
+}
+
+/// Writes calls with structs of every wrong size and of a later version. Returns the structs that the function takes.
+fn size_calls<'a>(text: &mut String, function: &Function, sized: &[&'a str]) -> Vec<&'a str> {
+    let first = HANDLES_FIRST.iter().find(|(name, _)| *name == function.name);
+    let call = function.call(Handles::Number(first.map_or("0", |(_, handle)| handle)), |_| false);
+    let mut taken = Vec::new();
+    for (number, parameter) in function.parameters.iter().enumerate() {
+        let Some(structure) = structure_of(parameter, sized) else { continue };
+        taken.push(structure);
+        let (function_name, name, at) = (&function.name, &parameter.name, number % 8);
+        let own = format!("sizeof({structure})");
+        for given in
+            ["0", "1", &format!("{own} - 1"), &format!("{own} - 8"), "((size_t)1 << 16) + 1", "SIZE_MAX"]
+        {
+            writeln!(text, "    clear();").unwrap();
+            set_sizes(text, function, sized);
+            writeln!(text, "    *(size_t *)memory[{at}] = {given};").unwrap();
+            writeln!(text, "    expect_size(\"{function_name}\", \"{name}\", {own}, {given}, {call});")
+                .unwrap();
+        }
+        for is_set in [0, 1] {
+            writeln!(text, "    clear();").unwrap();
+            set_sizes(text, function, sized);
+            writeln!(text, "    *(size_t *)memory[{at}] = {own} + 16;").unwrap();
+            writeln!(text, "    memory[{at}][{own} + 15] = {is_set};").unwrap();
+            writeln!(text, "    expect_later(\"{function_name}\", \"{name}\", {is_set}, {call});").unwrap();
+        }
+    }
+    taken
+}
+
 /// Writes the program.
 pub fn program(header: &str) -> String {
     let all = functions(header);
@@ -162,10 +267,16 @@ pub fn program(header: &str) -> String {
     let (last, others): (Vec<&Function>, Vec<&Function>) =
         all.iter().partition(|function| function.is_exempt(LAST));
     let mut text = include_str!("hostile.c").to_owned();
-    text.push_str("\nint main(void)\n{\n    prepare();\n");
+    text.push_str("\nint main(void)\n{\n    int seen = 0;\n\n    prepare();\n    prepare_released();\n");
+    let sized = sized_structures(header);
+    let mut taken = Vec::new();
     for function in &others {
         calls(&mut text, function);
+        released_calls(&mut text, function, &sized);
+        taken.extend(size_calls(&mut text, function, &sized));
     }
+    let unseen: Vec<&str> = sized.iter().copied().filter(|name| !taken.contains(name)).collect();
+    assert_eq!(unseen, ONLY_OF_CALLBACKS, "structs with a size that no function takes");
     text.push_str("    OK(sv_device_reset(0));\n    OK(sv_shutdown());\n");
     for function in others.iter().chain(&last).filter(|function| function.result == "int32_t") {
         let wanted = match function.name.as_str() {

@@ -21,6 +21,65 @@
 
 extern char **environ;
 
+/* The sum of a product of matrices of ones, which goes through a file. */
+static void compute(int64_t size)
+{
+    const int64_t shape[] = {size, size};
+    char path[] = P_tmpdir "/selvedge_living_XXXXXX";
+    int file = mkstemp(path);
+    uint64_t ones = 0, product = 0, back = 0, sum = 0;
+    float found = 0;
+
+    CHECK(file >= 0 && close(file) == 0);
+    OK(sv_tensor_ones(SV_DTYPE_F32, shape, 2, SV_CPU, &ones));
+    OK(sv_matmul(ones, ones, NULL, &product));
+    OK(sv_tensor_write_npy(product, path));
+    OK(sv_tensor_read_npy(path, SV_CPU, &back));
+    OK(sv_tensor_reduce(back, SV_REDUCE_SUM, NULL, 0, 0, 0, &sum));
+    OK(sv_tensor_to_host(sum, &found, sizeof found));
+    CHECK(found == (float)(size * size * size));
+    OK(sv_release(ones));
+    OK(sv_release(product));
+    OK(sv_release(back));
+    OK(sv_release(sum));
+    CHECK(unlink(path) == 0);
+}
+
+static int threads(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    int count = 0;
+
+    CHECK(folder != NULL);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
+/* Work that is enough for threads of the library. */
+static void compute_on_threads(void)
+{
+    const int64_t shape[] = {1 << 20};
+    uint64_t ones = 0, sum = 0;
+    float found = 0;
+
+    OK(sv_tensor_ones(SV_DTYPE_F32, shape, 1, SV_CPU, &ones));
+    OK(sv_tensor_reduce(ones, SV_REDUCE_SUM, NULL, 0, 0, 0, &sum));
+    OK(sv_tensor_to_host(sum, &found, sizeof found));
+    CHECK(found == 1 << 20);
+    OK(sv_release(ones));
+    OK(sv_release(sum));
+}
+
+/* Starts threads of the library, which stay. */
+static void start_threads(void)
+{
+    OK(sv_set_threads(3));
+    compute_on_threads();
+    CHECK(threads() > 1);
+}
+
 /* Calls a function of each subject. */
 static void use(void)
 {
@@ -45,18 +104,14 @@ static void use(void)
     OK(sv_release(stream));
     STATUS(SV_ERROR_INVALID_HANDLE, sv_stream_synchronize(stream));
     STATUS(SV_ERROR_NO_DEVICE, sv_stream_create(1000, 0, &stream));
+    compute(5);
 }
 
-static int threads(void)
+/* As `use`, with threads of the library. */
+static void use_with_threads(void)
 {
-    DIR *folder = opendir("/proc/self/task");
-    int count = 0;
-
-    CHECK(folder != NULL);
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        count += entry->d_name[0] != '.';
-    closedir(folder);
-    return count;
+    start_threads();
+    use();
 }
 
 static int is_loaded(const char *name)
@@ -96,14 +151,14 @@ static void loading(void)
 static void rounding(void)
 {
     CHECK(fesetround(FE_DOWNWARD) == 0);
-    use();
+    use_with_threads();
     CHECK(fegetround() == FE_DOWNWARD);
 }
 
 static void locale(void)
 {
     CHECK(setlocale(LC_ALL, "C.UTF-8") != NULL);
-    use();
+    use_with_threads();
     CHECK(strcmp(setlocale(LC_NUMERIC, NULL), "C.UTF-8") == 0);
     CHECK(strcmp(setlocale(LC_CTYPE, NULL), "C.UTF-8") == 0);
 }
@@ -117,7 +172,7 @@ static void environment(void)
     CHECK(getcwd(folder, sizeof folder) != NULL);
     for (; environ[count] != NULL && count < 4095; count++)
         CHECK((before[count] = strdup(environ[count])) != NULL);
-    use();
+    use_with_threads();
     for (size_t i = 0; i < count; i++) {
         CHECK(environ[i] != NULL && strcmp(environ[i], before[i]) == 0);
         free(before[i]);
@@ -143,7 +198,7 @@ static void signals(void)
     for (int i = 1; i < 32; i++)
         CHECK(sigaction(i, NULL, &before[i]) == 0);
     CHECK(pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0);
-    use();
+    use_with_threads();
     for (int i = 1; i < 32; i++) {
         CHECK(sigaction(i, NULL, &after) == 0);
         CHECK(before[i].sa_handler == after.sa_handler && before[i].sa_flags == after.sa_flags);
@@ -172,10 +227,10 @@ static void context(void)
     CHECK(initialize(0) == 0);
     /* The library uses device 0, this program device 1. */
     CHECK(retain(&own, 1) == 0 && own != NULL && set(own) == 0);
-    use();
+    use_with_threads();
     CHECK(current(&found) == 0 && found == own);
     CHECK(set(NULL) == 0);
-    use();
+    use_with_threads();
     CHECK(retain(&own, 0) == 0 && current(&found) == 0 && (found == NULL || found == own));
 }
 
@@ -229,10 +284,16 @@ static void shutdown_twice(void)
 {
     uint64_t stream = 0;
     int32_t count = 0;
+    int before = threads();
 
-    use();
+    use_with_threads();
     OK(sv_stream_create(0, 0, &stream));
+    CHECK(threads() > before);
     OK(sv_shutdown());
+    /* The kernel lists a joined thread for a moment more. */
+    for (int i = 0; i < 5000 && threads() > before; i++)
+        usleep(1000);
+    CHECK(threads() == before);
     STATUS(SV_ERROR_SHUT_DOWN, sv_device_count(&count));
     STATUS(SV_ERROR_SHUT_DOWN, sv_stream_synchronize(stream));
     STATUS(SV_ERROR_SHUT_DOWN, sv_release(stream));
@@ -250,14 +311,14 @@ static void shutdown_first(void)
     STATUS(SV_ERROR_SHUT_DOWN, sv_device_count(&count));
 }
 
-/* A child that was forked after the use of CUDA gets a status; the parent goes on. */
+/* A child that was forked after the use of CUDA gets a status, and computes on the CPU; the parent goes on. */
 static void forking(void)
 {
     uint64_t stream = 0;
     int result = 0;
     pid_t child;
 
-    use();
+    use_with_threads();
     OK(sv_stream_create(0, 0, &stream));
     child = fork();
     CHECK(child >= 0);
@@ -265,6 +326,9 @@ static void forking(void)
         int32_t count = 0, first = sv_stream_synchronize(stream), second = sv_device_synchronize(0);
         int good = first == SV_ERROR_FORKED_PROCESS && second == SV_ERROR_FORKED_PROCESS;
         good &= sv_device_count(&count) == SV_ERROR_FORKED_PROCESS || count > 0;
+        /* The CPU needs no device, and none of the parent's threads. A failed check ends the child with status 1. */
+        compute(5);
+        compute_on_threads();
         _exit(good ? 0 : 1);
     }
     CHECK(waitpid(child, &result, 0) == child);

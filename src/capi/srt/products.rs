@@ -318,7 +318,7 @@ pub unsafe extern "C" fn sv_srt_projection_sum(
     // SAFETY: as the caller vouches.
     unsafe {
         give("sv_srt_projection_sum", result, || {
-            let (psi, projections) = (tensor(psi, "psi")?, tensors(projections, count)?);
+            let (psi, projections) = (tensor(psi, "psi")?, tensors(projections, count, "projections")?);
             let projections: Vec<_> = projections.iter().collect();
             Ok(srt::projection_sum(
                 &psi,
@@ -347,7 +347,7 @@ pub unsafe extern "C" fn sv_srt_weighted_sum(
     // SAFETY: as the caller vouches.
     unsafe {
         give("sv_srt_weighted_sum", result, || {
-            let tensors = self::tensors(tensors, count)?;
+            let tensors = self::tensors(tensors, count, "tensors")?;
             let tensors: Vec<_> = tensors.iter().collect();
             Ok(srt::weighted_sum(&tensors, slice(weights, count, "weights")?)?)
         })

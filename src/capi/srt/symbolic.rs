@@ -241,10 +241,9 @@ pub unsafe extern "C" fn sv_srt_symbolic_pow(
     result: *mut u64,
 ) -> i32 {
     let mut work = || {
-        let exponent = Rational::new(numerator.into(), denominator.into())?;
         let x = SymbolicObject::find(x, "x")?;
         check_nodes("x", &[&x])?;
-        Ok(x.tree().pow(exponent))
+        Ok(x.tree().pow(Rational::new(numerator.into(), denominator.into())?))
     };
     // SAFETY: as the caller vouches.
     unsafe { give_symbolic("sv_srt_symbolic_pow", result, &mut work) }

@@ -90,7 +90,7 @@ pub(super) unsafe fn give_written(
 
 /// Runs the body of a function that writes to a tensor.
 pub(super) fn write_to(function: &'static str, tensor: u64, write: &dyn Fn() -> Result<Write>) -> i32 {
-    change(function, tensor, write, |target, write| write.change(target))
+    change(function, (tensor, "tensor"), write, |target, write| write.change(target))
 }
 
 fn reduction(code: i32) -> Result<ScatterReduction> {
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn sv_tensor_index_fill_in_place(
 /// As [`super::tensors`].
 unsafe fn index_put(indices: *const u64, count: usize, elements: u64, accumulate: i32) -> Result<Write> {
     // SAFETY: as the caller vouches.
-    let indices = unsafe { super::tensors(indices, count)? };
+    let indices = unsafe { super::tensors(indices, count, "indices")? };
     let elements = super::tensor(elements, "elements")?;
     Ok(Write::IndexPut { indices, elements, accumulate: flag(accumulate, "accumulate")? })
 }

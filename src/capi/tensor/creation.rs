@@ -267,7 +267,8 @@ pub unsafe extern "C" fn sv_tensor_logspace(
 pub unsafe extern "C" fn sv_tensor_meshgrid(vectors: *const u64, count: usize, results: *mut u64) -> i32 {
     guard::call("sv_tensor_meshgrid", || {
         // SAFETY: as the caller vouches.
-        let (results, vectors) = unsafe { (slice_mut(results, count, "results")?, tensors(vectors, count)?) };
+        let (results, vectors) =
+            unsafe { (slice_mut(results, count, "results")?, tensors(vectors, count, "vectors")?) };
         let grid = Tensor::meshgrid(&vectors.iter().collect::<Vec<_>>())?;
         results.copy_from_slice(&enter_all(grid)?);
         Ok(())

@@ -121,7 +121,7 @@ pub(super) fn call_in_place<const COUNT: usize>(
         check_arity(operation, COUNT + 1)?;
         others.iter().zip(["y", "z"]).map(|(handle, name)| tensor(*handle, name)).collect::<Result<Vec<_>>>()
     };
-    change(name, handle, find, |mut target, others| {
+    change(name, (handle, "x"), find, |mut target, others| {
         let others: Vec<TensorOperand<'_>> = others.iter().map(TensorOperand::Tensor).collect();
         target.operation(operation, &others)?;
         Ok(())
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn sv_operation_in_place(
         // SAFETY: as the caller vouches.
         Ok((operation, unsafe { operands(others, count)? }))
     };
-    change("sv_operation_in_place", tensor, find, |mut target, (operation, others)| {
+    change("sv_operation_in_place", (tensor, "tensor"), find, |mut target, (operation, others)| {
         let others: Vec<TensorOperand<'_>> = others.iter().map(Operand::operand).collect();
         target.operation(operation, &others)?;
         Ok(())
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn sv_operation_into(
 pub unsafe extern "C" fn sv_tensor_assign(tensor: u64, value: *const sv_operand) -> i32 {
     change(
         "sv_tensor_assign",
-        tensor,
+        (tensor, "tensor"),
         // SAFETY: as the caller vouches.
         || unsafe { Operand::pointer(value, "value") },
         |mut target, value| {
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn sv_tensor_assign_slice(
         // SAFETY: as the caller vouches.
         unsafe { Ok((slice(slices, count, "slices")?, Operand::pointer(value, "value")?)) }
     };
-    change("sv_tensor_assign_slice", tensor, find, |mut target, (slices, value)| {
+    change("sv_tensor_assign_slice", (tensor, "tensor"), find, |mut target, (slices, value)| {
         for slice in slices {
             let (axis, slice) = slice.parts();
             target = target.slice(axis, slice)?;
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn sv_tensor_masked_fill_in_place(
 ) -> i32 {
     // SAFETY: as the caller vouches.
     let find = || unsafe { Ok((self::tensor(mask, "mask")?, Operand::pointer(value, "value")?)) };
-    change("sv_tensor_masked_fill_in_place", tensor, find, |mut target, (mask, value)| {
+    change("sv_tensor_masked_fill_in_place", (tensor, "tensor"), find, |mut target, (mask, value)| {
         target.masked_fill(&mask, value.operand())?;
         Ok(())
     })

@@ -189,7 +189,7 @@ pub unsafe extern "C" fn sv_tensor_put(tensor: u64, index: u64, elements: u64, r
 pub extern "C" fn sv_tensor_scatter_in_place(tensor: u64, axis: i64, index: u64, elements: u64) -> i32 {
     change(
         "sv_tensor_scatter_in_place",
-        tensor,
+        (tensor, "tensor"),
         || Ok((super::tensor(index, "index")?, super::tensor(elements, "elements")?)),
         |mut target, (index, elements)| {
             target.scatter(axis as isize, &index, &elements)?;
@@ -205,7 +205,7 @@ pub extern "C" fn sv_tensor_scatter_in_place(tensor: u64, axis: i64, index: u64,
 pub extern "C" fn sv_tensor_index_copy_in_place(tensor: u64, axis: i64, index: u64, elements: u64) -> i32 {
     change(
         "sv_tensor_index_copy_in_place",
-        tensor,
+        (tensor, "tensor"),
         || Ok((super::tensor(index, "index")?, super::tensor(elements, "elements")?)),
         |mut target, (index, elements)| {
             target.index_copy(axis as isize, &index, &elements)?;
@@ -221,7 +221,7 @@ pub extern "C" fn sv_tensor_index_copy_in_place(tensor: u64, axis: i64, index: u
 pub extern "C" fn sv_tensor_put_in_place(tensor: u64, index: u64, elements: u64) -> i32 {
     change(
         "sv_tensor_put_in_place",
-        tensor,
+        (tensor, "tensor"),
         || Ok((super::tensor(index, "index")?, super::tensor(elements, "elements")?)),
         |mut target, (index, elements)| {
             target.put(&index, &elements)?;

@@ -23,8 +23,10 @@ impl Named<'_> {
         // SAFETY: as the caller vouches.
         let names =
             unsafe { slice(names, count, "names")? }.iter().map(|name| unsafe { text(*name, "names") });
+        let names = names.collect::<Result<_>>()?;
         // SAFETY: as the caller vouches.
-        Ok(Named { names: names.collect::<Result<_>>()?, tensors: unsafe { tensors(handles, count)? } })
+        let tensors = unsafe { tensors(handles, count, "tensors")? };
+        Ok(Named { names, tensors })
     }
 
     fn pairs(&self) -> Vec<(&str, &Tensor)> {

@@ -269,10 +269,10 @@ pub(super) fn tensor(handle: u64, name: &str) -> Result<Tensor> {
 /// # Safety
 ///
 /// As [`slice`].
-pub(super) unsafe fn tensors(handles: *const u64, count: usize) -> Result<Vec<Tensor>> {
+pub(super) unsafe fn tensors(handles: *const u64, count: usize, name: &str) -> Result<Vec<Tensor>> {
     // SAFETY: as the caller vouches.
-    let handles = unsafe { slice(handles, count, "tensors")? };
-    handles.iter().map(|handle| tensor(*handle, "tensors")).collect()
+    let handles = unsafe { slice(handles, count, name)? };
+    handles.iter().map(|handle| tensor(*handle, name)).collect()
 }
 
 /// Enters a tensor and returns its handle.
@@ -375,14 +375,13 @@ unsafe fn give_each(
 /// itself, and other threads that use the handle wait while `work` runs.
 pub(super) fn change<A>(
     function: &'static str,
-    handle: u64,
+    (handle, name): (u64, &str),
     operands: impl FnOnce() -> Result<A>,
     work: impl FnOnce(TensorMut<'_>, A) -> Result<()>,
 ) -> i32 {
     guard::call(function, || {
         let operands = operands()?;
-        TensorObject::table()
-            .with_mut(handle, "tensor", |tensor| work(tensor.tensor_mut().in_place(), operands))
+        TensorObject::table().with_mut(handle, name, |tensor| work(tensor.tensor_mut().in_place(), operands))
     })
 }
 

@@ -31,7 +31,7 @@ pub unsafe extern "C" fn sv_tensor_cat(
     // SAFETY: as the caller vouches.
     unsafe {
         give("sv_tensor_cat", result, || {
-            let tensors = self::tensors(tensors, count)?;
+            let tensors = self::tensors(tensors, count, "tensors")?;
             Ok(Tensor::cat(&tensors.iter().collect::<Vec<_>>(), axis as isize)?)
         })
     }
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn sv_tensor_stack(
     // SAFETY: as the caller vouches.
     unsafe {
         give("sv_tensor_stack", result, || {
-            let tensors = self::tensors(tensors, count)?;
+            let tensors = self::tensors(tensors, count, "tensors")?;
             Ok(Tensor::stack(&tensors.iter().collect::<Vec<_>>(), axis as isize)?)
         })
     }
