@@ -70,7 +70,8 @@ def on_cpu(value):
     """Returns tensors on the CPU."""
     if isinstance(value, torch.Tensor):
         return value.cpu()
-    return type(value)(map(on_cpu, value)) if type(value) in (list, tuple) else value
+    # Among them torch.return_types.
+    return tuple(map(on_cpu, value)) if isinstance(value, (list, tuple)) else value
 
 
 def is_nearer(op, arguments, keywords, found, wanted):

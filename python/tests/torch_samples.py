@@ -116,7 +116,7 @@ def outcome(op, call, dtype, arguments, keywords):
         reason = f"{type(error).__name__}: {error}"
     else:
         if reason:
-            # The reasons compare with PyTorch's own functions.
+            # The explanations compare with PyTorch's own functions.
             found, wanted, arguments = on_cpu(found), on_cpu(wanted), on_cpu(arguments)
             keywords = {key: on_cpu(value) for key, value in keywords.items()}
         if reason and not choices_differ(op.name, arguments, keywords, found, wanted, compare):
