@@ -119,10 +119,13 @@ def outcome(op, call, dtype, arguments, keywords):
             # The explanations compare with PyTorch's own functions.
             found, wanted, arguments = on_cpu(found), on_cpu(wanted), on_cpu(arguments)
             keywords = {key: on_cpu(value) for key, value in keywords.items()}
-        if reason and not choices_differ(op.name, arguments, keywords, found, wanted, compare):
-            reason = None
-        if reason and reason.startswith("values") and is_nearer(op, arguments, keywords, found, wanted):
-            return "explained", "nearer to the result in 64 bits than PyTorch's"
+        try:
+            if reason and not choices_differ(op.name, arguments, keywords, found, wanted, compare):
+                reason = None
+            if reason and reason.startswith("values") and is_nearer(op, arguments, keywords, found, wanted):
+                return "explained", "nearer to the result in 64 bits than PyTorch's"
+        except Exception as error:
+            reason += f"; its explanation ended with {type(error).__name__}: {error}"
     if reason and (meant := explanation(op.name, dtype, reason)):
         return "explained", meant
     return ("failed", reason) if reason else ("passed", None)
