@@ -71,7 +71,8 @@ def compare(found, wanted):
         return f"dtype {found.dtype} for {wanted.dtype}"
     rtol, atol = TOLERANCES.get(wanted.dtype, (0, 0))
     try:
-        torch.testing.assert_close(found, wanted.resolve_conj().resolve_neg(), rtol=rtol, atol=atol, equal_nan=True)
+        found, wanted = found.cpu(), wanted.resolve_conj().resolve_neg().cpu()
+        torch.testing.assert_close(found, wanted, rtol=rtol, atol=atol, equal_nan=True)
     except AssertionError as error:
         return "values: " + " ".join(str(error).split())[:150]
     return None
