@@ -225,7 +225,7 @@ impl ExpressionState {
     /// As [`Space::new`], and [`Error::InvalidArgument`] for a seed or an offset of other than one element: a
     /// thread computes the random words of neighbours together.
     pub(crate) fn space(&self, inputs: &[&Layout], outputs: &[&Layout]) -> Result<Space> {
-        check_stream_inputs(&self.stream_inputs, inputs)?;
+        check_stream_inputs(&self.stream_inputs, |input| inputs.get(input).copied())?;
         Space::new(inputs, outputs, &self.coordinates)
     }
 
@@ -268,9 +268,12 @@ impl ExpressionState {
 /// # Errors
 ///
 /// [`Error::InvalidArgument`] for one of other than one element.
-pub(super) fn check_stream_inputs(stream_inputs: &[usize], inputs: &[&Layout]) -> Result<()> {
+pub(super) fn check_stream_inputs<'a>(
+    stream_inputs: &[usize],
+    layout_of: impl Fn(usize) -> Option<&'a Layout>,
+) -> Result<()> {
     for &input in stream_inputs {
-        if let Some(layout) = inputs.get(input).filter(|layout| layout.count() != 1) {
+        if let Some(layout) = layout_of(input).filter(|layout| layout.count() != 1) {
             let found = format!("input {input} of shape {} as a seed or an offset", layout.shape());
             return Err(Error::invalid("random words", found, "one element"));
         }

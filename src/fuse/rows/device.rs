@@ -16,8 +16,8 @@ use crate::error::Result;
 use crate::types::{DType, Layout};
 
 impl RowProgramState {
-    /// Runs the program in one kernel and returns true, or returns false if it needs several. In-place inputs have the memory
-    /// of their output.
+    /// Runs the program in one kernel and returns true, or returns false if it needs several. `inputs` are the given ones with
+    /// the memory of their output if they are in place.
     ///
     /// # Errors
     ///
@@ -26,7 +26,7 @@ impl RowProgramState {
         &self,
         stream: &Stream,
         shape: &RowShape,
-        (inputs, is_in_place): (&[DeviceInput<'_>], &[bool]),
+        [given, inputs]: [&[DeviceInput<'_>]; 2],
         scalars: &[Number],
         outputs: &[DeviceOutput<'_>],
     ) -> Result<bool> {
@@ -50,9 +50,9 @@ impl RowProgramState {
         let mut block = plan.block;
         write_scalars(&mut block, &bits);
         let numbers = RowProgramState::kernel_inputs(stages);
-        let access = |number: usize| match is_in_place[number] {
-            true => OperandAccess::Shared,
-            false => OperandAccess::Read,
+        let access = |number: usize| match given[number].in_place_of() {
+            Some(_) => OperandAccess::Shared,
+            None => OperandAccess::Read,
         };
         let read = numbers.iter().map(|&number| (views[number], access(number)));
         let written = views[inputs.len()..].iter().map(|&view| (view, OperandAccess::Write));

@@ -201,12 +201,11 @@ impl RowProgram {
     fn compile(nodes: &Nodes, outputs: &[NodeIndex]) -> Result<RowProgram> {
         let per_group = split::is_per_group(nodes);
         let needed = needed(nodes, outputs, |_| false);
-        let is_reduction = |node: Node| matches!(node, Node::Group(..));
         let stream_inputs = nodes.stream_inputs(&needed);
         // Expressions of several elements read no seed of one element, so words from seeds in memory are all drawn.
         let mut roots: Vec<NodeIndex> = if stream_inputs.is_empty() { Vec::new() } else { outputs.to_vec() };
         for (index, &(node, _)) in nodes.nodes.iter().enumerate() {
-            if needed[index] && is_reduction(node) {
+            if needed[index] && matches!(node, Node::Group(..)) {
                 roots.push(index as NodeIndex);
             }
         }

@@ -242,11 +242,10 @@ impl RowProgramState {
         if stages.indices().any(|index| !uniform[program.outputs[index][0].index()]) {
             return Err("an index of at_group differs within a group");
         }
-        let sharing = stages.sharing(vector);
         let instructions = |stage: &super::stages::Stage| {
             let of_elements = (0..uniform.len()).filter(|&step| stage.wanted[step] && !uniform[step]);
             // In quarters, as up to 4 elements share a step.
-            of_elements.map(|step| 4 / sharing[step]).sum::<usize>().div_ceil(4)
+            of_elements.map(|step| 4 / stages.sharing(step, vector)).sum::<usize>().div_ceil(4)
         };
         let folds = self.reductions.iter().map(|reduction| {
             let rules = &reduction.reduction.0.rules;

@@ -165,8 +165,7 @@ impl RowProgram {
         if let Some(sums) = &state.sums {
             return sums.run(stream, &shape, inputs, scalars, axes, outputs);
         }
-        let is_in_place: Vec<bool> = given.iter().map(|input| input.in_place_of().is_some()).collect();
-        if state.run_fused(stream, &shape, (inputs, &is_in_place), scalars, outputs)? {
+        if state.run_fused(stream, &shape, [given, inputs], scalars, outputs)? {
             return Ok(());
         }
         let [groups, elements] = [shape.groups, shape.elements].map(Layout::from_shape);

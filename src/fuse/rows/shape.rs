@@ -61,8 +61,7 @@ impl RowProgramState {
                 return Err(Error::DTypeMismatch { operation: OPERATION, wanted, found });
             }
         }
-        let layouts: Vec<&Layout> = inputs.iter().map(|(_, layout)| layout).collect();
-        check_stream_inputs(&self.stream_inputs, &layouts)?;
+        check_stream_inputs(&self.stream_inputs, |input| inputs.get(input).map(|(_, layout)| layout))?;
         let mut elements = Shape::SCALAR;
         for (_, layout) in inputs {
             elements = elements.broadcast_in(OPERATION, layout.shape())?;

@@ -37,6 +37,8 @@ pub(super) struct RowStages {
     pub(super) expression: Arc<ExpressionState>,
     pub(super) operands: PhaseOperands,
     pub(super) stages: Vec<Stage>,
+    /// By step, the neighbours that share its value in the whole array; 1 but for parts of random words.
+    neighbours: Vec<usize>,
     /// The number of indices of `at_group`, which are the last outputs of the expression.
     indices: usize,
 }
@@ -72,7 +74,9 @@ impl RowStages {
         let outputs: Vec<usize> = (reductions.len()..program.outputs.len()).collect();
         stages.push(Stage { reductions: Vec::new(), wanted: wanted(&outputs), outputs });
         let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
-        Some(RowStages { expression, operands, stages, indices })
+        let groups = expression.program.groups().into_iter();
+        let neighbours = groups.map(|group| group.map_or(1, |(_, count)| count)).collect();
+        Some(RowStages { expression, operands, stages, neighbours, indices })
     }
 
     /// Returns the number of stages that read an input of the program, if every stage keeps these steps for later
@@ -153,12 +157,11 @@ impl RowStages {
         !self.expression.coordinates.is_empty()
     }
 
-    /// Returns for each step the number of neighbours among `vector` adjacent elements that share its value. More than 1
-    /// for a part of random words if vectors are whole groups of neighbours.
-    pub(super) fn sharing(&self, vector: usize) -> Vec<usize> {
-        let groups = self.expression.program.groups().into_iter();
-        let shared = groups.map(|group| group.map(|(_, count)| count));
-        shared.map(|count| count.filter(|count| vector.is_multiple_of(*count)).unwrap_or(1)).collect()
+    /// Returns the number of neighbours among `vector` adjacent elements that share the value of a step. More than 1 for a
+    /// part of random words if vectors are whole groups of neighbours.
+    pub(super) fn sharing(&self, step: usize, vector: usize) -> usize {
+        let count = self.neighbours[step];
+        if vector.is_multiple_of(count) { count } else { 1 }
     }
 
     /// Returns for each stage the steps whose values the kernel keeps for later stages: those of at least `least`

@@ -286,10 +286,7 @@ impl KernelWriter<'_> {
             if state.fold.has_index() {
                 let along = if key.direction == Direction::Rows { element } else { 0 };
                 let place = self.plus(&access.place, along);
-                value[1] = match self.wide {
-                    true => place,
-                    false => self.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[&place]),
-                };
+                value[1] = self.in_64_bits(&place);
             }
             elements.push(match key.tail {
                 true => self.or_identity(&value, &access.valid),

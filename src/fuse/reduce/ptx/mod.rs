@@ -165,6 +165,14 @@ impl KernelWriter<'_> {
         }
     }
 
+    /// Returns an index in a register of 64 bits.
+    pub(in crate::fuse) fn in_64_bits(&mut self, index: &str) -> Name {
+        match self.wide {
+            true => index.to_owned(),
+            false => self.result(Register::Bits64, "cvt.u64.u32", &[index]),
+        }
+    }
+
     pub(in crate::fuse) fn plus(&mut self, index: &str, number: usize) -> Name {
         match number {
             0 => index.to_owned(),

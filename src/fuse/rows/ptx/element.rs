@@ -119,10 +119,10 @@ impl RowWriter<'_> {
             }
             if stages.has_positions() {
                 self.begin_element(&access.place, element);
-                for (step, &sharing) in self.sharing.iter().enumerate().filter(|(_, sharing)| **sharing > 1) {
-                    let first = element - element % sharing;
+                for (step, name) in names.iter_mut().enumerate() {
+                    let first = element - element % stages.sharing(step, self.key.vector);
                     if first < element {
-                        names[step] = all[first][step].clone();
+                        name.clone_from(&all[first][step]);
                     }
                 }
             }
@@ -146,10 +146,7 @@ impl RowWriter<'_> {
     /// Returns the index in the row of an element of an access, in 64 bits.
     fn index_in_row(&mut self, place: &str, element: usize) -> Name {
         let place = self.kernel.plus(place, element);
-        match self.key.wide {
-            true => place,
-            false => self.kernel.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[&place]),
-        }
+        self.kernel.in_64_bits(&place)
     }
 
     /// Emits the position of an element of an access.
@@ -254,10 +251,7 @@ impl RowWriter<'_> {
         let index = self.known[stages.expression.program.outputs[output][0].index()].clone();
         let kernel = &mut self.kernel;
         let size = kernel.word(kernel.parameters.row());
-        let size = match self.key.wide {
-            true => size,
-            false => kernel.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[&size]),
-        };
+        let size = kernel.in_64_bits(&size);
         let outside = kernel.predicate("setp.ge.u64", &[&index, &size]);
         let outside = kernel.predicate("and.pred", &[first, &outside]);
         let label = format!("$index_{}", kernel.writer.unique());

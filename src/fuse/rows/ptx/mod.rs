@@ -65,8 +65,6 @@ struct RowWriter<'a> {
     thread: Thread,
     /// The position of the row's first element among all elements, in 64 bits, if the program reads positions.
     position: Name,
-    /// By step, the number of adjacent elements with one value.
-    sharing: Vec<usize>,
     sums: Sums,
 }
 
@@ -200,7 +198,6 @@ fn written(
         uniform,
         thread: Thread::default(),
         position: Name::new(),
-        sharing: stages.sharing(key.vector),
         sums: Sums::new(usize::MAX),
     };
     emit(&mut writer);
@@ -292,11 +289,7 @@ impl<'a> RowWriter<'a> {
         }
         if self.stages.has_positions() {
             let row = kernel.word(kernel.parameters.row());
-            let wide = |kernel: &mut KernelWriter<'_>, index: &str| match key.wide {
-                true => index.to_owned(),
-                false => kernel.result(RegisterKind::Bits64.into(), "cvt.u64.u32", &[index]),
-            };
-            let (item, row) = (wide(kernel, item), wide(kernel, &row));
+            let (item, row) = (kernel.in_64_bits(item), kernel.in_64_bits(&row));
             self.position = kernel.result(RegisterKind::Bits64.into(), "mul.lo.u64", &[&item, &row]);
         }
     }
