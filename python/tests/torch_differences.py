@@ -12,7 +12,6 @@ SATURATE = (r"(f32|f64|bf16|c64|c128): values", "casts to integers saturate, and
 
 # By operation: expressions for the dtype and the text of a failure, and why it is meant.
 EXPLAINED = {
-    "__rmod__": [(r"i64: values.* 4294967295 ", "PyTorch leaves an integer's remainder by 0 open on CUDA")],
     "heaviside": [(r"nan at index", "heaviside of NaN is NaN, as in NumPy")],
     "sign": [SIGN],
     "sgn": [SIGN],

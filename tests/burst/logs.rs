@@ -7,7 +7,7 @@ use log::Level;
 use selvedge::burst::{Auto, Backend, Cpu, GeneratedNetwork, Neurons, Simulation};
 
 use super::cases::network;
-use super::recovery::Losable;
+use super::recovery::losable;
 
 thread_local! {
     static LINES: RefCell<Vec<(Level, String)>> = const { RefCell::new(Vec::new()) };
@@ -78,9 +78,9 @@ fn the_choice_of_a_backend_is_logged_with_both_times() {
 
 #[test]
 fn a_run_that_moves_from_a_lost_device_says_so_as_a_warning() {
-    let (losable, _) = Losable::new(3);
+    let (backend, _) = losable(3);
     let network = Arc::new(GeneratedNetwork::g(100, 5).network().unwrap());
-    let mut simulation = Simulation::new(network, losable, 7).unwrap();
+    let mut simulation = Simulation::new(network, backend, 7).unwrap();
     simulation.run(2).unwrap();
     assert!(simulation.run(5).is_err());
     let lines = lines(|| simulation.recover(Box::new(Cpu::with_threads(1))).unwrap());

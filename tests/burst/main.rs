@@ -13,6 +13,7 @@ mod bad_input;
 mod edits;
 mod engine;
 mod logs;
+mod losable;
 mod power;
 mod recovery;
 mod simulation;

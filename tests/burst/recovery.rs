@@ -1,83 +1,39 @@
 //! Runs that continue after their device was lost, and runs of several bursts at a time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use selvedge::burst::{
-    Backend, BurstResult, Cpu, GeneratedNetwork, InProcess, Injection, Network, NetworkState, NeuronField,
-    NeuronParameters, NeuronSelection, PlasticityRule, Shards, Simulation, Spike, SynapseArrays,
-    SynapseCreation, WeightChange,
+    Backend, Cpu, GeneratedNetwork, InProcess, Network, NetworkState, NeuronField, NeuronSelection,
+    PlasticityRule, Shards, Simulation, SynapseArrays, SynapseCreation, WeightChange,
 };
 use selvedge::{Error, Result};
 
-/// A device that is lost after some bursts, and counts its calls of `run_bursts`.
-pub struct Losable {
-    cpu: Cpu,
-    left: Arc<AtomicI64>,
-    groups: Arc<AtomicUsize>,
-}
+use super::losable::{BackendCall, Losable};
 
-impl Losable {
-    pub fn new(bursts: i64) -> (Box<Losable>, Arc<AtomicUsize>) {
-        let groups = Arc::new(AtomicUsize::new(0));
-        let left = Arc::new(AtomicI64::new(bursts));
-        (Box::new(Losable { cpu: Cpu::with_threads(1), left, groups: groups.clone() }), groups)
-    }
-
-    fn alive(&mut self) -> Result<&mut Cpu> {
-        match self.left.load(Ordering::Relaxed) {
-            left if left < 0 => Err(Error::InvalidArgument {
+/// Returns a device that is lost after some bursts, and the number of its calls of `run_bursts`.
+pub fn losable(bursts: i64) -> (Box<dyn Backend>, Arc<AtomicUsize>) {
+    let (mut left, groups) = (bursts, Arc::new(AtomicUsize::new(0)));
+    let counted = groups.clone();
+    let before = move |call: BackendCall| {
+        match call {
+            BackendCall::Bursts => {
+                counted.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+            BackendCall::Burst => left -= 1,
+            BackendCall::Load | BackendCall::Other => {}
+        }
+        match left < 0 {
+            true => Err(Error::InvalidArgument {
                 operation: "a burst",
                 found: "a lost device".to_owned(),
                 wanted: "another".to_owned(),
             }),
-            _ => Ok(&mut self.cpu),
+            false => Ok(()),
         }
-    }
-}
-
-impl Backend for Losable {
-    fn name(&self) -> String {
-        "losable".to_owned()
-    }
-    fn can_be_lost(&self) -> bool {
-        true
-    }
-    fn load(&mut self, network: &Arc<Network>, seed: u32) -> Result<()> {
-        self.alive()?.load(network, seed)
-    }
-    fn inject(&mut self, injections: &[Injection]) -> Result<()> {
-        self.alive()?.inject(injections)
-    }
-    fn run_burst(&mut self) -> Result<BurstResult> {
-        self.left.fetch_sub(1, Ordering::Relaxed);
-        self.alive()?.run_burst()
-    }
-    fn run_bursts(&mut self, count: usize) -> Result<Vec<BurstResult>> {
-        self.groups.fetch_add(1, Ordering::Relaxed);
-        (0..count).map(|_| self.run_burst()).collect()
-    }
-    fn set_dense(&mut self, dense: bool) -> Result<()> {
-        self.alive()?.set_dense(dense)
-    }
-    fn set_fired(&mut self, fired: &[Spike]) -> Result<()> {
-        self.alive()?.set_fired(fired)
-    }
-    fn state(&mut self) -> Result<NetworkState> {
-        self.alive()?.state()
-    }
-    fn set_state(&mut self, state: &NetworkState) -> Result<()> {
-        self.alive()?.set_state(state)
-    }
-    fn set_parameters(&mut self, changes: &[(u32, NeuronParameters)]) -> Result<()> {
-        self.alive()?.set_parameters(changes)
-    }
-    fn weights(&mut self) -> Result<Vec<u16>> {
-        self.alive()?.weights()
-    }
-    fn set_weights(&mut self, changes: &[WeightChange]) -> Result<()> {
-        self.alive()?.set_weights(changes)
-    }
+    };
+    (Box::new(Losable { cpu: Cpu::with_threads(1), before }), groups)
 }
 
 const RULE: PlasticityRule = PlasticityRule::AreaWindow {
@@ -157,7 +113,7 @@ fn a_run_recovers_from_a_device_that_is_lost_in_any_burst() {
     let network = Arc::new(generated.network().unwrap());
     let (wanted, _) = run(&network, &generated, Box::new(Cpu::with_threads(1))).unwrap();
     for lost_after in [0, 1, 9, 10, 14, 17, 30, 39] {
-        let (backend, _) = Losable::new(lost_after);
+        let (backend, _) = losable(lost_after);
         let (found, recovered) = run(&network, &generated, backend).unwrap();
         assert_eq!(recovered, 1, "{lost_after}");
         assert!(found == wanted, "lost after {lost_after} bursts");
@@ -170,7 +126,7 @@ fn a_long_run_recovers_from_a_checkpoint_and_continues_from_states_that_were_set
     let network = Arc::new(generated.network().unwrap());
     let mut wanted = Simulation::new(network.clone(), Box::new(Cpu::with_threads(1)), 3).unwrap();
     // 2500 bursts are two checkpoints and a part.
-    let (backend, groups) = Losable::new(2500);
+    let (backend, groups) = losable(2500);
     let mut found = Simulation::new(network.clone(), backend, 3).unwrap();
     for simulation in [&mut wanted, &mut found] {
         for _ in 0..25 {
@@ -181,7 +137,7 @@ fn a_long_run_recovers_from_a_checkpoint_and_continues_from_states_that_were_set
     // Nothing needs the host between bursts: groups of 32.
     assert_eq!(groups.load(Ordering::Relaxed), 25 * 4);
     assert!(found.run(1).is_err());
-    let (second, replayed) = Losable::new(2000);
+    let (second, replayed) = losable(2000);
     found.recover(second).unwrap();
     assert!(replayed.load(Ordering::Relaxed) <= 45, "replayed {replayed:?} groups");
     assert_eq!(found.state().unwrap(), wanted.state().unwrap());
@@ -207,7 +163,7 @@ fn groups_of_bursts_record_as_single_bursts_do() {
     let generated = GeneratedNetwork::g(200, 10);
     let network = Arc::new(generated.network().unwrap());
     let outcome = |single: bool| {
-        let (backend, groups) = Losable::new(1000);
+        let (backend, groups) = losable(1000);
         let mut simulation = Simulation::new(network.clone(), backend, 3).unwrap();
         // The holder of a queue may change parameters between any two bursts.
         let queue = single.then(|| simulation.parameter_queue());

@@ -14,7 +14,7 @@ use selvedge::capi::status::{SV_ERROR_FILE, SV_ERROR_INVALID_ARGUMENT};
 use super::{CPU, check, fails, floats, integers, ok, take};
 
 /// Returns a classifier of two features and two classes.
-fn classifier() -> u64 {
+pub fn classifier() -> u64 {
     let prior = [0.5, 0.5];
     // SAFETY: zeros are a value of the struct, and the pointers are to locals.
     unsafe {

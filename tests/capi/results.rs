@@ -3,25 +3,17 @@
 use std::ptr::null_mut;
 
 use selvedge::capi::classifier::rows::{sv_calibration_bin, sv_classifier_calibration};
-use selvedge::capi::classifier::{sv_classifier_create, sv_classifier_options};
 use selvedge::capi::nn::gpt::{sv_gpt_generate, sv_gpt_sampling};
 use selvedge::capi::status::{SV_ERROR_INVALID_ARGUMENT, SV_ERROR_INVALID_HANDLE};
 
-use super::{CPU, check, fails, floats, integers, message, ok};
+use super::classifier::classifier;
+use super::{check, fails, floats, integers, message};
 
 #[test]
 fn a_missing_array_of_results_is_refused_before_the_work() {
-    let prior = [0.5, 0.5];
+    let classifier = classifier();
     // SAFETY: all pointers are NULL or to locals, and zeros are a value of each of these structs.
     unsafe {
-        let options = sv_classifier_options {
-            size: size_of::<sv_classifier_options>(),
-            features: 2,
-            prior: prior.as_ptr(),
-            classes: 2,
-            ..std::mem::zeroed()
-        };
-        let classifier = ok(|result| sv_classifier_create(&options, CPU, result));
         let (rows, labels, wide) =
             (floats(&[1.0, -1.0], &[1, 2]), integers(&[0], &[1]), floats(&[0.0; 3], &[1, 3]));
         let mut count = 7;

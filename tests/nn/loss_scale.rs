@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use selvedge::nn::{
-    Adam, AdamW, ByteTokenizer, GptConfig, Initializer, Linear, LossScale, Module, Optimizer, Parameters,
+    AdamW, ByteTokenizer, GptConfig, Initializer, Linear, LossScale, Module, Optimizer, Parameters,
     Reduction, Relu, Sequential, Sgd, StepReport, TextFile, Trainer, TrainerOptions, TrainingStep, Variable,
     mse_loss,
 };
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Result, Tensor};
+
+use crate::step::{Create, OPTIMIZERS};
 
 fn model(compute_dtype: Option<DType>, dtype: DType) -> Result<Sequential> {
     let initializer = Initializer::new(&Device::cpu()).with_seed(1).with_dtype(dtype);
@@ -40,15 +42,6 @@ type Bits = Vec<Vec<u8>>;
 fn bits(model: &dyn Module) -> Result<Bits> {
     model.state_dict().values().map(Tensor::to_bytes).collect()
 }
-
-type Create = fn(Vec<Variable>) -> Result<Box<dyn Optimizer>>;
-
-const OPTIMIZERS: [Create; 4] = [
-    |list| Ok(Box::new(Sgd::new(list, 0.1)?)),
-    |list| Ok(Box::new(Sgd::new(list, 0.1)?.with_momentum(0.9)?)),
-    |list| Ok(Box::new(Adam::new(list, 0.1)?)),
-    |list| Ok(Box::new(AdamW::new(list, 0.1)?.with_min_decay_rank(2))),
-];
 
 /// The model's bits after each batch, by a step with a scale; a batch is skipped if its number is in `overflows`.
 fn run(

@@ -80,9 +80,9 @@ fn bad_steps_are_errors() -> Result<()> {
     Ok(())
 }
 
-type Create = fn(Vec<Variable>) -> Result<Box<dyn Optimizer>>;
+pub type Create = fn(Vec<Variable>) -> Result<Box<dyn Optimizer>>;
 
-const OPTIMIZERS: [Create; 4] = [
+pub const OPTIMIZERS: [Create; 4] = [
     |list| Ok(Box::new(Sgd::new(list, 0.1)?)),
     |list| Ok(Box::new(Sgd::new(list, 0.1)?.with_momentum(0.9)?)),
     |list| Ok(Box::new(Adam::new(list, 0.1)?)),

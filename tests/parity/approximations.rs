@@ -7,9 +7,10 @@ use selvedge::types::{DType, Layout};
 use super::arrays::{Array, assert_same, on_host};
 use super::harness;
 use super::reductions::contiguous;
-use super::rows;
+use super::row_runs;
 use super::value::{Value, special};
 use crate::common::suite::Test;
+use ptx_interpreter::Schedule;
 use ptx_interpreter::pure::SIDE;
 
 /// Significands of f32 whose reciprocal is closest to the middle of two numbers, and the ends.
@@ -101,10 +102,16 @@ fn row_programs() {
                 })
                 .collect();
             let mut on_cpu = before.clone();
-            rows::on_host(&program, &input, &[1], &mut on_cpu);
+            row_runs::on_host(&program, &input, &[1], &mut on_cpu);
             on_either_side(|side| {
                 let mut found = before.clone();
-                rows::as_ptx(&program, &input, &[1], &mut found, (7, 5), &|text| text);
+                row_runs::as_ptx(
+                    &program,
+                    (&input, &[1], None),
+                    &mut found,
+                    ((7, 5), Schedule::IN_ORDER),
+                    &|text| text,
+                );
                 assert_same(&format!("functions of {dtype} off to {side}"), &on_cpu, &found, &before);
             });
         }

@@ -26,6 +26,7 @@ mod reductions;
 mod reference;
 mod row_draws;
 mod row_lengths;
+mod row_runs;
 mod row_spans;
 mod row_sums;
 mod rows;

@@ -9,7 +9,7 @@ use selvedge::types::{DType, Layout};
 use super::arrays::{Array, assert_same};
 use super::harness;
 use super::reductions::{contiguous, plain};
-use super::rows::{on_device, on_host};
+use super::row_runs::{on_device, on_host};
 use super::texts;
 use super::value::special;
 use crate::common::suite::Test;
@@ -193,7 +193,7 @@ fn check_kernels(given: Program, dtype: DType, groups: &Groups, many: Option<usi
     on_host(&program, &inputs, groups.axes, &mut on_cpu);
     if let Ok(stream) = harness::device() {
         let mut found = before.clone();
-        on_device(stream, &program, &inputs, groups.axes, &mut found).expect("a run on the device");
+        on_device(stream, &program, &inputs, groups.axes, None, &mut found).expect("a run on the device");
         assert_same(&format!("{} of {dtype} on the device", given.0), &on_cpu, &found, &before);
     }
     let layouts = |arrays: &[Array]| arrays.iter().map(|array| array.layout).collect::<Vec<_>>();

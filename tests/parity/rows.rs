@@ -1,15 +1,13 @@
 //! Row programs in one kernel: the text in the interpreter against the CPU bit for bit, for every schedule, dtype of
 //! floats and length, and on a device if there is one.
 
-use selvedge::driver::Stream;
-use selvedge::fuse::{
-    DeviceInput, DeviceOutput, Expr, Graph, HostInput, HostOutput, RowLaunches, RowProgram,
-};
+use selvedge::fuse::{Expr, Graph, HostInput, HostOutput, RowLaunches, RowProgram};
 use selvedge::types::{DType, Layout};
 
-use super::arrays::{Array, aligned, assert_same};
+use super::arrays::{Array, assert_same};
 use super::harness;
 use super::reductions::{contiguous, plain};
+use super::row_runs::{as_ptx, on_device, on_host};
 use super::texts;
 use super::value::special;
 use crate::common::suite::Test;
@@ -121,100 +119,6 @@ pub fn program((_, others, outputs): Program, dtype: DType) -> RowProgram {
     graph.row_program(&outputs(x, &others)).expect("a program")
 }
 
-pub fn on_host(program: &RowProgram, inputs: &[Array], axes: &[isize], outputs: &mut [Array]) {
-    try_on_host(program, inputs, axes, outputs).expect("a run on the CPU");
-}
-
-/// Runs on the CPU; the outputs' memory is changed.
-pub fn try_on_host(
-    program: &RowProgram,
-    inputs: &[Array],
-    axes: &[isize],
-    outputs: &mut [Array],
-) -> selvedge::Result<()> {
-    let sources: Vec<Vec<u128>> = inputs.iter().map(|input| aligned(&input.bytes)).collect();
-    let mut targets: Vec<Vec<u128>> = outputs.iter().map(|output| aligned(&output.bytes)).collect();
-    let given = inputs.iter().zip(&sources).map(|(input, words)| {
-        let bytes = &bytemuck::cast_slice(words)[..input.bytes.len()];
-        HostInput::of_bytes(input.dtype, bytes, input.layout).expect("an input")
-    });
-    let taken = outputs.iter().zip(&mut targets).map(|(output, words)| {
-        let bytes = &mut bytemuck::cast_slice_mut(words)[..output.bytes.len()];
-        HostOutput::of_bytes(output.dtype, bytes, output.layout).expect("an output")
-    });
-    let (given, mut taken): (Vec<_>, Vec<_>) = (given.collect(), taken.collect());
-    program.run_host(&given, &[], axes, &mut taken)?;
-    for (output, words) in outputs.iter_mut().zip(&targets) {
-        let length = output.bytes.len();
-        output.bytes.copy_from_slice(&bytemuck::cast_slice(words)[..length]);
-    }
-    Ok(())
-}
-
-/// Runs the text of the one kernel, after a change of it. Returns the schedule and the text.
-pub fn as_ptx(
-    program: &RowProgram,
-    inputs: &[Array],
-    axes: &[isize],
-    outputs: &mut [Array],
-    capability: (i32, i32),
-    change: &dyn Fn(String) -> String,
-) -> (String, String) {
-    let layouts = |arrays: &[Array]| arrays.iter().map(|array| array.layout).collect::<Vec<_>>();
-    let plan = program.explain(&layouts(inputs), axes, &layouts(outputs), capability).expect("a plan");
-    let [kernel] = &plan.kernels[..] else { panic!("{}", plan.schedule) };
-    let RowLaunches::Rows(launch) = &kernel.launches else { panic!("{}", plan.schedule) };
-    let mut memory = Memory::default();
-    let from: Vec<u64> = inputs.iter().map(|input| memory.add(input.bytes.clone())).collect();
-    let to: Vec<u64> = outputs.iter().map(|output| memory.add(output.bytes.clone())).collect();
-    let addresses = launch.inputs.iter().map(|&input| from[input]).chain(to.iter().copied());
-    let mut parameters = Vec::new();
-    for (address, offset) in addresses.zip(&launch.offsets) {
-        parameters.extend((address + *offset as u64).to_le_bytes());
-    }
-    parameters.extend(&launch.parameters);
-    let text = change(launch.ptx.clone());
-    let grid = (launch.blocks, launch.cluster);
-    Kernel::read(&text).run_in_clusters(
-        Schedule::IN_ORDER,
-        grid,
-        launch.threads,
-        launch.shared,
-        &parameters,
-        &mut memory,
-    );
-    for (output, address) in outputs.iter_mut().zip(&to) {
-        output.bytes = memory.bytes(*address).to_vec();
-    }
-    (plan.schedule.clone(), text)
-}
-
-/// Runs on a device; the outputs' memory is changed.
-pub fn on_device(
-    stream: &Stream,
-    program: &RowProgram,
-    inputs: &[Array],
-    axes: &[isize],
-    outputs: &mut [Array],
-) -> selvedge::Result<()> {
-    let sources = inputs.iter().map(|input| stream.upload(&input.bytes)).collect::<Result<Vec<_>, _>>()?;
-    let mut targets =
-        outputs.iter().map(|output| stream.upload(&output.bytes)).collect::<Result<Vec<_>, _>>()?;
-    let given = inputs.iter().zip(&sources);
-    let given = given
-        .map(|(input, memory)| DeviceInput::of_bytes(input.dtype, memory, input.layout))
-        .collect::<Result<Vec<_>, _>>()?;
-    let taken = outputs.iter().zip(&mut targets);
-    let mut taken = taken
-        .map(|(output, memory)| DeviceOutput::of_bytes(output.dtype, memory, output.layout))
-        .collect::<Result<Vec<_>, _>>()?;
-    program.run(stream, &given, &[], axes, &mut taken)?;
-    for (output, memory) in outputs.iter_mut().zip(&targets) {
-        output.bytes = stream.download(memory)?;
-    }
-    Ok(())
-}
-
 /// A layout of rows, its groups, and the layouts of values per group and along a group.
 pub struct Rows {
     pub elements: Layout,
@@ -284,12 +188,18 @@ pub fn check_on(
         on_host(&program, &inputs, rows.axes, &mut on_cpu);
         if let Ok(stream) = harness::device() {
             let mut found = before.clone();
-            on_device(stream, &program, &inputs, rows.axes, &mut found).expect("a run on the device");
+            on_device(stream, &program, &inputs, rows.axes, None, &mut found).expect("a run on the device");
             assert_same(&format!("{} of {dtype} on the device", given.0), &on_cpu, &found, &before);
         }
         for &capability in capabilities {
             let mut found = before.clone();
-            let (plan, text) = as_ptx(&program, &inputs, rows.axes, &mut found, capability, &|text| text);
+            let (plan, text) = as_ptx(
+                &program,
+                (&inputs, rows.axes, None),
+                &mut found,
+                (capability, Schedule::IN_ORDER),
+                &|text| text,
+            );
             assert!(plan.contains(schedule), "{plan}, not {schedule}");
             let what = format!("{} of {dtype} in {:?}, {plan}", given.0, rows.elements);
             assert_same(&what, &on_cpu, &found, &before);
@@ -487,7 +397,7 @@ fn faults() {
             if from.is_empty() { text } else { text.replace(from, to) }
         };
         let mut found = before.clone();
-        as_ptx(&program, &inputs, rows.axes, &mut found, (9, 0), &change);
+        as_ptx(&program, (&inputs, rows.axes, None), &mut found, ((9, 0), Schedule::IN_ORDER), &change);
         let differs = on_cpu.iter().zip(&found).any(|(left, right)| left.bytes != right.bytes);
         assert_eq!(differs, !from.is_empty(), "{name}");
     }

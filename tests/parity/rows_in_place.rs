@@ -1,16 +1,16 @@
 //! Row programs whose output replaces their input: the one kernel in the interpreter, in several orders of its threads, and
 //! the CPU, against a run with memory apart.
 
-use selvedge::driver::Stream;
-use selvedge::fuse::{DeviceInput, DeviceOutput, Graph, HostInput, HostOutput, RowLaunches, RowProgram};
+use selvedge::fuse::{Graph, HostInput, HostOutput, RowProgram};
 use selvedge::types::{DType, Layout};
 
-use super::arrays::{Array, aligned, assert_same};
+use super::arrays::{Array, assert_same};
 use super::harness;
 use super::reductions::contiguous;
-use super::rows::{PROGRAMS, Program, Rows, on_host, operands, program};
+use super::row_runs::{as_ptx, on_device, on_host, try_on_host};
+use super::rows::{PROGRAMS, Program, Rows, operands, program};
 use crate::common::suite::Test;
-use ptx_interpreter::{Kernel, Memory, Schedule};
+use ptx_interpreter::Schedule;
 
 pub fn always() -> Vec<Test> {
     let test = |name: &str, run: fn()| {
@@ -33,97 +33,6 @@ fn replacing(program: &RowProgram) -> Option<usize> {
     (0..program.outputs().len()).find(suits)
 }
 
-/// Runs on the CPU with output `at` in place of input 0; the output's memory has the elements before.
-fn in_place_on_host(
-    program: &RowProgram,
-    inputs: &[Array],
-    axes: &[isize],
-    at: usize,
-    outputs: &mut [Array],
-) -> selvedge::Result<()> {
-    let sources: Vec<Vec<u128>> = inputs.iter().map(|input| aligned(&input.bytes)).collect();
-    let mut targets: Vec<Vec<u128>> = outputs.iter().map(|output| aligned(&output.bytes)).collect();
-    let taken = outputs.iter().zip(&mut targets).map(|(output, words)| {
-        let bytes = &mut bytemuck::cast_slice_mut(words)[..output.bytes.len()];
-        HostOutput::of_bytes(output.dtype, bytes, output.layout).expect("an output")
-    });
-    let mut taken: Vec<HostOutput<'_>> = taken.collect();
-    let mut given = vec![HostInput::output(at, &taken[at])];
-    for (input, words) in inputs.iter().zip(&sources).skip(1) {
-        let bytes = &bytemuck::cast_slice(words)[..input.bytes.len()];
-        given.push(HostInput::of_bytes(input.dtype, bytes, input.layout)?);
-    }
-    program.run_host(&given, &[], axes, &mut taken)?;
-    for (output, words) in outputs.iter_mut().zip(&targets) {
-        let length = output.bytes.len();
-        output.bytes.copy_from_slice(&bytemuck::cast_slice(words)[..length]);
-    }
-    Ok(())
-}
-
-/// As [`in_place_on_host`], on a device.
-fn in_place_on_device(
-    stream: &Stream,
-    program: &RowProgram,
-    inputs: &[Array],
-    axes: &[isize],
-    at: usize,
-    outputs: &mut [Array],
-) -> selvedge::Result<()> {
-    let sources = inputs.iter().map(|input| stream.upload(&input.bytes)).collect::<Result<Vec<_>, _>>()?;
-    let mut targets =
-        outputs.iter().map(|output| stream.upload(&output.bytes)).collect::<Result<Vec<_>, _>>()?;
-    let taken = outputs.iter().zip(&mut targets);
-    let mut taken = taken
-        .map(|(output, memory)| DeviceOutput::of_bytes(output.dtype, memory, output.layout))
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut given = vec![DeviceInput::output(at, &taken[at])];
-    for (input, memory) in inputs.iter().zip(&sources).skip(1) {
-        given.push(DeviceInput::of_bytes(input.dtype, memory, input.layout)?);
-    }
-    program.run(stream, &given, &[], axes, &mut taken)?;
-    for (output, memory) in outputs.iter_mut().zip(&targets) {
-        output.bytes = stream.download(memory)?;
-    }
-    Ok(())
-}
-
-/// Runs the text of the one kernel with the address of output `at` for input 0. Returns the schedule.
-fn in_place_as_ptx(
-    program: &RowProgram,
-    (inputs, axes, at): (&[Array], &[isize], usize),
-    outputs: &mut [Array],
-    capability: (i32, i32),
-    order: Schedule,
-) -> String {
-    let layouts = |arrays: &[Array]| arrays.iter().map(|array| array.layout).collect::<Vec<_>>();
-    let plan = program.explain(&layouts(inputs), axes, &layouts(outputs), capability).expect("a plan");
-    let [kernel] = &plan.kernels[..] else { panic!("{}", plan.schedule) };
-    let RowLaunches::Rows(launch) = &kernel.launches else { panic!("{}", plan.schedule) };
-    let mut memory = Memory::default();
-    let to: Vec<u64> = outputs.iter().map(|output| memory.add(output.bytes.clone())).collect();
-    let mut from = vec![to[at]];
-    from.extend(inputs.iter().skip(1).map(|input| memory.add(input.bytes.clone())));
-    let addresses = launch.inputs.iter().map(|&input| from[input]).chain(to.iter().copied());
-    let mut parameters = Vec::new();
-    for (address, offset) in addresses.zip(&launch.offsets) {
-        parameters.extend((address + *offset as u64).to_le_bytes());
-    }
-    parameters.extend(&launch.parameters);
-    Kernel::read(&launch.ptx).run_in_clusters(
-        order,
-        (launch.blocks, launch.cluster),
-        launch.threads,
-        launch.shared,
-        &parameters,
-        &mut memory,
-    );
-    for (output, address) in outputs.iter_mut().zip(&to) {
-        output.bytes = memory.bytes(*address).to_vec();
-    }
-    plan.schedule.clone()
-}
-
 /// Checks a program in place on the CPU and a device, and its kernel if `schedule` is not empty. False if no output suits.
 fn check(given: Program, dtype: DType, rows: &Rows, capability: (i32, i32), schedule: &str) -> bool {
     let program = program(given, dtype);
@@ -138,11 +47,11 @@ fn check(given: Program, dtype: DType, rows: &Rows, capability: (i32, i32), sche
         let what = format!("{} of {dtype} in {:?} in place", given.0, rows.elements);
         let same = |what: &str, found: &[Array]| assert_same(what, &wanted, found, &start);
         let mut found = start.clone();
-        in_place_on_host(&program, &inputs, rows.axes, at, &mut found).expect("a run on the CPU");
+        try_on_host(&program, &inputs, rows.axes, Some(at), &mut found).expect("a run on the CPU");
         same(&format!("{what} on the CPU"), &found);
         if let Ok(stream) = harness::device() {
             let mut found = start.clone();
-            in_place_on_device(stream, &program, &inputs, rows.axes, at, &mut found).expect("a run");
+            on_device(stream, &program, &inputs, rows.axes, Some(at), &mut found).expect("a run");
             same(&format!("{what} on the device"), &found);
         }
         if schedule.is_empty() {
@@ -151,7 +60,8 @@ fn check(given: Program, dtype: DType, rows: &Rows, capability: (i32, i32), sche
         for seed in [None, Some(1), Some(2)] {
             let order = Schedule { resident: if seed.is_some() { 8 } else { 1 }, seed };
             let mut found = start.clone();
-            let plan = in_place_as_ptx(&program, (&inputs, rows.axes, at), &mut found, capability, order);
+            let run = (&inputs[..], rows.axes, Some(at));
+            let (plan, _) = as_ptx(&program, run, &mut found, (capability, order), &|text| text);
             assert!(plan.contains(schedule), "{plan}, not {schedule}");
             same(&format!("{what}, {plan}, order {seed:?}"), &found);
         }

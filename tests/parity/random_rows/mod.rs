@@ -11,11 +11,12 @@ use selvedge::fuse::RowProgram;
 use super::arrays::{Array, assert_same};
 use super::harness;
 use super::reductions::plain;
-use super::rows::{as_ptx, on_device, on_host};
+use super::row_runs::{as_ptx, on_device, on_host};
 use super::texts;
 use super::value::special;
 use crate::common::suite::Test;
 use case::{Case, Node, Order, Role};
+use ptx_interpreter::Schedule;
 
 /// The cases of the whole set.
 const CASES: u64 = 480;
@@ -76,13 +77,19 @@ impl Operands {
         }
         if let Ok(stream) = harness::device() {
             let mut found = self.before.clone();
-            on_device(stream, program, &self.inputs, &self.axes, &mut found).expect("a run on the device");
+            on_device(stream, program, &self.inputs, &self.axes, None, &mut found)
+                .expect("a run on the device");
             assert_same(&format!("{what}, on the device"), &on_cpu, &found, &self.before);
         }
         if self.is_one_kernel(program, capability) {
             let mut found = self.before.clone();
-            let (plan, text) =
-                as_ptx(program, &self.inputs, &self.axes, &mut found, capability, &|text| text);
+            let (plan, text) = as_ptx(
+                program,
+                (&self.inputs, &self.axes, None),
+                &mut found,
+                (capability, Schedule::IN_ORDER),
+                &|text| text,
+            );
             assert_same(&format!("{what}, {plan}"), &on_cpu, &found, &self.before);
             texts::keep_random(&[text], keep);
         }

@@ -82,70 +82,28 @@ fn recover(simulation: &mut Simulation, error: Error) -> Result<LostDevice, Fail
 }
 
 #[cfg(test)]
+#[path = "../../../../tests/burst/losable.rs"]
+mod losable;
+
+#[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use selvedge::Result;
-    use selvedge::burst::{
-        Backend, BurstResult, GeneratedNetwork, Injection, Network, NetworkState, NeuronParameters, Spike,
-        WeightChange,
-    };
+    use selvedge::burst::{Backend, GeneratedNetwork};
 
     use super::*;
+    use losable::{BackendCall, Losable};
 
-    /// A device that is lost in a call.
-    struct Losable {
-        cpu: Cpu,
-        calls: u64,
-    }
-
-    impl Losable {
-        fn alive(&mut self) -> Result<&mut Cpu> {
-            if self.calls == 0 {
-                return Err(Error::ContextLost { device: 3, cause: "a fault".into() });
+    /// Returns a device that is lost after so many calls. To load a network and to begin several bursts do not count.
+    fn losable(mut calls: u64) -> Box<dyn Backend> {
+        let before = move |call: BackendCall| {
+            if matches!(call, BackendCall::Load | BackendCall::Bursts) {
+                return Ok(());
             }
-            self.calls -= 1;
-            Ok(&mut self.cpu)
-        }
-    }
-
-    impl Backend for Losable {
-        fn name(&self) -> String {
-            "losable".to_owned()
-        }
-        fn can_be_lost(&self) -> bool {
-            true
-        }
-        fn load(&mut self, network: &Arc<Network>, seed: u32) -> Result<()> {
-            self.cpu.load(network, seed)
-        }
-        fn inject(&mut self, injections: &[Injection]) -> Result<()> {
-            self.alive()?.inject(injections)
-        }
-        fn run_burst(&mut self) -> Result<BurstResult> {
-            self.alive()?.run_burst()
-        }
-        fn set_dense(&mut self, dense: bool) -> Result<()> {
-            self.alive()?.set_dense(dense)
-        }
-        fn set_fired(&mut self, fired: &[Spike]) -> Result<()> {
-            self.alive()?.set_fired(fired)
-        }
-        fn state(&mut self) -> Result<NetworkState> {
-            self.alive()?.state()
-        }
-        fn set_state(&mut self, state: &NetworkState) -> Result<()> {
-            self.alive()?.set_state(state)
-        }
-        fn set_parameters(&mut self, changes: &[(u32, NeuronParameters)]) -> Result<()> {
-            self.alive()?.set_parameters(changes)
-        }
-        fn weights(&mut self) -> Result<Vec<u16>> {
-            self.alive()?.weights()
-        }
-        fn set_weights(&mut self, changes: &[WeightChange]) -> Result<()> {
-            self.alive()?.set_weights(changes)
-        }
+            calls = calls.checked_sub(1).ok_or(Error::ContextLost { device: 3, cause: "a fault".into() })?;
+            Ok(())
+        };
+        Box::new(Losable { cpu: Cpu::with_threads(1), before })
     }
 
     /// Input in bursts 1, 2, 40, 41 and 150 of a run to burst 170.
@@ -173,15 +131,14 @@ mod tests {
         let (bursts, ids) = whole.spikes();
         let mut ends = Vec::new();
         for calls in 0.. {
-            let device = || Box::new(Losable { cpu: Cpu::with_threads(1), calls });
-            let mut simulation = start(&generated, device());
+            let mut simulation = start(&generated, losable(calls));
             let lost = run_bursts(&mut simulation, 1, 170, &input, true).unwrap();
             assert_eq!((simulation.spikes(), simulation.totals()), (whole.spikes(), whole.totals()));
             if lost.is_some() {
                 assert_eq!(simulation.state().unwrap(), state);
             }
 
-            let mut simulation = start(&generated, device());
+            let mut simulation = start(&generated, losable(calls));
             let Some(lost) = run_bursts(&mut simulation, 1, 170, &input, false).unwrap() else { break };
             assert!(matches!(lost.error, Error::ContextLost { device: 3, .. }));
             let done = bursts.partition_point(|burst| *burst <= lost.after);
@@ -196,7 +153,7 @@ mod tests {
     #[test]
     fn input_that_is_refused_ends_the_run_as_bad_input() {
         let generated = GeneratedNetwork::g(200, 5);
-        let mut simulation = start(&generated, Box::new(Losable { cpu: Cpu::new(), calls: u64::MAX }));
+        let mut simulation = start(&generated, losable(u64::MAX));
         let input = Input { bursts: [(3, vec![(0, 2e9)])].into(), ..Input::default() };
         let failure = run_bursts(&mut simulation, 1, 5, &input, true).unwrap_err();
         assert_eq!(failure.code, crate::failure::BAD_INPUT, "{}", failure.message);

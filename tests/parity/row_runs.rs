@@ -1,0 +1,105 @@
+//! Runs of row programs: on the CPU, on a device, and of the text of the one kernel in the interpreter. An output may replace
+//! the elements of input 0, whose memory is then not read: the output's has the elements before.
+
+use selvedge::driver::Stream;
+use selvedge::fuse::{DeviceInput, DeviceOutput, HostInput, HostOutput, RowLaunches, RowProgram};
+
+use super::arrays::{Array, aligned};
+use ptx_interpreter::{Kernel, Memory, Schedule};
+
+pub fn on_host(program: &RowProgram, inputs: &[Array], axes: &[isize], outputs: &mut [Array]) {
+    try_on_host(program, inputs, axes, None, outputs).expect("a run on the CPU");
+}
+
+/// Runs on the CPU; the outputs' memory is changed.
+pub fn try_on_host(
+    program: &RowProgram,
+    inputs: &[Array],
+    axes: &[isize],
+    replaced: Option<usize>,
+    outputs: &mut [Array],
+) -> selvedge::Result<()> {
+    let sources: Vec<Vec<u128>> = inputs.iter().map(|input| aligned(&input.bytes)).collect();
+    let mut targets: Vec<Vec<u128>> = outputs.iter().map(|output| aligned(&output.bytes)).collect();
+    let taken = outputs.iter().zip(&mut targets).map(|(output, words)| {
+        let bytes = &mut bytemuck::cast_slice_mut(words)[..output.bytes.len()];
+        HostOutput::of_bytes(output.dtype, bytes, output.layout).expect("an output")
+    });
+    let mut taken: Vec<HostOutput<'_>> = taken.collect();
+    let given = inputs.iter().zip(&sources).enumerate().map(|(number, (input, words))| match replaced {
+        Some(at) if number == 0 => HostInput::output(at, &taken[at]),
+        _ => {
+            let bytes = &bytemuck::cast_slice(words)[..input.bytes.len()];
+            HostInput::of_bytes(input.dtype, bytes, input.layout).expect("an input")
+        }
+    });
+    let given: Vec<HostInput<'_>> = given.collect();
+    program.run_host(&given, &[], axes, &mut taken)?;
+    for (output, words) in outputs.iter_mut().zip(&targets) {
+        let length = output.bytes.len();
+        output.bytes.copy_from_slice(&bytemuck::cast_slice(words)[..length]);
+    }
+    Ok(())
+}
+
+/// Runs the text of the one kernel after a change of it, for a compute capability and with an order of threads. Returns the
+/// schedule and the text.
+pub fn as_ptx(
+    program: &RowProgram,
+    (inputs, axes, replaced): (&[Array], &[isize], Option<usize>),
+    outputs: &mut [Array],
+    (capability, order): ((i32, i32), Schedule),
+    change: &dyn Fn(String) -> String,
+) -> (String, String) {
+    let layouts = |arrays: &[Array]| arrays.iter().map(|array| array.layout).collect::<Vec<_>>();
+    let plan = program.explain(&layouts(inputs), axes, &layouts(outputs), capability).expect("a plan");
+    let [kernel] = &plan.kernels[..] else { panic!("{}", plan.schedule) };
+    let RowLaunches::Rows(launch) = &kernel.launches else { panic!("{}", plan.schedule) };
+    let mut memory = Memory::default();
+    let mut from: Vec<u64> = inputs.iter().map(|input| memory.add(input.bytes.clone())).collect();
+    let to: Vec<u64> = outputs.iter().map(|output| memory.add(output.bytes.clone())).collect();
+    if let Some(at) = replaced {
+        from[0] = to[at];
+    }
+    let addresses = launch.inputs.iter().map(|&input| from[input]).chain(to.iter().copied());
+    let mut parameters = Vec::new();
+    for (address, offset) in addresses.zip(&launch.offsets) {
+        parameters.extend((address + *offset as u64).to_le_bytes());
+    }
+    parameters.extend(&launch.parameters);
+    let text = change(launch.ptx.clone());
+    let grid = (launch.blocks, launch.cluster);
+    Kernel::read(&text).run_in_clusters(order, grid, launch.threads, launch.shared, &parameters, &mut memory);
+    for (output, address) in outputs.iter_mut().zip(&to) {
+        output.bytes = memory.bytes(*address).to_vec();
+    }
+    (plan.schedule.clone(), text)
+}
+
+/// Runs on a device; the outputs' memory is changed.
+pub fn on_device(
+    stream: &Stream,
+    program: &RowProgram,
+    inputs: &[Array],
+    axes: &[isize],
+    replaced: Option<usize>,
+    outputs: &mut [Array],
+) -> selvedge::Result<()> {
+    let sources = inputs.iter().map(|input| stream.upload(&input.bytes)).collect::<Result<Vec<_>, _>>()?;
+    let mut targets =
+        outputs.iter().map(|output| stream.upload(&output.bytes)).collect::<Result<Vec<_>, _>>()?;
+    let taken = outputs.iter().zip(&mut targets);
+    let mut taken = taken
+        .map(|(output, memory)| DeviceOutput::of_bytes(output.dtype, memory, output.layout))
+        .collect::<Result<Vec<_>, _>>()?;
+    let given = inputs.iter().zip(&sources).enumerate().map(|(number, (input, memory))| match replaced {
+        Some(at) if number == 0 => Ok(DeviceInput::output(at, &taken[at])),
+        _ => DeviceInput::of_bytes(input.dtype, memory, input.layout),
+    });
+    let given = given.collect::<Result<Vec<_>, _>>()?;
+    program.run(stream, &given, &[], axes, &mut taken)?;
+    for (output, memory) in outputs.iter_mut().zip(&targets) {
+        output.bytes = stream.download(memory)?;
+    }
+    Ok(())
+}
