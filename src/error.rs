@@ -332,7 +332,7 @@ pub enum Error {
 
     /// An index outside its dimension. On a CUDA device it is detected while the work runs, and the next call that
     /// waits returns the error; results for the other indices are correct.
-    #[error("{operation}: found index {index}{}; wanted {}", along_text(.axis), positions_text(*.size))]
+    #[error("{operation}: found index {index}{}; wanted {}", along_text(.axis), positions_text(*.index, *.size))]
     IndexOutOfRange {
         /// The operation that reads the index.
         operation: &'static str,
@@ -558,9 +558,11 @@ fn along_text(axis: &Option<usize>) -> String {
     axis.map_or_else(|| " of all elements".to_owned(), |axis| format!(" along axis {axis}"))
 }
 
-fn positions_text(size: usize) -> String {
+fn positions_text(index: i64, size: usize) -> String {
     match size {
         0 => "no index, since there are no positions".to_owned(),
+        // An operation that counts from the end would have taken it.
+        _ if index < 0 && index.unsigned_abs() <= size as u64 => format!("one of 0 to {}", size - 1),
         _ => format!("one of 0 to {}, or of -{size} to -1 from the end", size - 1),
     }
 }

@@ -1,6 +1,6 @@
 //! Losses, with PyTorch's names and defaults.
 //!
-//! Tests: `tests/nn/losses.rs`.
+//! Tests: `tests/nn/losses.rs`, `tests/nn/loss_errors.rs`, `tests/nn/loss_gradients.rs`.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use super::autograd::{Function, FunctionContext, Variable};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 pub use crate::tensor::{CrossEntropyOptions, LossReduction as Reduction};
-use crate::tensor::{Fused, Tensor};
+use crate::tensor::{Fused, Probabilities, Tensor};
 use crate::types::DType;
 
 /// Returns losses in the form of a reduction.
@@ -44,13 +44,15 @@ pub fn mse_loss(input: &Variable, target: &Variable, reduction: Reduction) -> Re
 ///
 /// # Errors
 ///
-/// As [`mse_loss`].
+/// As [`mse_loss`]; [`Error::InvalidArgument`] for a `target` with elements outside 0 to 1 or NaN: here on the CPU, and on a
+/// CUDA device at the next call that waits.
 pub fn binary_cross_entropy_with_logits(
     input: &Variable,
     target: &Variable,
     reduction: Reduction,
 ) -> Result<Variable> {
     check_shapes("binary_cross_entropy_with_logits", input, target)?;
+    target.tensor().check_probabilities(Probabilities::LogitsTarget)?;
     // No term is negative, so none cancels another.
     let of_ones = ((-input)?.softplus()? * target)?;
     let rest: Variable = (1.0 - target)?;
@@ -69,7 +71,8 @@ pub fn binary_cross_entropy_with_logits(
 /// CPU, and on a CUDA device at the next call that waits.
 pub fn binary_cross_entropy(input: &Variable, target: &Variable, reduction: Reduction) -> Result<Variable> {
     check_shapes(BinaryCrossEntropy::NAME, input, target)?;
-    Tensor::check_probabilities(&input.tensor(), &target.tensor())?;
+    input.tensor().check_probabilities(Probabilities::BinaryCrossEntropyInput)?;
+    target.tensor().check_probabilities(Probabilities::BinaryCrossEntropyTarget)?;
     reduced(reduction, &Variable::apply(BinaryCrossEntropy, &[input, target])?)
 }
 
@@ -128,7 +131,7 @@ impl Function for BinaryCrossEntropy {
 ///
 /// # Errors
 ///
-/// As [`mse_loss`].
+/// As [`binary_cross_entropy_with_logits`], but the elements of a target of logarithms may be any numbers.
 pub fn kl_div(
     input: &Variable,
     target: &Variable,
@@ -136,6 +139,9 @@ pub fn kl_div(
     reduction: Reduction,
 ) -> Result<Variable> {
     check_shapes("kl_div", input, target)?;
+    if !is_log_target {
+        target.tensor().check_probabilities(Probabilities::DivergenceTarget)?;
+    }
     let losses = if is_log_target {
         (target.exp()? * (target - input)?)?
     } else {
@@ -172,8 +178,7 @@ pub fn cross_entropy(input: &Variable, labels: &Tensor, options: CrossEntropyOpt
 ///
 /// # Errors
 ///
-/// As [`cross_entropy`], but a negative label is reported as the index [`i64::MAX`]; [`Error::InvalidArgument`] with a
-/// label smoothing.
+/// As [`cross_entropy`]; [`Error::InvalidArgument`] with a label smoothing. A label below -2⁶² is reported as -2⁶².
 pub fn nll_loss(input: &Variable, labels: &Tensor, options: CrossEntropyOptions) -> Result<Variable> {
     const OPERATION: &str = "nll_loss";
     if options.label_smoothing != 0.0 {
@@ -181,11 +186,8 @@ pub fn nll_loss(input: &Variable, labels: &Tensor, options: CrossEntropyOptions)
         return Err(Error::invalid(OPERATION, found, "0; cross_entropy has one"));
     }
     let axis = input.tensor().class_axis(OPERATION, labels)?;
-    let labels = labels.cast(DType::I64)?;
-    let is_ignored = labels.eq(options.ignore_index)?;
-    // A negative index would count from the end. As an unsigned one it is out of range.
-    let index = is_ignored.choose(0i64, &labels)?.cast(DType::U64)?.unsqueeze(axis)?;
-    let losses = (-input.gather(axis, &index)?.squeeze(axis)?)?;
+    let [index, is_ignored] = labels.class_index(options.ignore_index)?;
+    let losses = (-input.gather_classes(axis, &index.unsqueeze(axis)?)?.squeeze(axis)?)?;
     let losses = Variable::new(is_ignored.clone()).choose(0.0, &losses)?;
     match options.reduction {
         Reduction::Mean => {

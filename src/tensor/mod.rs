@@ -163,8 +163,8 @@ pub use operand::TensorOperand;
 #[cfg(feature = "nn")]
 pub(crate) use random::{CapturedGenerators, RecordedDraws};
 pub use random::{Generator, GeneratorState};
-#[cfg(feature = "nn")]
-pub(crate) use rows::machine_epsilon;
 pub use rows::{CrossEntropyOptions, LossReduction, NormGradients};
+#[cfg(feature = "nn")]
+pub(crate) use rows::{Probabilities, machine_epsilon};
 pub use shape::{Padding, Rows};
 pub use tensor::Tensor;

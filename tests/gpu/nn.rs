@@ -6,6 +6,7 @@ mod backend_cases;
 #[path = "../cases/gpt2.rs"]
 mod gpt2_cases;
 
+use selvedge::Error;
 use selvedge::nn::{
     Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Cuda, Embedding, FeedForward, FeedForwardOptions,
     FusedFunction, Gelu, Initializer, LayerNorm, Linear, Module, MultiHeadAttention,
@@ -23,6 +24,7 @@ use crate::support::{Outcome, device_tests};
 device_tests! {
     losses_have_the_bits_of_the_cpu, fused_functions_have_the_bits_of_the_cpu, layers_are_close_to_the_cpu, trainings_are_close_to_the_cpu,
     wrong_probabilities_are_reported_late_and_in_graphs => in_child(&[]),
+    a_graph_with_a_wrong_label_reports_it_and_goes_on_after_it_is_mended => in_child(&[]),
     the_operations_of_a_backend_have_their_values, a_gpt_is_that_of_an_independent_implementation,
     the_losses_of_a_gpt_are_close_to_the_cpu => alone(),
 }
@@ -70,10 +72,23 @@ fn wrong_probabilities_are_reported_late_and_in_graphs() -> Outcome {
     let device = Device::cuda(0)?;
     let stream = device.stream()?;
     let right = constant(&Tensor::new([0.0f32, 0.5, 1.0], &device)?);
+    type OfElements = fn(&Variable, &Variable, Reduction) -> selvedge::Result<Variable>;
+    let with_logits: OfElements = binary_cross_entropy_with_logits;
+    let divergence: OfElements = |input, target, reduction| kl_div(input, target, false, reduction);
     for (number, wrong) in [-0.5f32, 1.5, f32::NAN].into_iter().enumerate() {
         let wrong = constant(&Tensor::new([0.25, wrong, 0.5], &device)?);
-        for (input, target, name) in [(&wrong, &right, "an input"), (&right, &wrong, "a target")] {
-            let run = || binary_cross_entropy(input, target, Reduction::Mean);
+        let cases: [(&str, OfElements, &Variable, &Variable, &str); 4] = [
+            ("binary_cross_entropy", binary_cross_entropy, &wrong, &right, "an input"),
+            ("binary_cross_entropy", binary_cross_entropy, &right, &wrong, "a target"),
+            ("binary_cross_entropy_with_logits", with_logits, &right, &wrong, "a target"),
+            ("kl_div", divergence, &right, &wrong, "a target"),
+        ];
+        // Logits, logarithms, and targets of logarithms are any numbers.
+        drop(with_logits(&wrong, &right, Reduction::Mean)?);
+        drop(divergence(&wrong, &right, Reduction::Mean)?);
+        drop(kl_div(&right, &wrong, true, Reduction::Mean)?);
+        for (operation, loss, input, target, name) in cases {
+            let run = || loss(input, target, Reduction::Mean);
             device.synchronize()?;
             let loss = run()?;
             let mut found = vec![device.synchronize()];
@@ -85,14 +100,73 @@ fn wrong_probabilities_are_reported_late_and_in_graphs() -> Outcome {
             for found in found {
                 let text = found.map_or_else(|error| error.to_string(), |()| "no error".to_owned());
                 let wanted = format!(
-                    "binary_cross_entropy: found {name} with elements outside of 0 to 1, or NaN; wanted probabilities \
-                     from 0 to 1"
+                    "{operation}: found {name} with elements outside of 0 to 1, or NaN; wanted probabilities from 0 to 1"
                 );
                 if text != wanted {
                     return Err(format!("case {number}: {text}").into());
                 }
             }
         }
+    }
+    Ok(())
+}
+
+/// A graph of a loss and its gradient reports a wrong label at each launch, and is right again with the right label.
+fn a_graph_with_a_wrong_label_reports_it_and_goes_on_after_it_is_mended() -> Outcome {
+    let (device, cpu) = (Device::cuda(0)?, Device::cpu());
+    let stream = device.stream()?;
+    let logits = Generator::new(3).randn(&[4, 5], DType::F32, &cpu)?;
+    let (wrong, right) = ([1i64, -100, 5, 0], [1i64, -100, 4, 0]);
+    let cases: [(&str, Loss); 3] = [
+        ("cross_entropy", |x, of| cross_entropy(x, &of[0], CrossEntropyOptions::default())),
+        ("cross_entropy", |x, of| {
+            let options = CrossEntropyOptions { label_smoothing: 0.1, ..CrossEntropyOptions::default() };
+            cross_entropy(&(x * 2.0)?, &of[0], options)
+        }),
+        ("nll_loss", |x, of| nll_loss(x, &of[0], CrossEntropyOptions::default())),
+    ];
+    for (number, (name, loss)) in cases.into_iter().enumerate() {
+        let run = |x: &Tensor, labels: &Tensor| -> selvedge::Result<[Tensor; 2]> {
+            let input = Variable::with_grad(x.clone())?;
+            let loss = loss(&input, std::slice::from_ref(labels))?;
+            loss.backward()?;
+            Ok([loss.tensor(), input.grad().unwrap_or_else(|| x.clone())])
+        };
+        let x = logits.to(&device)?;
+        let mut labels = Tensor::new(right, &device)?;
+        device.synchronize()?;
+        let (graph, found) = stream.capture(|_| run(&x, &labels))?;
+        let graph = graph.instantiate()?;
+        for list in [right, wrong, right, wrong, wrong, right] {
+            labels.in_place().assign(&Tensor::new(list, &device)?)?;
+            device.synchronize()?;
+            graph.launch(&stream)?;
+            let waited = device.synchronize();
+            if list == wrong {
+                match waited {
+                    Err(Error::IndexOutOfRange { operation, index: 5, size: 5, .. }) if operation == name => {
+                    }
+                    other => return Err(format!("case {number}: {other:?}").into()),
+                }
+                // An error is returned once.
+                device.synchronize()?;
+                continue;
+            }
+            waited?;
+            let wanted = run(&logits, &Tensor::new(right, &cpu)?)?;
+            for (found, wanted) in found.iter().zip(&wanted) {
+                if found.to_bytes()? != wanted.to_bytes()? {
+                    return Err(format!("case {number}: {found:?}, not {wanted:?}").into());
+                }
+            }
+        }
+        // A negative label does not count from the end, and the error has the label itself.
+        drop(run(&x, &Tensor::new([0i64, -1, 0, 0], &device)?)?);
+        match device.synchronize() {
+            Err(Error::IndexOutOfRange { operation, index: -1, size: 5, .. }) if operation == name => {}
+            other => return Err(format!("case {number} of -1: {other:?}").into()),
+        }
+        device.synchronize()?;
     }
     Ok(())
 }

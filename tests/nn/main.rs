@@ -19,6 +19,8 @@ mod gpt;
 mod gradients;
 mod layers;
 mod linear_layers;
+mod loss_errors;
+mod loss_gradients;
 mod loss_scale;
 mod losses;
 mod optimizers;

@@ -83,6 +83,32 @@ impl Variable {
         }))
     }
 
+    /// Returns the element of each class along an axis.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::gather_classes`].
+    pub(in crate::nn) fn gather_classes(&self, axis: isize, index: &Tensor) -> Result<Variable> {
+        let result = self.tensor().gather_classes(axis, index)?;
+        let saved = (self.shape(), axis, index.clone());
+        Ok(linear!(self, "nll_loss", result, saved, |(shape, axis, index), gradient| {
+            gradient.scatter_classes(shape, *axis, index)
+        }))
+    }
+
+    /// Returns zeros of a shape with these elements at the classes along an axis.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tensor::scatter_classes`].
+    fn scatter_classes(&self, shape: &[usize], axis: isize, index: &Tensor) -> Result<Variable> {
+        let result = self.tensor().scatter_classes(shape, axis, index)?;
+        let saved = (axis, index.clone());
+        Ok(linear!(self, "nll_loss", result, saved, |(axis, index), gradient| {
+            gradient.gather_classes(*axis, index)
+        }))
+    }
+
     /// Returns the element at each position of the index along an axis. Both broadcast along the other axes.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ impl Tensor {
     /// of integers; [`DeviceMismatch`](Error::DeviceMismatch); those of memory; and an index that is out of range,
     /// as said above.
     pub fn gather(&self, axis: isize, index: &Tensor) -> Result<Tensor> {
-        self.gathered(axis, index, IndexCheck::Report)
+        self.gathered(IndexOperation::Gather, axis, index, IndexCheck::Report)
     }
 
     /// As [`gather`](Self::gather), with zeros where an index is out of range.
@@ -47,21 +47,20 @@ impl Tensor {
     ///
     /// As [`gather`](Self::gather), but for indices out of range.
     pub fn gather_unchecked(&self, axis: isize, index: &Tensor) -> Result<Tensor> {
-        self.gathered(axis, index, IndexCheck::Ignore)
+        self.gathered(IndexOperation::Gather, axis, index, IndexCheck::Ignore)
     }
 
-    fn gathered(&self, axis: isize, index: &Tensor, check: IndexCheck) -> Result<Tensor> {
-        let axis = self.shape().axis(IndexOperation::Gather.name(), axis)?;
-        check_index_shape(IndexOperation::Gather, self.shape(), axis, index)?;
-        let index = indices(IndexOperation::Gather, self.device(), index)?;
-        read(
-            IndexOperation::Gather,
-            self,
-            &IndexedAxis::axis(self.layout(), axis),
-            &index,
-            index.layout(),
-            check,
-        )
+    pub(super) fn gathered(
+        &self,
+        call: IndexOperation,
+        axis: isize,
+        index: &Tensor,
+        check: IndexCheck,
+    ) -> Result<Tensor> {
+        let axis = self.shape().axis(call.name(), axis)?;
+        check_index_shape(call, self.shape(), axis, index)?;
+        let index = indices(call, self.device(), index)?;
+        read(call, self, &IndexedAxis::axis(self.layout(), axis), &index, index.layout(), check)
     }
 
     /// As [`gather`](Self::gather), with an index that broadcasts: in each dimension but the axis, a size of 1 of the index or of

@@ -11,7 +11,11 @@ macro_rules! operations {
             $($call),*
         }
 
-        static ERRORS: [KernelError; [$(IndexOperation::$call),*].len()] = [$(KernelError::index_out_of_range($name)),*];
+        static ERRORS: [KernelError; [$(IndexOperation::$call),*].len()] = [
+            $(KernelError::new($name, |report| {
+                IndexOperation::$call.outside(report.axis, report.index, report.size as usize)
+            })),*
+        ];
 
         impl IndexOperation {
             /// The method's name.
@@ -39,10 +43,16 @@ operations! {
     IndexPut "index_put"
     SegmentReduce "segment_reduce"
     Index "index"
+    NllLoss "nll_loss"
 }
 
 /// The axis of an index that counts all elements, as kernels report it.
 pub(super) const FLAT: u32 = NO_AXIS;
+
+/// Returns the class of an index of `Tensor::class_index`, which encodes negative classes.
+fn class_of(index: i64) -> i64 {
+    if index < 0 { i64::MIN - index - 1 } else { index }
+}
 
 impl IndexOperation {
     /// The number by which kernels report a wrong index of this operation.
@@ -53,6 +63,7 @@ impl IndexOperation {
     /// The error for an index.
     #[cold]
     pub(super) fn outside(self, axis: Option<usize>, index: i64, size: usize) -> Error {
+        let index = if self == IndexOperation::NllLoss { class_of(index) } else { index };
         Error::IndexOutOfRange { operation: self.name(), index, axis, size }
     }
 }

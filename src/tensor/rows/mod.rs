@@ -35,6 +35,8 @@ use crate::fuse::Expr;
 use crate::types::DType;
 pub use losses::{CrossEntropyOptions, LossReduction};
 pub use norm_backward::NormGradients;
+#[cfg(feature = "nn")]
+pub(crate) use probabilities::Probabilities;
 
 /// Returns the dtype in which values of a float dtype are computed.
 fn computed(dtype: DType) -> DType {
