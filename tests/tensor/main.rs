@@ -30,6 +30,7 @@ mod reductions;
 mod row_blocks;
 mod row_errors;
 mod row_gradients;
+mod row_specials;
 mod rows;
 mod samples;
 mod scalars;

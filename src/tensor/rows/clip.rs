@@ -10,6 +10,9 @@ impl Tensor {
     /// Returns the tensors multiplied by min(1, `max_norm` / (norm + 1e-6)), and their norm: the square root of the sum of
     /// the squares of all elements. Norm and factor stay on the device as tensors without dimensions, so nothing waits.
     ///
+    /// As with PyTorch's `clip_grad_norm_`, a norm of NaN makes every element NaN, and an infinite norm makes finite elements
+    /// 0 and infinite ones NaN.
+    ///
     /// ```
     /// use selvedge::{Device, Tensor};
     /// let x = Tensor::new([3.0f64, 0.0], &Device::cpu())?;
