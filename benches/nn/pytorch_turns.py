@@ -1,7 +1,7 @@
-"""PyTorch's side of nn_cpu: steps of training of a perceptron on the CPU, when it is its turn.
+"""PyTorch's side of nn_cpu: training of a perceptron, and a softmax, on the CPU, when it is its turn.
 
 on_cpu.rs starts it. A request and its answer are a line of JSON each: at the start {"library"}, or {"absent": why} and the
-end; {"steps": count} is answered by {"seconds": of one step}.
+end; {"steps": count} and {"softmax": count} are answered by {"seconds": of one}.
 """
 
 import json
@@ -37,12 +37,18 @@ def make_step():
     return step
 
 
+def make_softmax():
+    x = torch.randn(4096, 4096)
+    out = torch.empty_like(x)
+    return lambda: torch.softmax(x, dim=1, out=out)
+
+
 torch.set_num_threads(len(os.sched_getaffinity(0)))
-step = make_step()
+run = {"steps": make_step(), "softmax": make_softmax()}
 answer(library=f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads")
 for line in sys.stdin:
-    count = json.loads(line)["steps"]
+    [(name, count)] = json.loads(line).items()
     begun = time.perf_counter()
     for _ in range(count):
-        step()
+        run[name]()
     answer(seconds=(time.perf_counter() - begun) / count)
