@@ -285,10 +285,10 @@ def cov(x, correction=1, fweights=None, aweights=None):
     return x.cov(correction)
 
 
-def arange(start=None, end=None, step=1, dtype=None, **kwargs):
+def arange(start=None, end=None, step=1, dtype=None, device=None, **kwargs):
     if end is None:
         start, end = 0, start
-    return sv.arange(start, end, step, dtype=dtype)
+    return sv.arange(start, end, step, dtype=dtype, device=own_device(device))
 
 
 def scaled_by(x, factor):
@@ -311,16 +311,28 @@ def casting(dtype):
     return lambda x, **kwargs: x.cast(dtype)
 
 
+def own_device(device):
+    """Returns a device that PyTorch's creation functions take, as ours take it. None is the CPU in both."""
+    return None if device is None else str(device)
+
+
 def shaped(name):
-    return lambda shape, *args, dtype=None, **kwargs: getattr(sv, name)(tuple(shape), *args, dtype=dtype)
+    def call(shape, *args, dtype=None, device=None, **kwargs):
+        return getattr(sv, name)(tuple(shape), *args, dtype=dtype, device=own_device(device))
+
+    return call
+
+
+def eye(rows, columns=None, dtype=None, device=None, **kwargs):
+    return sv.eye(rows, columns, dtype=dtype, device=own_device(device))
 
 
 def logspace(start, end, count, base=10.0, dtype=None, device=None):
-    return sv.logspace(float(start), float(end), count, float(base), dtype=dtype)
+    return sv.logspace(float(start), float(end), count, float(base), dtype=dtype, device=own_device(device))
 
 
 def linspace(start, end, count, dtype=None, device=None):
-    return sv.linspace(float(start), float(end), count, dtype=dtype)
+    return sv.linspace(float(start), float(end), count, dtype=dtype, device=own_device(device))
 
 
 def expanded(x, *shape):
@@ -518,7 +530,7 @@ NAMES = {
     **{name: lambda x: x for name in "resolve_conj resolve_neg alias_copy".split()},
     **{name: casting(dtype) for name, dtype in CASTS.items()},
     **{name: shaped(name) for name in "full ones zeros".split()},
-    "eye": lambda rows, columns=None, dtype=None, **kwargs: sv.eye(rows, columns, dtype=dtype),
+    "eye": eye,
     "arange": arange,
     "linspace": linspace,
     "logspace": logspace,
