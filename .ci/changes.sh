@@ -66,5 +66,6 @@ whole_sets() {
     ! changed tests/parity tests/interpreter || sets+=,parity
     ! changed tests/fake/random.rs tests/fake/random_graphs.rs tests/fake/model.rs csrc/fake_driver || sets+=,random
     ! changed tests/fake/emulated csrc/emulation || sets+=,emulated
+    ! changed tests/fake/capi/fuzz.rs tests/fake/capi/saved.rs || sets+=,damaged
     echo "$sets"
 }

@@ -5044,7 +5044,8 @@ int32_t sv_device_of_context(void *context,
  * `stream` is the consumer's stream, as `__dlpack__` of the Python array API has it: `SV_DLPACK_NO_STREAM`,
  * `SV_DLPACK_LEGACY_STREAM`, `SV_DLPACK_PER_THREAD_STREAM` or a `CUstream`. That stream waits for the work that writes the
  * elements, and their memory is reused behind its work up to the deleter's call; the host does not wait. For a tensor on the
- * CPU it has no meaning. The stream of the thread is ordered through the legacy default stream.
+ * CPU it has no meaning. The stream of the thread is ordered through the legacy default stream. A tensor of
+ * `sv_tensor_from_pinned` is exported as pinned memory (device type 3).
  *
  * Any thread may call it, and any may call the deleter.
  *
@@ -6296,6 +6297,21 @@ int32_t sv_pinned_download(uint64_t stream,
  * released. Any thread may call it.
  */
 int32_t sv_pinned_wait(uint64_t pinned);
+
+/**
+ * Gives a tensor of the CPU whose elements are the bytes of pinned memory, without a copy. DLPack exports it as pinned memory.
+ *
+ * The memory has exactly the elements' bytes, and belongs to the tensor afterwards: the handle can only be released, and an
+ * address of `sv_pinned_data` must no longer be used. A call that refuses an argument leaves the memory to the handle. Any
+ * thread may call it.
+ *
+ * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ */
+int32_t sv_tensor_from_pinned(uint64_t pinned,
+                              int32_t dtype,
+                              const int64_t *shape,
+                              size_t rank,
+                              uint64_t *result);
 
 /**
  * Writes 1 if no copy has pinned memory or its copy is done, else 0. `sv_pinned_wait` still gives the memory back.

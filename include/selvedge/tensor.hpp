@@ -11,6 +11,9 @@
 
 SELVEDGE_BEGIN
 
+template <class T>
+class PinnedBuffer;
+
 /// Positions along an axis, as `start:stop:step` in Python.
 struct Slice {
     std::int64_t axis = 0;
@@ -97,6 +100,14 @@ public:
     {
         return detail::make<Tensor>(sv_tensor_from_host, data, bytes, static_cast<std::int32_t>(dtype), shape.data(),
                                     shape.size(), device.ordinal());
+    }
+
+    /// Makes a tensor of the CPU of a pinned buffer's elements, without a copy. The buffer has no memory afterwards.
+    template <class T>
+    static Tensor from_pinned(const PinnedBuffer<T> &pinned, const Shape &shape)
+    {
+        return detail::make<Tensor>(sv_tensor_from_pinned, pinned.handle(), static_cast<std::int32_t>(dtype_of<T>),
+                                    shape.data(), shape.size());
     }
 
     /// Makes a tensor without dimensions.

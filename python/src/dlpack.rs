@@ -26,6 +26,8 @@ const VERSIONED: &CStr = c"dltensor_versioned";
 pub const CPU: i32 = 1;
 /// DLPack's number of CUDA devices.
 pub const CUDA: i32 = 2;
+/// DLPack's number of page-locked memory of the CPU.
+const CUDA_HOST: i32 = 3;
 
 /// Frees the array of a capsule that no consumer took.
 unsafe extern "C" fn free_legacy(capsule: *mut ffi::PyObject) {
@@ -64,10 +66,11 @@ fn capsule<'py>(
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyCapsule_New(pointer, name.as_ptr(), Some(free))) }
 }
 
-/// Returns DLPack's kind and number of a device.
-fn device_of(device: &Device) -> (i32, i32) {
-    match device.as_cuda() {
+/// Returns DLPack's kind and number of a tensor's device.
+fn device_of(tensor: &Tensor) -> (i32, i32) {
+    match tensor.device().as_cuda() {
         Some(device) => (CUDA, device.ordinal() as i32),
+        None if tensor.is_pinned() => (CUDA_HOST, 0),
         None => (CPU, 0),
     }
 }
@@ -95,7 +98,7 @@ fn consumer(device: &Device, stream: Option<isize>) -> Result<Option<Stream>> {
 #[pymethods]
 impl PyTensor {
     fn __dlpack_device__(&self, py: Python<'_>) -> (i32, i32) {
-        device_of(&self.tensor(py).device())
+        device_of(&self.tensor(py))
     }
 
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
@@ -109,7 +112,7 @@ impl PyTensor {
     ) -> Result<Bound<'py, PyAny>> {
         let is_legacy = max_version.is_none_or(|(major, _)| major < DLPACK_MAJOR_VERSION);
         let mut tensor = self.tensor(py);
-        let other = dl_device.filter(|wanted| *wanted != device_of(&tensor.device()));
+        let other = dl_device.filter(|wanted| *wanted != device_of(&tensor));
         if let Some(wanted) = other.filter(|wanted| wanted.0 != CPU) {
             let text = format!(
                 "__dlpack__: found dl_device={wanted:?}; wanted the device of the tensor, or the CPU"
@@ -122,7 +125,9 @@ impl PyTensor {
             return Err(PyBufferError::new_err(text).into());
         }
         if other.is_some() {
-            tensor = py.detach(|| tensor.to(&Device::cpu()))?;
+            // A copy of pinned memory is ordinary memory.
+            let move_out = || if tensor.is_pinned() { tensor.copy() } else { tensor.to(&Device::cpu()) };
+            tensor = py.detach(move_out)?;
         }
         let is_owned = is_legacy || copy == Some(true);
         let consumer = consumer(&tensor.device(), stream)?;

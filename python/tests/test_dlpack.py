@@ -66,6 +66,40 @@ def test_protocol_names_devices_versions_and_copies():
         sv.from_dlpack(5)
 
 
+class Pinned:
+    """An array of NumPy that says that its memory is pinned."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack_device__(self):
+        return (3, 0)
+
+    def __dlpack__(self, **arguments):
+        capsule = self.array.__dlpack__(**arguments)
+        name, device = (b"dltensor_versioned", 40) if "versioned" in repr(capsule) else (b"dltensor", 8)
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.argtypes, get.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+        ctypes.c_int32.from_address(get(capsule, name) + device).value = 3
+        return capsule
+
+
+def test_pinned_memory_stays_pinned():
+    array = np.arange(6.0)
+    tensor = sv.from_dlpack(Pinned(array))
+    assert tensor.__dlpack_device__() == tensor[1:].__dlpack_device__() == (3, 0) and tensor.device == sv.Device("cpu")
+    shared = np.from_dlpack(tensor)
+    assert np.shares_memory(shared, array) and shared.tolist() == array.tolist()
+    assert sv.from_dlpack(tensor).__dlpack_device__() == (3, 0)
+    assert (tensor + 1).__dlpack_device__() == (1, 0)
+    # The CPU without pinned memory is another device, which gets a copy.
+    with pytest.raises(BufferError):
+        tensor.__dlpack__(max_version=(1, 0), dl_device=(1, 0), copy=False)
+    capsule = tensor.__dlpack__(max_version=(1, 0), dl_device=(1, 0))
+    moved = sv.from_dlpack(Legacy(capsule))
+    assert moved.__dlpack_device__() == (1, 0) and moved.tolist() == array.tolist()
+
+
 class Legacy:
     """A producer of DLPack before 1.0."""
 

@@ -99,7 +99,8 @@ unsafe fn export<M: ManagedStruct>(
 /// `stream` is the consumer's stream, as `__dlpack__` of the Python array API has it: `SV_DLPACK_NO_STREAM`,
 /// `SV_DLPACK_LEGACY_STREAM`, `SV_DLPACK_PER_THREAD_STREAM` or a `CUstream`. That stream waits for the work that writes the
 /// elements, and their memory is reused behind its work up to the deleter's call; the host does not wait. For a tensor on the
-/// CPU it has no meaning. The stream of the thread is ordered through the legacy default stream.
+/// CPU it has no meaning. The stream of the thread is ordered through the legacy default stream. A tensor of
+/// `sv_tensor_from_pinned` is exported as pinned memory (device type 3).
 ///
 /// Any thread may call it, and any may call the deleter.
 ///

@@ -12,7 +12,9 @@ use super::error::{Failure, Result};
 use super::guard;
 use super::handle::{Object, object};
 use super::stream::stream;
+use super::tensor::{dtype, give, sizes};
 use crate::driver::{CapturedBuffer, PinnedBuffer, Transfer, TransferError};
+use crate::tensor::Tensor;
 
 /// Pinned memory, and who has it.
 pub(super) enum PinnedState {
@@ -20,6 +22,8 @@ pub(super) enum PinnedState {
     Copying(Transfer<u8>),
     /// A graph has the memory: a copy was captured.
     Captured(CapturedBuffer<u8>),
+    /// The memory is a tensor's.
+    Tensor,
     /// The memory was given up after an error.
     Lost,
 }
@@ -52,6 +56,7 @@ impl PinnedState {
             PinnedState::Idle(_) => "memory without a copy",
             PinnedState::Copying(_) => "memory of a copy in progress",
             PinnedState::Captured(_) => "memory of a graph",
+            PinnedState::Tensor => "memory of a tensor",
             PinnedState::Lost => "memory that was given up after an error",
         };
         Failure::argument("pinned", found, "memory that no copy has (see sv_pinned_wait)")
@@ -189,6 +194,43 @@ pub extern "C" fn sv_pinned_wait(pinned: u64) -> i32 {
             }
         }
     })
+}
+
+/// Gives a tensor of the CPU whose elements are the bytes of pinned memory, without a copy. DLPack exports it as pinned memory.
+///
+/// The memory has exactly the elements' bytes, and belongs to the tensor afterwards: the handle can only be released, and an
+/// address of `sv_pinned_data` must no longer be used. A call that refuses an argument leaves the memory to the handle. Any
+/// thread may call it.
+///
+/// # Safety
+///
+/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_from_pinned(
+    pinned: u64,
+    dtype: i32,
+    shape: *const i64,
+    rank: usize,
+    result: *mut u64,
+) -> i32 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        give("sv_tensor_from_pinned", result, || {
+            let (dtype, shape) = (self::dtype(dtype)?, sizes(shape, rank)?);
+            let object = self::pinned(pinned, "pinned")?;
+            let mut state = object.lock();
+            match Tensor::from_pinned_bytes(state.take_idle()?, dtype, &shape) {
+                Ok(tensor) => {
+                    *state = PinnedState::Tensor;
+                    Ok(tensor)
+                }
+                Err((error, memory)) => {
+                    *state = PinnedState::Idle(memory);
+                    Err((*error).into())
+                }
+            }
+        })
+    }
 }
 
 /// Writes 1 if no copy has pinned memory or its copy is done, else 0. `sv_pinned_wait` still gives the memory back.

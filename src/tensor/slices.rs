@@ -4,10 +4,14 @@
 use std::ops::Range;
 
 use super::convert::shape_of;
-use super::storage::{Storage, part, part_mut};
+#[cfg(feature = "capi")]
+use super::storage::bytes_of;
+use super::storage::{HostMemory, Storage, part, part_mut};
 use super::tensor::Tensor;
-use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut};
+use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut, PinnedBuffer};
 use crate::error::{Error, Result};
+#[cfg(feature = "capi")]
+use crate::types::{DType, Shape};
 use crate::types::{Element, Layout};
 
 const HOST: &str = "a slice of host memory";
@@ -94,6 +98,51 @@ impl Tensor {
     pub fn from_buffer<T: Element>(buffer: DeviceBuffer<T>, shape: &[usize]) -> Result<Tensor> {
         let layout = Layout::from_shape(shape_of(buffer.len(), shape)?);
         Ok(Tensor::of(Storage::Cuda(buffer.into_bytes()).into(), T::DTYPE, layout))
+    }
+
+    /// A pinned buffer's elements as a tensor of the CPU, without a copy: the buffer becomes the tensor's memory.
+    ///
+    /// Copies to a device need no staging, and DLPack exports it as pinned memory. The memory returns to the device's pool with
+    /// the last tensor that shares it.
+    ///
+    /// ```no_run
+    /// use selvedge::tensor::{Device, Tensor};
+    /// # fn main() -> selvedge::Result<()> {
+    /// let stream = Device::cuda(0)?.stream()?;
+    /// let mut pinned = stream.device().pinned::<f32>(3)?;
+    /// pinned.copy_from_slice(&[1.0, 2.0, 3.0]);
+    /// let x = Tensor::from_pinned(pinned, &[3])?;
+    /// assert!(x.is_pinned() && x.device().is_cpu());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::LengthMismatch`] where the shape has another number of elements.
+    pub fn from_pinned<T: Element>(buffer: PinnedBuffer<T>, shape: &[usize]) -> Result<Tensor> {
+        let layout = Layout::from_shape(shape_of(buffer.len(), shape)?);
+        Ok(Tensor::of(Storage::Host(HostMemory::of_pinned(buffer)).into(), T::DTYPE, layout))
+    }
+
+    /// As [`from_pinned`](Self::from_pinned), for bytes of elements of a dtype. An error returns the buffer.
+    #[cfg(feature = "capi")]
+    pub(crate) fn from_pinned_bytes(
+        buffer: PinnedBuffer<u8>,
+        dtype: DType,
+        shape: &[usize],
+    ) -> std::result::Result<Tensor, (Box<Error>, PinnedBuffer<u8>)> {
+        let layout = Shape::new(shape).and_then(|shape| match bytes_of(dtype, &shape)? {
+            wanted if wanted == buffer.len() => Ok(Layout::from_shape(shape)),
+            wanted => {
+                let operation = "a tensor's bytes";
+                Err(Error::LengthMismatch { operation, wanted, found: buffer.len() })
+            }
+        });
+        match layout {
+            Ok(layout) => Ok(Tensor::of(Storage::Host(HostMemory::of_pinned(buffer)).into(), dtype, layout)),
+            Err(error) => Err((Box::new(error), buffer)),
+        }
     }
 
     /// The elements of a tensor on a CUDA device as a buffer: the tensor's memory where it is all of it and nobody else has

@@ -14,7 +14,7 @@ use super::host_memory::AlignedStart;
 use super::kept_blocks::ALIGNMENT;
 use super::tensor::mismatch;
 use super::{host_memory, kept_blocks};
-use crate::driver::{DeviceBuffer, SharedBuffer, prefer_large_pages};
+use crate::driver::{DeviceBuffer, PinnedBuffer, SharedBuffer, prefer_large_pages};
 use crate::error::{Error, Result};
 use crate::threads::check_variable;
 use crate::types::{DType, Element, Shape};
@@ -138,6 +138,11 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// Returns whether the memory is page-locked memory of the host.
+    pub(super) fn is_pinned(&self) -> bool {
+        matches!(self, Shared::Host(memory) if memory.pinned)
     }
 
     /// Returns whether no other tensor shares the memory, and it may be written.
@@ -354,6 +359,8 @@ pub(crate) struct HostMemory {
     offset: u8,
     /// True for memory of other code that nobody may write to.
     read_only: bool,
+    /// True for memory that its owner page-locked.
+    pinned: bool,
     release: HostRelease,
     /// The owner of memory of other code, which frees it when it is dropped.
     _owner: Option<Box<dyn Send + Sync>>,
@@ -391,10 +398,10 @@ impl HostMemory {
     ) -> HostMemory {
         host_memory::add_live(layout.size());
         let AlignedStart { start, offset } = memory;
-        HostMemory { start, bytes, layout, offset, read_only: false, release, _owner: None }
+        HostMemory { start, bytes, layout, offset, read_only: false, pinned: false, release, _owner: None }
     }
 
-    /// Memory of other code, until `owner` is dropped. A null address stands for no bytes.
+    /// Memory of other code, or of a pinned buffer, until `owner` is dropped. A null address stands for no bytes.
     ///
     /// # Safety
     ///
@@ -403,12 +410,13 @@ impl HostMemory {
         address: *mut u8,
         bytes: usize,
         read_only: bool,
+        pinned: bool,
         owner: Box<dyn Send + Sync>,
     ) -> HostMemory {
         let start = NonNull::new(address).unwrap_or(layout_start());
         let layout = alloc::Layout::new::<()>();
         let release = HostRelease::Global;
-        HostMemory { start, bytes, layout, offset: 0, read_only, release, _owner: Some(owner) }
+        HostMemory { start, bytes, layout, offset: 0, read_only, pinned, release, _owner: Some(owner) }
     }
 
     /// Memory whose bytes mean nothing: those of a freed tensor, or zeros.
@@ -472,6 +480,14 @@ impl HostMemory {
             }
             Err(_) => HostMemory::owned(layout_start(), 0, alloc::Layout::new::<()>(), HostRelease::Global),
         }
+    }
+
+    /// The memory of a pinned buffer, which is freed as the buffer's.
+    pub(super) fn of_pinned<T: Element>(mut buffer: PinnedBuffer<T>) -> HostMemory {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut buffer);
+        let (address, length) = (bytes.as_mut_ptr(), bytes.len());
+        // SAFETY: the bytes are the buffer's, which nobody else has and which stays where it is until it is dropped.
+        unsafe { HostMemory::foreign(address, length, false, true, Box::new(buffer)) }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

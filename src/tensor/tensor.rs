@@ -70,6 +70,12 @@ impl Tensor {
         self.storage.is_unique()
     }
 
+    /// Returns whether the elements are in page-locked memory of the host: those of a
+    /// [pinned buffer](Self::from_pinned), or of another library that said so by DLPack. Results of operations are not.
+    pub fn is_pinned(&self) -> bool {
+        self.storage.is_pinned()
+    }
+
     /// Makes the tensor hold an error instead of elements. Clones and views keep their elements.
     pub(crate) fn hold_error(&mut self, error: Error) {
         self.storage = Shared::of_error(self.device(), error);

@@ -408,6 +408,9 @@ void objects_of_cuda()
     pinned.download(stream, x);
     pinned.wait();
     CHECK(pinned.elements()[3] == 4);
+    const Tensor host = Tensor::from_pinned(pinned, {2, 2});
+    CHECK(host.to_vector<float>() == numbers && host.device() == Device::cpu());
+    FAILS(SV_ERROR_INVALID_ARGUMENT, pinned.elements());
 
     const Event start(device, true), end(device, true);
     start.record(stream);

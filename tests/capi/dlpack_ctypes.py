@@ -29,6 +29,15 @@ def _address(name):
     return ctypes.addressof(name)
 
 
+def device_of(capsule):
+    """Returns the device type and the ordinal in a capsule's struct."""
+    for versioned, (name, _) in NAMES.items():
+        if _is_valid(id(capsule), _address(name)):
+            at = _pointer(id(capsule), _address(name)) + (40 if versioned else 8)
+            return tuple((ctypes.c_int32 * 2).from_address(at))
+    raise ValueError("the capsule holds no array")
+
+
 def _delete(managed, versioned):
     address = ctypes.c_void_p.from_address(managed + DELETER[versioned]).value
     if address:
@@ -83,6 +92,17 @@ class Library:
         handle = self.make("sv_tensor_from_host", ctypes.c_char_p(data), ctypes.c_size_t(len(data)), dtype, shape[0],
                            ctypes.c_size_t(shape[1]), device)
         return Tensor(self, handle)
+
+    def pinned(self, data, dtype, shape):
+        """Returns a tensor in pinned memory, and the memory's address."""
+        memory = ctypes.c_uint64(self.make("sv_pinned_create", 0, ctypes.c_size_t(len(data))))
+        address, size = ctypes.c_void_p(), ctypes.c_size_t()
+        self.call("sv_pinned_data", memory, ctypes.byref(address), ctypes.byref(size))
+        ctypes.memmove(address, data, len(data))
+        shape = (ctypes.c_int64 * len(shape))(*shape), ctypes.c_size_t(len(shape))
+        tensor = Tensor(self, self.make("sv_tensor_from_pinned", memory, dtype, *shape))
+        self.call("sv_release", memory)
+        return tensor, address.value
 
     def take(self, capsule):
         """Takes over the array of a capsule. The struct stays the producer's if the library refuses it."""
@@ -158,8 +178,8 @@ class Tensor:
         self.library.call("sv_tensor_to_host", ctypes.c_uint64(self.handle), data, ctypes.c_size_t(count))
         return data.raw[:count]
 
-    def exporter(self, flags=READ_ONLY, versioned=True):
-        return Exporter(self, flags, versioned, 1 if self.device < 0 else 2)
+    def exporter(self, flags=READ_ONLY, versioned=True, pinned=False):
+        return Exporter(self, flags, versioned, 2 if self.device >= 0 else 3 if pinned else 1)
 
     def release(self):
         """Drops the handle's reference. Tensors are released by hand, so that tests know when."""

@@ -1,5 +1,5 @@
 """DLPack between the C library and PyTorch, CuPy and JAX on a GPU, for those that are installed: every dtype that both sides
-have, strides, streams, lifetimes in either order, also after a reset, and 10,000 exchanges without growth.
+have, strides, pinned memory, streams, lifetimes in either order, also after a reset, and 10,000 exchanges without growth.
 
     dlpack_device.py libselvedge.so selvedge.h [torch|cupy|jax ...]
 
@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 
-from dlpack_ctypes import COPY, READ_ONLY, WRITABLE, Library
+from dlpack_ctypes import COPY, READ_ONLY, WRITABLE, Library, device_of
 
 # The dtype's name in each library, the constant's in the header, the bytes of an element and the code for `struct`.
 DTYPES = [
@@ -291,6 +291,35 @@ class Run:
             self.left_out.append(f"read-only ({type(error).__name__})")
         tensor.release()
 
+    def pinned(self):
+        """Pinned memory goes out as device type 3, and comes back without a copy. Not every library takes it."""
+        data = pattern(4, "f", 24)
+        for versioned in (True, False):
+            tensor, place = self.library.pinned(data, self.library.constant("SV_DTYPE_F32"), (4, 6))
+            exporter = tensor.exporter(versioned=versioned, pinned=True)
+            capsule = exporter.__dlpack__(max_version=(1, 0))
+            assert device_of(capsule) == (3, 0), device_of(capsule)
+            back = self.library.take(capsule)
+            again = back.exporter(pinned=True).__dlpack__(max_version=(1, 0))
+            assert back.device == -1 and back.bytes(96) == data and device_of(again) == (3, 0)
+            back.release()
+            try:
+                taken = self.framework.take(exporter)
+                assert self.framework.bytes(taken) == data, "the other library read other elements"
+            except (BufferError, RuntimeError, TypeError, ValueError) as error:
+                self.left_out.append(f"pinned ({type(error).__name__})")
+            try:
+                import numpy
+            except ImportError:
+                self.left_out.append("pinned (no NumPy)")
+            else:
+                taken = numpy.from_dlpack(exporter)
+                assert taken.ctypes.data == place and taken.tobytes() == data, "NumPy did not share pinned memory"
+                tensor.release()
+                assert taken.tobytes() == data, "pinned memory was freed under an export"
+                continue
+            tensor.release()
+
     def streams(self):
         if self.framework.busy is None:
             self.left_out.append("streams")
@@ -390,7 +419,7 @@ def child(path, header, name):
         print(f"{name}: not run: {error}")
         return 0
     run = Run(Library(path, header), framework)
-    for test in [run.every_dtype, run.layouts, run.no_elements, run.without_copies, run.read_only, run.streams,
+    for test in [run.every_dtype, run.layouts, run.no_elements, run.without_copies, run.read_only, run.pinned, run.streams,
                  run.lifetimes, run.exchanges]:
         test()
         print(f"{name}: {test.__name__} ok", flush=True)

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::{env, fs};
 
 /// The names that `SELVEDGE_TESTS` accepts besides `all` and `sample`.
-pub const SETS: &[&str] = &["emulated", "parity", "random"];
+pub const SETS: &[&str] = &["damaged", "emulated", "parity", "random"];
 
 /// The share of a set that one run takes.
 #[derive(Clone, Copy)]

@@ -28,6 +28,7 @@ type Program = (&'static str, fn(&Fake) -> Outcome);
 const PROGRAMS: &[Program] = &[
     ("buffers_carry_bytes", buffers),
     ("a_pinned_copy_has_its_memory_until_the_wait", pinned),
+    ("pinned_memory_becomes_a_tensor_that_dlpack_exports", custom::pinned),
     ("launches_are_checked_and_ordered", launches),
     ("graphs_are_captured_launched_and_updated", graphs),
     ("pools_and_peers", pools),
@@ -45,6 +46,7 @@ const PROGRAMS: &[Program] = &[
     ("damaged_burst_files_are_refused", fuzz::burst),
     ("damaged_images_are_refused", fuzz::images),
     ("damaged_dlpack_structs_are_refused", fuzz::dlpack),
+    ("damaged_saved_states_are_refused", saved::states),
 ];
 
 fn message() -> String {
@@ -83,6 +85,7 @@ macro_rules! says {
 mod custom;
 mod fuzz;
 mod host;
+mod saved;
 
 fn stream(device: i32) -> Result<u64, Box<dyn std::error::Error>> {
     let mut stream = 0;

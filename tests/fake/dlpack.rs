@@ -26,6 +26,7 @@ const PROGRAMS: &[Program] = &[
     ("an_export_without_a_stream_is_unordered", unordered),
     ("an_import_follows_its_producer", imports),
     ("exports_for_writing_are_waited_for", writable),
+    ("pinned_buffers_are_exported_as_pinned_memory", pinned),
     ("arrays_that_cannot_be_used_are_refused", refused),
     ("exports_and_imports_outlive_a_reset", reset),
     ("exports_and_imports_outlive_a_lost_context", lost),
@@ -311,6 +312,39 @@ fn writable(fake: &Fake) -> ChildOutcome {
     drop(consumer);
     device.synchronize()?;
     call(fake, "cuStreamDestroy_v2", raw)
+}
+
+fn pinned(fake: &Fake) -> ChildOutcome {
+    fake.set_strict(true);
+    let owner = driver::Device::new(0)?;
+    let mut buffer = owner.pinned::<f32>(6)?;
+    buffer.copy_from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let place = buffer.as_ptr();
+    let refused = Tensor::from_pinned(owner.pinned::<f32>(6)?, &[7]);
+    check(refused.is_err_and(|error| error.to_string().contains('7')), "a shape of 7 elements was accepted")?;
+    let mut x = Tensor::from_pinned(buffer, &[2, 3])?;
+    check(x.is_pinned() && x.device().is_cpu(), "the tensor is not in pinned memory")?;
+    x.in_place().mul(10.0)?;
+    let (versioned, legacy) = (x.to_dlpack(None)?, x.to_dlpack_legacy(None)?);
+    // SAFETY: the exports are live.
+    let (first, second) = unsafe { ((*versioned.as_ptr()).dl_tensor, *legacy.as_ptr()) };
+    for tensor in [first, second.dl_tensor] {
+        let device = (tensor.device.device_type, tensor.device.device_id);
+        check(device == (3, 0), &format!("device {device:?}"))?;
+        check(tensor.data.cast::<f32>().cast_const() == place, "an export has other memory")?;
+    }
+    // The elements outlive the tensor, and the upload of one is that of pinned memory.
+    drop(x);
+    // SAFETY: the export is taken over once.
+    let back = unsafe { Tensor::from_dlpack(versioned)? };
+    let uploaded = back.to(&Device::cuda(0)?)?;
+    check(uploaded.to_vec::<f32>()? == [10.0, 20.0, 30.0, 40.0, 50.0, 60.0], "the elements are others")?;
+    drop(back);
+    check(owner.pinned::<f32>(6)?.as_ptr() != place, "the block was reused while an export had it")?;
+    // SAFETY: the deleter is called once.
+    unsafe { second.deleter.ok_or("an export without a deleter")?(legacy.as_ptr()) };
+    let (one, other) = (owner.pinned::<f32>(6)?, owner.pinned::<f32>(6)?);
+    check([one.as_ptr(), other.as_ptr()].contains(&place), "the block did not return to the pool")
 }
 
 fn refused(fake: &Fake) -> ChildOutcome {

@@ -2,6 +2,8 @@
 //!
 //! It is compiled here, with the host's C compiler, so these tests need Linux and no GPU. Each module gives its tests.
 
+#[cfg(all(target_os = "linux", feature = "capi"))]
+mod allocations;
 #[cfg(feature = "nn")]
 mod backend;
 #[cfg(all(target_os = "linux", feature = "capi"))]

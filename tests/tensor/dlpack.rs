@@ -121,10 +121,33 @@ fn strides_offsets_and_null_strides_describe_the_elements() -> Result<()> {
     assert_eq!(dense.to_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let repeated = import(&deleted, |_, producer| producer.strides = [0, 1])?;
     assert_eq!(repeated.to_vec::<f32>()?, [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]);
+    drop((backwards, dense, repeated));
+    assert_eq!(deleted.load(Ordering::Relaxed), 3);
+    Ok(())
+}
+
+#[test]
+fn pinned_memory_stays_pinned_from_an_import_to_an_export() -> Result<()> {
+    let deleted = Arc::new(AtomicUsize::new(0));
     let pinned = import(&deleted, |managed, _| managed.dl_tensor.device.device_type = 3)?;
-    assert!(pinned.device().is_cpu());
-    drop((backwards, dense, repeated, pinned));
-    assert_eq!(deleted.load(Ordering::Relaxed), 4);
+    assert!(pinned.device().is_cpu() && pinned.is_pinned());
+    let view = pinned.select(0, 1)?;
+    assert!(view.is_pinned());
+    let (versioned, legacy) = (view.to_dlpack(None)?, view.to_dlpack_legacy(None)?);
+    // SAFETY: the structs are live until they are taken over, once.
+    unsafe {
+        let devices = [(*versioned.as_ptr()).dl_tensor.device, (*legacy.as_ptr()).dl_tensor.device];
+        assert_eq!(devices.map(|device| (device.device_type, device.device_id)), [(3, 0); 2]);
+        let back = [Tensor::from_dlpack(versioned)?, Tensor::from_dlpack_legacy(legacy)?];
+        assert!(back.iter().all(Tensor::is_pinned));
+        assert_eq!(back[1].as_slice::<f32>()?.as_ptr(), view.as_slice::<f32>()?.as_ptr());
+    }
+    // Results and copies are in ordinary memory.
+    assert!(!(&pinned + 1.0)?.is_pinned() && !pinned.copy()?.is_pinned());
+    let ordinary = import(&deleted, |_, _| ())?;
+    assert!(!ordinary.is_pinned());
+    drop((pinned, view, ordinary));
+    assert_eq!(deleted.load(Ordering::Relaxed), 2);
     Ok(())
 }
 

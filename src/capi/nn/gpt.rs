@@ -215,8 +215,7 @@ pub unsafe extern "C" fn sv_gpt_load_checkpoint(
         let checkpoint = last_checkpoint(folder, &device)?;
         let config = GptConfig::from_json(&checkpoint.info.model.to_string())?;
         let found = TokenizerObject(tokenizer_from_json(&checkpoint.info.tokenizer)?.into());
-        let mut gpt = Gpt::new(config, &Initializer::new(&device).with_seed(0))?;
-        gpt.load_state_dict(&checkpoint.parameters)?;
+        let mut gpt = Gpt::from_state_dict(config, &checkpoint.parameters, &device)?;
         gpt.eval();
         let created = ModelObject::new(ModelContent::Gpt(Box::new(gpt)), device);
         created.write().is_training = false;

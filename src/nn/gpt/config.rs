@@ -112,13 +112,14 @@ impl GptConfig {
         }
     }
 
-    /// Returns the number of the model's trainable elements. A tied head counts once.
+    /// Returns the number of the model's trainable elements, at most `usize::MAX`. A tied head counts once.
     pub fn parameter_count(&self) -> usize {
         let GptConfig { vocab_size, context, width, layers, .. } = *self;
-        let bias = usize::from(self.has_bias);
-        let block = 4 * width + 12 * width * width + bias * 9 * width;
-        let head = if self.has_tied_head { 0 } else { vocab_size * width };
-        (vocab_size + context) * width + layers * block + 2 * width + head
+        let per_width = 4 + 9 * usize::from(self.has_bias);
+        let block = width.saturating_mul(12).saturating_add(per_width).saturating_mul(width);
+        let heads = if self.has_tied_head { 1 } else { 2 };
+        let rows = vocab_size.saturating_mul(heads).saturating_add(context).saturating_add(2);
+        rows.saturating_mul(width).saturating_add(layers.saturating_mul(block))
     }
 
     /// Reads a configuration from JSON.

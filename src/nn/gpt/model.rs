@@ -103,6 +103,35 @@ impl Gpt {
         })
     }
 
+    /// Creates a model of the parameters of a [`state_dict`](Module::state_dict), such as that of a
+    /// [`Checkpoint`](crate::nn::Checkpoint). A configuration of more parameters than there are is refused before it takes
+    /// memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for too few parameters, as [`new`](Self::new), and as
+    /// [`load_state_dict`](Module::load_state_dict).
+    pub fn from_state_dict(
+        config: GptConfig,
+        parameters: &BTreeMap<String, Tensor>,
+        device: &Device,
+    ) -> Result<Gpt> {
+        config.check()?;
+        let found = parameters.values().fold(0usize, |sum, tensor| sum.saturating_add(tensor.count()));
+        let wanted = config.parameter_count();
+        if wanted > found {
+            let found = format!("{found} parameters for a configuration of {wanted}");
+            return Err(Error::invalid(
+                "Gpt::from_state_dict",
+                found,
+                "the configuration of these parameters",
+            ));
+        }
+        let mut model = Gpt::new(config, &Initializer::new(device).with_seed(0))?;
+        model.load_state_dict(parameters)?;
+        Ok(model)
+    }
+
     /// Returns the configuration.
     pub fn config(&self) -> &GptConfig {
         &self.config

@@ -7,12 +7,13 @@ use std::ptr::{null, null_mut};
 use selvedge::capi::custom::*;
 use selvedge::capi::dlpack::*;
 use selvedge::capi::library::*;
+use selvedge::capi::pinned::*;
 use selvedge::capi::status::*;
 use selvedge::capi::stream::*;
 use selvedge::capi::tensor::copies::*;
 use selvedge::capi::tensor::creation::*;
 use selvedge::capi::tensor::{SV_DTYPE_F32, SV_DTYPE_I64, properties};
-use selvedge::tensor::dlpack::DLManagedTensorVersioned;
+use selvedge::tensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned};
 
 use super::{Outcome, message, stream};
 use crate::support::Fake;
@@ -193,5 +194,47 @@ pub fn streams(fake: &Fake) -> Outcome {
     }
     ok!(sv_release(x));
     ok!(sv_release(own));
+    Ok(())
+}
+
+pub fn pinned(_: &Fake) -> Outcome {
+    let (mut memory, mut data, mut bytes, mut tensor): (_, *mut c_void, _, _) = (0, null_mut(), 0, 0);
+    ok!(sv_pinned_create(0, 24, &mut memory));
+    ok!(sv_pinned_data(memory, &mut data, &mut bytes));
+    // SAFETY: the memory has 24 bytes, and no copy has it.
+    unsafe { data.cast::<f32>().copy_from_nonoverlapping([1.0, 2.0, 3.0, 4.0, 5.0, 6.0].as_ptr(), 6) };
+    // A refusal leaves the memory to the handle.
+    let shape = [2, 3].as_ptr();
+    answers!(SV_ERROR_LENGTH_MISMATCH, sv_tensor_from_pinned(memory, SV_DTYPE_I64, shape, 2, &mut tensor));
+    answers!(SV_ERROR_INVALID_ARGUMENT, sv_tensor_from_pinned(memory, SV_DTYPE_F32, shape, 2, null_mut()));
+    ok!(sv_pinned_data(memory, &mut data, &mut bytes));
+    ok!(sv_tensor_from_pinned(memory, SV_DTYPE_F32, shape, 2, &mut tensor));
+    let mut again = 0;
+    answers!(SV_ERROR_INVALID_ARGUMENT, sv_tensor_from_pinned(memory, SV_DTYPE_F32, shape, 2, &mut again));
+    answers!(SV_ERROR_INVALID_ARGUMENT, sv_pinned_data(memory, &mut data, &mut bytes));
+    if again != 0 || !message().contains("memory of a tensor") {
+        return Err(format!("handle {again}: {}", message()).into());
+    }
+    ok!(sv_release(memory));
+    let (mut versioned, mut legacy, mut back) = (null_mut(), null_mut(), 0);
+    ok!(sv_tensor_to_dlpack(tensor, 0, SV_DLPACK_NO_STREAM, &mut versioned));
+    ok!(sv_tensor_to_dlpack_legacy(tensor, 0, SV_DLPACK_NO_STREAM, &mut legacy));
+    ok!(sv_release(tensor));
+    // SAFETY: the exports are live.
+    let exports = unsafe {
+        let exports = [
+            (*versioned.cast::<DLManagedTensorVersioned>()).dl_tensor,
+            (*legacy.cast::<DLManagedTensor>()).dl_tensor,
+        ];
+        exports.map(|tensor| (tensor.device.device_type, tensor.device.device_id))
+    };
+    ok!(sv_tensor_from_dlpack(versioned, &mut back));
+    let found = elements(back)?;
+    ok!(sv_release(back));
+    ok!(sv_tensor_from_dlpack_legacy(legacy, &mut back));
+    if exports != [(3, 0); 2] || found != [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] || elements(back)? != found {
+        return Err(format!("{exports:?}, {found:?}").into());
+    }
+    ok!(sv_release(back));
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! Bytes that nobody vouches for: valid files, images and structs with a few changes, for a fixed time. A call may refuse them
 //! or not; it never panics, and a process that crashes fails the test.
 //!
+//! No case may allocate more than a few megabytes, whatever lengths its bytes claim.
+//!
 //! A case depends on its number alone. A failure names the case, and `SELVEDGE_FUZZ_CASE=<number>` runs that one.
 
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -25,18 +27,24 @@ use selvedge::capi::tensor::{SV_DTYPE_C64, SV_DTYPE_F32, SV_DTYPE_I64, SV_DTYPE_
 use selvedge::tensor::dlpack::{
     DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor,
 };
+use sha2::{Digest, Sha256};
 
 use super::{Outcome, message};
+use crate::allocations;
+use crate::common::sampling;
 use crate::foreign;
 use crate::kernels::PTX;
 use crate::random::Random;
 use crate::support::Fake;
 use crate::variant;
 
-/// The time of each test.
-const TIME: Duration = Duration::from_secs(3);
+/// The time of each test, and of the whole set.
+const TIME: Duration = Duration::from_millis(1000);
+const WHOLE_TIME: Duration = Duration::from_secs(5);
 /// The cases that run even on a slow machine.
-const LEAST: u64 = 50;
+const LEAST: u64 = 100;
+/// The bytes of the largest allocation of a case. The valid files have some kilobytes.
+const MOST_ALLOCATED: usize = 8 << 20;
 const SEED: u64 = 0x5E1_7ED6E;
 /// The bytes of the largest tensor that is read back.
 const MOST_BYTES: u64 = 1 << 20;
@@ -51,22 +59,41 @@ const OPTIONS: sv_simulation_options = sv_simulation_options {
 };
 
 /// Returns the folder of a test's files.
-fn folder(name: &str) -> Result<PathBuf, Box<dyn std::error::Error>> {
+pub fn folder(name: &str) -> Result<PathBuf, Box<dyn std::error::Error>> {
     let folder = variant::scratch("fuzz")?.join(name);
     fs::create_dir_all(&folder)?;
     Ok(folder)
 }
 
+/// Runs a case, which must allocate little.
+pub fn bounded<T>(
+    case: impl FnOnce() -> Result<T, Box<dyn std::error::Error>>,
+) -> Result<T, Box<dyn std::error::Error>> {
+    allocations::forget();
+    let result = case()?;
+    match allocations::largest() {
+        bytes if bytes > MOST_ALLOCATED => {
+            Err(format!("{bytes} bytes were allocated, more than {MOST_ALLOCATED}").into())
+        }
+        _ => Ok(result),
+    }
+}
+
 /// Runs cases for the fixed time. A case returns whether the bytes were accepted; some are, and others are not.
-fn run(name: &str, mut case: impl FnMut(&mut Random) -> Result<bool, Box<dyn std::error::Error>>) -> Outcome {
+pub fn run(
+    name: &str,
+    mut case: impl FnMut(&mut Random) -> Result<bool, Box<dyn std::error::Error>>,
+) -> Outcome {
     // A crash leaves the number of its case there.
     let last = folder(name)?.join("case");
     let chosen = std::env::var("SELVEDGE_FUZZ_CASE").ok().and_then(|number| number.parse::<u64>().ok());
-    let (end, mut number, mut accepted) = (Instant::now() + TIME, chosen.unwrap_or(0), 0);
+    let time = if sampling::is_whole("damaged") { WHOLE_TIME } else { TIME };
+    let (end, mut number, mut accepted) = (Instant::now() + time, chosen.unwrap_or(0), 0);
     loop {
         fs::write(&last, number.to_string())?;
         let mut random = Random::new(SEED ^ number);
-        accepted += u64::from(case(&mut random).map_err(|error| format!("case {number}: {error}"))?);
+        let ended = bounded(|| case(&mut random));
+        accepted += u64::from(ended.map_err(|error| format!("case {number}: {error}"))?);
         number += 1;
         if chosen.is_some() {
             return Ok(());
@@ -91,7 +118,7 @@ pub fn last_case(test: &str) -> String {
 }
 
 /// Returns whether a call succeeded. A failure has a message, and is no panic.
-fn accepts(status: i32) -> Result<bool, Box<dyn std::error::Error>> {
+pub fn accepts(status: i32) -> Result<bool, Box<dyn std::error::Error>> {
     match status {
         SV_OK => Ok(true),
         SV_ERROR_PANIC => Err(message().into()),
@@ -127,7 +154,7 @@ fn extreme(random: &mut Random) -> i64 {
 }
 
 /// Changes a few places of a valid input. One in eight inputs stays valid.
-fn mutate(random: &mut Random, valid: &[u8]) -> Vec<u8> {
+pub fn mutate(random: &mut Random, valid: &[u8]) -> Vec<u8> {
     let mut bytes = valid.to_vec();
     if random.below(8) == 0 {
         return bytes;
@@ -136,7 +163,7 @@ fn mutate(random: &mut Random, valid: &[u8]) -> Vec<u8> {
         // Most formats have their lengths in front.
         let limit = if random.below(2) == 0 { bytes.len().min(128) } else { bytes.len() };
         let at = random.below(limit);
-        match random.below(9) {
+        match random.below(10) {
             _ if bytes.is_empty() => bytes = random.bytes(16),
             0 => bytes[at] ^= 1 << random.below(8),
             1 => bytes[at] = random.next() as u8,
@@ -152,6 +179,11 @@ fn mutate(random: &mut Random, valid: &[u8]) -> Vec<u8> {
             5 => {
                 let end = (at + 1 + random.below(32)).min(bytes.len());
                 bytes.drain(at..end);
+            }
+            8 => {
+                // A section twice.
+                let part = bytes[at..at + random.below(bytes.len() - at + 1)].to_vec();
+                bytes.splice(at..at, part);
             }
             6 | 7 => {
                 let number = extreme(random).to_le_bytes();
@@ -173,12 +205,19 @@ fn mutate(random: &mut Random, valid: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn text(path: &std::path::Path) -> Result<CString, Box<dyn std::error::Error>> {
+/// Ends bytes with the hash that files of saved state have, so that not every change is refused for its hash alone.
+pub fn seal(random: &mut Random, bytes: &mut [u8]) {
+    if let Some((content, hash)) = bytes.split_last_chunk_mut::<32>().filter(|_| random.below(4) != 0) {
+        hash.copy_from_slice(&Sha256::digest(content));
+    }
+}
+
+pub fn text(path: &std::path::Path) -> Result<CString, Box<dyn std::error::Error>> {
     Ok(CString::new(path.to_str().ok_or("a path that is no UTF-8")?)?)
 }
 
 /// Arrays of several dtypes and ranks.
-fn arrays() -> Result<Vec<u64>, Box<dyn std::error::Error>> {
+pub fn arrays() -> Result<Vec<u64>, Box<dyn std::error::Error>> {
     let data = [0u8; 192];
     let cases: [(i32, usize, &[i64]); 5] = [
         (SV_DTYPE_F32, 4, &[2, 3]),
@@ -199,7 +238,7 @@ fn arrays() -> Result<Vec<u64>, Box<dyn std::error::Error>> {
 }
 
 /// Describes an accepted tensor, reads it unless it is large, and releases it.
-fn read_back(tensor: u64) -> Outcome {
+pub fn read_back(tensor: u64) -> Outcome {
     let (mut count, mut rank, mut bytes) = (0, 0, Vec::new());
     ok!(sv_tensor_count(tensor, &mut count));
     ok!(sv_tensor_rank(tensor, &mut rank));
@@ -287,7 +326,9 @@ pub fn burst(_: &Fake) -> Outcome {
     ok!(sv_release(network));
     run("burst", |random| {
         let file = random.below(files.len());
-        fs::write(&path, mutate(random, &files[file]))?;
+        let mut bytes = mutate(random, &files[file]);
+        seal(random, &mut bytes);
+        fs::write(&path, bytes)?;
         let (mut network, mut simulation) = (0, 0);
         // SAFETY: the pointers are to a text, a struct and locals.
         let (read, restored) = unsafe {

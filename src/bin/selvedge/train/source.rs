@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use selvedge::nn::{
-    Checkpoint, CheckpointList, Gpt, GptConfig, Initializer, Module, TextFile, Tokenizer, tokenizer_from_json,
+    Checkpoint, CheckpointList, Gpt, GptConfig, Module, TextFile, Tokenizer, tokenizer_from_json,
 };
 use selvedge::{Device, Error};
 
@@ -49,8 +49,7 @@ pub fn trained(run: &Path, step: Option<u64>, device: &Device) -> Result<Trained
     let checkpoint = entry.load(device)?;
     let config = GptConfig::from_json(&checkpoint.info.model.to_string())?;
     let tokenizer = tokenizer_from_json(&checkpoint.info.tokenizer)?;
-    let mut model = Gpt::new(config, &Initializer::new(device).with_seed(0))?;
-    model.load_state_dict(&checkpoint.parameters)?;
+    let mut model = Gpt::from_state_dict(config, &checkpoint.parameters, device)?;
     model.eval();
     Ok(Trained { model, tokenizer, checkpoint })
 }

@@ -3,6 +3,8 @@
 //! The structs are those of `dlpack.h` 1.3, as the crate dlpark 0.10.0 carries it; versions 1.x have one layout. The legacy
 //! struct, [`DLManagedTensor`], is the one from before 1.0, which has neither a version nor flags.
 //!
+//! A tensor of the CPU whose memory is page-locked ([`Tensor::is_pinned`]) is exported as pinned memory.
+//!
 //! An export holds the elements until the consumer calls its deleter. An import holds the producer's struct, and calls its
 //! deleter once, when no tensor shares the elements any more and all work on them is done.
 //!
@@ -12,9 +14,10 @@
 //! Tests: `tests/tensor/dlpack.rs`.
 
 use std::ffi::c_void;
-use std::mem::{offset_of, size_of};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+
+pub use structs::{DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor};
 
 use super::device::{Device, stream};
 use super::storage::{HostMemory, Memory, Shared, Storage};
@@ -22,6 +25,8 @@ use super::tensor::Tensor;
 use crate::driver::{self, DeviceBuffer, Stream};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout, MAXIMUM_RANK, Shape};
+
+mod structs;
 
 /// The major version of DLPack. Another one has another layout.
 pub const DLPACK_MAJOR_VERSION: u32 = 1;
@@ -35,104 +40,6 @@ pub const DLPACK_FLAG_IS_COPIED: u64 = 2;
 const CPU: i32 = 1;
 const CUDA: i32 = 2;
 const CUDA_HOST: i32 = 3;
-
-/// The version of a [`DLManagedTensorVersioned`].
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct DLPackVersion {
-    /// Another number is another layout.
-    pub major: u32,
-    /// A larger number has more codes.
-    pub minor: u32,
-}
-
-/// A device: 1 is the CPU, 2 CUDA, 3 pinned host memory of CUDA.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct DLDevice {
-    /// The kind of device.
-    pub device_type: i32,
-    /// The ordinal of the device.
-    pub device_id: i32,
-}
-
-/// The type of elements.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DLDataType {
-    /// 0 is a signed integer, 1 an unsigned one, 2 a float, 4 a bfloat, 5 a complex number, 6 a bool, 10 and 12 floats of 8 bits.
-    pub code: u8,
-    /// The bits of one element.
-    pub bits: u8,
-    /// The elements of a vector; 1 for a plain type.
-    pub lanes: u16,
-}
-
-/// An array that somebody else owns.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct DLTensor {
-    /// The memory; null for an array without elements.
-    pub data: *mut c_void,
-    /// The device of the memory.
-    pub device: DLDevice,
-    /// The number of dimensions.
-    pub ndim: i32,
-    /// The type of the elements.
-    pub dtype: DLDataType,
-    /// The sizes of the dimensions.
-    pub shape: *mut i64,
-    /// The strides of the dimensions in elements; null for row-major order.
-    pub strides: *mut i64,
-    /// The offset in bytes of the first element from `data`.
-    pub byte_offset: u64,
-}
-
-/// An array with its owner, of DLPack 1.x.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct DLManagedTensorVersioned {
-    /// The version of the struct.
-    pub version: DLPackVersion,
-    /// The producer's own.
-    pub manager_ctx: *mut c_void,
-    /// Frees the struct and what it holds; the consumer calls it once.
-    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
-    /// [`DLPACK_FLAG_READ_ONLY`] and [`DLPACK_FLAG_IS_COPIED`].
-    pub flags: u64,
-    /// The array.
-    pub dl_tensor: DLTensor,
-}
-
-/// An array with its owner, of DLPack before 1.0.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct DLManagedTensor {
-    /// The array.
-    pub dl_tensor: DLTensor,
-    /// The producer's own.
-    pub manager_ctx: *mut c_void,
-    /// Frees the struct and what it holds; the consumer calls it once.
-    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
-}
-
-const _: () = {
-    assert!(size_of::<DLDataType>() == 4 && offset_of!(DLDataType, bits) == 1);
-    assert!(offset_of!(DLDataType, lanes) == 2);
-    assert!(size_of::<DLDevice>() == 8 && offset_of!(DLDevice, device_id) == 4);
-    assert!(size_of::<DLPackVersion>() == 8 && offset_of!(DLPackVersion, minor) == 4);
-    assert!(size_of::<DLTensor>() == 48 && offset_of!(DLTensor, device) == 8);
-    assert!(offset_of!(DLTensor, ndim) == 16 && offset_of!(DLTensor, dtype) == 20);
-    assert!(offset_of!(DLTensor, shape) == 24 && offset_of!(DLTensor, strides) == 32);
-    assert!(offset_of!(DLTensor, byte_offset) == 40);
-    assert!(size_of::<DLManagedTensorVersioned>() == 80);
-    assert!(offset_of!(DLManagedTensorVersioned, manager_ctx) == 8);
-    assert!(offset_of!(DLManagedTensorVersioned, deleter) == 16);
-    assert!(offset_of!(DLManagedTensorVersioned, flags) == 24);
-    assert!(offset_of!(DLManagedTensorVersioned, dl_tensor) == 32);
-    assert!(size_of::<DLManagedTensor>() == 64 && offset_of!(DLManagedTensor, manager_ctx) == 48);
-    assert!(offset_of!(DLManagedTensor, deleter) == 56);
-};
 
 /// The type of each dtype.
 const TYPES: [(DType, u8, u8); 17] = [
@@ -220,7 +127,11 @@ fn export<M: Managed>(tensor: Tensor, consumer: Option<&Stream>, flags: u64) -> 
         .ok_or_else(|| Error::invalid(EXPORT, tensor.dtype(), "a dtype that DLPack has"))?;
     let start = tensor.layout().offset() * tensor.dtype().size();
     let (memory, device) = match tensor.memory() {
-        Memory::Host(memory) => (memory.as_ptr().cast_mut(), DLDevice { device_type: CPU, device_id: 0 }),
+        Memory::Host(memory) => {
+            // The ordinal of pinned memory is 0 for every device that locked it.
+            let device_type = if tensor.is_pinned() { CUDA_HOST } else { CPU };
+            (memory.as_ptr().cast_mut(), DLDevice { device_type, device_id: 0 })
+        }
         Memory::Cuda(buffer) => {
             let device_id = i32::try_from(buffer.device().ordinal()).unwrap_or(i32::MAX);
             if let Some(consumer) = consumer {
@@ -306,6 +217,8 @@ struct Checked {
     layout: Layout,
     /// None is the CPU.
     device: Option<driver::Device>,
+    /// True for page-locked memory of the CPU.
+    pinned: bool,
 }
 
 fn refuse<T>(found: impl std::fmt::Display, wanted: &str) -> Result<T> {
@@ -351,6 +264,7 @@ unsafe fn check(tensor: &DLTensor) -> Result<Checked> {
             );
         }
     };
+    let pinned = tensor.device.device_type == CUDA_HOST;
     let rank = usize::try_from(tensor.ndim).ok().filter(|rank| *rank <= MAXIMUM_RANK);
     let Some(rank) = rank else {
         return refuse(format!("{} dimensions", tensor.ndim), "0 to 16 dimensions");
@@ -373,7 +287,7 @@ unsafe fn check(tensor: &DLTensor) -> Result<Checked> {
     let shape = Shape::new(&sizes)?;
     if shape.count() == 0 {
         let (address, layout) = (std::ptr::null_mut(), Layout::from_shape(shape));
-        return Ok(Checked { address, bytes: 0, dtype, layout, device });
+        return Ok(Checked { address, bytes: 0, dtype, layout, device, pinned });
     }
     // The places of the first and the last element, from that of the element at index 0.
     let contiguous = Layout::from_shape(shape);
@@ -409,7 +323,7 @@ unsafe fn check(tensor: &DLTensor) -> Result<Checked> {
     let layout = Layout::strided(&sizes, &strides, -first as usize)?;
     let distance = i128::from(tensor.byte_offset) + first * size;
     let address = tensor.data.cast::<u8>().wrapping_offset(distance as isize);
-    Ok(Checked { address, bytes: bytes as usize, dtype, layout, device })
+    Ok(Checked { address, bytes: bytes as usize, dtype, layout, device, pinned })
 }
 
 /// Takes over a producer's array. Its deleter is called when the elements are used no more; not if this fails.
@@ -423,12 +337,12 @@ unsafe fn import<M: HasDeleter + 'static>(
     read_only: bool,
 ) -> Result<Tensor> {
     // SAFETY: the caller vouches for the struct.
-    let Checked { address, bytes, dtype, layout, device } = unsafe { check(tensor)? };
+    let Checked { address, bytes, dtype, layout, device, pinned } = unsafe { check(tensor)? };
     let storage = match device {
         None => {
             let owner = Box::new(OnDrop::new(managed));
             // SAFETY: the bytes are there until the owner is dropped, as the caller vouches.
-            let memory = unsafe { HostMemory::foreign(address, bytes, read_only, owner) };
+            let memory = unsafe { HostMemory::foreign(address, bytes, read_only, pinned, owner) };
             Storage::Host(memory).into()
         }
         Some(device) => {
@@ -475,6 +389,8 @@ impl Tensor {
     /// that the consumer works on ([`Stream::from_raw`] borrows one): it waits for what writes the elements, and the memory
     /// is reused only after its work up to the deleter's call. The host waits for nothing. Without a stream the consumer
     /// orders its work itself.
+    ///
+    /// A tensor whose memory [is pinned](Self::is_pinned) is exported as pinned memory, device type 3.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -542,7 +458,8 @@ impl Tensor {
     /// Takes over an array of another library without a copy. Its deleter is called once, when no tensor shares the elements
     /// any more and all work on them is done. If the import fails, the struct stays the caller's, who calls the deleter.
     ///
-    /// The array is on the CPU, in pinned memory (a tensor of the CPU) or on a CUDA device. There, the producer has ordered its
+    /// The array is on the CPU, in pinned memory (a tensor of the CPU that [is pinned](Self::is_pinned)) or on a CUDA device.
+    /// There, the producer has ordered its
     /// work before the stream of this thread's operations ([`Device::stream`]), as `__dlpack__(stream)` does.
     ///
     /// # Errors
