@@ -17,7 +17,7 @@ use super::instruction::{Instruction, RegisterKind};
 use super::program::{Program, Step, Value};
 
 /// A body of instructions and the values that its results replace.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Rare {
     pub(crate) condition: Value,
     /// The steps between [`Step::Rare`] and the [`Step::Result`]s.

@@ -14,6 +14,7 @@ mod coordinates;
 mod harness;
 mod narrow;
 mod native;
+mod native_coordinates;
 #[cfg(target_arch = "x86_64")]
 mod native_faults;
 mod normal;
@@ -102,6 +103,7 @@ fn main() -> std::process::ExitCode {
         row_sums::always(),
         rares::tests(),
         native::always(),
+        native_coordinates::always(),
         random::always(),
         #[cfg(target_arch = "x86_64")]
         native_faults::tests(),

@@ -6,6 +6,7 @@ use selvedge::types::DType;
 
 use super::arrays::{Array, difference, on_host_with, with_host};
 use super::native::{BACKENDS, expression_of, inputs_of, outputs_of, shifted};
+use super::native_coordinates;
 use crate::common::suite::Test;
 
 /// Changes an instruction's bytes. Returns whether it is one of the kind.
@@ -118,6 +119,12 @@ fn choice() -> Expression {
     graph.expression(&[x.lt(y).choose(x, y)]).expect("an expression")
 }
 
+/// Returns uniform random numbers of f32.
+fn random() -> Expression {
+    let all = native_coordinates::expressions();
+    all.into_iter().find(|(name, _)| *name == "uniform numbers").expect("the program").1
+}
+
 /// The faults: a name, an expression with the instructions, and the change.
 fn faults() -> Vec<(&'static str, Expression, Change)> {
     const MULTIPLY_ADDS: &[Opcode] = &[(2, 0x98), (2, 0xa8), (2, 0xb8), (2, 0x9c), (2, 0xac), (2, 0xbc)];
@@ -149,6 +156,18 @@ fn faults() -> Vec<(&'static str, Expression, Change)> {
         ("an unsigned minimum", expression_of(Operation::Minimum, DType::I32), opcode(&[(2, 0x39)], 2)),
         ("a quarter of a bf16", expression_of(Operation::Add, DType::BF16), immediate(&[(1, 0x72)], 16, 15)),
         ("zeros for the sign", cast(DType::I32, DType::I64), opcode(&[(2, 0x25)], 0x25 ^ 0x35)),
+        ("a product of half the lanes", random(), half(&[(1, 0xf4)])),
+        ("a signed product", random(), opcode(&[(1, 0xf4)], 0xf4 ^ 0xf5)),
+        (
+            "the other halves of products",
+            random(),
+            of(&[(3, 0x02), (3, 0x25)], |bytes, _| {
+                let last = bytes.len() - 1;
+                bytes[last] ^= 0xff;
+                true
+            }),
+        ),
+        ("words of another group", random(), first_group(&[(1, 0x10)])),
         ("a rounded conversion", cast(DType::F32, DType::I32), prefix(&[(1, 0x5b)])),
     ]
 }

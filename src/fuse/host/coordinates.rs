@@ -5,14 +5,12 @@
 //! `pick` selects the same words in both cases.
 
 use super::super::space::Space;
-use super::block::{Block, Lanes};
 use super::memory::for_each_run;
 
-/// Writes the numbers that a coordinate gives `count` elements.
+/// Writes the numbers that a coordinate gives the elements from `start` on, one a lane.
 #[inline(always)]
-pub(super) fn number(space: &Space, operand: usize, start: usize, count: usize, block: &mut Block) {
-    let lanes = <u64 as Lanes>::of_mut(block, count);
-    for_each_run(space, operand, start, count, |lane, length, offset, stride| {
+pub(super) fn number(space: &Space, operand: usize, start: usize, lanes: &mut [u64]) {
+    for_each_run(space, operand, start, lanes.len(), |lane, length, offset, stride| {
         for (index, lane) in lanes[lane..lane + length].iter_mut().enumerate() {
             *lane = (offset + index as isize * stride) as u64;
         }
@@ -38,7 +36,14 @@ impl<'a> Groups<'a> {
         start: usize,
         count: usize,
     ) -> Groups<'a> {
-        let first = space.is_linear(operand).then(|| space.offsets[operand] + start);
+        let mut first = space.is_linear(operand).then(|| space.offsets[operand] + start);
+        if first.is_none() {
+            for_each_run(space, operand, start, count, |_, length, offset, stride| {
+                if length == count && stride == 1 {
+                    first = Some(offset as usize);
+                }
+            });
+        }
         Groups { space, operand, size, start, count, first }
     }
 
@@ -51,41 +56,35 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Writes the numbers of the groups.
+    /// Writes the numbers of the groups, one a lane; there are [`lanes`](Self::lanes).
     #[inline(always)]
-    pub(super) fn number(&self, block: &mut Block) {
-        let Some(first) = self.first else {
-            number(self.space, self.operand, self.start, self.count, block);
-            for lane in &mut <u64 as Lanes>::of_mut(block, self.count)[..] {
-                *lane /= self.size as u64;
+    pub(super) fn number(&self, lanes: &mut [u64]) {
+        match self.first {
+            Some(first) => {
+                for (lane, number) in lanes.iter_mut().zip((first / self.size) as u64..) {
+                    *lane = number;
+                }
             }
-            return;
-        };
-        for (lane, number) in <u64 as Lanes>::of_mut(block, self.lanes()).iter_mut().zip(first / self.size..)
-        {
-            *lane = number as u64;
+            None => {
+                number(self.space, self.operand, self.start, lanes);
+                lanes.iter_mut().for_each(|lane| *lane /= self.size as u64);
+            }
         }
     }
 
     /// Selects for each element the word at its position within its group.
     #[inline(always)]
-    pub(super) fn pick(&self, words: [&Block; 4], block: &mut Block) {
-        let words = words.map(|word| <u32 as Lanes>::of(word, self.lanes()));
-        let lanes = <u32 as Lanes>::of_mut(block, self.count);
+    pub(super) fn pick(&self, words: [&[u32]; 4], lanes: &mut [u32]) {
         match self.first {
             Some(first) => {
                 let skipped = first % self.size;
-                for (position, words) in words[..self.size].iter().enumerate() {
-                    // The first element with this position in a group, and that group.
-                    let (lane, group) = match position.checked_sub(skipped) {
-                        Some(lane) => (lane, 0),
-                        None => (position + self.size - skipped, 1),
-                    };
-                    let lanes = lanes.iter_mut().skip(lane).step_by(self.size);
-                    for (lane, &word) in lanes.zip(words.get(group..).unwrap_or_default()) {
-                        *lane = word;
-                    }
+                let head = if skipped == 0 { 0 } else { (self.size - skipped).min(lanes.len()) };
+                let (of_head, lanes) = lanes.split_at_mut(head);
+                for (lane, word) in of_head.iter_mut().zip(&words[skipped..]) {
+                    *lane = word[0];
                 }
+                let words = words.map(|words| words.get(usize::from(head > 0)..).unwrap_or_default());
+                interleave(&words[..self.size], lanes);
             }
             None => {
                 let size = self.size;
@@ -103,5 +102,29 @@ impl<'a> Groups<'a> {
                 );
             }
         }
+    }
+}
+
+/// Writes the first word of each list, then the second one of each, and so on.
+#[inline(always)]
+fn interleave(words: &[&[u32]], lanes: &mut [u32]) {
+    let groups = lanes.len() / words.len();
+    let (whole, rest) = lanes.split_at_mut(groups * words.len());
+    // Loops over lists of a known number become vector code.
+    match *words {
+        [a, b] => {
+            for ((lanes, &a), &b) in whole.chunks_exact_mut(2).zip(a).zip(b) {
+                lanes.copy_from_slice(&[a, b]);
+            }
+        }
+        [a, b, c, d] => {
+            for ((((lanes, &a), &b), &c), &d) in whole.chunks_exact_mut(4).zip(a).zip(b).zip(c).zip(d) {
+                lanes.copy_from_slice(&[a, b, c, d]);
+            }
+        }
+        _ => {}
+    }
+    for (lane, words) in rest.iter_mut().zip(words) {
+        *lane = words[groups];
     }
 }

@@ -483,14 +483,18 @@ impl Run<'_> {
                 unsafe { self.operands[operand].load(&self.space, operand, part, start, count, block) };
             }
             Step::Coordinate { operand } => {
-                coordinates::number(&self.space, operand as usize, start, count, &mut registers[target]);
+                let lanes = <u64 as Lanes>::of_mut(&mut registers[target], count);
+                coordinates::number(&self.space, operand as usize, start, lanes);
             }
             Step::Group { operand, count: size } => {
-                groups((operand as usize, size as usize)).number(&mut registers[target]);
+                let groups = groups((operand as usize, size as usize));
+                groups.number(<u64 as Lanes>::of_mut(&mut registers[target], groups.lanes()));
             }
             Step::Pick { operand, count: size, words } => {
                 if let Some((words, result)) = self.schedule.at(registers, words, target) {
-                    groups((operand as usize, size as usize)).pick(words, result);
+                    let groups = groups((operand as usize, size as usize));
+                    let words = words.map(|word| <u32 as Lanes>::of(word, groups.lanes()));
+                    groups.pick(words, <u32 as Lanes>::of_mut(result, count));
                 }
             }
             _ => {}

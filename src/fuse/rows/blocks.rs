@@ -336,6 +336,9 @@ impl BlockPlan {
             true => None,
             false => {
                 let native = expression.cpu_code.for_run(expression, elements)?;
+                if native.reads_coordinates() {
+                    return None;
+                }
                 let bits = expression.scalar_bits(&operands.scalars(scalars, shape)).ok()?;
                 Some(native.constants(&expression.program, &expression.schedule, &bits))
             }

@@ -109,11 +109,6 @@ impl<'a> Analysis<'a> {
             .filter(|&index| live[index] && own(index) && !inside[index])
             .filter(|&index| !matches!(steps[index].0, Step::Rare(_)))
             .collect();
-        for &index in &order {
-            if let Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } = steps[index].0 {
-                return Err(Unsupported::Coordinates);
-            }
-        }
         let kinds = |index: usize| {
             let operands = program.values(steps[index].0).map(|value| steps[value.index()].1);
             operands.chain([steps[index].1]).any(is_wide)

@@ -50,6 +50,8 @@ impl Native {
         Constants {
             first: lines(&self.first),
             second: self.second.as_ref().map(lines).unwrap_or_default(),
+            // The steps of these kernels are the program's.
+            groups: self.groups.iter().map(|group| [&group.counters, &group.cipher].map(lines)).collect(),
             needs_second: self.first.uniform_conditions.iter().any(holds),
         }
     }
@@ -65,6 +67,13 @@ impl Native {
             }
         }
         Calls { kernel, constants: of_kernel, second }
+    }
+}
+
+impl<'a> Calls<'a> {
+    /// Returns the calls of a kernel without rare bodies.
+    pub(super) fn new(kernel: &'a Kernel, constants: &'a [Line]) -> Calls<'a> {
+        Calls { kernel, constants, second: None }
     }
 }
 

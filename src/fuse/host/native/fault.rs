@@ -46,6 +46,10 @@ impl Expression {
             if let Some(second) = &mut drafts.second {
                 second.change(change);
             }
+            for group in &mut drafts.groups {
+                group.counters.change(change);
+                group.cipher.change(change);
+            }
             drafts.finish()
         });
         Ok(native.map(|native| run(&run_of, &native)).map_err(|reason| reason.to_string()))

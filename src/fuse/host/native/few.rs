@@ -28,7 +28,8 @@ pub(in crate::fuse::host) unsafe fn run_few(
     operands: &[*mut u8],
     count: usize,
 ) -> bool {
-    let Some(native) = state.cpu_code.ready().filter(|_| state.run_scalars.is_empty()) else { return false };
+    let native = state.cpu_code.ready().filter(|native| !native.reads_coordinates());
+    let Some(native) = native.filter(|_| state.run_scalars.is_empty()) else { return false };
     let constants = match native.constants.get() {
         Some(constants) => constants,
         None => {

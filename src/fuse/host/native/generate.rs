@@ -438,6 +438,7 @@ impl Generator<'_> {
                 let operands = [other, usual, rare.condition].map(|value| self.analysis.of(value));
                 self.apply(position, index, super::Instruction::select(kind), operands)
             }
+            // `split` has replaced coordinates by loads.
             _ => Err(Unsupported::Coordinates),
         }
     }

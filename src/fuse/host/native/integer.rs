@@ -33,16 +33,32 @@ impl Generator<'_> {
             }
             I::MultiplyHigh32 => {
                 // Products of even and of odd lanes, and their upper halves together.
-                let odd = self.words(|at| if at % 2 == 0 { 0 } else { u32::MAX });
-                let (a, b) = (self.register(a, 0), self.register(b, 1));
-                self.op(op(1, 1, 1, 0xf4), length, 2, a, Rm::Register(b));
-                self.shift(2, 2, 2, 32, length, true);
+                let (a, b) = if self.analysis.uniform[a] { (b, a) } else { (a, b) };
+                // A factor that is equal for all elements is the same in odd lanes.
+                let is_same = self.analysis.uniform[b];
+                let a = self.register(a, 0);
+                let b = if is_same { self.operand(b) } else { Rm::Register(self.register(b, 1)) };
+                self.op(op(1, 1, 1, 0xf4), length, 2, a, b);
                 self.shift(2, 3, a, 32, length, true);
-                self.shift(2, 1, b, 32, length, true);
-                self.op(op(1, 1, 1, 0xf4), length, 3, 3, Rm::Register(1));
-                self.op(op(1, 1, 0, 0xdb), length, 3, 3, odd);
+                let b = match b {
+                    Rm::Register(register) if !is_same => {
+                        self.shift(2, 1, register, 32, length, true);
+                        Rm::Register(1)
+                    }
+                    same => same,
+                };
+                self.op(op(1, 1, 1, 0xf4), length, 3, 3, b);
                 let to = self.result_of(step)?;
-                self.op(op(1, 1, 0, 0xeb), length, to, 2, Rm::Register(3));
+                if self.is_vex() {
+                    self.shift(2, 2, 2, 32, length, true);
+                    // vpblendd
+                    self.op_immediate(op(3, 1, 0, 0x02), length, to, 2, Rm::Register(3), 0xaa);
+                } else {
+                    self.shift(2, to, 2, 32, length, true);
+                    let odd = self.words(|at| if at % 2 == 0 { 0 } else { u32::MAX });
+                    // vpternlogd: the second one where the third one has ones, otherwise the first one.
+                    self.op_immediate(op(3, 1, 0, 0x25), length, to, 3, odd, 0xd8);
+                }
                 Ok(())
             }
             I::Multiply64 => {

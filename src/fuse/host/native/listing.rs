@@ -38,11 +38,24 @@ impl Drafts {
             "rax counts elements; rdx has constants, rcx spilled values, rdi the operands' addresses, r8 to r15 the \
              first of them\n",
         );
-        let mut kernels = vec![("kernel", &self.first, Bodies::Flagged)];
-        kernels
-            .extend(self.second.as_ref().map(|second| ("kernel with rare bodies", second, Bodies::InLine)));
-        for (name, draft, bodies) in kernels {
-            let analysis = Analysis::new(&state.program, &state.outputs, bodies)?;
+        let program = self.split.as_ref().map_or(&state.program, |split| &split.program);
+        let mut kernels = vec![("kernel", &self.first, (program, &state.outputs), Bodies::Flagged)];
+        kernels.extend(
+            self.second
+                .as_ref()
+                .map(|second| ("kernel with rare bodies", second, (program, &state.outputs), Bodies::InLine)),
+        );
+        let programs = self.split.iter().flat_map(|split| &split.groups);
+        for (group, programs) in self.groups.iter().zip(programs) {
+            for (name, draft, of) in [
+                ("kernel of the counters' halves", &group.counters, &programs.counters),
+                ("kernel of random words", &group.cipher, &programs.cipher),
+            ] {
+                kernels.push((name, draft, (&of.program, &of.outputs), Bodies::Flagged));
+            }
+        }
+        for (name, draft, (program, outputs), bodies) in kernels {
+            let analysis = Analysis::new(program, outputs, bodies)?;
             let (turn, bytes) = (draft.turn, draft.code.bytes.len());
             text += &format!("{name}: {turn} elements an iteration, {bytes} bytes\n");
             draft.write(&analysis, &mut text);

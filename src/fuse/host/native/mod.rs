@@ -10,8 +10,11 @@
 //! A rare body is left out of the first kernel, which stores a flag for each element that needs one; a second kernel with
 //! all bodies in line computes the flagged groups again. Neither has a branch within its straight line.
 //!
-//! Programs with coordinates, or with an instruction that has no short vector form, stay with the interpreter. So does
-//! everything on a system that gives no executable memory.
+//! Coordinates and random words are operands that a run computes for each block ([`prepare`]); kernels of their own compute
+//! the words once for the neighbours that share a block of Philox ([`split`]).
+//!
+//! Programs with an instruction that has no short vector form stay with the interpreter. So does everything on a system that
+//! gives no executable memory.
 //!
 //! Invariants: machine code is never writable and executable at once; it calls nothing and never unwinds; it reads and
 //! writes the elements of its operands alone, and inputs of a turn before outputs of that turn.
@@ -32,9 +35,11 @@ mod integer;
 mod listing;
 mod memory;
 mod pool;
+mod prepare;
 mod registers;
 mod run;
 mod select;
+mod split;
 mod values;
 
 use std::fmt;
@@ -48,6 +53,7 @@ pub(super) use few::run_few;
 use generate::{Draft, Kernel, generate};
 use pool::Line;
 pub(super) use run::run;
+use split::{GroupProgram, Prepared, Split, WordGroup};
 pub(in crate::fuse) use values::{NativeValues, ValuesWorker};
 
 /// An instruction set.
@@ -108,6 +114,7 @@ enum Bodies {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::fuse) enum Unsupported {
     Instruction(Instruction),
+    /// Values that neighbours share depend on more than their number and numbers equal for all elements.
     Coordinates,
     /// An instruction reads more registers than there are.
     Registers,
@@ -123,7 +130,9 @@ impl fmt::Display for Unsupported {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unsupported::Instruction(instruction) => write!(formatter, "{instruction:?} has no vector form"),
-            Unsupported::Coordinates => formatter.write_str("coordinates have no vector form"),
+            Unsupported::Coordinates => {
+                formatter.write_str("neighbours share values of elements, which has no vector form")
+            }
             Unsupported::Registers => formatter.write_str("too few registers"),
             Unsupported::Length => formatter.write_str("the program is too long"),
             Unsupported::Target => formatter.write_str("no instruction set is available or allowed"),
@@ -145,6 +154,10 @@ pub(in crate::fuse) struct Native {
     first: Kernel,
     /// The kernel with all rare bodies in line, if there are any.
     second: Option<Kernel>,
+    /// The operands that a run computes, between the inputs and the outputs.
+    prepared: Vec<Prepared>,
+    /// The kernels of random words that neighbours share.
+    groups: Vec<WordGroup<Kernel>>,
     /// The constants, if no run passes scalars.
     constants: OnceLock<Constants>,
 }
@@ -154,6 +167,8 @@ pub(in crate::fuse) struct Native {
 pub(in crate::fuse) struct Constants {
     first: Vec<Line>,
     second: Vec<Line>,
+    /// Of the counters and the cipher of each group of words.
+    groups: Vec<[Vec<Line>; 2]>,
     /// The condition of a rare body holds for all elements.
     needs_second: bool,
 }
@@ -179,6 +194,12 @@ impl Native {
     ) -> Result<String, Unsupported> {
         Drafts::new(state, targets)?.listing(state)
     }
+
+    /// Returns whether runs compute coordinates or random words for the kernel, so that its operands are not the
+    /// expression's.
+    pub(in crate::fuse) fn reads_coordinates(&self) -> bool {
+        !self.prepared.is_empty()
+    }
 }
 
 /// The kernels of a program before their code is executable.
@@ -186,15 +207,23 @@ struct Drafts {
     target: Target,
     first: Draft,
     second: Option<Draft>,
+    /// The programs, if there are coordinates.
+    split: Option<Split>,
+    groups: Vec<WordGroup<Draft>>,
 }
 
 impl Drafts {
     /// As [`Native::new`].
     fn new(state: &ExpressionState, targets: &[Target]) -> Result<Drafts, Unsupported> {
-        let program = &state.program;
-        if program.steps.len() > MOST_STEPS {
+        if state.program.steps.len() > MOST_STEPS {
             return Err(Unsupported::Length);
         }
+        let split = Split::new(state)?;
+        let (program, inputs) = match &split {
+            Some(split) => (&split.program, &split.inputs),
+            None => (&state.program, &state.inputs),
+        };
+        let groups = split.as_ref().map(|split| split.groups.as_slice()).unwrap_or_default();
         let first = Analysis::new(program, &state.outputs, Bodies::Flagged)?;
         let has_bodies = !first.conditions.is_empty() || !first.uniform_conditions.is_empty();
         let second = match has_bodies {
@@ -202,16 +231,23 @@ impl Drafts {
             false => None,
         };
         let mut targets = targets.to_vec();
-        if first.order.len() < STEPS_FOR_512_BITS && !has_bodies {
+        if first.order.len() < STEPS_FOR_512_BITS && !has_bodies && groups.is_empty() {
             targets.sort_by_key(|target| target.bytes());
         }
         let mut refusal = Unsupported::Length;
         for target in targets {
-            let kernel = |analysis: &Analysis<'_>| generate(analysis, &state.inputs, &state.outputs, target);
-            let kernels =
-                kernel(&first).and_then(|first| Ok((first, second.as_ref().map(kernel).transpose()?)));
-            match kernels {
-                Ok((first, second)) => return Ok(Drafts { target, first, second }),
+            let kernel = |analysis: &Analysis<'_>| generate(analysis, inputs, &state.outputs, target);
+            let of_group = |group: &WordGroup<GroupProgram>| {
+                group.as_ref().try_map(|GroupProgram { program, inputs, outputs }| {
+                    generate(&Analysis::new(program, outputs, Bodies::Flagged)?, inputs, outputs, target)
+                })
+            };
+            let kernels = || -> Result<_, Unsupported> {
+                let (first, second) = (kernel(&first)?, second.as_ref().map(kernel).transpose()?);
+                Ok((first, second, groups.iter().map(of_group).collect::<Result<_, _>>()?))
+            };
+            match kernels() {
+                Ok((first, second, groups)) => return Ok(Drafts { target, first, second, split, groups }),
                 Err(reason) => refusal = reason,
             }
         }
@@ -223,6 +259,12 @@ impl Drafts {
             target: self.target,
             first: self.first.finish()?,
             second: self.second.map(Draft::finish).transpose()?,
+            prepared: self.split.map(|split| split.prepared).unwrap_or_default(),
+            groups: self
+                .groups
+                .into_iter()
+                .map(|group| group.try_map(Draft::finish))
+                .collect::<Result<_, _>>()?,
             constants: OnceLock::new(),
         })
     }
@@ -236,6 +278,10 @@ impl fmt::Display for Native {
         match &self.second {
             Some(second) => write!(formatter, "; {} bytes with rare bodies)", second.bytes),
             None => write!(formatter, ")"),
-        }
+        }?;
+        let groups = self.groups.iter();
+        groups
+            .map(|group| group.counters.bytes + group.cipher.bytes)
+            .try_for_each(|bytes| write!(formatter, ", {bytes} bytes for random words"))
     }
 }

@@ -7,6 +7,7 @@ use super::super::memory::{for_each_run, spread};
 use super::super::{CHUNK, ELEMENTS_OF_A_THREAD, Run};
 use super::calls::{CallBuffers, Calls};
 use super::pool::{Line, SLOT};
+use super::prepare::Preparation;
 use super::{Constants, Native};
 use crate::threads::{run_on_threads, thread_count};
 
@@ -52,6 +53,10 @@ pub(super) struct Worker<'a> {
     run: &'a Run<'a>,
     calls: Calls<'a>,
     buffers: CallBuffers,
+    /// The operands that each block computes, between the inputs and the outputs.
+    preparation: Preparation<'a>,
+    /// The bytes of the elements of the kernel's operands.
+    kernel_sizes: Vec<usize>,
     /// The bytes of each operand's elements.
     sizes: Vec<usize>,
     /// Inputs that are outputs, too, and are read again if their block is flagged.
@@ -78,14 +83,20 @@ impl<'a> Worker<'a> {
             |operand: usize| space.is_linear(operand) || by_rows && space.strides(operand)[0] == 1;
         let block = match () {
             () if !(0..operands).all(is_contiguous) => SCRATCH_BLOCK,
-            () if calls.has_second() => FLAGGED_BLOCK,
+            () if calls.has_second() || native.reads_coordinates() => FLAGGED_BLOCK,
             () => CHUNK,
         };
+        let sizes: Vec<usize> = run.operands.iter().map(|operand| operand.dtype.size()).collect();
+        let preparation = Preparation::new(run, native, constants, block.min(space.count()));
+        let mut kernel_sizes = sizes.clone();
+        kernel_sizes.splice(space.inputs..space.inputs, preparation.sizes());
         Worker {
             run,
             calls,
             buffers: CallBuffers::default(),
-            sizes: run.operands.iter().map(|operand| operand.dtype.size()).collect(),
+            preparation,
+            kernel_sizes,
+            sizes,
             in_place: run.operands[..space.inputs].iter().map(in_place).collect(),
             block,
             by_rows: by_rows && space.rank() > 1,
@@ -151,6 +162,9 @@ impl<'a> Worker<'a> {
         let mut pointers = std::mem::take(&mut self.pointers);
         pointers.clear();
         for operand in 0..self.run.operands.len() {
+            if operand == inputs {
+                self.preparation.add(&mut self.buffers, start, count, &mut pointers);
+            }
             let address = match target.filter(|_| operand >= inputs) {
                 Some(target) => Some(target),
                 None => self.address(operand, start, count),
@@ -182,11 +196,13 @@ impl<'a> Worker<'a> {
             }
             pointers.push(scratch);
         }
+        // The kernel's inputs.
+        let read = inputs + self.kernel_sizes.len() - self.sizes.len();
         // SAFETY: each pointer has `count` elements; other threads write other elements.
         let is_flagged =
-            unsafe { self.calls.run(&mut self.buffers, &self.sizes, inputs, &mut pointers, count) };
+            unsafe { self.calls.run(&mut self.buffers, &self.kernel_sizes, read, &mut pointers, count) };
         self.flagged_blocks += usize::from(is_flagged);
-        for (output, &pointer) in pointers.iter().enumerate().skip(inputs) {
+        for (output, &pointer) in (inputs..).zip(&pointers[read..]) {
             // An earlier block may have needed the scratch memory that this one did not.
             let scratch = &self.scratch[output];
             if !scratch.is_empty() && scratch.as_ptr().cast() == pointer.cast_const() {

@@ -39,6 +39,9 @@ impl<'a> NativeValues<'a> {
             return None;
         }
         let native = state.cpu_code.for_run(state, space.count())?;
+        if native.reads_coordinates() {
+            return None;
+        }
         let mut space = space.clone();
         let output = space.inputs;
         space.strides.truncate(output + 1);
