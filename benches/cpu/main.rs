@@ -77,6 +77,7 @@ fn in_cache(options: &Options) -> Result<(), Failure> {
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
     let rows = || {
         let mut rows = rows::of_count(IN_CACHE);
+        rows.extend(rows::random(IN_CACHE));
         rows.extend(rows::of_one_size(folder.path()));
         rows
     };

@@ -6,8 +6,8 @@ numpy.rs starts it and has it do one thing at a time. A request and its answer a
     {"prepare": call, "inputs"}                  {"seconds": of one call}
     {"time": blocks, "calls"}                    {"seconds": of a call of the fastest block of so many}
 
-or {"error": why}, after which it goes on. The inputs are named a, b and c in the call, and `out` is an array of the shape and
-dtype of a. An input is {"dtype", "shape", "low", "high"}: uniform random numbers, truncated to integers where the dtype is one.
+or {"error": why}, after which it goes on. The inputs are named a, b and c in the call, `out` is an array of the shape and
+dtype of a, and `philox` a generator of random numbers. An input is {"dtype", "shape", "low", "high"}: uniform random numbers, truncated to integers where the dtype is one.
 """
 
 import json
@@ -37,7 +37,7 @@ def array(dtype, shape, low, high):
 
 
 def prepare(call, inputs):
-    names = {"np": np}
+    names = {"np": np, "philox": np.random.Generator(np.random.Philox(7))}
     for name, wanted in zip("abc", inputs):
         names[name] = array(**wanted)
     # Written once, so that its pages are there.

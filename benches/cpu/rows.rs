@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::path::Path;
 
-use selvedge::tensor::{Device, Fused, Tensor};
+use selvedge::tensor::{Device, Fused, Generator, Tensor};
 use selvedge::{Complex, DType};
 use serde_json::{Value, json};
 
@@ -205,6 +205,35 @@ fn scans_and_columns(count: usize) -> Vec<Row> {
         row("cumsum, f32", 0.2, flat, "np.cumsum(a, out=out)", |x| x[0].cumsum(0)),
         row(of_columns("sum"), 0.2, narrow.clone(), "np.sum(a, axis=0)", |x| x[0].sum(0)),
         row(of_columns("argmax"), 0.2, narrow, "np.argmax(a, axis=0)", |x| x[0].argmax(0)),
+    ]
+}
+
+/// Random numbers, and a dropout that keeps three quarters of the elements. Both sides draw from Philox 4x32 or 4x64 of ten
+/// rounds.
+pub fn random(count: usize) -> Vec<Row> {
+    type Draw = fn(&Generator, &[usize], DType, &Device) -> selvedge::Result<Tensor>;
+    let input = Input::new(DType::F32, &[count], (-1.0, 1.0));
+    let draw = |name: &str, call: &str, draw: Draw| {
+        let (generator, cpu) = (Generator::new(7), Device::cpu());
+        let own = move |x: &[Tensor]| draw(&generator, x[0].shape(), DType::F32, &cpu);
+        row(name, 0.5, vec![input.clone()], format!("philox.{call}(dtype=np.float32, out=out)"), own)
+    };
+    let (generator, cpu) = (Generator::new(7), Device::cpu());
+    let choose = Fused::new(|[is_kept, x]| is_kept.choose(x * (1.0 / 0.75), 0.0));
+    vec![
+        draw("rand, f32", "random", Generator::rand),
+        draw("randn, f32", "standard_normal", Generator::randn),
+        row(
+            "dropout, f32",
+            0.5,
+            vec![input.clone()],
+            "philox.random(dtype=np.float32, out=out); np.less(out, 0.75, out=out); \
+             np.multiply(out, a, out=out); np.multiply(out, 1 / 0.75, out=out)",
+            move |x| {
+                let is_kept = generator.bernoulli(0.75, x[0].shape(), DType::Bool, &cpu)?;
+                choose.run([&is_kept, &x[0]])
+            },
+        ),
     ]
 }
 
