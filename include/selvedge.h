@@ -7601,7 +7601,7 @@ int32_t sv_srt_symbolic_evaluate(uint64_t x,
  * matrix. `*result` gets a vector with a value for each row.
  *
  * Outside its domain a function is NaN or infinite, as IEEE has it: ln 0 is -infinity, ln of a negative number NaN. An expression
- * with more than 63 slots, or one that a kernel cannot hold, is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference to
+ * with more than 63 slots is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference to
  * `*result`. Any thread may call it.
  *
  * Requires: `result` points to a `uint64_t`.

@@ -24,10 +24,10 @@ use crate::types::{DType, Layout};
 
 /// The largest number of inputs, scalars, coordinates and outputs together, which bounds the kernel's
 /// parameters.
-const MAXIMUM_OPERANDS: usize = 64;
+pub(super) const MAXIMUM_OPERANDS: usize = 64;
 
 /// The largest number of instructions. A longer kernel assembles slowly and is no faster than two kernels.
-const MAXIMUM_INSTRUCTIONS: usize = 20_000;
+pub(super) const MAXIMUM_INSTRUCTIONS: usize = 20_000;
 
 /// A compiled elementwise computation of any number of inputs and outputs: one kernel on a device, one pass
 /// on the CPU.

@@ -350,7 +350,8 @@ impl Graph {
     /// # Errors
     ///
     /// The first error of an operation in the graph, as [`Operation::signature`]; [`Error::InvalidArgument`]
-    /// without outputs, or for an output of another graph.
+    /// without outputs, for an output of another graph, for more than 64 inputs, scalars, coordinates and outputs together, and for
+    /// more than 20,000 instructions. `tensor::Fused` divides such a function into several kernels.
     pub fn expression(&self, outputs: &[Expr<'_>]) -> Result<Expression> {
         let operand_nodes = self.checked("an expression", outputs)?;
         let nodes = self.0.borrow();

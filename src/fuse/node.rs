@@ -73,12 +73,21 @@ impl Node {
 /// Returns which nodes these nodes depend on, themselves included. The operands of a node for which `is_leaf`
 /// is true do not count.
 pub(super) fn needed(nodes: &Nodes, of: &[NodeIndex], is_leaf: impl Fn(Node) -> bool) -> Vec<bool> {
+    needed_until(nodes, of, |_, node| is_leaf(node))
+}
+
+/// [`needed`] with the index of each node as an argument of `is_leaf`.
+pub(super) fn needed_until(
+    nodes: &Nodes,
+    of: &[NodeIndex],
+    is_leaf: impl Fn(NodeIndex, Node) -> bool,
+) -> Vec<bool> {
     let mut needed = vec![false; nodes.nodes.len()];
     for &node in of {
         needed[node as usize] = true;
     }
     for (index, &(node, _)) in nodes.nodes.iter().enumerate().rev() {
-        if needed[index] && !is_leaf(node) {
+        if needed[index] && !is_leaf(index as NodeIndex, node) {
             node.operands().for_each(|operand| needed[operand as usize] = true);
         }
     }

@@ -123,10 +123,11 @@ impl DynamicFused {
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run), and for a function with reductions over groups.
+    /// As [`run`](Self::run), and for a function of several kernels or with reductions over groups.
     pub fn explain(&self, operands: &[TensorOperand<'_>]) -> Result<Explanation> {
         let (CompiledFunction::Elementwise(expression), _) = self.lowered(operands)? else {
-            return Err(Error::invalid(OPERATION, "a reduction over groups", "elementwise operations"));
+            let found = "a function of several kernels or reductions over groups";
+            return Err(Error::invalid(OPERATION, found, "elementwise operations of one kernel"));
         };
         let (inputs, output, capability) = layouts(operands)?;
         expression.explain(&inputs, &vec![output; self.outputs], capability)

@@ -319,28 +319,31 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         let operands = operands.list();
         let compiled = self.compiled(&operands, [None; OUTPUTS])?;
         let CompiledFunction::Elementwise(expression) = &*compiled else {
-            let wanted = "elementwise operations only; explain_groups describes reductions";
-            return Err(Error::invalid(OPERATION, "a reduction over groups", wanted));
+            let wanted = "elementwise operations of one kernel; explain_groups describes others";
+            return Err(Error::invalid(OPERATION, "a function of several kernels or reductions", wanted));
         };
         let (inputs, output, capability) = layouts(&operands)?;
         expression.explain(&inputs, &[output; OUTPUTS], capability)
     }
 
-    /// As [`explain`](Self::explain), for a function with reductions over groups: its kernels with the bytes that each reads
-    /// and writes.
+    /// As [`explain`](Self::explain), for a function with reductions over groups, or of elementwise operations that exceed the
+    /// limits of one kernel: its kernels with the bytes that each reads and writes.
     ///
     /// # Errors
     ///
-    /// As [`run_all`](Self::run_all); [`Error::InvalidArgument`] for a function without reductions over groups.
+    /// As [`run_all`](Self::run_all); [`Error::InvalidArgument`] for elementwise operations of one kernel.
     pub fn explain_groups<'a>(&self, operands: impl FusedOperands<'a, INPUTS>) -> Result<RowExplanation> {
         let operands = operands.list();
         let compiled = self.compiled(&operands, [None; OUTPUTS])?;
-        let CompiledFunction::Rows(program) = &*compiled else {
-            let wanted = "a reduction over groups; explain describes elementwise operations";
-            return Err(Error::invalid(OPERATION, "elementwise operations only", wanted));
-        };
         let (inputs, elements, capability) = layouts(&operands)?;
-        let axes = self.axes.of(elements.shape());
+        let (program, axes) = match &*compiled {
+            CompiledFunction::Rows(program) => (program, self.axes.of(elements.shape())),
+            CompiledFunction::Several(program) => (program, Vec::new()),
+            CompiledFunction::Elementwise(_) => {
+                let wanted = "reductions or several kernels; explain describes elementwise operations";
+                return Err(Error::invalid(OPERATION, "elementwise operations of one kernel", wanted));
+            }
+        };
         let shapes = output_shapes(OPERATION, program, elements.shape(), &axes)?;
         let outputs: Vec<Layout> = shapes.into_iter().map(Layout::from_shape).collect();
         program.explain(&inputs, &axes, &outputs, capability)

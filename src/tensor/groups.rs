@@ -54,11 +54,16 @@ impl From<Axes<'_>> for GroupAxes {
 #[derive(Clone)]
 pub(super) enum CompiledFunction {
     Elementwise(Expression),
+    /// An elementwise function that exceeds the limits of one kernel.
+    Several(RowProgram),
     Rows(RowProgram),
 }
 
+/// The axes of a function without reductions.
+static NO_AXES: GroupAxes = GroupAxes::Of(Vec::new());
+
 impl CompiledFunction {
-    /// Compiles the outputs of a graph.
+    /// Compiles the outputs of a graph. Elementwise operations that exceed the limits of one kernel become several.
     ///
     /// # Errors
     ///
@@ -66,15 +71,31 @@ impl CompiledFunction {
     pub(super) fn new(graph: &Graph, outputs: &[Expr<'_>]) -> Result<CompiledFunction> {
         Ok(match graph.has_groups() {
             true => CompiledFunction::Rows(graph.row_program(outputs)?),
-            false => CompiledFunction::Elementwise(graph.expression(outputs)?),
+            false => match graph.expression(outputs) {
+                Ok(expression) => CompiledFunction::Elementwise(expression),
+                // The error of one expression names the limit, or another fault of the graph.
+                Err(error) => graph
+                    .several_expressions(outputs)
+                    .map_or(Err(error), |program| Ok(CompiledFunction::Several(program)))?,
+            },
         })
+    }
+
+    /// Returns the axes of a group.
+    fn axes<'a>(&self, axes: &'a GroupAxes) -> &'a GroupAxes {
+        match self {
+            CompiledFunction::Several(_) => &NO_AXES,
+            CompiledFunction::Elementwise(_) | CompiledFunction::Rows(_) => axes,
+        }
     }
 
     #[inline]
     pub(super) fn compares_by_value(&self) -> bool {
         match self {
             CompiledFunction::Elementwise(expression) => expression.compares_by_value(),
-            CompiledFunction::Rows(program) => program.compares_by_value(),
+            CompiledFunction::Several(program) | CompiledFunction::Rows(program) => {
+                program.compares_by_value()
+            }
         }
     }
 
@@ -91,7 +112,8 @@ impl CompiledFunction {
             CompiledFunction::Elementwise(expression) => {
                 evaluate_one(operation, expression, sources, scalars)
             }
-            CompiledFunction::Rows(program) => {
+            CompiledFunction::Several(program) | CompiledFunction::Rows(program) => {
+                let axes = self.axes(axes);
                 let outputs = evaluate_rows(operation, program, &tensors(sources), scalars, axes)?;
                 only(operation, outputs)
             }
@@ -109,7 +131,9 @@ impl CompiledFunction {
         let tensors = tensors(sources);
         match self {
             CompiledFunction::Elementwise(expression) => evaluate(expression, &tensors, scalars),
-            CompiledFunction::Rows(program) => evaluate_rows(operation, program, &tensors, scalars, axes),
+            CompiledFunction::Several(program) | CompiledFunction::Rows(program) => {
+                evaluate_rows(operation, program, &tensors, scalars, self.axes(axes))
+            }
         }
     }
 
@@ -124,7 +148,7 @@ impl CompiledFunction {
     ) -> Result<()> {
         match self {
             CompiledFunction::Elementwise(expression) => evaluate_into(expression, sources, scalars, targets),
-            CompiledFunction::Rows(program) => {
+            CompiledFunction::Several(program) | CompiledFunction::Rows(program) => {
                 let mut shape = broadcast(operation, tensors(sources))?.into_owned();
                 for source in sources {
                     let OperandSource::Output(index) = *source else { continue };
@@ -132,7 +156,14 @@ impl CompiledFunction {
                         shape = shape.broadcast_in(operation, target.layout().shape())?;
                     }
                 }
-                run(operation, program, sources.iter().copied(), scalars, &axes.of(&shape), targets)
+                run(
+                    operation,
+                    program,
+                    sources.iter().copied(),
+                    scalars,
+                    &self.axes(axes).of(&shape),
+                    targets,
+                )
             }
         }
     }

@@ -28,6 +28,7 @@ mod reference;
 mod row_draws;
 mod row_lengths;
 mod row_runs;
+mod row_sections;
 mod row_spans;
 mod row_sums;
 mod rows;
@@ -99,6 +100,7 @@ fn main() -> std::process::ExitCode {
         rows_in_place::always(),
         row_draws::always(),
         row_lengths::always(),
+        row_sections::always(),
         row_spans::always(),
         row_sums::always(),
         rares::tests(),

@@ -210,8 +210,8 @@ impl RowProgramState {
         axes: &[isize],
     ) -> Option<BlockPlan> {
         let (row, rows) = (shape.size, shape.groups.count());
-        let suits = self.sums.is_none() && self.places.is_none() && self.draws.is_empty();
-        let suits = suits && self.indices.is_empty();
+        let suits = self.sums.is_none() && self.places.is_none() && self.stored.is_empty();
+        let suits = suits && self.indices.is_empty() && !self.writes_in_turns();
         let suits = suits && !self.reductions.is_empty() && row > 0 && row <= LONGEST_ROW && rows > 0;
         if !suits || row < SHORT_ROW && rows > row {
             return None;
@@ -348,7 +348,7 @@ impl BlockPlan {
         let source = |input: &PhaseInput| match *input {
             PhaseInput::Input(input) => Some(BlockSource::Operand(input)),
             PhaseInput::Group(value) => Some(BlockSource::Spread(value)),
-            PhaseInput::Index | PhaseInput::Drawn(_) => None,
+            PhaseInput::Index | PhaseInput::Stored(_) => None,
         };
         let dtypes = expression.inputs.iter().chain(&expression.outputs);
         Some(BlockStage {

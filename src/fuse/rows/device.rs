@@ -30,7 +30,7 @@ impl RowProgramState {
         scalars: &[Number],
         outputs: &[DeviceOutput<'_>],
     ) -> Result<bool> {
-        let Some(stages) = &self.stages else { return Ok(false) };
+        let Ok(stages) = &self.stages else { return Ok(false) };
         let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(DeviceInput::described).collect();
         let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
         let mut views: Vec<View<'_>> = inputs.iter().filter_map(DeviceInput::memory).collect();

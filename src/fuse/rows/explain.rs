@@ -6,12 +6,12 @@ use super::super::explain::Explanation;
 use super::super::number::Number;
 use super::super::reduce::ReductionExplanation;
 use super::super::reduce::device::write_scalars;
-use super::drawn::Draw;
 use super::index::CheckLaunch;
 use super::plan::RowOperands;
 use super::shape::RowShape;
 use super::split::PhaseInput;
 use super::storage::{RowDevice, RowStorage};
+use super::stored::{StoredKind, stored_values};
 use super::{PhaseOperands, RowProgram, RowProgramState, ptx};
 use crate::error::Result;
 use crate::types::{DType, Layout, Shape};
@@ -21,9 +21,10 @@ use crate::types::{DType, Layout, Shape};
 pub struct RowExplanation {
     /// The schedule in words: the threads of a row, or the reason why the program runs as several kernels.
     pub schedule: String,
-    /// One kernel, or the reductions in order, then the outputs per element and those per group.
+    /// One kernel, or the reductions in order, then the outputs per element and those per group. Expressions of stored values
+    /// come before their readers.
     pub kernels: Vec<RowKernel>,
-    /// Bytes of temporary memory for the values of groups.
+    /// Bytes of temporary memory for the values of groups and stored intermediate values.
     pub temporary: usize,
 }
 
@@ -103,7 +104,7 @@ impl PhaseOperands {
     fn described(
         &self,
         inputs: &[(DType, Layout)],
-        [values, drawn]: [&[DType]; 2],
+        (values, stored): (&[DType], &[(DType, bool)]),
         groups: Layout,
         places: Layout,
         shape: &Shape,
@@ -114,7 +115,10 @@ impl PhaseOperands {
                 PhaseInput::Input(index) => inputs[index],
                 PhaseInput::Group(index) => (values[index], groups),
                 PhaseInput::Index => (DType::I64, places),
-                PhaseInput::Drawn(index) => (drawn[index], Layout::from_shape(*shape)),
+                PhaseInput::Stored(index) => match stored[index] {
+                    (dtype, true) => (dtype, groups),
+                    (dtype, false) => (dtype, Layout::from_shape(*shape)),
+                },
             };
             found.push((dtype, layout.expand(shape)?));
         }
@@ -169,22 +173,39 @@ impl RowProgram {
             });
         }
         let elements = Layout::from_shape(shape.elements);
-        let mut drawn = Vec::with_capacity(state.draws.len());
-        for Draw { expression, operands } in &state.draws {
-            let of_draw: Vec<Layout> = operands.numbers().map(|number| of_inputs[number].1).collect();
-            drawn.push(expression.outputs()[0]);
-            kernels.push(RowKernel {
-                phase: 0,
-                name: "random words or coordinates of each element".to_owned(),
-                bytes_read: 8 * of_draw.len(),
-                bytes_written: elements.count() * expression.outputs()[0].size(),
-                launches: RowLaunches::Expression(expression.explain(&of_draw, &[elements], capability)?),
-            });
-        }
-        for (number, reduction) in state.reductions.iter().enumerate() {
+        let stored: Vec<(DType, bool)> = stored_values(&state.stored).collect();
+        for number in 0..=state.reductions.len() {
+            for of in state.stored.iter().filter(|of| of.after == number) {
+                let layout = if of.kind == StoredKind::Groups { groups } else { elements };
+                let (name, operands) = match of.kind {
+                    StoredKind::Words => {
+                        let words = of.operands.numbers().map(|number| of_inputs[number]).collect();
+                        ("random words or coordinates of each element".to_owned(), words)
+                    }
+                    kind => {
+                        let within = if kind == StoredKind::Groups { "group" } else { "element" };
+                        let all = (&values[..], &stored[..]);
+                        let operands =
+                            of.operands.described(&of_inputs, all, groups, places, layout.shape())?;
+                        let count = of.expression.outputs().len();
+                        (format!("{count} intermediate values of each {within}"), operands)
+                    }
+                };
+                let written = vec![layout; of.expression.outputs().len()];
+                let size: usize = of.expression.outputs().iter().map(|dtype| dtype.size()).sum();
+                let explained = of.expression.explain(&layouts(&operands), &written, capability)?;
+                kernels.push(RowKernel {
+                    phase: of.phase,
+                    name,
+                    bytes_read: bytes(&operands),
+                    bytes_written: layout.count() * size,
+                    launches: RowLaunches::Expression(explained),
+                });
+            }
+            let Some(reduction) = state.reductions.get(number) else { break };
             let operands = reduction.operands.described(
                 &of_inputs,
-                [&values, &drawn],
+                (&values, &stored),
                 groups,
                 places,
                 &shape.elements,
@@ -198,10 +219,11 @@ impl RowProgram {
                 launches: RowLaunches::Reduction(explained),
             });
         }
-        let last = state.reductions.iter().map(|reduction| reduction.phase + 1).max().unwrap_or(0);
+        let of_reductions = state.reductions.iter().map(|reduction| reduction.phase + 1);
+        let last = of_reductions.chain(state.stored.iter().map(|of| of.phase)).max().unwrap_or(0);
         for index in &state.indices {
             let operands =
-                index.operands.described(&of_inputs, [&values, &drawn], groups, places, &shape.groups)?;
+                index.operands.described(&of_inputs, (&values, &stored), groups, places, &shape.groups)?;
             let explained = index.expression.explain(&layouts(&operands), &[groups], capability)?;
             kernels.push(RowKernel {
                 phase: last,
@@ -235,7 +257,7 @@ impl RowProgram {
                 false => (&shape.elements, "outputs per element"),
             };
             let operands =
-                finish.operands.described(&of_inputs, [&values, &drawn], groups, places, within)?;
+                finish.operands.described(&of_inputs, (&values, &stored), groups, places, within)?;
             let written: Vec<(DType, Layout)> =
                 finish.outputs.iter().map(|&output| of_outputs[output]).collect();
             let explained = finish.expression.explain(&layouts(&operands), &layouts(&written), capability)?;
@@ -248,10 +270,14 @@ impl RowProgram {
             });
         }
         let of_values: usize = values.iter().map(|dtype| groups.count() * dtype.size()).sum();
-        let of_draws: usize = drawn.iter().map(|dtype| elements.count() * dtype.size()).sum();
+        let of_stored = stored.iter().map(|&(dtype, is_per_group)| {
+            dtype.size() * if is_per_group { groups.count() } else { elements.count() }
+        });
         let of_indices = 8 * groups.count() * state.indices.len();
-        let temporary =
-            of_values + of_draws + of_indices + state.places.as_ref().map_or(0, |_| 8 * shape.size);
+        let temporary = of_values
+            + of_stored.sum::<usize>()
+            + of_indices
+            + state.places.as_ref().map_or(0, |_| 8 * shape.size);
         let schedule = format!("{} kernels, because {reason}", kernels.len());
         Ok(RowExplanation { schedule, kernels, temporary })
     }
@@ -277,7 +303,7 @@ impl RowProgramState {
         let starts = vec![0; inputs.len() + outputs.len()];
         let plan =
             self.plan(shape, &RowOperands { inputs, outputs, starts: &starts }, RowDevice { capability })?;
-        let Some(stages) = &self.stages else { return Err("the program does not fit one expression") };
+        let stages = self.stages.as_ref().map_err(|reason| *reason)?;
         let given = vec![Number::Integer(0); self.scalars.len()];
         let bits = match stages.expression.scalar_bits(&stages.operands.scalars(&given, shape)) {
             Ok(bits) => bits,

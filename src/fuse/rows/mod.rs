@@ -16,29 +16,35 @@
 //! **Several kernels.** For other programs and layouts on the CPU or a device, each reduction runs as a
 //! [`Reduction`] with its phase's expression before the fold, into temporary memory with one value per group. Then
 //! one [`Expression`] computes the outputs per element and one those per group. The values of groups broadcast
-//! over their elements. Random words and coordinates that a reduction depends on are computed into memory first (`drawn`).
+//! over their elements. Random words and coordinates that a reduction depends on are computed into memory first (`stored`).
 //! This execution is the reference of the others.
+//!
+//! **Sections.** A program with a phase of more operands or instructions than one expression may have is divided into
+//! sections (`sections`), which store the values that later ones read. It runs as several kernels.
 //!
 //! Invariants: the order of each sum is the tree of [`Reduction`], so results have the same bits on every
 //! device. Scalars and the size of a group are parameters of kernels, never text.
 //!
 //! Tests: `tests/tensor/rows.rs`, `tests/tensor/row_blocks.rs`; the kernels in `tests/parity/rows.rs`,
-//! `tests/parity/row_spans.rs` and `tests/parity/row_draws.rs`.
+//! `tests/parity/row_spans.rs`, `tests/parity/row_draws.rs` and `tests/parity/row_sections.rs`.
 
 #[cfg(target_arch = "x86_64")]
 mod blocks;
+mod compile;
 mod device;
-mod drawn;
 mod explain;
+mod in_place;
 mod index;
 mod language;
 mod plan;
 mod ptx;
 mod run;
+mod sections;
 mod shape;
 mod split;
 mod stages;
 mod storage;
+mod stored;
 mod sums;
 
 use std::collections::HashMap;
@@ -46,18 +52,17 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use super::expression::Expression;
-use super::graph::{Expr, Graph, Nodes};
-use super::node::{IndexedGroup, Node, NodeIndex, needed};
+use super::graph::{Expr, Graph};
 use super::reduce::Reduction;
 use crate::driver::{Function, KernelError};
 use crate::error::{Error, Result};
 use crate::types::DType;
-use drawn::Draw;
 pub use explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches};
 use plan::RowKey;
 pub(super) use split::is_per_group;
-use split::{Phase, PhaseInput, PhaseScalar};
+use split::{PhaseInput, PhaseScalar};
 use stages::RowStages;
+use stored::StoredValues;
 use sums::SumsOverGroups;
 
 const OPERATION: &str = "a row program";
@@ -108,18 +113,18 @@ struct RowProgramState {
     scalars: Vec<DType>,
     outputs: Vec<RowOutput>,
     reductions: Vec<RowReduction>,
-    /// The outputs per element, then those per group, if any.
+    /// The outputs per element, then those per group, if any; of a divided program by section.
     finishes: Vec<Finish>,
     /// The indices of `at_group`.
     indices: Vec<GroupIndex>,
     /// The indices of elements within their group, if a phase reads them.
     places: Option<Expression>,
-    /// The random words and coordinates that phases read from memory.
-    draws: Vec<Draw>,
+    /// The values that phases read from memory, such as random words.
+    stored: Vec<StoredValues>,
     /// The inputs that seeds and offsets of random words depend on.
     stream_inputs: Vec<usize>,
-    /// The program as one expression, for a single kernel; `None` if it does not fit one.
-    stages: Option<RowStages>,
+    /// The program as one expression, for a single kernel, or the reason why there is none.
+    stages: std::result::Result<RowStages, &'static str>,
     /// The assembled kernels, by device and kernel key.
     kernels: Mutex<HashMap<(usize, RowKey), Function>>,
     /// The plan of the last run on the CPU by blocks of rows.
@@ -171,12 +176,14 @@ struct Finish {
 
 impl Graph {
     /// Compiles the row program that computes these outputs, which may contain reductions such as
-    /// [`sum_group`](Expr::sum_group).
+    /// [`sum_group`](Expr::sum_group). A program of more operands or instructions than an expression may have runs as several
+    /// kernels.
     ///
     /// # Errors
     ///
-    /// As [`expression`](Self::expression) and [`reduction`](Self::reduction) for each part; [`Error::InvalidArgument`]
-    /// for a graph without inputs, and for an operation on floats with an index of
+    /// As [`expression`](Self::expression) and [`reduction`](Self::reduction) for each part, whose limits matter for a seed of
+    /// random words, an index of [`at_group`](Expr::at_group) and the terms of
+    /// [`sum_over_groups`](Expr::sum_over_groups) only; [`Error::InvalidArgument`] for a graph without inputs, and for an operation on floats with an index of
     /// [`argmax_group`](Expr::argmax_group).
     pub fn row_program(&self, outputs: &[Expr<'_>]) -> Result<RowProgram> {
         let outputs = self.checked(OPERATION, outputs)?;
@@ -193,106 +200,6 @@ impl Graph {
 }
 
 impl RowProgram {
-    /// Compiles nodes of [`split::widen`] without sums over groups.
-    ///
-    /// # Errors
-    ///
-    /// As [`Graph::row_program`].
-    fn compile(nodes: &Nodes, outputs: &[NodeIndex]) -> Result<RowProgram> {
-        let per_group = split::is_per_group(nodes);
-        let needed = needed(nodes, outputs, |_| false);
-        let stream_inputs = nodes.stream_inputs(&needed);
-        // Expressions of several elements read no seed of one element, so words from seeds in memory are all drawn.
-        let mut roots: Vec<NodeIndex> = if stream_inputs.is_empty() { Vec::new() } else { outputs.to_vec() };
-        for (index, &(node, _)) in nodes.nodes.iter().enumerate() {
-            if needed[index] && matches!(node, Node::Group(..)) {
-                roots.push(index as NodeIndex);
-            }
-        }
-        let (draws, drawn) = Draw::all(nodes, &roots)?;
-        let mut numbers: HashMap<NodeIndex, usize> = HashMap::new();
-        let mut reductions: Vec<RowReduction> = Vec::new();
-        let mut arguments: Vec<NodeIndex> = Vec::new();
-        for (index, &(node, _)) in nodes.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
-            let Node::Group(fold, of_node) = node else { continue };
-            let phase = Phase::new(nodes, &[of_node], &numbers, &drawn);
-            let [of] = phase.outputs()[..] else { continue };
-            let reduction = phase.graph.reduction(fold, of)?;
-            let earlier = phase.inputs.iter().filter_map(|input| match *input {
-                PhaseInput::Group(number) => Some(reductions[number].phase + 1),
-                PhaseInput::Input(_) | PhaseInput::Index | PhaseInput::Drawn(_) => None,
-            });
-            let number = earlier.max().unwrap_or(0);
-            numbers.insert(index as NodeIndex, reductions.len());
-            arguments.push(of_node);
-            let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
-            reductions.push(RowReduction { reduction, operands, phase: number });
-        }
-        let is_per_group = |output: &NodeIndex| per_group[*output as usize];
-        let of_finishes = if stream_inputs.is_empty() { HashMap::new() } else { drawn.clone() };
-        let mut finishes = Vec::new();
-        for of_groups in [false, true] {
-            let (numbers_of, of): (Vec<usize>, Vec<NodeIndex>) =
-                outputs.iter().copied().enumerate().filter(|(_, of)| is_per_group(of) == of_groups).unzip();
-            if of.is_empty() {
-                continue;
-            }
-            let phase = Phase::new(nodes, &of, &numbers, &of_finishes);
-            let expression = phase.graph.expression(&phase.outputs())?;
-            let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
-            finishes.push(Finish { expression, operands, is_per_group: of_groups, outputs: numbers_of });
-        }
-        arguments.extend(outputs);
-        let mut indices = Vec::new();
-        for &IndexedGroup { group, index, error } in &nodes.indexed {
-            let Some(&reduction) = numbers.get(&group) else { continue };
-            let phase = Phase::new(nodes, &[index], &numbers, &drawn);
-            let expression = phase.graph.expression(&phase.outputs())?;
-            let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
-            indices.push(GroupIndex { expression, operands, reduction, error });
-            arguments.push(index);
-        }
-        let of_reductions = reductions.iter().map(|reduction| &reduction.operands);
-        let mut phases = of_reductions.chain(finishes.iter().map(|finish| &finish.operands));
-        let places = match phases.any(|operands| operands.inputs.contains(&PhaseInput::Index)) {
-            true => {
-                let graph = Graph::new();
-                Some(graph.expression(&[graph.position()])?)
-            }
-            false => None,
-        };
-        let stages = match reductions.is_empty() {
-            true => None,
-            false => {
-                let phase = Phase::new(nodes, &arguments, &numbers, &HashMap::new());
-                RowStages::new(phase, &reductions, indices.len())
-            }
-        };
-        let given = nodes.scalars.iter().filter(|(_, literal)| literal.is_none());
-        let described = outputs.iter().map(|output| RowOutput {
-            dtype: nodes.dtype(*output),
-            is_per_group: is_per_group(output),
-            is_over_groups: false,
-        });
-        Ok(RowProgram(Arc::new(RowProgramState {
-            outputs: described.collect(),
-            scalars: given.map(|(dtype, _)| *dtype).collect(),
-            compares_by_value: nodes.compares_by_value,
-            inputs: nodes.inputs.clone(),
-            reductions,
-            finishes,
-            indices,
-            places,
-            draws,
-            stream_inputs,
-            stages,
-            kernels: Mutex::default(),
-            #[cfg(target_arch = "x86_64")]
-            last_plan: blocks::LastPlan::default(),
-            sums: None,
-        })))
-    }
-
     /// Returns the dtypes of the inputs.
     pub fn inputs(&self) -> &[DType] {
         &self.0.inputs

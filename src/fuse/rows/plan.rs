@@ -185,9 +185,7 @@ impl RowProgramState {
         device: RowDevice,
         sums: Option<usize>,
     ) -> Result<RowPlan, &'static str> {
-        let Some(stages) = &self.stages else {
-            return Err("the program does not fit one expression, or has indices along an axis");
-        };
+        let stages = self.stages.as_ref().map_err(|reason| *reason)?;
         if shape.size == 0 || shape.groups.count() == 0 {
             return Err("there are no elements");
         }

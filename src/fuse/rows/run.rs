@@ -3,37 +3,27 @@
 use super::super::device::{DeviceInput, DeviceOutput};
 use super::super::host::{HostInput, HostOutput};
 use super::super::number::Number;
-use super::drawn::Draw;
+use super::in_place::{with_device_copies, with_host_copies};
 use super::index::{check_device, check_host};
 use super::shape::RowShape;
 use super::split::PhaseInput;
-use super::{Finish, OPERATION, PhaseOperands, RowProgram, RowProgramState};
+use super::stored::StoredKind;
+use super::{OPERATION, PhaseOperands, RowProgram};
 use crate::driver::{DeviceBuffer, Stream};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout, Shape};
 
-/// The values of a reduction for all groups, or drawn values of all elements, in memory of type `M`.
+/// The values of a reduction, or stored values, in memory of type `M`.
 struct PhaseValues<M> {
     dtype: DType,
+    /// One value for each group, or one for each element.
+    is_per_group: bool,
     memory: M,
 }
 
 /// Returns the shape to which the inputs of a finishing expression broadcast.
 fn finish_shape(shape: &RowShape, is_per_group: bool) -> &Shape {
     if is_per_group { &shape.groups } else { &shape.elements }
-}
-
-/// The error of an in-place input beside sums over groups, whose kernels read elements after the outputs are written.
-fn in_place_beside_sums() -> Error {
-    Error::invalid(OPERATION, "an in-place input beside a sum over groups", "an input with its own memory")
-}
-
-/// The error of an in-place input without a suitable output.
-#[cold]
-fn in_place_error(index: usize) -> Error {
-    let found = format!("an in-place input for output {index}");
-    let wanted = "an output of the run with a value per element, in the input's layout and dtype, whose elements do not overlap";
-    Error::invalid(OPERATION, found, wanted)
 }
 
 fn missing(what: &str) -> Error {
@@ -53,7 +43,7 @@ impl RowProgram {
         axes: &[isize],
         outputs: &mut [HostOutput<'_>],
     ) -> Result<()> {
-        let state = &*self.0;
+        let (state, given) = (&*self.0, inputs);
         let with_memory;
         let inputs = match inputs.iter().any(|input| input.memory().is_none()) {
             true => {
@@ -83,25 +73,47 @@ impl RowProgram {
             expression.run_host(&[], &[], &mut [HostOutput::new(&mut places, of_places)?])?;
         }
         let places = |within: &Shape| HostInput::new(&places, of_places)?.expand(within);
-        let mut drawn: Vec<PhaseValues<Vec<u64>>> = Vec::with_capacity(state.draws.len());
-        for Draw { expression, operands } in &state.draws {
-            let dtype = expression.outputs()[0];
-            let mut memory = vec![0u64; (elements.count() * dtype.size()).div_ceil(8)];
-            let of_draw =
-                operands.numbers().map(|number| inputs[number].expand(inputs[number].layout().shape()));
-            let of_draw = of_draw.collect::<Result<Vec<_>>>()?;
-            let output = HostOutput::of_bytes(dtype, bytemuck::cast_slice_mut(&mut memory), elements)?;
-            expression.run_host(&of_draw, &operands.scalars(scalars, &shape), &mut [output])?;
-            drawn.push(PhaseValues { dtype, memory });
-        }
+        let copies = state.host_copies(given, inputs)?;
+        let copied = with_host_copies(&copies, inputs)?;
+        let inputs = copied.as_deref().unwrap_or(inputs);
+        let mut stored: Vec<PhaseValues<Vec<u64>>> = Vec::new();
         let mut values: Vec<PhaseValues<Vec<u64>>> = Vec::with_capacity(state.reductions.len());
-        for reduction in &state.reductions {
+        for number in 0..=state.reductions.len() {
+            for of in state.stored.iter().filter(|of| of.after == number) {
+                let is_per_group = of.kind == StoredKind::Groups;
+                let layout = if is_per_group { groups } else { elements };
+                let of_phase = match of.kind {
+                    StoredKind::Words => {
+                        of.operands.word_inputs(inputs, |input| input.expand(input.layout().shape()))?
+                    }
+                    _ => of.operands.host_inputs(
+                        inputs,
+                        [&values, &stored],
+                        &places,
+                        groups,
+                        layout.shape(),
+                    )?,
+                };
+                let mut found = Vec::new();
+                for &dtype in of.expression.outputs() {
+                    let memory = vec![0u64; (layout.count() * dtype.size()).div_ceil(8)];
+                    found.push(PhaseValues { dtype, is_per_group, memory });
+                }
+                let mut targets = Vec::with_capacity(found.len());
+                for PhaseValues { dtype, memory, .. } in &mut found {
+                    targets.push(HostOutput::of_bytes(*dtype, bytemuck::cast_slice_mut(memory), layout)?);
+                }
+                of.expression.run_host(&of_phase, &of.operands.scalars(scalars, &shape), &mut targets)?;
+                drop((targets, of_phase));
+                stored.extend(found);
+            }
+            let Some(reduction) = state.reductions.get(number) else { break };
             let dtype = reduction.reduction.output();
             // Words, so that the address is aligned for any element.
             let mut memory = vec![0u64; (groups.count() * dtype.size()).div_ceil(8)];
             let of_phase = reduction.operands.host_inputs(
                 inputs,
-                [&values, &drawn],
+                [&values, &stored],
                 &places,
                 groups,
                 &shape.elements,
@@ -109,23 +121,24 @@ impl RowProgram {
             let scalars = reduction.operands.scalars(scalars, &shape);
             let mut output = HostOutput::of_bytes(dtype, bytemuck::cast_slice_mut(&mut memory), groups)?;
             reduction.reduction.run_host(&of_phase, &scalars, &mut output)?;
-            values.push(PhaseValues { dtype, memory });
+            drop(of_phase);
+            values.push(PhaseValues { dtype, is_per_group: true, memory });
         }
         for index in &state.indices {
             let mut found = vec![0i64; groups.count()];
             let of_phase =
-                index.operands.host_inputs(inputs, [&values, &drawn], &places, groups, &shape.groups)?;
+                index.operands.host_inputs(inputs, [&values, &stored], &places, groups, &shape.groups)?;
             let scalars = index.operands.scalars(scalars, &shape);
             index.expression.run_host(&of_phase, &scalars, &mut [HostOutput::new(&mut found, groups)?])?;
             check_host(index.error, &found, shape.size)?;
         }
         for finish in &state.finishes {
             let within = finish_shape(&shape, finish.is_per_group);
-            let of_phase = finish.operands.host_inputs(inputs, [&values, &drawn], &places, groups, within)?;
+            let of_phase =
+                finish.operands.host_inputs(inputs, [&values, &stored], &places, groups, within)?;
             let scalars = finish.operands.scalars(scalars, &shape);
-            let chosen = outputs.iter_mut().zip(&state.outputs);
-            let chosen = chosen.filter(|(_, output)| output.is_per_group == finish.is_per_group);
-            let mut chosen: Vec<HostOutput<'_>> = chosen.map(|(output, _)| output.reborrow()).collect();
+            let chosen = outputs.iter_mut().enumerate().filter(|(number, _)| finish.outputs.contains(number));
+            let mut chosen: Vec<HostOutput<'_>> = chosen.map(|(_, output)| output.reborrow()).collect();
             finish.expression.run_host(&of_phase, &scalars, &mut chosen)?;
         }
         Ok(())
@@ -177,24 +190,46 @@ impl RowProgram {
             expression.run(stream, &[], &[], &mut [output])?;
         }
         let places = |within: &Shape| DeviceInput::of_bytes(DType::I64, &places, of_places)?.expand(within);
-        let mut drawn: Vec<PhaseValues<DeviceBuffer<u8>>> = Vec::with_capacity(state.draws.len());
-        for Draw { expression, operands } in &state.draws {
-            let dtype = expression.outputs()[0];
-            let mut memory = stream.uninitialized::<u8>(elements.count() * dtype.size())?;
-            let of_draw =
-                operands.numbers().map(|number| inputs[number].expand(inputs[number].layout().shape()));
-            let of_draw = of_draw.collect::<Result<Vec<_>>>()?;
-            let output = DeviceOutput::of_bytes(dtype, &mut memory, elements)?;
-            expression.run(stream, &of_draw, &operands.scalars(scalars, &shape), &mut [output])?;
-            drawn.push(PhaseValues { dtype, memory });
-        }
+        let copies = state.device_copies(stream, given, inputs)?;
+        let copied = with_device_copies(&copies, inputs)?;
+        let (given, inputs) = copied.as_deref().map_or((given, inputs), |copied| (copied, copied));
+        let mut stored: Vec<PhaseValues<DeviceBuffer<u8>>> = Vec::new();
         let mut values: Vec<PhaseValues<DeviceBuffer<u8>>> = Vec::with_capacity(state.reductions.len());
-        for reduction in &state.reductions {
+        for number in 0..=state.reductions.len() {
+            for of in state.stored.iter().filter(|of| of.after == number) {
+                let is_per_group = of.kind == StoredKind::Groups;
+                let layout = if is_per_group { groups } else { elements };
+                let of_phase = match of.kind {
+                    StoredKind::Words => {
+                        of.operands.word_inputs(inputs, |input| input.expand(input.layout().shape()))?
+                    }
+                    _ => of.operands.device_inputs(
+                        inputs,
+                        [&values, &stored],
+                        &places,
+                        groups,
+                        layout.shape(),
+                    )?,
+                };
+                let mut found = Vec::new();
+                for &dtype in of.expression.outputs() {
+                    let memory = stream.uninitialized::<u8>(layout.count() * dtype.size())?;
+                    found.push(PhaseValues { dtype, is_per_group, memory });
+                }
+                let mut targets = Vec::with_capacity(found.len());
+                for PhaseValues { dtype, memory, .. } in &mut found {
+                    targets.push(DeviceOutput::of_bytes(*dtype, memory, layout)?);
+                }
+                of.expression.run(stream, &of_phase, &of.operands.scalars(scalars, &shape), &mut targets)?;
+                drop((targets, of_phase));
+                stored.extend(found);
+            }
+            let Some(reduction) = state.reductions.get(number) else { break };
             let dtype = reduction.reduction.output();
             let mut memory = stream.uninitialized::<u8>(groups.count() * dtype.size())?;
             let of_phase = reduction.operands.device_inputs(
                 inputs,
-                [&values, &drawn],
+                [&values, &stored],
                 &places,
                 groups,
                 &shape.elements,
@@ -202,12 +237,13 @@ impl RowProgram {
             let scalars = reduction.operands.scalars(scalars, &shape);
             let mut output = DeviceOutput::of_bytes(dtype, &mut memory, groups)?;
             reduction.reduction.run(stream, &of_phase, &scalars, &mut output)?;
-            values.push(PhaseValues { dtype, memory });
+            drop(of_phase);
+            values.push(PhaseValues { dtype, is_per_group: true, memory });
         }
         for index in &state.indices {
             let mut found = stream.uninitialized::<u8>(8 * groups.count())?;
             let of_phase =
-                index.operands.device_inputs(inputs, [&values, &drawn], &places, groups, &shape.groups)?;
+                index.operands.device_inputs(inputs, [&values, &stored], &places, groups, &shape.groups)?;
             let scalars = index.operands.scalars(scalars, &shape);
             let output = DeviceOutput::of_bytes(DType::I64, &mut found, groups)?;
             index.expression.run(stream, &of_phase, &scalars, &mut [output])?;
@@ -220,91 +256,13 @@ impl RowProgram {
             // The expression reads an element where it writes it, so it reads in-place inputs as such.
             let of_finish = finish.inputs_in_place(given, inputs, outputs)?;
             let of_phase =
-                finish.operands.device_inputs(&of_finish, [&values, &drawn], &places, groups, within)?;
+                finish.operands.device_inputs(&of_finish, [&values, &stored], &places, groups, within)?;
             let scalars = finish.operands.scalars(scalars, &shape);
-            let chosen = outputs.iter_mut().zip(&state.outputs);
-            let chosen = chosen.filter(|(_, output)| output.is_per_group == finish.is_per_group);
-            let mut chosen: Vec<DeviceOutput<'_>> = chosen.map(|(output, _)| output.reborrow()).collect();
+            let chosen = outputs.iter_mut().enumerate().filter(|(number, _)| finish.outputs.contains(number));
+            let mut chosen: Vec<DeviceOutput<'_>> = chosen.map(|(_, output)| output.reborrow()).collect();
             finish.expression.run(stream, &of_phase, &scalars, &mut chosen)?;
         }
         Ok(())
-    }
-}
-
-impl RowProgramState {
-    /// Checks the output that an in-place input reads.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] if the program has sums over groups, and for an output that is missing, has a value per
-    /// group, another dtype or layout, or elements that overlap.
-    fn check_in_place(
-        &self,
-        index: usize,
-        input: (DType, Layout),
-        output: Option<(DType, Layout)>,
-    ) -> Result<()> {
-        if self.sums.is_some() {
-            return Err(in_place_beside_sums());
-        }
-        let is_per_element = self.outputs.get(index).is_some_and(|output| !output.is_per_group);
-        match is_per_element && output == Some(input) && !input.1.may_overlap() {
-            true => Ok(()),
-            false => Err(in_place_error(index)),
-        }
-    }
-
-    /// Returns the inputs, in-place ones with the address of their output. The outputs are borrowed by the run.
-    fn host_inputs_in_place<'a>(
-        &self,
-        inputs: &[HostInput<'a>],
-        outputs: &[HostOutput<'a>],
-    ) -> Result<Vec<HostInput<'a>>> {
-        let resolved = inputs.iter().map(|input| {
-            let Some(index) = input.in_place_of() else { return input.expand(input.layout().shape()) };
-            let output = outputs.get(index);
-            self.check_in_place(index, input.described(), output.map(HostOutput::described))?;
-            output.map(HostInput::before).ok_or_else(|| in_place_error(index))
-        });
-        resolved.collect()
-    }
-
-    /// Returns the inputs, in-place ones with the memory of their output; `None` if no input is in place.
-    fn device_inputs_in_place<'a>(
-        &self,
-        inputs: &[DeviceInput<'a>],
-        outputs: &[DeviceOutput<'a>],
-    ) -> Result<Option<Vec<DeviceInput<'a>>>> {
-        if inputs.iter().all(|input| input.in_place_of().is_none()) {
-            return Ok(None);
-        }
-        let resolved = inputs.iter().map(|input| {
-            let Some(index) = input.in_place_of() else { return input.expand(input.layout().shape()) };
-            let output = outputs.get(index);
-            self.check_in_place(index, input.described(), output.map(DeviceOutput::described))?;
-            output.map(DeviceInput::before).ok_or_else(|| in_place_error(index))
-        });
-        resolved.collect::<Result<Vec<_>>>().map(Some)
-    }
-}
-
-impl Finish {
-    /// Returns the inputs of the expression, whose outputs are a part of the program's: in-place inputs for those that the run
-    /// writes, and inputs with memory otherwise.
-    fn inputs_in_place<'a>(
-        &self,
-        given: &[DeviceInput<'a>],
-        with_memory: &[DeviceInput<'a>],
-        outputs: &[DeviceOutput<'_>],
-    ) -> Result<Vec<DeviceInput<'a>>> {
-        let own = given.iter().zip(with_memory).map(|(given, with_memory)| {
-            let output = given.in_place_of().and_then(|output| {
-                let place = self.outputs.iter().position(|of| *of == output)?;
-                Some(DeviceInput::output(place, outputs.get(output)?))
-            });
-            output.map_or_else(|| with_memory.expand(with_memory.layout().shape()), Ok)
-        });
-        own.collect()
     }
 }
 
@@ -313,29 +271,31 @@ impl PhaseOperands {
     pub(super) fn numbers(&self) -> impl Iterator<Item = usize> {
         self.inputs.iter().filter_map(|input| match *input {
             PhaseInput::Input(number) => Some(number),
-            PhaseInput::Group(_) | PhaseInput::Index | PhaseInput::Drawn(_) => None,
+            PhaseInput::Group(_) | PhaseInput::Index | PhaseInput::Stored(_) => None,
         })
     }
 
-    /// Returns the inputs of a phase: those of the program by `expand`, and values of groups and elements by `of_values`,
-    /// which gets true for the former.
+    /// Returns the inputs of random words, which have one element each.
+    fn word_inputs<I>(&self, inputs: &[I], unchanged: impl Fn(&I) -> Result<I>) -> Result<Vec<I>> {
+        self.numbers().map(|number| unchanged(inputs.get(number).ok_or_else(|| missing("input"))?)).collect()
+    }
+
+    /// Returns the inputs of a phase: those of the program by `expand`, and values of reductions and stored values by `of_values`.
     fn list<'v, I, M>(
         &self,
         inputs: &[I],
-        [values, drawn]: [&'v [PhaseValues<M>]; 2],
+        [values, stored]: [&'v [PhaseValues<M>]; 2],
         places: impl Fn() -> Result<I>,
         expand: impl Fn(&I) -> Result<I>,
-        of_values: impl Fn(&'v PhaseValues<M>, bool) -> Result<I>,
+        of_values: impl Fn(&'v PhaseValues<M>) -> Result<I>,
     ) -> Result<Vec<I>> {
         let input = |input: &PhaseInput| match *input {
             PhaseInput::Input(index) => expand(inputs.get(index).ok_or_else(|| missing("input"))?),
             PhaseInput::Index => places(),
             PhaseInput::Group(index) => {
-                of_values(values.get(index).ok_or_else(|| missing("value of a group"))?, true)
+                of_values(values.get(index).ok_or_else(|| missing("value of a group"))?)
             }
-            PhaseInput::Drawn(index) => {
-                of_values(drawn.get(index).ok_or_else(|| missing("random words"))?, false)
-            }
+            PhaseInput::Stored(index) => of_values(stored.get(index).ok_or_else(|| missing("stored value"))?),
         };
         self.inputs.iter().map(input).collect()
     }
@@ -354,8 +314,9 @@ impl PhaseOperands {
             values,
             || places(shape),
             |input| input.expand(shape),
-            |value, is_per_group| {
-                let layout = if is_per_group { groups.expand(shape)? } else { Layout::from_shape(*shape) };
+            |value| {
+                let layout =
+                    if value.is_per_group { groups.expand(shape)? } else { Layout::from_shape(*shape) };
                 HostInput::of_bytes(value.dtype, bytemuck::cast_slice(&value.memory), layout)
             },
         )
@@ -375,8 +336,9 @@ impl PhaseOperands {
             values,
             || places(shape),
             |input| input.expand(shape),
-            |value, is_per_group| {
-                let layout = if is_per_group { groups.expand(shape)? } else { Layout::from_shape(*shape) };
+            |value| {
+                let layout =
+                    if value.is_per_group { groups.expand(shape)? } else { Layout::from_shape(*shape) };
                 DeviceInput::of_bytes(value.dtype, &value.memory, layout)
             },
         )

@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 
 use super::super::graph::{Expr, Graph, Nodes};
-use super::super::node::{IndexedGroup, Node, NodeIndex, needed};
+use super::super::node::{IndexedGroup, Node, NodeIndex, needed, needed_until};
 use super::super::operation::{Operation, Rule};
+use super::RowReduction;
 use crate::types::DType;
 
 /// Returns whether values of a dtype are computed in f32.
@@ -101,23 +102,36 @@ pub(super) fn widen(nodes: &Nodes, outputs: &[NodeIndex]) -> (Nodes, Vec<NodeInd
     (distinct.nodes, outputs)
 }
 
+/// Returns for each node whether it depends on inputs, words or indices of elements other than through a reduction, so that
+/// its values may differ within a group.
+pub(super) fn is_per_element(nodes: &Nodes) -> Vec<bool> {
+    dependent(nodes, |node| match node {
+        Node::Input(_) | Node::Coordinate(_) | Node::Random(..) | Node::GroupIndex => Some(true),
+        Node::Group(..) => Some(false),
+        _ => None,
+    })
+}
+
 /// Returns for each node whether it is one value per group: it depends on a reduction, and otherwise only on
 /// scalars.
 pub(in crate::fuse) fn is_per_group(nodes: &Nodes) -> Vec<bool> {
-    // True for values that may differ within a group.
-    let mut is_element: Vec<bool> = Vec::with_capacity(nodes.nodes.len());
-    let mut is_group: Vec<bool> = Vec::with_capacity(nodes.nodes.len());
+    let is_group = dependent(nodes, |node| match node {
+        Node::Group(..) => Some(true),
+        _ if node.operands().next().is_none() => Some(false),
+        _ => None,
+    });
+    is_group.into_iter().zip(is_per_element(nodes)).map(|(group, element)| group && !element).collect()
+}
+
+/// Returns for each node the value of `of`, or without one whether it is true of any operand.
+fn dependent(nodes: &Nodes, of: impl Fn(Node) -> Option<bool>) -> Vec<bool> {
+    let mut found: Vec<bool> = Vec::with_capacity(nodes.nodes.len());
     for &(node, _) in &nodes.nodes {
-        let any = |list: &[bool]| node.operands().any(|operand| list[operand as usize]);
-        let (element, group) = match node {
-            Node::Input(_) | Node::Coordinate(_) | Node::Random(..) | Node::GroupIndex => (true, false),
-            Node::Group(..) => (false, true),
-            _ => (any(&is_element), any(&is_group)),
-        };
-        is_element.push(element);
-        is_group.push(group && !element);
+        let any = || node.operands().any(|operand| found[operand as usize]);
+        let value = of(node).unwrap_or_else(any);
+        found.push(value);
     }
-    is_group
+    found
 }
 
 /// An input of a phase.
@@ -129,8 +143,8 @@ pub(super) enum PhaseInput {
     Group(usize),
     /// The index of an element within its group, as i64.
     Index,
-    /// The random words or coordinates of elements that a run computes into memory before the phases.
-    Drawn(usize),
+    /// A value that a run stored before the phase, such as random words.
+    Stored(usize),
 }
 
 /// A scalar that a run passes to a phase.
@@ -152,20 +166,20 @@ pub(super) struct Phase {
 
 impl Phase {
     /// Copies the nodes that `outputs` depend on, up to earlier reductions and to values in memory. `reductions` has the
-    /// number of each reduction's node, and `drawn` that of each node that the phase reads from memory.
+    /// number of each reduction's node, and `stored` that of each node that the phase reads from memory.
     pub(super) fn new(
         nodes: &Nodes,
         outputs: &[NodeIndex],
         reductions: &HashMap<NodeIndex, usize>,
-        drawn: &HashMap<NodeIndex, usize>,
+        stored: &HashMap<NodeIndex, usize>,
     ) -> Phase {
         let mut phase =
             Phase { graph: Graph::new(), outputs: Vec::new(), inputs: Vec::new(), scalars: Vec::new() };
         let mut copy = Nodes::default();
         let mut copied: Vec<NodeIndex> = vec![0; nodes.nodes.len()];
-        let in_memory: Vec<Node> = drawn.keys().map(|&node| nodes.nodes[node as usize].0).collect();
-        let is_leaf = |node: Node| matches!(node, Node::Group(..)) || in_memory.contains(&node);
-        let needed = needed(nodes, outputs, is_leaf);
+        let needed = needed_until(nodes, outputs, |index, node| {
+            matches!(node, Node::Group(..)) || stored.contains_key(&index)
+        });
         let given = |index: u32| {
             let before = nodes.scalars.iter().take(index as usize);
             before.filter(|(_, literal)| literal.is_none()).count()
@@ -173,7 +187,7 @@ impl Phase {
         for (index, &(node, dtype)) in nodes.nodes.iter().enumerate().filter(|(index, _)| needed[*index]) {
             let known = index as NodeIndex;
             let read = match node {
-                _ if drawn.contains_key(&known) => Some(PhaseInput::Drawn(drawn[&known])),
+                _ if stored.contains_key(&known) => Some(PhaseInput::Stored(stored[&known])),
                 Node::Input(input) => Some(PhaseInput::Input(input as usize)),
                 Node::Group(..) => {
                     Some(PhaseInput::Group(reductions.get(&known).copied().unwrap_or_default()))
@@ -216,6 +230,17 @@ impl Phase {
         copy.compares_by_value = nodes.compares_by_value;
         phase.graph.0.replace(copy);
         phase
+    }
+
+    /// Returns the number of the phase: one more than those of the reductions that it reads, and no less than those of stored
+    /// values.
+    pub(super) fn number(&self, reductions: &[RowReduction], stored: &[usize]) -> usize {
+        let earlier = self.inputs.iter().map(|input| match *input {
+            PhaseInput::Group(number) => reductions[number].phase + 1,
+            PhaseInput::Stored(number) => stored[number],
+            PhaseInput::Input(_) | PhaseInput::Index => 0,
+        });
+        earlier.max().unwrap_or(0)
     }
 
     /// Returns the outputs.

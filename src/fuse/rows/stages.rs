@@ -45,8 +45,16 @@ pub(super) struct RowStages {
 
 impl RowStages {
     /// Lowers a phase whose outputs are the arguments of the reductions, then the program's outputs, then
-    /// `indices` indices of `at_group`. Returns `None` if one expression cannot hold them.
-    pub(super) fn new(phase: Phase, reductions: &[RowReduction], indices: usize) -> Option<RowStages> {
+    /// `indices` indices of `at_group`.
+    ///
+    /// # Errors
+    ///
+    /// The reason why one kernel cannot hold them.
+    pub(super) fn new(
+        phase: Phase,
+        reductions: &[RowReduction],
+        indices: usize,
+    ) -> Result<RowStages, &'static str> {
         let mut outputs = phase.outputs();
         for (output, reduction) in outputs.iter_mut().zip(reductions) {
             let state = &reduction.reduction.0;
@@ -56,9 +64,10 @@ impl RowStages {
             };
             *output = of.cast(state.prologue.outputs[0]);
         }
-        let expression = phase.graph.expression(&outputs).ok()?.0;
+        let too_large = "the program has more than 64 operands or 20000 instructions";
+        let expression = phase.graph.expression(&outputs).map_err(|_| too_large)?.0;
         if expression.coordinates.iter().any(|coordinate| matches!(coordinate, Coordinate::Axis(_))) {
-            return None;
+            return Err("the program has indices along an axis");
         }
         let program = &expression.program;
         let wanted =
@@ -76,7 +85,7 @@ impl RowStages {
         let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
         let groups = expression.program.groups().into_iter();
         let neighbours = groups.map(|group| group.map_or(1, |(_, count)| count)).collect();
-        Some(RowStages { expression, operands, stages, neighbours, indices })
+        Ok(RowStages { expression, operands, stages, neighbours, indices })
     }
 
     /// Returns the number of stages that read an input of the program, if every stage keeps these steps for later
@@ -128,7 +137,7 @@ impl RowStages {
         let inputs = self.operands.inputs.iter().zip(self.operand_of());
         let is_still = |(input, operand): (&PhaseInput, Option<usize>)| match operand {
             Some(operand) => accesses[operand] == RowAccess::Still,
-            None => !matches!(input, PhaseInput::Index | PhaseInput::Drawn(_)),
+            None => !matches!(input, PhaseInput::Index | PhaseInput::Stored(_)),
         };
         inputs.map(is_still).collect()
     }
@@ -141,7 +150,7 @@ impl RowStages {
                 next += 1;
                 Some(next - 1)
             }
-            PhaseInput::Group(_) | PhaseInput::Index | PhaseInput::Drawn(_) => None,
+            PhaseInput::Group(_) | PhaseInput::Index | PhaseInput::Stored(_) => None,
         };
         self.operands.inputs.iter().map(of).collect()
     }

@@ -41,8 +41,8 @@ impl SymExpr {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for an input slot above 62. A run refuses trees that a kernel cannot hold: with more than
-    /// 64 inputs and different numbers together, or more than 20000 instructions.
+    /// [`Error::InvalidArgument`] for an input slot above 62. A tree of more than 64 inputs and different numbers together, or
+    /// of more than 20000 instructions, runs as several kernels.
     pub fn compile(&self) -> Result<CompiledExpr> {
         let slots = self.slots();
         if slots > MOST_SLOTS {
@@ -66,8 +66,8 @@ impl CompiledExpr {
     ///
     /// # Errors
     ///
-    /// [`Error::DTypeMismatch`] for another dtype, [`Error::InvalidArgument`] for a tensor that is no matrix with as many
-    /// columns as [`slots`](Self::slots), and for a tree that a kernel cannot hold.
+    /// [`Error::DTypeMismatch`] for another dtype, and [`Error::InvalidArgument`] for a tensor that is no matrix with as many
+    /// columns as [`slots`](Self::slots).
     pub fn run_rows(&self, rows: &Tensor) -> Result<Tensor> {
         if rows.dtype() != DType::F64 {
             let (wanted, found) = ("rows of f64".to_owned(), rows.dtype().to_string());

@@ -126,7 +126,7 @@ impl SumsOverGroups {
         workspaces: &mut [DeviceBuffer<u8>],
     ) -> Result<bool> {
         let Some((fused, stages)) =
-            self.fused.as_ref().and_then(|fused| Some((&fused.0, fused.0.stages.as_ref()?)))
+            self.fused.as_ref().and_then(|fused| Some((&fused.0, fused.0.stages.as_ref().ok()?)))
         else {
             return Ok(false);
         };
@@ -176,7 +176,7 @@ impl SumsOverGroups {
         let mut operands = Vec::with_capacity(self.operands.inputs.len());
         for input in &self.operands.inputs {
             operands.push(match *input {
-                PhaseInput::Drawn(_) => return Err(missing()),
+                PhaseInput::Stored(_) => return Err(missing()),
                 PhaseInput::Index => match &places {
                     Some(places) => DeviceInput::new(places, shape.places()?)?.expand(&shape.elements)?,
                     None => continue,

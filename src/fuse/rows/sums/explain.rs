@@ -37,7 +37,7 @@ impl SumsOverGroups {
         let planned = self.plan_fused(shape, &given, RowDevice { capability });
         let mut found = match (planned, &self.fused) {
             (Ok(launch), Some(fused)) => {
-                let Some(stages) = &fused.0.stages else { return self.nothing() };
+                let Ok(stages) = &fused.0.stages else { return self.nothing() };
                 let bits = stages
                     .expression
                     .scalar_bits(&stages.operands.scalars(&zeros(fused.scalars()), shape))?;
@@ -107,8 +107,8 @@ impl SumsOverGroups {
         let (mut described, mut numbers, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for input in &self.operands.inputs {
             let operand = match *input {
-                // Terms have no draws.
-                PhaseInput::Drawn(_) => continue,
+                // Terms read no stored values.
+                PhaseInput::Stored(_) => continue,
                 PhaseInput::Index => {
                     all.push(shape.places()?.expand(&shape.elements)?);
                     continue;

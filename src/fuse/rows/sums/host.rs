@@ -128,7 +128,7 @@ impl SumsOverGroups {
             let missing = || Error::invalid(super::OPERATION, "no input", "an operand of the program");
             let operand = match *input {
                 PhaseInput::Index => HostInput::new(&places, shape.places()?)?,
-                PhaseInput::Drawn(_) => return Err(missing()),
+                PhaseInput::Stored(_) => return Err(missing()),
                 PhaseInput::Input(index) | PhaseInput::Group(index) => {
                     match index.checked_sub(inputs.len()) {
                         None => inputs[index].expand(&shape.elements)?,

@@ -82,7 +82,7 @@ fn stages_of(dtype: DType) -> Result<RowStages> {
     let of = graph.input(dtype).node;
     let phase = Phase::new(&graph.0.borrow(), &[of], &HashMap::new(), &HashMap::new());
     let unfit = || Error::invalid(OPERATION, format!("terms of {dtype}"), "terms of f32 or f64");
-    RowStages::new(phase, &[], 0).ok_or_else(unfit)
+    RowStages::new(phase, &[], 0).map_err(|_| unfit())
 }
 
 impl SumsOverGroups {
@@ -161,7 +161,7 @@ impl SumsOverGroups {
             values: values.iter().map(|&value| nodes.dtype(value)).collect(),
             terms: expression,
             operands,
-            stages: RowStages::new(phase, &[], 0),
+            stages: RowStages::new(phase, &[], 0).ok(),
             copies: dtypes.iter().map(|dtype| stages_of(*dtype)).collect::<Result<_>>()?,
             folds: dtypes.iter().map(fold).collect::<Result<_>>()?,
             outputs: dtypes.iter().map(described).collect(),
@@ -257,9 +257,9 @@ impl RowProgram {
             finishes: Vec::new(),
             indices: Vec::new(),
             places: None,
-            draws: Vec::new(),
+            stored: Vec::new(),
             stream_inputs: Vec::new(),
-            stages: None,
+            stages: Err("sums over groups have programs of their own"),
             kernels: Mutex::default(),
             #[cfg(target_arch = "x86_64")]
             last_plan: Default::default(),

@@ -184,8 +184,8 @@ impl RowProgramState {
     /// Returns the text of the kernel of a program whose outputs from `first` on are summed over groups.
     fn text_of_sums(&self, key: &RowKey, plan: &RowPlan, first: usize) -> String {
         match &self.stages {
-            Some(stages) => ptx::write_with_sums(self, stages, key, plan, first),
-            None => String::new(),
+            Ok(stages) => ptx::write_with_sums(self, stages, key, plan, first),
+            Err(_) => String::new(),
         }
     }
 }

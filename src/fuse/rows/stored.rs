@@ -1,0 +1,96 @@
+//! Values in memory between the phases of a program that runs as several kernels.
+//!
+//! A reduction of its own reads no coordinates, so an expression computes random words and coordinates first. One kernel
+//! computes them in registers instead. A program of several [sections](super::sections) stores the values that later
+//! sections read.
+
+use std::collections::HashMap;
+
+use super::super::expression::Expression;
+use super::super::graph::Nodes;
+use super::super::node::{Node, NodeIndex, needed};
+use super::PhaseOperands;
+use super::split::Phase;
+use crate::error::Result;
+use crate::types::DType;
+
+/// The elements of stored values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StoredKind {
+    /// Random words or a coordinate of each element, from seeds of one element.
+    Words,
+    /// Values of each element.
+    Elements,
+    /// One value for each group.
+    Groups,
+}
+
+/// An expression whose outputs later phases read from memory.
+pub(super) struct StoredValues {
+    pub(super) expression: Expression,
+    pub(super) operands: PhaseOperands,
+    pub(super) kind: StoredKind,
+    /// The number of reductions that run before.
+    pub(super) after: usize,
+    pub(super) phase: usize,
+}
+
+/// All stored values of a program, in the order of their computation.
+#[derive(Default)]
+pub(super) struct StoredList {
+    pub(super) all: Vec<StoredValues>,
+    /// By value, its phase.
+    pub(super) phases: Vec<usize>,
+    /// The number of each node's value.
+    pub(super) numbers: HashMap<NodeIndex, usize>,
+}
+
+impl StoredList {
+    /// Compiles the random words and coordinates that `roots` depend on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::expression`](super::super::Graph::expression).
+    pub(super) fn of_words(nodes: &Nodes, roots: &[NodeIndex]) -> Result<StoredList> {
+        let mut list = StoredList::default();
+        let none = HashMap::new();
+        for (index, needed) in needed(nodes, roots, |_| false).into_iter().enumerate() {
+            if !needed || !matches!(nodes.nodes[index].0, Node::Random(..) | Node::Coordinate(_)) {
+                continue;
+            }
+            let node = index as NodeIndex;
+            list.push(&[node], Phase::new(nodes, &[node], &none, &none), StoredKind::Words, 0, 0)?;
+        }
+        Ok(list)
+    }
+
+    /// Adds a phase that computes the values of `nodes`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::expression`](super::super::Graph::expression).
+    pub(super) fn push(
+        &mut self,
+        nodes: &[NodeIndex],
+        of_values: Phase,
+        kind: StoredKind,
+        after: usize,
+        phase: usize,
+    ) -> Result<()> {
+        let expression = of_values.graph.expression(&of_values.outputs())?;
+        for &node in nodes {
+            self.numbers.insert(node, self.phases.len());
+            self.phases.push(phase);
+        }
+        let operands = PhaseOperands { inputs: of_values.inputs, scalars: of_values.scalars };
+        self.all.push(StoredValues { expression, operands, kind, after, phase });
+        Ok(())
+    }
+}
+
+/// Returns the dtype of each stored value, and whether it has one element for each group.
+pub(super) fn stored_values(all: &[StoredValues]) -> impl Iterator<Item = (DType, bool)> {
+    all.iter().flat_map(|stored| {
+        stored.expression.outputs().iter().map(|dtype| (*dtype, stored.kind == StoredKind::Groups))
+    })
+}
