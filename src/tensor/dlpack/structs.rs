@@ -65,7 +65,7 @@ pub struct DLManagedTensorVersioned {
     pub manager_ctx: *mut c_void,
     /// Frees the struct and what it holds; the consumer calls it once.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
-    /// [`DLPACK_FLAG_READ_ONLY`] and [`DLPACK_FLAG_IS_COPIED`].
+    /// [`DLPACK_FLAG_READ_ONLY`](super::DLPACK_FLAG_READ_ONLY) and [`DLPACK_FLAG_IS_COPIED`](super::DLPACK_FLAG_IS_COPIED).
     pub flags: u64,
     /// The array.
     pub dl_tensor: DLTensor,
