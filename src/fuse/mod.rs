@@ -82,6 +82,6 @@ pub(crate) use operation::with_derivatives;
 pub(crate) use operation::with_operations;
 pub use operation::{DTypes, Operation, Rule, Signature};
 pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch, Scan};
-pub use rows::{RowExplanation, RowKernel, RowLaunch, RowLaunches, RowProgram};
+pub use rows::{RowExplanation, RowKernel, RowLaunch, RowLaunches, RowMemory, RowProgram};
 pub(crate) use scalar::{by_value, dtype_of_numbers, largest, limits};
 pub use tree::ExpressionTree;

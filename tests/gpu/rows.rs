@@ -1,7 +1,8 @@
 //! Softmax, normalisation, losses and their gradients on a device have the bits of the CPU, for rows of every schedule.
 
+use selvedge::fuse::Expr;
 use selvedge::srt::{GoldenNorm, golden_batch_norm_2d};
-use selvedge::tensor::{CrossEntropyOptions, Device, Fused, Generator, NormGradients, Tensor};
+use selvedge::tensor::{CrossEntropyOptions, Device, Fused, Generator, NormGradients, Tensor, TensorOperand};
 use selvedge::types::DType;
 
 use crate::support::compare::{Agreement, Case, check};
@@ -10,7 +11,7 @@ use crate::support::{Outcome, device_tests};
 device_tests! {
     rows_have_the_bits_of_the_cpu, a_million_short_rows_do, rows_of_a_million_do, sums_over_many_rows_do, sums_over_long_rows_do, channels_do,
     large_channels_do, cross_entropy_does, narrow_casts_within_rows_do,
-    dropout_by_position_before_a_norm_does,
+    dropout_by_position_before_a_norm_does, a_softmax_of_more_inputs_than_a_kernel_has_does,
 }
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
@@ -257,6 +258,46 @@ fn dropout_by_position_before_a_norm_does() -> Outcome {
         for dtype in FLOATS {
             let randn = |seed| Generator::new(seed).randn(&[rows, length], dtype, &Device::cpu());
             check(CASES, &[randn(4)?, randn(5)?], Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+/// A program that is divided into several kernels, which store the values between them.
+fn a_softmax_of_more_inputs_than_a_kernel_has_does() -> Outcome {
+    const MANY: usize = 70;
+    fn softmax(x: [Expr<'_>; MANY]) -> Expr<'_> {
+        let sum = (2..MANY).fold(x[0] * x[1], |sum, at| sum + x[at] * x[at * 7 % MANY]);
+        let powers = (sum - sum.max_group()).exp();
+        powers / powers.sum_group()
+    }
+    const CASES: &[Case] = &[
+        ("softmax", |x| {
+            let operands: [&Tensor; MANY] = std::array::from_fn(|at| &x[at]);
+            let (softmax, sums) = (Fused::new(softmax), Fused::new(|x| softmax(x).sum_over_groups()));
+            Ok(vec![softmax.run(operands)?, sums.run(operands)?])
+        }),
+        ("softmax in place", |x| {
+            let mut first = x[0].copy()?;
+            let others: [TensorOperand<'_>; MANY - 1] = std::array::from_fn(|at| (&x[at + 1]).into());
+            Fused::new(softmax).run_in_place([&mut first], others)?;
+            Ok(vec![first])
+        }),
+        ("differences in place", |x| {
+            let mut first = x[0].copy()?;
+            let mut second = x[1].copy()?;
+            let others: [TensorOperand<'_>; MANY - 2] = std::array::from_fn(|at| (&x[at + 2]).into());
+            let softmax = Fused::with_outputs(|x| [softmax(x), x[0] - x[1]]);
+            softmax.run_in_place([&mut first, &mut second], others)?;
+            Ok(vec![first, second])
+        }),
+    ];
+    let generator = Generator::new(7);
+    for (rows, length) in [(70, 5), (9, 1001), (130, 4096)] {
+        for dtype in [DType::F32, DType::BF16] {
+            let randn = |_| generator.randn(&[rows, length], dtype, &Device::cpu());
+            let operands: Vec<Tensor> = (0..MANY).map(randn).collect::<Result<_, _>>()?;
+            check(CASES, &operands, Agreement::Bits)?;
         }
     }
     Ok(())

@@ -1,8 +1,11 @@
-//! Runs of row programs: on the CPU, on a device, and of the text of the one kernel in the interpreter. An output may replace
+//! Runs of row programs: on the CPU, on a device, and of the texts of kernels in the interpreter. An output may replace
 //! the elements of input 0, whose memory is then not read: the output's has the elements before.
 
 use selvedge::driver::Stream;
-use selvedge::fuse::{DeviceInput, DeviceOutput, HostInput, HostOutput, RowLaunches, RowProgram};
+use selvedge::fuse::{
+    DeviceInput, DeviceOutput, HostInput, HostOutput, LaunchMemory, RowExplanation, RowLaunches, RowMemory,
+    RowProgram,
+};
 
 use super::arrays::{Array, aligned};
 use ptx_interpreter::{Kernel, Memory, Schedule};
@@ -52,28 +55,90 @@ pub fn as_ptx(
     change: &dyn Fn(String) -> String,
 ) -> (String, String) {
     let layouts = |arrays: &[Array]| arrays.iter().map(|array| array.layout).collect::<Vec<_>>();
-    let plan = program.explain(&layouts(inputs), axes, &layouts(outputs), capability).expect("a plan");
-    let [kernel] = &plan.kernels[..] else { panic!("{}", plan.schedule) };
-    let RowLaunches::Rows(launch) = &kernel.launches else { panic!("{}", plan.schedule) };
+    let mut plan = program.explain(&layouts(inputs), axes, &layouts(outputs), capability).expect("a plan");
+    let [kernel] = &mut plan.kernels[..] else { panic!("{}", plan.schedule) };
+    let RowLaunches::Rows(launch) = &mut kernel.launches else { panic!("{}", plan.schedule) };
+    launch.ptx = change(std::mem::take(&mut launch.ptx));
+    let text = launch.ptx.clone();
+    run_plan(&plan, (inputs, replaced), outputs, order);
+    (plan.schedule, text)
+}
+
+/// Runs the kernels of a plan in order in the interpreter. Temporary memory begins as bytes of 0xA5.
+pub fn run_plan(
+    plan: &RowExplanation,
+    (inputs, replaced): (&[Array], Option<usize>),
+    outputs: &mut [Array],
+    order: Schedule,
+) {
     let mut memory = Memory::default();
     let mut from: Vec<u64> = inputs.iter().map(|input| memory.add(input.bytes.clone())).collect();
     let to: Vec<u64> = outputs.iter().map(|output| memory.add(output.bytes.clone())).collect();
+    let temporaries: Vec<u64> = plan.temporaries.iter().map(|&bytes| memory.add(vec![0xA5; bytes])).collect();
     if let Some(at) = replaced {
         from[0] = to[at];
     }
-    let addresses = launch.inputs.iter().map(|&input| from[input]).chain(to.iter().copied());
-    let mut parameters = Vec::new();
-    for (address, offset) in addresses.zip(&launch.offsets) {
-        parameters.extend((address + *offset as u64).to_le_bytes());
+    for kernel in &plan.kernels {
+        let address = |operand: &RowMemory| match *operand {
+            RowMemory::Input(input) => from[input],
+            RowMemory::Output(output) => to[output],
+            RowMemory::Temporary(temporary) => temporaries[temporary],
+        };
+        let addresses: Vec<u64> = kernel.operands.iter().map(address).collect();
+        match &kernel.launches {
+            RowLaunches::Rows(launch) | RowLaunches::Check(launch) => {
+                let offsets = launch.offsets.iter().map(|&offset| offset as u64);
+                let starts = addresses.iter().zip(offsets.chain(std::iter::repeat(0)));
+                let starts = starts.map(|(address, offset)| address + offset);
+                let parameters = with_addresses(starts, &launch.parameters);
+                let (grid, threads) = ((launch.blocks, launch.cluster), launch.threads);
+                let text = Kernel::read(&launch.ptx);
+                text.run_in_clusters(order, grid, threads, launch.shared, &parameters, &mut memory);
+            }
+            RowLaunches::Expression(explanation) => {
+                let sizes: Vec<usize> = kernel
+                    .operands
+                    .iter()
+                    .map(|operand| match *operand {
+                        RowMemory::Input(input) => inputs[input].dtype.size(),
+                        RowMemory::Output(output) => outputs[output].dtype.size(),
+                        // Temporary memory begins with its first element.
+                        RowMemory::Temporary(_) => 0,
+                    })
+                    .collect();
+                let [launch] = &explanation.launches[..] else { panic!("launches of {}", kernel.name) };
+                assert_eq!(launch.offsets.len(), addresses.len(), "{}", kernel.name);
+                let starts = addresses.iter().zip(&launch.offsets).zip(&sizes);
+                let starts = starts.map(|((address, offset), size)| address + (offset * size) as u64);
+                let parameters = with_addresses(starts, &launch.parameters);
+                Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, &mut memory);
+            }
+            RowLaunches::Reduction(explanation) => {
+                let [inputs @ .., output] = &addresses[..] else { panic!("{}", kernel.name) };
+                let scratch = memory.add(vec![0xA5; explanation.scratch]);
+                for launch in &explanation.launches {
+                    let starts = launch.operands.iter().map(|(place, offset)| {
+                        let start = match place {
+                            LaunchMemory::Input(index) => inputs[*index],
+                            LaunchMemory::Output => *output,
+                            LaunchMemory::Scratch => scratch,
+                        };
+                        start + *offset as u64
+                    });
+                    let parameters = with_addresses(starts, &launch.parameters);
+                    let text = Kernel::read(&launch.ptx);
+                    text.run_as(order, launch.blocks, launch.threads, &parameters, &mut memory);
+                }
+            }
+        }
     }
-    parameters.extend(&launch.parameters);
-    let text = change(launch.ptx.clone());
-    let grid = (launch.blocks, launch.cluster);
-    Kernel::read(&text).run_in_clusters(order, grid, launch.threads, launch.shared, &parameters, &mut memory);
     for (output, address) in outputs.iter_mut().zip(&to) {
         output.bytes = memory.bytes(*address).to_vec();
     }
-    (plan.schedule.clone(), text)
+}
+
+fn with_addresses(addresses: impl Iterator<Item = u64>, parameters: &[u8]) -> Vec<u8> {
+    addresses.flat_map(u64::to_le_bytes).chain(parameters.iter().copied()).collect()
 }
 
 /// Runs on a device; the outputs' memory is changed.

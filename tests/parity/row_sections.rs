@@ -1,15 +1,17 @@
 //! Programs that exceed the limits of one expression: their values against the same operations one by one, on the CPU and
-//! on a device if there is one, and the words and kernels of `explain`.
+//! on a device if there is one, the words of `explain`, and its kernels in the interpreter against the CPU.
 
-use selvedge::fuse::{Expr, Graph, RowExplanation, RowLaunches};
+use selvedge::fuse::{Expr, Graph, RowExplanation, RowLaunches, RowProgram};
 use selvedge::tensor::{Device, Fused, Tensor, fuse};
-use selvedge::types::DType;
+use selvedge::types::{DType, Layout};
 
 use super::arrays::{Array, assert_same};
 use super::harness;
 use super::reductions::{contiguous, plain};
-use super::row_runs::try_on_host;
+use super::row_runs::{on_device, on_host, run_plan, try_on_host};
+use super::value::special;
 use crate::common::suite::Test;
+use ptx_interpreter::Schedule;
 
 /// More inputs than an expression may have operands.
 const MANY: usize = 70;
@@ -31,6 +33,8 @@ pub fn always() -> Vec<Test> {
         test("many_instructions", instructions),
         test("many_literals_of_groups", literals),
         test("many_outputs_in_place", outputs),
+        test("kernels_have_the_bits_of_the_cpu", kernels),
+        test("terms_of_sums_over_groups", terms_of_sums),
         test("a_small_program_is_not_divided", small),
     ]
 }
@@ -63,7 +67,7 @@ fn check_plan(plan: &RowExplanation, reason: &str) {
     assert!(plan.schedule.starts_with(&format!("{} kernels, ", plan.kernels.len())), "{}", plan.schedule);
     let is_stored = |name: &str| name.contains(" intermediate values of each ");
     assert!(plan.kernels.iter().any(|kernel| is_stored(&kernel.name)), "{:?}", plan.schedule);
-    assert!(plan.temporary > 0 && plan.to_string().starts_with(&plan.schedule));
+    assert!(plan.temporary() > 0 && plan.to_string().starts_with(&plan.schedule));
     for kernel in &plan.kernels {
         let texts = match &kernel.launches {
             RowLaunches::Expression(explained) => explained.to_string(),
@@ -211,6 +215,86 @@ fn outputs() {
                 wanted += element;
             }
         }
+    }
+}
+
+/// Runs a program on the CPU, and compares the kernels of its plan, and a device if there is one. Returns the outputs and the
+/// plan.
+fn check_kernels(
+    program: &RowProgram,
+    inputs: &[Array],
+    layouts: &[Layout],
+    axes: &[isize],
+) -> (Vec<Array>, RowExplanation) {
+    let before = program.outputs().into_iter().zip(layouts);
+    let before: Vec<Array> =
+        before.map(|(dtype, &layout)| Array::new(dtype, layout, &special(dtype)[..1], 0)).collect();
+    let of_inputs: Vec<Layout> = inputs.iter().map(|input| input.layout).collect();
+    let plan = program.explain(&of_inputs, axes, layouts, (9, 0)).expect("a plan");
+    let mut on_cpu = before.clone();
+    on_host(program, inputs, axes, &mut on_cpu);
+    let mut found = before.clone();
+    run_plan(&plan, (inputs, None), &mut found, Schedule::IN_ORDER);
+    assert_same(&plan.schedule, &on_cpu, &found, &before);
+    if let Ok(stream) = harness::device() {
+        let mut found = before.clone();
+        on_device(stream, program, inputs, axes, None, &mut found).expect("a run on the device");
+        assert_same("on the device", &on_cpu, &found, &before);
+    }
+    (on_cpu, plan)
+}
+
+/// Elements, values of groups and random words, as rows and as columns.
+fn kernels() {
+    for dtype in [DType::F32, DType::BF16] {
+        let graph = Graph::new();
+        let x: [Expr<'_>; MANY] = std::array::from_fn(|_| graph.input(dtype));
+        let sum = product_sum(&x);
+        let powers = (sum - sum.max_group()).exp();
+        let total = powers.sum_group();
+        let [word] = graph.random(DType::U32, graph.number(7u64, DType::U64), graph.number(5u64, DType::U64));
+        let kept = word.ge(graph.number(1u64 << 30, DType::U32)).choose(powers / total, 0.0);
+        let place = sum.argmax_group();
+        let program = graph.row_program(&[kept.cast(dtype), total, place]).expect("a program");
+        for (sizes, groups, axis) in [([5, 40], [5, 1], 1), ([37, 6], [1, 6], 0)] {
+            let [layout, groups] = [sizes, groups].map(|sizes| contiguous(&sizes));
+            let inputs: Vec<Array> =
+                (0..MANY).map(|at| Array::new(dtype, layout, &plain(dtype), at * 3)).collect();
+            let (_, plan) = check_kernels(&program, &inputs, &[layout, groups, groups], &[axis]);
+            check_plan(&plan, OPERANDS);
+        }
+    }
+}
+
+/// Terms that exceed the limits together, which are stored, and more sums than an expression may have operands.
+fn terms_of_sums() {
+    let graph = Graph::new();
+    let x: [Expr<'_>; MANY] = std::array::from_fn(|_| graph.input(DType::F32));
+    let sum = product_sum(&x);
+    let share = sum / sum.abs().sum_group();
+    let largest = sum.max_group();
+    let terms: Vec<Expr<'_>> = [share, largest].into_iter().chain(x.iter().map(|x| *x * share)).collect();
+    let mut outputs: Vec<Expr<'_>> = terms.iter().map(|term| term.sum_over_groups()).collect();
+    outputs.extend(&terms);
+    let program = graph.row_program(&outputs).expect("a program");
+    let [elements, groups, along] = [[70, 5], [70, 1], [1, 5]].map(|sizes| contiguous(&sizes));
+    let mut layouts = vec![along; terms.len()];
+    layouts.extend((0..terms.len()).map(|at| if at == 1 { groups } else { elements }));
+    let inputs: Vec<Array> =
+        (0..MANY).map(|at| Array::new(DType::F32, elements, &plain(DType::F32), at * 3)).collect();
+    let (found, plan) = check_kernels(&program, &inputs, &layouts, &[1]);
+    assert!(plan.schedule.contains(OPERANDS), "{}", plan.schedule);
+    let (sums, terms) = found.split_at(terms.len());
+    // A sum of a term that is an input.
+    let graph = Graph::new();
+    let one = graph.row_program(&[graph.input(DType::F32).sum_over_groups()]).expect("a sum");
+    for (at, (sum, term)) in sums.iter().zip(terms).enumerate() {
+        let expanded = term.layout.expand(elements.shape()).expect("a view");
+        let input = Array { layout: expanded, ..term.clone() };
+        let before = Array::new(DType::F32, along, &special(DType::F32)[..1], 0);
+        let mut wanted = [before.clone()];
+        on_host(&one, &[input], &[1], &mut wanted);
+        assert_same(&format!("sum {at}"), &wanted, std::slice::from_ref(sum), &[before]);
     }
 }
 

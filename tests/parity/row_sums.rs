@@ -1,19 +1,17 @@
 //! Sums over groups beside row programs: the CPU against their definition, and the kernels in the interpreter against
 //! the CPU bit for bit, and on a device if there is one.
 
-use selvedge::fuse::{
-    Expr, Graph, LaunchMemory, ReductionExplanation, RowExplanation, RowLaunches, RowProgram,
-};
+use selvedge::fuse::{Expr, Graph, RowExplanation, RowLaunches, RowMemory, RowProgram};
 use selvedge::types::{DType, Layout};
 
 use super::arrays::{Array, assert_same};
 use super::harness;
 use super::reductions::{contiguous, plain};
-use super::row_runs::{on_device, on_host};
+use super::row_runs::{on_device, on_host, run_plan};
 use super::texts;
 use super::value::special;
 use crate::common::suite::Test;
-use ptx_interpreter::{Kernel, Memory, Schedule};
+use ptx_interpreter::Schedule;
 
 /// A name, and the outputs for x, its gradient and a weight along a group.
 type Program = (&'static str, for<'g> fn([Expr<'g>; 3]) -> Vec<Expr<'g>>);
@@ -95,90 +93,6 @@ impl Groups {
     }
 }
 
-fn run_fold(explanation: &ReductionExplanation, memory: &mut Memory, from: u64, to: u64) {
-    let scratch = memory.add(vec![0; explanation.scratch]);
-    for launch in &explanation.launches {
-        let mut parameters = Vec::new();
-        for (place, offset) in &launch.operands {
-            let base = match place {
-                LaunchMemory::Input(_) => from,
-                LaunchMemory::Output => to,
-                LaunchMemory::Scratch => scratch,
-            };
-            parameters.extend((base + *offset as u64).to_le_bytes());
-        }
-        parameters.extend(&launch.parameters);
-        Kernel::read(&launch.ptx).run(launch.blocks, launch.threads, &parameters, memory);
-    }
-}
-
-/// Runs the kernels of a plan in order. Outputs of the kernel of the program that are values of groups, and workspaces,
-/// are memory of the run.
-fn as_ptx(
-    plan: &RowExplanation,
-    program: &RowProgram,
-    schedule: Schedule,
-    inputs: &[Array],
-    outputs: &mut [Array],
-) {
-    let mut memory = Memory::default();
-    let mut given: Vec<u64> = inputs.iter().map(|input| memory.add(input.bytes.clone())).collect();
-    let to: Vec<u64> = outputs.iter().map(|output| memory.add(output.bytes.clone())).collect();
-    let (sums, own): (Vec<usize>, Vec<usize>) =
-        (0..outputs.len()).partition(|&output| program.is_over_groups(output));
-    let spare = |memory: &mut Memory| memory.add(vec![0; 1 << 18]);
-    let (mut workspaces, mut folded) = (Vec::new(), sums.iter());
-    for kernel in &plan.kernels {
-        match &kernel.launches {
-            RowLaunches::Rows(launch) => {
-                let count = (0..32).filter(|at| launch.ptx.contains(&format!("_write_{at},"))).count();
-                let mut addresses: Vec<u64> = launch.inputs.iter().map(|&input| given[input]).collect();
-                let is_sums = kernel.name.contains("sums of chunks");
-                let of_own = if is_sums && kernel.name == "sums of chunks" { 0 } else { own.len() };
-                addresses.extend(own[..of_own].iter().map(|&output| to[output]));
-                for _ in of_own..count {
-                    let place = spare(&mut memory);
-                    addresses.push(place);
-                    match is_sums {
-                        true => workspaces.push(place),
-                        false => given.push(place),
-                    }
-                }
-                let mut parameters = Vec::new();
-                let offsets = launch.offsets.iter().chain(std::iter::repeat(&0));
-                for (address, offset) in addresses.iter().zip(offsets) {
-                    parameters.extend((address + *offset as u64).to_le_bytes());
-                }
-                parameters.extend(&launch.parameters);
-                let (grid, threads) = ((launch.blocks, launch.cluster), launch.threads);
-                Kernel::read(&launch.ptx).run_in_clusters(
-                    schedule,
-                    grid,
-                    threads,
-                    launch.shared,
-                    &parameters,
-                    &mut memory,
-                );
-            }
-            RowLaunches::Reduction(explanation) => {
-                let output = *folded.next().expect("a sum");
-                run_fold(explanation, &mut memory, workspaces[output_of(&sums, output)], to[output]);
-            }
-            RowLaunches::Expression(explanation) => {
-                panic!("{} launches of {}", explanation.launches.len(), kernel.name)
-            }
-            RowLaunches::Check(_) => panic!("{}", kernel.name),
-        }
-    }
-    for (output, address) in outputs.iter_mut().zip(&to) {
-        output.bytes = memory.bytes(*address)[..output.bytes.len()].to_vec();
-    }
-}
-
-fn output_of(sums: &[usize], output: usize) -> usize {
-    sums.iter().position(|&sum| sum == output).expect("a sum")
-}
-
 /// Compares the kernels with the CPU. Returns the schedule.
 fn check(given: Program, dtype: DType, groups: &Groups) -> String {
     check_kernels(given, dtype, groups, None)
@@ -210,7 +124,7 @@ fn check_kernels(given: Program, dtype: DType, groups: &Groups, many: Option<usi
     let schedules = [Schedule::IN_ORDER, Schedule { resident: 1, seed: Some(3) }];
     for schedule in &schedules[..if clusters { 2 } else { 1 }] {
         let mut found = before.clone();
-        as_ptx(&plan, &program, *schedule, &inputs, &mut found);
+        run_plan(&plan, (&inputs, None), &mut found, *schedule);
         let what = format!("{} of {dtype} in {:?}, {}", given.0, groups.elements, plan.schedule);
         assert_same(&what, &on_cpu, &found, &before);
     }
@@ -240,8 +154,12 @@ fn of_few_rows(program: &RowProgram, groups: &Groups, many: usize, few: RowExpla
     launch.parameters[at..at + 12].copy_from_slice(&bytes([length, rows, rows]));
     let of_block = many.div_ceil(64).div_ceil((launch.blocks / launch.cluster) as usize);
     launch.blocks = rows.div_ceil(64).div_ceil(of_block) as u32 * launch.cluster;
-    let folds = few.kernels.into_iter();
-    plan.kernels.extend(folds.filter(|kernel| kernel.name == "sum of all chunks"));
+    let folds = few.kernels.into_iter().filter(|kernel| kernel.name == "sum of all chunks");
+    // The one kernel has no other temporary memory than the sums of chunks.
+    plan.kernels.extend(folds.enumerate().map(|(sum, mut fold)| {
+        fold.operands[0] = RowMemory::Temporary(sum);
+        fold
+    }));
     plan
 }
 
@@ -258,6 +176,7 @@ pub fn always() -> Vec<Test> {
     one("kernels_have_the_bits_of_the_cpu", kernels);
     one("one_kernel_has_the_bits_of_two", fused);
     one("clusters_have_the_bits_of_the_cpu", clusters);
+    one("long_terms_are_stored", long_terms);
     one("layouts_do_not_change_the_order", layouts);
     one("wrong_uses_are_refused", refused);
     tests
@@ -335,6 +254,24 @@ fn clusters() {
         let schedule = check_kernels(given, dtype, &Groups::rows(rows, length), Some(MANY));
         assert!(schedule.starts_with(&format!("one kernel and the sums of chunks: {of}")), "{schedule}");
     }
+}
+
+/// Indices of elements and values of groups in terms of too many instructions for the kernel of the sums.
+fn deep([x, _, _]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
+    let index = x.index_in_group().cast(x.dtype());
+    let term = (0..100).fold(x + index + x.max_group(), |deep, _| deep.tan());
+    vec![term.sum_over_groups(), x.sum_over_groups()]
+}
+
+fn long_terms() {
+    let graph = Graph::new();
+    let outputs = deep([graph.input(DType::F32), graph.input(DType::F32), graph.input(DType::F32)]);
+    let groups = Groups::rows(65, 8);
+    let layouts = [groups.elements, groups.elements, groups.along];
+    let program = graph.row_program(&outputs).expect("a program");
+    let plan = program.explain(&layouts, groups.axes, &[groups.along; 2], (9, 0)).expect("a plan");
+    assert!(plan.kernels.iter().any(|kernel| kernel.name == "terms of the sums"), "{plan}");
+    check(("long_terms", deep), DType::F32, &groups);
 }
 
 fn layouts() {

@@ -1,7 +1,7 @@
 //! Row programs in one kernel: the text in the interpreter against the CPU bit for bit, for every schedule, dtype of
 //! floats and length, and on a device if there is one.
 
-use selvedge::fuse::{Expr, Graph, HostInput, HostOutput, RowLaunches, RowProgram};
+use selvedge::fuse::{Expr, Graph, HostInput, HostOutput, RowLaunches, RowMemory, RowProgram};
 use selvedge::types::{DType, Layout};
 
 use super::arrays::{Array, assert_same};
@@ -465,8 +465,11 @@ fn reports() {
                 0 => bytemuck::cast_slice(&elements).to_vec(),
                 _ => bytemuck::cast_slice(&indices).to_vec(),
             };
-            let mut addresses: Vec<u64> =
-                launch.inputs.iter().map(|index| memory.add(bytes(index))).collect();
+            let inputs = one.operands.iter().filter_map(|operand| match operand {
+                RowMemory::Input(index) => Some(bytes(index)),
+                _ => None,
+            });
+            let mut addresses: Vec<u64> = inputs.map(|bytes| memory.add(bytes)).collect();
             addresses.push(match code {
                 16 => memory.add(vec![0; 4 * rows]),
                 _ => memory.add(bytemuck::cast_slice(&all).to_vec()),

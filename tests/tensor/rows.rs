@@ -460,7 +460,7 @@ fn a_program_runs_equal_reductions_once_and_explains_its_kernels() {
         kernels(&plan),
         [(0, "2 reductions (sum, sum) and all outputs".to_owned(), 1600 + 400, 3200 + 32)]
     );
-    assert_eq!(plan.temporary, 0);
+    assert_eq!(plan.temporary(), 0);
     assert!(plan.schedule.contains("a warp for each row, in registers"), "{}", plan.schedule);
     assert!(matches!(plan.kernels[0].launches, RowLaunches::Rows(_)));
     assert!(plan.to_string().contains(".entry fused"));
@@ -475,7 +475,7 @@ fn a_program_runs_equal_reductions_once_and_explains_its_kernels() {
     ];
     let wanted = wanted.map(|(phase, name, read, written)| (phase, name.to_owned(), read, written));
     assert_eq!(kernels(&plan), wanted);
-    assert_eq!((plan.temporary, plan.bytes_read(), plan.bytes_written()), (800, 6832, 4400));
+    assert_eq!((plan.temporary(), plan.bytes_read(), plan.bytes_written()), (800, 6832, 4400));
     assert!(matches!(plan.kernels[0].launches, RowLaunches::Reduction(_)));
     let text = plan.to_string();
     assert!(text.starts_with("4 kernels, because") && text.contains(".entry fused"), "{text}");

@@ -8,10 +8,11 @@ use super::super::reduce::ReductionExplanation;
 use super::super::reduce::device::write_scalars;
 use super::index::CheckLaunch;
 use super::plan::RowOperands;
+use super::run::missing;
 use super::shape::RowShape;
 use super::split::PhaseInput;
 use super::storage::{RowDevice, RowStorage};
-use super::stored::{StoredKind, stored_values};
+use super::stored::StoredKind;
 use super::{PhaseOperands, RowProgram, RowProgramState, ptx};
 use crate::error::Result;
 use crate::types::{DType, Layout, Shape};
@@ -24,8 +25,9 @@ pub struct RowExplanation {
     /// One kernel, or the reductions in order, then the outputs per element and those per group. Expressions of stored values
     /// come before their readers.
     pub kernels: Vec<RowKernel>,
-    /// Bytes of temporary memory for the values of groups and stored intermediate values.
-    pub temporary: usize,
+    /// The bytes of each temporary memory, such as one for the values of groups of a reduction or for a stored intermediate
+    /// value. A run copies in-place inputs to more memory if several kernels write outputs per element.
+    pub temporaries: Vec<usize>,
 }
 
 /// A reduction or an expression of a run.
@@ -39,8 +41,21 @@ pub struct RowKernel {
     pub bytes_read: usize,
     /// Bytes written.
     pub bytes_written: usize,
+    /// The memory of the inputs and then of the outputs, in the order of the kernel's operands.
+    pub operands: Vec<RowMemory>,
     /// The launches, with the kernel texts.
     pub launches: RowLaunches,
+}
+
+/// The memory of an operand of a [`RowKernel`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowMemory {
+    /// The memory of an input of the program.
+    Input(usize),
+    /// The memory of an output of the program.
+    Output(usize),
+    /// An entry of [`RowExplanation::temporaries`].
+    Temporary(usize),
 }
 
 /// The launches of a [`RowKernel`].
@@ -69,9 +84,7 @@ pub struct RowLaunch {
     pub shared: u32,
     /// Blocks of a cluster; 1 without clusters.
     pub cluster: u32,
-    /// The inputs behind the first address parameters. The outputs follow in order.
-    pub inputs: Vec<usize>,
-    /// The offset in bytes of each address.
+    /// The offset in bytes of each address parameter, which are those of [`RowKernel::operands`].
     pub offsets: Vec<usize>,
     /// The kernel's last parameter, which follows the addresses. Scalars of a run are 0 in it, except the size of
     /// a group.
@@ -82,6 +95,17 @@ pub struct RowLaunch {
 }
 
 impl RowExplanation {
+    /// Returns the bytes of temporary memory.
+    pub fn temporary(&self) -> usize {
+        self.temporaries.iter().sum()
+    }
+
+    /// Adds a temporary memory.
+    pub(super) fn add_temporary(&mut self, bytes: usize) -> RowMemory {
+        self.temporaries.push(bytes);
+        RowMemory::Temporary(self.temporaries.len() - 1)
+    }
+
     /// Returns the bytes that all kernels read.
     pub fn bytes_read(&self) -> usize {
         self.kernels.iter().map(|kernel| kernel.bytes_read).sum()
@@ -100,29 +124,51 @@ pub(super) fn distinct_bytes((dtype, layout): &(DType, Layout)) -> usize {
     sizes.product::<usize>() * dtype.size()
 }
 
-impl PhaseOperands {
-    fn described(
-        &self,
-        inputs: &[(DType, Layout)],
-        (values, stored): (&[DType], &[(DType, bool)]),
-        groups: Layout,
-        places: Layout,
-        shape: &Shape,
-    ) -> Result<Vec<(DType, Layout)>> {
-        let mut found = Vec::with_capacity(self.inputs.len());
-        for input in &self.inputs {
-            let (dtype, layout) = match *input {
-                PhaseInput::Input(index) => inputs[index],
-                PhaseInput::Group(index) => (values[index], groups),
-                PhaseInput::Index => (DType::I64, places),
-                PhaseInput::Stored(index) => match stored[index] {
-                    (dtype, true) => (dtype, groups),
-                    (dtype, false) => (dtype, Layout::from_shape(*shape)),
-                },
+/// An operand of a kernel.
+type Described = (RowMemory, (DType, Layout));
+
+/// The operands of phases: inputs, and the values that the kernels before computed.
+struct PhaseMemory {
+    inputs: Vec<Described>,
+    values: Vec<Described>,
+    stored: Vec<Described>,
+    places: Option<Described>,
+}
+
+impl PhaseMemory {
+    /// Returns the operands of a phase, broadcast to a shape.
+    fn of(&self, phase: &PhaseOperands, shape: &Shape) -> Result<Vec<Described>> {
+        let mut found = Vec::with_capacity(phase.inputs.len());
+        for input in &phase.inputs {
+            let known = match *input {
+                PhaseInput::Input(index) => self.inputs.get(index),
+                PhaseInput::Group(index) => self.values.get(index),
+                PhaseInput::Index => self.places.as_ref(),
+                PhaseInput::Stored(index) => self.stored.get(index),
             };
-            found.push((dtype, layout.expand(shape)?));
+            let &(memory, (dtype, layout)) = known.ok_or_else(|| missing("operand of a phase"))?;
+            found.push((memory, (dtype, layout.expand(shape)?)));
         }
         Ok(found)
+    }
+}
+
+fn layouts(operands: &[Described]) -> Vec<Layout> {
+    operands.iter().map(|(_, (_, layout))| *layout).collect()
+}
+
+fn bytes(operands: &[Described]) -> usize {
+    operands.iter().map(|(_, operand)| distinct_bytes(operand)).sum()
+}
+
+impl RowKernel {
+    fn new(
+        (phase, name): (usize, String),
+        [read, written]: [&[Described]; 2],
+        launches: RowLaunches,
+    ) -> RowKernel {
+        let operands = read.iter().chain(written).map(|(memory, _)| *memory).collect();
+        RowKernel { phase, name, bytes_read: bytes(read), bytes_written: bytes(written), operands, launches }
     }
 }
 
@@ -155,131 +201,7 @@ impl RowProgram {
             Ok(explanation) => return explanation,
             Err(reason) => reason,
         };
-        let (groups, places) = (Layout::from_shape(shape.groups), shape.places()?);
-        let values: Vec<DType> =
-            state.reductions.iter().map(|reduction| reduction.reduction.output()).collect();
-        let layouts = |operands: &[(DType, Layout)]| -> Vec<Layout> {
-            operands.iter().map(|(_, layout)| *layout).collect()
-        };
-        let bytes = |operands: &[(DType, Layout)]| operands.iter().map(distinct_bytes).sum();
-        let mut kernels = Vec::new();
-        if let Some(expression) = &state.places {
-            kernels.push(RowKernel {
-                phase: 0,
-                name: "index of each element in its group".to_owned(),
-                bytes_read: 0,
-                bytes_written: 8 * shape.size,
-                launches: RowLaunches::Expression(expression.explain(&[], &[places], capability)?),
-            });
-        }
-        let elements = Layout::from_shape(shape.elements);
-        let stored: Vec<(DType, bool)> = stored_values(&state.stored).collect();
-        for number in 0..=state.reductions.len() {
-            for of in state.stored.iter().filter(|of| of.after == number) {
-                let layout = if of.kind == StoredKind::Groups { groups } else { elements };
-                let (name, operands) = match of.kind {
-                    StoredKind::Words => {
-                        let words = of.operands.numbers().map(|number| of_inputs[number]).collect();
-                        ("random words or coordinates of each element".to_owned(), words)
-                    }
-                    kind => {
-                        let within = if kind == StoredKind::Groups { "group" } else { "element" };
-                        let all = (&values[..], &stored[..]);
-                        let operands =
-                            of.operands.described(&of_inputs, all, groups, places, layout.shape())?;
-                        let count = of.expression.outputs().len();
-                        (format!("{count} intermediate values of each {within}"), operands)
-                    }
-                };
-                let written = vec![layout; of.expression.outputs().len()];
-                let size: usize = of.expression.outputs().iter().map(|dtype| dtype.size()).sum();
-                let explained = of.expression.explain(&layouts(&operands), &written, capability)?;
-                kernels.push(RowKernel {
-                    phase: of.phase,
-                    name,
-                    bytes_read: bytes(&operands),
-                    bytes_written: layout.count() * size,
-                    launches: RowLaunches::Expression(explained),
-                });
-            }
-            let Some(reduction) = state.reductions.get(number) else { break };
-            let operands = reduction.operands.described(
-                &of_inputs,
-                (&values, &stored),
-                groups,
-                places,
-                &shape.elements,
-            )?;
-            let explained = reduction.reduction.explain(&layouts(&operands), &groups, capability)?;
-            kernels.push(RowKernel {
-                phase: reduction.phase,
-                name: format!("{} of each group", state.name_of(number)),
-                bytes_read: bytes(&operands),
-                bytes_written: groups.count() * reduction.reduction.output().size(),
-                launches: RowLaunches::Reduction(explained),
-            });
-        }
-        let of_reductions = state.reductions.iter().map(|reduction| reduction.phase + 1);
-        let last = of_reductions.chain(state.stored.iter().map(|of| of.phase)).max().unwrap_or(0);
-        for index in &state.indices {
-            let operands =
-                index.operands.described(&of_inputs, (&values, &stored), groups, places, &shape.groups)?;
-            let explained = index.expression.explain(&layouts(&operands), &[groups], capability)?;
-            kernels.push(RowKernel {
-                phase: last,
-                name: format!("index of {}", index.error.operation()),
-                bytes_read: bytes(&operands),
-                bytes_written: 8 * groups.count(),
-                launches: RowLaunches::Expression(explained),
-            });
-            let check = CheckLaunch::new(index.error, 0, 0, groups.count(), shape.size)?;
-            kernels.push(RowKernel {
-                phase: last,
-                name: format!("check of the index of {}", index.error.operation()),
-                bytes_read: 8 * groups.count(),
-                bytes_written: 0,
-                launches: RowLaunches::Check(RowLaunch {
-                    ptx: check.text,
-                    blocks: check.blocks,
-                    threads: check.threads,
-                    shared: 0,
-                    cluster: 1,
-                    inputs: Vec::new(),
-                    offsets: vec![0],
-                    parameters: check.block,
-                    report: Some(0),
-                }),
-            });
-        }
-        for finish in &state.finishes {
-            let (within, name) = match finish.is_per_group {
-                true => (&shape.groups, "outputs per group"),
-                false => (&shape.elements, "outputs per element"),
-            };
-            let operands =
-                finish.operands.described(&of_inputs, (&values, &stored), groups, places, within)?;
-            let written: Vec<(DType, Layout)> =
-                finish.outputs.iter().map(|&output| of_outputs[output]).collect();
-            let explained = finish.expression.explain(&layouts(&operands), &layouts(&written), capability)?;
-            kernels.push(RowKernel {
-                phase: last,
-                name: name.to_owned(),
-                bytes_read: bytes(&operands),
-                bytes_written: bytes(&written),
-                launches: RowLaunches::Expression(explained),
-            });
-        }
-        let of_values: usize = values.iter().map(|dtype| groups.count() * dtype.size()).sum();
-        let of_stored = stored.iter().map(|&(dtype, is_per_group)| {
-            dtype.size() * if is_per_group { groups.count() } else { elements.count() }
-        });
-        let of_indices = 8 * groups.count() * state.indices.len();
-        let temporary = of_values
-            + of_stored.sum::<usize>()
-            + of_indices
-            + state.places.as_ref().map_or(0, |_| 8 * shape.size);
-        let schedule = format!("{} kernels, because {reason}", kernels.len());
-        Ok(RowExplanation { schedule, kernels, temporary })
+        state.explain_phases(&shape, [&of_inputs, &of_outputs], capability, reason)
     }
 }
 
@@ -290,6 +212,107 @@ impl RowProgramState {
             Some(index) => index.error.operation(),
             None => self.reductions[reduction].reduction.fold().name(),
         }
+    }
+
+    /// Returns the kernels of a run by phases.
+    fn explain_phases(
+        &self,
+        shape: &RowShape,
+        [of_inputs, of_outputs]: [&[(DType, Layout)]; 2],
+        capability: (i32, i32),
+        reason: &str,
+    ) -> Result<RowExplanation> {
+        let [groups, elements] = [shape.groups, shape.elements].map(Layout::from_shape);
+        let mut found =
+            RowExplanation { schedule: String::new(), kernels: Vec::new(), temporaries: Vec::new() };
+        let inputs = of_inputs.iter().enumerate();
+        let mut memory = PhaseMemory {
+            inputs: inputs.map(|(index, operand)| (RowMemory::Input(index), *operand)).collect(),
+            values: Vec::new(),
+            stored: Vec::new(),
+            places: None,
+        };
+        if let Some(expression) = &self.places {
+            let layout = shape.places()?;
+            let places = (found.add_temporary(8 * shape.size), (DType::I64, layout));
+            let launches = RowLaunches::Expression(expression.explain(&[], &[layout], capability)?);
+            let name = "index of each element in its group".to_owned();
+            found.kernels.push(RowKernel::new((0, name), [&[], &[places]], launches));
+            memory.places = Some(places);
+        }
+        for number in 0..=self.reductions.len() {
+            for of in self.stored.iter().filter(|of| of.after == number) {
+                let layout = if of.kind == StoredKind::Groups { groups } else { elements };
+                let count = of.expression.outputs().len();
+                let (name, operands) = match of.kind {
+                    StoredKind::Words => {
+                        let words = of.operands.numbers().map(|number| memory.inputs[number]).collect();
+                        ("random words or coordinates of each element".to_owned(), words)
+                    }
+                    StoredKind::Groups | StoredKind::Elements => {
+                        let within = if of.kind == StoredKind::Groups { "group" } else { "element" };
+                        let name = format!("{count} intermediate values of each {within}");
+                        (name, memory.of(&of.operands, layout.shape())?)
+                    }
+                };
+                let written = of.expression.outputs().iter();
+                let written: Vec<Described> = written
+                    .map(|dtype| (found.add_temporary(layout.count() * dtype.size()), (*dtype, layout)))
+                    .collect();
+                let explained =
+                    of.expression.explain(&layouts(&operands), &vec![layout; count], capability)?;
+                let launches = RowLaunches::Expression(explained);
+                found.kernels.push(RowKernel::new((of.phase, name), [&operands, &written], launches));
+                memory.stored.extend(written);
+            }
+            let Some(reduction) = self.reductions.get(number) else { break };
+            let operands = memory.of(&reduction.operands, &shape.elements)?;
+            let explained = reduction.reduction.explain(&layouts(&operands), &groups, capability)?;
+            let dtype = reduction.reduction.output();
+            let value = (found.add_temporary(groups.count() * dtype.size()), (dtype, groups));
+            let name = format!("{} of each group", self.name_of(number));
+            let launches = RowLaunches::Reduction(explained);
+            found.kernels.push(RowKernel::new((reduction.phase, name), [&operands, &[value]], launches));
+            memory.values.push(value);
+        }
+        let of_reductions = self.reductions.iter().map(|reduction| reduction.phase + 1);
+        let last = of_reductions.chain(self.stored.iter().map(|of| of.phase)).max().unwrap_or(0);
+        for index in &self.indices {
+            let operands = memory.of(&index.operands, &shape.groups)?;
+            let explained = index.expression.explain(&layouts(&operands), &[groups], capability)?;
+            let indices = (found.add_temporary(8 * groups.count()), (DType::I64, groups));
+            let name = format!("index of {}", index.error.operation());
+            let launches = RowLaunches::Expression(explained);
+            found.kernels.push(RowKernel::new((last, name), [&operands, &[indices]], launches));
+            let check = CheckLaunch::new(index.error, 0, 0, groups.count(), shape.size)?;
+            let launches = RowLaunches::Check(RowLaunch {
+                ptx: check.text,
+                blocks: check.blocks,
+                threads: check.threads,
+                shared: 0,
+                cluster: 1,
+                offsets: vec![0],
+                parameters: check.block,
+                report: Some(0),
+            });
+            let name = format!("check of the index of {}", index.error.operation());
+            found.kernels.push(RowKernel::new((last, name), [&[indices], &[]], launches));
+        }
+        for finish in &self.finishes {
+            let (within, name) = match finish.is_per_group {
+                true => (&shape.groups, "outputs per group"),
+                false => (&shape.elements, "outputs per element"),
+            };
+            let operands = memory.of(&finish.operands, within)?;
+            let written = finish.outputs.iter();
+            let written: Vec<Described> =
+                written.map(|&output| (RowMemory::Output(output), of_outputs[output])).collect();
+            let explained = finish.expression.explain(&layouts(&operands), &layouts(&written), capability)?;
+            let launches = RowLaunches::Expression(explained);
+            found.kernels.push(RowKernel::new((last, name.to_owned()), [&operands, &written], launches));
+        }
+        found.schedule = format!("{} kernels, because {reason}", found.kernels.len());
+        Ok(found)
     }
 
     /// Returns the launch of the whole program, or the reason why it runs as several kernels.
@@ -341,20 +364,24 @@ impl RowProgramState {
             ),
             bytes_read: numbers.iter().map(elements).sum(),
             bytes_written: outputs.iter().map(distinct_bytes).sum(),
+            operands: numbers
+                .iter()
+                .map(|&input| RowMemory::Input(input))
+                .chain((0..outputs.len()).map(RowMemory::Output))
+                .collect(),
             launches: RowLaunches::Rows(RowLaunch {
                 ptx,
                 blocks: plan.blocks,
                 threads: plan.threads,
                 shared: plan.shared,
                 cluster: plan.key.cluster as u32,
-                inputs: numbers,
                 offsets: plan.offsets,
                 report: stages.report(),
                 parameters,
             }),
         };
         let schedule = format!("one kernel: {}", plan.key.schedule());
-        Ok(Ok(RowExplanation { schedule, kernels: vec![kernel], temporary: 0 }))
+        Ok(Ok(RowExplanation { schedule, kernels: vec![kernel], temporaries: Vec::new() }))
     }
 }
 
@@ -366,7 +393,7 @@ impl fmt::Display for RowExplanation {
             formatter,
             "{} kernels read {read} bytes and write {written}; {} bytes of temporary memory",
             self.kernels.len(),
-            self.temporary
+            self.temporary()
         )?;
         for kernel in &self.kernels {
             let RowKernel { phase, name, bytes_read, bytes_written, .. } = kernel;

@@ -57,7 +57,7 @@ use super::reduce::Reduction;
 use crate::driver::{Function, KernelError};
 use crate::error::{Error, Result};
 use crate::types::DType;
-pub use explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches};
+pub use explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches, RowMemory};
 use plan::RowKey;
 pub(super) use split::is_per_group;
 use split::{PhaseInput, PhaseScalar};
@@ -182,9 +182,8 @@ impl Graph {
     /// # Errors
     ///
     /// As [`expression`](Self::expression) and [`reduction`](Self::reduction) for each part, whose limits matter for a seed of
-    /// random words, an index of [`at_group`](Expr::at_group) and the terms of
-    /// [`sum_over_groups`](Expr::sum_over_groups) only; [`Error::InvalidArgument`] for a graph without inputs, and for an operation on floats with an index of
-    /// [`argmax_group`](Expr::argmax_group).
+    /// random words and an index of [`at_group`](Expr::at_group) only; [`Error::InvalidArgument`] for a graph without inputs, and
+    /// for an operation on floats with an index of [`argmax_group`](Expr::argmax_group).
     pub fn row_program(&self, outputs: &[Expr<'_>]) -> Result<RowProgram> {
         let outputs = self.checked(OPERATION, outputs)?;
         let nodes = self.0.borrow();

@@ -26,7 +26,7 @@ fn finish_shape(shape: &RowShape, is_per_group: bool) -> &Shape {
     if is_per_group { &shape.groups } else { &shape.elements }
 }
 
-fn missing(what: &str) -> Error {
+pub(super) fn missing(what: &str) -> Error {
     Error::invalid(OPERATION, format!("no {what}"), "an operand of the program")
 }
 

@@ -12,7 +12,6 @@ use super::super::node::{Node, NodeIndex, needed};
 use super::PhaseOperands;
 use super::split::Phase;
 use crate::error::Result;
-use crate::types::DType;
 
 /// The elements of stored values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,11 +85,4 @@ impl StoredList {
         self.all.push(StoredValues { expression, operands, kind, after, phase });
         Ok(())
     }
-}
-
-/// Returns the dtype of each stored value, and whether it has one element for each group.
-pub(super) fn stored_values(all: &[StoredValues]) -> impl Iterator<Item = (DType, bool)> {
-    all.iter().flat_map(|stored| {
-        stored.expression.outputs().iter().map(|dtype| (*dtype, stored.kind == StoredKind::Groups))
-    })
 }

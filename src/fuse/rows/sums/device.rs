@@ -13,7 +13,7 @@ use super::super::stages::RowStages;
 use super::super::storage::RowDevice;
 use super::super::{OPERATION, RowProgramState};
 use super::plan::SumLaunch;
-use super::{CHUNK, SumKey, SumsOverGroups};
+use super::{CHUNK, SumKey, SumTerms, SumsOverGroups};
 use crate::driver::{
     Device, DeviceBuffer, Function, LaunchConfig, Operand, OperandAccess, Operands, Stream, View,
 };
@@ -82,7 +82,7 @@ impl SumsOverGroups {
         Ok(())
     }
 
-    /// Runs the program without sums, and returns the values of groups.
+    /// Runs the program without sums, and returns the values that terms read.
     fn run_main(
         &self,
         stream: &Stream,
@@ -92,10 +92,9 @@ impl SumsOverGroups {
         axes: &[isize],
         outputs: &mut [DeviceOutput<'_>],
     ) -> Result<Vec<DeviceBuffer<u8>>> {
-        let groups = Layout::from_shape(shape.groups);
         let mut values = Vec::with_capacity(self.values.len());
-        for dtype in &self.values {
-            values.push(stream.uninitialized::<u8>(groups.count() * dtype.size())?);
+        for value in &self.values {
+            values.push(stream.uninitialized::<u8>(value.layout(shape).count() * value.dtype.size())?);
         }
         let Some(main) = &self.main else { return Ok(values) };
         let mut of_main: Vec<DeviceOutput<'_>> = Vec::with_capacity(outputs.len() + values.len());
@@ -104,8 +103,8 @@ impl SumsOverGroups {
                 of_main.push(output.reborrow());
             }
         }
-        for (&dtype, memory) in self.values.iter().zip(&mut values) {
-            of_main.push(DeviceOutput::of_bytes(dtype, memory, groups)?);
+        for (value, memory) in self.values.iter().zip(&mut values) {
+            of_main.push(DeviceOutput::of_bytes(value.dtype, memory, value.layout(shape))?);
         }
         let mut given = Vec::with_capacity(inputs.len());
         for input in inputs {
@@ -167,18 +166,39 @@ impl SumsOverGroups {
         scalars: &[Number],
         workspaces: &mut [DeviceBuffer<u8>],
     ) -> Result<()> {
-        let groups = Layout::from_shape(shape.groups);
-        let places = match self.operands.inputs.contains(&PhaseInput::Index) && self.stages.is_none() {
-            true => Some(stream.upload(&(0..shape.size as i64).collect::<Vec<_>>())?),
-            false => None,
-        };
+        for (number, terms) in self.terms.iter().enumerate() {
+            let of_terms = &mut workspaces[terms.sums()];
+            let scalars = terms.operands.scalars(scalars, shape);
+            if let Some(stages) = &terms.stages {
+                let bits = stages.expression.scalar_bits(&scalars)?;
+                // The kernel computes the indices of elements.
+                let operands = self.operands_of(terms, shape, inputs, values, None)?;
+                let key = |key| SumKey::Terms(number, key);
+                if self.run_kernel(stream, shape, stages, &operands, &bits, of_terms.iter_mut(), key)? {
+                    continue;
+                }
+            }
+            self.run_stored_terms(stream, shape, terms, inputs, values, &scalars, of_terms)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the operands of terms, without indices of elements if `places` is `None`.
+    fn operands_of<'a>(
+        &self,
+        terms: &SumTerms,
+        shape: &RowShape,
+        inputs: &[DeviceInput<'a>],
+        values: &'a [DeviceBuffer<u8>],
+        places: Option<&'a DeviceBuffer<u8>>,
+    ) -> Result<Vec<DeviceInput<'a>>> {
         let missing = || Error::invalid(OPERATION, "no input", "an operand of the program");
-        let mut operands = Vec::with_capacity(self.operands.inputs.len());
-        for input in &self.operands.inputs {
-            operands.push(match *input {
+        let mut operands = Vec::with_capacity(terms.operands.inputs.len());
+        for input in &terms.operands.inputs {
+            let operand = match *input {
                 PhaseInput::Stored(_) => return Err(missing()),
-                PhaseInput::Index => match &places {
-                    Some(places) => DeviceInput::new(places, shape.places()?)?.expand(&shape.elements)?,
+                PhaseInput::Index => match places {
+                    Some(places) => DeviceInput::of_bytes(DType::I64, places, shape.places()?)?,
                     None => continue,
                 },
                 PhaseInput::Input(index) | PhaseInput::Group(index) => {
@@ -186,35 +206,54 @@ impl SumsOverGroups {
                         None => inputs[index].expand(&shape.elements)?,
                         Some(value) => {
                             let memory = values.get(value).ok_or_else(missing)?;
-                            DeviceInput::of_bytes(self.values[value], memory, groups)?
-                                .expand(&shape.elements)?
+                            let value = self.values[value];
+                            DeviceInput::of_bytes(value.dtype, memory, value.layout(shape))?
                         }
                     }
                 }
-            });
+            };
+            operands.push(operand.expand(&shape.elements)?);
         }
-        let scalars = self.operands.scalars(scalars, shape);
-        if let Some(stages) = &self.stages {
-            let bits = stages.expression.scalar_bits(&scalars)?;
-            let of_kernel = workspaces.iter_mut();
-            if self.run_kernel(stream, shape, stages, &operands, &bits, of_kernel, SumKey::Terms)? {
-                return Ok(());
+        Ok(operands)
+    }
+
+    /// Computes terms that do not fit a kernel with their sums into memory, and sums them.
+    #[allow(clippy::too_many_arguments)]
+    fn run_stored_terms(
+        &self,
+        stream: &Stream,
+        shape: &RowShape,
+        terms: &SumTerms,
+        inputs: &[DeviceInput<'_>],
+        values: &[DeviceBuffer<u8>],
+        scalars: &[Number],
+        workspaces: &mut [DeviceBuffer<u8>],
+    ) -> Result<()> {
+        let reads_places = terms.operands.inputs.contains(&PhaseInput::Index);
+        let places = match self.places.as_ref().filter(|_| reads_places) {
+            Some(expression) => {
+                let mut places = stream.uninitialized::<u8>(8 * shape.size)?;
+                let output = DeviceOutput::of_bytes(DType::I64, &mut places, shape.places()?)?;
+                expression.run(stream, &[], &[], &mut [output])?;
+                Some(places)
             }
-        }
+            None => None,
+        };
+        let operands = self.operands_of(terms, shape, inputs, values, places.as_ref())?;
         let elements = SumsOverGroups::by_rows(shape, &shape.elements)?;
-        let mut memory: Vec<DeviceBuffer<u8>> = Vec::with_capacity(self.outputs.len());
-        for output in &self.outputs {
-            memory.push(stream.uninitialized::<u8>(shape.elements.count() * output.dtype.size())?);
+        let dtypes = terms.expression.outputs();
+        let mut memory: Vec<DeviceBuffer<u8>> = Vec::with_capacity(dtypes.len());
+        for dtype in dtypes {
+            memory.push(stream.uninitialized::<u8>(shape.elements.count() * dtype.size())?);
         }
         let mut targets = Vec::with_capacity(memory.len());
-        for (memory, output) in memory.iter_mut().zip(&self.outputs) {
-            targets.push(DeviceOutput::of_bytes(output.dtype, memory, elements)?);
+        for (memory, &dtype) in memory.iter_mut().zip(dtypes) {
+            targets.push(DeviceOutput::of_bytes(dtype, memory, elements)?);
         }
-        self.terms.run(stream, &operands, &scalars, &mut targets)?;
-        for (sum, ((terms, stages), workspace)) in memory.iter().zip(&self.copies).zip(workspaces).enumerate()
-        {
-            let input = DeviceInput::of_bytes(self.outputs[sum].dtype, terms, elements)?;
-            let into = std::iter::once(workspace);
+        terms.expression.run(stream, &operands, scalars, &mut targets)?;
+        for ((sum, memory), workspace) in terms.sums().zip(&memory).zip(workspaces) {
+            let input = DeviceInput::of_bytes(self.outputs[sum].dtype, memory, elements)?;
+            let (into, stages) = (std::iter::once(workspace), &self.copies[sum]);
             let is_run =
                 self.run_kernel(stream, shape, stages, &[input], &[], into, |key| SumKey::Copy(sum, key))?;
             if !is_run {

@@ -3,7 +3,7 @@
 use super::super::super::number::Number;
 use super::super::super::reduce::device::write_scalars;
 use super::super::RowProgramState;
-use super::super::explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches, distinct_bytes};
+use super::super::explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches, RowMemory, distinct_bytes};
 use super::super::plan::RowOperands;
 use super::super::shape::RowShape;
 use super::super::split::PhaseInput;
@@ -30,142 +30,188 @@ impl SumsOverGroups {
         let starts = vec![0; inputs.len() + outputs.len()];
         let given = RowOperands { inputs, outputs, starts: &starts };
         let layouts = |of: &[(DType, Layout)]| of.iter().map(|(_, layout)| *layout).collect::<Vec<_>>();
-        let groups = Layout::from_shape(shape.groups);
         let chunks = shape.groups.count().div_ceil(CHUNK);
-        let widths: usize = self.outputs.iter().map(|output| output.dtype.size()).sum();
-        let workspaces = chunks * shape.size * widths;
+        let of_sum = |dtype: DType| chunks * shape.size * dtype.size();
         let planned = self.plan_fused(shape, &given, RowDevice { capability });
-        let mut found = match (planned, &self.fused) {
+        let (mut found, workspaces) = match (planned, &self.fused) {
             (Ok(launch), Some(fused)) => {
-                let Ok(stages) = &fused.0.stages else { return self.nothing() };
+                let Ok(stages) = &fused.0.stages else { return Ok(self.nothing()) };
                 let bits = stages
                     .expression
                     .scalar_bits(&stages.operands.scalars(&zeros(fused.scalars()), shape))?;
                 let schedule = format!("one kernel and the sums of chunks: {}", launch.plan.key.schedule());
                 let numbers = RowProgramState::kernel_inputs(stages);
                 let of_own: Vec<(DType, Layout)> = self.own.iter().map(|&at| outputs[at]).collect();
-                let kernel = RowKernel {
+                let mut found = RowExplanation { schedule, ..self.nothing() };
+                let workspaces = self.add_workspaces(&mut found, of_sum);
+                let read = numbers.iter().map(|&input| RowMemory::Input(input));
+                let written = self.own.iter().map(|&at| RowMemory::Output(at));
+                found.kernels.push(RowKernel {
                     phase: 0,
                     name: format!("{} reductions, all outputs and the sums of chunks", fused.reductions()),
                     bytes_read: numbers.iter().map(|&number| distinct_bytes(&inputs[number])).sum(),
-                    bytes_written: of_own.iter().map(distinct_bytes).sum::<usize>() + workspaces,
-                    launches: RowLaunches::Rows(self.launch_of(launch, numbers, &bits, stages.report())),
-                };
-                RowExplanation { schedule, kernels: vec![kernel], temporary: 0 }
+                    bytes_written: of_own.iter().map(distinct_bytes).sum::<usize>() + found.temporary(),
+                    operands: read.chain(written).chain(workspaces.iter().copied()).collect(),
+                    launches: RowLaunches::Rows(self.launch_of(launch, &bits, stages.report())),
+                });
+                (found, workspaces)
             }
             (planned, _) => {
                 let reason = planned.err().unwrap_or("no reduction of groups shares it");
                 let mut found = match &self.main {
                     Some(main) => {
                         let mut of_main: Vec<Layout> = self.own.iter().map(|&at| outputs[at].1).collect();
-                        of_main.resize(of_main.len() + self.values.len(), groups);
+                        of_main.extend(self.values.iter().map(|value| value.layout(shape)));
                         main.explain(&layouts(inputs), axes, &of_main, capability)?
                     }
-                    None => self.nothing()?,
+                    None => self.nothing(),
                 };
                 found.schedule = match found.schedule.as_str() {
                     "" => format!("sums of chunks in a kernel of their own, because {reason}"),
                     main => format!("{main}; sums of chunks in a kernel of their own, because {reason}"),
                 };
-                found.temporary +=
-                    self.values.iter().map(|dtype| groups.count() * dtype.size()).sum::<usize>();
-                self.explain_terms(shape, inputs, capability, &mut found)?;
-                found
+                let values: Vec<RowMemory> = self
+                    .values
+                    .iter()
+                    .map(|value| found.add_temporary(value.layout(shape).count() * value.dtype.size()))
+                    .collect();
+                // The outputs of the main program are those of the whole that are no sums, followed by these values.
+                for memory in found.kernels.iter_mut().flat_map(|kernel| &mut kernel.operands) {
+                    if let RowMemory::Output(of_main) = *memory {
+                        *memory = match of_main.checked_sub(self.own.len()) {
+                            None => RowMemory::Output(self.own[of_main]),
+                            Some(value) => values[value],
+                        };
+                    }
+                }
+                let workspaces = self.add_workspaces(&mut found, of_sum);
+                if shape.elements.count() > 0 {
+                    let phase = found.kernels.iter().map(|kernel| kernel.phase + 1).max().unwrap_or(0);
+                    for number in 0..self.terms.len() {
+                        let memory = [&values[..], &workspaces];
+                        self.explain_terms((number, phase), shape, inputs, capability, memory, &mut found)?;
+                    }
+                }
+                (found, workspaces)
             }
         };
         let phase = found.kernels.iter().map(|kernel| kernel.phase + 1).max().unwrap_or(0);
-        found.temporary += workspaces;
         let workspace = SumsOverGroups::workspace(shape)?;
-        for (fold, &at) in self.folds.iter().zip(&self.sums) {
+        for ((fold, &at), &of_chunks) in self.folds.iter().zip(&self.sums).zip(&workspaces) {
             found.kernels.push(RowKernel {
                 phase,
                 name: "sum of all chunks".to_owned(),
                 bytes_read: workspace.count() * outputs[at].0.size(),
                 bytes_written: distinct_bytes(&outputs[at]),
+                operands: vec![of_chunks, RowMemory::Output(at)],
                 launches: RowLaunches::Reduction(fold.explain(&[workspace], &outputs[at].1, capability)?),
             });
         }
         Ok(found)
     }
 
-    fn nothing(&self) -> Result<RowExplanation> {
-        Ok(RowExplanation { schedule: String::new(), kernels: Vec::new(), temporary: 0 })
+    fn nothing(&self) -> RowExplanation {
+        RowExplanation { schedule: String::new(), kernels: Vec::new(), temporaries: Vec::new() }
     }
 
-    /// Adds the kernel of the terms, or those of terms in memory.
+    /// Adds the memory of the sums of chunks.
+    fn add_workspaces(&self, found: &mut RowExplanation, bytes: impl Fn(DType) -> usize) -> Vec<RowMemory> {
+        self.outputs.iter().map(|output| found.add_temporary(bytes(output.dtype))).collect()
+    }
+
+    /// Adds the kernel of some terms, or those of terms in memory.
     fn explain_terms(
         &self,
+        (number, phase): (usize, usize),
         shape: &RowShape,
         inputs: &[(DType, Layout)],
         capability: (i32, i32),
+        [values, workspaces]: [&[RowMemory]; 2],
         found: &mut RowExplanation,
     ) -> Result<()> {
-        if shape.elements.count() == 0 {
-            return Ok(());
-        }
-        let groups = Layout::from_shape(shape.groups);
-        let (mut described, mut numbers, mut all) = (Vec::new(), Vec::new(), Vec::new());
-        for input in &self.operands.inputs {
-            let operand = match *input {
-                // Terms read no stored values.
-                PhaseInput::Stored(_) => continue,
-                PhaseInput::Index => {
-                    all.push(shape.places()?.expand(&shape.elements)?);
-                    continue;
-                }
+        let terms = &self.terms[number];
+        let workspaces = &workspaces[terms.sums()];
+        let (mut described, mut read) = (Vec::new(), Vec::new());
+        for input in &terms.operands.inputs {
+            let (memory, dtype, layout) = match *input {
+                // Terms read no stored values, and the kernel computes the indices of elements.
+                PhaseInput::Stored(_) | PhaseInput::Index => continue,
                 PhaseInput::Input(index) | PhaseInput::Group(index) => {
                     match index.checked_sub(inputs.len()) {
-                        None => (inputs[index].0, inputs[index].1.expand(&shape.elements)?, index),
-                        Some(value) => (self.values[value], groups.expand(&shape.elements)?, index),
+                        None => (RowMemory::Input(index), inputs[index].0, inputs[index].1),
+                        Some(value) => {
+                            (values[value], self.values[value].dtype, self.values[value].layout(shape))
+                        }
                     }
                 }
             };
-            described.push((operand.0, operand.1));
-            all.push(operand.1);
-            numbers.push(operand.2);
+            described.push((dtype, layout.expand(&shape.elements)?));
+            read.push(memory);
         }
         let chunks = shape.groups.count().div_ceil(CHUNK);
-        let bytes = |dtype: DType| chunks * shape.size * dtype.size();
+        let bytes = |dtype: &DType| chunks * shape.size * dtype.size();
         let is_ampere = capability >= (8, 0);
-        let given = zeros(&self.scalars());
-        let scalars = self.operands.scalars(&given, shape);
-        let phase = found.kernels.iter().map(|kernel| kernel.phase + 1).max().unwrap_or(0);
-        if let Some(stages) = &self.stages {
+        let scalars = terms.operands.scalars(&zeros(&self.scalars()), shape);
+        let dtypes = terms.expression.outputs();
+        if let Some(stages) = &terms.stages {
             let starts = vec![0; described.len()];
             if let Ok(plan) = self.plan_terms(stages, shape, &described, &starts, is_ampere) {
-                let launch = SumLaunch { key: SumKey::Terms(plan.key.clone()), plan };
+                let launch = SumLaunch { key: SumKey::Terms(number, plan.key.clone()), plan };
                 let bits = stages.expression.scalar_bits(&scalars)?;
+                read.extend(workspaces);
                 found.kernels.push(RowKernel {
                     phase,
                     name: "sums of chunks".to_owned(),
                     bytes_read: described.iter().map(distinct_bytes).sum(),
-                    bytes_written: self.outputs.iter().map(|output| bytes(output.dtype)).sum(),
-                    launches: RowLaunches::Rows(self.launch_of(launch, numbers, &bits, None)),
+                    bytes_written: dtypes.iter().map(bytes).sum(),
+                    operands: read,
+                    launches: RowLaunches::Rows(self.launch_of(launch, &bits, None)),
                 });
                 return Ok(());
             }
         }
+        if let Some(at) = terms.operands.inputs.iter().position(|input| *input == PhaseInput::Index)
+            && let Some(expression) = &self.places
+        {
+            let places = shape.places()?;
+            let memory = found.add_temporary(8 * shape.size);
+            found.kernels.push(RowKernel {
+                phase,
+                name: "index of each element in its group".to_owned(),
+                bytes_read: 0,
+                bytes_written: 8 * shape.size,
+                operands: vec![memory],
+                launches: RowLaunches::Expression(expression.explain(&[], &[places], capability)?),
+            });
+            described.insert(at, (DType::I64, places.expand(&shape.elements)?));
+            read.insert(at, memory);
+        }
         let elements = SumsOverGroups::by_rows(shape, &shape.elements)?;
-        let targets = vec![elements; self.outputs.len()];
-        let written: usize = self.outputs.iter().map(|output| elements.count() * output.dtype.size()).sum();
-        found.temporary += written;
+        let memory: Vec<RowMemory> =
+            dtypes.iter().map(|dtype| found.add_temporary(elements.count() * dtype.size())).collect();
+        let layouts: Vec<Layout> = described.iter().map(|(_, layout)| *layout).collect();
+        let targets = vec![elements; dtypes.len()];
+        read.extend(&memory);
         found.kernels.push(RowKernel {
             phase,
             name: "terms of the sums".to_owned(),
             bytes_read: described.iter().map(distinct_bytes).sum(),
-            bytes_written: written,
-            launches: RowLaunches::Expression(self.terms.explain(&all, &targets, capability)?),
+            bytes_written: dtypes.iter().map(|dtype| elements.count() * dtype.size()).sum(),
+            operands: read,
+            launches: RowLaunches::Expression(terms.expression.explain(&layouts, &targets, capability)?),
         });
-        for (sum, stages) in self.copies.iter().enumerate() {
+        for ((sum, memory), workspace) in terms.sums().zip(memory).zip(workspaces) {
             let operand = (self.outputs[sum].dtype, elements);
+            let stages = &self.copies[sum];
             let Ok(plan) = self.plan_terms(stages, shape, &[operand], &[0], is_ampere) else { continue };
             let launch = SumLaunch { key: SumKey::Copy(sum, plan.key.clone()), plan };
             found.kernels.push(RowKernel {
                 phase: phase + 1,
                 name: "sums of chunks of terms".to_owned(),
                 bytes_read: distinct_bytes(&operand),
-                bytes_written: bytes(operand.0),
-                launches: RowLaunches::Rows(self.launch_of(launch, Vec::new(), &[], None)),
+                bytes_written: bytes(&operand.0),
+                operands: vec![memory, *workspace],
+                launches: RowLaunches::Rows(self.launch_of(launch, &[], None)),
             });
         }
         Ok(())
@@ -173,17 +219,14 @@ impl SumsOverGroups {
 
     /// Returns the dtypes of the scalars that a run passes.
     fn scalars(&self) -> Vec<DType> {
-        self.main.as_ref().map_or_else(|| self.terms.scalars().to_vec(), |main| main.scalars().to_vec())
+        match &self.main {
+            Some(main) => main.scalars().to_vec(),
+            None => self.terms.iter().flat_map(|terms| terms.expression.scalars()).collect(),
+        }
     }
 
-    /// Describes a launch. The inputs past those of the program are values of groups, and workspaces follow the outputs.
-    fn launch_of(
-        &self,
-        launch: SumLaunch,
-        inputs: Vec<usize>,
-        bits: &[[u64; 2]],
-        report: Option<usize>,
-    ) -> RowLaunch {
+    /// Describes a launch.
+    fn launch_of(&self, launch: SumLaunch, bits: &[[u64; 2]], report: Option<usize>) -> RowLaunch {
         let ptx = self.text(&launch.key, &launch.plan);
         let mut parameters = launch.plan.block;
         write_scalars(&mut parameters, bits);
@@ -193,7 +236,6 @@ impl SumsOverGroups {
             threads: launch.plan.threads,
             shared: launch.plan.shared,
             cluster: launch.plan.key.cluster as u32,
-            inputs,
             offsets: launch.plan.offsets,
             parameters,
             report,

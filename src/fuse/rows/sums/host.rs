@@ -106,7 +106,7 @@ impl SumsOverGroups {
         // Words, so that the address is aligned for any element.
         let words = |count: usize, dtype: DType| vec![0u64; (count * dtype.size()).div_ceil(8)];
         let mut values: Vec<Vec<u64>> =
-            self.values.iter().map(|&dtype| words(groups.count(), dtype)).collect();
+            self.values.iter().map(|value| words(value.layout(shape).count(), value.dtype)).collect();
         if let Some(main) = &self.main {
             let mut of_main: Vec<HostOutput<'_>> = Vec::with_capacity(outputs.len() + values.len());
             for (at, output) in outputs.iter_mut().enumerate() {
@@ -114,18 +114,18 @@ impl SumsOverGroups {
                     of_main.push(output.reborrow());
                 }
             }
-            for (&dtype, memory) in self.values.iter().zip(&mut values) {
-                of_main.push(HostOutput::of_bytes(dtype, bytemuck::cast_slice_mut(memory), groups)?);
+            for (value, memory) in self.values.iter().zip(&mut values) {
+                let memory = bytemuck::cast_slice_mut(memory);
+                of_main.push(HostOutput::of_bytes(value.dtype, memory, value.layout(shape))?);
             }
             main.run_host(inputs, scalars, axes, &mut of_main)?;
         }
-        let places: Cow<'_, [i64]> = match self.operands.inputs.contains(&PhaseInput::Index) {
+        let places: Cow<'_, [i64]> = match self.places.is_some() {
             true => (0..shape.size as i64).collect(),
             false => Cow::Borrowed(&[]),
         };
-        let mut operands = Vec::with_capacity(self.operands.inputs.len());
-        for input in &self.operands.inputs {
-            let missing = || Error::invalid(super::OPERATION, "no input", "an operand of the program");
+        let missing = || Error::invalid(super::OPERATION, "no input", "an operand of the program");
+        let operand = |input: &PhaseInput| -> Result<HostInput<'_>> {
             let operand = match *input {
                 PhaseInput::Index => HostInput::new(&places, shape.places()?)?,
                 PhaseInput::Stored(_) => return Err(missing()),
@@ -133,13 +133,20 @@ impl SumsOverGroups {
                     match index.checked_sub(inputs.len()) {
                         None => inputs[index].expand(&shape.elements)?,
                         Some(value) => {
-                            let memory = values.get(value).ok_or_else(missing)?;
-                            HostInput::of_bytes(self.values[value], bytemuck::cast_slice(memory), groups)?
+                            let memory = bytemuck::cast_slice(values.get(value).ok_or_else(missing)?);
+                            let value = self.values[value];
+                            HostInput::of_bytes(value.dtype, memory, value.layout(shape))?
                         }
                     }
                 }
             };
-            operands.push(operand.expand(&shape.elements)?);
+            operand.expand(&shape.elements)
+        };
+        let mut all_terms = Vec::with_capacity(self.terms.len());
+        for terms in &self.terms {
+            let operands: Vec<HostInput<'_>> =
+                terms.operands.inputs.iter().map(operand).collect::<Result<_>>()?;
+            all_terms.push((terms, operands, terms.operands.scalars(scalars, shape)));
         }
         let dtypes: Vec<DType> = self.outputs.iter().map(|output| output.dtype).collect();
         let mut partials: Vec<Partials> =
@@ -148,7 +155,6 @@ impl SumsOverGroups {
             shape.groups.iter().copied().enumerate().filter(|(_, size)| *size != 1).collect();
         let mut all = Vec::new();
         slabs(&of_groups, (SLAB / shape.size.max(1)).max(1), &mut Vec::new(), &mut all);
-        let scalars = self.operands.scalars(scalars, shape);
         let mut terms: Vec<Vec<u64>> = vec![Vec::new(); dtypes.len()];
         let mut row = 0;
         for slab in &all {
@@ -156,18 +162,23 @@ impl SumsOverGroups {
             slab.iter().for_each(|&(axis, _, length)| sizes[axis] = length);
             let elements = Shape::new(&sizes)?;
             let layout = SumsOverGroups::by_rows(shape, &elements)?;
-            let mut narrowed = Vec::with_capacity(operands.len());
-            for operand in &operands {
-                narrowed.push(slab.iter().try_fold(operand.expand(&shape.elements)?, |operand, range| {
-                    operand.narrow(range.0 as isize, range.1, range.2)
-                })?);
+            for (of_kernel, operands, scalars) in &all_terms {
+                let mut narrowed = Vec::with_capacity(operands.len());
+                for operand in operands {
+                    narrowed.push(
+                        slab.iter().try_fold(operand.expand(&shape.elements)?, |operand, range| {
+                            operand.narrow(range.0 as isize, range.1, range.2)
+                        })?,
+                    );
+                }
+                let sums = of_kernel.sums();
+                let mut targets = Vec::with_capacity(sums.len());
+                for (terms, &dtype) in terms[sums.clone()].iter_mut().zip(&dtypes[sums]) {
+                    terms.resize((elements.count() * dtype.size()).div_ceil(8), 0);
+                    targets.push(HostOutput::of_bytes(dtype, bytemuck::cast_slice_mut(terms), layout)?);
+                }
+                of_kernel.expression.run_host(&narrowed, scalars, &mut targets)?;
             }
-            let mut targets = Vec::with_capacity(terms.len());
-            for (terms, &dtype) in terms.iter_mut().zip(&dtypes) {
-                terms.resize((elements.count() * dtype.size()).div_ceil(8), 0);
-                targets.push(HostOutput::of_bytes(dtype, bytemuck::cast_slice_mut(terms), layout)?);
-            }
-            self.terms.run_host(&narrowed, &scalars, &mut targets)?;
             let rows = elements.count() / shape.size.max(1);
             for at in 0..rows {
                 for (partials, terms) in partials.iter_mut().zip(&terms) {

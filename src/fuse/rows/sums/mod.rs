@@ -12,6 +12,9 @@
 //! of a chunk. An expression that does not fit this kernel is computed into memory first. The CPU does the same for a
 //! few rows at a time (`host`).
 //!
+//! **Terms in memory.** Terms that exceed the limits of one expression are outputs of the program without sums, which is then
+//! divided, and each sum has a kernel of its own.
+//!
 //! Tests: `tests/parity/row_sums.rs`, `tests/tensor/row_gradients.rs`.
 
 mod device;
@@ -22,15 +25,16 @@ mod plan;
 pub(super) use plan::MOST_REGISTERS;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use super::super::expression::Expression;
 use super::super::graph::{Graph, Nodes};
-use super::super::node::{Node, NodeIndex, needed};
+use super::super::node::{Node, NodeIndex, needed, needed_until};
 use super::super::reduce::{Fold, Reduction};
 use super::plan::RowKey;
 use super::shape::RowShape;
-use super::split::{self, Phase};
+use super::split::{self, Phase, PhaseInput};
 use super::stages::RowStages;
 use super::{OPERATION, PhaseOperands, RowOutput, RowProgram, RowProgramState};
 use crate::driver::Function;
@@ -50,13 +54,12 @@ pub(super) struct SumsOverGroups {
     /// The numbers of the outputs that are no sums, and of those that are.
     own: Vec<usize>,
     sums: Vec<usize>,
-    /// The dtypes of the values of groups.
-    values: Vec<DType>,
-    /// The elements that are summed. Its inputs are those of the program, followed by values of groups.
-    terms: Expression,
-    operands: PhaseOperands,
-    /// The same for a kernel.
-    stages: Option<RowStages>,
+    /// The values that terms read and the main program computes.
+    values: Vec<SumValue>,
+    /// All terms together, or each alone.
+    terms: Vec<SumTerms>,
+    /// The indices of the elements within their group, if terms read them.
+    places: Option<Expression>,
     /// By sum, the terms in memory as an input, for terms that do not fit a kernel, and the sum over chunks.
     copies: Vec<RowStages>,
     folds: Vec<Reduction>,
@@ -65,13 +68,58 @@ pub(super) struct SumsOverGroups {
     kernels: Mutex<HashMap<(usize, SumKey), Function>>,
 }
 
+/// A value of the main program that terms read.
+#[derive(Debug, Clone, Copy)]
+struct SumValue {
+    dtype: DType,
+    /// One value for each group, or one for each element.
+    is_per_group: bool,
+}
+
+impl SumValue {
+    /// Returns the layout of the value in memory.
+    fn layout(self, shape: &RowShape) -> Layout {
+        Layout::from_shape(if self.is_per_group { shape.groups } else { shape.elements })
+    }
+}
+
+/// Elements that are summed by one kernel.
+struct SumTerms {
+    /// Its inputs are those of the program, followed by values of the main program.
+    expression: Expression,
+    operands: PhaseOperands,
+    /// The same for a kernel.
+    stages: Option<RowStages>,
+    /// The number of the first sum. The others follow it.
+    first: usize,
+}
+
+impl SumTerms {
+    /// Compiles terms.
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::expression`].
+    fn new(nodes: &Nodes, terms: &[NodeIndex], first: usize) -> Result<SumTerms> {
+        let phase = Phase::new(nodes, terms, &HashMap::new(), &HashMap::new());
+        let expression = phase.graph.expression(&phase.outputs())?;
+        let operands = PhaseOperands { inputs: phase.inputs.clone(), scalars: phase.scalars.clone() };
+        Ok(SumTerms { expression, operands, stages: RowStages::new(phase, &[], 0).ok(), first })
+    }
+
+    /// Returns the numbers of the sums.
+    fn sums(&self) -> Range<usize> {
+        self.first..self.first + self.expression.outputs().len()
+    }
+}
+
 /// Everything but the program that the text of a kernel depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum SumKey {
     /// The outputs and the sums.
     Fused(RowKey),
-    /// The sums of the terms.
-    Terms(RowKey),
+    /// The sums of terms, by their number.
+    Terms(usize, RowKey),
     /// The sum of terms in memory.
     Copy(usize, RowKey),
 }
@@ -114,7 +162,40 @@ impl SumsOverGroups {
             return Ok(None);
         }
         let per_group = split::is_per_group(nodes);
-        let values = values_of(nodes, &terms, &per_group);
+        let mut values = values_of(nodes, &terms, &per_group);
+        let of_terms = needed_until(nodes, &terms, |index, _| values.contains(&index));
+        let is_needed = |is_of: fn(Node) -> bool| {
+            let mut nodes = nodes.nodes.iter().enumerate();
+            nodes.any(|(index, &(node, _))| of_terms[index] && is_of(node))
+        };
+        if values.is_empty() && !is_needed(|node| matches!(node, Node::Input(_) | Node::GroupIndex)) {
+            return Err(Error::invalid(
+                OPERATION,
+                "a sum over groups of numbers",
+                "a sum of an input's elements",
+            ));
+        }
+        // Terms are computed for some rows at a time, in which an element has another position.
+        if is_needed(|node| matches!(node, Node::Random(..) | Node::Coordinate(_))) {
+            return Err(Error::invalid(
+                OPERATION,
+                "random words or coordinates in a sum over groups",
+                "an input with them; compute it by an expression before",
+            ));
+        }
+        let together = SumTerms::new(&with_inputs(nodes, &values), &terms, 0);
+        let of_sums = match together {
+            Ok(together) => vec![together],
+            // The main program computes the terms, and returns any error but that of a limit.
+            Err(_) => {
+                values = terms.clone();
+                values.sort_unstable();
+                values.dedup();
+                let alone = with_inputs(nodes, &values);
+                let each = terms.iter().enumerate();
+                each.map(|(sum, &term)| SumTerms::new(&alone, &[term], sum)).collect::<Result<_>>()?
+            }
+        };
         let mut of_main: Vec<NodeIndex> = own.iter().map(|&at| outputs[at]).collect();
         let mut of_fused = of_main.clone();
         of_main.extend(&values);
@@ -123,29 +204,18 @@ impl SumsOverGroups {
             true => None,
             false => Some(RowProgram::compile(nodes, &of_main)?),
         };
-        let fused = match values.is_empty() {
+        let fused = match values_of(nodes, &terms, &per_group).is_empty() {
             true => None,
             false => Some(RowProgram::compile(nodes, &of_fused)?),
         };
-        let alone = with_inputs(nodes, &values);
-        let phase = Phase::new(&alone, &terms, &HashMap::new(), &HashMap::new());
-        if phase.inputs.is_empty() {
-            return Err(Error::invalid(
-                OPERATION,
-                "a sum over groups of numbers",
-                "a sum of an input's elements",
-            ));
-        }
-        let expression = phase.graph.expression(&phase.outputs())?;
-        // Terms are computed for some rows at a time, in which an element has another position.
-        if !expression.0.coordinates.is_empty() {
-            return Err(Error::invalid(
-                OPERATION,
-                "random words or coordinates in a sum over groups",
-                "an input with them; compute it by an expression before",
-            ));
-        }
-        let operands = PhaseOperands { inputs: phase.inputs.clone(), scalars: phase.scalars.clone() };
+        let reads_places = of_sums.iter().any(|terms| terms.operands.inputs.contains(&PhaseInput::Index));
+        let places = match reads_places {
+            true => {
+                let graph = Graph::new();
+                Some(graph.expression(&[graph.position()])?)
+            }
+            false => None,
+        };
         let dtypes: Vec<DType> = terms.iter().map(|&term| nodes.dtype(term)).collect();
         let fold = |dtype: &DType| {
             let graph = Graph::new();
@@ -158,10 +228,12 @@ impl SumsOverGroups {
             fused,
             own,
             sums,
-            values: values.iter().map(|&value| nodes.dtype(value)).collect(),
-            terms: expression,
-            operands,
-            stages: RowStages::new(phase, &[], 0).ok(),
+            values: values
+                .iter()
+                .map(|&value| SumValue { dtype: nodes.dtype(value), is_per_group: per_group[value as usize] })
+                .collect(),
+            terms: of_sums,
+            places,
             copies: dtypes.iter().map(|dtype| stages_of(*dtype)).collect::<Result<_>>()?,
             folds: dtypes.iter().map(fold).collect::<Result<_>>()?,
             outputs: dtypes.iter().map(described).collect(),

@@ -104,8 +104,8 @@ impl SumsOverGroups {
         is_ampere: bool,
     ) -> Result<RowPlan, &'static str> {
         let mut operands = inputs.to_vec();
-        let count = stages.expression.outputs.len();
-        operands.extend(self.sums_as_operands(shape).into_iter().take(count));
+        let groups = Layout::from_shape(shape.groups);
+        operands.extend(stages.expression.outputs.iter().map(|dtype| (*dtype, groups)));
         let mut all = starts.to_vec();
         all.resize(operands.len(), 0);
         let expanded: Result<Vec<Layout>, _> =
@@ -162,14 +162,17 @@ impl SumsOverGroups {
 
     /// Returns the text of a kernel.
     pub(super) fn text(&self, key: &SumKey, plan: &RowPlan) -> String {
-        let first = &self.folds[0].0;
         match key {
             SumKey::Fused(key) => match &self.fused {
                 Some(program) => program.0.text_of_sums(key, plan, self.own.len()),
                 None => String::new(),
             },
-            SumKey::Terms(key) => match &self.stages {
-                Some(stages) => ptx::write_sums(stages, &self.outputs, first, key, plan),
+            SumKey::Terms(terms, key) => match &self.terms[*terms].stages {
+                Some(stages) => {
+                    let sums = self.terms[*terms].sums();
+                    let fold = &self.folds[sums.start].0;
+                    ptx::write_sums(stages, &self.outputs[sums], fold, key, plan)
+                }
                 None => String::new(),
             },
             SumKey::Copy(sum, key) => {
