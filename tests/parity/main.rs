@@ -17,6 +17,8 @@ mod native;
 mod native_coordinates;
 #[cfg(target_arch = "x86_64")]
 mod native_faults;
+#[cfg(target_arch = "x86_64")]
+mod native_streaming;
 mod normal;
 mod operations;
 mod random;
@@ -109,6 +111,8 @@ fn main() -> std::process::ExitCode {
         random::always(),
         #[cfg(target_arch = "x86_64")]
         native_faults::tests(),
+        #[cfg(target_arch = "x86_64")]
+        native_streaming::always(),
         rules::tests(),
         words::tests(),
         sweeps::tests(),

@@ -161,7 +161,7 @@ impl Generator<'_> {
             }
             _ => {
                 let memory = memory(self);
-                self.write(length, value, memory);
+                self.write_output(length, value, memory, dtype.size());
             }
         }
         Ok(())
@@ -235,7 +235,7 @@ impl Generator<'_> {
                 self.op(op(2, 1, wide, 0x77), length, 2, real, Rm::Register(imaginary));
             }
             let memory = self.memory(operand, dtype.size(), side as usize * half);
-            self.write(length, 2, memory);
+            self.write_output(length, 2, memory, dtype.size());
         }
     }
 

@@ -7,6 +7,7 @@ use super::super::block::{Block, LANES};
 use super::super::run_on_inputs;
 use super::super::schedule::Schedule;
 use super::generate::Kernel;
+use super::memory::Executable;
 use super::pool::{self, Line, SLOT};
 use super::{Constants, Native};
 use crate::fuse::program::Program;
@@ -16,20 +17,20 @@ const TURN_BYTES: usize = 512;
 
 type Function = unsafe extern "sysv64" fn(*const *mut u8, usize, *const Line, *mut Line) -> u32;
 
-/// Calls a kernel on `count` elements, a multiple of its turn. Returns whether it set a flag.
+/// Calls a kernel's code on `count` elements, a multiple of its turn. Returns whether it set a flag.
 ///
 /// # Safety
 ///
 /// `pointers` are the kernel's operands of at least `count` elements, the outputs writable; `spill` has the kernel's slots.
 unsafe fn call(
-    kernel: &Kernel,
+    code: &Executable,
     pointers: &[*mut u8],
     count: usize,
     constants: &[Line],
     spill: &mut [Line],
 ) -> bool {
-    // SAFETY: the memory is a function of this type, alive while the kernel is borrowed.
-    let function = unsafe { std::mem::transmute::<*const c_void, Function>(kernel.code.start()) };
+    // SAFETY: the memory is a function of this type, alive while it is borrowed.
+    let function = unsafe { std::mem::transmute::<*const c_void, Function>(code.start()) };
     // SAFETY: the caller guarantees it.
     unsafe { function(pointers.as_ptr(), count, constants.as_ptr(), spill.as_mut_ptr()) != 0 }
 }
@@ -66,14 +67,19 @@ impl Native {
                 false => second = kernel.has_flags.then_some((full, constants.second.as_slice())),
             }
         }
-        Calls { kernel, constants: of_kernel, second }
+        Calls { code: &kernel.code, kernel, constants: of_kernel, second }
     }
 }
 
 impl<'a> Calls<'a> {
     /// Returns the calls of a kernel without rare bodies.
     pub(super) fn new(kernel: &'a Kernel, constants: &'a [Line]) -> Calls<'a> {
-        Calls { kernel, constants, second: None }
+        Calls { code: &kernel.code, kernel, constants, second: None }
+    }
+
+    /// Returns the calls with streaming stores, if the kernel has any.
+    pub(super) fn streaming(self) -> Option<Calls<'a>> {
+        self.kernel.streaming().map(|code| Calls { code, ..self })
     }
 }
 
@@ -81,6 +87,8 @@ impl<'a> Calls<'a> {
 #[derive(Clone, Copy)]
 pub(in crate::fuse) struct Calls<'a> {
     kernel: &'a Kernel,
+    /// The kernel's code on whole turns.
+    code: &'a Executable,
     constants: &'a [Line],
     /// The kernel with rare bodies and its constants, if the first one sets flags.
     second: Option<(&'a Kernel, &'a [Line])>,
@@ -107,7 +115,8 @@ impl Calls<'_> {
     ///
     /// # Safety
     ///
-    /// Each pointer has `count` elements, the outputs writable, and nobody else accesses them.
+    /// Each pointer has `count` elements, the outputs writable, and nobody else accesses them. For
+    /// [`streaming`](Self::streaming) calls the outputs' addresses are multiples of 64.
     pub(in crate::fuse) unsafe fn run(
         &self,
         buffers: &mut CallBuffers,
@@ -128,7 +137,7 @@ impl Calls<'_> {
         let mut is_flagged = false;
         if main > 0 {
             // SAFETY: the caller guarantees it.
-            is_flagged |= unsafe { self.turns(buffers, sizes, pointers, main, main) };
+            is_flagged |= unsafe { self.turns(self.code, buffers, sizes, pointers, (main, main)) };
         }
         let rest = count - main;
         if rest > 0 {
@@ -147,7 +156,7 @@ impl Calls<'_> {
                 unsafe { from.copy_to_nonoverlapping(tail(operand), rest * sizes[operand]) };
             }
             // SAFETY: a turn of scratch memory.
-            is_flagged |= unsafe { self.turns(buffers, sizes, &mut padded, turn, rest) };
+            is_flagged |= unsafe { self.turns(&self.kernel.code, buffers, sizes, &mut padded, (turn, rest)) };
             for (operand, to) in pointers.iter().enumerate().skip(inputs) {
                 let to = to.wrapping_add(main * sizes[operand]);
                 // SAFETY: as above.
@@ -158,7 +167,7 @@ impl Calls<'_> {
         is_flagged
     }
 
-    /// Runs the kernel on whole turns, and computes flagged groups among the first `valid` elements again. Returns whether
+    /// Runs the kernel's code on whole turns, and computes flagged groups among the first `valid` elements again. Returns whether
     /// there was one.
     ///
     /// # Safety
@@ -166,22 +175,22 @@ impl Calls<'_> {
     /// Each pointer has `count` elements.
     unsafe fn turns(
         &self,
+        code: &Executable,
         buffers: &mut CallBuffers,
         sizes: &[usize],
         pointers: &mut Vec<*mut u8>,
-        count: usize,
-        valid: usize,
+        (count, valid): (usize, usize),
     ) -> bool {
         let operands = pointers.len();
         let CallBuffers { flags, spill, .. } = buffers;
         let Some((second, constants)) = self.second else {
             // SAFETY: the caller guarantees it.
-            unsafe { call(self.kernel, pointers, count, self.constants, spill) };
+            unsafe { call(code, pointers, count, self.constants, spill) };
             return false;
         };
         pointers.push(flags.as_mut_ptr());
         // SAFETY: as above; there are as many flags.
-        let is_flagged = unsafe { call(self.kernel, pointers, count, self.constants, spill) };
+        let is_flagged = unsafe { call(code, pointers, count, self.constants, spill) };
         pointers.truncate(operands);
         if !is_flagged {
             return false;
@@ -202,7 +211,7 @@ impl Calls<'_> {
                     .map(|(pointer, size)| pointer.wrapping_add(first * turn * size))
                     .collect();
                 // SAFETY: the groups are within the block, and a turn of the second kernel divides one of the first.
-                unsafe { call(second, &of_group, (group - first) * turn, constants, spill) };
+                unsafe { call(&second.code, &of_group, (group - first) * turn, constants, spill) };
             } else {
                 group += 1;
             }

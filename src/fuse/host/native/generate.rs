@@ -1,6 +1,7 @@
 //! The loop of a kernel: prologue, steps in order for each interleaved copy, stores, flags, epilogue.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::super::super::instruction::RegisterKind;
 use super::super::super::program::Step;
@@ -10,6 +11,7 @@ use super::listing::Label;
 use super::memory::Executable;
 use super::pool::{Constant, SLOT};
 use super::registers::{Place, Registers, SCRATCH, Spill};
+use super::streaming::LINE;
 use super::{Target, Unsupported};
 use crate::types::DType;
 
@@ -20,6 +22,10 @@ const MOST_INTERLEAVED: usize = 100;
 #[derive(Debug)]
 pub(super) struct Kernel {
     pub(super) code: Executable,
+    /// The places of the opcodes of stores that fill lines of an output.
+    pub(super) stores: Vec<usize>,
+    /// The code in which these are streaming stores.
+    pub(super) streaming: OnceLock<Option<Executable>>,
     /// Elements of one iteration of the loop, a power of two.
     pub(super) turn: usize,
     pub(super) constants: Vec<Constant>,
@@ -47,6 +53,9 @@ pub(super) struct Generator<'a> {
     hoisted: Vec<(u32, u8)>,
     inputs: &'a [DType],
     labels: Vec<(usize, usize, Label)>,
+    stores: Vec<usize>,
+    /// Elements of one iteration of the loop.
+    turn: usize,
     /// The interleaved copy at hand.
     pub(super) copy: usize,
 }
@@ -75,6 +84,7 @@ pub(super) struct Draft {
     /// The place of the first instruction of each part of the program, the interleaved copy, and the part.
     pub(super) labels: Vec<(usize, usize, Label)>,
     pub(super) turn: usize,
+    stores: Vec<usize>,
     constants: Vec<Constant>,
     uniform_conditions: Vec<usize>,
     has_flags: bool,
@@ -87,6 +97,8 @@ impl Draft {
             bytes: self.code.bytes.len(),
             instructions: self.code.instructions,
             code: Executable::new(&self.code.bytes)?,
+            stores: self.stores,
+            streaming: OnceLock::new(),
             turn: self.turn,
             constants: self.constants,
             uniform_conditions: self.uniform_conditions,
@@ -140,6 +152,8 @@ fn generate_once(
         hoisted: Vec::new(),
         inputs,
         labels: vec![(0, 0, Label::Entry)],
+        stores: Vec::new(),
+        turn: lanes * copies,
         copy: 0,
     };
     generator.code.prologue(inputs.len() + outputs.len() + usize::from(has_flags));
@@ -178,7 +192,7 @@ fn generate_once(
     generator.copy = 0;
     generator.label(Label::Next);
     let body = head..generator.code.bytes.len();
-    generator.code.epilogue(head, lanes * copies);
+    generator.code.epilogue(head, generator.turn);
 
     let spare = usize::from(target.vector_registers() - SCRATCH).saturating_sub(generator.registers.most);
     let mut hoistable: Vec<Hoisted> =
@@ -191,7 +205,8 @@ fn generate_once(
         code: generator.code,
         body,
         labels: generator.labels,
-        turn: lanes * copies,
+        turn: generator.turn,
+        stores: generator.stores,
         constants: generator.constants,
         uniform_conditions: analysis.uniform_conditions.clone(),
         has_flags,
@@ -260,6 +275,15 @@ impl Generator<'_> {
 
     pub(super) fn write(&mut self, length: u8, from: u8, to: Rm) {
         self.op(op(1, 0, 0, 0x11), length, from, 0, to);
+    }
+
+    /// Writes a register to memory of an output with elements of `size` bytes.
+    pub(super) fn write_output(&mut self, length: u8, from: u8, to: Rm, size: usize) {
+        if self.turn * size >= LINE {
+            // Behind the prefix of a VEX or EVEX instruction.
+            self.stores.push(self.code.bytes.len() + if self.is_vex() { 3 } else { 4 });
+        }
+        self.write(length, from, to);
     }
 
     /// Returns the slot of a constant.

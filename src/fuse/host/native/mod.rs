@@ -40,6 +40,7 @@ mod registers;
 mod run;
 mod select;
 mod split;
+mod streaming;
 mod values;
 
 use std::fmt;

@@ -8,6 +8,7 @@ use super::super::{CHUNK, ELEMENTS_OF_A_THREAD, Run};
 use super::calls::{CallBuffers, Calls};
 use super::pool::{Line, SLOT};
 use super::prepare::Preparation;
+use super::streaming::{LINE, fence, last_level_cache};
 use super::{Constants, Native};
 use crate::threads::{run_on_threads, thread_count};
 
@@ -17,11 +18,26 @@ const FLAGGED_BLOCK: usize = 2048;
 const SCRATCH_BLOCK: usize = 512;
 /// Rows of fewer elements are not worth a call each.
 const LEAST_ROW: usize = 256;
+
+/// The numbers of blocks of a run.
+#[derive(Default)]
+pub(super) struct Blocks {
+    /// With a flagged element.
+    pub(super) flagged: usize,
+    /// With streaming stores.
+    pub(super) streamed: usize,
+}
+
 /// Executes a run. Returns the number of blocks with a flagged element.
 pub(in crate::fuse::host) fn run(run: &Run<'_>, native: &Native) -> usize {
+    run_streaming(run, native, last_level_cache()).flagged
+}
+
+/// Executes a run, with streaming stores if the outputs have more than `least` bytes in all.
+pub(super) fn run_streaming(run: &Run<'_>, native: &Native, least: usize) -> Blocks {
     let count = run.space.count();
     if count == 0 {
-        return 0;
+        return Blocks::default();
     }
     let of_run;
     let constants = match run.scalars_are_fixed {
@@ -31,9 +47,9 @@ pub(in crate::fuse::host) fn run(run: &Run<'_>, native: &Native) -> usize {
             &of_run
         }
     };
-    let (next, flagged) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let [next, flagged, streamed] = std::array::from_fn(|_| AtomicUsize::new(0));
     let work = || {
-        let mut worker = Worker::new(run, native, constants);
+        let mut worker = Worker::new(run, native, constants, least);
         loop {
             let start = next.fetch_add(CHUNK, Ordering::Relaxed);
             if start >= count {
@@ -41,17 +57,23 @@ pub(in crate::fuse::host) fn run(run: &Run<'_>, native: &Native) -> usize {
             }
             worker.chunk(start, count.min(start + CHUNK));
         }
-        flagged.fetch_add(worker.flagged_blocks, Ordering::Relaxed);
+        if worker.blocks.streamed > 0 {
+            fence();
+        }
+        flagged.fetch_add(worker.blocks.flagged, Ordering::Relaxed);
+        streamed.fetch_add(worker.blocks.streamed, Ordering::Relaxed);
     };
     let threads = thread_count().min(count.div_ceil(ELEMENTS_OF_A_THREAD));
     run_on_threads(threads, &work);
-    flagged.into_inner()
+    Blocks { flagged: flagged.into_inner(), streamed: streamed.into_inner() }
 }
 
 /// The state of a thread.
 pub(super) struct Worker<'a> {
     run: &'a Run<'a>,
     calls: Calls<'a>,
+    /// The calls of blocks whose outputs' addresses are multiples of [`LINE`], if the outputs are to be streamed.
+    streaming: Option<Calls<'a>>,
     buffers: CallBuffers,
     /// The operands that each block computes, between the inputs and the outputs.
     preparation: Preparation<'a>,
@@ -66,11 +88,17 @@ pub(super) struct Worker<'a> {
     pointers: Vec<*mut u8>,
     /// Scratch memory of the operands that need it.
     scratch: Vec<Vec<Line>>,
-    flagged_blocks: usize,
+    blocks: Blocks,
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(run: &'a Run<'a>, native: &'a Native, constants: &'a Constants) -> Worker<'a> {
+    /// Creates the state; `least` is as in [`run_streaming`].
+    pub(super) fn new(
+        run: &'a Run<'a>,
+        native: &'a Native,
+        constants: &'a Constants,
+        least: usize,
+    ) -> Worker<'a> {
         let calls = native.calls(constants);
         let space = &run.space;
         let operands = run.operands.len();
@@ -78,6 +106,11 @@ impl<'a> Worker<'a> {
         let in_place = |operand: &super::super::HostOperand| {
             outputs.iter().any(|output| output.memory == operand.memory)
         };
+        let bytes: usize = outputs.iter().map(|output| output.dtype.size()).sum();
+        // Lines of an operand that is read, too, are in the cache.
+        let may_stream = bytes.saturating_mul(space.count()) > least
+            && (space.inputs..operands).all(|output| space.is_linear(output))
+            && !run.operands[..space.inputs].iter().any(in_place);
         let by_rows = space.sizes[0] >= LEAST_ROW;
         let is_contiguous =
             |operand: usize| space.is_linear(operand) || by_rows && space.strides(operand)[0] == 1;
@@ -93,6 +126,7 @@ impl<'a> Worker<'a> {
         Worker {
             run,
             calls,
+            streaming: if may_stream { calls.streaming() } else { None },
             buffers: CallBuffers::default(),
             preparation,
             kernel_sizes,
@@ -102,7 +136,7 @@ impl<'a> Worker<'a> {
             by_rows: by_rows && space.rank() > 1,
             pointers: Vec::with_capacity(operands + 1),
             scratch: vec![Vec::new(); operands],
-            flagged_blocks: 0,
+            blocks: Blocks::default(),
         }
     }
 
@@ -198,10 +232,14 @@ impl<'a> Worker<'a> {
         }
         // The kernel's inputs.
         let read = inputs + self.kernel_sizes.len() - self.sizes.len();
-        // SAFETY: each pointer has `count` elements; other threads write other elements.
+        let is_aligned = || pointers[read..].iter().all(|pointer| pointer.addr().is_multiple_of(LINE));
+        let streaming = self.streaming.filter(|_| is_aligned());
+        let calls = streaming.unwrap_or(self.calls);
+        // SAFETY: each pointer has `count` elements; other threads write other elements. Addresses have been checked.
         let is_flagged =
-            unsafe { self.calls.run(&mut self.buffers, &self.kernel_sizes, read, &mut pointers, count) };
-        self.flagged_blocks += usize::from(is_flagged);
+            unsafe { calls.run(&mut self.buffers, &self.kernel_sizes, read, &mut pointers, count) };
+        self.blocks.flagged += usize::from(is_flagged);
+        self.blocks.streamed += usize::from(streaming.is_some());
         for (output, &pointer) in (inputs..).zip(&pointers[read..]) {
             // An earlier block may have needed the scratch memory that this one did not.
             let scratch = &self.scratch[output];

@@ -75,7 +75,7 @@ impl<'a> NativeValues<'a> {
                 self.native.constants(self.run.program, self.run.schedule, &self.run.scalars)
             }),
         };
-        ValuesWorker(Worker::new(&self.run, self.native, constants))
+        ValuesWorker(Worker::new(&self.run, self.native, constants, usize::MAX))
     }
 }
 
