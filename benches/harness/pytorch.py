@@ -459,6 +459,10 @@ OPERATIONS = {
     "take": new("torch.take", torch.take),
     "put": lambda operands, output, axes: ("Tensor.put_", functools.partial(operands[0].put_, *operands[1:])),
     "softmax": new("torch.softmax", softmax),
+    "softmax over an axis": lambda operands, output, axes: (
+        "torch.softmax",
+        functools.partial(torch.softmax, *operands, *axes),
+    ),
     "layer_norm": new("torch.nn.functional.layer_norm", layer_norm),
     "rms_norm": new("torch.nn.functional.rms_norm", rms_norm),
     "softmax, compiled": compiled("softmax", softmax),

@@ -21,6 +21,7 @@ const OF_ALIGNED: f64 = 0.92;
 const OF_UNALIGNED: f64 = 0.7;
 const OF_BATCHES: f64 = 0.8;
 const OF_ONE_KERNEL: f64 = 0.9;
+const OF_COLUMNS: f64 = 0.8;
 
 /// Every figure.
 pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
@@ -53,6 +54,7 @@ fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> 
         rows(bench, &here)?;
         one_kernel(bench, &here)?;
         batches(bench, &here)?;
+        columns(bench, &here)?;
     }
     Ok(())
 }
@@ -153,4 +155,35 @@ fn batches(bench: &mut TensorBench, here: &Tensor) -> Result<(), Failure> {
     bench.figure((&figure, 2 * count * dtype.size(), Some(OF_BATCHES)), &work, || {
         x.batch_norm_training(None, Some(&w), Some(&b), 0.1, 1e-5).map(drop)
     })
+}
+
+/// Softmax over the first axis of a matrix, and over the channels of images.
+fn columns(bench: &mut TensorBench, here: &Tensor) -> Result<(), Failure> {
+    const SHAPES: [(&[isize], isize); 2] = [(&[4096, 65536], 0), (&[64, 256, 56, 56], 1)];
+    let (there, dtype) = (here.to(&bench.device)?, here.dtype());
+    for (shape, axis) in SHAPES {
+        let count = shape.iter().product::<isize>() as usize;
+        if here.shape()[0] < count {
+            continue;
+        }
+        let sizes = shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let figure = format!("softmax over axis {axis} of ({sizes}), {dtype}");
+        let x = there.narrow(0, 0, count)?.reshape(shape)?;
+        // The groups of a few neighbours along the last axis are those of the whole.
+        let few =
+            |x: &Tensor| x.narrow(-1, 0, 4)?.narrow(0, 0, if axis == 0 { shape[0] as usize } else { 2 });
+        let ours = few(&here.narrow(0, 0, count)?.reshape(shape)?)?.softmax(axis)?;
+        same_bits(&figure, &ours, &few(&x.softmax(axis)?)?)?;
+        let operands = [Operand::numbers(dtype, *x.layout())];
+        let work = Work {
+            operation: "softmax over an axis",
+            operands: &operands,
+            output: None,
+            axes: &[axis as usize],
+        };
+        bench.figure((&figure, 2 * count * dtype.size(), Some(OF_COLUMNS)), &work, || {
+            x.softmax(axis).map(drop)
+        })?;
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use crate::support::compare::{Agreement, Case, check};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    rows_have_the_bits_of_the_cpu, a_million_short_rows_do, rows_of_a_million_do, sums_over_many_rows_do, sums_over_long_rows_do, channels_do,
+    rows_have_the_bits_of_the_cpu, a_million_short_rows_do, rows_of_a_million_do, sums_over_many_rows_do, sums_over_long_rows_do, columns_do, channels_do,
     large_channels_do, cross_entropy_does, narrow_casts_within_rows_do,
     dropout_by_position_before_a_norm_does, a_softmax_of_more_inputs_than_a_kernel_has_does,
 }
@@ -117,6 +117,31 @@ fn sums_over_many_rows_do() -> Outcome {
             let randn = |shape: &[usize]| generator.randn(shape, dtype, &Device::cpu());
             let operands = [randn(&[rows, length])?, randn(&[rows, length])?, randn(&[length])?];
             check(WITH_SUMS, &operands, Agreement::Bits)?;
+        }
+    }
+    Ok(())
+}
+
+/// Over the first axis of a matrix with its gradient.
+const OF_COLUMNS: &[Case] = &[
+    ("softmax", |x| Ok(vec![x[0].softmax(0)?])),
+    ("log_softmax", |x| Ok(vec![x[0].log_softmax(0)?])),
+    ("softmax_backward", |x| Ok(vec![x[0].softmax(0)?.softmax_backward(&x[1], 0, None)?])),
+    ("standardize", |x| Ok(vec![x[0].standardize(0)?])),
+    ("normalize", |x| Ok(vec![x[0].normalize(2.0, 0, 1e-12)?])),
+    ("the softmax of channels", |x| Ok(vec![x[0].unsqueeze(0)?.unsqueeze(2)?.softmax(1)?])),
+];
+
+/// A thread a column, a part of a block, a block, and clusters of 2, 5 and 8 blocks for a tile of columns.
+fn columns_do() -> Outcome {
+    let generator = Generator::new(10);
+    for length in [3, 33, 256, 1000, 1024, 1025, 4097, 8192] {
+        for columns in [7, 33, 1000] {
+            for dtype in FLOATS {
+                let randn = |shape: &[usize]| generator.randn(shape, dtype, &Device::cpu());
+                let operands = [randn(&[length, columns])?, randn(&[length, columns])?];
+                check(OF_COLUMNS, &operands, Agreement::Bits)?;
+            }
         }
     }
     Ok(())

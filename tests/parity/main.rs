@@ -27,6 +27,7 @@ mod rares;
 mod reduced;
 mod reductions;
 mod reference;
+mod row_columns;
 mod row_draws;
 mod row_lengths;
 mod row_runs;
@@ -85,6 +86,7 @@ fn main() -> std::process::ExitCode {
         coordinates::tests(),
         reductions::tests(),
         rows::tests(),
+        row_columns::tests(),
         scans::tests(),
         tiles::tests(),
     ] {
@@ -100,6 +102,7 @@ fn main() -> std::process::ExitCode {
         random_rows::always(),
         rows::always(),
         rows_in_place::always(),
+        row_columns::always(),
         row_draws::always(),
         row_lengths::always(),
         row_sections::always(),

@@ -464,22 +464,28 @@ fn a_program_runs_equal_reductions_once_and_explains_its_kernels() {
     assert!(plan.schedule.contains("a warp for each row, in registers"), "{}", plan.schedule);
     assert!(matches!(plan.kernels[0].launches, RowLaunches::Rows(_)));
     assert!(plan.to_string().contains(".entry fused"));
-    // Columns run as several kernels.
     let across = of(&[1, 100]);
     let plan = program.explain(&[matrix, column], &[0], &[matrix, across, across], (9, 0)).unwrap();
+    assert_eq!(
+        kernels(&plan),
+        [(0, "2 reductions (sum, sum) and all outputs".to_owned(), 1600 + 32, 3200 + 400)]
+    );
+    // Columns of more than 1024 elements run as several kernels without clusters.
+    let (matrix, column) = (of(&[1025, 100]), of(&[1025, 1]));
+    let plan = program.explain(&[matrix, column], &[0], &[matrix, across, across], (8, 0)).unwrap();
     let wanted = [
-        (0, "sum of each group", 1600, 400),
-        (1, "sum of each group", 1600 + 400, 400),
-        (2, "outputs per element", 1600 + 32 + 800, 3200),
+        (0, "sum of each group", 205_000, 400),
+        (1, "sum of each group", 205_000 + 400, 400),
+        (2, "outputs per element", 205_000 + 4100 + 800, 410_000),
         (2, "outputs per group", 800, 400),
     ];
     let wanted = wanted.map(|(phase, name, read, written)| (phase, name.to_owned(), read, written));
     assert_eq!(kernels(&plan), wanted);
-    assert_eq!((plan.temporary(), plan.bytes_read(), plan.bytes_written()), (800, 6832, 4400));
+    assert_eq!((plan.temporary(), plan.bytes_read(), plan.bytes_written()), (800, 621_100, 411_200));
     assert!(matches!(plan.kernels[0].launches, RowLaunches::Reduction(_)));
     let text = plan.to_string();
     assert!(text.starts_with("4 kernels, because") && text.contains(".entry fused"), "{text}");
-    assert!(text.contains("phase 1: sum of each group; reads 2000 bytes"), "{text}");
+    assert!(text.contains("phase 1: sum of each group; reads 205400 bytes"), "{text}");
     let x = tensor(&[8, 100], DType::F32);
     let softmax = Fused::new(|[x]| (x - x.max_group()).exp() / (x - x.max_group()).exp().sum_group());
     let plan = softmax.explain_groups([&x]).unwrap();

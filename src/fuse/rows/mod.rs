@@ -7,7 +7,8 @@
 //!
 //! **One kernel.** On a device, the whole program is one kernel if its groups are rows (`plan`): a row stays in
 //! registers or in shared memory (`storage`) between the reductions, or each stage reads it again. `stages` lowers the program
-//! to one expression for this kernel, and `ptx` writes it. Random words and positions are computed in registers if a group
+//! to one expression for this kernel, and `ptx` writes it. Groups of strided elements are walked in tiles of neighbouring
+//! groups (`columns`). Random words and positions are computed in registers if a group
 //! is the last axes.
 //!
 //! **Blocks of rows.** On a CPU with machine code, all phases of a block of rows run one after another in the cache, if
@@ -30,6 +31,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod blocks;
+mod columns;
 mod compile;
 mod device;
 mod explain;

@@ -5,7 +5,8 @@
 //! at most [`HELD_SEGMENTS`] segments have a warp for each segment and stay in registers, in their dtype in
 //! memory. Longer rows, unaligned ones of more than [`UNALIGNED_SEGMENTS`], and programs with too many values for
 //! registers hold their row in shared memory, of one block or of a cluster (`storage`). Rows that do not fit are
-//! read again in each stage. Other programs run as several kernels, for a reason that
+//! read again in each stage. Rows whose elements are further apart than those of neighbouring rows are planned in tiles
+//! (`columns`). Other programs run as several kernels, for a reason that
 //! [`RowExplanation`](super::RowExplanation) gives.
 //!
 //! A row of several folded dimensions consists of spans, one for each index of all but the innermost. The element
@@ -39,19 +40,19 @@ const FEW_ROWS: usize = 16;
 /// The most segments of a row in registers beside sums over groups with the registers for values of few instructions.
 const FEW_SEGMENTS: usize = 4;
 /// Bytes of static shared memory.
-const SHARED_BYTES: usize = 48 * 1024;
+pub(super) const SHARED_BYTES: usize = 48 * 1024;
 /// The most instructions on elements of a kernel with the row in registers, and of any kernel. A longer text takes
 /// more than 0.2 seconds to assemble.
-const HELD_INSTRUCTIONS: usize = 3000;
+pub(super) const HELD_INSTRUCTIONS: usize = 3000;
 pub(super) const MOST_INSTRUCTIONS: usize = 6000;
 /// Registers of a multiprocessor; those of a thread by the estimate, above which assemblers spilled f64 rows; and those that a
 /// thread needs beside the row.
-const REGISTERS: usize = 65536;
-const MOST_REGISTERS: usize = 176;
-const OTHER_REGISTERS: usize = 28;
+pub(super) const REGISTERS: usize = 65536;
+pub(super) const MOST_REGISTERS: usize = 176;
+pub(super) const OTHER_REGISTERS: usize = 28;
 /// The most bytes that a thread with the row in registers reads. Assemblers load all of them early, and spilled
 /// three inputs of f64.
-const HELD_BYTES: usize = 640;
+pub(super) const HELD_BYTES: usize = 640;
 
 /// The access to an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,6 +91,8 @@ pub(super) struct RowKey {
     pub(super) slots: usize,
     /// Rows of a block.
     pub(super) across: usize,
+    /// True if neighbouring threads of a block take neighbouring rows.
+    pub(super) has_columns: bool,
     /// Numbers of dimensions.
     pub(super) kept: usize,
     pub(super) folded: usize,
@@ -120,6 +123,9 @@ pub(super) struct RowPlan {
 impl RowKey {
     /// Returns the schedule in words.
     pub(super) fn schedule(&self) -> String {
+        if self.has_columns {
+            return self.schedule_of_columns();
+        }
         let place = match self.storage {
             RowStorage::Registers => "in registers",
             RowStorage::Shared(_) => "in shared memory",
@@ -207,14 +213,44 @@ impl RowProgramState {
             shape.groups[axis] != shape.elements[axis]
         });
         let layout = OperandLayout { dimensions: &dimensions, operands: &operands, starts: &starts };
-        if layout.has_columns() {
-            return Err("the elements of a group are further apart than those of neighbouring groups");
-        }
         // The position of an element follows from those of its row and of the element in it.
         if stages.has_positions() && (dimensions.kept.len() > 1 || !shape.has_trailing_groups()) {
             return Err("positions, such as of random words, need groups of the last axes");
         }
-        self.plan_rows(stages, &layout, device, sums)
+        match (layout.has_columns(), sums) {
+            (false, _) => self.plan_rows(stages, &layout, device, sums),
+            (true, None) => self.plan_columns(stages, &layout, device),
+            (true, Some(_)) => {
+                Err("the elements of a group are further apart than those of neighbouring groups")
+            }
+        }
+    }
+
+    /// Returns the instructions that an element of a vector takes in all stages.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the program runs as several kernels.
+    pub(super) fn instructions(
+        &self,
+        stages: &RowStages,
+        uniform: &[bool],
+        vector: usize,
+    ) -> Result<usize, &'static str> {
+        let program = &stages.expression.program;
+        if stages.indices().any(|index| !uniform[program.outputs[index][0].index()]) {
+            return Err("an index of at_group differs within a group");
+        }
+        let of_stage = |stage: &super::stages::Stage| {
+            let of_elements = (0..uniform.len()).filter(|&step| stage.wanted[step] && !uniform[step]);
+            // In quarters, as up to 4 elements share a step.
+            of_elements.map(|step| 4 / stages.sharing(step, vector)).sum::<usize>().div_ceil(4)
+        };
+        let folds = self.reductions.iter().map(|reduction| {
+            let rules = &reduction.reduction.0.rules;
+            rules.append.steps.len() + rules.kinds.len()
+        });
+        Ok(stages.stages.iter().map(of_stage).sum::<usize>() + folds.sum::<usize>())
     }
 
     fn plan_rows(
@@ -236,20 +272,7 @@ impl RowProgramState {
         let groups = (lanes / (threads * vector)).max(1);
         let rounds = row.div_ceil(LANES).min(ROUNDS);
         let uniform = stages.uniform(&stages.still(&accesses));
-        let program = &stages.expression.program;
-        if stages.indices().any(|index| !uniform[program.outputs[index][0].index()]) {
-            return Err("an index of at_group differs within a group");
-        }
-        let instructions = |stage: &super::stages::Stage| {
-            let of_elements = (0..uniform.len()).filter(|&step| stage.wanted[step] && !uniform[step]);
-            // In quarters, as up to 4 elements share a step.
-            of_elements.map(|step| 4 / stages.sharing(step, vector)).sum::<usize>().div_ceil(4)
-        };
-        let folds = self.reductions.iter().map(|reduction| {
-            let rules = &reduction.reduction.0.rules;
-            rules.append.steps.len() + rules.kinds.len()
-        });
-        let of_element = stages.stages.iter().map(instructions).sum::<usize>() + folds.sum::<usize>();
+        let of_element = self.instructions(stages, &uniform, vector)?;
         let copies = vector * groups;
         if of_element * copies > MOST_INSTRUCTIONS {
             return Err("the expression has too many instructions for one kernel");
@@ -330,32 +353,20 @@ impl RowProgramState {
             warps,
             slots,
             across,
+            has_columns: false,
             kept: dimensions.kept.len(),
             folded: dimensions.folded.len(),
             accesses,
             tail: !row.is_multiple_of(covered) || lacks_segments,
             is_ampere: device.is_ampere(),
         };
-        let scalars = stages.scalars();
-        let parameters = ReductionParameters::new(scalars, key.wide, key.kept, key.folded, operands.len());
-        let block = parameters.block(row, rows, rows, segments, &dimensions.sizes());
-        let block = block.map_err(|_| "the strides of all operands exceed the parameters of a kernel")?;
-        let bytes = |operand: usize| dimensions.offsets[operand] * operands[operand].0.size();
-        Ok(RowPlan {
-            blocks: blocks(rows.div_ceil(across), cluster).map_err(|_| "a grid has too many blocks")?,
-            threads: (threads * warps * across) as u32,
-            shared: shared as u32,
-            key,
-            parameters,
-            block,
-            offsets: (0..operands.len()).map(bytes).collect(),
-            registers: registers_of_row,
-        })
+        let threads = threads * warps * across;
+        layout.planned(stages, key, [segments, threads, shared, registers_of_row])
     }
 }
 
 /// Returns the bytes of a segment's value.
-fn slot_bytes(reduction: &RowReduction) -> usize {
+pub(super) fn slot_bytes(reduction: &RowReduction) -> usize {
     reduction.reduction.0.rules.bytes()
 }
 
@@ -367,6 +378,38 @@ pub(super) struct OperandLayout<'a> {
 }
 
 impl OperandLayout<'_> {
+    /// Returns the launch of a kernel, given the numbers of its segments and threads, the bytes of its dynamic shared memory,
+    /// and the registers of a thread.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the program runs as several kernels.
+    pub(super) fn planned(
+        &self,
+        stages: &RowStages,
+        key: RowKey,
+        [segments, threads, shared, registers]: [usize; 4],
+    ) -> Result<RowPlan, &'static str> {
+        let (dimensions, operands) = (self.dimensions, self.operands);
+        let (row, rows) = (dimensions.row, dimensions.rows);
+        let scalars = stages.scalars();
+        let parameters = ReductionParameters::new(scalars, key.wide, key.kept, key.folded, operands.len());
+        let block = parameters.block(row, rows, rows, segments, &dimensions.sizes());
+        let block = block.map_err(|_| "the strides of all operands exceed the parameters of a kernel")?;
+        let bytes = |operand: usize| dimensions.offsets[operand] * operands[operand].0.size();
+        let blocks = blocks(rows.div_ceil(key.across), key.cluster);
+        Ok(RowPlan {
+            blocks: blocks.map_err(|_| "a grid has too many blocks")?,
+            threads: threads as u32,
+            shared: shared as u32,
+            key,
+            parameters,
+            block,
+            offsets: (0..operands.len()).map(bytes).collect(),
+            registers,
+        })
+    }
+
     /// Returns whether neighbouring groups are adjacent and the elements of a group are not.
     fn has_columns(&self) -> bool {
         let (leader, all) = (self.dimensions.leader, self.dimensions);
@@ -445,7 +488,7 @@ impl OperandLayout<'_> {
     }
 
     /// Returns the bytes of a vector's inputs that a thread reads from memory.
-    fn bytes_read(&self, stages: &RowStages, accesses: &[RowAccess], vector: usize) -> usize {
+    pub(super) fn bytes_read(&self, stages: &RowStages, accesses: &[RowAccess], vector: usize) -> usize {
         let bytes = |operand: usize| {
             let dtype = self.operands[operand].0;
             let elements = match accesses[operand] {
@@ -459,7 +502,7 @@ impl OperandLayout<'_> {
     }
 
     /// Returns the registers of an element between two stages, at most. `holds_inputs` if inputs stay in registers.
-    fn registers(
+    pub(super) fn registers(
         &self,
         stages: &RowStages,
         accesses: &[RowAccess],

@@ -18,6 +18,8 @@ use super::memory::{SHARED, Shared, dynamic_start};
 pub enum Stop {
     /// At the barrier in this line.
     Barrier(usize),
+    /// At the barrier of a cluster in this line.
+    ClusterBarrier(usize),
     /// After the shuffle in this line.
     Shuffle(usize),
     /// At the barrier of a warp in this line.
@@ -357,7 +359,6 @@ impl Kernel {
         let shared_bytes = reader.shared.map_or(0, |(_, bytes)| bytes);
         let has = |wanted: fn(&Action) -> bool| lines.iter().any(|line| wanted(&line.action));
         let has_clusters = has(|action| matches!(action, Action::ClusterBarrier));
-        assert!(!has_clusters || !has(|action| matches!(action, Action::Barrier)), "barriers of two scopes");
         assert!(!has_clusters || header.contains(".target sm_90\n"), "clusters before sm_90");
         assert!(!has(|action| matches!(action, Action::Copy { .. })) || !header.contains(".target sm_60\n"));
         Kernel {
@@ -573,7 +574,7 @@ impl Kernel {
                 Action::ClusterBarrier => {
                     assert!(*arrived, "a wait for a barrier without an arrival");
                     (*arrived, *passed) = (false, true);
-                    return Stop::Barrier(*at);
+                    return Stop::ClusterBarrier(*at);
                 }
                 Action::WarpBarrier => return Stop::Warp(*at),
                 Action::Nothing => {}

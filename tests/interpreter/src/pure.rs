@@ -138,6 +138,7 @@ pub fn function(mnemonic: &str) -> Option<Pure> {
         "setp.eq.u32" => |a| u64::from(w(a[0]) == w(a[1])),
         "setp.ne.u32" => |a| u64::from(w(a[0]) != w(a[1])),
         "setp.lt.s32" => |a| u64::from(s(a[0]) < s(a[1])),
+        "setp.le.s32" => |a| u64::from(s(a[0]) <= s(a[1])),
         "setp.lt.u32" => |a| u64::from(w(a[0]) < w(a[1])),
         "setp.le.u32" => |a| u64::from(w(a[0]) <= w(a[1])),
         "selp.b32" | "selp.f32" => |a| if a[2] != 0 { u64::from(w(a[0])) } else { u64::from(w(a[1])) },

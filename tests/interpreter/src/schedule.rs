@@ -50,6 +50,8 @@ struct Block {
     shared: Shared,
     /// Blocks of higher rank run first.
     rank: usize,
+    /// Warps of a block of the cluster.
+    each: usize,
 }
 
 impl Kernel {
@@ -88,7 +90,7 @@ impl Kernel {
         assert!(self.is_dynamic || dynamic == 0, "dynamic shared memory that the text does not use");
         assert_eq!(cluster > 1, self.has_clusters, "clusters of {cluster}");
         let in_block = self.shared_in_block(dynamic);
-        // A cluster is a block of all its threads and memory; its kernels have no barriers of one block.
+        // A cluster is a block of all its threads and memory.
         // Threads that do not synchronize need not coexist.
         let at_once = if self.meets() { threads * cluster } else { 1 };
         let of_cluster =
@@ -140,7 +142,8 @@ impl Kernel {
             waits: false,
             stop: None,
         });
-        Block { warps: warps.collect(), shared: Shared::new(shape.in_block * shape.cluster as usize), rank }
+        let shared = Shared::new(shape.in_block * shape.cluster as usize);
+        Block { warps: warps.collect(), shared, rank, each: shape.threads.div_ceil(32) as usize }
     }
 
     /// Runs the threads of a warp; returns whether any reached a synchronization or its end.
@@ -152,7 +155,7 @@ impl Kernel {
         memory: &mut Memory,
         pauses: &mut impl FnMut() -> bool,
     ) -> bool {
-        let Block { warps, shared, .. } = block;
+        let Block { warps, shared, each, .. } = block;
         let all = &mut warps[warp];
         let mut came = false;
         for (thread, stop) in all.threads.iter_mut().filter(|(_, stop)| stop.is_none()) {
@@ -183,15 +186,26 @@ impl Kernel {
             }
             stop => all.stop = Some(stop),
         }
-        if warps.iter().all(|warp| warp.stop.is_some()) {
-            let stop = warps[0].stop;
-            assert!(warps.iter().all(|warp| warp.stop == stop), "warps of a block that part at a barrier");
-            if matches!(stop, Some(Stop::Barrier(_))) {
-                shared.barrier();
-                for warp in warps {
-                    warp.stop = None;
-                    warp.threads.iter_mut().for_each(|(_, stop)| *stop = None);
-                }
+        // The warps of the block within its cluster, then all of the cluster.
+        let of_block = warp / *each * *each..(warp / *each * *each + *each).min(warps.len());
+        let all = 0..warps.len();
+        for (of, is_cluster) in [(of_block, false), (all.clone(), true)] {
+            let threads = of.start as u32 * 32..of.end as u32 * 32;
+            let of = &mut warps[of];
+            let stop = of[0].stop;
+            if of.iter().any(|warp| warp.stop.is_none()) {
+                break;
+            }
+            assert!(of.iter().all(|warp| warp.stop == stop), "warps of a block that part at a barrier");
+            match stop {
+                Some(Stop::Barrier(_)) if !is_cluster && all.len() > *each => shared.barrier_of(threads),
+                Some(Stop::Barrier(_)) if !is_cluster => shared.barrier(),
+                Some(Stop::ClusterBarrier(_)) if is_cluster => shared.barrier(),
+                _ => continue,
+            }
+            for warp in of {
+                warp.stop = None;
+                warp.threads.iter_mut().for_each(|(_, stop)| *stop = None);
             }
         }
         true

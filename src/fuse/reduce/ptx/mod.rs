@@ -384,10 +384,14 @@ impl KernelWriter<'_> {
         program.outputs[0].map(|value| names[value.index()].clone())
     }
 
-    /// Merges adjacent pairs repeatedly, to one value.
+    /// Merges adjacent pairs repeatedly, to one value. A value without a neighbour stays.
     pub(in crate::fuse) fn merge_neighbours(&mut self, mut values: Vec<Folded>) -> Folded {
         while values.len() > 1 {
-            values = values.chunks(2).map(|pair| self.merged(&pair[0], &pair[pair.len() - 1])).collect();
+            let pairs = values.chunks(2).map(|pair| match pair {
+                [low, high] => self.merged(low, high),
+                alone => alone[0].clone(),
+            });
+            values = pairs.collect();
         }
         values.swap_remove(0)
     }
@@ -494,10 +498,12 @@ impl KernelWriter<'_> {
             .collect()
     }
 
+    /// Stores a value in the thread's slots. An empty guard is none.
     pub(in crate::fuse) fn put_shared(&mut self, guard: &str, slots: &[Name], offset: usize, value: &Folded) {
+        let guard = if guard.is_empty() { String::new() } else { format!("@{guard} ") };
         for (part, kind) in self.kinds().into_iter().enumerate() {
             let (at, bytes) = (&slots[part], offset * bytes(kind));
-            let text = format!("@{guard} st.shared.{} [{at}+{bytes}], {};", type_of(kind), value[part]);
+            let text = format!("{guard}st.shared.{} [{at}+{bytes}], {};", type_of(kind), value[part]);
             self.line(text);
         }
     }

@@ -107,7 +107,7 @@ impl RowWriter<'_> {
         let start = kernel.index("shl.b32", "shl.b64", &[&chunk, &shift(CHUNK)]);
         let row = kernel.index("mov.u32", "mov.u64", &[&start]);
         let left = kernel.index("mov.u32", "mov.u64", &[&left]);
-        self.thread = Thread { lane, warp, slot: Name::new(), first: first.clone(), inside, leads };
+        self.thread = Thread { lane, warp, first: first.clone(), inside, leads, ..Thread::default() };
         self.arrive();
         let buffers = self.begin_ahead(&in_block, &row);
         self.clear_sums();

@@ -19,6 +19,8 @@ pub(super) struct Access {
     pub(super) number: usize,
     /// The coordinates of the first element in the folded dimensions, if an operand needs them.
     coordinates: Vec<Name>,
+    /// The elements from the thread's first element to this one, if addresses are relative to that of the first.
+    steps: Option<usize>,
     /// By input of the expression, the registers as loaded; empty if the input is not loaded.
     pub(super) raw: Vec<Vec<Name>>,
     /// By element, the kept steps and their registers.
@@ -31,6 +33,17 @@ impl RowWriter<'_> {
         let offset = self.place(round, group);
         let (key, kernel) = (self.key, &mut self.kernel);
         let mut place = kernel.plus(from, offset);
+        let raw = vec![Vec::new(); self.operand_of.len()];
+        let number = round * key.groups + group;
+        let kept = vec![Vec::new(); key.vector];
+        if !self.thread.left.is_empty() {
+            // A comparison of one register and a number takes no register between stages.
+            let valid = match key.tail {
+                true => kernel.predicate("setp.lt.s32", &[&offset.to_string(), &self.thread.left]),
+                false => Name::new(),
+            };
+            return Access { place, valid, number, coordinates: Vec::new(), steps: Some(offset), raw, kept };
+        }
         let mut valid = Name::new();
         if key.tail {
             let count = kernel.word(kernel.parameters.row());
@@ -43,14 +56,15 @@ impl RowWriter<'_> {
             true => Vec::new(),
             false => kernel.decode(&place, key.kept..key.kept + key.folded),
         };
-        let raw = vec![Vec::new(); self.operand_of.len()];
-        let number = round * key.groups + group;
-        Access { place, valid, number, coordinates, raw, kept: vec![Vec::new(); key.vector] }
+        Access { place, valid, number, coordinates, steps: None, raw, kept }
     }
 
     /// Returns the address of an operand's elements.
     pub(super) fn address(&mut self, operand: usize, access: &Access, size: usize) -> Name {
         let base = self.bases[operand].clone();
+        if let Some(steps) = access.steps {
+            return self.stepped(operand, &base, steps, &access.valid, size);
+        }
         match self.key.accesses[operand] {
             RowAccess::Still => base,
             RowAccess::Contiguous => self.kernel.address(&base, Some(&access.place), size),
@@ -204,7 +218,11 @@ impl RowWriter<'_> {
             let values = self.output(output);
             let elements: Vec<[Name; 2]> =
                 all.iter().map(|names| values.map(|(value, _)| names[value.index()].clone())).collect();
-            let address = self.address(operand, access, dtype.size());
+            let address = match access.steps {
+                // The guard of the store covers missing elements.
+                Some(steps) => self.stepped(operand, &self.bases[operand].clone(), steps, "", dtype.size()),
+                None => self.address(operand, access, dtype.size()),
+            };
             let writer = &mut self.kernel.writer;
             match self.key.vector {
                 1 => writer.store_single(dtype, &guard, &address, &elements[0], values[0].1),

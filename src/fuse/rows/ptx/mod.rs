@@ -2,7 +2,7 @@
 //!
 //! As for reductions, the module is PTX 8.0 for sm_60 or later with one entry, whose parameters are addresses followed
 //! by one block, and its text depends only on the program and the key. [`element`] loads, computes and stores
-//! elements, [`fold`] folds segments and rows, [`shared`] holds a row in shared memory. This file has the stages:
+//! elements, [`fold`] folds segments and rows, [`shared`] holds a row in shared memory, [`columns`] walks tiles of strided rows. This file has the stages:
 //! straight-line code if the row is held in registers, loops over its segments otherwise.
 //!
 //! Invariants: no thread exits before the last shuffle or barrier of its block. Threads past the last row repeat
@@ -12,6 +12,7 @@
 
 mod ahead;
 mod chunks;
+mod columns;
 mod element;
 mod fold;
 mod shared;
@@ -73,12 +74,16 @@ struct RowWriter<'a> {
 struct Thread {
     /// Its index among the threads that share a segment.
     lane: Name,
+    /// Its row among those of the block, if neighbouring threads take neighbouring rows.
+    column: Name,
     /// Its warp among those of the row; empty if a row has one warp.
     warp: Name,
     /// The address in shared memory of the first segment of its warp.
     slot: Name,
     /// The index in the row of its first element.
     first: Name,
+    /// The elements from its first to the end of the row, in 32 signed bits, if addresses are relative to that of its first.
+    left: Name,
     /// The predicate that its row exists; empty if all do.
     inside: Name,
     /// The predicate that it is the first thread of its segment.
@@ -96,6 +101,9 @@ pub(super) fn write(
     let Some(first) = state.reductions.first() else { return String::new() };
     let reductions = Reductions { all: &state.reductions, first: &first.reduction.0 };
     written(reductions, &state.outputs, stages, key, parameters, threads, |writer| {
+        if key.has_columns {
+            return writer.columns();
+        }
         writer.begin();
         match key.storage {
             RowStorage::Registers | RowStorage::Ahead(_) => writer.held(),
@@ -254,7 +262,7 @@ impl<'a> RowWriter<'a> {
             let segment = kernel.widened(&warp);
             first = kernel.times_plus(&segment, &SEGMENT.to_string(), &first);
         }
-        self.thread = Thread { lane, warp, slot: Name::new(), first, inside, leads };
+        self.thread = Thread { lane, warp, first, inside, leads, ..Thread::default() };
         self.row(&item);
         self.begin_shared(&above);
     }
@@ -303,9 +311,19 @@ impl<'a> RowWriter<'a> {
             places.map(|(round, group)| self.access(&first, round, group)).collect();
         for (number, stage) in stages.stages.iter().enumerate() {
             let wanted = self.prepare(number);
-            // Loads before a store stay before it. Full blocks lack the registers for all loads of the last stage.
-            let is_tight = stage.reductions.is_empty() && key.warps > WARP / 2;
+            // Loads before a store stay before it. Full blocks lack the registers for all loads of the last stage, and so
+            // do the many elements of a thread of a column.
+            let is_tight = stage.reductions.is_empty() && (key.has_columns || key.warps > WARP / 2);
             let together = if is_tight { TOGETHER } else { accesses.len() };
+            if key.has_columns && !stage.reductions.is_empty() {
+                for access in &mut accesses {
+                    self.load(access, &wanted);
+                }
+                let folded = self.fold_lanes(number, &mut accesses, &wanted);
+                self.mark_kept(number);
+                self.fold_columns(&stage.reductions, folded);
+                continue;
+            }
             let mut lanes: Vec<Vec<Folded>> = vec![Vec::new(); stage.reductions.len()];
             for at in 0..accesses.len() {
                 if at % together == 0 {

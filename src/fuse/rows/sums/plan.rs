@@ -135,6 +135,7 @@ impl SumsOverGroups {
             warps: 1,
             slots: 1,
             across,
+            has_columns: false,
             kept: dimensions.kept.len(),
             folded: dimensions.folded.len(),
             accesses,

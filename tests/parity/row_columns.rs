@@ -1,0 +1,184 @@
+//! Row programs over strided groups, such as the columns of a matrix or the channels of a pixel: tiles of neighbouring groups.
+
+use selvedge::types::{DType, Layout};
+
+use super::reductions::contiguous;
+use super::row_runs::{as_ptx, on_host};
+use super::rows::{PROGRAMS, Program, Rows, check_on, operands, program};
+use crate::common::suite::Test;
+use ptx_interpreter::Schedule;
+
+const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
+const LENGTHS: [usize; 10] = [1, 2, 31, 32, 33, 127, 128, 129, 1000, 4097];
+const COLUMNS: [usize; 5] = [1, 7, 32, 33, 1000];
+/// The most elements of a case, for the sake of the interpreter.
+const MOST_ELEMENTS: usize = 40_000;
+/// The longest column of one block.
+const ONE_BLOCK: usize = 1024;
+const NEW: &[(i32, i32)] = &[(9, 0)];
+const NEW_AND_OLD: &[(i32, i32)] = &[(9, 0), (7, 5)];
+
+/// Softmax, layer norm, and a program of several reductions, an index and outputs of several dtypes.
+const OF_COLUMNS: [Program; 3] = [PROGRAMS[0], PROGRAMS[2], PROGRAMS[5]];
+
+fn view(layout: selvedge::Result<Layout>) -> Layout {
+    layout.expect("a view")
+}
+
+/// The columns of a matrix.
+fn columns(length: usize, columns: usize) -> Rows {
+    let elements = contiguous(&[length, columns]);
+    Rows {
+        elements,
+        written: elements,
+        axes: &[0],
+        groups: contiguous(&[1, columns]),
+        along: contiguous(&[length, 1]),
+    }
+}
+
+/// The channels of each pixel of images of shape (N, C, H, W).
+fn channels([n, c, h, w]: [usize; 4]) -> Rows {
+    let elements = contiguous(&[n, c, h, w]);
+    Rows {
+        elements,
+        written: elements,
+        axes: &[1],
+        groups: contiguous(&[n, 1, h, w]),
+        along: contiguous(&[c, 1, 1]),
+    }
+}
+
+fn capabilities(length: usize) -> &'static [(i32, i32)] {
+    // Longer columns take clusters.
+    if length > ONE_BLOCK { NEW } else { NEW_AND_OLD }
+}
+
+pub fn tests() -> Vec<Test> {
+    let mut tests = Vec::new();
+    for given in OF_COLUMNS {
+        for dtype in FLOATS {
+            for (length, count) in LENGTHS.iter().flat_map(|length| COLUMNS.map(|count| (*length, count))) {
+                if length * count > MOST_ELEMENTS {
+                    continue;
+                }
+                let name = format!("rows::columns::{}::{dtype}::{count}_of_{length}", given.0);
+                tests.push(Test::new(name, move || {
+                    let rows = columns(length, count);
+                    let schedule = if length > 1 && count > 1 { "for each column, in registers" } else { "" };
+                    let schedule =
+                        if length > ONE_BLOCK && count > 1 { "a cluster of 5 blocks" } else { schedule };
+                    let of = if count > 1 { capabilities(length) } else { NEW };
+                    check_on(given, dtype, &rows, schedule, &[false, true], of);
+                    Ok(())
+                }));
+            }
+        }
+    }
+    tests
+}
+
+pub fn always() -> Vec<Test> {
+    let one = |name: &str, run: fn()| {
+        Test::new(format!("rows::columns::{name}"), move || {
+            run();
+            Ok(())
+        })
+    };
+    vec![
+        one("schedules", schedules),
+        one("layouts", layouts),
+        one("faults_are_found", faults),
+        one("long_columns_without_clusters_run_as_several_kernels", old_devices),
+    ]
+}
+
+fn schedules() {
+    let (softmax, norm, several) = (PROGRAMS[0], PROGRAMS[2], PROGRAMS[5]);
+    for (given, dtype, length, count, schedule) in [
+        (softmax, DType::F32, 3, 500, "1 threads for each column, in registers; tiles of 256 columns"),
+        (softmax, DType::F32, 40, 70, "2 threads for each column, in registers; tiles of 128 columns"),
+        (softmax, DType::BF16, 256, 70, "8 threads for each column, in registers; tiles of 32 columns"),
+        (softmax, DType::F32, 1024, 40, "32 threads for each column, in registers; tiles of 16 columns"),
+        (norm, DType::F64, 1024, 20, "tiles of 8 columns"),
+        (several, DType::F32, 700, 20, "for each column, in registers"),
+        (softmax, DType::F32, 2050, 33, "a cluster of 3 blocks for each tile of 16 columns"),
+        (norm, DType::BF16, 8192, 3, "a cluster of 8 blocks for each tile of 16 columns"),
+    ] {
+        check_on(given, dtype, &columns(length, count), schedule, &[false], capabilities(length));
+    }
+}
+
+/// Each element is read once, whatever the layout.
+fn layouts() {
+    let matrix = |rows: Rows| {
+        for given in OF_COLUMNS {
+            for dtype in [DType::BF16, DType::F32] {
+                check_on(given, dtype, &rows, "for each column, in registers", &[true], capabilities(0));
+            }
+        }
+    };
+    let strided = |sizes: &[usize], strides: &[isize], at| view(Layout::strided(sizes, strides, at));
+    let turned = view(contiguous(&[20, 50]).transpose(0, 1));
+    matrix(channels([2, 19, 5, 7]));
+    // Rows a gap apart, in reverse order, and outputs in another order.
+    matrix(Rows { elements: strided(&[50, 20], &[23, 1], 3), ..columns(50, 20) });
+    matrix(Rows { elements: view(contiguous(&[50, 20]).flip(&[0])), ..columns(50, 20) });
+    matrix(Rows { written: turned, ..columns(50, 20) });
+    // The last axis of a transposed matrix.
+    matrix(Rows {
+        elements: turned,
+        written: turned,
+        axes: &[1],
+        groups: contiguous(&[50, 1]),
+        along: contiguous(&[20]),
+    });
+    // Groups of two axes around one.
+    matrix(Rows {
+        elements: contiguous(&[5, 2, 4, 9]),
+        written: contiguous(&[5, 2, 4, 9]),
+        axes: &[0, 2],
+        groups: contiguous(&[1, 2, 1, 9]),
+        along: contiguous(&[5, 1, 4, 1]),
+    });
+    let program = program(PROGRAMS[0], DType::F32);
+    let elements = contiguous(&[4096, 64]);
+    let plan = program.explain(&[elements], &[0], &[elements], (9, 0)).expect("a plan");
+    assert_eq!(plan.bytes_read(), 4 * elements.count(), "{}", plan.schedule);
+}
+
+/// Injects faults into the text, which the comparison must find.
+fn faults() {
+    let rows = columns(3000, 5);
+    let program = program(PROGRAMS[2], DType::F32);
+    let (inputs, before) = operands(&program, PROGRAMS[2], &rows, false);
+    let mut on_cpu = before.clone();
+    on_host(&program, &inputs, rows.axes, &mut on_cpu);
+    for (name, from, to) in [
+        ("no fault", "", ""),
+        ("another identity", "0f80000000", "0f3F800000"),
+        ("an element past the end", "setp.lt.s32", "setp.le.s32"),
+        ("another lane", "+64]", "+128]"),
+    ] {
+        let is_there = std::cell::Cell::new(false);
+        let change = |text: String| {
+            is_there.set(text.contains(from));
+            if from.is_empty() { text } else { text.replace(from, to) }
+        };
+        let mut found = before.clone();
+        let order = ((9, 0), Schedule::IN_ORDER);
+        let run = || as_ptx(&program, (&inputs, rows.axes, None), &mut found, order, &change);
+        // The interpreter panics at a race and at an access past the end.
+        let is_refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err();
+        let differs = is_refused || on_cpu.iter().zip(&found).any(|(left, right)| left.bytes != right.bytes);
+        assert_eq!(differs, !from.is_empty(), "{name}");
+    }
+}
+
+fn old_devices() {
+    let softmax = program(PROGRAMS[0], DType::F32);
+    let layout = contiguous(&[1025, 64]);
+    let plan = softmax.explain(&[layout], &[0], &[layout], (8, 0)).expect("a plan");
+    assert!(plan.schedule.contains("the device has no clusters"), "{}", plan.schedule);
+    assert_eq!(plan.kernels.len(), 3);
+}
