@@ -208,6 +208,11 @@
 #define SV_ACTIVATION_GELU 2
 
 /**
+ * x / (1 + e^-x).
+ */
+#define SV_ACTIVATION_SILU 3
+
+/**
  * The image does not say what the parameter is.
  */
 #define SV_PARAMETER_UNKNOWN 0
@@ -2551,7 +2556,7 @@ typedef struct sv_gpt_config {
    */
   double norm_eps;
   /**
-   * `SV_NN_GELU_TANH`, which 0 is too, `SV_NN_GELU` or `SV_NN_RELU`.
+   * `SV_NN_GELU_TANH`, which 0 is too, `SV_NN_GELU`, `SV_NN_RELU` or `SV_NN_SILU`.
    */
   int32_t activation;
   /**

@@ -5,6 +5,7 @@
 // `Epilogue` is exactly the Rust side's `gemm::epilogue::EpilogueParameters`. The bias has an element a row or a column of C, for all
 // matrices of a batch; aux and the residual are laid out like C.
 #pragma once
+#include "activations.cuh"
 #include "numbers.cuh"
 
 struct Epilogue {
@@ -12,10 +13,14 @@ struct Epilogue {
     void* aux;             // The pre-activation.
     const void* residual;
     i32 bias_by_row;       // True where the bias has an element a row instead of a column.
-    i32 activation;        // 0: none, 1: max(x, 0), 2: gelu.
+    i32 activation;        // An ActivationCode.
 
     __device__ bool any() const { return bias || aux || residual || activation; }
 };
+
+// The functions of ACTIVATIONS. NaN and -0 stay.
+template <typename Sum>
+__device__ inline Sum relu(Sum x) { return x < 0 ? (Sum)0 : x; }
 
 // x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3): gelu by the hyperbolic tangent.
 __device__ inline f32 gelu(f32 x) {
@@ -23,6 +28,10 @@ __device__ inline f32 gelu(f32 x) {
     return x * reciprocal_approximate(1.0f + exp2_approximate(exponent));
 }
 __device__ inline f64 gelu(f64 x) { return x / (1.0 + exp(x * fma(x * x, -0.07135481627260025, -1.5957691216057308))); }
+
+// x / (1 + exp(-x)).
+__device__ inline f32 silu(f32 x) { return x * reciprocal_approximate(1.0f + exp2_approximate(-1.4426950f * x)); }
+__device__ inline f64 silu(f64 x) { return x / (1.0 + exp(-x)); }
 
 // The operations, each on all of `Count` elements before the next one, so that the loads of an operation overlap.
 // where(i, row, column, place) returns true for an element i inside C, with its place in elements from the first matrix on.
@@ -52,15 +61,18 @@ __device__ inline f32 gelu_of_half_to_round(f32 half) {
     return fmaf(half, tanh_approximate(half * fmaf(half * half, 8 * 0.035677408f, 2 * 0.79788456f)), half);
 }
 
+// silu(2 half) likewise.
+__device__ inline f32 silu_of_half_to_round(f32 half) { return fmaf(half, tanh_approximate(half), half); }
+
 template <int Count, typename Sum>
 __device__ inline void activate(const Epilogue& epilogue, Sum (&x)[Count]) {
-    if (epilogue.activation == 1) {
-#pragma unroll
-        for (int i = 0; i < Count; i++) x[i] = x[i] < 0 ? (Sum)0 : x[i];
-    } else if (epilogue.activation == 2) {
-#pragma unroll
-        for (int i = 0; i < Count; i++) x[i] = gelu(x[i]);
+#define ACTIVATE(name)                                                       \
+    if (epilogue.activation == name##_code) {                                \
+        _Pragma("unroll") for (int i = 0; i < Count; i++) x[i] = name(x[i]); \
+        return;                                                              \
     }
+    ACTIVATIONS(ACTIVATE)
+#undef ACTIVATE
 }
 
 template <typename Element, int Count, typename Sum, typename Where>

@@ -86,7 +86,7 @@ __device__ inline u32 epilogue_flags(const GemmParameters& parameters, i32 colum
     }
     // The gelu path loads two neighbours of the bias at a time, and stores aux by TMA.
     const bool by_two = epilogue.bias && (u64)epilogue.bias % 4 == 0 && column + Columns <= parameters.n;
-    if (epilogue.activation == 2 && by_two && parameters.store_bytes == 16) return scales | WorkDescriptor::whole_tile;
+    if (epilogue.activation == gelu_code && by_two && parameters.store_bytes == 16) return scales | WorkDescriptor::whole_tile;
     return scales | WorkDescriptor::column_epilogue;
 }
 

@@ -1,6 +1,6 @@
 // The epilogue and the stores of gemm_wgmma.cu's tiles: sums are finished, rounded, and stored through shared memory.
 //
-// Invariants: elements are finished in f32. Only the general path computes gelu with exp2; the others use tanh.approx. Derivatives
+// Invariants: elements are finished in f32. Only the general path computes gelu and silu with exp2; the others use tanh.approx. Derivatives
 // have one path, for tiles whose columns are all inside C; src/gemm/wgmma/mod.rs selects no others for them.
 #pragma once
 #include "epilogue.cuh"
@@ -116,20 +116,30 @@ struct OutputStaging {
     }
 };
 
-// The derivative of gelu (epilogue.cuh): s + 2 x s (1 - s) du/dx with s = 1 / (1 + exp(-2 u)). Both approximations, because
-// tanh.approx would be off by up to 2^-8: its error is multiplied by x du/dx. No intermediate result is infinite for a finite x.
-__device__ inline f32 gelu_derivative(f32 x) {
-    const f32 square = fminf(x * x, 1e30f);
-    const f32 s = reciprocal_approximate(1.0f + exp2_approximate(x * fmaf(square, -0.10294324f, -2.3022082f)));
-    return fmaf(x * s, (1.0f - s) * fmaf(square, 0.21406445f, 1.5957691f), s);
+// The functions x s with s = 1 / (1 + exp(-v)): gelu with v = x (line + cube x^2), silu with v = x. Numbers that differ are
+// variables, so that derivatives of both are the same instructions.
+struct Sigmoid {
+    f32 largest_square, exponent, line;  // No x^2 beyond it counts: 0 without a cube. `exponent` is -line / ln 2.
+
+    // s + x s (1 - s) dv/dx. Both approximations, because tanh.approx would be off by up to 2^-8: its error is multiplied by
+    // x dv/dx. No intermediate result is infinite for a finite x.
+    __device__ f32 derivative(f32 x) const {
+        const f32 square = fminf(x * x, largest_square);
+        const f32 s = reciprocal_approximate(1.0f + exp2_approximate(x * fmaf(square, -0.10294324f, exponent)));
+        return fmaf(x * s, (1.0f - s) * fmaf(square, 0.21406445f, line), s);
+    }
+};
+
+__device__ inline Sigmoid sigmoid_of(i32 activation) {
+    if (activation == silu_derivative_code) return {0.0f, -1.4426950f, 1.0f};
+    return {1e30f, -2.3022082f, 1.5957691f};
 }
 
 // The derivative of relu times a sum: 0 where relu is constant, its kink included.
 __device__ inline f32 times_relu_derivative(f32 sum, f32 x) { return x <= 0 ? 0.0f : sum; }
 
 // True where the epilogue multiplies by the derivative of an activation at the pre-activation, which is in the residual's place.
-// 3: of relu, 4: of gelu.
-__device__ inline bool is_derivative(const Epilogue& epilogue) { return epilogue.activation >= 3; }
+__device__ inline bool is_derivative(const Epilogue& epilogue) { return epilogue.activation >= first_derivative_code; }
 
 // A tile that is rounded and not stored yet: each of the first steps of the next tile stores 64 columns of it.
 template <int Columns, StoreMode Mode>
@@ -201,7 +211,8 @@ struct RoundedTile {
                                      from.column + lane % 4 * 2;
         const ELEMENT* const upper = first + (i64)min(row, parameters.m - 1) * parameters.c_row;
         const ELEMENT* const lower = first + (i64)min(row + 8, parameters.m - 1) * parameters.c_row;
-        const bool is_relu = parameters.epilogue.activation == 3;
+        const bool is_relu = parameters.epilogue.activation == relu_derivative_code;
+        const Sigmoid sigmoid = sigmoid_of(parameters.epilogue.activation);
 #pragma unroll
         for (int part = 0; part < parts; part++) {
             Pack<ELEMENT, 2> x[16];
@@ -217,7 +228,7 @@ struct RoundedTile {
                 }
             } else {
 #pragma unroll
-                for (int i = 0; i < 32; i++) d[32 * part + i] *= gelu_derivative(widened(x[i / 2].item[i % 2]));
+                for (int i = 0; i < 32; i++) d[32 * part + i] *= sigmoid.derivative(widened(x[i / 2].item[i % 2]));
             }
 #pragma unroll
             for (int j = 8 * part; j < 8 * part + 8; j++) round(d, j);
@@ -305,14 +316,15 @@ __device__ inline void add_bias_of_columns(f32 (&d)[Columns / 2], f32 scale, con
 }
 
 // The epilogue of training (bias by column, aux, activation) on all elements of a tile at once, before they are rounded to 16 bits. The
-// tensor cores wait for this warpgroup meanwhile, so the code has no bounds checks. A gelu takes half of its argument, which
-// comes with the sum.
+// tensor cores wait for this warpgroup meanwhile, so the code has no bounds checks. Gelu and silu take half of their argument,
+// which comes with the sum.
 template <int Columns, StoreMode Mode>
 __device__ inline void apply_column_epilogue(f32 (&d)[Columns / 2], const GemmParameters& parameters,
                                              const OutputTile& output, OutputStaging<Mode>& staging) {
     const Epilogue& epilogue = parameters.epilogue;
-    const bool stores_aux = epilogue.aux, is_gelu = epilogue.activation == 2;
-    const f32 scale = is_gelu && !stores_aux ? 0.5f : 1.0f;
+    const bool stores_aux = epilogue.aux;
+    const bool is_gelu = epilogue.activation == gelu_code, takes_half = is_gelu || epilogue.activation == silu_code;
+    const f32 scale = takes_half && !stores_aux ? 0.5f : 1.0f;
     if (epilogue.bias) {
         add_bias_of_columns<Columns>(d, scale, parameters, output.column);
     } else if (scale != 1.0f) {
@@ -327,7 +339,7 @@ __device__ inline void apply_column_epilogue(f32 (&d)[Columns / 2], const GemmPa
             staging.template store<u16, 1>(buffer, staging.aux, output, output.column + 64 * part);
         }
     }
-    if (!is_gelu) {
+    if (!takes_half) {
         activate(epilogue, d);
         return;
     }
@@ -335,8 +347,13 @@ __device__ inline void apply_column_epilogue(f32 (&d)[Columns / 2], const GemmPa
 #pragma unroll
         for (int i = 0; i < Columns / 2; i++) d[i] *= 0.5f;
     }
+    if (is_gelu) {
 #pragma unroll
-    for (int i = 0; i < Columns / 2; i++) d[i] = gelu_of_half_to_round(d[i]);
+        for (int i = 0; i < Columns / 2; i++) d[i] = gelu_of_half_to_round(d[i]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < Columns / 2; i++) d[i] = silu_of_half_to_round(d[i]);
+    }
 }
 
 // Any other epilogue, 64 columns at a time. The columns rotate through the first registers, because registers have no index.

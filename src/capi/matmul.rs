@@ -15,6 +15,8 @@ pub const SV_ACTIVATION_NONE: i32 = 0;
 pub const SV_ACTIVATION_RELU: i32 = 1;
 /// x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2.
 pub const SV_ACTIVATION_GELU: i32 = 2;
+/// x / (1 + e^-x).
+pub const SV_ACTIVATION_SILU: i32 = 3;
 
 /// Options of a product: activation(alpha * A * B + bias) + residual. Zeros are the defaults, but for `size`.
 #[repr(C)]
@@ -78,6 +80,7 @@ impl Options {
                 SV_ACTIVATION_NONE => Activation::None,
                 SV_ACTIVATION_RELU => Activation::Relu,
                 SV_ACTIVATION_GELU => Activation::Gelu,
+                SV_ACTIVATION_SILU => Activation::Silu,
                 other => {
                     return Err(Failure::argument("options.activation", other, "one of SV_ACTIVATION_..."));
                 }

@@ -19,7 +19,7 @@ use super::engine::Unsupported;
 use super::epilogue::{DeviceEpilogue, WithEpilogue};
 use super::geometry::Geometry;
 use super::problem::GemmProblem;
-use super::product::{Operation, Product};
+use super::product::{OPERATION, Operation, Product};
 use crate::cublas::{self, Call, FusedCall, FusedHandle, Handle, Matrix, Number, Transposition};
 use crate::driver::{Device, DeviceSlice, DeviceSliceMut, Stream};
 use crate::error::{Error, Result};
@@ -117,6 +117,7 @@ fn missing_part(problem: &GemmProblem<'_>) -> Option<&'static str> {
     let misplaced = |address: Option<u64>| address.is_some_and(|address| address % ALIGNMENT != 0);
     let misplaced_aux = || misplaced(parts.aux) || !c.keeps_alignment(AUX_ALIGNMENT * size, size);
     let missing = [
+        (parts.activation.function().is_none(), parts.activation.name()),
         (parts.bias.is_some() && parts.bias_by_row, "bias of rows"),
         (misplaced(parts.bias), "bias that does not begin at a multiple of 16 bytes"),
         // Of f64 it has been seen to be right to about eleven digits.
@@ -221,12 +222,15 @@ pub(super) fn run_on(
         });
     }
     let parts = problem.epilogue;
+    let function = parts.activation.function().ok_or_else(|| {
+        Error::invalid(OPERATION, format!("{} by cuBLASLt", parts.activation.name()), "another engine")
+    })?;
     let fused = FusedCall {
         // A residual takes the place of a C that is not read.
         call: if parts.residual.is_some() { Call { beta: one, ..call } } else { call },
         addend: parts.residual.unwrap_or(call.matrices[2].address),
         bias: parts.bias,
-        function: parts.activation.function(),
+        function,
         aux: parts.aux,
     };
     FUSED_HANDLES.with(device, FusedHandle::new, |handle| {

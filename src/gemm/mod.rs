@@ -20,7 +20,7 @@
 //!
 //! An [`Epilogue`] adds a bias, stores the pre-activation (aux), applies an activation and adds a residual before C is stored. This
 //! crate's engines support all of it, for `f16`, `bf16`, `f32` and `f64`. `cublas` uses cuBLASLt, which does not support a bias by
-//! row; a residual after an activation, or beside a C that is read; aux without gelu, or whose rows and matrices do not begin at
+//! row; silu; a residual after an activation, or beside a C that is read; aux without gelu, or whose rows and matrices do not begin at
 //! multiples of 8 elements and 16 bytes; a bias that does not begin at a multiple of 16 bytes; gelu of `f64` to more than
 //! eleven digits. Its relu may return 0 for NaN.
 //!

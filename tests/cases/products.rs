@@ -242,13 +242,17 @@ pub fn epilogues() -> Vec<Parts> {
         Parts { bias: true, aux: true, activation: Activation::Gelu, ..NOTHING },
         Parts { activation: Activation::Relu, ..all },
         Parts { activation: Activation::Gelu, by_row: true, ..all },
+        Parts { bias: true, activation: Activation::Silu, ..NOTHING },
+        Parts { bias: true, aux: true, activation: Activation::Silu, ..NOTHING },
+        Parts { activation: Activation::Silu, ..all },
     ]
 }
 
 /// The derivatives, which only the engine `wgmma` has.
-pub const DERIVATIVES: [Parts; 2] = [
+pub const DERIVATIVES: [Parts; 3] = [
     Parts { derivative: true, activation: Activation::Relu, ..NOTHING },
     Parts { derivative: true, activation: Activation::Gelu, ..NOTHING },
+    Parts { derivative: true, activation: Activation::Silu, ..NOTHING },
 ];
 
 /// Derivatives by kernel configurations: several tiles of each width, rows outside of the last one, more tiles than clusters, and

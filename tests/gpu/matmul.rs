@@ -39,7 +39,7 @@ fn layers_keep_what_gelu_is_applied_to() -> Outcome {
     Ok(cases::layers(&device()?)?)
 }
 
-/// Layers at sizes at which every engine has several tiles: of whole numbers exactly, but for gelu, which is near.
+/// Layers at sizes at which every engine has several tiles: of whole numbers exactly, but for gelu and silu, which are near.
 fn large_layers_agree_with_the_cpu() -> Outcome {
     let device = device()?;
     let whole = |count: usize| (0..count).map(|x| (x * 7 % 9) as f32 - 4.0).collect::<Vec<f32>>();
@@ -56,7 +56,7 @@ fn large_layers_agree_with_the_cpu() -> Outcome {
         };
         let (x, weights) = (tensor(&[3, 200, 64], dtype)?, tensor(&[328, 64], dtype)?);
         let (bias, residual) = (tensor(&[328], result)?, tensor(&[3, 200, 328], result)?);
-        for activation in [Activation::None, Activation::Relu, Activation::Gelu] {
+        for activation in [Activation::None, Activation::Relu, Activation::Gelu, Activation::Silu] {
             let layer = |place: &Device| -> selvedge::Result<[Vec<f64>; 2]> {
                 let (bias, residual) = (bias.to(place)?, residual.to(place)?);
                 let matmul = Matmul::new().alpha(0.25).bias(&bias).activation(activation).residual(&residual);
@@ -68,7 +68,8 @@ fn large_layers_agree_with_the_cpu() -> Outcome {
             let ([found, aux], [wanted, wanted_aux]) = (layer(&device)?, layer(&here)?);
             assert!(aux == wanted_aux, "{dtype} into {result}, {activation:?}: aux");
             // Two units of bf16, where an approximation may round to the other side.
-            let unit = if activation == Activation::Gelu { 1.0 / 128.0 } else { 0.0 };
+            let is_near = matches!(activation, Activation::Gelu | Activation::Silu);
+            let unit = if is_near { 1.0 / 128.0 } else { 0.0 };
             let near = |x: f64, y: f64, aux: f64| (x - y).abs() <= unit * aux.abs().max(y.abs());
             let all = found.iter().zip(&wanted).zip(&aux).all(|((x, y), aux)| near(*x, *y, *aux));
             assert!(all, "{dtype} into {result}, {activation:?}");

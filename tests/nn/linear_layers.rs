@@ -3,7 +3,7 @@
 use selvedge::gemm::{self, HostEpilogue, Product, gemm_host_with};
 use selvedge::nn::{
     Activation, FeedForward, FeedForwardOptions, Gelu, GeluTanh, Initializer, Linear, LinearLayer, Module,
-    Relu, Sequential, Silu, Variable, linear_layers,
+    Relu, Sequential, Silu, Tanh, Variable, linear_layers,
 };
 use selvedge::{DType, Device, Tensor};
 
@@ -21,6 +21,7 @@ fn gradients_of_linear_layers_are_differences() {
         ("one", vec![None]),
         ("relu", vec![Some(Activation::Relu)]),
         ("gelu between", vec![Some(Activation::GeluTanh), None]),
+        ("silu", vec![Some(Activation::Silu), Some(Activation::Silu)]),
         ("three", vec![Some(Activation::Relu), None, Some(Activation::Gelu)]),
     ] {
         for has_bias in [false, true] {
@@ -55,7 +56,7 @@ fn bytes(leaves: &[Variable], result: &Variable) -> Vec<Option<Vec<u8>>> {
 fn linear_layers_have_the_bits_of_separate_operations_on_the_cpu() {
     let cpu = Device::cpu();
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
-        for activation in [Activation::Relu, Activation::GeluTanh, Activation::Gelu] {
+        for activation in [Activation::Relu, Activation::GeluTanh, Activation::Gelu, Activation::Silu] {
             let initializer = Initializer::new(&cpu).with_seed(3).with_dtype(dtype);
             let (first, second) =
                 (Linear::new(5, 7, &initializer).unwrap(), Linear::new(7, 4, &initializer).unwrap());
@@ -67,6 +68,7 @@ fn linear_layers_have_the_bits_of_separate_operations_on_the_cpu() {
                 Activation::Relu => inner.relu(),
                 Activation::GeluTanh => inner.gelu_tanh(),
                 Activation::Gelu => inner.gelu(),
+                Activation::Silu => inner.silu(),
             };
             let inner = inner.unwrap();
             let apart = (inner.matmul(second.weight()).unwrap() + second.bias().unwrap()).unwrap();
@@ -76,6 +78,7 @@ fn linear_layers_have_the_bits_of_separate_operations_on_the_cpu() {
                 Activation::Relu => model.with(Relu),
                 Activation::GeluTanh => model.with(GeluTanh),
                 Activation::Gelu => model.with(Gelu),
+                Activation::Silu => model.with(Silu),
             };
             let model = model.with(second);
             assert_eq!(bytes(&leaves, &model.forward(&x).unwrap()), wanted, "{dtype}, {activation:?}");
@@ -138,8 +141,10 @@ fn containers_join_linear_layers_with_activations_that_products_have() {
     // The operation that made the result.
     let joined = Sequential::new().with(linear(3, 4)).with(Relu).with(linear(4, 2)).with(GeluTanh);
     assert!(name(&joined).ends_with("linear)"), "{}", name(&joined));
-    let apart = Sequential::new().with(linear(3, 4)).with(Silu);
-    assert!(name(&apart).ends_with("silu)"), "{}", name(&apart));
+    let joined = Sequential::new().with(linear(3, 4)).with(Silu);
+    assert!(name(&joined).ends_with("linear)"), "{}", name(&joined));
+    let apart = Sequential::new().with(linear(3, 4)).with(Tanh);
+    assert!(name(&apart).ends_with("tanh)"), "{}", name(&apart));
     let unfit = Sequential::new().with(linear(3, 4)).with(Relu).with(linear(5, 2));
     let error = unfit.forward(&x).unwrap_err().to_string();
     assert!(error.contains("[2, 4] for a weight of shape [5, 2] in layer 2"), "{error}");
@@ -155,6 +160,7 @@ fn activations_of_epilogues_on_the_cpu_are_those_of_operations() {
         let wanted = match activation {
             gemm::Activation::Relu => x.relu(),
             gemm::Activation::Gelu => x.gelu_tanh(),
+            gemm::Activation::Silu => x.silu(),
             other => panic!("no operation for {other:?}"),
         };
         let wanted = wanted.unwrap().to_vec::<f64>().unwrap();

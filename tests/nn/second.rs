@@ -82,6 +82,7 @@ fn second_derivatives_of_linear_layers_are_differences() {
     for activations in [
         vec![None],
         vec![Some(Activation::Gelu), None],
+        vec![Some(Activation::Silu), None],
         vec![Some(Activation::Relu), None, Some(Activation::GeluTanh)],
     ] {
         // All operands, and those from a layer on: the weights before it are constants.

@@ -14,7 +14,7 @@ use super::super::guard;
 use super::super::handle::Object;
 use super::super::tensor::{SV_DTYPE_NONE, device, dtype, dtype_code, flag, tensor};
 use super::model::{
-    EvaluationMode, Model, ModelContent, ModelObject, SV_NN_GELU, SV_NN_GELU_TANH, SV_NN_RELU,
+    EvaluationMode, Model, ModelContent, ModelObject, SV_NN_GELU, SV_NN_GELU_TANH, SV_NN_RELU, SV_NN_SILU,
 };
 use super::tokenizer::TokenizerObject;
 use super::variable::give_variable;
@@ -50,7 +50,7 @@ pub struct sv_gpt_config {
     pub dropout: f64,
     /// The number that norms add to the variance; 0 for 1e-5.
     pub norm_eps: f64,
-    /// `SV_NN_GELU_TANH`, which 0 is too, `SV_NN_GELU` or `SV_NN_RELU`.
+    /// `SV_NN_GELU_TANH`, which 0 is too, `SV_NN_GELU`, `SV_NN_RELU` or `SV_NN_SILU`.
     pub activation: i32,
     /// 1 if the products of a block have no bias.
     pub without_bias: i32,
@@ -81,8 +81,9 @@ pub(super) unsafe fn config_of(config: *const sv_gpt_config) -> Result<GptConfig
             0 | SV_NN_GELU_TANH => Activation::GeluTanh,
             SV_NN_GELU => Activation::Gelu,
             SV_NN_RELU => Activation::Relu,
+            SV_NN_SILU => Activation::Silu,
             other => {
-                let wanted = "0, SV_NN_GELU_TANH, SV_NN_GELU or SV_NN_RELU";
+                let wanted = "0, SV_NN_GELU_TANH, SV_NN_GELU, SV_NN_RELU or SV_NN_SILU";
                 return Err(Failure::argument("config->activation", other, wanted));
             }
         },
@@ -162,6 +163,7 @@ pub unsafe extern "C" fn sv_gpt_configuration(model: u64, config: *mut sv_gpt_co
                 Activation::GeluTanh => SV_NN_GELU_TANH,
                 Activation::Gelu => SV_NN_GELU,
                 Activation::Relu => SV_NN_RELU,
+                Activation::Silu => SV_NN_SILU,
             },
             without_bias: i32::from(!config.has_bias),
             untied_head: i32::from(!config.has_tied_head),

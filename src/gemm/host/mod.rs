@@ -62,8 +62,8 @@ pub fn gemm_host<T: GemmElement, C: GemmResult<T>>(
 /// As [`gemm_host`], with a [`HostEpilogue`].
 ///
 /// It computes in the type that the product is summed in, and rounds once. Bias, relu and residual are single IEEE
-/// operations, so of the same sums they have the same bits as on a device; gelu is within a few units in the last place of
-/// that type, by the system's exponential function, where a device's is an approximation of its own.
+/// operations, so of the same sums they have the same bits as on a device; gelu and silu are within a few units in the last place of
+/// that type, by the system's exponential function; a device has its own approximation.
 ///
 /// # Errors
 ///

@@ -5,7 +5,7 @@
 //!
 //! | pass | separate operations | one operation |
 //! |---|---|---|
-//! | forward: product, bias, gelu | X + H, 2 H, 2 H: X + 5 H | X + 2 H: the epilogue adds the bias, stores the pre-activation and applies gelu |
+//! | forward: product, bias, gelu or silu | X + H, 2 H, 2 H: X + 5 H | X + 2 H: the epilogue adds the bias, stores the pre-activation and applies the activation |
 //! | forward: product, bias, relu | X + H, 2 H, 2 H: X + 5 H | X + H: the sign of the result is that of the pre-activation |
 //! | backward: dh = (dy Wᵀ) f'(h), by the engine `wgmma` | Y + H, 3 H: Y + 4 H | Y + 2 H: the epilogue reads h |
 //! | backward: the sum of dh's rows | H | the same |

@@ -10,7 +10,7 @@ use crate::nn::module::prefixed;
 use crate::nn::precision::{in_compute_dtype, wide_dtype};
 use crate::nn::{
     Activation, Batch, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu,
-    GeluTanh, Initializer, LayerNorm, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu,
+    GeluTanh, Initializer, LayerNorm, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu, Silu,
     TransformerBlock, Variable, WeightDistribution, cross_entropy,
 };
 use crate::tensor::{Device, Generator, Tensor};
@@ -229,6 +229,7 @@ fn block(config: &GptConfig, initializer: &Initializer, generator: &Generator) -
         Activation::GeluTanh => feed_forward.with_activation(GeluTanh),
         Activation::Gelu => feed_forward.with_activation(Gelu),
         Activation::Relu => feed_forward.with_activation(Relu),
+        Activation::Silu => feed_forward.with_activation(Silu),
     };
     if dropout > 0.0 {
         attention = attention.with_dropout(dropout, generator)?;

@@ -21,6 +21,9 @@ pub enum Activation {
     /// [`Relu`](struct@Relu).
     #[serde(rename = "relu")]
     Relu,
+    /// [`Silu`](struct@Silu).
+    #[serde(rename = "silu", alias = "swish")]
+    Silu,
 }
 
 impl Activation {
@@ -30,6 +33,7 @@ impl Activation {
             Activation::GeluTanh => (Operation::GeluTanh, Some(gemm::Activation::Gelu)),
             Activation::Gelu => (Operation::Gelu, None),
             Activation::Relu => (Operation::Relu, Some(gemm::Activation::Relu)),
+            Activation::Silu => (Operation::Silu, Some(gemm::Activation::Silu)),
         }
     }
 
@@ -75,7 +79,7 @@ activations! {
     /// x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2, the form of GPT-2.
     GeluTanh gelu_tanh Some(Activation::GeluTanh);
     /// x / (1 + e^-x).
-    Silu silu None;
+    Silu silu Some(Activation::Silu);
     /// The hyperbolic tangent.
     Tanh tanh None;
     /// 1 / (1 + e^-x).

@@ -33,6 +33,7 @@ fn reference(activation: Activation, x: &[f64]) -> Result<[Vec<f64>; 2], Box<dyn
     let value = match activation {
         Activation::Relu => x.relu()?,
         Activation::Gelu => x.gelu_tanh()?,
+        Activation::Silu => x.silu()?,
         other => return Err(format!("no operation for {other:?}").into()),
     };
     value.sum_all()?.backward()?;
@@ -96,7 +97,7 @@ fn check<T: Number + GemmResult<T>>(stream: &Stream, float: &Float<T>) -> Outcom
     Ok(())
 }
 
-/// Child: 16-bit types by the fast paths, which approximate gelu within 2⁻¹¹·⁹ of its argument before they round.
+/// Child: 16-bit types by the fast paths, which approximate gelu and silu within 2⁻¹¹·⁹ of their argument before they round.
 fn fast(fake: &Fake) -> Outcome {
     emulate(fake, &[PERSISTENT_BF16, PERSISTENT_F16])?;
     let (product, of_argument) = (product().with_algorithm("persistent/64".parse()?), 2.7e-4);

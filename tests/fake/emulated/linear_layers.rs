@@ -60,7 +60,7 @@ fn feed_forward(fake: &Fake) -> Outcome {
     emulate(fake, &[PERSISTENT_BF16, PERSISTENT_F16, SPLIT_K_BF16, SPLIT_K_F16])?;
     with_seeds(1, |_| {
         for (dtype, unit) in [(DType::BF16, 1.0 / 256.0), (DType::F16, 1.0 / 2048.0)] {
-            for activation in [Activation::Relu, Activation::GeluTanh] {
+            for activation in [Activation::Relu, Activation::GeluTanh, Activation::Silu] {
                 let before = fake.launches();
                 let found = run(&Device::cuda(0)?, dtype, activation)?;
                 // Two products forward, two backward.

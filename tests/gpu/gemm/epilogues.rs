@@ -1,5 +1,5 @@
-//! Epilogues by any engine, on a device and on the CPU: whole numbers exactly, gelu within what its approximations may be
-//! off; what must not be read or written is poisoned; and errors.
+//! Epilogues by any engine, on a device and on the CPU: whole numbers exactly, gelu and silu within what their approximations
+//! may be off; what must not be read or written is poisoned; and errors.
 
 use half::{bf16, f16};
 use num_complex::Complex;
@@ -18,14 +18,14 @@ trait Real: Number {
     /// The number, rounded to this type.
     fn rounded(number: f64) -> Self;
     fn value(self) -> f64;
-    /// The error allowed of gelu, relative to its argument.
-    const GELU: f64;
+    /// The error allowed of gelu and silu, relative to their argument.
+    const SIGMOID: f64;
 }
 
 macro_rules! reals {
-    ($($type:ty, $from:expr, $to:expr, $gelu:expr;)*) => {$(
+    ($($type:ty, $from:expr, $to:expr, $sigmoid:expr;)*) => {$(
         impl Real for $type {
-            const GELU: f64 = $gelu;
+            const SIGMOID: f64 = $sigmoid;
             fn rounded(number: f64) -> $type {
                 $from(number)
             }
@@ -54,6 +54,12 @@ fn gelu_derivative(x: f64) -> f64 {
     let u = factor * (x + cubic * x * x * x);
     let slope = factor * (1.0 + 3.0 * cubic * x * x);
     0.5 * (1.0 + u.tanh()) + 0.5 * x * (1.0 - u.tanh().powi(2)) * slope
+}
+
+/// x / (1 + e^-x), and its derivative.
+fn silu(x: f64) -> [f64; 2] {
+    let s = 1.0 / (1.0 + (-x).exp());
+    [x * s, s + x * s * (1.0 - s)]
 }
 
 /// The operands of a product, with all elements that are not read or written poisoned.
@@ -191,12 +197,20 @@ fn check<T: Number, C: ResultOf<T> + Real>(
                 match parts.activation {
                     Activation::Relu if parts.derivative => x *= f64::from(u8::from(at > 0.0)),
                     Activation::Gelu if parts.derivative => {
-                        allowed[place] = C::GELU * x.abs();
+                        allowed[place] = C::SIGMOID * x.abs();
                         x *= gelu_derivative(at);
                     }
+                    Activation::Silu if parts.derivative => {
+                        allowed[place] = C::SIGMOID * x.abs();
+                        x *= silu(at)[1];
+                    }
                     Activation::Relu => x = x.max(0.0),
+                    Activation::Silu => {
+                        allowed[place] = C::SIGMOID * x.abs();
+                        x = silu(x)[0];
+                    }
                     Activation::Gelu => {
-                        allowed[place] = C::GELU * x.abs();
+                        allowed[place] = C::SIGMOID * x.abs();
                         x = gelu(x);
                     }
                     _ => {}
@@ -315,7 +329,7 @@ pub fn derivatives(stream: &Stream) -> Outcome {
             }
         }
     }
-    let [_, gelu] = cases::DERIVATIVES;
+    let [_, gelu, _] = cases::DERIVATIVES;
     let by = |engine| Choice::Only(engine);
     let refused = |outcome: Outcome, reason: &str| {
         let text = outcome.err().and_then(|failed| failed.message().map(str::to_owned)).unwrap_or_default();
@@ -392,6 +406,7 @@ pub fn beyond_cublas(stream: &Stream) -> Outcome {
         (Parts { residual: true, beta: 1, ..NOTHING }, "no residual beside a C that is read"),
         (Parts { aux: true, ..NOTHING }, "no aux without gelu"),
         (Parts { aux: true, activation: Activation::Relu, ..NOTHING }, "no aux without gelu"),
+        (Parts { activation: Activation::Silu, ..NOTHING }, "its epilogues have no silu"),
     ] {
         let by = Choice::Only(Engine::Cublas);
         let failed = check::<f32, f32>((8, 16, 4), 0, parts, 1, |given| given.on(stream, by));
