@@ -7,11 +7,12 @@
 #pragma once
 #include "types.cuh"
 
+// Returns the 32-bit address in shared memory of a generic pointer.
 __device__ inline u32 shared_address(const void* pointer) { return (u32)__cvta_generic_to_shared(pointer); }
 
-// Copies `Bytes` bytes, whose addresses are multiples of that; where they are not `inside`, nothing is read and they become 0.
-// The instruction also takes a smaller number of bytes, but the assembler keeps it in the last bits of the address, and memcheck
-// reports that as an access past the end. So callers copy the ends of rows element by element.
+// Copies `Bytes` bytes; both addresses are multiples of `Bytes`. If not `inside`, it reads nothing and writes zeros.
+// The instruction can also read fewer bytes than it writes. ptxas encodes that number in the low bits of the address, and memcheck
+// (compute-sanitizer) then reports an access past the end. So callers copy the ends of rows element by element.
 template <int Bytes>
 __device__ inline void copy_async(u32 to, const void* from, bool inside) {
     static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "copies are of 4, 8 or 16 bytes");
@@ -35,14 +36,14 @@ __device__ inline void copy_async(u32 to, const void* from, bool inside) {
 #endif
 }
 
-// Ends a group of copies.
+// Makes the copies issued since the last call a group.
 __device__ inline void copies_commit() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
-// Waits until at most `Groups` of this thread's groups are unfinished.
+// Waits until at most the `Groups` latest groups of this thread are unfinished.
 template <int Groups>
 __device__ inline void copies_wait() {
 #if __CUDA_ARCH__ >= 800

@@ -6,8 +6,8 @@ namespace {
 
 const u32 ALL_LANES = 0xffffffffu;
 
-// The sum of the values of earlier threads; `total` is that of all. `sums` has a number for each of the block's warps. All threads
-// call it.
+// Returns the sum of the values of threads with lower indices, and sets `total` to the sum of all. `sums` is shared memory with a number
+// for each warp of the block. All threads call it.
 template <u32 Warps, typename Number>
 __device__ inline Number exclusive_sum(Number value, Number* sums, Number& total) {
     const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -3,32 +3,29 @@
 //     sum[t] = injections of t + sum over spikes j of the last burst and synapses j -> t of +-weight * psp * 1000
 //     u = (accumulates ? v : rest) + f32(sum) / 1000;  fires if theta <= u <= theta_max and draw(id, burst) < excitability
 //
-// Entries, in the order of a burst; {packed,wide} is the accumulator's kind:
+// Entries, in the order of a burst. {packed,wide} is the kind of the accumulator of `sum`:
 //
 // - burst_inject_{packed,wide}(network, injections): adds lists and patterns.
-// - burst_propagate_{packed,wide}(network): adds the rows of the spikes in the queue.
-// - burst_dynamics_{packed,wide}(network): one thread a neuron; writes the spike mask, and the sums of its segments.
+// - burst_propagate_{packed,wide}(network): adds the rows of synapses of the spikes in the queue.
+// - burst_dynamics_{packed,wide}(network): one thread a neuron; writes the spike mask, and the sums of each segment (1024 neurons).
 // - burst_order(network, results): the queue of the next burst in ascending ids, the results, and the counters.
 // - burst_queue_{measure,place}(network): makes a queue of `counters->queue` spikes that the host wrote, for a shard.
-// - burst_in_degrees(network, synapses), then burst_largest(network, largest): the most synapses that end in one neuron.
+// - burst_in_degrees(network, synapses), then burst_largest(network, largest): the largest number of synapses that end in one neuron.
 // - burst_write_weights(network, synapses, weights, n): new weights; no synapse may come twice.
 //
-// Launch contract: blocks of 256 threads, grids of any size (every kernel loops), one stream. targets, weights and rows are
-// aligned to 16 bytes, and targets and weights are readable up to the next multiple of 4 synapses.
+// Launch: blocks of 256 threads, grids of any size (every kernel loops), one stream. targets, weights and rows are aligned to 16
+// bytes, and targets and weights are readable up to the next multiple of 4 synapses.
 //
-// Algorithm: integer sums, so atomics in any order give one result. A packed sum also counts its events, so one reduction without
-// a return value says both how much and that a neuron was touched; a wide one has a bitmap beside it. Touched neurons are found
-// by a sweep over the sums, which are in L2, and not by a list: a list would need the value that an atomic returns. Rows are cut
-// into chunks of 128 synapses, numbered through in the order of the queue; each warp takes an equal range of chunks and finds its
-// first row by a search over 32 probes at a time, so a hub row is spread over the whole grid. Spikes are ordered by a mask, the
-// counts of segments of 1024 neurons, and a prefix sum. The host is asked for nothing between bursts.
+// Algorithm: sums are integers, so atomics in any order give one result. A packed accumulator holds the sum and the number of events, so
+// one atomic without a return value adds to the sum and marks the neuron as touched. A wide one has a bitmap beside it. A sweep over
+// the accumulators, which are in L2, finds touched neurons; a list would need the value that an atomic returns. Rows are cut into
+// chunks of 128 synapses, numbered in the order of the queue. Each warp takes an equal range of chunks and finds its first row by a
+// search with 32 probes at a time, so a row of very many synapses is spread over the whole grid. Spikes are ordered by the mask, the
+// sums of the segments, and a prefix sum. The host takes no part between bursts.
 //
-// Invariants: a burst leaves sums and touched 0. Between dynamics and order, the potential of a neuron that fired is u.
-// `next` counts bursts for inject and `burst` for the kernels behind, so no kernel reads a word that one of its blocks writes.
-//
-// | version | change | measured |
-// |---|---|---|
-// | 1 | sweep, packed sums, chunks of 128 | on no card yet |
+// Invariants: a burst leaves sums and touched 0. Between dynamics and order, the potential of a neuron that fired is u. `next` counts
+// bursts for inject and `burst` for the kernels after it, so no kernel reads a word that one of its blocks writes.
+// No version has been measured on a card.
 #include "burst.cuh"
 
 namespace {

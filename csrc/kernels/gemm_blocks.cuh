@@ -1,7 +1,7 @@
-// The kernels of matrix products that give each tile of C to one block share this: the parameter, the raster order of the tiles, and the
-// stores to C.
+// Shared by the kernels of matrix products that give each tile of C to one block: the parameter, the raster order of the tiles, and
+// the stores to C.
 //
-// Invariants: with `reads_c` 0 C is only written. `GemmParameters` is exactly the Rust side's `gemm::blocks::GemmParameters`.
+// Invariants: if `reads_c` is 0, C is only written. `GemmParameters` is exactly the Rust side's `gemm::blocks::GemmParameters`.
 #pragma once
 #include "epilogue.cuh"
 #include "vectors.cuh"
@@ -10,16 +10,16 @@ struct GemmParameters {
     i32 m, n, k;
     i32 padding;
     i64 a_leading, b_leading, c_leading;  // From a stored row to the next, in elements.
-    i64 a_matrix, b_matrix, c_matrix;     // From a matrix of the batch to the next.
-    u64 alpha[2], beta[2];                // Of the sums' type.
+    i64 a_matrix, b_matrix, c_matrix;     // From a matrix of the batch to the next, in elements.
+    u64 alpha[2], beta[2];                // The bits of a number of the sums' type.
     i32 conjugate_a, conjugate_b;
-    i32 vector_a, vector_b, vector_c;     // True where all rows begin at multiples of a vector.
-    i32 reads_c, scales;                  // True where beta is not 0, and where alpha is not 1.
-    i32 f32_output;                       // True where C is f32, in kernels with two result types.
+    i32 vector_a, vector_b, vector_c;     // True if all rows begin at multiples of the kernel's vector width.
+    i32 reads_c, scales;                  // True if beta is not 0; true if alpha is not 1.
+    i32 f32_output;                       // True if C is f32, in kernels with two result types.
     Epilogue epilogue;
 };
 
-// Sums of these types can have an epilogue.
+// `is` tells if sums of a type can have an epilogue: real floats can.
 template <typename Sum>
 struct Real {
     enum : bool { is = false };
@@ -51,12 +51,13 @@ __device__ inline Complex<Part> conjugated(Complex<Part> x) {
     return {x.real, -x.imaginary};
 }
 
-// The block's tile: its first row and column, and its matrix.
+// The block's tile: its first row and column in C, and its matrix in the batch.
 struct BlockTile {
     i32 row, column;
     i64 matrix;
 
-    // Down `group` tiles, then one column on, so that the operands of the tiles in flight fit the L2 cache.
+    // The raster order: bands of `group` rows of tiles. Consecutive blocks go down a band's column, then down its next column, so that the
+    // operands of concurrent tiles fit the L2 cache.
     __device__ BlockTile(const GemmParameters& parameters, u32 rows, u32 columns, u32 group = 8) {
         const u32 down = ((u32)parameters.m + rows - 1) / rows, across = ((u32)parameters.n + columns - 1) / columns;
         const u32 number = blockIdx.x / (down * across), within = blockIdx.x % (down * across);
@@ -69,7 +70,7 @@ struct BlockTile {
     }
 };
 
-// Finishes and stores neighbours in a row of C.
+// Applies alpha, beta and the epilogue to `Count` adjacent elements of a row of C, and stores them.
 template <typename Result, typename Sum, int Count>
 __device__ inline void store_run(Result* c, const GemmParameters& parameters, i64 matrix, i32 row, i32 column, Sum (&numbers)[Count]) {
     const i32 left = parameters.n - column;

@@ -1,22 +1,24 @@
 // C = alpha op(A) op(B) + beta C with an epilogue (epilogue.cuh) on the tensor cores of compute capability 8.0 and up, and 7.5 for f16. A
-// and B are ELEMENT (-DELEMENT=bf16 or f16), sums are f32, C is ELEMENT or f32. One family for each ELEMENT.
+// and B are ELEMENT (-DELEMENT=bf16 or f16), sums are f32, C is ELEMENT or f32. Each ELEMENT is an image of its own.
 //
-// Entries: gemm_mma_<ELEMENT>_<A><B>_<tile>(A, B, C, parameters). A and B are n (stored as they are multiplied, row by row) or t (stored
-// transposed); `Tile` has the tiles.
+// Entries: gemm_mma_<ELEMENT>_<A><B>_<tile>(A, B, C, parameters). <A> and <B> are n (row-major) or t (column-major), so A is K-major if
+// n, and B if t. <tile> is large, medium or small (`Tile` below). C is row-major.
 //
-// Launch: one block a tile of each matrix, `Tile` threads, and the dynamic shared memory that src/gemm/mma computes. Large and medium
-// tiles need operands of at least a tile whose rows and matrices are multiples of 16 bytes; small ones take any alignment.
+// Launch: one block for each tile of each matrix of the batch, `Tile<tile>::threads` threads, and the dynamic shared memory that
+// src/gemm/mma computes. Large and medium tiles need a C of at least a tile, and rows of A and B that are multiples of 16 bytes.
 //
-// Algorithm: a multi-stage cp.async pipeline with mma.sync, as CUTLASS's "MmaMultistage". A stage holds a step of k of both operands as
-// they are stored. `ldmatrix` fills the fragments, transposed where m or n runs along the rows, 16 k ahead of the products. 16-byte
-// chunk i of row r is at i ^ (r % 8) (rows of 64 bytes: i ^ (r / 2 % 4)), so neither copies nor loads meet a bank twice. If m or n
-// runs along the rows, 64 of them are a panel with a row for each k. A lane's addresses in a step differ from its first one by
-// that order and multiples of 8 rows, so all are computed before the first step. Large and medium tiles stay inside the matrix: the
-// last ones begin earlier and store only their own elements. Small ones reach outside: rows that are not multiples of
-// 16 bytes are copied through registers.
+// Algorithm: a multi-stage cp.async pipeline with mma.sync, as CUTLASS's MmaMultistage. A stage holds a step of k of both operands as they
+// are stored. `ldmatrix` loads the fragments 16 k ahead of the products (transposed if m or n runs along the rows). Large and medium
+// tiles stay inside C: the last ones begin earlier and store only their own elements. Small tiles may reach outside of C and take any
+// alignment: rows that are not multiples of 16 bytes are copied element by element, through registers.
 //
-// Bounds: with 256 products a clock cycle and tensor core (8.0), warps of large, medium and small tiles need 0.69, 0.75 and 1.5 of the
-// shared memory bandwidth, and 24, 32 and 64 bytes a clock cycle of the L2 cache.
+// Shared memory: stages, each A and then B. If k runs along the stored rows, a row has the k of a step of one m or n. If m or n does, a row
+// has 64 of them for one k, and the rows of a step are a panel. 16-byte chunk i of row r is stored as chunk i ^ (r % 8) (rows of 64 bytes:
+// i ^ (r / 2 % 4)), so neither copies nor loads have bank conflicts. A lane's addresses in a step differ by this XOR and by
+// multiples of 8 rows from its first one, which is computed before the first step. After the last step, sums use the memory.
+//
+// Bounds: with 256 fma a clock cycle and tensor core (8.0), warps of large, medium and small tiles need 0.69, 0.75 and 1.5 of the shared
+// memory bandwidth, and 24, 32 and 64 bytes a clock cycle of the bandwidth of the L2 cache.
 //
 // Invariants: k ascends, 16 at a time, in one accumulator, so a product has the same bits on all tiles.
 //
@@ -28,18 +30,18 @@
 #include "gemm_blocks.cuh"
 #include "mma.cuh"
 
-// Outside of the namespace, which has no name of its own: the compiler would make one up, another one each time.
+// Outside of the anonymous namespace, because the compiler would put a random identifier into its name, a new one in each compilation.
 extern __shared__ unsigned char shared_memory[];
 
 namespace {
 
-// Enumerators, because constants would become variables of the module.
+// Enumerators, because the compiler would emit constants as variables in global memory.
 enum : int {
-    run = 8,     // Elements of 16 bytes.
-    panel = 64,  // Elements of a row, where m or n runs along it.
+    run = 8,     // Elements in a chunk of 16 bytes.
+    panel = 64,  // Elements of a row in shared memory, if m or n runs along it.
 };
 
-// How a block divides its tile among its warps.
+// A tile and its division among the warps of a block, each of which has `Rows` x `Columns` elements.
 template <int WarpsDown, int WarpsAcross, int Rows, int Columns, int Depth, int Stages, int Blocks>
 struct TileOf {
     enum : int {
@@ -50,9 +52,9 @@ struct TileOf {
         warp_columns = Columns,
         depth = Depth,    // k of a step.
         stages = Stages,  // Stages in flight.
-        blocks = Blocks,  // Of a multiprocessor, as the registers allow.
+        blocks = Blocks,  // Blocks on a multiprocessor at a time, as the registers allow.
         threads = WarpsDown * WarpsAcross * 32,
-        inside = Rows == 64,  // True where tiles stay inside the matrix and rows are multiples of 16 bytes.
+        inside = Rows == 64,  // True if tiles stay inside the matrix and rows are multiples of 16 bytes: large and medium.
     };
 };
 
@@ -66,50 +68,51 @@ struct Tile<medium> : TileOf<2, 2, 64, 64, 32, 4, 2> {};
 template <>
 struct Tile<small> : TileOf<2, 2, 32, 32, 32, 4, 2> {};
 
-// One operand: `Span` of m or n by the depth of a step. `Along` says whether k runs along the stored rows.
+// One operand of a tile, and its loader: `Span` of m or n by the k of a step. If `Along`, k runs along the stored rows (K-major).
 template <typename Element, typename Sizes, int Span, bool Along>
 struct Operand {
     enum : int {
-        across = (Along ? Sizes::depth : panel) / run,  // 16 bytes of a row in shared memory.
+        across = (Along ? Sizes::depth : panel) / run,  // Chunks of a row in shared memory.
         down = Along ? Span : Sizes::depth,             // Rows of a panel.
         panels = Along ? 1 : Span / panel,
         row_bytes = across * 16,
         panel_bytes = down * row_bytes,
         bytes = panels * panel_bytes,
-        rows_at_once = Sizes::threads / across,                                // That the block copies.
-        singles = Sizes::inside ? 1 : Span * Sizes::depth / Sizes::threads,  // Elements of a thread.
+        rows_at_once = Sizes::threads / across,                                // Rows that the block copies by one chunk a thread.
+        singles = Sizes::inside ? 1 : Span * Sizes::depth / Sizes::threads,  // Elements of a thread, if copied one by one.
     };
     static_assert(rows_at_once % 8 == 0 && down % rows_at_once == 0, "each thread copies, to rows of one order");
-    const Element* from;
-    i64 leading;
-    i32 extent;  // Of m or n, from the tile's first on.
-    bool vectors;
-    u16 held[singles];
+    const Element* from;  // The next step in global memory; if `inside`, the thread's first chunk of it.
+    i64 leading;          // From a stored row to the next, in elements.
+    i32 extent;           // The m or n that remain from the tile's first one on.
+    bool vectors;         // True if all rows begin at multiples of 16 bytes.
+    u16 held[singles];    // Elements between `copy` and `put`.
 
     __device__ Operand(const Element* matrix, i64 leading, i32 first, i32 extent, bool vectors)
         : from(matrix + (Along ? first * leading : first)), leading(leading), extent(extent - first), vectors(vectors) {
         if (Sizes::inside) from += own();
     }
 
+    // The thread's first row, and its chunk in that row.
     __device__ static i32 row() { return threadIdx.x / across; }
     __device__ static i32 chunk() { return threadIdx.x % across; }
-    // The position of the thread's first 16 bytes of a step, in elements from the step's first.
+    // Returns the offset of the thread's first chunk of a step in global memory, in elements from the step's first element.
     __device__ i64 own() const { return row() * leading + chunk() * run; }
 
-    // The place of a 16-byte chunk of a row.
+    // Returns the swizzled offset of a chunk in the operand's stage, in bytes. Chunks are counted through all panels.
     __device__ static u32 place(u32 row, u32 chunk) {
         const u32 order = across == 4 ? row / 2 % 4 : row % 8;
         return chunk / across * panel_bytes + row * row_bytes + (chunk % across ^ order) * 16;
     }
 
-    // Returns true where a step's rows, with this many columns left, are copied 16 bytes at a time.
+    // Returns true if a step is copied by chunks of 16 bytes, and not element by element; `columns` of its stored rows remain.
     __device__ bool together(i32 columns) const {
         constexpr i32 all = Along ? Sizes::depth : Span;
         return Sizes::inside || (vectors && (columns >= all || columns % run == 0));
     }
 
-    // Copies the next step, of which `left` of k remain; elements outside become 0. If rows begin or end at any element, the
-    // elements are only loaded, and `put` stores them once they have arrived.
+    // Copies the next step to its stage at address `to`. `left` of k remain from it on; elements outside of the matrix become 0. Chunks are
+    // copied by cp.async. Single elements are only loaded into `held` here, and `put` stores them, so that their latency is hidden.
     __device__ void copy(u32 to, i32 left) {
         const i32 rows = Along ? extent : left, columns = Along ? left : extent;
         if (together(columns)) {
@@ -137,6 +140,7 @@ struct Operand {
         from += Along ? (i64)Sizes::depth : Sizes::depth * leading;
     }
 
+    // Stores the elements that `copy` has loaded into `held`, if any.
     __device__ void put(u32 to, i32 left) const {
         if (together(Along ? left : extent)) return;
         unsigned char* const step = shared_memory + (to - shared_address(shared_memory));
@@ -148,8 +152,8 @@ struct Operand {
         }
     }
 
-    // The place that the lane reads of the warp's first 16 of m or n, and the step's first 16 k: of four blocks of 8 x 8, the second is
-    // that of the next 8 rows, or of the next 8 columns.
+    // Returns the offset in the stage that the lane passes to ldmatrix for the warp's first fragment: 16 of m or n, from `first` on, by the
+    // step's first 16 k. Of its four 8 x 8 blocks, the second is the next 8 rows if `down_first`, else the next 8 columns.
     __device__ static u32 first_place(u32 first, bool down_first) {
         const u32 lane = threadIdx.x % 32;
         const u32 row = down_first ? lane % 16 : lane % 8 + lane / 16 * 8;
@@ -157,7 +161,7 @@ struct Operand {
         return Along ? place(first + row, chunk) : place(row, first / run + chunk);
     }
 
-    // The warp's 16 of m or n number i, and 16 k number `part`.
+    // Loads the warp's fragment of the i-th 16 of m or n and of 16 k number `part` of the step. `first` is from `first_place`.
     __device__ static void take(u32 (&fragment)[4], u32 step, u32 first, int i, int part) {
         const u32 rows = 16 * (Along ? i : part), chunks = 2 * (Along ? part : i);
         blocks_from_shared<!Along>(fragment, step + (first ^ chunks * 16) + rows * row_bytes);
@@ -170,9 +174,9 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const G
     typedef Operand<Element, Sizes, Sizes::rows, AlongA> A;
     typedef Operand<Element, Sizes, Sizes::columns, AlongB> B;
     enum : int {
-        down = Sizes::warp_rows / 16,  // Of a warp: instructions below and beside.
+        down = Sizes::warp_rows / 16,  // A warp's tile is `down` x `across` mma instructions.
         across = Sizes::warp_columns / 8,
-        parts = Sizes::depth / 16,
+        parts = Sizes::depth / 16,     // Of 16 k, in a step.
         bytes = A::bytes + B::bytes,
     };
     static_assert(parts % 2 == 0, "a step's first fragments are not in the place of its last ones");
@@ -188,8 +192,8 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const G
     const u32 memory = shared_address(shared_memory);
     i32 left = parameters.k;
     u32 into = 0;
-    // Behind the last step zeros are copied, but not into small tiles: outside of a branch, the addresses of their single
-    // elements would stay in registers, and a multiprocessor would have fewer blocks.
+    // Large and medium tiles copy zeros after the last step, which saves a branch. Small tiles do not: without the branch the addresses of
+    // their single elements would stay in registers, and a multiprocessor would have fewer blocks.
     auto copy_a = [&] {
         if (Sizes::inside || left > 0) next_a.copy(memory + into * bytes, left);
     };
@@ -221,7 +225,7 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const G
             for (int v = 0; v < 4; v++) d[i][j][v] = 0;
         }
     }
-    u32 out = 0;
+    u32 out = 0;  // The stage that is multiplied; `into` is the stage that is copied to.
     u32 x[2][down][4] = {}, y[2][across / 2][4] = {};
     const u32 place_a = A::first_place(first_row, AlongA), place_b = B::first_place(first_column, !AlongB);
     auto read = [&](int part) {
@@ -238,15 +242,16 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const G
             for (int j = 0; j < across; j++) multiply(d[i][j], x[part % 2][i], y[part % 2][j / 2] + j % 2 * 2);
         }
     };
-    // Waits until the next step's copies are complete and all threads have read the stage that the next copies overwrite.
+    // Waits until the copies of the next step are complete, and all threads have read the stage that the next copies overwrite.
     auto meet = [&] {
         copies_wait<Sizes::stages - 2>();
         __syncthreads();
     };
     meet();
-    // A step's last fragments are multiplied after the next step has begun, so that the tensor cores do not wait for its first
-    // fragments; before the first step they are zeros. The assembler moves products ahead of a barrier, but of no loop's end:
-    // so that is where the barrier is.
+    // Software pipeline over two sets of fragments: `read(part)` loads one set while `multiply_all(part + 1)` multiplies the other one,
+    // which was read for part - 1. So a step's last fragments are multiplied in the next step, and the tensor cores do not wait for
+    // that step's first ones. Before the first step they are zeros. The barrier is at the end of the loop, because ptxas would move
+    // products that follow a barrier to before it, but not across the end of a loop.
 #pragma unroll 1
     for (i32 k = 0; k < parameters.k; k += Sizes::depth) {
 #pragma unroll
@@ -263,8 +268,8 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const G
     multiply_all(1);
     copies_wait<0>();
 
-    // Through shared memory, a warp's rows at a time, so that a warp stores whole rows. Columns that the tile before
-    // stores are left out; the next one is at a multiple of 16 bytes.
+    // The sums go through shared memory, the rows of a warp at a time, so that the threads of a warp store whole rows. The first `others`
+    // columns belong to the tile before and are left out. `gap` pads a row such that the column after them is at a multiple of 16 bytes.
     enum : int { together = 4, pitch = Sizes::columns + 8 };
     static_assert(Sizes::warp_rows * pitch * 4 <= Sizes::stages * bytes, "the steps' place holds a warp's rows");
     f32* const sums = (f32*)shared_memory;
@@ -316,7 +321,7 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const G
     ENTRY(element, tn, size, false, false)  \
     ENTRY(element, tt, size, false, true)
 
-// Devices of 7.5 have not enough shared memory for it.
+// Devices of compute capability 7.5 have too little shared memory for the large tile.
 #if __CUDA_ARCH__ >= 800
 LAYOUTS(ELEMENT, large)
 #endif

@@ -1,62 +1,61 @@
-// C = alpha A B + beta C with an epilogue (epilogue.cuh), on the tensor cores of compute capability 9.0. A and B are ELEMENT
-// (-DELEMENT=bf16 or f16), sums are f32, C is ELEMENT or f32. One family for each ELEMENT and layout (-DLAYOUT=nn, nt, tn or tt).
+// C = epilogue(alpha A B + beta C) on the tensor cores of compute capability 9.0. A is m x k, B is k x n, and C is m x n, row-major. The
+// epilogue adds a bias, applies an activation and adds a residual (epilogue.cuh), or multiplies by the derivative of an activation.
+// It can also store `aux`, the input of the activation (pre-activation). A and B are ELEMENT (-DELEMENT=bf16 or f16), accumulators
+// f32, and C is ELEMENT or f32. Each ELEMENT and layout (-DLAYOUT=nn, nt, tn or tt) is an image of its own.
 //
-// Entries: gemm_wgmma_<ELEMENT>_<A><B>_<columns>(map of A, map of B, map of C, map of aux, C, parameters). A and B are n (stored as
-// they are multiplied, row by row) or t (stored transposed). `columns` is a tile's width: 64, 128, 192 or 256.
+// Entries: gemm_wgmma_<ELEMENT>_<A><B>_<columns>(tensor maps of A, B, C and aux, C, parameters). <A> and <B> are n (row-major) or t
+// (column-major), so A is K-major if n, and B if t. <columns> is the width of a tile: 64, 128, 192 or 256.
 //
-// Launch: clusters of 2 blocks of 384 threads, at most one cluster for each two multiprocessors and each tile, and `shared_bytes` of
-// dynamic shared memory (src/gemm/wgmma/persistent.rs). k is at least 1. The tensor maps have three dimensions (contiguous one
-// first, batch last) and a swizzle of 128 bytes. Their boxes:
-//   A: n 64 k x 128 rows; t 64 rows x 64 k.  B: t 64 k x columns / 2; n 64 columns x 32 k.  C, aux: 128 bytes x 64 rows.
-// TMA fills out-of-bounds elements with zeros and clips stores, but only to chunks of 16 bytes (seen on an H200): where a row of C
-// or aux is not a multiple of 16 bytes, threads store it (`store_bytes` < 16) and the maps of C and aux are not used. So every
-// size works.
+// Launch: clusters of 2 blocks of 384 threads, no more clusters than work tiles or pairs of multiprocessors, and `shared_bytes` of dynamic
+// shared memory (src/gemm/wgmma/persistent.rs). k >= 1. Tensor maps have a 128-byte swizzle and three dimensions, contiguous one
+// first, batch last, with these boxes:
+//   A: n 64 of k, 128 rows; t 64 rows, 64 of k.  B: n 64 columns, 32 of k; t 64 of k, columns / 2.  C, aux: 128 bytes, 64 rows.
+// All sizes work: TMA fills out-of-bounds elements with zeros. It clips stores too, but not inside a chunk of 16 bytes (seen on an H200).
+// So if rows of C or aux are not multiples of 16 bytes, threads store them (`store_bytes` < 16), and these two maps are not used.
 //
-// Algorithm: persistent, warp-specialised, as CUTLASS's "KernelTmaWarpSpecializedCooperative" for Hopper. A cluster computes tiles of
-// 256 rows, 128 a block. In each block one thread of the first warpgroup is the producer: it issues the TMA loads, and multicasts its
-// half of B to both blocks. Two consumer warpgroups multiply 64 rows each. Barriers `full` and `empty` guard the stages. The
-// producer also schedules the work tiles and describes them to the consumers. Consumers round a tile to 16 bits and store it while
-// they multiply the next one. Stream-K divides the last wave (hopper_pipeline.cuh). With programmatic dependent launch a
-// kernel sets up its barriers while the one before it ends; every thread waits for that end before it touches global memory.
+// Algorithm: persistent and warp-specialised, as CUTLASS's KernelTmaWarpSpecializedCooperative. A cluster computes tiles of 256 rows, 128 a
+// block. One thread of warpgroup 0 is the producer. It schedules work tiles (a tile, or a slice of its k steps), describes them to
+// the consumers in shared memory, and loads stages of 64 k by TMA: all of its block's A, and half of B, by multicast to both
+// blocks. Warpgroups 1 and 2 are consumers of 64 rows each. They round a tile to 16 bits in registers and store it while they multiply
+// the next one; an f32 tile is stored at once. Stream-K divides the last wave (hopper_pipeline.cuh). With programmatic dependent
+// launch a kernel sets up its barriers while the kernel before it ends. All threads wait for that end before they access global memory.
+//
+// Shared memory (SharedStorage): `full` and `empty` mbarriers of the stages, work descriptors, stages, two staging buffers a consumer.
 //
 // Invariants:
-// - An element's k ascends, 16 at a time, in one accumulator, whatever the tile width. Stream-K adds slices in ascending order, but
-//   the slices depend on the numbers of tiles and clusters. So the same launch gives the same bits on every run.
-// - The dependent launch is triggered after the last load, when all blocks have started, so no block of the next kernel takes the
-//   place of one that another block waits for.
-//
-// | version | change | bf16 against cuBLAS in the same run, H200 |
-// |---|---|---|
-// | 1 | one layout, 256 columns | 4096^3 1.01, 8192^3 1.03 (784 and 795 TFLOP/s) |
-// | 5 | programmatic dependent launch | squares of 256, 512, 1024, 2048: 1.19, 1.17, 1.14, 1.03 times version 4 |
-// | 10 | stream-K by waves; evict-first stores | weight gradients of 65536 rows: 0.92 to 0.99; batch of 64 1.05 |
-// | 11 | branch-free common path; bias / 2 in shared memory | 65536 x 768 x 768 1.05; bias and gelu 1.17 |
-// | 12 | sums times the derivative of an activation | not measured |
-// benches/RESULTS.md has the current figures, docs/performance-notes.md every version and the experiments that lost.
+// - An accumulator adds its k in ascending order, 16 at a time, for all tile widths. Stream-K adds the slices of a tile in ascending order
+//   too. The slices depend on the sizes and the number of clusters alone, so a launch gives the same bits on every run.
+// - The producer triggers the dependent launch after its last load. All blocks have started by then, so blocks of the next kernel
+//   never take the place of a block that another one waits for.
+// Measurements of all versions and of the experiments that lost: docs/performance-notes.md.
 #include "hopper.cuh"
 #include "wgmma.cuh"
 #include "wgmma_partials.cuh"
 #include "wgmma_epilogue.cuh"
 #include "wgmma_problem.cuh"
 
-// Outside of the namespace, which has no name of its own: the compiler would make one up, another one each time.
+// Outside of the anonymous namespace, because the compiler would put a random identifier into its name, a new one in each compilation.
 extern __shared__ unsigned char shared_memory[];
 
 namespace {
 
-// The layout of a block's shared memory: barriers, work descriptors, the stages of both operands, and the staging buffers of C. There
-// is one descriptor slot more than there are stages: the producer writes a descriptor when its first stage is free, so all
-// consumers are done with the work tile that had its slot.
+// The layout of a block's shared memory, as byte addresses: barriers, work descriptors, the stages of both operands, and the staging
+// buffers of C.
+//
+// There is one descriptor slot more than there are stages. The producer writes a work tile's descriptor when the tile's first stage
+// is free. Each work tile has at least one stage, so the consumers have then released the work tile `stages` before this one, and no
+// longer read the descriptor of the one before that, which had the same slot.
 template <int Columns>
 struct SharedStorage {
     enum : u32 {
-        // As many as 227 KB hold beside the staging buffers.
+        // As many as fit 227 KiB beside the staging buffers.
         stages = Columns >= 192 ? 4 : Columns == 128 ? 6 : 8,
         a_bytes = block_rows * depth * 2,
         b_bytes = Columns * depth * 2,
         stage_bytes = a_bytes + b_bytes,
         barriers_bytes = 1024,
     };
+    // A stage is A's `a_bytes`, then B's `b_bytes`: `a` and `b` are those of stage 0, and stages are `stage_bytes` apart.
     u32 full, empty, descriptors, a, b, c;
 
     __device__ explicit SharedStorage(u32 start) {
@@ -68,12 +67,13 @@ struct SharedStorage {
         c = a + stages * stage_bytes;
     }
 
+    // Returns the slot of the next work tile; the slots are a ring.
     __device__ u32 next_descriptor(u32 slot) const {
         return slot == descriptors + stages * WorkDescriptor::bytes ? descriptors : slot + WorkDescriptor::bytes;
     }
 };
 
-// The epilogue flags of the tile that starts at `column`, for its work descriptor.
+// Returns the flags of the work descriptor that select the epilogue's path for the tile that starts at `column`.
 template <int Columns>
 __device__ inline u32 epilogue_flags(const GemmParameters& parameters, i32 column) {
     const Epilogue& epilogue = parameters.epilogue;
@@ -84,13 +84,14 @@ __device__ inline u32 epilogue_flags(const GemmParameters& parameters, i32 colum
     if (parameters.beta != 0.0f || epilogue.residual || bias_by_row || parameters.f32_output) {
         return scales | WorkDescriptor::general_epilogue;
     }
-    // The gelu path loads two neighbours of the bias at a time, and stores aux by TMA.
+    // The whole-tile gelu loads two adjacent elements of the bias at a time, and stores aux by TMA.
     const bool by_two = epilogue.bias && (u64)epilogue.bias % 4 == 0 && column + Columns <= parameters.n;
     if (epilogue.activation == gelu_code && by_two && parameters.store_bytes == 16) return scales | WorkDescriptor::whole_tile;
     return scales | WorkDescriptor::column_epilogue;
 }
 
-// The producer's main loop, of one thread of each block: schedules the work tiles and loads their stages.
+// The producer's main loop, run by one thread of each block: schedules the work tiles, writes their descriptors and loads their stages.
+// SpanA and SpanB: m runs along the stored rows of A, n along those of B (wgmma.cuh).
 template <bool SpanA, bool SpanB, int Columns>
 __device__ inline void produce(const TensorMap* a, const TensorMap* b, const GemmParameters& parameters,
                                const SharedStorage<Columns>& storage, u32 rank) {
@@ -101,8 +102,8 @@ __device__ inline void produce(const TensorMap* a, const TensorMap* b, const Gem
     u32 slot = storage.descriptors;
     WorkTile work, following;
     bool more = scheduler.next(work);
-    // Locating a tile takes divisions. The producer locates the next one while this one is multiplied: once this one's last stage
-    // is loading, the next one's first stage is already free.
+    // Locating a tile takes divisions. The producer locates the next tile as soon as it has issued the first stage of this one. After
+    // the last stage it would be too late: the next tile's first stage may be free by then.
     i32 next_row, next_column, next_matrix;
     u32 next_flags;
     auto locate = [&](i32 tile) {
@@ -118,7 +119,7 @@ __device__ inline void produce(const TensorMap* a, const TensorMap* b, const Gem
         bool is_first = true;
         for (i32 k = work.first * depth; k < end; k += depth) {
             barrier_wait(storage.empty + 8 * state.stage, state.phase ^ 1);
-            // Consumers read the descriptor after they have waited for the stage.
+            // The producer's arrival at `full` below publishes the descriptor: consumers read it after they have waited there.
             if (is_first) {
                 const u32 steps = work.end - work.first, fixes_up = work.partials > 0 ? WorkDescriptor::fixes_up : 0;
                 const u32 is_partial = work.partials == WorkTile::leaves_partial ? WorkDescriptor::is_partial : 0;
@@ -142,13 +143,14 @@ __device__ inline void produce(const TensorMap* a, const TensorMap* b, const Gem
                 copy_box(to_a, a, full, k, row, a_matrix);
             }
             if constexpr (SpanB) {
-                // This block multicasts half of the depth of every panel.
+                // B is panels of 64 columns by 64 k. This block loads half of the k of each panel for both blocks (mask 3).
 #pragma unroll
                 for (int panel = 0; panel < Columns / 64; panel++) {
                     copy_box_to_blocks(to_b + panel * 64 * depth * 2 + rank * (depth / 2) * 128, b, full,
                                        column + 64 * panel, k + rank * (depth / 2), b_matrix, 3);
                 }
             } else {
+                // This block loads half of the columns for both blocks (mask 3).
                 const i32 half = rank * (Columns / 2);
                 copy_box_to_blocks(to_b + half * 128, b, full, k, column + half, b_matrix, 3);
             }
@@ -158,29 +160,29 @@ __device__ inline void produce(const TensorMap* a, const TensorMap* b, const Gem
         }
         slot = storage.next_descriptor(slot);
     }
-    // The last stages are loading: the next kernel may start while they are multiplied and stored. Started earlier, its waiting
-    // blocks would only keep idle multiprocessors from other streams.
+    // The last loads are issued, so the next kernel may start while consumers multiply and store. If it started earlier, its blocks
+    // would wait longer, and occupy multiprocessors that other streams could use.
     next_may_start();
-    // Producer tail: the other block still arrives at these barriers, so the block waits before it exits.
+    // Producer tail: the consumers of the other block still arrive at this block's barriers, so the block waits before it exits.
     for (u32 stage = 0; stage < Storage::stages; stage++) {
         barrier_wait(storage.empty + 8 * state.stage, state.phase ^ 1);
         state.advance();
     }
 }
 
-// A consumer warpgroup's main loop: multiplies its 64 rows of each stage and stores them. If it `Defers`, it stores a tile while it
-// multiplies the next one.
+// A consumer warpgroup's main loop: multiplies its 64 rows of A with B of each stage, and stores the results. If it `Defers`, it keeps a
+// tile in registers, rounded to 16 bits, and stores it while it multiplies the next one. `rank` is the block's rank in the cluster.
 template <bool SpanA, bool SpanB, int Columns, bool Defers, StoreMode Mode>
 __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, const GemmParameters& parameters,
                                const SharedStorage<Columns>& storage, u32 rank, u32 consumer) {
     typedef SharedStorage<Columns> Storage;
     const u32 thread = threadIdx.x % 128;
     PipelineState<Storage::stages> state;
-    f32 d[Columns / 2];
-    // Issues the products of the next stage, for a new tile or added to its sums.
+    f32 d[Columns / 2];  // Accumulators, in the layout of wgmma.cuh.
+    // Waits for the next stage and issues its products. They are added to d if it `adds`; else d starts from 0.
     auto multiply = [&](bool adds) {
         barrier_wait(storage.full + 8 * state.stage, state.phase);
-        // 64 rows of A are 64 * 128 bytes in either layout.
+        // 64 rows of A by 64 k of 2 bytes are 64 * 128 bytes in either layout.
         const u32 stage = state.stage * Storage::stage_bytes;
         const u64 a = wgmma_operand<SpanA>(storage.a + stage + consumer * 64 * 128);
         const u64 b = wgmma_operand<SpanB>(storage.b + stage);
@@ -192,13 +194,13 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
         }
         wgmma_commit();
     };
-    // Thread 0 arrives at this block's `empty` barrier, thread 1 at the other block's.
+    // Thread 0 arrives at this block's `empty` barrier and thread 1 at the other block's, because both producers write B of the stage.
     auto release = [&](u32 stage) {
         if (thread < cluster_size) {
             barrier_arrive(address_in_block(storage.empty + 8 * stage, (rank + thread) % cluster_size));
         }
     };
-    // Releases the previous stage once its products are done.
+    // Waits for the products of the previous stage, releases it, and goes on to the next stage.
     auto advance = [&]() {
         wgmma_wait<1>();
         release(state.previous());
@@ -211,14 +213,14 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
     for (bool more = true; more;
          more = descriptor.flags & WorkDescriptor::has_next, slot = storage.next_descriptor(slot)) {
         multiply(false);
-        // The descriptor has come with the work tile's first stage.
+        // `multiply` has waited for the work tile's first stage, and the descriptor is published with it.
         descriptor.get(slot);
         u32 remaining = (descriptor.flags & WorkDescriptor::steps) - 1;
         if constexpr (Defers) last_tile.store(0, staging);
         state.advance();
         if constexpr (Defers) {
-            // Each step stores another part of the last tile; with fewer steps the rest follows at once. The loop is unrolled because
-            // registers have no index.
+            // Each k step stores 64 more columns of the last tile. If this tile has too few steps, the rest is stored without products.
+            // The loop is unrolled, because registers cannot be indexed by a variable.
 #pragma unroll
             for (int part = 1; part < Columns / 64; part++) {
                 const bool multiplies = remaining > 0;
@@ -235,8 +237,9 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
             multiply(true);
             advance();
         }
+        // Read again, so that the descriptor occupies no registers during the loop.
         descriptor.get(slot);
-        // The bias, or the pre-activation of a derivative, is fetched while the last products are computed.
+        // Fetch the bias, or the pre-activation of a derivative, while the tensor cores compute the last products.
         u32 half_bias = 0;
         if (Mode == by_tma && (descriptor.flags & WorkDescriptor::whole_tile) && parameters.epilogue.residual) {
             prefetch_pre_activation<Columns>(parameters, descriptor, consumer);
@@ -251,9 +254,10 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
         release(state.previous());
 
         const OutputTile output = {(i32)descriptor.matrix, (i32)(descriptor.row + consumer * 64), (i32)descriptor.column};
-        // The common path has no jump, because the next products wait for it.
+        // The common path (no flag of `uncommon`) is straight-line code: until it ends, this warpgroup issues no products.
         if (__builtin_expect((descriptor.flags & WorkDescriptor::uncommon) != 0, 0)) {
             if (descriptor.flags & WorkDescriptor::is_partial) {
+                // The tile's first slice belongs to another cluster, which adds this partial and stores the tile.
                 store_partial<Columns>(d, parameters, FixUpDescriptor(slot).first, rank, consumer);
                 if constexpr (Defers) last_tile.clear();
                 continue;
@@ -295,19 +299,21 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
 #pragma unroll
         for (int part = 0; part < Columns / 64; part++) last_tile.store(part, staging);
     }
-    // TMA reads the staging buffers until here; their memory ends with the block.
+    // Wait until TMA has read the staging buffers, because the block's shared memory ends with the block.
     if (thread == 0) stores_read<0>();
 }
 
+// The whole kernel: sets up the barriers, waits for the kernel before, and splits the block into a producer and two consumers.
 template <bool SpanA, bool SpanB, int Columns>
 __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const OutputMatrix& c, const OutputMatrix& aux,
                             const GemmParameters& parameters) {
     const SharedStorage<Columns> storage(shared_address(shared_memory));
-    // The shuffle tells the compiler that the value is uniform in a warp.
+    // The shuffle tells the compiler that all threads of a warp have the same value.
     const u32 warpgroup = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
     const u32 rank = cluster_rank();
     if (threadIdx.x == 0) {
         for (u32 stage = 0; stage < SharedStorage<Columns>::stages; stage++) {
+            // `full`: the producer's arrival, and the bytes of its loads. `empty`: one arrival of each consumer of both blocks.
             barrier_initialise(storage.full + 8 * stage, 1);
             barrier_initialise(storage.empty + 8 * stage, consumers * cluster_size);
         }
@@ -317,7 +323,8 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Output
     }
     cluster_barrier();
     wait_for_earlier();
-    // A block has 168 registers a thread. setmaxnreg.inc for more registers than remain would hang.
+    // A block has 168 registers a thread (65536 / 384, rounded down to a multiple of 8). Consumers take over registers of the producer.
+    // setmaxnreg.inc would hang if it asked for more than the producer releases.
     constexpr int producer_registers = 56, consumer_registers = 224;
     static_assert(producer_registers + consumers * consumer_registers <= (1 + consumers) * 168, "registers are there");
     if (warpgroup == 0) {
@@ -325,7 +332,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Output
         if (threadIdx.x == 0) produce<SpanA, SpanB, Columns>(a, b, parameters, storage, rank);
     } else {
         registers_up_to<consumer_registers>();
-        // A rounded tile takes half the registers of its sums, so it can be stored later.
+        // A tile of 16 bits takes half the registers of its accumulators, so it can wait there. One of f32 is stored at once.
         if (parameters.f32_output) {
             consume<SpanA, SpanB, Columns, false, by_tma_or_threads>(c, aux, parameters, storage, rank, warpgroup - 1);
         } else if (parameters.store_bytes == 16) {
@@ -338,7 +345,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Output
 
 }  // namespace
 
-// Span-contiguous operands (wgmma.cuh): A stored transposed, B stored as it is multiplied.
+// SpanA and SpanB of each layout. A column-major A (t) and a row-major B (n) are span-contiguous (wgmma.cuh).
 #define SPANS_nn false, true
 #define SPANS_nt false, false
 #define SPANS_tn true, true
@@ -359,7 +366,7 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Output
     ENTRY(element, layout, 192)  \
     ENTRY(element, layout, 256)
 
-// A family has one layout, so the first product of a process loads no others; the emulator compiles all layouts.
+// Each image has one layout, so that the first product of a process loads no others. The CPU emulation (csrc/emulation) compiles all.
 #ifdef LAYOUT
 KERNELS(ELEMENT, LAYOUT)
 #else

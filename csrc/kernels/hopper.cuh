@@ -1,21 +1,21 @@
-// Instructions of compute capability 9.0: barriers in shared memory that count bytes, bulk tensor copies (TMA), clusters, programmatic
-// dependent launch, and register reallocation. One function an instruction, named for what it
-// does.
+// Instructions of compute capability 9.0: mbarriers, bulk tensor copies (TMA), clusters, programmatic dependent launch, and register
+// reallocation. One function an instruction, named for what it does.
 //
-// Why by hand: the toolkit's headers would tie the sources to one release. Addresses of shared memory are 32-bit
+// Inline PTX, because the toolkit's headers would tie the sources to one release. Addresses of shared memory are 32-bit
 // offsets (`shared_address`), because the instructions take those. The PTX manual's chapters "mbarrier",
 // "Asynchronous copy: tensor" and "setmaxnreg" define them.
 #pragma once
 #include "ampere.cuh"
 #include "types.cuh"
 
-// A tensor map as the driver encodes it; a kernel takes it as `const __grid_constant__ TensorMap`.
+// A tensor map (CUtensorMap) as the driver encodes it; a kernel takes it as `const __grid_constant__ TensorMap`.
 struct alignas(64) TensorMap {
     u64 words[16];
 };
 
 // ---- clusters ----
 
+// Returns the rank of the block in its cluster.
 __device__ inline u32 cluster_rank() {
     u32 rank;
     asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -29,8 +29,8 @@ __device__ inline u32 address_in_block(u32 address, u32 rank) {
     return remote;
 }
 
-// All threads of the cluster. It orders when they go on, not what they wrote: a barrier that released memory would compile
-// to a fence of the whole device, more than a microsecond while stores are in flight.
+// Waits for all threads of the cluster. It does not order their memory accesses (`.relaxed`): a barrier with release semantics
+// compiles to a fence of the whole device, which takes more than a microsecond while stores are in flight.
 __device__ inline void cluster_barrier() {
     asm volatile(
         "barrier.cluster.arrive.relaxed.aligned;\n"
@@ -38,27 +38,29 @@ __device__ inline void cluster_barrier() {
             : "memory");
 }
 
-// ---- barriers ----
+// ---- mbarriers: arrival barriers in shared memory that also count the bytes of asynchronous copies ----
 
+// Initialises a barrier whose phases end after this many arrivals, once all expected bytes are there.
 __device__ inline void barrier_initialise(u32 barrier, u32 arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
 }
 
-// Makes initialised barriers visible to the cluster and to the copies; a cluster barrier must follow.
+// Makes initialised barriers visible to the cluster and to TMA; `cluster_barrier` must follow.
 __device__ inline void barriers_initialised() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-// Arrives, and adds `bytes` to the transaction count of the phase.
+// Arrives, and lets the phase expect `bytes` more (its transaction count).
 __device__ inline void barrier_expect(u32 barrier, u32 bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-// Arrives at a barrier of any block of the cluster. Not spelled `.release.cluster`: that compiles to a fence of the
-// whole device, which costs a matrix product 30 % of its speed, and nothing here is written that a peer reads.
+// Arrives at a barrier of any block of the cluster. It has no `.release.cluster`, which compiles to a fence of the whole
+// device and costs a matrix product 30 % of its speed. It needs none: the other blocks read nothing that the caller has written.
 __device__ inline void barrier_arrive(u32 cluster_address) {
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(cluster_address) : "memory");
 }
 
-// Waits until the phase of this parity has ended. On a fresh barrier parity 1 has, and parity 0 has not.
+// Waits until the phase of this parity has ended. A new barrier is in phase 0: waiting for parity 1 returns at once, so a
+// producer finds all stages empty, and waiting for parity 0 blocks.
 __device__ inline void barrier_wait(u32 barrier, u32 parity) {
     asm volatile(
         "{\n"
@@ -72,16 +74,16 @@ __device__ inline void barrier_wait(u32 barrier, u32 parity) {
         : "memory");
 }
 
-// The threads of a part of the block: `threads` is a multiple of 32.
+// Waits for `threads` threads of the block, a multiple of 32, at the hardware barrier number `name`.
 __device__ inline void named_barrier(u32 name, u32 threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }
 
-// ---- bulk tensor copies; one thread issues them ----
+// ---- bulk tensor copies (TMA); one thread issues them ----
 
 __device__ inline void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map)); }
 
-// The box at (x, y, z), x being the contiguous dimension, into shared memory; `barrier` counts its bytes.
+// Loads the box at (x, y, z) into shared memory; x is the contiguous dimension, and `barrier` counts the bytes.
 __device__ inline void copy_box(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
@@ -96,7 +98,8 @@ __device__ inline void prefetch_box(const TensorMap* map, i32 x, i32 y, i32 z) {
                  : "memory");
 }
 
-// As `copy_box`, to the same place in each block of the cluster whose bit is set, each of whose barriers counts its bytes.
+// Multicasts a box to the blocks of the cluster whose bits are set in `blocks`: to the same address in each, where the barrier at the
+// address `barrier` counts the bytes.
 __device__ inline void copy_box_to_blocks(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z, u16 blocks) {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
@@ -105,8 +108,7 @@ __device__ inline void copy_box_to_blocks(u32 to, const TensorMap* map, u32 barr
         : "memory");
 }
 
-// The box at (x, y, z) out of shared memory; what is outside the tensor is left out. Ends the thread's group of
-// stores.
+// Stores a box from shared memory at (x, y, z), without its elements outside of the tensor. Each store is a bulk group of its own.
 __device__ inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i32 z) {
     asm volatile(
         "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];\n"
@@ -115,7 +117,7 @@ __device__ inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i
         : "memory");
 }
 
-// As `store_box`, with the L2 policy evict-first: for results that the cache cannot hold until they are read.
+// Stores a box with the L2 policy evict-first: for results that the cache could not hold until they are read.
 __device__ inline void store_box_evict_first(const TensorMap* map, u32 from, i32 x, i32 y, i32 z) {
     asm volatile(
         "{\n"
@@ -136,7 +138,7 @@ __device__ inline void send(u32 cluster_address, u32 from, u32 bytes, u32 cluste
                  : "memory");
 }
 
-// Waits until at most `Groups` of this thread's stores still read shared memory.
+// Waits until at most the `Groups` latest stores of this thread still read shared memory.
 template <int Groups>
 __device__ inline void stores_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Groups) : "memory");
@@ -147,12 +149,13 @@ __device__ inline void publish_to_copies() { asm volatile("fence.proxy.async.sha
 
 // ---- semaphores in global memory, between blocks of one grid ----
 //
-// A block may wait only for blocks with lower numbers, which start no later: the grid may be larger than the blocks that are resident.
+// A block may wait only for blocks with lower indices, which start no later, because not all blocks of a grid need be resident at a
+// time.
 
-// Releases the writes of this thread and of those that it has met at a barrier.
+// Sets the semaphore with release semantics, for the writes of this thread and of threads that have met it at a barrier.
 __device__ inline void signal_semaphore(u32* flag) { asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(1) : "memory"); }
 
-// Waits for the signal and acquires those writes, also for threads that meet this one at a barrier afterwards.
+// Waits for the signal with acquire semantics, also for threads that meet this one at a barrier afterwards.
 __device__ inline void wait_semaphore(const u32* flag) {
     u32 raised;
     do {
@@ -163,7 +166,7 @@ __device__ inline void wait_semaphore(const u32* flag) {
 // Prefetches the 128 bytes around the address into the L1 cache.
 __device__ inline void prefetch(const void* address) { asm volatile("prefetch.global.L1 [%0];" ::"l"(address)); }
 
-// ---- shared memory by its addresses ----
+// ---- loads and stores of shared memory at a 32-bit address, `place` ----
 
 __device__ inline void to_shared(u32 place, u16 bits) {
     asm volatile("st.shared::cta.u16 [%0], %1;" ::"r"(place), "h"(bits) : "memory");
@@ -216,8 +219,8 @@ __device__ inline void from_shared(u32 place, u32 (&four)[4]) {
                  : "memory");
 }
 
-// Four blocks of 8 x 8 numbers of 16 bits, two a register: lane l holds of each block those at row l / 4, columns
-// 2 (l % 4) and the next, and gives the place of row l % 8 of block l / 8.
+// Stores four blocks of 8 x 8 elements of 16 bits (stmatrix). In block[i], lane l holds two elements of block i: row l / 4, columns
+// 2 (l % 4) and the next. `place` of lane l is the address of row l % 8 of block l / 8.
 __device__ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(place), "r"(block[0]),
                  "r"(block[1]), "r"(block[2]), "r"(block[3])
@@ -226,20 +229,21 @@ __device__ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
 
 // ---- programmatic dependent launch: consecutive kernels on a stream overlap ----
 //
-// Invariants: every block waits, also one without work, so a kernel ends after all kernels ahead of it, and its end is all that the
-// next kernel waits for. Before it waits a thread touches its own registers and shared
-// memory and its kernel's parameters, of which a prefetched tensor map is one, and no other memory; it may have the L2 cache
-// fetch what it reads afterwards.
+// Invariants:
+// - All blocks wait for the kernel before, even those without work. So a kernel ends after all kernels before it, and it is enough
+//   that each waits for one.
+// - Before it waits, a thread accesses registers, shared memory and the kernel's parameters (tensor maps too) only. It may also
+//   prefetch into the L2 cache.
 
-// Triggers the dependent launch for the block: the next kernel's blocks start once all blocks of this kernel have triggered or ended.
-// All blocks of this kernel have started by then, so blocks of the next kernel never take the place of one that another block waits
-// for. This kernel may write after the trigger: the next one waits for its end.
+// Triggers the dependent launch: blocks of the next kernel start once all blocks of this kernel have called this or ended. All blocks of
+// this kernel have started by then, so blocks of the next kernel never take the place of a block that another one waits for.
+// This kernel may still write after the trigger, because the next one waits for its end.
 __device__ inline void next_may_start() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
-// Waits until all earlier kernels have ended and their writes are visible; returns at once where the launch allows no overlap.
+// Waits until all earlier kernels have ended and their writes are visible. Returns at once if the launch allows no overlap.
 __device__ inline void wait_for_earlier() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// ---- registers; all warps of a warpgroup ----
+// ---- registers a thread of a warpgroup (setmaxnreg); all of its warps call these ----
 
 template <int Count>
 __device__ inline void registers_down_to() {

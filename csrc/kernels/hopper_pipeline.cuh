@@ -1,24 +1,24 @@
-// The parts of a warp-specialised, persistent kernel on compute capability 9.0 that do not depend on what it computes: the state of
-// a pipeline of stages, and the scheduler that gives each cluster its work tiles.
+// The parts of a persistent, warp-specialised kernel of compute capability 9.0 that do not depend on its computation: the state of a
+// pipeline of stages, and the scheduler that gives each cluster its work tiles.
 //
 // Algorithm: stream-K ("Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Multiplication on the GPU", Osama et al.,
-// 2023), hybrid form: full waves of whole tiles first, then the clusters divide the steps of the tiles that remain. The cluster
-// that has a tile's first slice adds the partials of the other clusters (the fix-up).
+// 2023), hybrid form: full waves of whole tiles first, then the clusters divide the k steps of the tiles that remain. The cluster
+// with a tile's first slice adds the partial sums ("partials") of the other clusters (the fix-up), and stores the tile.
 //
-// Problem is the kernel's parameter. It has `k_steps()`, the steps of a tile, and `slice_steps[]`, the steps of a slice in each wave,
-// which the host chooses so that all clusters end at the same time.
+// Problem is the kernel's parameter. It has `k_steps()`, the k steps of a tile, and `slice_steps[]`, the steps of a slice in each wave,
+// which the host chooses such that all clusters end at about the same time.
 //
 // Invariants:
 // - The division depends on the sizes and the number of clusters alone, so results are reproducible.
-// - A cluster waits only for partials of clusters with lower numbers, and it waits in its last work tile. A cluster that leaves a
-//   partial never waits. Blocks start in ascending order (assumed: CUDA does not document it), so a grid ends with any number of
-//   resident clusters, down to one.
-// - The host launches at most as many clusters as tiles, so that each has a work tile.
+// - A cluster waits only for partials of clusters with lower numbers, and only in its last work tile. A cluster that leaves a partial
+//   never waits. Blocks start in ascending order (assumed: CUDA does not document it), so the grid makes progress with any number
+//   of resident clusters, even one.
+// - The host launches no more clusters than work tiles, so that each cluster has one.
 #pragma once
 #include "types.cuh"
 
-// The stage of a producer or consumer, and the phase parity that a consumer waits for; a producer waits for the other parity
-// (CUTLASS's PipelineState).
+// The stage that a producer or consumer uses next, and the phase parity that a consumer waits for; a producer waits for the other
+// parity (CUTLASS's PipelineState).
 template <int Count>
 struct PipelineState {
     u32 stage = 0;
@@ -35,38 +35,48 @@ struct PipelineState {
     }
 };
 
-// A tile, or a slice of its steps.
+// The unit of scheduling: a tile's k steps from `first` to before `end`.
+//
+// A work tile with the tile's first step stores the tile, after it has added `partials` partials (0 of an undivided tile), the first of
+// which has the index `partial`. Any other work tile stores its sums as the partial of index `partial`; its `partials` is
+// `leaves_partial`.
 struct WorkTile {
-    i32 tile, first, end;   // Steps.
-    i32 partial, partials;  // The first partial to add and their count, or the own partial and `leaves_partial`.
+    i32 tile, first, end;
+    i32 partial, partials;
 
     enum : i32 { leaves_partial = -1 };
 };
 
-// The division of the last `tiles` tiles, from step `begin` on, among the first `clusters` clusters. Each cluster takes as many whole
-// tiles as all can. Of the tiles that remain, fewer than clusters, as many clusters as tiles take the first slice each, as many
-// others the second, and so on. Clusters without a slice divide the remaining steps in the next wave.
+// A wave of the division: `clusters` clusters, those with the lowest numbers, divide the steps from `begin` on of the last tiles.
 //
-// So clusters work at the same k at the same time, and the operands that they share are read from memory once.
+// 1. Each cluster takes the same number of whole tiles (from `begin` to the last step), as many as possible: `whole` tiles in all.
+// 2. `divided` tiles remain, fewer than there are clusters. Their steps are cut into slices of `slice_steps()`. As many clusters as
+//    divided tiles take the first slice of each, as many others the second slices, and so on while there are enough clusters.
+// 3. The clusters that remain without a slice, the `idle()` ones, divide the steps after the last slices in the next wave.
+//
+// So clusters work at the same k at the same time, and the operands that they share are read from memory once. `number` is the wave's
+// number. The first wave (number 0) starts with all tiles and clusters at step 0.
 template <typename Problem, int ClusterSize>
 struct Wave {
     const Problem& problem;
     i32 clusters, number = 0, begin = 0;
-    i32 divided, whole;  // Tiles.
+    i32 divided, whole;  // Numbers of tiles.
 
     __device__ Wave(const Problem& problem, i32 tiles)
         : problem(problem), clusters(gridDim.x / ClusterSize), divided(tiles % clusters), whole(tiles - divided) {}
 
     __device__ i32 steps() const { return problem.k_steps(); }
+    // Steps of a slice; the last slice of a tile may have fewer.
     __device__ i32 slice_steps() const { return problem.slice_steps[number]; }
+    // Slices of each divided tile in this wave.
     __device__ i32 slices() const {
         return divided == 0 ? 0 : min(clusters / divided, (steps() - begin + slice_steps() - 1) / slice_steps());
     }
     // Clusters without a slice.
     __device__ i32 idle() const { return clusters - slices() * divided; }
-    // Partials of each divided tile: the very first slice of a tile leaves none.
+    // Partials of each divided tile from this wave. The slice with a tile's first step leaves none, because it adds the others.
     __device__ i32 partials() const { return slices() - (number == 0); }
-    // Becomes the next wave, if this one leaves steps to it.
+    // Becomes the next wave and returns true, if steps remain after this one.
     __device__ bool next() {
         const i32 end = begin + slices() * slice_steps();
         if (divided == 0 || end >= steps()) return false;
@@ -80,17 +90,18 @@ struct Wave {
     }
 };
 
-// The work tiles of the calling cluster, one after the other.
+// Returns the work tiles of the calling cluster, one after the other (an iterator).
 template <typename Problem, int ClusterSize>
 class StreamKScheduler {
     typedef Wave<Problem, ClusterSize> OwnWave;
 
-    const i32 count;
-    OwnWave wave;
-    i32 at = 0;        // Whole tiles of this wave that are taken; negative after the last work tile.
-    i32 partials = 0;  // Of a divided tile, from the waves before this one.
+    const i32 count;   // Tiles of the whole product.
+    OwnWave wave;      // The wave of the next work tile.
+    i32 at = 0;        // Whole tiles of this wave that this cluster has taken; negative after its last work tile.
+    i32 partials = 0;  // Partials of a divided tile from the waves before this one.
 
-    // The partials of the divided tile number `tile` of the first wave.
+    // Returns the number of partials of a divided tile, `tile` counting from the first divided tile of the first wave. A tile that a
+    // later wave leaves whole gets one more partial, which has all of its remaining steps.
     __device__ i32 partials_of(i32 tile) const {
         OwnWave of(wave.problem, count);
         i32 sum = of.partials();
@@ -105,7 +116,7 @@ class StreamKScheduler {
    public:
     __device__ StreamKScheduler(const Problem& problem, i32 count) : count(count), wave(problem, count) {}
 
-    // The number of divided tiles.
+    // Returns the number of divided tiles of the first wave: only these have partials.
     __device__ i32 divided() const { return count % (i32)(gridDim.x / ClusterSize); }
 
     // Returns the next work tile, if there is one.
@@ -123,7 +134,7 @@ class StreamKScheduler {
                 return true;
             }
             if (own >= wave.idle()) {
-                // The clusters with the highest numbers have the first slices, which wait for the others.
+                // Clusters with the highest numbers take the first slices, because those wait for the other slices.
                 const i32 slice = (wave.clusters - 1 - own) / wave.divided;
                 const i32 tile = own - (wave.clusters - (slice + 1) * wave.divided);
                 at = -1;
@@ -144,7 +155,8 @@ class StreamKScheduler {
     }
 
    private:
-    // The sums of the work tile become the partial of its tile with this number.
+    // Makes the work tile store its sums as partial `number` of its tile. Partials of the same number are consecutive, one for each
+    // divided tile, so the partials of one tile are `divided()` apart.
     __device__ void leave_partial(WorkTile& work, i32 number) const {
         work.partial = number * divided() + work.tile - (count - divided());
         work.partials = WorkTile::leaves_partial;

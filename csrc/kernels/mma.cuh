@@ -1,18 +1,19 @@
-// mma.sync: the product of 16 x 16 numbers of 16 bits and 16 x 8, added in f32, by a warp; and the loads of its operands
-// out of shared memory. ELEMENT is bf16 or f16.
+// mma.sync: D += A B by a warp, for A of 16 x 16, B of 16 x 8 and D of 16 x 8 in f32; and ldmatrix, which loads A and B from shared
+// memory. ELEMENT is bf16 or f16, two elements a register.
 //
-// Lane l of the warp, with g = l / 4 and q = l % 4, holds
+// Lane l of the warp, with g = l / 4 and q = l % 4, holds these fragments:
 //   a[2 j + h]     = A[g + 8 h][8 j + 2 q] and the next k         for j, h in {0, 1}
 //   b[j]           = B[8 j + 2 q][g] and the next k
 //   d[2 h + e]     = D[g + 8 h][2 q + e]                          for e in {0, 1}
-// The PTX manual's chapters "mma.m16n8k16", "mma.m16n8k8" and "ldmatrix" define them. From compute capability 7.5 on, which
-// has f16 alone and multiplies 8 k at a time.
+// The PTX manual's chapters "mma.m16n8k16", "mma.m16n8k8" and "ldmatrix" define them. They need compute capability 7.5. That has f16
+// alone and multiplies 8 k at a time, so a product is two instructions.
 #pragma once
 #include "types.cuh"
 
 #define TEXT_OF(x) #x
 #define NAME_OF(x) TEXT_OF(x)
 
+// D += A B for the warp's fragments a, b and d.
 __device__ inline void multiply(f32 (&d)[4], const u32 (&a)[4], const u32* b) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." NAME_OF(ELEMENT) "." NAME_OF(ELEMENT) ".f32"
@@ -30,8 +31,9 @@ __device__ inline void multiply(f32 (&d)[4], const u32 (&a)[4], const u32* b) {
 #endif
 }
 
-// Four blocks of 8 x 8 numbers: lane l gives the place of row l % 8 of block l / 8, and gets of each block those at row
-// l / 4, columns 2 (l % 4) and the next; of `Transposed` blocks those at that column and those rows.
+// Loads four blocks of 8 x 8 elements of 16 bits from shared memory (ldmatrix). `place` of lane l is the address of row l % 8 of block
+// l / 8. In block[i] it gets two elements of block i: row l / 4, columns 2 (l % 4) and the next; if `Transposed`, column l / 4, rows
+// 2 (l % 4) and the next.
 template <bool Transposed>
 __device__ inline void blocks_from_shared(u32* block, u32 place) {
     if constexpr (Transposed) {

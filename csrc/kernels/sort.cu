@@ -3,66 +3,50 @@
 //     positions[r, i] = the position p of the i-th element of row r in the order of (key[r, p], p)
 //     sorted[r, i] = elements[r, positions[r, i]]
 //
-// Entries ({8,16,32,64}: the bits of an element; rows are contiguous and have `length` < 2^32 elements; `kind`, `infinity` and
-// `descending` give the order of src/sort/key.rs; `sorted` is written with flag 4, `positions` with flag 8):
+// A key is an unsigned integer. Keys have the order of their elements; `kind`, `infinity` and `descending` select the map (`Order` in
+// sort.cuh, src/sort/key.rs). Rows are contiguous and have `length` < 2^32 elements.
 //
-// - sort_rows_*(elements, positions, sorted, rows, length, padded, flags, kind, infinity, descending): rows of
-//   length <= padded <= 2048, a power of two, by a bitonic network in shared memory (Batcher 1968). The position is part of the
-//   comparison, so the order is total. A block a row, grids of any size.
-// - sort_histogram_*(elements, workspace, length, chunks, passes, kind, infinity, descending): the number of elements of each
-//   row with each 8-bit digit of the key, of the `passes` lowest digits. Block = row * chunks + chunk.
-// - sort_pass_*(elements, positions, sorted, sorted_positions, workspace, PassRun): one pass of a radix sort by the least significant
-//   digit first. Grid = rows * tiles, for tiles of threads * items elements. Flag 1: the first pass, which reads no positions; flag
-//   2: the last pass, which writes positions of 64 bits instead of 32, and `sorted` only with flag 4. Without flag 8 no pass reads
-//   or writes positions.
-// - sort_search_*(sequences, values, positions, length, per_row, n, right, kind, infinity, descending): elements before each value
-//   (not above it if `right`) in its row, which is value / per_row. Grids of any size.
-//
-// Workspace: u32 that are 0 when the histogram starts: 8 tickets, a pass each; histograms[row][pass][256]; two times
-// words[row][tile][256].
+// Entries, each for elements of 8, 16, 32 and 64 bits (the functions below document the arguments):
+// - sort_rows_*: sorts rows of at most 2048 elements, a block a row, by a bitonic network in shared memory (Batcher 1968).
+// - sort_histogram_*, then sort_pass_* for each 8-bit digit of the key: sort longer rows, by the least significant digit first.
+// - sort_search_*: searches values in sorted rows.
 //
 // Launch: blocks of 256 threads, and of `Pass<Bits>::THREADS` for a pass; no dynamic shared memory.
 //
-// Algorithm: onesweep (Adinets and Merrill 2022) with decoupled look-back (Merrill and Garland 2016). A pass reads and writes each
-// element once. A block takes the next tile by an atomic ticket, counts its digits, and publishes the counts. Then it ranks its
-// elements by votes of warps, adds up the counts of earlier tiles of its row, a thread a digit, back to the first tile that has
-// published the sum itself, and moves elements through shared memory, so that neighbours write to neighbours. The first tile of a
-// row starts the sums at the digits' places, from the histogram. Elements keep their bits, and each pass makes the key again.
-//
-// A word of a tile and digit is 0 before it is published, 1 + c for a count c of the tile alone, and INCLUSIVE + p for the place p
-// behind the tile's last element with the digit. One word says all, so its reads and writes need no order with other memory.
-// Volatile ones do: the hardware performs an aligned word of four bytes whole, at the cache that all multiprocessors share.
+// Algorithm of a pass: onesweep (Adinets and Merrill 2022) with decoupled look-back (Merrill and Garland 2016), which reads and writes each
+// element once. A tile is the elements of a block. The block takes a tile by an atomic ticket, and counts and publishes its digits. Each
+// element gets a slot in the sorted tile: warp votes find the lanes with the same digit. One thread a digit looks back: it adds the
+// counts of earlier tiles of the row, until it meets a tile that has published the sum of all before it. The first tile of a row
+// starts from the histogram. The elements go to global memory in the order of the sorted tile, through shared memory, so adjacent
+// threads write adjacent elements. Memory holds elements, not keys: each pass computes the keys again.
 //
 // Invariants: no result depends on the order of blocks or threads: atomics add integers only. A tile's elements are ranked in memory
 // order (by warp, then item, then lane), so each pass is stable. All threads of a warp vote. A block waits only for tiles with lower
-// tickets, whose blocks run already and publish their counts before they wait. A pass clears the words of the next one.
-//
-// | version | change | bytes moved for 2^28 f32 with values and positions |
-// |---|---|---|
-// | 1 | keys in memory; three kernels a pass: counts, their scan, scatter | 28 GB and a gather |
-// | 2 | one kernel a pass with look-back; elements instead of keys; the last pass writes the values | 18 GB |
-// | 3 | positions are a flag | 18 GB; 9.7 GB without positions |
+// tickets, whose blocks run already and publish their counts before they wait. A pass clears the look-back words of the next one.
+// Measurements: docs/performance-notes.md.
 #include "block_sum.cuh"
 #include "sort.cuh"
 
 namespace {
 
 enum { DIGIT_BITS = 8, DIGITS = 256, MAXIMUM_ROW = 2048, MAXIMUM_PASSES = 8 };
+// Flags: the first and the last pass of a radix sort; `sorted` is a result; positions are a result.
 enum { IS_FIRST = 1, IS_LAST = 2, HAS_VALUES = 4, HAS_POSITIONS = 8 };
 
-// Threads of a block of a pass, and the most elements of a thread: those of src/sort/onesweep.rs.
+// Threads of a block of a pass, and the most elements of a thread; src/sort/onesweep.rs has the same numbers.
 template <typename Bits>
 struct Pass {
     enum { THREADS = 384, ITEMS = sizeof(Bits) > 4 ? 10 : 14 };
 };
 
-// A pass; exactly `PassRun` of src/sort/onesweep.rs.
+// The parameter of a pass; exactly `PassRun` of src/sort/onesweep.rs. `tiles` and `items` are the tiles of a row and the elements of a
+// thread; `pass` is the number of the pass, 0 for the lowest digit.
 struct PassRun {
     u64 length, infinity;
     u32 rows, tiles, items, pass, passes, flags, kind, descending;
 };
 
-// The keys of the short sorts.
+// The type of keys in `sort_rows`: 32 bits for elements of 8 and 16 bits too.
 template <typename Bits>
 struct Narrow {
     typedef u32 Key;
@@ -75,11 +59,14 @@ struct Narrow<u64> {
 __device__ inline u64 first_thread() { return (u64)blockIdx.x * THREADS + threadIdx.x; }
 __device__ inline u64 all_threads() { return (u64)gridDim.x * THREADS; }
 
+// Returns the digit of an element's key that begins at bit `shift`.
 template <typename Bits>
 __device__ inline u32 digit_of(const Order<Bits>& order, Bits bits, u32 shift) {
     return (u32)(order.key(bits) >> shift) & (DIGITS - 1);
 }
 
+// Sorts rows of length <= padded <= 2048, a block a row, in grids of any size. `padded` is a power of two, as the bitonic network needs.
+// `sorted` is written with HAS_VALUES, `positions` with HAS_POSITIONS.
 template <typename Bits>
 __device__ inline void sort_rows(const Bits* elements, i64* positions, Bits* sorted, u64 rows, u32 length, u32 padded,
                                  u32 flags, Order<Bits> order) {
@@ -88,7 +75,7 @@ __device__ inline void sort_rows(const Bits* elements, i64* positions, Bits* sor
     for (u64 row = blockIdx.x; row < rows; row += gridDim.x) {
         const u64 start = row * length;
         for (u32 at = threadIdx.x; at < padded; at += THREADS) {
-            // Padding comes after every element: its key is the largest, and its position is larger than theirs.
+            // Padding sorts behind all elements: it has the largest key, and of equal keys the larger position comes later.
             items[at].set(at < length ? (Key)order.key(elements[start + at]) : (Key) ~(Key)0, at);
         }
         __syncthreads();
@@ -102,11 +89,16 @@ __device__ inline void sort_rows(const Bits* elements, i64* positions, Bits* sor
     }
 }
 
-// The parts of the workspace.
+// Returns the histogram of a row and pass in the workspace of a radix sort. The workspace is u32 numbers, 0 when sort_histogram starts:
+//     tickets[8], one a pass
+//     histograms[row][pass][256]
+//     words[2][row][tile][256], for the look-back of even and of odd passes
 __device__ inline u32* histogram_of(u32* workspace, u64 row, u32 pass, u32 passes) {
     return workspace + MAXIMUM_PASSES + (row * passes + pass) * DIGITS;
 }
 
+// Counts the elements of each row by each digit of the key, for the `passes` lowest digits. Block = row * chunks + chunk; a chunk is a
+// share of the row.
 template <typename Bits>
 __device__ inline void make_histograms(const Bits* elements, u32* workspace, u64 length, u32 chunks, u32 passes,
                                        Order<Bits> order) {
@@ -143,7 +135,13 @@ __device__ inline void make_histograms(const Bits* elements, u32* workspace, u64
     }
 }
 
-// The place of a tile's first element with a digit, from the words of earlier tiles of the row; `word` is that of the tile before.
+// Returns the place in the sorted row of a tile's first element with a digit, from the words of earlier tiles of the row. `word` is that of
+// the tile before this one, and INCLUSIVE is passed as `inclusive`.
+//
+// The word of a tile and digit is 0 before it is published. A count c of the tile's own elements is published as 1 + c, and the place p
+// behind the tile's last element with the digit as INCLUSIVE + p. A word holds the state and the number, so no order with other
+// memory is needed. Volatile accesses are enough: the hardware reads and writes an aligned word of four bytes as a whole, in the L2
+// cache, which all multiprocessors share.
 __device__ inline u32 look_back(const volatile u32* word, u32 inclusive) {
     u32 counts = 0;
     for (;; word -= DIGITS) {
@@ -156,24 +154,29 @@ __device__ inline u32 look_back(const volatile u32* word, u32 inclusive) {
     }
 }
 
-// Hides from the compilers that a number is the one from before. They would keep a register or a predicate for each item's
-// comparison from loop to loop, more than there are, where they can compare again. All lanes call it.
+// Returns the number, and hides from the compiler that it is the same. The compiler would otherwise keep the results of the comparisons
+// with `own` from loop to loop, in more registers than there are, instead of comparing again. All lanes call it.
 __device__ inline u32 hidden(u32 number) { return __shfl_sync(ALL_LANES, number, (int)(threadIdx.x % 32)); }
 
+// The elements of a tile in sorted order, and later their positions, on the way to global memory.
 template <u32 Elements, typename Bits>
 union Staged {
     Bits elements[Elements];
     u32 positions[Elements];
 };
 
+// One pass of a radix sort, by digit number run.pass of the key. Grid = rows * tiles, for tiles of Threads * run.items elements.
+//
+// The pass with IS_FIRST reads no positions: they are the indices of the elements. The pass with IS_LAST writes positions of 64 bits
+// (others: 32), and writes `sorted` only with HAS_VALUES. Without HAS_POSITIONS no pass reads or writes positions.
 template <u32 Threads, u32 Items, typename Bits>
 __device__ inline void sort_pass(const Bits* elements, const u32* positions, Bits* sorted, void* sorted_positions, u32* workspace,
                                  const PassRun& run, Order<Bits> order) {
     enum { WARPS = Threads / 32, INCLUSIVE = Threads * Items + 2 };
     __shared__ Staged<Threads * Items, Bits> staged;
-    __shared__ u8 digits[Threads * Items];
-    __shared__ u32 counters[WARPS][DIGITS];
-    __shared__ u32 places[DIGITS];
+    __shared__ u8 digits[Threads * Items];    // Of the elements in `staged`.
+    __shared__ u32 counters[WARPS][DIGITS];   // Counts, then the next free slot in `staged`, of each warp and digit.
+    __shared__ u32 places[DIGITS];            // A slot in `staged` plus this is the place in the sorted row.
     __shared__ u32 sums[WARPS];
     __shared__ u32 own_ticket;
     const u32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32, shift = run.pass * DIGIT_BITS;
@@ -185,8 +188,8 @@ __device__ inline void sort_pass(const Bits* elements, const u32* positions, Bit
     const u32 start = tile * (Threads * run.items);
     const u64 left = run.length - start;
     const u32 count = left < Threads * run.items ? (u32)left : Threads * run.items;
-    // The warps share a tile that is not whole evenly. A warp's elements are neighbours: the thread has those at first + 32 * item
-    // where 32 * item < own.
+    // A warp's elements are contiguous, and the warps share an incomplete tile evenly. The thread has the elements of the tile at
+    // first + 32 * item, for each item with 32 * item < own.
     const u32 of_warp = (count + Threads - 1) / Threads * 32;
     const u32 first = warp * of_warp + lane;
     const u32 end = (warp + 1) * of_warp < count ? (warp + 1) * of_warp : count;
@@ -203,7 +206,7 @@ __device__ inline void sort_pass(const Bits* elements, const u32* positions, Bit
         if (item * 32 < own) atomicAdd(&counters[warp][digit_of(order, element[item], shift)], 1u);
     }
     __syncthreads();
-    // A thread has a digit.
+    // From here on, each of the first DIGITS threads has a digit, its number.
     const bool has_digit = thread < DIGITS;
     u32 of_tile = 0;
     if (has_digit) {
@@ -234,13 +237,13 @@ __device__ inline void sort_pass(const Bits* elements, const u32* positions, Bit
     }
     __syncthreads();
     own = hidden(own);
-    // The place of each element in the sorted tile.
+    // The slot of each element in the sorted tile. Lanes with the same digit take consecutive slots, in order of their lanes.
     u32 slot[Items];
 #pragma unroll
     for (u32 item = 0; item < Items; item++) {
         const bool here = item * 32 < own;
         const u32 digit = digit_of(order, element[item], shift);
-        // The lanes with the same digit.
+        // The lanes with the same digit, found bit by bit.
         u32 peers = __ballot_sync(ALL_LANES, here);
 #pragma unroll
         for (u32 bit = 0; bit < DIGIT_BITS; bit++) {
@@ -262,7 +265,7 @@ __device__ inline void sort_pass(const Bits* elements, const u32* positions, Bit
     const bool is_last = (run.flags & IS_LAST) != 0, has_positions = (run.flags & HAS_POSITIONS) != 0;
     const bool reads_positions = has_positions && (run.flags & IS_FIRST) == 0;
     own = hidden(own);
-    // On their way while the block looks back.
+    // These loads overlap the look-back.
     u32 position[Items];
 #pragma unroll
     for (u32 item = 0; item < Items; item++) {
@@ -301,6 +304,8 @@ __device__ inline void sort_pass(const Bits* elements, const u32* positions, Bit
     }
 }
 
+// Counts, for each of n values, the elements before it (`right`: before or equal to it) in its row, which is value index / per_row.
+// `sequences` are the sorted rows. Grids of any size.
 template <typename Bits>
 __device__ inline void search(const Bits* sequences, const Bits* values, i64* positions, u64 length, u64 per_row, u64 n,
                               u32 right, Order<Bits> order) {

@@ -9,8 +9,8 @@ namespace {
 enum { THREADS = 256 };
 enum { UNSIGNED = 0, SIGNED = 1, FLOAT = 2, BOOL = 3 };
 
-// Keys in the order of src/sort/key.rs, though of other bits: a negative float's key is the negation of its bits, which gives -0
-// the key of +0 without a decision.
+// The map from the bits of an element to its key. The keys have the order of those of src/sort/key.rs, but other values: the key of a
+// negative float is the negation of its bits, so -0 has the key of +0 without a branch.
 template <typename Bits>
 struct Order {
     Bits flip, limit, infinity, greatest, inverse;
@@ -18,7 +18,7 @@ struct Order {
     __device__ inline Order(u32 kind, u64 float_infinity, u32 descending) {
         const Bits sign = (Bits)((Bits)1 << (8 * sizeof(Bits) - 1)), most = (Bits) ~(Bits)0;
         flip = kind == SIGNED || kind == FLOAT ? sign : (Bits)0;
-        // No integer is above the limit or infinity.
+        // Integers have no negative branch and no NaN: none is above `limit` or `infinity`.
         limit = kind == FLOAT ? (Bits)(sign - 1) : most;
         infinity = kind == FLOAT ? (Bits)float_infinity : most;
         greatest = kind == BOOL ? (Bits)1 : most;
@@ -34,7 +34,7 @@ struct Order {
     }
 };
 
-// A key with its position. Items of u32 keys are one word.
+// A key with its position. An item of a u32 key is one word of 64 bits.
 template <typename Key>
 struct Item;
 template <>
@@ -60,7 +60,7 @@ struct Item<u64> {
     }
 };
 
-// Sorts a power of two of items in shared memory by a bitonic network (Batcher 1968). All threads of the block call it behind a
+// Sorts items in shared memory, a power of two of them, by a bitonic network (Batcher 1968). All threads of the block call it after a
 // barrier, and it ends with one.
 template <typename Key>
 __device__ inline void sort_items(Item<Key>* items, u32 count) {

@@ -1,37 +1,36 @@
-// wgmma: the product of a 64 x 16 part of one matrix and a 16 x N part of another, both in shared memory as a bulk
-// tensor copy with the 128-byte swizzle leaves them, added to 64 x N numbers in the registers of a warpgroup (128
-// threads).
+// wgmma: D += A B for A of 64 x 16 and B of 16 x N in shared memory, as TMA with the 128-byte swizzle stores them, and D of 64 x N in
+// f32 registers of a warpgroup (128 threads). A and B are ELEMENT: bf16 or f16.
 //
 // Thread t of the warpgroup holds of D, with warp w = t / 32, g = t % 32 / 4 and q = t % 4:
 //   d[4 j + 2 h + e] = D[16 w + g + 8 h][8 j + 2 q + e]     for j < N / 8 and h, e in {0, 1}
 //
-// An operand is one of two:
-// - *depth-contiguous* (k runs along the 128-byte rows): rows of 64 k; 8 rows are 1024 bytes; the next 16 k are 32
-//   bytes on.
-// - *span-contiguous* (m or n runs along the rows): panels of 64 m or n by 64 k; 8 k are 1024 bytes, a panel 8192;
-//   the next 16 k are 2048 bytes on.
+// An operand has one of two layouts of rows of 128 bytes (64 elements):
+// - *depth-contiguous* (CUTLASS: K-major): a row is 64 k of one m or n. 8 rows are 1024 bytes. The next 16 k begin 32 bytes later.
+// - *span-contiguous* (CUTLASS: MN-major): a row is 64 m or n of one k, and 64 rows are a panel of 8192 bytes. 8 rows are 1024 bytes.
+//   The next 16 k begin 2048 bytes later, the next 64 m or n 8192 bytes later.
 //
-// Between `wgmma_begin` and `wgmma_wait` nothing may touch the registers of D. The PTX manual's "Asynchronous
-// warpgroup level matrix multiply-accumulate" defines the instruction and the descriptors. ELEMENT is bf16 or f16.
+// Between `wgmma_begin` and `wgmma_wait` nothing may access the registers of D. The PTX manual's "Asynchronous warpgroup level matrix
+// multiply-accumulate" defines the instruction and the descriptors.
 #pragma once
 #include "types.cuh"
 
 #define TEXT_OF(x) #x
 #define NAME_OF(x) TEXT_OF(x)
 
-// Orders the registers of D, and earlier accesses to them, before the products that follow.
+// Orders earlier accesses to the registers of D before the products that follow (wgmma.fence).
 __device__ inline void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-// Ends a group of products.
+// Makes the products issued since the last call a group.
 __device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-// Waits until at most `Groups` groups are unfinished.
+// Waits until at most the `Groups` latest groups are unfinished.
 template <int Groups>
 __device__ inline void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 
-// Describes an operand of 128-byte rows that begins at a multiple of 1024 bytes.
+// Returns the matrix descriptor of an operand that begins at a multiple of 1024 bytes. Its fields are in units of 16 bytes: the stride
+// byte offset (`eight_rows`), and the leading byte offset (`next_panel`), which depth-contiguous operands ignore.
 template <bool SpanContiguous>
 __device__ inline u64 wgmma_operand(u32 address) {
     constexpr u64 swizzle_128 = 1ull << 62;
@@ -40,13 +39,13 @@ __device__ inline u64 wgmma_operand(u32 address) {
     return swizzle_128 | eight_rows | next_panel | (address & 0x3ffff) / 16;
 }
 
-// Returns the distance of a descriptor to that of the next 16 k.
+// Returns the increment of a descriptor's address to the next 16 k, in units of 16 bytes.
 template <bool SpanContiguous>
 __device__ constexpr u64 wgmma_step() {
     return SpanContiguous ? 2048 / 16 : 32 / 16;
 }
 
-// Operands of the instruction by number, and the registers that they name.
+// The asm operands of D: their names in the instruction (REGISTERS) and their constraints (NUMBERS).
 #define COMMA ,
 #define REGISTERS_0_7 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define REGISTERS_8_15 "%8, %9, %10, %11, %12, %13, %14, %15"
@@ -100,7 +99,7 @@ __device__ constexpr u64 wgmma_step() {
     "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
 
 
-// D = A B where `add` is 0, D += A B where it is not. a_at and the others are the numbers of the operands after D's.
+// D = A B if `add` is 0, else D += A B. a_at to b_transposed_at are the names of the asm operands after those of D.
 #define WGMMA(n, registers, numbers, a_at, b_at, add_at, a_transposed_at, b_transposed_at)                        \
     asm volatile(                                                                                                 \
         "{\n"                                                                                                     \
@@ -112,6 +111,7 @@ __device__ constexpr u64 wgmma_step() {
         : numbers                                                                                                 \
         : "l"(a), "l"(b), "r"(add), "n"((int)SpanContiguousA), "n"((int)SpanContiguousB))
 
+// Issues one product: 64 rows, `Columns` columns, 16 k. a and b are matrix descriptors.
 template <int Columns, bool SpanContiguousA, bool SpanContiguousB>
 __device__ inline void wgmma(f32 (&d)[Columns / 2], u64 a, u64 b, u32 add) {
     static_assert(Columns == 16 || Columns == 32 || Columns == 64 || Columns == 128 || Columns == 192 || Columns == 256,
@@ -135,7 +135,7 @@ __device__ inline void wgmma(f32 (&d)[Columns / 2], u64 a, u64 b, u32 add) {
     }
 }
 
-// Two numbers rounded to ELEMENT, the first in the lower half.
+// Returns two numbers rounded to ELEMENT in one register, the first in the lower half.
 __device__ inline u32 rounded(f32 low, f32 high) {
     u32 both;
     asm("cvt.rn." NAME_OF(ELEMENT) "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));

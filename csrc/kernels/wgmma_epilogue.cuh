@@ -1,7 +1,8 @@
-// The epilogue and the stores of gemm_wgmma.cu's tiles: sums are finished, rounded, and stored through shared memory.
+// The epilogue and the stores of gemm_wgmma.cu: it finishes the accumulators of a tile, rounds them, and stores them through shared memory.
+// "Finish" means: apply the epilogue to.
 //
-// Invariants: elements are finished in f32. Only the general path computes gelu and silu with exp2; the others use tanh.approx. Derivatives
-// have one path, for tiles whose columns are all inside C; src/gemm/wgmma/mod.rs selects no others for them.
+// Invariants: elements are finished in f32. The general path computes gelu and silu with exp2, all others with tanh.approx. Derivatives
+// have one path, for tiles whose columns are all inside C; src/gemm/wgmma/mod.rs selects no other tiles for them.
 #pragma once
 #include "epilogue.cuh"
 #include "hopper.cuh"
@@ -10,31 +11,32 @@
 
 namespace {
 
-// A consumer's part of a tile of C: 64 rows from `row` and `column` on.
+// A consumer's share of a tile of C: 64 rows from `row` on, and all columns of the tile, which begins at `column`.
 struct OutputTile {
     i32 matrix, row, column;
 };
 
-// C or aux: memory laid out like C, and its tensor map.
+// C or aux, which has the layout of C: its memory and its tensor map.
 struct OutputMatrix {
     const TensorMap* map;
     void* elements;
 };
 
-// The unit that stores C: TMA, threads, or as the parameters say (for f32).
+// C and aux are stored by TMA, by threads, or (f32) by the one that `store_bytes` of the parameters selects at run time.
 enum StoreMode : int { by_tma_or_threads, by_tma, by_threads };
 
-// The two staging buffers of a consumer, used in turn: 64 rows of 128 bytes each, swizzled as C's map says: 16 bytes number i of row
-// r are at i ^ (r % 8).
+// The two staging buffers of a consumer, used alternately: 64 rows of 128 bytes each, in the 128-byte swizzle of C's map: 16-byte chunk i
+// of row r is stored as chunk i ^ (r % 8). A buffer's cycle: `acquire`, write its elements, `store`.
 template <StoreMode Mode>
 struct OutputStaging {
     const GemmParameters& parameters;
     const OutputMatrix c, aux;
-    u32 thread;   // Of the warpgroup.
-    u32 buffers;  // Their address.
-    u32 next;     // The offset of the buffer that was taken last.
+    u32 thread;   // The thread's index in the warpgroup.
+    u32 buffers;  // The address of the first buffer; the second one follows.
+    u32 next;     // The offset of the buffer that was acquired last: 0 or `staging_bytes`.
 
-    // Stores 128 bytes of each row by threads, neighbours by neighbours; a thread loads `Batch` words before it stores them.
+    // Stores a buffer by threads, from column `at` of C on. Adjacent threads store adjacent words of a row. A thread loads `Batch` words
+    // from shared memory before it stores them.
     template <typename Word, typename Element, int Batch>
     __device__ void store_words(u32 buffer, void* elements, const OutputTile& output, i32 at) const {
         constexpr u32 across = 128 / sizeof(Word), rows_at_once = 128 / across;
@@ -61,7 +63,7 @@ struct OutputStaging {
         }
     }
 
-    // Returns the next buffer once its last store has read it: all stores but the last one, which reads the other buffer.
+    // Returns the next buffer once TMA has read its earlier contents. Only the latest store may still be reading, from the other buffer.
     __device__ u32 acquire() {
         if (thread == 0) stores_read<1>();
         named_barrier(warpgroup_barrier(), 128);
@@ -69,13 +71,14 @@ struct OutputStaging {
         return buffers + next;
     }
 
-    // Returns the buffer that is taken next, as scratch memory until then.
+    // Returns the next buffer as scratch memory that is valid until `acquire`, once TMA has read both buffers.
     __device__ u32 acquire_scratch() const {
         if (thread == 0) stores_read<0>();
         named_barrier(warpgroup_barrier(), 128);
         return buffers + (next ^ staging_bytes);
     }
 
+    // Stores a buffer that the warpgroup has written to 128 bytes of each row of C or aux, from column `at` on.
     template <typename Element, int Batch>
     __device__ void store(u32 buffer, const OutputMatrix& to, const OutputTile& output, i32 at) const {
         if (Mode == by_tma || (Mode == by_tma_or_threads && parameters.store_bytes == 16)) {
@@ -99,17 +102,18 @@ struct OutputStaging {
         }
     }
 
-    // Writes 64 columns into a buffer: two(i) returns elements 2 i and 2 i + 1 of the thread, in the warpgroup's layout.
+    // Writes 64 columns of 16 bits into a buffer. two(i) returns elements d[2 i] and d[2 i + 1] of the thread, in the layout of wgmma.cuh,
+    // packed into a register.
     template <typename Two>
     __device__ void put(u32 buffer, Two two) const {
-        // The address is computed again each time, because no register is free to hold it.
+        // `forget` makes the compiler compute the address again in each call, because no register is free to hold it.
         i32 own = thread;
         forget(own);
         const u32 lane = own % 32, row = own / 32 * 16 + lane % 16;
         const u32 place = buffer + row * 128 + ((lane / 16) ^ (row % 8)) * 16;
 #pragma unroll
         for (int run = 0; run < 4; run++) {
-            // Four 8 x 8 blocks: the upper and lower 8 rows of 8 columns, then of the next 8.
+            // Four 8 x 8 blocks: the upper and lower 8 rows of 8 columns, then those of the next 8 columns.
             const u32 block[4] = {two(4 * run), two(4 * run + 1), two(4 * run + 2), two(4 * run + 3)};
             blocks_to_shared(place ^ (32 * run), block);
         }
@@ -135,36 +139,39 @@ __device__ inline Sigmoid sigmoid_of(i32 activation) {
     return {1e30f, -2.3022082f, 1.5957691f};
 }
 
-// The derivative of relu times a sum: 0 where relu is constant, its kink included.
+// Returns the sum times the derivative of relu at x, which is 0 for x <= 0.
 __device__ inline f32 times_relu_derivative(f32 sum, f32 x) { return x <= 0 ? 0.0f : sum; }
 
-// True where the epilogue multiplies by the derivative of an activation at the pre-activation, which is in the residual's place.
+// Returns true if the epilogue multiplies by the derivative of an activation. `Epilogue::residual` then points to the pre-activation,
+// where the derivative is taken.
 __device__ inline bool is_derivative(const Epilogue& epilogue) { return epilogue.activation >= first_derivative_code; }
 
-// A tile that is rounded and not stored yet: each of the first steps of the next tile stores 64 columns of it.
+// A tile that is finished, rounded to 16 bits and not stored yet. Each of the first k steps of the next tile stores 64 columns of it, a
+// part. The functions `take...` apply the rest of the epilogue to the accumulators d and round them.
 template <int Columns, StoreMode Mode>
 struct RoundedTile {
     enum : int { registers = Columns / 4, registers_of_part = 16, parts = Columns / 64, no_tile = -1 };
 
-    u32 two[registers];  // Register i holds elements 2 i and 2 i + 1 in the warpgroup's layout.
-    OutputTile output;       // Its column is `no_tile` where there is no tile.
+    u32 two[registers];  // Register i holds elements d[2 i] and d[2 i + 1], in the layout of wgmma.cuh.
+    OutputTile output;       // Its column is `no_tile` if there is no tile.
 
     __device__ RoundedTile() { clear(); }
 
-    // Cleared registers are not kept alive across a partial.
+    // Clearing the registers ends the lifetime of their values, so that they need not be kept while a partial is stored.
     __device__ void clear() {
 #pragma unroll
         for (int i = 0; i < registers; i++) two[i] = 0;
         output = {0, 0, no_tile};
     }
 
+    // Takes d as it is.
     __device__ void take(const f32 (&d)[Columns / 2], const OutputTile& from) {
 #pragma unroll
         for (int j = 0; j < Columns / 8; j++) round(d, j);
         output = from;
     }
 
-    // Takes gelu(d + bias by column). bias / 2 is in shared memory (`stage_half_bias`).
+    // Takes gelu(d + bias by column). `half_bias` is the address of bias / 2 in shared memory (`stage_half_bias`).
     __device__ void take_gelu(f32 (&d)[Columns / 2], const OutputTile& from, u32 half_bias) {
         half_bias += threadIdx.x % 4 * 8;
 #pragma unroll
@@ -178,7 +185,8 @@ struct RoundedTile {
         output = from;
     }
 
-    // Takes gelu(d + bias by column) and stores its argument in aux: 64 columns are stored while their gelu is computed.
+    // Takes gelu(d + bias by column) and stores the argument of gelu in aux, 64 columns at a time: TMA stores them while threads compute
+    // their gelu.
     __device__ void take_gelu_and_store_aux(f32 (&d)[Columns / 2], const OutputTile& from, OutputStaging<Mode>& staging) {
         const ELEMENT* const bias = (const ELEMENT*)staging.parameters.epilogue.bias + from.column + threadIdx.x % 4 * 2;
 #pragma unroll
@@ -203,8 +211,8 @@ struct RoundedTile {
         output = from;
     }
 
-    // Takes d times the derivative of the activation at the pre-activation. All columns are inside C, and rows outside of it
-    // read the last one. 64 columns are loaded at a time, because no more registers are free.
+    // Takes d times the derivative of the activation at the pre-activation. All columns are inside C. Rows outside of C read the last row
+    // of the pre-activation, and are not stored. 64 columns are loaded at a time, because no more registers are free.
     __device__ void take_times_derivative(f32 (&d)[Columns / 2], const OutputTile& from, const GemmParameters& parameters) {
         const i32 lane = threadIdx.x % 32, row = from.row + threadIdx.x % 128 / 32 * 16 + lane / 4;
         const ELEMENT* const first = (const ELEMENT*)parameters.epilogue.residual + from.matrix * parameters.c_matrix +
@@ -236,13 +244,13 @@ struct RoundedTile {
         output = from;
     }
 
-    // 8 columns.
+    // Rounds the thread's elements of columns 8 j to 8 j + 7.
     __device__ void round(const f32 (&d)[Columns / 2], int j) {
         two[2 * j] = rounded(d[4 * j], d[4 * j + 1]);
         two[2 * j + 1] = rounded(d[4 * j + 2], d[4 * j + 3]);
     }
 
-    // Stores 64 columns of the tile, if there is one; the last part empties it.
+    // Stores 64 columns of the tile, if there is one. After the last part there is none.
     __device__ void store(int part, OutputStaging<Mode>& staging) {
         if (output.column == no_tile) return;
         const u32 buffer = staging.acquire();
@@ -252,14 +260,15 @@ struct RoundedTile {
     }
 };
 
-// Prefetches the bias of a tile's columns into the L1 cache, 128 bytes a thread.
+// Prefetches the bias of a tile's columns into the L1 cache, a line of 128 bytes a thread.
 template <int Columns>
 __device__ inline void prefetch_bias(const GemmParameters& parameters, i32 column) {
     const i32 of = column + (i32)(threadIdx.x % 32) * 64;
     if (of < min(column + Columns, parameters.n)) prefetch((const ELEMENT*)parameters.epilogue.bias + of);
 }
 
-// Prefetches the pre-activation of a consumer's part of a tile, whose columns are all inside C, 128 bytes a thread and step.
+// Prefetches the pre-activation of a consumer's share of a tile into the L1 cache. Each thread fetches a line of 128 bytes in each step
+// of the loop. The tile's columns are all inside C.
 template <int Columns>
 __device__ inline void prefetch_pre_activation(const GemmParameters& parameters, const WorkDescriptor& descriptor, u32 consumer) {
     const i32 row = min((i32)(descriptor.row + consumer * 64 + threadIdx.x % 64), parameters.m - 1);
@@ -272,7 +281,7 @@ __device__ inline void prefetch_pre_activation(const GemmParameters& parameters,
     }
 }
 
-// Stores half of the bias of a tile's columns in shared memory, as f32, which saves instructions of the gelu.
+// Stores bias / 2 of a tile's columns in shared memory, as f32, and returns its address. So `take_gelu` need not widen and halve the bias.
 template <int Columns, StoreMode Mode>
 __device__ inline u32 stage_half_bias(const GemmParameters& parameters, const OutputStaging<Mode>& staging, i32 column) {
     const u32 half_bias = staging.acquire_scratch(), first = threadIdx.x % 128 * 2;
@@ -286,8 +295,8 @@ __device__ inline u32 stage_half_bias(const GemmParameters& parameters, const Ou
     return half_bias;
 }
 
-// d = scale (d + bias by column), for a scale that is a power of two: one rounding. Loads two neighbours at a time where they are
-// aligned. Outside of C it reads the last column's bias, for elements that are not stored.
+// d = scale (d + bias by column). `scale` is a power of two, so there is one rounding. Aligned pairs of elements of the bias are loaded at
+// once. Columns outside of C get the last column's bias, and are not stored.
 template <int Columns>
 __device__ inline void add_bias_of_columns(f32 (&d)[Columns / 2], f32 scale, const GemmParameters& parameters, i32 column) {
     const ELEMENT* const bias = (const ELEMENT*)parameters.epilogue.bias;
@@ -315,9 +324,9 @@ __device__ inline void add_bias_of_columns(f32 (&d)[Columns / 2], f32 scale, con
     }
 }
 
-// The epilogue of training (bias by column, aux, activation) on all elements of a tile at once, before they are rounded to 16 bits. The
-// tensor cores wait for this warpgroup meanwhile, so the code has no bounds checks. Gelu and silu take half of their argument,
-// which comes with the sum.
+// The column epilogue (bias by column, aux, activation), as training uses it, on all elements of a tile before they are rounded to 16
+// bits. The warpgroup issues no products meanwhile, so the code is short: no bounds checks, and one fma for each element adds the
+// bias and halves the sum for `gelu_of_half_to_round` and silu.
 template <int Columns, StoreMode Mode>
 __device__ inline void apply_column_epilogue(f32 (&d)[Columns / 2], const GemmParameters& parameters,
                                              const OutputTile& output, OutputStaging<Mode>& staging) {
@@ -356,7 +365,8 @@ __device__ inline void apply_column_epilogue(f32 (&d)[Columns / 2], const GemmPa
     }
 }
 
-// Any other epilogue, 64 columns at a time. The columns rotate through the first registers, because registers have no index.
+// The general epilogue, in a loop over 64 columns that rotates the accumulators: each turn finishes the first 64 columns of d and moves
+// them to its end. (Registers cannot be indexed by a variable, and unrolled code would be large.)
 template <typename Element, int Columns, StoreMode Mode>
 __device__ inline void apply_general_epilogue(f32 (&d)[Columns / 2], const GemmParameters& parameters, const OutputTile& output,
                                    const OutputStaging<Mode>& staging) {
@@ -383,7 +393,7 @@ __device__ inline void apply_general_epilogue(f32 (&d)[Columns / 2], const GemmP
     }
 }
 
-// Stores a tile of f32 at once.
+// Stores a tile of f32 at once, 32 columns (128 bytes) a staging buffer.
 template <int Columns, StoreMode Mode>
 __device__ inline void store_f32(const f32 (&d)[Columns / 2], const OutputTile& output, OutputStaging<Mode>& staging) {
     const u32 g = staging.thread % 32 / 4, q = staging.thread % 4;

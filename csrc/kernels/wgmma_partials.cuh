@@ -1,19 +1,21 @@
-// The partial sums that clusters of gemm_wgmma.cu exchange by stream-K, through global memory.
+// Stream-K's exchange of partials between clusters of gemm_wgmma.cu, through global memory. A partial is the f32 accumulators of a
+// tile for a slice of its k steps. Each consumer warpgroup of a cluster stores its share of a partial and has a semaphore for it.
 //
 // Invariants:
-// - A partial is complete before its semaphore is signalled (release), and it is read after the semaphore was seen (acquire).
+// - A share is complete before its semaphore is signalled (release), and it is read after the semaphore was seen (acquire).
 // - The semaphores belong to one launch: the host allocates them for it and clears them on its stream.
 #pragma once
 #include "vectors.cuh"
 #include "wgmma_problem.cuh"
 
-// The thread's first sum in a partial.
+// Returns the address of the thread's first four accumulators in a partial. The next four are 512 elements later
+// (GemmParameters::partials).
 template <int Columns>
 __device__ inline f32* partial_address(const GemmParameters& parameters, u32 partial, u32 rank, u32 consumer) {
     return parameters.partials + ((i64)partial * 4 + rank * consumers + consumer) * (64 * Columns) + threadIdx.x % 128 * 4;
 }
 
-// Stores the partial and signals its semaphore.
+// Stores the warpgroup's accumulators as its share of a partial, and signals its semaphore.
 template <int Columns>
 __device__ inline void store_partial(const f32 (&d)[Columns / 2], const GemmParameters& parameters, u32 partial, u32 rank,
                                      u32 consumer) {
@@ -29,7 +31,7 @@ __device__ inline void store_partial(const f32 (&d)[Columns / 2], const GemmPara
     if (threadIdx.x % 128 == 0) signal_semaphore(parameters.semaphores + partial * 4 + rank * consumers + consumer);
 }
 
-// Waits for a partial of another cluster and adds it.
+// Waits for another cluster's partial, and adds the warpgroup's share of it to the accumulators.
 template <int Columns>
 __device__ inline void add_partial(f32 (&d)[Columns / 2], const GemmParameters& parameters, u32 partial, u32 rank,
                                    u32 consumer) {
