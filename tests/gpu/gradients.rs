@@ -19,8 +19,10 @@ use crate::support::compare::{Agreement, assert_agree};
 use crate::support::{Need, Outcome, device_tests};
 
 device_tests! {
-    gradients_of_every_operation_are_close_to_the_cpu, gradients_of_complex_operations_are_close_to_the_cpu,
-    gradients_of_masks_dropout_and_checkpoints_are_close_to_the_cpu, second_derivatives_are_close_to_the_cpu,
+    gradients_of_elementwise_operations_are_close_to_the_cpu, gradients_of_other_operations_are_close_to_the_cpu,
+    gradients_of_complex_operations_are_close_to_the_cpu, gradients_of_masks_dropout_and_checkpoints_are_close_to_the_cpu,
+    second_derivatives_of_elementwise_operations_are_close_to_the_cpu,
+    second_derivatives_of_other_operations_are_close_to_the_cpu,
     a_function_with_kernels_of_its_own_is_close_to_the_cpu => in_child(&[]) => needs(Need::Nvrtc),
 }
 
@@ -57,8 +59,12 @@ fn compare_gradients(name: &str, inputs: &[Tensor], function: Function<'_>) {
     }
 }
 
-fn gradients_of_every_operation_are_close_to_the_cpu() -> Outcome {
+fn gradients_of_elementwise_operations_are_close_to_the_cpu() -> Outcome {
     each_elementwise([&[2, 3], &[3], &[2, 1]], compare_gradients);
+    Ok(())
+}
+
+fn gradients_of_other_operations_are_close_to_the_cpu() -> Outcome {
     cases::all().iter().for_each(|(name, inputs, function)| compare_gradients(name, inputs, function));
     Ok(())
 }
@@ -129,8 +135,8 @@ fn a_function_with_kernels_of_its_own_is_close_to_the_cpu() -> Outcome {
     Ok(())
 }
 
-fn second_derivatives_are_close_to_the_cpu() -> Outcome {
-    /// The gradients of the squared norm of first gradients.
+/// Compares the gradients of the squared norm of a function's first gradients.
+fn compare_second(name: &str, inputs: &[Tensor], function: Function<'_>) {
     fn second(inputs: &[Tensor], function: Function<'_>) -> selvedge::Result<Vec<Tensor>> {
         let leaves =
             inputs.iter().map(|x| Variable::with_grad(x.clone())).collect::<selvedge::Result<Vec<_>>>()?;
@@ -143,18 +149,23 @@ fn second_derivatives_are_close_to_the_cpu() -> Outcome {
         norm.backward()?;
         Ok([norm.tensor()].into_iter().chain(leaves.iter().filter_map(Variable::grad)).collect())
     }
-    let check = |name: &str, inputs: &[Tensor], function: Function<'_>| {
-        for (dtype, tolerance) in &DTYPES[..2] {
-            let inputs = inputs.iter().map(|x| x.cast(*dtype)).collect::<selvedge::Result<Vec<_>>>();
-            inputs
-                .and_then(|inputs| compare(name, &inputs, 10.0 * tolerance, |x| second(x, function)))
-                .unwrap_or_else(|error| panic!("{name} of {dtype}: {error}"));
-        }
-    };
-    each_elementwise([&[2, 3], &[3], &[2, 1]], check);
+    for (dtype, tolerance) in &DTYPES[..2] {
+        let inputs = inputs.iter().map(|x| x.cast(*dtype)).collect::<selvedge::Result<Vec<_>>>();
+        inputs
+            .and_then(|inputs| compare(name, &inputs, 10.0 * tolerance, |x| second(x, function)))
+            .unwrap_or_else(|error| panic!("{name} of {dtype}: {error}"));
+    }
+}
+
+fn second_derivatives_of_elementwise_operations_are_close_to_the_cpu() -> Outcome {
+    each_elementwise([&[2, 3], &[3], &[2, 1]], compare_second);
+    Ok(())
+}
+
+fn second_derivatives_of_other_operations_are_close_to_the_cpu() -> Outcome {
     let linear = [cases::products(), cases::views_and_joins(), cases::rearrangements()].concat();
-    linear.iter().for_each(|(name, inputs, function)| check(name, inputs, function));
+    linear.iter().for_each(|(name, inputs, function)| compare_second(name, inputs, function));
     let reads = cases::reads_and_writes().into_iter().filter(|(name, ..)| !name.starts_with("index_put"));
-    reads.for_each(|(name, inputs, function)| check(&name, &inputs, &function));
+    reads.for_each(|(name, inputs, function)| compare_second(&name, &inputs, &function));
     Ok(())
 }

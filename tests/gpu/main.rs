@@ -160,9 +160,11 @@ const BESIDE_OTHERS: &[&str] = &[
     "nn",
     "gradients",
     "classifier",
+    "gemm",
+    "srt",
 ];
 /// Tests at a time: a device has one queue of launches for all of them.
-const MOST_THREADS: usize = 8;
+const MOST_THREADS: usize = 16;
 
 fn main() -> ExitCode {
     let mut device_tests = device_tests();
