@@ -129,6 +129,14 @@ fn sample_under<T>(seed: &str, share: Share, cases: Vec<T>, name: impl Fn(&T) ->
     cases.into_iter().zip(taken).filter_map(|(case, taken)| taken.then_some(case)).collect()
 }
 
+/// Returns every n-th case, of which the name and the seed choose the first; all where the set is to run whole.
+pub fn every<T>(set: &str, n: usize, name: &str, cases: impl IntoIterator<Item = T>) -> Vec<T> {
+    if is_whole(set) {
+        return cases.into_iter().collect();
+    }
+    cases.into_iter().skip(number(name) as usize % n).step_by(n).collect()
+}
+
 /// Checks of this module, for the one suite that runs them.
 pub fn checks() -> Result<(), String> {
     let cases: Vec<String> =

@@ -513,7 +513,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Result<(), Box<dyn std::error
 /// Programs of the whole set.
 const ALL_PROGRAMS: u64 = 100_000;
 /// Programs of a sample.
-const SAMPLED_PROGRAMS: u64 = 10_000;
+const SAMPLED_PROGRAMS: u64 = 5_000;
 /// Ranges of seeds from which the commit chooses one; the ranges of two tests are further apart.
 const RANGES: u64 = 64;
 

@@ -173,7 +173,7 @@ fn few_tiles_and_a_long_k_are_divided() -> Outcome {
         case.check::<Complex<f32>, Complex<f32>>(&stream, Choice::Own)?;
         case.check::<Complex<f64>, Complex<f64>>(&stream, Choice::Own)?;
     }
-    epilogues::of_long_k(&stream)?;
+    epilogues::of_long_k(&stream, &epilogues::all())?;
     slices::in_graphs(&stream)
 }
 
@@ -272,9 +272,9 @@ fn bulk_copies_change_no_bits() -> Outcome {
 
 fn epilogues_are_exact() -> Outcome {
     let (stream, engines) = (stream()?, engines()?);
-    epilogues::every_part(&stream, &engines)?;
+    epilogues::every_part(&stream, &engines, &epilogues::all())?;
     if engines.contains(&Engine::Wgmma) {
-        epilogues::by_persistent_clusters(&stream)?;
+        epilogues::by_persistent_clusters(&stream, &epilogues::all())?;
         epilogues::derivatives(&stream)?;
     }
     Ok(())

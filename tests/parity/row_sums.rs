@@ -10,6 +10,7 @@ use super::reductions::{contiguous, plain};
 use super::row_runs::{on_device, on_host, run_plan};
 use super::texts;
 use super::value::special;
+use crate::common::sampling;
 use crate::common::suite::Test;
 use ptx_interpreter::Schedule;
 
@@ -245,12 +246,13 @@ fn fused() {
 /// Rows of clusters: whole slices, slices of which one warp has no segment, and a last segment with a tail.
 fn clusters() {
     const MANY: usize = 1 << 14;
-    for (rows, length, dtype, given, of) in [
+    let sizes = [
         (2, 8192, DType::BF16, PROGRAMS[0], "a cluster of 2 blocks of 4 warps"),
         (3, 5000, DType::F32, PROGRAMS[0], "a cluster of 2 blocks of 3 warps"),
         (2, 9224, DType::BF16, PROGRAMS[1], "a cluster of 4 blocks of 3 warps"),
         (1, 16392, DType::F32, PROGRAMS[1], "a cluster of 8 blocks of 3 warps"),
-    ] {
+    ];
+    for (rows, length, dtype, given, of) in sampling::every("parity", 2, "sums of clusters", sizes) {
         let schedule = check_kernels(given, dtype, &Groups::rows(rows, length), Some(MANY));
         assert!(schedule.starts_with(&format!("one kernel and the sums of chunks: {of}")), "{schedule}");
     }

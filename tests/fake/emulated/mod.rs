@@ -146,6 +146,11 @@ fn with_seeds(count: u64, mut check: impl FnMut(&Stream) -> Outcome) -> Outcome 
     Ok(())
 }
 
+/// Every n-th case of a test; all where the emulated tests run whole. Three leaves cases of all four layouts.
+fn every<T>(n: usize, test: &str, cases: impl IntoIterator<Item = T>) -> Vec<T> {
+    sampling::every("emulated", n, test, cases)
+}
+
 fn passes(outcome: Result<(), Failed>) -> Outcome {
     outcome.map_err(|failed| failed.message().unwrap_or("failed").into())
 }
@@ -190,7 +195,7 @@ fn persistent(fake: &Fake) -> Outcome {
 fn stream_k(fake: &Fake) -> Outcome {
     emulate(fake, &[PERSISTENT_BF16, PERSISTENT_F16])?;
     with_seeds(2, |stream| {
-        for ((m, n, k, algorithm), operations) in [
+        let sizes = [
             (257, 72, 4800, "persistent/64/stream-k"),
             (40, 1000, 2888, "persistent/128/stream-k"),
             (300, 264, 5000, "persistent/256/stream-k"),
@@ -200,10 +205,9 @@ fn stream_k(fake: &Fake) -> Outcome {
             // and one.
             (16, 36 * 64, 3208, "persistent/64/stream-k"),
             (16, 27 * 64, 5000, "persistent/64/stream-k"),
-        ]
-        .into_iter()
-        .zip(LAYOUTS.into_iter().cycle())
-        {
+        ];
+        let sizes = sizes.into_iter().zip(LAYOUTS.into_iter().cycle());
+        for ((m, n, k, algorithm), operations) in every(2, "stream-K", sizes) {
             let case = Case { operations, multiple: 8, ..Case::new(m, n, k) };
             with_every_algorithm::<bf16, bf16>(stream, case, &[algorithm])?;
             if m < 1000 {
@@ -242,7 +246,7 @@ fn split_k(fake: &Fake) -> Outcome {
 fn mma(fake: &Fake) -> Outcome {
     emulate(fake, &[MMA_BF16, MMA_F16])?;
     with_seeds(2, |stream| {
-        for case in cases::around_tiles() {
+        for case in every(3, "mma", cases::around_tiles()) {
             for multiple in [1, 8] {
                 let case = Case { multiple, alpha: (3, 0), beta: (1, 0), ..case };
                 passes(case.check::<bf16, bf16>(stream, MMA))?;
@@ -278,7 +282,7 @@ fn mma(fake: &Fake) -> Outcome {
 fn doubles(fake: &Fake, families: &[Family]) -> Outcome {
     emulate(fake, families)?;
     with_seeds(1, |stream| {
-        for case in cases::around_tiles() {
+        for case in every(3, "doubles", cases::around_tiles()) {
             for multiple in [1, 8] {
                 let case = Case { multiple, ..cases::scaled(case) };
                 passes(case.check::<f64, f64>(stream, MMA))?;
@@ -306,7 +310,7 @@ fn doubles(fake: &Fake, families: &[Family]) -> Outcome {
 fn simt(fake: &Fake) -> Outcome {
     emulate(fake, &[BULK_F32, BULK_C64, ASYNC_F32, ASYNC_F64, ASYNC_C64, ASYNC_C128, SIMT_F16, SIMT_U8])?;
     with_seeds(1, |stream| {
-        for case in cases::around_tiles() {
+        for case in every(3, "simt", cases::around_tiles()) {
             for multiple in [1, 8] {
                 let case = Case { multiple, ..cases::scaled(case) };
                 passes(case.check::<f32, f32>(stream, SIMT))?;
@@ -332,7 +336,7 @@ const MANY: usize = 200;
 fn bulk(fake: &Fake) -> Outcome {
     emulate(fake, &[BULK_F32, BULK_C64])?;
     with_seeds(2, |stream| {
-        for case in cases::around_tiles() {
+        for case in every(3, "bulk", cases::around_tiles()) {
             let case = Case { multiple: 4, ..cases::scaled(case) };
             passes(case.check::<f32, f32>(stream, SIMT))?;
             passes(case.check::<Complex<f32>, Complex<f32>>(stream, SIMT))?;
@@ -414,7 +418,7 @@ fn parallel_split_k(fake: &Fake) -> Outcome {
                 passes(case.check::<Complex<f64>, Complex<f64>>(stream, Choice::Own))?;
             }
         }
-        passes(epilogues::of_long_k(stream))?;
+        passes(epilogues::of_long_k(stream, &every(3, "epilogues of a long k", epilogues::all())))?;
         passes(slices::in_graphs(stream))
     })
 }
@@ -437,8 +441,9 @@ fn epilogue(fake: &Fake) -> Outcome {
         ],
     )?;
     with_seeds(1, |stream| {
-        passes(epilogues::every_part(stream, &[Engine::Wgmma, Engine::Mma]))?;
-        passes(epilogues::by_persistent_clusters(stream))
+        let parts = every(3, "epilogues", epilogues::all());
+        passes(epilogues::every_part(stream, &[Engine::Wgmma, Engine::Mma], &parts))?;
+        passes(epilogues::by_persistent_clusters(stream, &parts))
     })
 }
 

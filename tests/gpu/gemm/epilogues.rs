@@ -261,9 +261,14 @@ fn check<T: Number, C: ResultOf<T> + Real>(
     Ok(())
 }
 
+/// All epilogues with their numbers, from which their layouts follow.
+pub fn all() -> Vec<(usize, Parts)> {
+    cases::epilogues().into_iter().enumerate().collect()
+}
+
 /// Sizes that take tiles of more than 64 columns on all engines, that are divided along k, and that have many tiles.
-pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
-    for (index, parts) in cases::epilogues().into_iter().enumerate() {
+pub fn every_part(stream: &Stream, engines: &[Engine], all: &[(usize, Parts)]) -> Outcome {
+    for &(index, parts) in all {
         let layout = index % LAYOUTS.len();
         let simt = Choice::Only(Engine::Simt);
         check::<f32, f32>((130, 70, 24), layout, parts, 2, |given| given.on(stream, simt))?;
@@ -287,8 +292,8 @@ pub fn every_part(stream: &Stream, engines: &[Engine]) -> Outcome {
 }
 
 /// Products of few tiles whose k is divided: the reduction applies the epilogue.
-pub fn of_long_k(stream: &Stream) -> Outcome {
-    for (index, parts) in cases::epilogues().into_iter().enumerate() {
+pub fn of_long_k(stream: &Stream, all: &[(usize, Parts)]) -> Outcome {
+    for &(index, parts) in all {
         let layout = index % LAYOUTS.len();
         let own = Choice::Own;
         check::<f32, f32>((16, 24, 1024), layout, parts, 1, |given| given.on(stream, own))?;
@@ -299,8 +304,8 @@ pub fn of_long_k(stream: &Stream) -> Outcome {
 
 /// Persistent clusters: tiles of every width, whole ones and such that end within their columns, of which each cluster computes one, or
 /// some two where 66 clusters have more than one each.
-pub fn by_persistent_clusters(stream: &Stream) -> Outcome {
-    for (index, parts) in cases::epilogues().into_iter().enumerate() {
+pub fn by_persistent_clusters(stream: &Stream, all: &[(usize, Parts)]) -> Outcome {
+    for &(index, parts) in all {
         let layout = index % LAYOUTS.len();
         for algorithm in ["persistent/64", "persistent/128", "persistent/192", "persistent/256"] {
             let algorithm: GemmAlgorithm = algorithm.parse()?;
