@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::expression::Expression;
 use super::host::backend::{self, Described};
+use super::number::Number;
 use super::plan::{AccessPattern, BLOCK, ElementwisePlan, Iteration, KernelKey};
 use super::ptx;
 use super::space::Space;
@@ -49,13 +50,21 @@ impl Expression {
         outputs: &[Layout],
         capability: (i32, i32),
     ) -> Result<Explanation> {
+        let scalars = vec![Number::Integer(0); self.0.run_scalars.len()];
+        self.explain_with(inputs, outputs, &scalars, capability)
+    }
+
+    /// As [`explain`](Self::explain), with the scalars of the run.
+    pub(super) fn explain_with(
+        &self,
+        inputs: &[Layout],
+        outputs: &[Layout],
+        scalars: &[Number],
+        capability: (i32, i32),
+    ) -> Result<Explanation> {
         let state = &self.0;
         state.check_counts(inputs.len(), outputs.len())?;
-        let scalars: Vec<[u64; 2]> = state
-            .scalars
-            .iter()
-            .map(|&(dtype, literal)| literal.map_or([0; 2], |number| number.parts(dtype)))
-            .collect();
+        let scalars = state.scalar_bits(scalars)?;
         let dtypes = state.operand_dtypes();
         let bytes: Vec<usize> = dtypes.iter().map(|dtype| dtype.size()).collect();
         let addresses = vec![0; bytes.len()];

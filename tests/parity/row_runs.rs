@@ -3,21 +3,42 @@
 
 use selvedge::driver::Stream;
 use selvedge::fuse::{
-    DeviceInput, DeviceOutput, HostInput, HostOutput, LaunchMemory, RowExplanation, RowLaunches, RowMemory,
-    RowProgram,
+    DeviceInput, DeviceOutput, HostInput, HostOutput, LaunchMemory, Number, RowExplanation, RowLaunches,
+    RowMemory, RowProgram,
 };
+use selvedge::types::DType;
 
 use super::arrays::{Array, aligned};
 use ptx_interpreter::{Kernel, Memory, Schedule};
 
 pub fn on_host(program: &RowProgram, inputs: &[Array], axes: &[isize], outputs: &mut [Array]) {
-    try_on_host(program, inputs, axes, None, outputs).expect("a run on the CPU");
+    on_host_with(program, (inputs, &[]), axes, outputs);
+}
+
+/// As [`on_host`], with scalars.
+pub fn on_host_with(
+    program: &RowProgram,
+    (inputs, scalars): (&[Array], &[Number]),
+    axes: &[isize],
+    outputs: &mut [Array],
+) {
+    host_run(program, (inputs, scalars), axes, None, outputs).expect("a run on the CPU");
 }
 
 /// Runs on the CPU; the outputs' memory is changed.
 pub fn try_on_host(
     program: &RowProgram,
     inputs: &[Array],
+    axes: &[isize],
+    replaced: Option<usize>,
+    outputs: &mut [Array],
+) -> selvedge::Result<()> {
+    host_run(program, (inputs, &[]), axes, replaced, outputs)
+}
+
+fn host_run(
+    program: &RowProgram,
+    (inputs, scalars): (&[Array], &[Number]),
     axes: &[isize],
     replaced: Option<usize>,
     outputs: &mut [Array],
@@ -37,7 +58,7 @@ pub fn try_on_host(
         }
     });
     let given: Vec<HostInput<'_>> = given.collect();
-    program.run_host(&given, &[], axes, &mut taken)?;
+    program.run_host(&given, scalars, axes, &mut taken)?;
     for (output, words) in outputs.iter_mut().zip(&targets) {
         let length = output.bytes.len();
         output.bytes.copy_from_slice(&bytemuck::cast_slice(words)[..length]);
@@ -96,16 +117,14 @@ pub fn run_plan(
                 text.run_in_clusters(order, grid, threads, launch.shared, &parameters, &mut memory);
             }
             RowLaunches::Expression(explanation) => {
-                let sizes: Vec<usize> = kernel
-                    .operands
-                    .iter()
-                    .map(|operand| match *operand {
-                        RowMemory::Input(input) => inputs[input].dtype.size(),
-                        RowMemory::Output(output) => outputs[output].dtype.size(),
-                        // Temporary memory begins with its first element.
-                        RowMemory::Temporary(_) => 0,
-                    })
-                    .collect();
+                // Temporary memory has an offset, too, if a kernel walks it in reverse order.
+                let text = explanation.to_string();
+                let of_operand = |line: &str| {
+                    let line = line.strip_prefix("  input ").or_else(|| line.strip_prefix("  output "))?;
+                    line.split(' ').next()?.parse::<DType>().ok().map(DType::size)
+                };
+                let sizes: Vec<usize> = text.lines().filter_map(of_operand).take(addresses.len()).collect();
+                assert_eq!(sizes.len(), addresses.len(), "{text}");
                 let [launch] = &explanation.launches[..] else { panic!("launches of {}", kernel.name) };
                 assert_eq!(launch.offsets.len(), addresses.len(), "{}", kernel.name);
                 let starts = addresses.iter().zip(&launch.offsets).zip(&sizes);
@@ -150,6 +169,27 @@ pub fn on_device(
     replaced: Option<usize>,
     outputs: &mut [Array],
 ) -> selvedge::Result<()> {
+    device_run(stream, program, (inputs, &[]), (axes, replaced), outputs)
+}
+
+/// As [`on_device`], with scalars.
+pub fn on_device_with(
+    stream: &Stream,
+    program: &RowProgram,
+    operands: (&[Array], &[Number]),
+    axes: &[isize],
+    outputs: &mut [Array],
+) -> selvedge::Result<()> {
+    device_run(stream, program, operands, (axes, None), outputs)
+}
+
+fn device_run(
+    stream: &Stream,
+    program: &RowProgram,
+    (inputs, scalars): (&[Array], &[Number]),
+    (axes, replaced): (&[isize], Option<usize>),
+    outputs: &mut [Array],
+) -> selvedge::Result<()> {
     let sources = inputs.iter().map(|input| stream.upload(&input.bytes)).collect::<Result<Vec<_>, _>>()?;
     let mut targets =
         outputs.iter().map(|output| stream.upload(&output.bytes)).collect::<Result<Vec<_>, _>>()?;
@@ -162,7 +202,7 @@ pub fn on_device(
         _ => DeviceInput::of_bytes(input.dtype, memory, input.layout),
     });
     let given = given.collect::<Result<Vec<_>, _>>()?;
-    program.run(stream, &given, &[], axes, &mut taken)?;
+    program.run(stream, &given, scalars, axes, &mut taken)?;
     for (output, memory) in outputs.iter_mut().zip(&targets) {
         output.bytes = stream.download(memory)?;
     }

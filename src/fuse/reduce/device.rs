@@ -85,11 +85,8 @@ impl ReductionState {
         work.plan()
     }
 
-    /// Adds the kernel texts to a plan. Scalars of a run are 0 in it.
-    pub(super) fn explained(&self, plan: ReductionPlan) -> ReductionExplanation {
-        let all = self.prologue.scalars.iter().chain(&self.epilogue.scalars);
-        let scalars: Vec<[u64; 2]> =
-            all.map(|&(dtype, literal)| literal.map_or([0; 2], |number| number.parts(dtype))).collect();
+    /// Adds the kernel texts and the bits of all scalars to a plan.
+    pub(super) fn explained(&self, plan: ReductionPlan, scalars: &[[u64; 2]]) -> ReductionExplanation {
         let launches = plan
             .launches
             .into_iter()
@@ -103,7 +100,7 @@ impl ReductionState {
                 let operands =
                     launch.operands.iter().map(|(place, offset)| (memory(place), *offset)).collect();
                 let (blocks, threads, mut parameters) = (launch.blocks, launch.threads, launch.block);
-                write_scalars(&mut parameters, &scalars);
+                write_scalars(&mut parameters, scalars);
                 ReductionLaunch { ptx, blocks, threads, operands, parameters }
             })
             .collect();
@@ -238,7 +235,19 @@ impl Reduction {
         output: &Layout,
         capability: (i32, i32),
     ) -> Result<ReductionExplanation> {
+        self.explain_with(inputs, output, &self.0.zero_scalars(), capability)
+    }
+
+    /// As [`explain`](Self::explain), with the scalars of the run.
+    pub(in crate::fuse) fn explain_with(
+        &self,
+        inputs: &[Layout],
+        output: &Layout,
+        scalars: &[Number],
+        capability: (i32, i32),
+    ) -> Result<ReductionExplanation> {
         let state = &*self.0;
+        let bits = state.scalar_bits(scalars)?;
         // Extra inputs have no dtype; any dtype leads to the error.
         let dtypes = self.inputs().iter().copied().chain(std::iter::repeat(self.output()));
         let of_inputs: Vec<(DType, Layout)> = dtypes.zip(inputs.iter().copied()).collect();
@@ -247,6 +256,6 @@ impl Reduction {
             return Ok(ReductionExplanation { launches: Vec::new(), scratch: 0 });
         }
         let plan = state.plan(&dimensions, &vec![0; inputs.len() + 1], capability >= (8, 0))?;
-        Ok(state.explained(plan))
+        Ok(state.explained(plan, &bits))
     }
 }

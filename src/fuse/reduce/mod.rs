@@ -85,6 +85,11 @@ impl ReductionState {
         self.prologue.scalars.len() + self.epilogue.scalars.len()
     }
 
+    /// Returns a 0 for each scalar of a run.
+    fn zero_scalars(&self) -> Vec<Number> {
+        vec![Number::Integer(0); self.prologue.run_scalars.len() + self.epilogue.run_scalars.len()]
+    }
+
     /// Returns the bits of all scalars: those of the prologue, then those of the epilogue.
     ///
     /// # Errors

@@ -223,6 +223,8 @@ impl RowProgramState {
         reason: &str,
     ) -> Result<RowExplanation> {
         let [groups, elements] = [shape.groups, shape.elements].map(Layout::from_shape);
+        // Scalars of a run are 0; the size of a group is another scalar of the kernels.
+        let given = vec![Number::Integer(0); self.scalars.len()];
         let mut found =
             RowExplanation { schedule: String::new(), kernels: Vec::new(), temporaries: Vec::new() };
         let inputs = of_inputs.iter().enumerate();
@@ -259,15 +261,22 @@ impl RowProgramState {
                 let written: Vec<Described> = written
                     .map(|dtype| (found.add_temporary(layout.count() * dtype.size()), (*dtype, layout)))
                     .collect();
-                let explained =
-                    of.expression.explain(&layouts(&operands), &vec![layout; count], capability)?;
+                let scalars = of.operands.scalars(&given, shape);
+                let explained = of.expression.explain_with(
+                    &layouts(&operands),
+                    &vec![layout; count],
+                    &scalars,
+                    capability,
+                )?;
                 let launches = RowLaunches::Expression(explained);
                 found.kernels.push(RowKernel::new((of.phase, name), [&operands, &written], launches));
                 memory.stored.extend(written);
             }
             let Some(reduction) = self.reductions.get(number) else { break };
             let operands = memory.of(&reduction.operands, &shape.elements)?;
-            let explained = reduction.reduction.explain(&layouts(&operands), &groups, capability)?;
+            let scalars = reduction.operands.scalars(&given, shape);
+            let explained =
+                reduction.reduction.explain_with(&layouts(&operands), &groups, &scalars, capability)?;
             let dtype = reduction.reduction.output();
             let value = (found.add_temporary(groups.count() * dtype.size()), (dtype, groups));
             let name = format!("{} of each group", self.name_of(number));
@@ -279,7 +288,9 @@ impl RowProgramState {
         let last = of_reductions.chain(self.stored.iter().map(|of| of.phase)).max().unwrap_or(0);
         for index in &self.indices {
             let operands = memory.of(&index.operands, &shape.groups)?;
-            let explained = index.expression.explain(&layouts(&operands), &[groups], capability)?;
+            let scalars = index.operands.scalars(&given, shape);
+            let explained =
+                index.expression.explain_with(&layouts(&operands), &[groups], &scalars, capability)?;
             let indices = (found.add_temporary(8 * groups.count()), (DType::I64, groups));
             let name = format!("index of {}", index.error.operation());
             let launches = RowLaunches::Expression(explained);
@@ -307,7 +318,13 @@ impl RowProgramState {
             let written = finish.outputs.iter();
             let written: Vec<Described> =
                 written.map(|&output| (RowMemory::Output(output), of_outputs[output])).collect();
-            let explained = finish.expression.explain(&layouts(&operands), &layouts(&written), capability)?;
+            let scalars = finish.operands.scalars(&given, shape);
+            let explained = finish.expression.explain_with(
+                &layouts(&operands),
+                &layouts(&written),
+                &scalars,
+                capability,
+            )?;
             let launches = RowLaunches::Expression(explained);
             found.kernels.push(RowKernel::new((last, name.to_owned()), [&operands, &written], launches));
         }

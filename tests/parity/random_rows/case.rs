@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use selvedge::fuse::{Expr, Fold, Graph, Operation, RowProgram};
+use selvedge::fuse::{Expr, Fold, Graph, Number, Operation, RowProgram};
 use selvedge::types::{DType, Layout, Slice};
 
 use super::super::random::Numbers;
@@ -71,21 +71,33 @@ pub enum Order {
 pub enum Node {
     Input(usize),
     Number(f64, DType),
+    /// A number that a run passes.
+    Scalar(f64, DType),
     Apply(Operation, Vec<usize>),
     Cast(usize, DType),
     Reduce(usize, usize),
     /// The element at the index of the largest one of another node.
     AtLargest(usize, usize),
     Index,
+    /// The element's position in the shape, modulo 10.
+    Position,
+    /// Elements of which dropout leaves three quarters, and its seed.
+    Dropped(usize, usize),
+    /// A uniform number from two random words, and its seed.
+    Uniform(usize),
+    /// An output alone.
+    SumOverGroups(usize),
 }
 
 impl Node {
     pub fn operands(&self) -> Vec<usize> {
         match self {
-            Node::Input(_) | Node::Number(..) | Node::Index => Vec::new(),
+            Node::Input(_) | Node::Number(..) | Node::Scalar(..) | Node::Index | Node::Position => Vec::new(),
             Node::Apply(_, operands) => operands.clone(),
-            Node::Cast(of, _) | Node::Reduce(_, of) => vec![*of],
-            Node::AtLargest(of, by) => vec![*of, *by],
+            Node::Cast(of, _) | Node::Reduce(_, of) | Node::Uniform(of) | Node::SumOverGroups(of) => {
+                vec![*of]
+            }
+            Node::AtLargest(of, by) | Node::Dropped(of, by) => vec![*of, *by],
         }
     }
 
@@ -96,12 +108,20 @@ impl Node {
             }
         };
         match self {
-            Node::Input(_) | Node::Number(..) | Node::Index => {}
+            Node::Input(_) | Node::Number(..) | Node::Scalar(..) | Node::Index | Node::Position => {}
             Node::Apply(_, operands) => operands.iter_mut().for_each(swap),
-            Node::Cast(of, _) | Node::Reduce(_, of) => swap(of),
-            Node::AtLargest(of, by) => [of, by].into_iter().for_each(swap),
+            Node::Cast(of, _) | Node::Reduce(_, of) | Node::Uniform(of) | Node::SumOverGroups(of) => swap(of),
+            Node::AtLargest(of, by) | Node::Dropped(of, by) => [of, by].into_iter().for_each(swap),
         }
     }
+}
+
+/// The nodes and shapes of a case.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Variety {
+    Basic,
+    /// Also scalars of a run, random words, positions, sums over groups and more strided groups.
+    Extended,
 }
 
 /// A row program with the operands of a run.
@@ -118,10 +138,10 @@ pub struct Case {
 
 impl Case {
     /// Returns the case of a seed: the first one that is a program.
-    pub fn new(seed: u64) -> Case {
+    pub fn new(seed: u64, variety: Variety) -> Case {
         let mut numbers = Numbers::new(seed * 7919 + 11);
         loop {
-            let case = Case::random(&mut numbers);
+            let case = Case::random(&mut numbers, variety);
             // A reduction of numbers alone, and arithmetic on an index, are errors.
             if case.program().is_ok() {
                 return case;
@@ -130,7 +150,7 @@ impl Case {
     }
 
     /// Returns nodes of which the last one of every part depends on a reduction.
-    fn random(numbers: &mut Numbers) -> Case {
+    fn random(numbers: &mut Numbers, variety: Variety) -> Case {
         let order = |numbers: &mut Numbers| match numbers.below(9) {
             0 => Order::Misaligned,
             1 => Order::Permuted,
@@ -139,7 +159,9 @@ impl Case {
             4 => Order::Padded,
             _ => Order::Contiguous,
         };
-        let (sizes, axes) = shape(numbers);
+        let is_extended = variety == Variety::Extended;
+        let (sizes, axes) =
+            if is_extended && numbers.below(3) == 0 { columns(numbers) } else { shape(numbers) };
         let main = DTYPES[numbers.below(6)];
         let mut inputs = vec![(main, Role::PerElement, order(numbers))];
         for _ in 0..numbers.below(4) {
@@ -162,11 +184,21 @@ impl Case {
             case.push(&graph, &mut exprs, Node::Input(index));
         }
         case.push(&graph, &mut exprs, Node::Number(if main == DType::I32 { 3.0 } else { 1.5 }, main));
+        // The seed of all random words.
+        let mut seed = None;
+        if is_extended {
+            let node = match numbers.below(2) {
+                0 => Node::Scalar(7.0, DType::U64),
+                _ => Node::Number(7.0, DType::U64),
+            };
+            seed = Some(case.nodes.len());
+            case.push(&graph, &mut exprs, node);
+        }
         for _ in 0..1 + numbers.below(3) {
-            case.elementwise(&graph, &mut exprs, numbers);
+            case.elementwise(&graph, &mut exprs, numbers, seed);
             case.reduction(&graph, &mut exprs, numbers);
         }
-        case.elementwise(&graph, &mut exprs, numbers);
+        case.elementwise(&graph, &mut exprs, numbers, seed);
         let last = case.nodes.len() - 1;
         case.outputs.push((last, order(numbers)));
         let reductions: Vec<usize> = (0..last).filter(|&at| case.is_reduction(at)).collect();
@@ -176,6 +208,57 @@ impl Case {
                 _ => last - numbers.below(last.min(6)),
             };
             case.outputs.push((node, order(numbers)));
+        }
+        if is_extended && numbers.below(2) == 0 {
+            let depends = case.depends_on_positions();
+            let fits = |&at: &usize| {
+                !depends[at] && exprs[at].dtype().is_float() && !matches!(case.nodes[at], Node::Number(..))
+            };
+            let terms: Vec<usize> = (0..=last).filter(fits).collect();
+            if !terms.is_empty() {
+                // Late ones, which depend on reductions, more often.
+                let at = numbers.below(terms.len()).max(numbers.below(terms.len()));
+                case.push(&graph, &mut exprs, Node::SumOverGroups(terms[at]));
+                case.outputs.push((case.nodes.len() - 1, order(numbers)));
+            }
+        }
+        case
+    }
+
+    /// Returns for each node whether its elements depend on their positions in the shape, as random words do.
+    fn depends_on_positions(&self) -> Vec<bool> {
+        let mut depends: Vec<bool> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let is_position = matches!(node, Node::Position | Node::Dropped(..) | Node::Uniform(_));
+            depends.push(is_position || node.operands().iter().any(|&operand| depends[operand]));
+        }
+        depends
+    }
+
+    /// Returns whether contiguous rows have the elements of the same positions.
+    pub fn has_positions_of_rows(&self) -> bool {
+        let depends = self.depends_on_positions();
+        let reads = self.outputs.iter().any(|&(output, _)| depends[output]);
+        !reads || self.order_of_rows().is_sorted()
+    }
+
+    /// Returns the numbers that a run passes.
+    pub fn scalars(&self) -> Vec<Number> {
+        let nodes = self.nodes.iter().zip(self.needed());
+        let scalars = nodes.filter_map(|(node, needed)| match node {
+            Node::Scalar(number, _) if needed => Some(Number::Real(*number)),
+            _ => None,
+        });
+        scalars.collect()
+    }
+
+    /// Returns the same case with numbers of the program instead of scalars.
+    pub fn without_scalars(&self) -> Case {
+        let mut case = self.clone();
+        for node in &mut case.nodes {
+            if let Node::Scalar(number, dtype) = *node {
+                *node = Node::Number(number, dtype);
+            }
         }
         case
     }
@@ -194,6 +277,7 @@ impl Case {
         match *node {
             Node::Input(index) => graph.input(self.inputs[index].0),
             Node::Number(number, dtype) => graph.number(number, dtype),
+            Node::Scalar(_, dtype) => graph.scalar(dtype),
             Node::Apply(operation, ref operands) => {
                 let operands: Vec<Expr<'g>> = operands.iter().map(|&operand| exprs[operand]).collect();
                 operands[0].operation(operation, &operands[1..])
@@ -202,11 +286,28 @@ impl Case {
             Node::Reduce(reduction, of) => (REDUCTIONS[reduction].2)(exprs[of]),
             Node::AtLargest(of, by) => exprs[of].at_group(exprs[by].argmax_group()),
             Node::Index => exprs[0].index_in_group(),
+            Node::Position => graph.position() % 10i64,
+            Node::Dropped(of, seed) => {
+                let [word] = graph.random(DType::U32, exprs[seed], graph.number(5u64, DType::U64));
+                let zero = graph.number(0, exprs[of].dtype());
+                word.ge(graph.number(1u64 << 30, DType::U32)).choose(exprs[of], zero)
+            }
+            Node::Uniform(seed) => {
+                let [one, other] = graph.random(DType::U32, exprs[seed], graph.number(9u64, DType::U64));
+                (one ^ other).cast(DType::F64) * 2f64.powi(-32)
+            }
+            Node::SumOverGroups(of) => exprs[of].sum_over_groups(),
         }
     }
 
     /// Adds a few nodes, of which the last uses the value of the last reduction, if there is one.
-    fn elementwise<'g>(&mut self, graph: &'g Graph, exprs: &mut Vec<Expr<'g>>, numbers: &mut Numbers) {
+    fn elementwise<'g>(
+        &mut self,
+        graph: &'g Graph,
+        exprs: &mut Vec<Expr<'g>>,
+        numbers: &mut Numbers,
+        seed: Option<usize>,
+    ) {
         let reduction = (0..self.nodes.len()).rev().find(|&at| self.is_reduction(at));
         let wanted = self.nodes.len() + 1 + numbers.below(4);
         while self.nodes.len() < wanted {
@@ -214,6 +315,18 @@ impl Case {
             let is_last = count + 1 == wanted;
             if numbers.below(12) == 0 && !is_last {
                 self.push(graph, exprs, Node::Index);
+                continue;
+            }
+            if let (Some(seed), false, 0) = (seed, is_last, numbers.below(5)) {
+                let of = count - 1 - numbers.below(count);
+                let main = self.inputs[0].0;
+                let node = match numbers.below(5) {
+                    0 => Node::Position,
+                    1 => Node::Uniform(seed),
+                    2 => Node::Dropped(of, seed),
+                    _ => Node::Scalar(if main == DType::I32 { 5.0 } else { 2.5 }, main),
+                };
+                self.push(graph, exprs, node);
                 continue;
             }
             let mut operands: Vec<usize> = (0..3).map(|_| count - 1 - numbers.below(count)).collect();
@@ -342,6 +455,20 @@ fn shape(numbers: &mut Numbers) -> (Vec<usize>, Vec<usize>) {
     }
 }
 
+/// Returns sizes and axes of strided groups: columns of a matrix, the channels of images, and groups around an axis.
+fn columns(numbers: &mut Numbers) -> (Vec<usize>, Vec<usize>) {
+    let lengths = [2, 3, 7, 16, 31, 32, 33, 64, 127, 128, 129, 300, 1000, 1030];
+    let length = lengths[numbers.below(lengths.len())];
+    let count = 1 + numbers.below((1500 / length).clamp(3, 40));
+    let small = [1, 2, 3, 4, 5, 8];
+    match numbers.below(4) {
+        0 => (vec![small[numbers.below(4)], length.min(130), count.min(5)], vec![1]),
+        1 => (vec![2, length.min(64), small[numbers.below(4)], small[numbers.below(4)]], vec![1]),
+        2 => (vec![small[numbers.below(4)], 2, length.min(64), 1 + numbers.below(9)], vec![0, 2]),
+        _ => (vec![length, count], vec![0]),
+    }
+}
+
 impl Order {
     pub fn layout(self, sizes: &[usize]) -> Layout {
         let whole = contiguous(sizes);
@@ -391,6 +518,11 @@ impl fmt::Display for Case {
                 }
                 Node::AtLargest(..) => writeln!(formatter, "at_largest({operands})")?,
                 Node::Index => writeln!(formatter, "index_in_group()")?,
+                Node::Position => writeln!(formatter, "position() % 10")?,
+                Node::Scalar(number, dtype) => writeln!(formatter, "scalar {number} of {dtype}")?,
+                Node::Dropped(..) => writeln!(formatter, "dropped({operands})")?,
+                Node::Uniform(_) => writeln!(formatter, "uniform({operands})")?,
+                Node::SumOverGroups(_) => writeln!(formatter, "sum_over_groups({operands})")?,
             }
         }
         for (output, order) in &self.outputs {

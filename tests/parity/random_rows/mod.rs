@@ -6,24 +6,27 @@ mod case;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use selvedge::fuse::RowProgram;
+use selvedge::fuse::{Number, RowExplanation, RowLaunches, RowProgram};
 
 use super::arrays::{Array, assert_same};
 use super::harness;
 use super::reductions::plain;
-use super::row_runs::{as_ptx, on_device, on_host};
+use super::row_runs::{on_device_with, on_host_with, run_plan};
 use super::texts;
 use super::value::special;
 use crate::common::suite::Test;
-use case::{Case, Node, Order, Role};
+use case::{Case, Node, Order, Role, Variety};
 use ptx_interpreter::Schedule;
 
-/// The cases of the whole set.
+/// The basic cases of the whole set.
 const CASES: u64 = 480;
+/// The extended cases of the whole set, with scalars, random words and sums over groups.
+const EXTENDED: u64 = 360;
 
 /// The operands of a run.
 struct Operands {
     inputs: Vec<Array>,
+    scalars: Vec<Number>,
     before: Vec<Array>,
     axes: Vec<isize>,
 }
@@ -36,11 +39,11 @@ impl Operands {
         });
         let outputs = program.outputs().into_iter().zip(&case.outputs).enumerate();
         let outputs = outputs.map(|(at, (dtype, (_, order)))| {
-            let role = if program.is_per_group(at) { Role::PerGroup } else { Role::PerElement };
-            Array::new(dtype, order.layout(&case.sizes_of(role)), &special(dtype)[..1], 0)
+            Array::new(dtype, order.layout(&case.sizes_of(role(program, at))), &special(dtype)[..1], 0)
         });
         let axes = case.axes.iter().map(|&axis| axis as isize).collect();
-        Operands { inputs: inputs.collect(), before: outputs.collect(), axes }
+        let scalars = case.scalars();
+        Operands { inputs: inputs.collect(), scalars, before: outputs.collect(), axes }
     }
 
     /// Returns the same elements as contiguous rows.
@@ -52,49 +55,65 @@ impl Operands {
         };
         let inputs = self.inputs.iter().zip(&case.inputs).map(|(array, (_, role, _))| rows(array, *role));
         let outputs = self.before.iter().enumerate().map(|(at, array)| {
-            let role = if program.is_per_group(at) { Role::PerGroup } else { Role::PerElement };
-            Array::new(array.dtype, case.as_rows(role), &special(array.dtype)[..1], 0)
+            Array::new(array.dtype, case.as_rows(role(program, at)), &special(array.dtype)[..1], 0)
         });
-        Operands { inputs: inputs.collect(), before: outputs.collect(), axes: vec![1] }
+        let scalars = self.scalars.clone();
+        Operands { inputs: inputs.collect(), scalars, before: outputs.collect(), axes: vec![1] }
     }
 
-    /// Returns whether the kernels for these layouts are one.
-    fn is_one_kernel(&self, program: &RowProgram, capability: (i32, i32)) -> bool {
+    /// Returns the kernels for these layouts.
+    fn plan(&self, program: &RowProgram, capability: (i32, i32)) -> RowExplanation {
         let layouts = |arrays: &[Array]| arrays.iter().map(|array| array.layout).collect::<Vec<_>>();
         let plan = program.explain(&layouts(&self.inputs), &self.axes, &layouts(&self.before), capability);
-        plan.expect("a plan").schedule.starts_with("one kernel")
+        plan.expect("a plan")
     }
 
-    /// Compares the kernel in the interpreter with the CPU, and machine code on the CPU with its interpreter.
-    fn check(&self, what: &str, program: &RowProgram, capability: (i32, i32), keep: bool) -> Vec<Array> {
+    /// Compares the kernels in the interpreter with the CPU, and machine code on the CPU with its interpreter.
+    fn check(&self, what: &str, case: &Case, keep: bool) -> Vec<Array> {
+        let program = case.program().expect("a program");
         let mut on_cpu = self.before.clone();
-        on_host(program, &self.inputs, &self.axes, &mut on_cpu);
+        on_host_with(&program, (&self.inputs, &self.scalars), &self.axes, &mut on_cpu);
         // The first runs of few elements are interpreted.
         for _ in 0..3 {
             let mut again = self.before.clone();
-            on_host(program, &self.inputs, &self.axes, &mut again);
+            on_host_with(&program, (&self.inputs, &self.scalars), &self.axes, &mut again);
             assert_same(&format!("{what}, another run on the CPU"), &on_cpu, &again, &self.before);
         }
         if let Ok(stream) = harness::device() {
             let mut found = self.before.clone();
-            on_device(stream, program, &self.inputs, &self.axes, None, &mut found)
+            on_device_with(stream, &program, (&self.inputs, &self.scalars), &self.axes, &mut found)
                 .expect("a run on the device");
             assert_same(&format!("{what}, on the device"), &on_cpu, &found, &self.before);
         }
-        if self.is_one_kernel(program, capability) {
-            let mut found = self.before.clone();
-            let (plan, text) = as_ptx(
-                program,
-                (&self.inputs, &self.axes, None),
-                &mut found,
-                (capability, Schedule::IN_ORDER),
-                &|text| text,
-            );
-            assert_same(&format!("{what}, {plan}"), &on_cpu, &found, &self.before);
-            texts::keep_random(&[text], keep);
-        }
+        let texts = texts_of(&self.plan(&program, case.capability));
+        // A plan has no scalars, and their values are parameters of the same kernels.
+        let numbers = case.without_scalars().program().expect("a program");
+        let plan = self.plan(&numbers, case.capability);
+        assert!(texts == texts_of(&plan), "{what}: kernels differ without scalars");
+        let mut found = self.before.clone();
+        run_plan(&plan, (&self.inputs, None), &mut found, Schedule::IN_ORDER);
+        assert_same(&format!("{what}, {}", plan.schedule), &on_cpu, &found, &self.before);
+        texts::keep_random(&texts, keep);
         on_cpu
     }
+}
+
+/// Returns the elements of an output.
+fn role(program: &RowProgram, output: usize) -> Role {
+    match (program.is_per_group(output), program.is_over_groups(output)) {
+        (true, _) => Role::PerGroup,
+        (_, true) => Role::AlongGroup,
+        _ => Role::PerElement,
+    }
+}
+
+/// Returns the texts of the kernels of whole row programs.
+fn texts_of(plan: &RowExplanation) -> Vec<String> {
+    let text = |launches: &RowLaunches| match launches {
+        RowLaunches::Rows(launch) => Some(launch.ptx.clone()),
+        _ => None,
+    };
+    plan.kernels.iter().filter_map(|kernel| text(&kernel.launches)).collect()
 }
 
 /// Checks a case in its layouts and as contiguous rows.
@@ -102,9 +121,11 @@ fn check(case: &Case, keep: bool) {
     let program = case.program().expect("a program");
     let operands = Operands::new(case, &program);
     let rows = operands.as_rows(case, &program);
-    let found = operands.check("the layouts of the case", &program, case.capability, keep);
-    let program = case.program().expect("a program");
-    let wanted = rows.check("contiguous rows", &program, case.capability, false);
+    let found = operands.check("the layouts of the case", case, keep);
+    let wanted = rows.check("contiguous rows", case, false);
+    if !case.has_positions_of_rows() {
+        return;
+    }
     let found: Vec<Array> = found
         .iter()
         .zip(&wanted)
@@ -183,8 +204,8 @@ fn smallest(mut case: Case, fails: impl Fn(&Case) -> bool) -> Case {
     }
 }
 
-fn run(seed: u64) {
-    let case = Case::new(seed);
+fn run(seed: u64, variety: Variety) {
+    let case = Case::new(seed, variety);
     if catch_unwind(AssertUnwindSafe(|| check(&case, true))).is_ok() {
         return;
     }
@@ -193,13 +214,15 @@ fn run(seed: u64) {
 }
 
 pub fn tests() -> Vec<Test> {
-    let test = |seed| {
-        Test::new(format!("random_rows::programs::{seed}"), move || {
-            run(seed);
+    let test = |(variety, row, seed)| {
+        Test::new(format!("random_rows::{row}::{seed}"), move || {
+            run(seed, variety);
             Ok(())
         })
     };
-    (0..CASES).map(test).collect()
+    let basic = (0..CASES).map(|seed| (Variety::Basic, "programs", seed));
+    let extended = (0..EXTENDED).map(|seed| (Variety::Extended, "extended", seed));
+    basic.chain(extended).map(test).collect()
 }
 
 /// Tests that always run.
@@ -210,20 +233,48 @@ pub fn always() -> Vec<Test> {
             Ok(())
         })
     };
-    vec![named("most_are_one_kernel", one_kernel), named("a_failing_case_becomes_small", becomes_small)]
+    vec![
+        named("most_are_one_kernel", one_kernel),
+        named("extended_programs_take_every_schedule", schedules),
+        named("a_failing_case_becomes_small", becomes_small),
+    ]
+}
+
+/// Returns the plan of a seed and the nodes that its outputs depend on.
+fn plan_of(seed: u64, variety: Variety) -> (RowExplanation, Vec<Node>) {
+    let case = Case::new(seed, variety);
+    let program = case.program().expect("a program");
+    let needed = case.nodes.iter().zip(case.needed()).filter(|(_, needed)| *needed);
+    let nodes = needed.map(|(node, _)| node.clone()).collect();
+    (Operands::new(&case, &program).plan(&program, case.capability), nodes)
 }
 
 fn one_kernel() {
-    let count = (0..40)
-        .filter(|&seed| {
-            let case = Case::new(seed);
-            let program = case.program().expect("a program");
-            let operands = Operands::new(&case, &program);
-            let rows = operands.as_rows(&case, &program);
-            rows.is_one_kernel(&program, case.capability)
-        })
-        .count();
+    let of_rows = |seed: &u64| {
+        let case = Case::new(*seed, Variety::Basic);
+        let program = case.program().expect("a program");
+        let operands = Operands::new(&case, &program).as_rows(&case, &program);
+        operands.plan(&program, case.capability).schedule.starts_with("one kernel")
+    };
+    let count = (0..40).filter(of_rows).count();
     assert!(count >= 30, "{count} of 40");
+}
+
+fn schedules() {
+    let plans: Vec<(RowExplanation, Vec<Node>)> =
+        (0..60).map(|seed| plan_of(seed, Variety::Extended)).collect();
+    let has = |wanted: fn(&Node) -> bool| plans.iter().filter(|(_, nodes)| nodes.iter().any(wanted)).count();
+    let scheduled = |wanted: &str| plans.iter().filter(|(plan, _)| plan.schedule.contains(wanted)).count();
+    for (kind, count) in [
+        ("scalars", has(|node| matches!(node, Node::Scalar(..)))),
+        ("positions", has(|node| matches!(node, Node::Position))),
+        ("random words", has(|node| matches!(node, Node::Dropped(..) | Node::Uniform(_)))),
+        ("sums over groups", has(|node| matches!(node, Node::SumOverGroups(_)))),
+        ("tiles of columns", scheduled("tiles of")),
+        ("several kernels", scheduled("kernels, because")),
+    ] {
+        assert!(count >= 5, "{count} of 60 programs have {kind}");
+    }
 }
 
 fn becomes_small() {
@@ -232,7 +283,10 @@ fn becomes_small() {
         let mut nodes = case.nodes.iter().zip(needed).filter(|(_, needed)| *needed);
         nodes.any(|(node, _)| matches!(node, Node::Reduce(0 | 6, _)))
     };
-    let case = (0..).map(Case::new).find(|case| has_sum(case) && case.nodes.len() > 12).expect("a case");
+    let case = (0..)
+        .map(|seed| Case::new(seed, Variety::Basic))
+        .find(|case| has_sum(case) && case.nodes.len() > 12)
+        .expect("a case");
     let small = smallest(case, has_sum);
     assert_eq!((small.sizes.iter().product::<usize>(), small.outputs.len()), (1, 1));
     assert!(small.to_string().lines().count() <= 5, "{small}");

@@ -349,6 +349,6 @@ impl Scan {
         }
         let starts = vec![0; inputs.len() + 1];
         let plan = self.plan(&dimensions, &starts, capability >= (8, 0), MULTIPROCESSORS)?;
-        Ok(state.explained(plan))
+        Ok(state.explained(plan, &state.scalar_bits(&state.zero_scalars())?))
     }
 }

@@ -198,7 +198,9 @@ impl SumsOverGroups {
             bytes_read: described.iter().map(distinct_bytes).sum(),
             bytes_written: dtypes.iter().map(|dtype| elements.count() * dtype.size()).sum(),
             operands: read,
-            launches: RowLaunches::Expression(terms.expression.explain(&layouts, &targets, capability)?),
+            launches: RowLaunches::Expression(
+                terms.expression.explain_with(&layouts, &targets, &scalars, capability)?,
+            ),
         });
         for ((sum, memory), workspace) in terms.sums().zip(memory).zip(workspaces) {
             let operand = (self.outputs[sum].dtype, elements);
