@@ -45,7 +45,7 @@ const GOAL_IN_MEMORY: f64 = 1.6;
 const METHOD: &str = "one thread of each, pinned to one core, in turns. Each side makes its own random arrays of the same \
      distribution. NumPy writes into an array that is there wherever a call takes `out=`; ours returns a new tensor each \
      time, and it is dropped. A side's time of a round is that of the fastest block of calls in its turn of 3 ms, or of three \
-     calls if they take longer. The machine ran other programs meanwhile. Integers are divided by `floor_divide`. Files are written \
+     calls if they take longer. Integers are divided by `floor_divide`. Files are written \
      to a file system in memory.";
 
 const PROGRAM: Program = Program {

@@ -60,21 +60,25 @@ enum Program {
 }
 
 impl Program {
-    /// Ten operations on three arrays, chosen by the seed, one of 15^10 texts; for rows, their softmax.
+    /// Of three arrays: ten operations chosen by the seed, one of 15^10 texts; for rows, the softmax of a scaled and biased array,
+    /// whose scale is the seed's.
     fn new(kind: Kind, seed: u64) -> Result<Program, Failure> {
         let mut random = Random::new(seed);
         let graph = Graph::new();
         let inputs = graph.inputs([DType::F32; 3]);
-        let mut value = inputs[0];
-        for _ in 0..OPERATIONS {
-            let choice = (random.bits() >> 32) as usize;
-            value = value.operation(CHOICES[choice % 5], &[inputs[choice / 5 % 3]]);
-        }
-        // Whatever was chosen, every input takes part.
-        let value = value + inputs[1] * inputs[2];
         Ok(match kind {
-            Kind::Elementwise => Program::Elementwise(graph.expression(&[value])?),
+            Kind::Elementwise => {
+                let mut value = inputs[0];
+                for _ in 0..OPERATIONS {
+                    let choice = (random.bits() >> 32) as usize;
+                    value = value.operation(CHOICES[choice % 5], &[inputs[choice / 5 % 3]]);
+                }
+                // Whatever was chosen, every input takes part.
+                Program::Elementwise(graph.expression(&[value + inputs[1] * inputs[2]])?)
+            }
             Kind::Softmax => {
+                let scale = 1.0 + (random.bits() >> 41) as f64 / f64::from(1 << 23);
+                let value = inputs[0] * scale + inputs[1] + inputs[2];
                 let powers = (value - value.max_group()).exp();
                 Program::Rows(graph.row_program(&[powers / powers.sum_group()])?)
             }
@@ -191,10 +195,10 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         bare,
         "fuse_first",
         "First use of expressions and row programs",
-        "From three arrays on the device to the result of ten operations on them and two more, or to the softmax of that in rows \
-         of 1024, waited for: the program is made, written, assembled by the driver and run. Never seen: operations chosen anew by \
-         the time, in a process that has assembled before; the reference loads the text of another such program by \
-         cuModuleLoadDataEx alone. In a second process: its first program is one that the first process has used, so the \
+        "From three arrays on the device to the result of ten operations on them and two more, or to the softmax of one of them, \
+         scaled and biased by the others, in rows of 1024, waited for: the program is made, written, assembled by the driver and \
+         run. Never seen: operations, or the scale, chosen anew by the time, in a process that has assembled before; the \
+         reference loads the text of another such program by cuModuleLoadDataEx alone. In a second process: its first program is one that the first process has used, so the \
          driver's cache has it; the reference is one never seen. The driver's cache is empty when the program starts. Results \
          are compared with the CPU's, bit for bit.",
     )?;
