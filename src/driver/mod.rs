@@ -33,6 +33,7 @@ mod argument_view;
 mod attribute;
 mod context;
 mod device;
+mod device_cache;
 mod event;
 mod foreign;
 mod fork;
@@ -58,6 +59,7 @@ pub use argument::{Argument, ByValue, KernelArgument, KernelArguments, LaunchTar
 pub use argument_view::ArgumentView;
 pub use attribute::Attribute;
 pub use device::{Device, MemoryInfo, driver_isa, driver_version};
+pub(crate) use device_cache::DeviceCache;
 pub use event::Event;
 #[cfg(feature = "capi")]
 pub(crate) use foreign::call_deleters;

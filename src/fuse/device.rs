@@ -1,10 +1,8 @@
 //! Runs of expressions on device memory, and the cache of assembled kernels.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::fmt;
-use std::hash::Hash;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::expression::{Expression, ExpressionState};
 use super::host::check_slice;
@@ -13,7 +11,7 @@ use super::plan::{BLOCK, ElementwisePlan};
 use super::plan_cache::Launch;
 use super::ptx;
 use crate::driver::{
-    Device, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Function, LaunchConfig, Stream,
+    Device, DeviceCache, DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Function, LaunchConfig, Stream,
 };
 use crate::driver::{Operand, OperandAccess, View};
 use crate::error::{Error, Result};
@@ -27,15 +25,8 @@ const MORE_OPERANDS: usize = 8;
 /// The size up to which a run with scalars copies its parameter block without an allocation.
 pub(super) const FEW_BYTES: usize = 256;
 
-/// A kernel in an expression's cache.
-pub(crate) type Cached = Function;
-
-/// The kernels of the process, by device ordinal and text.
-type Kernels = HashMap<(usize, Arc<str>), Function>;
-
-/// Expressions with equal text share a kernel, whatever their numbers. Kernels stay loaded, because unloading
-/// one waits for the device.
-static KERNELS: LazyLock<Mutex<Kernels>> = LazyLock::new(Mutex::default);
+/// The kernels of the process by text: expressions with equal text share a kernel, whatever their numbers.
+static KERNELS: DeviceCache<Arc<str>, Function> = DeviceCache::new();
 
 /// An array in device memory that a run reads. `L` is a [`Layout`] or a reference to one, which is cheaper to
 /// copy.
@@ -116,40 +107,14 @@ pub(crate) fn with_operand_list<'a, R>(
     }
 }
 
-fn is_usable(function: &&Function) -> bool {
-    !function.module().device().is_lost()
-}
-
-/// Adds a kernel to a cache, and takes the kernels of lost contexts out, which are dropped after the lock.
-pub(super) fn add_kernel<K: Clone + Eq + Hash>(
-    kernels: &Mutex<HashMap<K, Function>>,
-    key: K,
-    function: Function,
-) {
-    let mut kernels = kernels.lock().unwrap_or_else(PoisonError::into_inner);
-    let forgotten = take_matching(&mut kernels, |function| !is_usable(&function));
-    let replaced = kernels.insert(key, function);
-    drop(kernels);
-    drop((forgotten, replaced));
-}
-
-/// Takes the values that match out of a map, and returns them.
-fn take_matching<K: Clone + Eq + Hash, V>(map: &mut HashMap<K, V>, matches: impl Fn(&V) -> bool) -> Vec<V> {
-    let keys: Vec<K> = map.iter().filter(|(_, value)| matches(value)).map(|(key, _)| key.clone()).collect();
-    keys.iter().filter_map(|key| map.remove(key)).collect()
-}
-
 /// Returns the kernel of a text, and assembles it if the process has not loaded it.
 pub(super) fn assembled(device: &Device, text: Arc<str>) -> Result<Function> {
-    let by_text = (device.ordinal(), text);
-    let known = KERNELS.lock().unwrap_or_else(PoisonError::into_inner).get(&by_text).cloned();
-    if let Some(function) = known.as_ref().filter(is_usable) {
-        return Ok(function.clone());
+    if let Some(function) = KERNELS.get(device, &text) {
+        return Ok(function);
     }
     // Outside the lock, because assembling takes milliseconds and other threads need other kernels meanwhile.
-    let function = device.load(by_text.1.as_bytes())?.function(ptx::ENTRY)?;
-    add_kernel(&KERNELS, by_text, function.clone());
-    Ok(function)
+    let function = device.load(text.as_bytes())?.function(ptx::ENTRY)?;
+    Ok(KERNELS.add(device, text, function))
 }
 
 /// Checks that a layout stays within memory of `bytes` bytes and that `address` is aligned for the dtype.
@@ -454,16 +419,12 @@ impl ExpressionState {
 
     /// Returns the kernel of a plan, and assembles it if no expression of the process has the same text.
     pub(crate) fn kernel(&self, device: &Device, plan: &ElementwisePlan) -> Result<Function> {
-        let key = (device.ordinal(), plan.key.clone());
-        let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        if let Some(function) = known.as_ref().filter(is_usable) {
-            return Ok(function.clone());
+        if let Some(function) = self.kernels.get(device, &plan.key) {
+            return Ok(function);
         }
         let text =
             ptx::write(&self.program, &self.operand_dtypes(), self.inputs.len(), &plan.key, plan.parameters);
-        let function = assembled(device, text.into())?;
-        add_kernel(&self.kernels, key, function.clone());
-        Ok(function)
+        Ok(self.kernels.add(device, plan.key.clone(), assembled(device, text.into())?))
     }
 }
 
@@ -571,18 +532,4 @@ fn with_operands<'a, L: Borrow<Layout>>(
 pub(super) fn in_place_error(index: usize) -> Error {
     let found = format!("an in-place input for output {index}, which is missing or has another layout");
     Error::invalid(OPERATION, found, "an output of the run with the input's layout and dtype")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_that_match_leave_the_map() {
-        let mut map: HashMap<u32, u32> = (0..10).map(|key| (key, key % 3)).collect();
-        assert_eq!(take_matching(&mut map, |value| *value == 2), [2; 3]);
-        assert_eq!(map.len(), 7);
-        assert!(map.values().all(|value| *value != 2));
-        assert!(take_matching(&mut map, |value| *value == 2).is_empty());
-    }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::coordinate::Coordinate;
-use super::device::Cached;
 use super::graph::Nodes;
 use super::host::Schedule;
 use super::host::backend::CpuCode;
@@ -19,6 +18,7 @@ use super::plan::KernelKey;
 use super::plan_cache::PlanCache;
 use super::program::{Program, Step, kind_of, parts};
 use super::space::Space;
+use crate::driver::{DeviceCache, Function};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout};
 
@@ -56,8 +56,8 @@ pub(crate) struct ExpressionState {
     pub(crate) program: Program,
     pub(crate) schedule: Schedule,
     pub(crate) cpu_code: CpuCode,
-    /// Kernels of all plans, by device and kernel key.
-    pub(crate) kernels: Mutex<HashMap<(usize, KernelKey), Cached>>,
+    /// Kernels of all plans.
+    pub(crate) kernels: DeviceCache<KernelKey, Function>,
 }
 
 impl Expression {
@@ -180,7 +180,7 @@ impl Expression {
             stream_inputs,
             plans: PlanCache::new(),
             cpu_code: CpuCode::default(),
-            kernels: Mutex::default(),
+            kernels: DeviceCache::new(),
         })))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A number takes the dtype of the arrays beside it. Comparisons, `minimum`, `maximum` and `clamp` use the
 //! number's value even if that dtype does not hold it: [`by_value`] returns an equivalent operation on a
-//! number that the dtype holds. Every other operation refuses such a number. `tests/tensor/scalars.rs` has
+//! number that the dtype holds. Every other operation refuses such a number. `tests/cases/values/scalars.rs` has
 //! the tests.
 
 use std::cmp::Ordering;

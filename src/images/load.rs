@@ -1,16 +1,15 @@
-//! The one cache of modules, kernels, device properties and missing images.
+//! The caches of modules, kernels, device properties and missing images.
 //!
-//! Invariants: every entry is keyed by its [`Device`], and a device that was reset is another `Device`, so a lookup never
-//! returns anything of an earlier context. Each lookup that misses drops the entries of lost contexts.
+//! Invariant: what belongs to a device is in a [`DeviceCache`], so a lookup never returns anything of an earlier context.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use once_cell::sync::OnceCell;
 
 use super::select::{of_family, select};
 use super::{DeviceProperties, IMAGES};
-use crate::driver::{Device, Function, Module, driver_isa};
+use crate::driver::{Device, DeviceCache, Function, Module, driver_isa};
 use crate::error::{Error, Result};
 
 /// A module that is loaded, is being loaded, or could not be loaded yet.
@@ -32,36 +31,14 @@ enum EntryKey {
     Number(u64),
 }
 
-#[derive(Default)]
-struct Cache {
-    /// Modules stay loaded: unloading one waits for the device.
-    modules: HashMap<(Device, &'static str), Slot>,
-    functions: HashMap<(Device, &'static str, EntryKey), Function>,
-    properties: HashMap<Device, DeviceProperties>,
-    /// The reason why devices have no image of a family, or `None` for those that have one.
-    missing: HashMap<(DeviceProperties, &'static str), Option<Error>>,
-}
+/// Modules by family.
+static MODULES: DeviceCache<&'static str, Slot> = DeviceCache::new();
+static FUNCTIONS: DeviceCache<(&'static str, EntryKey), Function> = DeviceCache::new();
+static PROPERTIES: DeviceCache<(), DeviceProperties> = DeviceCache::new();
+/// The reason why devices have no image of a family, or `None` for those that have one.
+static MISSING: LazyLock<Mutex<Missing>> = LazyLock::new(Mutex::default);
 
-static CACHE: Mutex<Option<Cache>> = Mutex::new(None);
-
-/// Locks the cache. Nothing below the lock calls out, so a panic cannot leave its maps half changed.
-fn with_cache<R>(work: impl FnOnce(&mut Cache) -> R) -> R {
-    let mut cache: MutexGuard<'_, Option<Cache>> = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
-    work(cache.get_or_insert_default())
-}
-
-/// Takes the entries of lost contexts out of the cache. They are dropped after the lock.
-fn forget_lost() {
-    let forgotten = with_cache(|cache| {
-        let modules: Vec<_> = cache.modules.keys().filter(|key| key.0.is_lost()).copied().collect();
-        let functions: Vec<_> = cache.functions.keys().filter(|key| key.0.is_lost()).copied().collect();
-        cache.properties.retain(|device, _| !device.is_lost());
-        let modules: Vec<_> = modules.iter().filter_map(|key| cache.modules.remove(key)).collect();
-        let functions: Vec<_> = functions.iter().filter_map(|key| cache.functions.remove(key)).collect();
-        (modules, functions)
-    });
-    drop(forgotten);
-}
+type Missing = HashMap<(DeviceProperties, &'static str), Option<Error>>;
 
 /// Returns the family's module on a device: the first call loads it, later calls return the same one.
 ///
@@ -82,18 +59,7 @@ pub fn load(device: &Device, family: &str) -> Result<Module> {
         let image = select(family, device.compute_capability(), driver_isa()?)?;
         device.load(&image.bytes()?)
     };
-    if device.is_lost() {
-        // Returns the error of a lost context, and nothing is kept for it.
-        return load();
-    }
-    let slot = with_cache(|cache| cache.modules.get(&(*device, family)).cloned());
-    let slot = match slot {
-        Some(slot) => slot,
-        None => {
-            forget_lost();
-            with_cache(|cache| cache.modules.entry((*device, family)).or_default().clone())
-        }
-    };
+    let slot = MODULES.get(device, family).unwrap_or_else(|| MODULES.add(device, family, Slot::default()));
     // Outside of the lock: assembling takes long, and others need other families meanwhile.
     let module = slot.get_or_try_init(load)?;
     Ok(module.clone())
@@ -109,8 +75,8 @@ pub(crate) fn kernel(device: &Device, family: &'static str, entry: Entry<'_>) ->
         Entry::Name(name) => EntryKey::Name(name),
         Entry::Number(number, _) => EntryKey::Number(number),
     };
-    let place = (*device, family, key);
-    if let Some(function) = with_cache(|cache| cache.functions.get(&place).cloned()) {
+    let key = (family, key);
+    if let Some(function) = FUNCTIONS.get(device, &key) {
         return Ok(function);
     }
     let module = load(device, family)?;
@@ -118,29 +84,27 @@ pub(crate) fn kernel(device: &Device, family: &'static str, entry: Entry<'_>) ->
         Entry::Name(name) => module.function(name)?,
         Entry::Number(_, name) => module.function(&name())?,
     };
-    with_cache(|cache| cache.functions.insert(place, function.clone()));
-    Ok(function)
+    Ok(FUNCTIONS.add(device, key, function))
 }
 
 /// Returns the device's properties.
 pub(super) fn properties(device: &Device) -> Result<DeviceProperties> {
-    if let Some(properties) = with_cache(|cache| cache.properties.get(device).copied()) {
-        return Ok(properties);
+    match PROPERTIES.get(device, &()) {
+        Some(properties) => Ok(properties),
+        None => Ok(PROPERTIES.add(device, (), DeviceProperties::query(device)?)),
     }
-    let properties = DeviceProperties::query(device)?;
-    with_cache(|cache| cache.properties.insert(*device, properties));
-    Ok(properties)
 }
 
 /// Returns the reason why such a device has no image of the family, and `None` where it has one. The first call reads the
 /// overrides of the environment.
 pub(crate) fn missing_image(properties: DeviceProperties, family: &'static str) -> Option<Error> {
     let key = (properties, family);
-    if let Some(answer) = with_cache(|cache| cache.missing.get(&key).cloned()) {
+    let lock = || MISSING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(answer) = lock().get(&key).cloned() {
         return answer;
     }
     let answer = select(family, properties.capability, properties.driver_isa).err();
-    with_cache(|cache| cache.missing.insert(key, answer.clone()));
+    lock().insert(key, answer.clone());
     answer
 }
 

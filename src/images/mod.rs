@@ -7,7 +7,7 @@
 //! that architecture always got the cubin.
 //!
 //! [`load`] returns the module of a family on a device, loaded once; other modules of this crate look kernels up by family
-//! and entry in the same cache, which a reset of the device empties. [`select`] chooses the image before it is loaded and returns the
+//! and entry in caches which a reset of the device empties. [`select`] chooses the image before it is loaded and returns the
 //! reason where none fits, so the driver is never asked for an image that it would refuse with a bare number.
 //!
 //! Two variables of the environment override the choice:

@@ -89,6 +89,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "indexing" => indexing::child(&fake, &arguments),
             "fuse" => fuse::child(&fake),
             "fuse_plans" => fuse::plans_child(&fake),
+            "fuse_resets" => fuse::resets_child(&fake),
             "foreign" => foreign::child(&fake, &arguments),
             "forks" => forks::after_use(&fake),
             "forks_before_use" => forks::before_use(&fake),

@@ -2,6 +2,7 @@
 
 use selvedge::driver::Device;
 use selvedge::fuse::{DeviceInput, DeviceOutput, Expression, Graph};
+use selvedge::tensor::Tensor;
 use selvedge::types::{DType, Layout};
 
 use super::support::Fake;
@@ -110,6 +111,33 @@ pub fn plans_child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Child: an expression, a reduction and row programs with and without sums over groups load their kernels once a context, and
+/// after a reset nothing of the old one is used.
+pub fn resets_child(fake: &Fake) -> Result<(), Box<dyn std::error::Error>> {
+    let mut device = Device::new(0)?;
+    for round in 0..3 {
+        let work = || -> selvedge::Result<u64> {
+            let before = fake.call_count("cuModuleLoadDataEx");
+            let x = Tensor::zeros(&[64, 48], DType::F32, &device.into())?;
+            let weight = Tensor::zeros(&[48], DType::F32, &device.into())?;
+            x.exp()?.sum(&[0])?;
+            x.softmax(1)?.layer_norm_backward(&x, &[48], Some(&weight), 1e-5, None, true)?;
+            device.synchronize()?;
+            Ok(fake.call_count("cuModuleLoadDataEx") - before)
+        };
+        let loads = [work()?, work()?];
+        if loads[0] < 4 || loads[1] != 0 {
+            return Err(format!("round {round}: {loads:?} loads by a first and a second run").into());
+        }
+        // SAFETY: nothing else uses CUDA in this process.
+        device = unsafe { device.reset()? };
+    }
+    match fake.violations() {
+        violations if violations.is_empty() => Ok(()),
+        violations => Err(violations.join("\n").into()),
+    }
+}
+
 fn same(left: &[f32], right: &[f32]) -> bool {
     left.iter().map(|x| x.to_bits()).eq(right.iter().map(|x| x.to_bits()))
 }
@@ -122,6 +150,9 @@ pub fn tests() -> Vec<Test> {
         Test::new("fuse::plans_are_found_by_all_that_they_depend_on", || {
             children::must_succeed(&Variant::new(12040), "fuse_plans", &[], &[("SELVEDGE_POOL", "none")])
                 .map(drop)
+        }),
+        Test::new("fuse::kernels_of_a_context_that_was_reset_are_assembled_again", || {
+            children::must_succeed(&Variant::new(12040), "fuse_resets", &[], &[]).map(drop)
         }),
     ]
 }

@@ -1,9 +1,9 @@
 //! Runs of reductions on device memory, and their explanations.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use super::super::device::{DeviceInput, DeviceOutput, add_kernel, assembled};
+use super::super::device::{DeviceInput, DeviceOutput, assembled};
 use super::super::number::Number;
 use super::dimensions::Dimensions;
 use super::plan::{KernelMemory, PlanInput, PlannedLaunch, ReductionKey, ReductionPlan};
@@ -108,15 +108,11 @@ impl ReductionState {
     }
 
     pub(super) fn kernel(&self, device: &Device, launch: &PlannedLaunch) -> Result<Function> {
-        let place = (device.ordinal(), launch.key.clone());
-        let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
-        if let Some(function) = known.filter(|function| !function.module().device().is_lost()) {
+        if let Some(function) = self.kernels.get(device, &launch.key) {
             return Ok(function);
         }
         let text: Arc<str> = ptx::write(self, &launch.key, launch.parameters, launch.threads).into();
-        let function = assembled(device, text)?;
-        add_kernel(&self.kernels, place, function.clone());
-        Ok(function)
+        Ok(self.kernels.add(device, launch.key.clone(), assembled(device, text)?))
     }
 }
 

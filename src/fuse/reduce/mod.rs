@@ -40,16 +40,15 @@ pub(in crate::fuse) mod plan;
 pub(in crate::fuse) mod ptx;
 mod scan;
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::expression::{Expression, ExpressionState};
 use super::graph::Graph;
 use super::host::Schedule;
 use super::number::Number;
 use super::program::parts;
-use crate::driver::Function;
+use crate::driver::{DeviceCache, Function};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout};
 pub use device::{LaunchMemory, ReductionExplanation, ReductionLaunch};
@@ -75,8 +74,8 @@ pub(in crate::fuse) struct ReductionState {
     merge: Schedule,
     append: Schedule,
     restore: Option<Schedule>,
-    /// The compiled kernels, by device and kernel key.
-    kernels: Mutex<HashMap<(usize, plan::ReductionKey), Function>>,
+    /// The compiled kernels.
+    kernels: DeviceCache<plan::ReductionKey, Function>,
 }
 
 impl ReductionState {
@@ -197,7 +196,7 @@ impl Reduction {
             merge,
             append,
             restore,
-            kernels: Mutex::default(),
+            kernels: DeviceCache::new(),
         }))
     }
 

@@ -1,7 +1,7 @@
 //! The compilation of a graph to the phases of a row program.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::super::graph::{Expr, Graph, Nodes};
 use super::super::node::{IndexedGroup, Node, NodeIndex, needed};
@@ -10,6 +10,7 @@ use super::split::{self, Phase, PhaseInput};
 use super::stages::RowStages;
 use super::stored::{StoredKind, StoredList};
 use super::{Finish, GroupIndex, PhaseOperands, RowOutput, RowProgram, RowProgramState, RowReduction};
+use crate::driver::DeviceCache;
 use crate::error::{Error, Result};
 
 impl Graph {
@@ -159,7 +160,7 @@ impl RowProgram {
             stored: stored.all,
             stream_inputs,
             stages,
-            kernels: Mutex::default(),
+            kernels: DeviceCache::new(),
             #[cfg(target_arch = "x86_64")]
             last_plan: super::blocks::LastPlan::default(),
             sums: None,

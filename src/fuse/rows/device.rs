@@ -1,6 +1,6 @@
 //! Runs of row programs in one kernel on a device.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::super::device::{DeviceInput, DeviceOutput, assembled};
 use super::super::number::Number;
@@ -72,14 +72,10 @@ impl RowProgramState {
     }
 
     fn kernel(&self, stages: &RowStages, device: &Device, plan: &RowPlan) -> Result<Function> {
-        let place = (device.ordinal(), plan.key.clone());
-        let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
-        if let Some(function) = known.filter(|function| !function.module().device().is_lost()) {
+        if let Some(function) = self.kernels.get(device, &plan.key) {
             return Ok(function);
         }
         let text: Arc<str> = ptx::write(self, stages, &plan.key, plan.parameters, plan.threads).into();
-        let function = assembled(device, text)?;
-        self.kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(place, function.clone());
-        Ok(function)
+        Ok(self.kernels.add(device, plan.key.clone(), assembled(device, text)?))
     }
 }

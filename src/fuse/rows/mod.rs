@@ -49,14 +49,13 @@ mod storage;
 mod stored;
 mod sums;
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::expression::Expression;
 use super::graph::{Expr, Graph};
 use super::reduce::Reduction;
-use crate::driver::{Function, KernelError};
+use crate::driver::{DeviceCache, Function, KernelError};
 use crate::error::{Error, Result};
 use crate::types::DType;
 pub use explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches, RowMemory};
@@ -127,8 +126,8 @@ struct RowProgramState {
     stream_inputs: Vec<usize>,
     /// The program as one expression, for a single kernel, or the reason why there is none.
     stages: std::result::Result<RowStages, &'static str>,
-    /// The assembled kernels, by device and kernel key.
-    kernels: Mutex<HashMap<(usize, RowKey), Function>>,
+    /// The assembled kernels.
+    kernels: DeviceCache<RowKey, Function>,
     /// The plan of the last run on the CPU by blocks of rows.
     #[cfg(target_arch = "x86_64")]
     last_plan: blocks::LastPlan,

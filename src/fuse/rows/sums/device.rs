@@ -1,6 +1,6 @@
 //! Sums over groups on a device.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::super::super::device::{DeviceInput, DeviceOutput, assembled};
 use super::super::super::number::Number;
@@ -313,14 +313,10 @@ impl SumsOverGroups {
     }
 
     fn kernel(&self, device: &Device, launch: &SumLaunch) -> Result<Function> {
-        let place = (device.ordinal(), launch.key.clone());
-        let known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
-        if let Some(function) = known.filter(|function| !function.module().device().is_lost()) {
+        if let Some(function) = self.kernels.get(device, &launch.key) {
             return Ok(function);
         }
         let text: Arc<str> = self.text(&launch.key, &launch.plan).into();
-        let function = assembled(device, text)?;
-        self.kernels.lock().unwrap_or_else(PoisonError::into_inner).insert(place, function.clone());
-        Ok(function)
+        Ok(self.kernels.add(device, launch.key.clone(), assembled(device, text)?))
     }
 }

@@ -26,7 +26,7 @@ pub(super) use plan::MOST_REGISTERS;
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::super::expression::Expression;
 use super::super::graph::{Graph, Nodes};
@@ -37,7 +37,7 @@ use super::shape::RowShape;
 use super::split::{self, Phase, PhaseInput};
 use super::stages::RowStages;
 use super::{OPERATION, PhaseOperands, RowOutput, RowProgram, RowProgramState};
-use crate::driver::Function;
+use crate::driver::{DeviceCache, Function};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout, Shape};
 
@@ -64,8 +64,8 @@ pub(super) struct SumsOverGroups {
     copies: Vec<RowStages>,
     folds: Vec<Reduction>,
     outputs: Vec<RowOutput>,
-    /// The assembled kernels, by device and [`SumKey`].
-    kernels: Mutex<HashMap<(usize, SumKey), Function>>,
+    /// The assembled kernels.
+    kernels: DeviceCache<SumKey, Function>,
 }
 
 /// A value of the main program that terms read.
@@ -237,7 +237,7 @@ impl SumsOverGroups {
             copies: dtypes.iter().map(|dtype| stages_of(*dtype)).collect::<Result<_>>()?,
             folds: dtypes.iter().map(fold).collect::<Result<_>>()?,
             outputs: dtypes.iter().map(described).collect(),
-            kernels: Mutex::default(),
+            kernels: DeviceCache::new(),
         }))
     }
 
@@ -332,7 +332,7 @@ impl RowProgram {
             stored: Vec::new(),
             stream_inputs: Vec::new(),
             stages: Err("sums over groups have programs of their own"),
-            kernels: Mutex::default(),
+            kernels: DeviceCache::new(),
             #[cfg(target_arch = "x86_64")]
             last_plan: Default::default(),
             compares_by_value: nodes.compares_by_value,
