@@ -78,6 +78,7 @@ mod tensor;
 mod tensor_map;
 mod threads;
 mod timeouts;
+mod values;
 
 use std::num::NonZero;
 use std::process::ExitCode;
@@ -114,6 +115,7 @@ fn device_tests() -> Vec<DeviceTest> {
         fuse::device_tests(),
         moving::device_tests(),
         tensor::device_tests(),
+        values::device_tests(),
         custom::device_tests(),
         reduce::device_tests(),
         random::device_tests(),
@@ -151,6 +153,7 @@ fn device_tests() -> Vec<DeviceTest> {
 const BESIDE_OTHERS: &[&str] = &[
     "fuse",
     "tensor",
+    "values",
     "reduce",
     "random",
     "rows",

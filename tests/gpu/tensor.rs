@@ -1,9 +1,5 @@
 //! Tensors on a device do what they do on the CPU, bit for bit; memory goes between devices; programs are captured.
 
-#[path = "../cases/bounds.rs"]
-mod bounds;
-
-use bounds::{BOUNDS, BYTES, Bound, UNHELD, forms};
 use selvedge::Error;
 use selvedge::driver;
 use selvedge::fuse::{Number, Operation};
@@ -14,13 +10,12 @@ use super::fuse::value::{Value, same, special, write};
 use crate::support::{Need, Outcome, device_tests};
 
 device_tests! {
-    operations_have_the_bits_of_the_cpu, in_place_they_do_too, views_do, numbers_do, numbers_are_used_by_value, bounds_are_taken_by_value,
+    operations_have_the_bits_of_the_cpu, in_place_they_do_too, views_do, numbers_do, numbers_are_used_by_value,
     tensors_without_dimensions_take_part_by_kind, casts_do, fused_functions_do,
     parts_are_written_alone, elements_come_and_go, truth_values_are_zeros_and_ones, bad_input_is_an_error,
     streams_are_waited_for, threads_share_tensors, programs_are_captured => alone(),
     too_large_tensors_are_refused => alone(),
     kernels_of_ones_own_take_tensors, products_with_a_zero_have_the_bits_of_the_cpu,
-    writes_by_index_without_elements_change_nothing,
     devices_exchange_tensors => needs(Need::TwoDevices),
 }
 
@@ -182,24 +177,6 @@ fn numbers_are_used_by_value() -> Outcome {
                 Tensor::full(&[2], -1i64 << 40, dtype, &device).is_err() || dtype == DType::I64,
                 "{dtype}"
             );
-        }
-    }
-    Ok(())
-}
-
-fn bounds_are_taken_by_value() -> Outcome {
-    let device = cuda()?;
-    let tensor = |elements: &[i128], dtype: DType| {
-        Tensor::new(elements.iter().map(|&x| x as i64).collect::<Vec<_>>(), &device)?.cast(dtype)
-    };
-    for Bound { operation, dtype, elements, others, wanted } in BOUNDS {
-        for (form, found) in forms(*operation, &tensor(elements, *dtype)?, others).into_iter().enumerate() {
-            assert_eq!(found.as_deref(), Ok(*wanted), "{operation:?} of {dtype} and {others:?}, form {form}");
-        }
-    }
-    for (operation, others) in UNHELD {
-        for found in forms(*operation, &tensor(BYTES, DType::U8)?, others) {
-            assert!(found.is_err_and(|error| error.contains("does not hold")), "{operation:?} of {others:?}");
         }
     }
     Ok(())
@@ -416,20 +393,6 @@ fn products_with_a_zero_have_the_bits_of_the_cpu() -> Outcome {
             }
         }
     }
-    Ok(())
-}
-
-fn writes_by_index_without_elements_change_nothing() -> Outcome {
-    let device = cuda()?;
-    let zeros = |shape: &[usize], dtype| Tensor::zeros(shape, dtype, &device);
-    let (square, flat) = (Tensor::ones(&[2, 2], DType::F32, &device)?, zeros(&[3, 0], DType::F32)?);
-    let none = zeros(&[2, 0], DType::I64)?;
-    let scattered = square.scatter(0, &none, &zeros(&[2, 0], DType::F32)?)?;
-    assert_eq!(scattered.to_vec::<f32>()?, [1.0; 4]);
-    assert_eq!(square.put(&none, &zeros(&[2, 0], DType::F32)?)?.to_vec::<f32>()?, [1.0; 4]);
-    let copied = flat.index_copy(0, &zeros(&[1], DType::I64)?, &zeros(&[1, 0], DType::F32)?)?;
-    assert_eq!(**copied.shape(), [3, 0]);
-    assert_eq!(**zeros(&[0], DType::I64)?.one_hot(3)?.shape(), [0, 3]);
     Ok(())
 }
 

@@ -176,3 +176,18 @@ fn parts_of_parts_are_written() {
         .unwrap();
     assert_eq!(x.to_vec::<i32>().unwrap(), [-1, 0, 0, 5, 1, 0, 1, 6, 6, 7, 8, 9]);
 }
+
+#[test]
+fn zeros_in_the_memory_of_a_freed_tensor_are_zeros() -> selvedge::Result<()> {
+    for elements in [1 << 14, (1 << 18) + 1] {
+        for _ in 0..3 {
+            drop(Tensor::full(&[elements], 1.5f32, DType::F32, &cpu())?);
+            let zeros = Tensor::zeros(&[elements], DType::F32, &cpu())?;
+            assert!(zeros.to_vec::<f32>()?.iter().all(|&element| element == 0.0), "{elements} elements");
+            drop(Tensor::full(&[4 * elements], 7u8, DType::U8, &cpu())?);
+            let bools = Tensor::empty(&[4 * elements], DType::Bool, &cpu())?.to_vec::<bool>()?;
+            assert!(!bools.contains(&true), "{elements} elements");
+        }
+    }
+    Ok(())
+}

@@ -1,4 +1,4 @@
-//! Bounds beside integers whose dtype does not hold them, on the CPU (tests/tensor/scalars.rs) and a device (tests/gpu/tensor.rs).
+//! Bounds beside integers whose dtype does not hold them.
 
 use selvedge::fuse::{Number, Operation};
 use selvedge::tensor::{Fused, Tensor, TensorOperand};

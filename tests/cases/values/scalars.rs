@@ -1,18 +1,13 @@
 //! Numbers beside tensors whose dtype does not hold them: comparisons, `minimum`, `maximum` and `clamp` by value, an error
 //! from everything else. Each row runs as a method, into an output, in place and as a fused function.
 
-#[path = "../cases/bounds.rs"]
-mod bounds;
-
 use std::cmp::Ordering;
 
-use bounds::{BOUNDS, BYTES, Bound, UNHELD, forms};
+use super::bounds::{BOUNDS, BYTES, Bound, UNHELD, forms};
 use num_complex::Complex;
 use selvedge::fuse::{Graph, Number, Operation};
 use selvedge::tensor::{Device, Fused, Tensor, TensorOperand, fuse};
 use selvedge::types::DType;
-
-const CPU: Device = Device::cpu();
 
 const COMPARISONS: [Operation; 6] = [
     Operation::Equal,
@@ -50,10 +45,10 @@ fn elements(dtype: DType) -> Vec<i128> {
     all
 }
 
-fn tensor(elements: &[i128], dtype: DType) -> Tensor {
+fn tensor(elements: &[i128], dtype: DType, device: &Device) -> Tensor {
     match dtype {
-        DType::U64 => Tensor::new(elements.iter().map(|&x| x as u64).collect::<Vec<_>>(), &CPU),
-        _ => Tensor::new(elements.iter().map(|&x| x as i64).collect::<Vec<_>>(), &CPU)
+        DType::U64 => Tensor::new(elements.iter().map(|&x| x as u64).collect::<Vec<_>>(), device),
+        _ => Tensor::new(elements.iter().map(|&x| x as i64).collect::<Vec<_>>(), device)
             .and_then(|x| x.cast(dtype)),
     }
     .unwrap()
@@ -111,7 +106,7 @@ fn numbers() -> Vec<Number> {
 fn compare(operation: Operation, x: &Tensor, number: Number) -> Vec<(&'static str, Vec<bool>)> {
     let others = [TensorOperand::Number(number)];
     let of = |x: Tensor| truths(Ok(x));
-    let mut output = Tensor::zeros(x.shape(), DType::Bool, &CPU).unwrap();
+    let mut output = Tensor::zeros(x.shape(), DType::Bool, &x.device()).unwrap();
     x.with_output(&mut output).operation(operation, &others).unwrap();
     let mut in_place = x.clone();
     in_place.in_place().operation(operation, &others).unwrap();
@@ -136,12 +131,11 @@ fn compare(operation: Operation, x: &Tensor, number: Number) -> Vec<(&'static st
     forms
 }
 
-#[test]
-fn integers_are_compared_with_numbers_by_value() {
+pub fn integers_are_compared_with_numbers_by_value(device: &Device) {
     let mut count = 0;
     for dtype in WHOLE {
         let elements = elements(dtype);
-        let x = tensor(&elements, dtype);
+        let x = tensor(&elements, dtype, device);
         for number in numbers() {
             for operation in COMPARISONS {
                 let wanted: Vec<bool> =
@@ -154,24 +148,23 @@ fn integers_are_compared_with_numbers_by_value() {
         }
     }
     assert!(count > 15_000, "{count}");
-    let x = tensor(&[16_777_217, 16_777_216], DType::I32);
+    let x = tensor(&[16_777_217, 16_777_216], DType::I32, device);
     let complex = |im| Complex::new(16_777_216.0f64, im);
     assert_eq!(truths(x.eq(complex(0.0))), [false, true]);
     assert_eq!(truths(x.eq(complex(1.0))), [false, false]);
     assert_eq!(truths(x.ne(complex(1.0))), [true, true]);
     // A literal in the closure.
-    let literal = fuse([&tensor(&[5], DType::U8)], |[x]| x.lt(-1)).unwrap();
+    let literal = fuse([&tensor(&[5], DType::U8, device)], |[x]| x.lt(-1)).unwrap();
     assert_eq!(truths(Ok(literal)), [false]);
 }
 
-#[test]
-fn floats_are_compared_with_numbers_past_their_range_by_value() {
+pub fn floats_are_compared_with_numbers_past_their_range_by_value(device: &Device) {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     for (dtype, large) in
         [(DType::F16, 65504.0), (DType::BF16, 3.3e38), (DType::F32, 3.4e38), (DType::F64, 1e308)]
     {
         let values = [-inf, -large, -1.5, 0.0, 1.0, large, inf, nan];
-        let x = Tensor::new(values, &CPU).unwrap().cast(dtype).unwrap();
+        let x = Tensor::new(values, device).unwrap().cast(dtype).unwrap();
         for number in [1e39, -1e39, 1.0, -1.5, inf, -inf, nan] {
             for operation in COMPARISONS {
                 let wanted = values.map(|x| holds(operation, x.partial_cmp(&number)));
@@ -182,31 +175,31 @@ fn floats_are_compared_with_numbers_past_their_range_by_value() {
         }
     }
     // Numbers within the range are rounded as the elements were.
-    let x = Tensor::new([300.1f32, 0.1], &CPU).unwrap().cast(DType::F16).unwrap();
+    let x = Tensor::new([300.1f32, 0.1], device).unwrap().cast(DType::F16).unwrap();
     assert_eq!(truths(x.eq(300.1)), [true, false]);
 }
 
-#[test]
-fn bounds_are_taken_by_value() {
+pub fn bounds_are_taken_by_value(device: &Device) {
     for Bound { operation, dtype, elements, others, wanted } in BOUNDS {
-        for (form, found) in forms(*operation, &tensor(elements, *dtype), others).into_iter().enumerate() {
+        for (form, found) in
+            forms(*operation, &tensor(elements, *dtype, device), others).into_iter().enumerate()
+        {
             assert_eq!(found.as_deref(), Ok(*wanted), "{operation:?} of {dtype} and {others:?}, form {form}");
         }
     }
     for (operation, others) in UNHELD {
-        for found in forms(*operation, &tensor(BYTES, DType::U8), others) {
+        for found in forms(*operation, &tensor(BYTES, DType::U8, device), others) {
             let error = found.unwrap_err();
             assert!(error.contains("u8") && error.contains("does not hold"), "{error}");
         }
     }
     // Infinities bound floats as the numbers past their range do.
-    let x = Tensor::new([-2.0f32, 2.0, f32::INFINITY], &CPU).unwrap().cast(DType::F16).unwrap();
+    let x = Tensor::new([-2.0f32, 2.0, f32::INFINITY], device).unwrap().cast(DType::F16).unwrap();
     let found = x.clamp(-1e39, 1e39).unwrap().cast(DType::F32).unwrap().to_vec::<f32>().unwrap();
     assert_eq!(found, [-2.0, 2.0, f32::INFINITY]);
 }
 
-#[test]
-fn other_operations_refuse_a_number_that_the_dtype_does_not_hold() {
+pub fn other_operations_refuse_a_number_that_the_dtype_does_not_hold(device: &Device) {
     use Operation::*;
     let rows: &[(DType, Number)] = &[
         (DType::I8, Number::Integer(300)),
@@ -238,7 +231,7 @@ fn other_operations_refuse_a_number_that_the_dtype_does_not_hold() {
         ShiftRight,
     ];
     for &(dtype, number) in rows {
-        let x = Tensor::ones(&[2], dtype, &CPU).unwrap();
+        let x = Tensor::ones(&[2], dtype, device).unwrap();
         let names = |error: &str| {
             assert!(error.contains(&number.to_string()) && error.contains(dtype.name()), "{dtype}: {error}");
         };
@@ -248,10 +241,10 @@ fn other_operations_refuse_a_number_that_the_dtype_does_not_hold() {
         forms(Fma, &x, &[Number::Integer(1), number])
             .into_iter()
             .for_each(|found| names(&found.unwrap_err()));
-        let mask = Tensor::ones(&[2], DType::Bool, &CPU).unwrap();
+        let mask = Tensor::ones(&[2], DType::Bool, device).unwrap();
         let mut y = x.clone();
         let errors = [
-            Tensor::full(&[2], number, dtype, &CPU).map(|_| ()).unwrap_err(),
+            Tensor::full(&[2], number, dtype, device).map(|_| ()).unwrap_err(),
             x.full_like(number).map(|_| ()).unwrap_err(),
             y.in_place().fill(number).map(|_| ()).unwrap_err(),
             y.in_place().assign(number).map(|_| ()).unwrap_err(),
@@ -275,16 +268,15 @@ fn other_operations_refuse_a_number_that_the_dtype_does_not_hold() {
         (DType::C64, Number::Complex(Complex::new(1.0, 1e39))),
         (DType::F8E4M3, Number::Integer(449)),
     ] {
-        let error = Tensor::full(&[2], number, dtype, &CPU).map(|_| ()).unwrap_err().to_string();
+        let error = Tensor::full(&[2], number, dtype, device).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(dtype.name()), "{error}");
     }
-    let error = (2i64 << 40) * &Tensor::ones(&[2], DType::I32, &CPU).unwrap();
+    let error = (2i64 << 40) * &Tensor::ones(&[2], DType::I32, device).unwrap();
     assert!(error.map(|_| ()).unwrap_err().to_string().contains("i32"));
 }
 
-#[test]
-fn numbers_that_fit_the_computation_are_used_as_they_are() {
-    let x = tensor(&[3, 0], DType::U8);
+pub fn numbers_that_fit_the_computation_are_used_as_they_are(device: &Device) {
+    let x = tensor(&[3, 0], DType::U8, device);
     // A quotient is computed in f32.
     assert_eq!(x.div(300).unwrap().to_vec::<f32>().unwrap(), [0.01, 0.0]);
     assert_eq!(fuse((&x, 300), |[x, y]| x / y).unwrap().to_vec::<f32>().unwrap(), [0.01, 0.0]);
@@ -294,19 +286,18 @@ fn numbers_that_fit_the_computation_are_used_as_they_are() {
     assert_eq!(truths(x.logical_and(1e-300)), [true, false]);
     assert_eq!(truths(x.logical_or(f64::NAN)), [true, true]);
     // Infinity and NaN are numbers of every float.
-    let y = Tensor::full(&[1], f64::INFINITY, DType::F16, &CPU).unwrap().add(f64::NAN).unwrap();
+    let y = Tensor::full(&[1], f64::INFINITY, DType::F16, device).unwrap().add(f64::NAN).unwrap();
     assert!(y.cast(DType::F32).unwrap().item::<f32>().unwrap().is_nan());
-    assert_eq!(Tensor::full(&[1], 2.0, DType::U8, &CPU).unwrap().item::<u8>().unwrap(), 2);
+    assert_eq!(Tensor::full(&[1], 2.0, DType::U8, device).unwrap().item::<u8>().unwrap(), 2);
     // The same expression again, with a number that it holds.
     let add = Fused::new(|[x, y]| x + y);
     assert!(add.run((&x, 256)).is_err());
     assert_eq!(add.run((&x, 252)).unwrap().to_vec::<u8>().unwrap(), [255, 252]);
 }
 
-#[test]
-fn negative_powers_of_integers_are_0_but_of_1_and_minus_1() {
+pub fn negative_powers_of_integers_are_0_but_of_1_and_minus_1(device: &Device) {
     for dtype in [DType::I8, DType::I16, DType::I32, DType::I64] {
-        let x = tensor(&[2, -2, 1, -1, 7], dtype);
+        let x = tensor(&[2, -2, 1, -1, 7], dtype, device);
         for (exponent, wanted) in [(-1i128, [0, 0, 1, -1, 0]), (-2, [0, 0, 1, 1, 0])] {
             for found in forms(Operation::Pow, &x, &[Number::Integer(exponent)]) {
                 assert_eq!(found.as_deref(), Ok(&wanted[..]), "{dtype} to the power {exponent}");
