@@ -208,16 +208,14 @@ macro_rules! floats {
             // Starts are at most the length of a block, which floats hold exactly.
             let mut found = $set(0.0);
             let mut nan = $set(0.0);
+            // Each vector by name: a function of `core` over an array of them has no AVX2, and is not always inlined.
             let mut step = |start: usize| {
                 // SAFETY: the caller's `start` is at most `last`.
-                let x: [_; 4] = std::array::from_fn(|index| unsafe {
-                    $load(elements.as_ptr().add(start + index * $lanes))
-                });
-                let unordered =
-                    $or($compare::<_CMP_UNORD_Q>(x[0], x[1]), $compare::<_CMP_UNORD_Q>(x[2], x[3]));
-                nan = $or(nan, unordered);
-                let x = x.map(|x| $xor(x, flips));
-                let greatest = $max($max(x[0], x[1]), $max(x[2], x[3]));
+                let at = |index: usize| unsafe { $load(elements.as_ptr().add(start + index * $lanes)) };
+                let (a, b, c, d) = (at(0), at(1), at(2), at(3));
+                nan = $or(nan, $or($compare::<_CMP_UNORD_Q>(a, b), $compare::<_CMP_UNORD_Q>(c, d)));
+                let (a, b, c, d) = ($xor(a, flips), $xor(b, flips), $xor(c, flips), $xor(d, flips));
+                let greatest = $max($max(a, b), $max(c, d));
                 let is_greater = $compare::<_CMP_GT_OQ>(greatest, best);
                 found = $choose(found, $set(start as $type), is_greater);
                 best = $max(greatest, best);
