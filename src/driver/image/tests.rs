@@ -315,6 +315,25 @@ fn truncated_machine_code_is_damaged() {
     }
 }
 
+/// A driver would read the sections' names from the place of an empty table, which may be anywhere.
+#[test]
+fn a_cubin_without_section_names_is_damaged() {
+    let cubin = ALL.iter().find(|bytes| bytes.starts_with(b"\x7fELF")).expect("a cubin");
+    let mut bytes = cubin.to_vec();
+    let read = |at: usize, size: usize| {
+        cubin[at..at + size].iter().rev().fold(0, |all: usize, byte| all << 8 | usize::from(*byte))
+    };
+    let (sections, count, names) = (read(40, 8), read(60, 2), read(62, 2));
+    for section in 0..count {
+        bytes[sections + 64 * section..][..4].fill(0);
+    }
+    let (table_offset, table_size) = (sections + 64 * names + 24, sections + 64 * names + 32);
+    bytes[table_offset..][..8].fill(0x7f);
+    bytes[table_size..][..8].fill(0);
+    let error = ImageInfo::parse(&bytes).expect_err("no names");
+    assert!(error.to_string().contains("no section names"), "{error}");
+}
+
 #[test]
 fn what_is_no_image_is_named() {
     let cases: &[(&[u8], &str)] = &[
