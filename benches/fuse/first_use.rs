@@ -26,7 +26,6 @@ pub const ARGUMENT: &str = "first-use";
 const COUNT: usize = 4096;
 /// The elements as rows.
 const ROWS: [usize; 2] = [4, COUNT / 4];
-const OPERATIONS: usize = 10;
 /// Any of them after any other is right bit for bit, and finite.
 const CHOICES: [Operation; 5] =
     [Operation::Add, Operation::Sub, Operation::Mul, Operation::Minimum, Operation::Maximum];
@@ -45,6 +44,14 @@ impl Kind {
         }
     }
 
+    /// Operations before the last two: one of 15^10 or 15^4 texts. Numbers are no part of a text.
+    fn operations(self) -> usize {
+        match self {
+            Kind::Elementwise => 10,
+            Kind::Softmax => 4,
+        }
+    }
+
     fn layout(self) -> Result<Layout, Failure> {
         Ok(match self {
             Kind::Elementwise => Layout::contiguous(&[COUNT])?,
@@ -60,25 +67,21 @@ enum Program {
 }
 
 impl Program {
-    /// Of three arrays: ten operations chosen by the seed, one of 15^10 texts; for rows, the softmax of a scaled and biased array,
-    /// whose scale is the seed's.
+    /// Operations on three arrays, chosen by the seed; for rows, the softmax of the result.
     fn new(kind: Kind, seed: u64) -> Result<Program, Failure> {
         let mut random = Random::new(seed);
         let graph = Graph::new();
         let inputs = graph.inputs([DType::F32; 3]);
+        let mut value = inputs[0];
+        for _ in 0..kind.operations() {
+            let choice = (random.bits() >> 32) as usize;
+            value = value.operation(CHOICES[choice % 5], &[inputs[choice / 5 % 3]]);
+        }
+        // Whatever was chosen, every input takes part.
+        let value = value + inputs[1] * inputs[2];
         Ok(match kind {
-            Kind::Elementwise => {
-                let mut value = inputs[0];
-                for _ in 0..OPERATIONS {
-                    let choice = (random.bits() >> 32) as usize;
-                    value = value.operation(CHOICES[choice % 5], &[inputs[choice / 5 % 3]]);
-                }
-                // Whatever was chosen, every input takes part.
-                Program::Elementwise(graph.expression(&[value + inputs[1] * inputs[2]])?)
-            }
+            Kind::Elementwise => Program::Elementwise(graph.expression(&[value])?),
             Kind::Softmax => {
-                let scale = 1.0 + (random.bits() >> 41) as f64 / f64::from(1 << 23);
-                let value = inputs[0] * scale + inputs[1] + inputs[2];
                 let powers = (value - value.max_group()).exp();
                 Program::Rows(graph.row_program(&[powers / powers.sum_group()])?)
             }
@@ -195,10 +198,10 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         bare,
         "fuse_first",
         "First use of expressions and row programs",
-        "From three arrays on the device to the result of ten operations on them and two more, or to the softmax of one of them, \
-         scaled and biased by the others, in rows of 1024, waited for: the program is made, written, assembled by the driver and \
-         run. Never seen: operations, or the scale, chosen anew by the time, in a process that has assembled before; the \
-         reference loads the text of another such program by cuModuleLoadDataEx alone. In a second process: its first program is one that the first process has used, so the \
+        "From three arrays on the device to the result of ten operations on them and two more, or to the softmax of four and two in \
+         rows of 1024, waited for: the program is made, written, assembled by the driver and run. Never seen: operations chosen \
+         anew by the time, in a process that has assembled before; the reference loads the text of another such program by \
+         cuModuleLoadDataEx alone. In a second process: its first program is one that the first process has used, so the \
          driver's cache has it; the reference is one never seen. The driver's cache is empty when the program starts. Results \
          are compared with the CPU's, bit for bit.",
     )?;
