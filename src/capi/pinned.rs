@@ -216,8 +216,8 @@ pub unsafe extern "C" fn sv_tensor_from_pinned(
     // SAFETY: as the caller vouches.
     unsafe {
         give("sv_tensor_from_pinned", result, || {
-            let (dtype, shape) = (self::dtype(dtype)?, sizes(shape, rank)?);
             let object = self::pinned(pinned, "pinned")?;
+            let (dtype, shape) = (self::dtype(dtype)?, sizes(shape, rank)?);
             let mut state = object.lock();
             match Tensor::from_pinned_bytes(state.take_idle()?, dtype, &shape) {
                 Ok(tensor) => {
