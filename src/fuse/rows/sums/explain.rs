@@ -170,9 +170,8 @@ impl SumsOverGroups {
                 return Ok(());
             }
         }
-        if let Some(at) = terms.operands.inputs.iter().position(|input| *input == PhaseInput::Index)
-            && let Some(expression) = &self.places
-        {
+        let index = terms.operands.inputs.iter().position(|input| *input == PhaseInput::Index);
+        if let (Some(at), Some(expression)) = (index, &self.places) {
             let places = shape.places()?;
             let memory = found.add_temporary(8 * shape.size);
             found.kernels.push(RowKernel {
