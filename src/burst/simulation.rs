@@ -192,11 +192,12 @@ impl Simulation {
 
     fn stage(&mut self, injections: &[Injection]) -> Result<()> {
         let staged = staged_with(injections, self.staged)?;
-        if !self.edits.is_empty()
-            && let Some(injection) = injections.iter().find(|injection| !self.is_in_use(injection.id))
-            && (injection.id as usize) < self.network.len()
-        {
-            return Err(removed_neuron(injection.id));
+        if !self.edits.is_empty() {
+            let removed = injections.iter().find(|injection| !self.is_in_use(injection.id));
+            if let Some(injection) = removed.filter(|injection| (injection.id as usize) < self.network.len())
+            {
+                return Err(removed_neuron(injection.id));
+            }
         }
         self.backend.inject(injections)?;
         self.pending.extend_from_slice(injections);
