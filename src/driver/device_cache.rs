@@ -12,6 +12,7 @@ use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Device;
+use crate::error::Result;
 
 type DeviceValues<K, V> = (Device, HashMap<K, V>);
 
@@ -47,6 +48,26 @@ impl<K: Eq + Hash, V: Clone> DeviceCache<K, V> {
         }
         let all = self.lock();
         all.iter().find(|values| values.0 == *device)?.1.get(key).cloned()
+    }
+
+    /// Returns the value of a key. The first call makes it, outside of the lock.
+    ///
+    /// # Errors
+    ///
+    /// The errors of `make`, after which nothing is kept.
+    pub(crate) fn get_or_try_add(
+        &self,
+        device: &Device,
+        key: &K,
+        make: impl FnOnce() -> Result<V>,
+    ) -> Result<V>
+    where
+        K: Clone,
+    {
+        match self.get(device, key) {
+            Some(value) => Ok(value),
+            None => Ok(self.add(device, key.clone(), make()?)),
+        }
     }
 
     /// Adds the value of a key, and returns the one that every later lookup returns: of threads that add a value at the same

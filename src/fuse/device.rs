@@ -109,12 +109,7 @@ pub(crate) fn with_operand_list<'a, R>(
 
 /// Returns the kernel of a text, and assembles it if the process has not loaded it.
 pub(super) fn assembled(device: &Device, text: Arc<str>) -> Result<Function> {
-    if let Some(function) = KERNELS.get(device, &text) {
-        return Ok(function);
-    }
-    // Outside the lock, because assembling takes milliseconds and other threads need other kernels meanwhile.
-    let function = device.load(text.as_bytes())?.function(ptx::ENTRY)?;
-    Ok(KERNELS.add(device, text, function))
+    KERNELS.get_or_try_add(device, &text, || device.load(text.as_bytes())?.function(ptx::ENTRY))
 }
 
 /// Checks that a layout stays within memory of `bytes` bytes and that `address` is aligned for the dtype.
@@ -419,12 +414,11 @@ impl ExpressionState {
 
     /// Returns the kernel of a plan, and assembles it if no expression of the process has the same text.
     pub(crate) fn kernel(&self, device: &Device, plan: &ElementwisePlan) -> Result<Function> {
-        if let Some(function) = self.kernels.get(device, &plan.key) {
-            return Ok(function);
-        }
-        let text =
-            ptx::write(&self.program, &self.operand_dtypes(), self.inputs.len(), &plan.key, plan.parameters);
-        Ok(self.kernels.add(device, plan.key.clone(), assembled(device, text.into())?))
+        self.kernels.get_or_try_add(device, &plan.key, || {
+            let (dtypes, inputs) = (self.operand_dtypes(), self.inputs.len());
+            let text = ptx::write(&self.program, &dtypes, inputs, &plan.key, plan.parameters);
+            assembled(device, text.into())
+        })
     }
 }
 

@@ -75,24 +75,18 @@ pub(crate) fn kernel(device: &Device, family: &'static str, entry: Entry<'_>) ->
         Entry::Name(name) => EntryKey::Name(name),
         Entry::Number(number, _) => EntryKey::Number(number),
     };
-    let key = (family, key);
-    if let Some(function) = FUNCTIONS.get(device, &key) {
-        return Ok(function);
-    }
-    let module = load(device, family)?;
-    let function = match entry {
-        Entry::Name(name) => module.function(name)?,
-        Entry::Number(_, name) => module.function(&name())?,
-    };
-    Ok(FUNCTIONS.add(device, key, function))
+    FUNCTIONS.get_or_try_add(device, &(family, key), || {
+        let module = load(device, family)?;
+        match entry {
+            Entry::Name(name) => module.function(name),
+            Entry::Number(_, name) => module.function(&name()),
+        }
+    })
 }
 
 /// Returns the device's properties.
 pub(super) fn properties(device: &Device) -> Result<DeviceProperties> {
-    match PROPERTIES.get(device, &()) {
-        Some(properties) => Ok(properties),
-        None => Ok(PROPERTIES.add(device, (), DeviceProperties::query(device)?)),
-    }
+    PROPERTIES.get_or_try_add(device, &(), || DeviceProperties::query(device))
 }
 
 /// Returns the reason why such a device has no image of the family, and `None` where it has one. The first call reads the

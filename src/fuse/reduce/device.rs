@@ -1,7 +1,6 @@
 //! Runs of reductions on device memory, and their explanations.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::super::device::{DeviceInput, DeviceOutput, assembled};
 use super::super::number::Number;
@@ -108,11 +107,9 @@ impl ReductionState {
     }
 
     pub(super) fn kernel(&self, device: &Device, launch: &PlannedLaunch) -> Result<Function> {
-        if let Some(function) = self.kernels.get(device, &launch.key) {
-            return Ok(function);
-        }
-        let text: Arc<str> = ptx::write(self, &launch.key, launch.parameters, launch.threads).into();
-        Ok(self.kernels.add(device, launch.key.clone(), assembled(device, text)?))
+        self.kernels.get_or_try_add(device, &launch.key, || {
+            assembled(device, ptx::write(self, &launch.key, launch.parameters, launch.threads).into())
+        })
     }
 }
 

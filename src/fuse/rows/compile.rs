@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::super::expression::Expression;
 use super::super::graph::{Expr, Graph, Nodes};
 use super::super::node::{IndexedGroup, Node, NodeIndex, needed};
 use super::sections::Sections;
@@ -126,14 +127,8 @@ impl RowProgram {
         }
         let of_reductions = reductions.iter().map(|reduction| &reduction.operands);
         let of_stored = stored.all.iter().map(|stored| &stored.operands);
-        let mut phases = of_reductions.chain(of_stored).chain(finishes.iter().map(|finish| &finish.operands));
-        let places = match phases.any(|operands| operands.inputs.contains(&PhaseInput::Index)) {
-            true => {
-                let graph = Graph::new();
-                Some(graph.expression(&[graph.position()])?)
-            }
-            false => None,
-        };
+        let of_finishes = finishes.iter().map(|finish| &finish.operands);
+        let places = places_for(of_reductions.chain(of_stored).chain(of_finishes))?;
         let stages = match (sections.reason, reductions.is_empty()) {
             (Some(reason), _) => Err(reason),
             (None, true) => Err("the program has no reductions"),
@@ -166,6 +161,21 @@ impl RowProgram {
             sums: None,
         })))
     }
+}
+
+/// Returns an expression of the index of each element in its group, if a phase reads it.
+///
+/// # Errors
+///
+/// As [`Graph::expression`].
+pub(super) fn places_for<'a>(
+    mut phases: impl Iterator<Item = &'a PhaseOperands>,
+) -> Result<Option<Expression>> {
+    if !phases.any(|operands| operands.inputs.contains(&PhaseInput::Index)) {
+        return Ok(None);
+    }
+    let graph = Graph::new();
+    graph.expression(&[graph.position()]).map(Some)
 }
 
 /// Returns the numbers of the outputs that a section computes, as lists of an expression each. Outputs of one node are in

@@ -1,7 +1,5 @@
 //! Runs of row programs in one kernel on a device.
 
-use std::sync::Arc;
-
 use super::super::device::{DeviceInput, DeviceOutput, assembled};
 use super::super::number::Number;
 use super::super::plan::WIDEST;
@@ -72,10 +70,8 @@ impl RowProgramState {
     }
 
     fn kernel(&self, stages: &RowStages, device: &Device, plan: &RowPlan) -> Result<Function> {
-        if let Some(function) = self.kernels.get(device, &plan.key) {
-            return Ok(function);
-        }
-        let text: Arc<str> = ptx::write(self, stages, &plan.key, plan.parameters, plan.threads).into();
-        Ok(self.kernels.add(device, plan.key.clone(), assembled(device, text)?))
+        self.kernels.get_or_try_add(device, &plan.key, || {
+            assembled(device, ptx::write(self, stages, &plan.key, plan.parameters, plan.threads).into())
+        })
     }
 }

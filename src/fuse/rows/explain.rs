@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::super::explain::Explanation;
+use super::super::expression::Expression;
 use super::super::number::Number;
 use super::super::reduce::ReductionExplanation;
 use super::super::reduce::device::write_scalars;
@@ -106,6 +107,21 @@ impl RowExplanation {
         RowMemory::Temporary(self.temporaries.len() - 1)
     }
 
+    /// Adds the kernel of the index of each element in its group, and returns its output.
+    pub(super) fn add_places(
+        &mut self,
+        (phase, expression): (usize, &Expression),
+        shape: &RowShape,
+        capability: (i32, i32),
+    ) -> Result<Described> {
+        let layout = shape.places()?;
+        let places = (self.add_temporary(8 * shape.size), (DType::I64, layout));
+        let launches = RowLaunches::Expression(expression.explain(&[], &[layout], capability)?);
+        let name = "index of each element in its group".to_owned();
+        self.kernels.push(RowKernel::new((phase, name), [&[], &[places]], launches));
+        Ok(places)
+    }
+
     /// Returns the bytes that all kernels read.
     pub fn bytes_read(&self) -> usize {
         self.kernels.iter().map(|kernel| kernel.bytes_read).sum()
@@ -125,7 +141,7 @@ pub(super) fn distinct_bytes((dtype, layout): &(DType, Layout)) -> usize {
 }
 
 /// An operand of a kernel.
-type Described = (RowMemory, (DType, Layout));
+pub(super) type Described = (RowMemory, (DType, Layout));
 
 /// The operands of phases: inputs, and the values that the kernels before computed.
 struct PhaseMemory {
@@ -153,8 +169,13 @@ impl PhaseMemory {
     }
 }
 
-fn layouts(operands: &[Described]) -> Vec<Layout> {
+pub(super) fn layouts(operands: &[Described]) -> Vec<Layout> {
     operands.iter().map(|(_, (_, layout))| *layout).collect()
+}
+
+/// Returns the operands without their memory.
+pub(super) fn operands_of(operands: &[Described]) -> Vec<(DType, Layout)> {
+    operands.iter().map(|(_, operand)| *operand).collect()
 }
 
 fn bytes(operands: &[Described]) -> usize {
@@ -162,7 +183,8 @@ fn bytes(operands: &[Described]) -> usize {
 }
 
 impl RowKernel {
-    fn new(
+    /// Describes a kernel by its phase and name, and by its inputs and outputs.
+    pub(super) fn new(
         (phase, name): (usize, String),
         [read, written]: [&[Described]; 2],
         launches: RowLaunches,
@@ -235,12 +257,7 @@ impl RowProgramState {
             places: None,
         };
         if let Some(expression) = &self.places {
-            let layout = shape.places()?;
-            let places = (found.add_temporary(8 * shape.size), (DType::I64, layout));
-            let launches = RowLaunches::Expression(expression.explain(&[], &[layout], capability)?);
-            let name = "index of each element in its group".to_owned();
-            found.kernels.push(RowKernel::new((0, name), [&[], &[places]], launches));
-            memory.places = Some(places);
+            memory.places = Some(found.add_places((0, expression), shape, capability)?);
         }
         for number in 0..=self.reductions.len() {
             for of in self.stored.iter().filter(|of| of.after == number) {

@@ -6,9 +6,8 @@
 use super::super::device::{DeviceInput, DeviceOutput};
 use super::super::expression::Expression;
 use super::super::graph::Graph;
-use super::super::host::{HostInput, HostOutput};
+use super::run_memory::RunMemory;
 use super::{Finish, OPERATION, RowProgramState};
-use crate::driver::{DeviceBuffer, Stream};
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout};
 
@@ -32,34 +31,19 @@ fn copy_of(dtype: DType) -> Result<Expression> {
 }
 
 /// Returns inputs with the memory of their copies; `None` without copies.
-pub(super) fn with_host_copies<'a>(
-    copies: &'a [Option<Vec<u64>>],
-    inputs: &[HostInput<'a>],
-) -> Result<Option<Vec<HostInput<'a>>>> {
+pub(super) fn with_copies<'b, 'a: 'b, M: RunMemory>(
+    copies: &'b [Option<M::Memory>],
+    inputs: &[M::Input<'a>],
+) -> Result<Option<Vec<M::Input<'b>>>> {
     if copies.is_empty() {
         return Ok(None);
     }
-    let with_copy = inputs.iter().zip(copies).map(|(input, copy)| match copy {
-        Some(copy) => {
-            let layout = Layout::from_shape(*input.layout().shape());
-            HostInput::of_bytes(input.dtype(), bytemuck::cast_slice(copy), layout)
+    let with_copy = inputs.iter().zip(copies).map(|(input, copy)| {
+        let (dtype, layout) = M::described(input);
+        match copy {
+            Some(copy) => M::input(dtype, copy, Layout::from_shape(*layout.shape())),
+            None => M::expand(input, layout.shape()),
         }
-        None => input.expand(input.layout().shape()),
-    });
-    with_copy.collect::<Result<Vec<_>>>().map(Some)
-}
-
-/// As [`with_host_copies`], on a device.
-pub(super) fn with_device_copies<'a>(
-    copies: &'a [Option<DeviceBuffer<u8>>],
-    inputs: &[DeviceInput<'a>],
-) -> Result<Option<Vec<DeviceInput<'a>>>> {
-    if copies.is_empty() {
-        return Ok(None);
-    }
-    let with_copy = inputs.iter().zip(copies).map(|(input, copy)| match copy {
-        Some(copy) => DeviceInput::of_bytes(input.dtype(), copy, Layout::from_shape(*input.layout().shape())),
-        None => input.expand(input.layout().shape()),
     });
     with_copy.collect::<Result<Vec<_>>>().map(Some)
 }
@@ -71,45 +55,24 @@ impl RowProgramState {
     }
 
     /// Copies in-place inputs if several expressions write outputs. Returns the copies by input, or none at all.
-    pub(super) fn host_copies(
+    pub(super) fn copies<M: RunMemory>(
         &self,
-        given: &[HostInput<'_>],
-        inputs: &[HostInput<'_>],
-    ) -> Result<Vec<Option<Vec<u64>>>> {
-        if !self.writes_in_turns() || given.iter().all(|input| input.in_place_of().is_none()) {
+        run: &M,
+        given: &[M::Input<'_>],
+        inputs: &[M::Input<'_>],
+    ) -> Result<Vec<Option<M::Memory>>> {
+        if !self.writes_in_turns() || given.iter().all(|input| M::in_place_of(input).is_none()) {
             return Ok(Vec::new());
         }
-        let copy = |(given, input): (&HostInput<'_>, &HostInput<'_>)| {
-            if given.in_place_of().is_none() {
+        let copy = |(given, input): (&M::Input<'_>, &M::Input<'_>)| {
+            if M::in_place_of(given).is_none() {
                 return Ok(None);
             }
-            let layout = Layout::from_shape(*input.layout().shape());
-            let mut memory = vec![0u64; (layout.count() * input.dtype().size()).div_ceil(8)];
-            let to = HostOutput::of_bytes(input.dtype(), bytemuck::cast_slice_mut(&mut memory), layout)?;
-            copy_of(input.dtype())?.run_host(&[input.expand(layout.shape())?], &[], &mut [to])?;
-            Ok(Some(memory))
-        };
-        given.iter().zip(inputs).map(copy).collect()
-    }
-
-    /// As [`host_copies`](Self::host_copies), on a device.
-    pub(super) fn device_copies(
-        &self,
-        stream: &Stream,
-        given: &[DeviceInput<'_>],
-        inputs: &[DeviceInput<'_>],
-    ) -> Result<Vec<Option<DeviceBuffer<u8>>>> {
-        if !self.writes_in_turns() || given.iter().all(|input| input.in_place_of().is_none()) {
-            return Ok(Vec::new());
-        }
-        let copy = |(given, input): (&DeviceInput<'_>, &DeviceInput<'_>)| {
-            if given.in_place_of().is_none() {
-                return Ok(None);
-            }
-            let layout = Layout::from_shape(*input.layout().shape());
-            let mut memory = stream.uninitialized::<u8>(layout.count() * input.dtype().size())?;
-            let to = DeviceOutput::of_bytes(input.dtype(), &mut memory, layout)?;
-            copy_of(input.dtype())?.run(stream, &[input.expand(layout.shape())?], &[], &mut [to])?;
+            let (dtype, layout) = M::described(input);
+            let layout = Layout::from_shape(*layout.shape());
+            let mut memory = run.allocate(layout.count() * dtype.size())?;
+            let to = M::output(dtype, &mut memory, layout)?;
+            run.evaluate(&copy_of(dtype)?, &[M::expand(input, layout.shape())?], &[], &mut [to])?;
             Ok(Some(memory))
         };
         given.iter().zip(inputs).map(copy).collect()
@@ -137,35 +100,21 @@ impl RowProgramState {
         }
     }
 
-    /// Returns the inputs, in-place ones with the address of their output. The outputs are borrowed by the run.
-    pub(super) fn host_inputs_in_place<'a>(
+    /// Returns the inputs, in-place ones with the memory of their output, which the run borrows; `None` if no input is in place.
+    pub(super) fn inputs_in_place<'a, M: RunMemory>(
         &self,
-        inputs: &[HostInput<'a>],
-        outputs: &[HostOutput<'a>],
-    ) -> Result<Vec<HostInput<'a>>> {
-        let resolved = inputs.iter().map(|input| {
-            let Some(index) = input.in_place_of() else { return input.expand(input.layout().shape()) };
-            let output = outputs.get(index);
-            self.check_in_place(index, input.described(), output.map(HostOutput::described))?;
-            output.map(HostInput::before).ok_or_else(|| in_place_error(index))
-        });
-        resolved.collect()
-    }
-
-    /// Returns the inputs, in-place ones with the memory of their output; `None` if no input is in place.
-    pub(super) fn device_inputs_in_place<'a>(
-        &self,
-        inputs: &[DeviceInput<'a>],
-        outputs: &[DeviceOutput<'a>],
-    ) -> Result<Option<Vec<DeviceInput<'a>>>> {
-        if inputs.iter().all(|input| input.in_place_of().is_none()) {
+        inputs: &[M::Input<'a>],
+        outputs: &[M::Output<'a>],
+    ) -> Result<Option<Vec<M::Input<'a>>>> {
+        if inputs.iter().all(|input| M::in_place_of(input).is_none()) {
             return Ok(None);
         }
         let resolved = inputs.iter().map(|input| {
-            let Some(index) = input.in_place_of() else { return input.expand(input.layout().shape()) };
+            let described = M::described(input);
+            let Some(index) = M::in_place_of(input) else { return M::expand(input, described.1.shape()) };
             let output = outputs.get(index);
-            self.check_in_place(index, input.described(), output.map(DeviceOutput::described))?;
-            output.map(DeviceInput::before).ok_or_else(|| in_place_error(index))
+            self.check_in_place(index, described, output.map(M::described_output))?;
+            output.map(M::before).ok_or_else(|| in_place_error(index))
         });
         resolved.collect::<Result<Vec<_>>>().map(Some)
     }

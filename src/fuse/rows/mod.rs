@@ -41,6 +41,7 @@ mod language;
 mod plan;
 mod ptx;
 mod run;
+mod run_memory;
 mod sections;
 mod shape;
 mod split;

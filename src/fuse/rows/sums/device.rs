@@ -1,7 +1,5 @@
 //! Sums over groups on a device.
 
-use std::sync::Arc;
-
 use super::super::super::device::{DeviceInput, DeviceOutput, assembled};
 use super::super::super::number::Number;
 use super::super::super::plan::WIDEST;
@@ -313,10 +311,8 @@ impl SumsOverGroups {
     }
 
     fn kernel(&self, device: &Device, launch: &SumLaunch) -> Result<Function> {
-        if let Some(function) = self.kernels.get(device, &launch.key) {
-            return Ok(function);
-        }
-        let text: Arc<str> = self.text(&launch.key, &launch.plan).into();
-        Ok(self.kernels.add(device, launch.key.clone(), assembled(device, text)?))
+        self.kernels.get_or_try_add(device, &launch.key, || {
+            assembled(device, self.text(&launch.key, &launch.plan).into())
+        })
     }
 }

@@ -3,7 +3,10 @@
 use super::super::super::number::Number;
 use super::super::super::reduce::device::write_scalars;
 use super::super::RowProgramState;
-use super::super::explain::{RowExplanation, RowKernel, RowLaunch, RowLaunches, RowMemory, distinct_bytes};
+use super::super::explain::{
+    Described, RowExplanation, RowKernel, RowLaunch, RowLaunches, RowMemory, distinct_bytes, layouts,
+    operands_of,
+};
 use super::super::plan::RowOperands;
 use super::super::shape::RowShape;
 use super::super::split::PhaseInput;
@@ -29,7 +32,6 @@ impl SumsOverGroups {
     ) -> Result<RowExplanation> {
         let starts = vec![0; inputs.len() + outputs.len()];
         let given = RowOperands { inputs, outputs, starts: &starts };
-        let layouts = |of: &[(DType, Layout)]| of.iter().map(|(_, layout)| *layout).collect::<Vec<_>>();
         let chunks = shape.groups.count().div_ceil(CHUNK);
         let of_sum = |dtype: DType| chunks * shape.size * dtype.size();
         let planned = self.plan_fused(shape, &given, RowDevice { capability });
@@ -62,7 +64,8 @@ impl SumsOverGroups {
                     Some(main) => {
                         let mut of_main: Vec<Layout> = self.own.iter().map(|&at| outputs[at].1).collect();
                         of_main.extend(self.values.iter().map(|value| value.layout(shape)));
-                        main.explain(&layouts(inputs), axes, &of_main, capability)?
+                        let of_inputs: Vec<Layout> = inputs.iter().map(|(_, layout)| *layout).collect();
+                        main.explain(&of_inputs, axes, &of_main, capability)?
                     }
                     None => self.nothing(),
                 };
@@ -130,8 +133,10 @@ impl SumsOverGroups {
         found: &mut RowExplanation,
     ) -> Result<()> {
         let terms = &self.terms[number];
-        let workspaces = &workspaces[terms.sums()];
-        let (mut described, mut read) = (Vec::new(), Vec::new());
+        let chunks = SumsOverGroups::workspace(shape)?;
+        let written: Vec<Described> =
+            terms.sums().map(|sum| (workspaces[sum], (self.outputs[sum].dtype, chunks))).collect();
+        let mut read: Vec<Described> = Vec::new();
         for input in &terms.operands.inputs {
             let (memory, dtype, layout) = match *input {
                 // Terms read no stored values, and the kernel computes the indices of elements.
@@ -145,75 +150,46 @@ impl SumsOverGroups {
                     }
                 }
             };
-            described.push((dtype, layout.expand(&shape.elements)?));
-            read.push(memory);
+            read.push((memory, (dtype, layout.expand(&shape.elements)?)));
         }
-        let chunks = shape.groups.count().div_ceil(CHUNK);
-        let bytes = |dtype: &DType| chunks * shape.size * dtype.size();
         let is_ampere = capability >= (8, 0);
         let scalars = terms.operands.scalars(&zeros(&self.scalars()), shape);
-        let dtypes = terms.expression.outputs();
         if let Some(stages) = &terms.stages {
-            let starts = vec![0; described.len()];
+            let (starts, described) = (vec![0; read.len()], operands_of(&read));
             if let Ok(plan) = self.plan_terms(stages, shape, &described, &starts, is_ampere) {
                 let launch = SumLaunch { key: SumKey::Terms(number, plan.key.clone()), plan };
                 let bits = stages.expression.scalar_bits(&scalars)?;
-                read.extend(workspaces);
-                found.kernels.push(RowKernel {
-                    phase,
-                    name: "sums of chunks".to_owned(),
-                    bytes_read: described.iter().map(distinct_bytes).sum(),
-                    bytes_written: dtypes.iter().map(bytes).sum(),
-                    operands: read,
-                    launches: RowLaunches::Rows(self.launch_of(launch, &bits, None)),
-                });
+                let launches = RowLaunches::Rows(self.launch_of(launch, &bits, None));
+                let name = "sums of chunks".to_owned();
+                found.kernels.push(RowKernel::new((phase, name), [&read, &written], launches));
                 return Ok(());
             }
         }
         let index = terms.operands.inputs.iter().position(|input| *input == PhaseInput::Index);
         if let (Some(at), Some(expression)) = (index, &self.places) {
-            let places = shape.places()?;
-            let memory = found.add_temporary(8 * shape.size);
-            found.kernels.push(RowKernel {
-                phase,
-                name: "index of each element in its group".to_owned(),
-                bytes_read: 0,
-                bytes_written: 8 * shape.size,
-                operands: vec![memory],
-                launches: RowLaunches::Expression(expression.explain(&[], &[places], capability)?),
-            });
-            described.insert(at, (DType::I64, places.expand(&shape.elements)?));
-            read.insert(at, memory);
+            let places = found.add_places((phase, expression), shape, capability)?;
+            read.insert(at, (places.0, (DType::I64, places.1.1.expand(&shape.elements)?)));
         }
         let elements = SumsOverGroups::by_rows(shape, &shape.elements)?;
-        let memory: Vec<RowMemory> =
-            dtypes.iter().map(|dtype| found.add_temporary(elements.count() * dtype.size())).collect();
-        let layouts: Vec<Layout> = described.iter().map(|(_, layout)| *layout).collect();
-        let targets = vec![elements; dtypes.len()];
-        read.extend(&memory);
-        found.kernels.push(RowKernel {
-            phase,
-            name: "terms of the sums".to_owned(),
-            bytes_read: described.iter().map(distinct_bytes).sum(),
-            bytes_written: dtypes.iter().map(|dtype| elements.count() * dtype.size()).sum(),
-            operands: read,
-            launches: RowLaunches::Expression(
-                terms.expression.explain_with(&layouts, &targets, &scalars, capability)?,
-            ),
-        });
-        for ((sum, memory), workspace) in terms.sums().zip(memory).zip(workspaces) {
-            let operand = (self.outputs[sum].dtype, elements);
+        let dtypes = terms.expression.outputs().iter();
+        let stored: Vec<Described> = dtypes
+            .map(|dtype| (found.add_temporary(elements.count() * dtype.size()), (*dtype, elements)))
+            .collect();
+        let explained =
+            terms.expression.explain_with(&layouts(&read), &layouts(&stored), &scalars, capability)?;
+        let name = "terms of the sums".to_owned();
+        found.kernels.push(RowKernel::new(
+            (phase, name),
+            [&read, &stored],
+            RowLaunches::Expression(explained),
+        ));
+        for ((sum, stored), written) in terms.sums().zip(stored).zip(written) {
             let stages = &self.copies[sum];
-            let Ok(plan) = self.plan_terms(stages, shape, &[operand], &[0], is_ampere) else { continue };
+            let Ok(plan) = self.plan_terms(stages, shape, &[stored.1], &[0], is_ampere) else { continue };
             let launch = SumLaunch { key: SumKey::Copy(sum, plan.key.clone()), plan };
-            found.kernels.push(RowKernel {
-                phase: phase + 1,
-                name: "sums of chunks of terms".to_owned(),
-                bytes_read: distinct_bytes(&operand),
-                bytes_written: bytes(&operand.0),
-                operands: vec![memory, *workspace],
-                launches: RowLaunches::Rows(self.launch_of(launch, &[], None)),
-            });
+            let launches = RowLaunches::Rows(self.launch_of(launch, &[], None));
+            let name = "sums of chunks of terms".to_owned();
+            found.kernels.push(RowKernel::new((phase + 1, name), [&[stored], &[written]], launches));
         }
         Ok(())
     }

@@ -32,9 +32,10 @@ use super::super::expression::Expression;
 use super::super::graph::{Graph, Nodes};
 use super::super::node::{Node, NodeIndex, needed, needed_until};
 use super::super::reduce::{Fold, Reduction};
+use super::compile::places_for;
 use super::plan::RowKey;
 use super::shape::RowShape;
-use super::split::{self, Phase, PhaseInput};
+use super::split::{self, Phase};
 use super::stages::RowStages;
 use super::{OPERATION, PhaseOperands, RowOutput, RowProgram, RowProgramState};
 use crate::driver::{DeviceCache, Function};
@@ -208,14 +209,7 @@ impl SumsOverGroups {
             true => None,
             false => Some(RowProgram::compile(nodes, &of_fused)?),
         };
-        let reads_places = of_sums.iter().any(|terms| terms.operands.inputs.contains(&PhaseInput::Index));
-        let places = match reads_places {
-            true => {
-                let graph = Graph::new();
-                Some(graph.expression(&[graph.position()])?)
-            }
-            false => None,
-        };
+        let places = places_for(of_sums.iter().map(|terms| &terms.operands))?;
         let dtypes: Vec<DType> = terms.iter().map(|&term| nodes.dtype(term)).collect();
         let fold = |dtype: &DType| {
             let graph = Graph::new();
@@ -278,17 +272,9 @@ impl SumsOverGroups {
 
 /// Returns the values of groups that the terms read.
 fn values_of(nodes: &Nodes, terms: &[NodeIndex], per_group: &[bool]) -> Vec<NodeIndex> {
-    let mut needed = vec![false; nodes.nodes.len()];
-    terms.iter().for_each(|&term| needed[term as usize] = true);
-    for index in (0..needed.len()).rev().filter(|&index| !per_group[index]) {
-        if needed[index] {
-            nodes.nodes[index].0.operands().for_each(|operand| needed[operand as usize] = true);
-        }
-    }
-    (0..needed.len())
-        .filter(|&index| needed[index] && per_group[index])
-        .map(|index| index as NodeIndex)
-        .collect()
+    let needed = needed_until(nodes, terms, |index, _| per_group[index as usize]);
+    let of_groups = needed.iter().zip(per_group).map(|(needed, per_group)| *needed && *per_group);
+    of_groups.enumerate().filter(|(_, is_value)| *is_value).map(|(index, _)| index as NodeIndex).collect()
 }
 
 /// Returns the nodes with these values as inputs, after those of the program.
