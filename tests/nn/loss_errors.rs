@@ -6,7 +6,8 @@ use selvedge::nn::{
 };
 use selvedge::{DType, Device, Error, Result, Tensor};
 
-const REDUCTIONS: [Reduction; 4] = [Reduction::None, Reduction::Mean, Reduction::Sum, Reduction::BatchMean];
+pub const REDUCTIONS: [Reduction; 4] =
+    [Reduction::None, Reduction::Mean, Reduction::Sum, Reduction::BatchMean];
 
 fn tensor(numbers: &[f64], shape: &[usize]) -> Tensor {
     Tensor::from_slice(numbers, shape, &Device::cpu()).unwrap()

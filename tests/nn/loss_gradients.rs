@@ -8,8 +8,7 @@ use selvedge::{Device, Result, Tensor};
 
 use crate::cases::samples;
 use crate::differences::{check, check_second};
-
-const REDUCTIONS: [Reduction; 4] = [Reduction::None, Reduction::Mean, Reduction::Sum, Reduction::BatchMean];
+use crate::loss_errors::REDUCTIONS;
 
 type Loss = fn(&Variable, &Variable, Reduction) -> Result<Variable>;
 

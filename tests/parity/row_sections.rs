@@ -9,6 +9,7 @@ use super::arrays::{Array, assert_same};
 use super::harness;
 use super::reductions::{contiguous, plain};
 use super::row_runs::{on_device, on_host, run_plan, try_on_host};
+use super::row_sums::floats;
 use super::value::special;
 use crate::common::suite::Test;
 use ptx_interpreter::Schedule;
@@ -196,15 +197,8 @@ fn outputs() {
         .expect("a run in place");
     assert_same("in place", &found, &in_place, &before);
     assert_eq!(found[MANY].bytes, found[3].bytes);
-    let floats = |array: &Array| -> Vec<f32> {
-        array
-            .bytes
-            .chunks_exact(4)
-            .map(|bytes| f32::from_le_bytes(bytes.try_into().expect("4 bytes")))
-            .collect()
-    };
-    let x = floats(&input);
-    let found: Vec<Vec<f32>> = found.iter().map(floats).collect();
+    let x = floats(&input.bytes);
+    let found: Vec<Vec<f32>> = found.iter().map(|array| floats(&array.bytes)).collect();
     // The bytes end with a guard.
     for (row, x) in x[..99].chunks(33).enumerate() {
         let largest = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);

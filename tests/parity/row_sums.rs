@@ -129,12 +129,7 @@ fn check_kernels(given: Program, dtype: DType, groups: &Groups, many: Option<usi
         let what = format!("{} of {dtype} in {:?}, {}", given.0, groups.elements, plan.schedule);
         assert_same(&what, &on_cpu, &found, &before);
     }
-    let text = |launches: &RowLaunches| match launches {
-        RowLaunches::Rows(launch) => Some(launch.ptx.clone()),
-        _ => None,
-    };
-    let kept: Vec<String> = plan.kernels.iter().filter_map(|kernel| text(&kernel.launches)).collect();
-    texts::keep(&kept, groups.elements.count() > 1000);
+    texts::keep(&texts::of_rows(&plan), groups.elements.count() > 1000);
     plan.schedule
 }
 
@@ -183,7 +178,7 @@ pub fn always() -> Vec<Test> {
     tests
 }
 
-fn floats(bytes: &[u8]) -> Vec<f32> {
+pub fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.chunks_exact(4).map(|word| f32::from_le_bytes(word.try_into().expect("4 bytes"))).collect()
 }
 

@@ -7,6 +7,17 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
+use selvedge::fuse::{RowExplanation, RowLaunches};
+
+/// Returns the texts of the kernels of whole row programs.
+pub fn of_rows(plan: &RowExplanation) -> Vec<String> {
+    let text = |launches: &RowLaunches| match launches {
+        RowLaunches::Rows(launch) => Some(launch.ptx.clone()),
+        _ => None,
+    };
+    plan.kernels.iter().filter_map(|kernel| text(&kernel.launches)).collect()
+}
+
 /// Writes `wanted` texts to the folder `SELVEDGE_PTX_OUT`, if it is set.
 pub fn keep(texts: &[String], wanted: bool) {
     keep_as("", texts, wanted);

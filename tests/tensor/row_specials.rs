@@ -4,14 +4,10 @@ use selvedge::tensor::{Device, Tensor};
 use selvedge::types::DType;
 use selvedge::{Error, Result};
 
-use super::rows::tensor;
+use super::rows::{numbers, tensor};
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 const GROUPS: usize = 5;
-
-fn numbers(x: &Tensor) -> Vec<f64> {
-    x.cast(DType::F64).unwrap().to_vec::<f64>().unwrap()
-}
 
 /// A normalisation with a parameter that has a number for each channel.
 type WithParameter = fn(&Tensor, &Tensor) -> Result<Tensor>;

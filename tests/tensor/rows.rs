@@ -28,7 +28,7 @@ pub fn tensor(shape: &[usize], dtype: DType) -> Tensor {
     Tensor::from_vec(values, shape, &cpu()).unwrap().cast(dtype).unwrap()
 }
 
-fn numbers(x: &Tensor) -> Vec<f64> {
+pub fn numbers(x: &Tensor) -> Vec<f64> {
     x.cast(DType::F64).unwrap().to_vec::<f64>().unwrap()
 }
 

@@ -5,7 +5,7 @@
 //! `pick` selects the same words in both cases.
 
 use super::super::space::Space;
-use super::memory::for_each_run;
+use super::memory::{contiguous_from, for_each_run};
 
 /// Writes the numbers that a coordinate gives the elements from `start` on, one a lane.
 #[inline(always)]
@@ -36,14 +36,7 @@ impl<'a> Groups<'a> {
         start: usize,
         count: usize,
     ) -> Groups<'a> {
-        let mut first = space.is_linear(operand).then(|| space.offsets[operand] + start);
-        if first.is_none() {
-            for_each_run(space, operand, start, count, |_, length, offset, stride| {
-                if length == count && stride == 1 {
-                    first = Some(offset as usize);
-                }
-            });
-        }
+        let first = contiguous_from(space, operand, start, count).map(|first| first as usize);
         Groups { space, operand, size, start, count, first }
     }
 

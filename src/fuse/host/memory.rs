@@ -43,6 +43,21 @@ pub(super) fn for_each_run(
     }
 }
 
+/// Returns the offset of the first of `count` elements from `start` on, if they are contiguous.
+#[inline(always)]
+pub(super) fn contiguous_from(space: &Space, operand: usize, start: usize, count: usize) -> Option<isize> {
+    if space.is_linear(operand) {
+        return Some(space.offsets[operand] as isize + start as isize);
+    }
+    let left = space.sizes[0] - start % space.sizes[0];
+    if left < count || count > 1 && space.strides(operand)[0] != 1 {
+        return None;
+    }
+    let mut first = None;
+    for_each_run(space, operand, start, count, |_, _, offset, _| first = Some(offset));
+    first
+}
+
 impl HostOperand {
     /// Loads part `part` of `count` elements.
     ///

@@ -3,9 +3,7 @@
 use selvedge::tensor::{Axes, Device, Tensor};
 use selvedge::types::DType;
 
-fn numbers(x: &Tensor) -> Vec<f64> {
-    x.cast(DType::F64).unwrap().to_vec::<f64>().unwrap()
-}
+use super::numbers;
 
 pub fn an_empty_list_of_axes_reduces_nothing(device: &Device) {
     let x = Tensor::new([[1.0f32, -2.0], [4.0, 0.0], [0.5, -8.0]], device).unwrap();

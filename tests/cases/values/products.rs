@@ -4,9 +4,7 @@ use num_complex::Complex;
 use selvedge::tensor::{Device, Tensor};
 use selvedge::types::DType;
 
-fn numbers(x: &Tensor) -> Vec<f64> {
-    x.cast(DType::F64).unwrap().to_vec::<f64>().unwrap()
-}
+use super::numbers;
 
 /// Python's product, in order, where a zero among finite numbers makes 0 whatever overflows.
 fn product(values: &[f64]) -> f64 {

@@ -79,6 +79,11 @@ pub fn bounded<T>(
     }
 }
 
+/// Returns the number of the only case that is asked for.
+pub fn chosen_case() -> Option<u64> {
+    std::env::var("SELVEDGE_FUZZ_CASE").ok().and_then(|number| number.parse().ok())
+}
+
 /// Runs cases for the fixed time. A case returns whether the bytes were accepted; some are, and others are not.
 pub fn run(
     name: &str,
@@ -86,7 +91,7 @@ pub fn run(
 ) -> Outcome {
     // A crash leaves the number of its case there.
     let last = folder(name)?.join("case");
-    let chosen = std::env::var("SELVEDGE_FUZZ_CASE").ok().and_then(|number| number.parse::<u64>().ok());
+    let chosen = chosen_case();
     let time = if sampling::is_whole("damaged") { WHOLE_TIME } else { TIME };
     let (end, mut number, mut accepted) = (Instant::now() + time, chosen.unwrap_or(0), 0);
     loop {
@@ -263,6 +268,15 @@ pub fn read_back(tensor: u64) -> Outcome {
     Ok(())
 }
 
+/// Reads the tensor of a file that was accepted, and returns whether it was.
+pub fn tensor_of(accepted: bool, tensor: u64) -> Result<bool, Box<dyn std::error::Error>> {
+    match (accepted, tensor) {
+        (true, tensor) => read_back(tensor).map(|()| true),
+        (false, 0) => Ok(false),
+        (false, _) => Err("a refused file left a handle".into()),
+    }
+}
+
 pub fn npy(_: &Fake) -> Outcome {
     let path = folder("npy")?.join("array.npy");
     let name = text(&path)?;
@@ -277,11 +291,8 @@ pub fn npy(_: &Fake) -> Outcome {
         fs::write(&path, mutate(random, &files[file]))?;
         let mut tensor = 0;
         // SAFETY: the pointers are to a text and a local.
-        match accepts(unsafe { sv_tensor_read_npy(name.as_ptr(), -1, &mut tensor) })? {
-            true => read_back(tensor).map(|()| true),
-            false if tensor != 0 => Err("a refused file left a handle".into()),
-            false => Ok(false),
-        }
+        let read = accepts(unsafe { sv_tensor_read_npy(name.as_ptr(), -1, &mut tensor) })?;
+        tensor_of(read, tensor)
     })
 }
 
@@ -303,11 +314,8 @@ pub fn npz(_: &Fake) -> Outcome {
         let mut tensor = 0;
         let wanted = names[random.below(names.len())];
         // SAFETY: the pointers are to texts and a local.
-        match accepts(unsafe { sv_tensor_read_npz(name.as_ptr(), wanted, -1, &mut tensor) })? {
-            true => read_back(tensor).map(|()| true),
-            false if tensor != 0 => Err("a refused file left a handle".into()),
-            false => Ok(false),
-        }
+        let read = accepts(unsafe { sv_tensor_read_npz(name.as_ptr(), wanted, -1, &mut tensor) })?;
+        tensor_of(read, tensor)
     })
 }
 

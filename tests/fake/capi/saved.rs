@@ -21,7 +21,7 @@ use selvedge::capi::tensor::io::*;
 use selvedge::capi::tensor::{SV_DTYPE_F32, SV_DTYPE_I64};
 use sha2::{Digest, Sha256};
 
-use super::fuzz::{accepts, arrays, bounded, folder, mutate, read_back, run, seal, text};
+use super::fuzz::{accepts, arrays, bounded, chosen_case, folder, mutate, run, seal, tensor_of, text};
 use super::{Outcome, message};
 use crate::random::Random;
 use crate::support::Fake;
@@ -83,11 +83,9 @@ fn safetensors<'a>(folder: &Path) -> Result<Entry<'a>, Box<dyn std::error::Error
             let listed = accepts(listed)?;
             (listed, accepts(sv_tensor_read_safetensors(name.as_ptr(), wanted.as_ptr(), CPU, &mut tensor))?)
         };
-        match (read, tensor) {
-            (true, _) if !listed => Err("a tensor of a file whose names were refused".into()),
-            (true, tensor) => read_back(tensor).map(|()| true),
-            (false, 0) => Ok(false),
-            (false, _) => Err("a refused file left a handle".into()),
+        match read && !listed {
+            true => Err("a tensor of a file whose names were refused".into()),
+            false => tensor_of(read, tensor),
         }
     })
 }
@@ -129,6 +127,15 @@ fn rehash(folder: &Path) -> Outcome {
     Ok(fs::write(folder.join("SHA256SUMS"), lines)?)
 }
 
+/// Loads a checkpoint's model and tokenizer.
+fn load_checkpoint(name: &CStr) -> Result<bool, Box<dyn std::error::Error>> {
+    let (mut model, mut tokenizer) = (0, 0);
+    // SAFETY: the pointers are to a text and locals.
+    let read = accepts(unsafe { sv_gpt_load_checkpoint(name.as_ptr(), CPU, &mut model, &mut tokenizer) })?;
+    release(read, model)?;
+    release(read, tokenizer)
+}
+
 /// Puts a large number in place of each number of a checkpoint's information: no model of such a size is made.
 fn claims(folder: &Path, name: &CStr) -> Outcome {
     let info = folder.join("info.json");
@@ -142,15 +149,8 @@ fn claims(folder: &Path, name: &CStr) -> Outcome {
         let length = valid[at..].bytes().take_while(u8::is_ascii_digit).count();
         fs::write(&info, format!("{}{number}{}", &valid[..at], &valid[at + length..]))?;
         rehash(folder)?;
-        let (mut model, mut tokenizer) = (0, 0);
-        bounded(|| {
-            // SAFETY: the pointers are to a text and locals.
-            let read = unsafe { sv_gpt_load_checkpoint(name.as_ptr(), CPU, &mut model, &mut tokenizer) };
-            let read = accepts(read)?;
-            release(read, model)?;
-            release(read, tokenizer)
-        })
-        .map_err(|error| format!("{number} at byte {at} of {valid}: {error}"))?;
+        bounded(|| load_checkpoint(name))
+            .map_err(|error| format!("{number} at byte {at} of {valid}: {error}"))?;
     }
     fs::write(&info, valid)?;
     rehash(folder)
@@ -186,12 +186,7 @@ fn checkpoint<'a>(folder: &Path) -> Result<[Entry<'a>; 2], Box<dyn std::error::E
     let (first, second) = (step.clone(), step);
     let load = move |random: &mut Random| {
         hashes(random, &first)?;
-        let (mut model, mut tokenizer) = (0, 0);
-        // SAFETY: the pointers are to a text and locals.
-        let read = unsafe { sv_gpt_load_checkpoint(name.as_ptr(), CPU, &mut model, &mut tokenizer) };
-        let read = accepts(read)?;
-        release(read, model)?;
-        release(read, tokenizer)
+        load_checkpoint(&name)
     };
     let resume = move |random: &mut Random| {
         hashes(random, &second)?;
@@ -310,7 +305,7 @@ pub fn states(_: &Fake) -> Outcome {
         Ok(accepted)
     })?;
     // One case that is repeated has one outcome.
-    let alone = std::env::var_os("SELVEDGE_FUZZ_CASE").is_some();
+    let alone = chosen_case().is_some();
     match entries.iter().zip(ended).find(|(_, ended)| ended.contains(&0)) {
         Some((entry, [refused, accepted])) if !alone => {
             Err(format!("{}: {refused} files were refused and {accepted} accepted", entry.name).into())

@@ -6,7 +6,7 @@ mod case;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use selvedge::fuse::{Number, RowExplanation, RowLaunches, RowProgram};
+use selvedge::fuse::{Number, RowExplanation, RowProgram};
 
 use super::arrays::{Array, assert_same};
 use super::harness;
@@ -85,11 +85,11 @@ impl Operands {
                 .expect("a run on the device");
             assert_same(&format!("{what}, on the device"), &on_cpu, &found, &self.before);
         }
-        let texts = texts_of(&self.plan(&program, case.capability));
+        let texts = texts::of_rows(&self.plan(&program, case.capability));
         // A plan has no scalars, and their values are parameters of the same kernels.
         let numbers = case.without_scalars().program().expect("a program");
         let plan = self.plan(&numbers, case.capability);
-        assert!(texts == texts_of(&plan), "{what}: kernels differ without scalars");
+        assert!(texts == texts::of_rows(&plan), "{what}: kernels differ without scalars");
         let mut found = self.before.clone();
         run_plan(&plan, (&self.inputs, None), &mut found, Schedule::IN_ORDER);
         assert_same(&format!("{what}, {}", plan.schedule), &on_cpu, &found, &self.before);
@@ -105,15 +105,6 @@ fn role(program: &RowProgram, output: usize) -> Role {
         (_, true) => Role::AlongGroup,
         _ => Role::PerElement,
     }
-}
-
-/// Returns the texts of the kernels of whole row programs.
-fn texts_of(plan: &RowExplanation) -> Vec<String> {
-    let text = |launches: &RowLaunches| match launches {
-        RowLaunches::Rows(launch) => Some(launch.ptx.clone()),
-        _ => None,
-    };
-    plan.kernels.iter().filter_map(|kernel| text(&kernel.launches)).collect()
 }
 
 /// Checks a case in its layouts and as contiguous rows.

@@ -12,14 +12,14 @@ use super::{Constants, Native};
 /// The prepared operands of a thread.
 pub(super) struct Preparation<'a> {
     run: &'a Run<'a>,
-    operands: Vec<(Prepared, Scratch)>,
+    operands: Vec<PreparedOperand>,
     groups: Vec<GroupWords<'a>>,
 }
 
-/// Numbers or words of a block.
-enum Scratch {
-    Numbers(Vec<u64>),
-    Words(Vec<u32>),
+/// A [`Prepared`] operand with its numbers or words of a block.
+enum PreparedOperand {
+    Number { operand: usize, numbers: Vec<u64> },
+    Word { group: usize, places: [usize; 4], words: Vec<u32> },
 }
 
 /// The random words of the groups of a block.
@@ -44,8 +44,10 @@ impl<'a> Preparation<'a> {
         block: usize,
     ) -> Preparation<'a> {
         let operand = |&prepared: &Prepared| match prepared {
-            Prepared::Number { .. } => (prepared, Scratch::Numbers(vec![0; block])),
-            Prepared::Word { .. } => (prepared, Scratch::Words(vec![0; block])),
+            Prepared::Number { operand } => PreparedOperand::Number { operand, numbers: vec![0; block] },
+            Prepared::Word { group, words: places } => {
+                PreparedOperand::Word { group, places, words: vec![0; block] }
+            }
         };
         let group = |(group, constants): (&'a WordGroup<Kernel>, &'a [Vec<Line>; 2])| {
             GroupWords::new(run, group, constants, block)
@@ -59,9 +61,9 @@ impl<'a> Preparation<'a> {
 
     /// Returns the bytes of the elements of each operand.
     pub(super) fn sizes(&self) -> impl Iterator<Item = usize> + use<'_> {
-        self.operands.iter().map(|(_, scratch)| match scratch {
-            Scratch::Numbers(_) => size_of::<u64>(),
-            Scratch::Words(_) => size_of::<u32>(),
+        self.operands.iter().map(|operand| match operand {
+            PreparedOperand::Number { .. } => size_of::<u64>(),
+            PreparedOperand::Word { .. } => size_of::<u32>(),
         })
     }
 
@@ -77,20 +79,19 @@ impl<'a> Preparation<'a> {
         for group in &mut self.groups {
             group.compute(&Groups::new(space, group.key(), start, count), buffers);
         }
-        for (prepared, scratch) in &mut self.operands {
-            pointers.push(match (*prepared, scratch) {
-                (Prepared::Number { operand }, Scratch::Numbers(numbers)) => {
-                    number(space, operand, start, &mut numbers[..count]);
+        for operand in &mut self.operands {
+            pointers.push(match operand {
+                PreparedOperand::Number { operand, numbers } => {
+                    number(space, *operand, start, &mut numbers[..count]);
                     numbers.as_mut_ptr().cast()
                 }
-                (Prepared::Word { group, words: places }, Scratch::Words(words)) => {
-                    let group = &self.groups[group];
+                PreparedOperand::Word { group, places, words } => {
+                    let group = &self.groups[*group];
                     let groups = Groups::new(space, group.key(), start, count);
                     groups
                         .pick(places.map(|place| &group.words[place][..groups.lanes()]), &mut words[..count]);
                     words.as_mut_ptr().cast()
                 }
-                _ => continue,
             });
         }
     }

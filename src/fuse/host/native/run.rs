@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::super::memory::{for_each_run, spread};
+use super::super::memory::{contiguous_from, for_each_run, spread};
 use super::super::{CHUNK, ELEMENTS_OF_A_THREAD, Run};
 use super::calls::{CallBuffers, Calls};
 use super::pool::{Line, SLOT};
@@ -106,11 +106,12 @@ impl<'a> Worker<'a> {
         let in_place = |operand: &super::super::HostOperand| {
             outputs.iter().any(|output| output.memory == operand.memory)
         };
+        let in_place: Vec<bool> = run.operands[..space.inputs].iter().map(in_place).collect();
         let bytes: usize = outputs.iter().map(|output| output.dtype.size()).sum();
         // Lines of an operand that is read, too, are in the cache.
         let may_stream = bytes.saturating_mul(space.count()) > least
             && (space.inputs..operands).all(|output| space.is_linear(output))
-            && !run.operands[..space.inputs].iter().any(in_place);
+            && !in_place.contains(&true);
         let by_rows = space.sizes[0] >= LEAST_ROW;
         let is_contiguous =
             |operand: usize| space.is_linear(operand) || by_rows && space.strides(operand)[0] == 1;
@@ -131,7 +132,7 @@ impl<'a> Worker<'a> {
             preparation,
             kernel_sizes,
             sizes,
-            in_place: run.operands[..space.inputs].iter().map(in_place).collect(),
+            in_place,
             block,
             by_rows: by_rows && space.rank() > 1,
             pointers: Vec::with_capacity(operands + 1),
@@ -174,18 +175,7 @@ impl<'a> Worker<'a> {
 
     /// Returns the address of `count` elements starting at element `start`, if they are contiguous.
     fn address(&self, operand: usize, start: usize, count: usize) -> Option<*mut u8> {
-        let space = &self.run.space;
-        let offset = if space.is_linear(operand) {
-            space.offsets[operand] as isize + start as isize
-        } else {
-            let mut address = None;
-            for_each_run(space, operand, start, count, |_, length, offset, stride| {
-                if length == count && (stride == 1 || count == 1) {
-                    address = Some(offset);
-                }
-            });
-            address?
-        };
+        let offset = contiguous_from(&self.run.space, operand, start, count)?;
         Some(self.run.operands[operand].memory.wrapping_offset(offset * self.sizes[operand] as isize))
     }
 
