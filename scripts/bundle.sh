@@ -130,7 +130,7 @@ case " $parts " in *" python "*)
     cp docs/tensor-methods.md "$out/docs"
     find "$folder" -name __pycache__ -prune -exec rm -rf {} + ;;
 esac
-cp scripts/gpu_suite.sh "$out/gpu_suite.sh"
+cp scripts/gpu_suite.sh scripts/device_suite.sh "$out"
 cp scripts/pytorch_figures.py "$out/pytorch_figures.py"
 git describe --always --dirty --abbrev=10 >"$out/commit" 2>/dev/null || echo unknown >"$out/commit"
 

@@ -9,8 +9,9 @@ read, and the libraries that tests would compile), `list` (the executables in ca
 
 Environment:
   CARGO         cargo
-  LIMIT_MIB     the size of a bundle at most (44: a call to a lent machine carries the tracked files too)
-  PROFILE       the profile of cargo that the executables are built with (test, as `cargo test` does)
+  LIMIT_MIB     the size of a bundle at most (42: a call to a lent machine carries the tracked files too)
+  PROFILE       the profile of cargo that the executables are built with (test, as `cargo test` does); the device suite
+                is always a release build
   SKIP_BUILDS   set: take the libraries that tests compile from earlier runs, and build none
 """
 
@@ -31,10 +32,9 @@ ALONE = {"fake", "gpu"}
 KINDS = ["lib", "bin", "test", "example", "program"]
 
 
-def built(cargo: str) -> list[tuple[str, str, Path]]:
-    """Builds everything. Returns kind, name and path of each executable, in cargo's order."""
-    profile = os.environ.get("PROFILE", "test")
-    command = [cargo, "test", "--profile", profile, "--features", FEATURES, "--no-run"]
+def executables_of(cargo: str, arguments: list[str]) -> dict[tuple[str, str], Path]:
+    """Builds what these arguments of `cargo test` name. Returns the paths of executables by kind and name."""
+    command = [cargo, "test", "--features", FEATURES, "--no-run", *arguments]
     print("building", " ".join(command[1:]), flush=True)
     process = subprocess.run([*command, "--message-format=json-render-diagnostics"], cwd=ROOT, stdout=subprocess.PIPE)
     if process.returncode:
@@ -49,6 +49,15 @@ def built(cargo: str) -> list[tuple[str, str, Path]]:
             kind = {"bin": "program", "example": "example"}.get(kind)
         if kind in KINDS:
             found[kind, message["target"]["name"]] = Path(message["executable"])
+    return found
+
+
+def built(cargo: str) -> list[tuple[str, str, Path]]:
+    """Builds everything. Returns kind, name and path of each executable, in cargo's order."""
+    found = executables_of(cargo, ["--profile", os.environ.get("PROFILE", "test")])
+    # The device suite computes references on the host, for which it takes minutes more without optimization.
+    suite = "test", "gpu"
+    found[suite] = executables_of(cargo, ["--release", "--test", "gpu"])[suite]
     missing = [kind for kind in KINDS if not any(kind == known for known, _ in found)]
     if missing:
         sys.exit(f"cargo named no executable of these kinds: {', '.join(missing)}")
@@ -129,7 +138,7 @@ def groups(names: list[str], sizes: dict[str, int], count: int) -> list[list[str
 
 def main() -> None:
     out = Path(sys.argv[1]).resolve()
-    limit = int(os.environ.get("LIMIT_MIB", "44")) << 20
+    limit = int(os.environ.get("LIMIT_MIB", "42")) << 20
     executables = built(os.environ.get("CARGO", "cargo"))
     kinds = {file_name(kind, name): kind for kind, name, _ in executables}
     for old in out.glob("[0-9]*"):
@@ -137,10 +146,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=out) as folder:
         binaries = Path(folder)
         target = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
-        scratch = target / "tmp"
-        scratch.mkdir(parents=True, exist_ok=True)
+        # A folder of its own: that of cargo also holds what other tests and earlier commits built.
+        scratch = target / "bundle"
         if not os.environ.get("SKIP_BUILDS"):
+            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.mkdir(parents=True)
             build_libraries(executables, scratch)
+        elif not scratch.is_dir():
+            sys.exit(f"SKIP_BUILDS is set, but no earlier run left libraries in {scratch}")
         sizes = stripped(executables, binaries)
         program = "selvedge"
         for count in range(1, len(sizes) + 1):
@@ -156,6 +169,7 @@ def main() -> None:
                 text = "".join(f"{name} {kinds[name]} {'alone' if name in ALONE else 'beside'}\n" for name in rows)
                 (bundle / "list").write_text(text)
                 shutil.copy2(ROOT / "scripts/run_tests.sh", bundle / "run.sh")
+                shutil.copy2(ROOT / "scripts/device_suite.sh", bundle)
                 fits = fits and size <= limit
                 if not fits:
                     break

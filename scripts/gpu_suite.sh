@@ -12,7 +12,9 @@
 #   OUT              where the logs and results go (./gpu_suite_out): summary.txt and suite.tar.gz,
 #                    which holds results/*.json (for benches/results), logs/*.log and a recorded memory trace
 #   BUDGET           seconds for everything (580): each part gets what it needs of what is left
-#   SUITE_ARGUMENTS  more arguments for every run of the suite, such as a filter
+#   SUITE_ARGUMENTS  more arguments for every run of the suite, such as a filter. Without any, native, driver_only and
+#                    hidden run it in processes beside each other (device_suite.sh), for which 80 GB of device memory
+#                    are enough; with any, in one process
 #   SANITIZER_SKIP   tests that the sanitizers leave out, by substring: those that fault on purpose or start another
 #                    process ("fault lost child seeded without_a_pool_memory later_work_waits")
 #   SANITIZER_ONLY   tests that the sanitizers run, by substring (all without it)
@@ -76,7 +78,7 @@ fi
 here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-$PWD/gpu_suite_out}
 budget=${BUDGET:-580}
-# A run of the suite takes 450 s where the driver has no kernel in its cache (H100, 16 cores).
+# A run of the suite takes 222 s if the driver has no kernel in its cache (H100, 16 cores), and more on fewer cores.
 suite_limit=560
 seeded=${SEEDED:-seeded_out_of_bounds}
 skip=${SANITIZER_SKIP:-fault lost child seeded without_a_pool_memory later_work_waits other_threads_go_on}
@@ -132,10 +134,18 @@ part() {
             124 | 137) note="stopped after $limit s; $note" ;;
             *) note="exit code $code, wanted $wanted; $note" ;;
         esac
-        tail -n 40 "$work/logs/$name.log"
+        tail -n "${shown:-40}" "$work/logs/$name.log"
     fi
     line "$name" "$verdict" "$((SECONDS - begin))s" "$note"
     [ "$verdict" = passed ]
+}
+
+# suite NAME program...: runs the device suite, by a program that starts another if one is given.
+suite() {
+    # Of a run that fails, its log of all processes, which has the ends of those that failed.
+    local name=$1 shown=1000
+    shift
+    part "$name" "$suite_limit" 0 "$@" bash "$here/device_suite.sh" "$work/logs/$name" "$here/gpu" "${suite_arguments[@]}"
 }
 
 absent() {
@@ -225,13 +235,10 @@ done
 if wants soak; then
     SELVEDGE_SOAK_SECONDS=$soak part soak $((soak * 5 / 4 + 60)) 0 "$here/gpu" soak --nocapture
 fi
-wants native && part native "$suite_limit" 0 "$here/gpu" "${suite_arguments[@]}"
-if wants driver_only; then
-    SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none \
-        part driver_only "$suite_limit" 0 "$here/gpu" "${suite_arguments[@]}"
-fi
+wants native && suite native
+wants driver_only && suite driver_only env SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none
 if wants hidden; then
-    part hidden "$suite_limit" 0 "${command[@]}" "$here/gpu" "${suite_arguments[@]}"
+    suite hidden "${command[@]}"
     line "" "" "" "hidden by $hidden_by; $(grep -m 1 '^hidden:' "$work/logs/hidden.log")"
     if [ -x "$here/selvedge" ]; then
         # Record what the program finds then.

@@ -12,7 +12,8 @@
 #   ARGUMENTS  arguments for every test executable, such as a filter
 #   WORK       where the bundle is unpacked (a temporary folder)
 #
-# Executables that measure nothing run side by side; `fake` and `gpu` run alone. A test that needs a compiler is left out
+# Executables that measure nothing run side by side; `fake` and `gpu` run alone, `gpu` in processes beside each other
+# (device_suite.sh) unless ARGUMENTS are given. A test that needs a compiler is left out
 # (tests/common/mod.rs): the table counts it in a column of its own, and names it.
 # Exit code: 0 where every executable passed, 1 otherwise.
 set -u
@@ -54,7 +55,7 @@ for variable in $(compgen -e SELVEDGE_); do unset "$variable"; done
 # run MODE NAME KIND: runs one executable; its row goes to a file, because several run at the same time.
 run() {
     local mode=$1 name=$2 kind=$3 logs=$work/logs/$1 left begin code=0 seconds passed failed ignored out_of verdict=
-    local words=() settings=()
+    local words=() settings=() starter=()
     left=$((budget - (SECONDS - started)))
     if [ "$left" -lt 3 ]; then
         echo "$name $kind 0 1 0 0 0 NOT_RUN" >"$logs/$name.row"
@@ -66,10 +67,11 @@ run() {
         program) words=(info) ;;
         *) words=("${arguments[@]}") ;;
     esac
+    [ "$name" != gpu ] || starter=(bash "$here/device_suite.sh" "$logs/gpu")
     begin=$(date +%s%N)
     (cd "$work/tree" && exec env CARGO_MANIFEST_DIR="$work/tree" CARGO_TARGET_TMPDIR="$work/tmp" \
         CARGO_BIN_EXE_selvedge="$work/bin/selvedge" SELVEDGE_TEST_LEFT_OUT="$logs/$name.left_out" "${settings[@]}" \
-        timeout --kill-after=5 "$left" "$work/bin/$name" "${words[@]}") >"$logs/$name.log" 2>&1 </dev/null || code=$?
+        timeout --kill-after=5 "$left" "${starter[@]}" "$work/bin/$name" "${words[@]}") >"$logs/$name.log" 2>&1 </dev/null || code=$?
     seconds=$((($(date +%s%N) - begin) / 100000000))
     out_of=0
     [ ! -e "$logs/$name.left_out" ] || out_of=$(sort -u "$logs/$name.left_out" | wc -l)

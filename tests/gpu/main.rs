@@ -9,6 +9,9 @@
 //! Tests that lose a context or set `SELVEDGE_*` run in a process of their own, which is this executable again with a
 //! hidden argument.
 //!
+//! The driver assembles one kernel after another in a process, so on an empty cache of kernels the suite takes long in one
+//! process. `scripts/device_suite.sh gpu` runs the modules of `BESIDE_OTHERS` in processes beside each other, then the rest.
+//!
 //! | run | command |
 //! |---|---|
 //! | all | `gpu` |
@@ -149,7 +152,8 @@ fn device_tests() -> Vec<DeviceTest> {
     .collect()
 }
 
-/// Modules whose tests run at the same time, but for those that are `alone`.
+/// Modules whose tests run at the same time, but for those that are `alone`. A module may also have a process of its own
+/// beside those of the others.
 const BESIDE_OTHERS: &[&str] = &[
     "fuse",
     "tensor",
@@ -166,6 +170,8 @@ const BESIDE_OTHERS: &[&str] = &[
     "gemm",
     "srt",
 ];
+/// The hidden argument by which `scripts/device_suite.sh` gets these names, one a line.
+const LIST_BESIDE_OTHERS: &str = "--modules-beside-others";
 /// Tests at a time: a device has one queue of launches for all of them.
 const MOST_THREADS: usize = 16;
 
@@ -184,6 +190,10 @@ fn main() -> ExitCode {
         let line: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
         eprintln!("no device to test on: {}", line.join(" | "));
         return ExitCode::FAILURE;
+    }
+    if std::env::args().nth(1).as_deref() == Some(LIST_BESIDE_OTHERS) {
+        BESIDE_OTHERS.iter().for_each(|module| println!("{module}"));
+        return ExitCode::SUCCESS;
     }
     let mut arguments = libtest_mimic::Arguments::from_args();
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
