@@ -160,7 +160,7 @@ fn latest(run: &str) -> u64 {
 /// Starts a run, and waits until it has saved a checkpoint after `before`.
 #[cfg(unix)]
 fn start(train: &[String], run: &str, before: u64) -> std::process::Child {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    let mut command = std::process::Command::new(super::common::program());
     let child = command.args(train).stdout(std::process::Stdio::null()).spawn().unwrap();
     let begun = std::time::Instant::now();
     while latest(run) <= before && begun.elapsed().as_secs() < 60 {
@@ -211,7 +211,7 @@ fn a_folder_has_one_run_until_its_process_ends() {
 #[cfg(target_os = "linux")]
 fn limited(limit: &str, arguments: &[String]) -> (Option<i32>, String) {
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", &format!("{limit} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_selvedge")]);
+    command.args(["-c", &format!("{limit} && exec \"$0\" \"$@\"")]).arg(super::common::program());
     let output = super::common::hide_libraries(&mut command).args(arguments).output().unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
