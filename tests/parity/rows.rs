@@ -100,7 +100,14 @@ fn narrow_casts<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
     outputs
 }
 
-pub const PROGRAMS: [Program; 9] = [
+/// Long stages that read values which another one keeps, the last one among them.
+fn repeated<'g>(x: Expr<'g>, _: &[Expr<'g>]) -> Outputs<'g> {
+    let powers = (x - x.max_group()).exp();
+    let total = (powers - powers.mean_group()).exp().sum_group();
+    vec![(powers * total - total).exp()]
+}
+
+pub const PROGRAMS: [Program; 10] = [
     ("softmax", &[], softmax),
     ("log_softmax", &[], log_softmax),
     ("layer_norm", &[false, false], layer_norm),
@@ -110,6 +117,7 @@ pub const PROGRAMS: [Program; 9] = [
     ("layer_norm_backward", &[false, false], layer_norm_backward),
     ("cross_entropy", &[], cross_entropy),
     ("narrow_casts", &[], narrow_casts),
+    ("repeated", &[], repeated),
 ];
 
 pub fn program((_, others, outputs): Program, dtype: DType) -> RowProgram {
@@ -269,6 +277,7 @@ pub fn always() -> Vec<Test> {
     };
     one("schedules", schedules);
     one("the_schedule_depends_on_the_device", devices);
+    one("long_stages_are_loops", long_stages);
     one("layouts", layouts);
     one("faults_are_found", faults);
     one("several_kernels_for_a_reason", several_kernels);
@@ -331,6 +340,38 @@ fn devices() {
         let RowLaunches::Rows(launch) = &plan.kernels[0].launches else { panic!("{}", plan.schedule) };
         assert_eq!(launch.shared, shared, "{}", plan.schedule);
         assert_eq!(launch.blocks, 16 * launch.cluster);
+    }
+}
+
+/// The loops in the text of stages in registers, and the most instructions of the text.
+fn long_stages() {
+    let [softmax, log_softmax, norm, repeated] = [0, 1, 3, 9].map(|at| PROGRAMS[at]);
+    for (given, dtype, length, loops, most) in [
+        (softmax, DType::F32, 256, 0, 400),
+        (softmax, DType::F32, 1024, 1, 600),
+        (softmax, DType::F32, 4096, 1, 650),
+        (softmax, DType::BF16, 1024, 1, 750),
+        (softmax, DType::F64, 1024, 1, 700),
+        (log_softmax, DType::F32, 1024, 1, 700),
+        (log_softmax, DType::BF16, 1024, 1, 850),
+        (norm, DType::F32, 1024, 0, 500),
+        (repeated, DType::F32, 512, 3, 1100),
+    ] {
+        let program = program(given, dtype);
+        let rows = Rows::contiguous(16, length);
+        let inputs = [vec![rows.elements], vec![rows.along; given.1.len()]].concat();
+        let plan = program.explain(&inputs, rows.axes, &[rows.elements], (9, 0));
+        let plan = plan.expect("a plan");
+        let RowLaunches::Rows(launch) = &plan.kernels[0].launches else { panic!("{}", plan.schedule) };
+        let what = format!("{} of {length} {dtype}, {}", given.0, plan.schedule);
+        assert_eq!(launch.ptx.matches("\n$round_").count(), loops, "{what}");
+        let lines = launch.ptx.lines().count();
+        assert!(lines < most, "{what}: {lines} lines");
+    }
+    for dtype in FLOATS {
+        for length in [510, 512] {
+            check(repeated, dtype, &Rows::contiguous(3, length), "in registers");
+        }
     }
 }
 

@@ -79,7 +79,7 @@ fn programs() {
             }
         }
     }
-    assert_eq!(checked, 8 * 4 * 4 + 2 * 4, "narrow_casts has an output in the dtype of f32 and f64 alone");
+    assert_eq!(checked, 9 * 4 * 4 + 2 * 4, "narrow_casts has an output in the dtype of f32 and f64 alone");
 }
 
 /// Registers, shared memory with copies of threads, of lines and through registers, and rows that each stage reads.

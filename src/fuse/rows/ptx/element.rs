@@ -7,6 +7,7 @@ use super::super::super::reduce::ptx::{ElementPosition, Folded};
 use super::super::index::{ReportNames, report_parameters};
 use super::super::plan::RowAccess;
 use super::super::split::PhaseInput;
+use super::super::storage::RowStorage;
 use super::RowWriter;
 
 /// A vector of adjacent elements of a thread.
@@ -21,8 +22,12 @@ pub(super) struct Access {
     coordinates: Vec<Name>,
     /// The elements from the thread's first element to this one, if addresses are relative to that of the first.
     steps: Option<usize>,
+    /// The elements from the thread's first element to this one, if the text knows them and the row is in registers.
+    offset: Option<usize>,
     /// By input of the expression, the registers as loaded; empty if the input is not loaded.
     pub(super) raw: Vec<Vec<Name>>,
+    /// By input of the expression, whether it has a register for each element rather than those as loaded.
+    pub(super) is_widened: Vec<bool>,
     /// By element, the kept steps and their registers.
     pub(super) kept: Vec<Vec<(usize, Name)>>,
 }
@@ -34,6 +39,7 @@ impl RowWriter<'_> {
         let (key, kernel) = (self.key, &mut self.kernel);
         let mut place = kernel.plus(from, offset);
         let raw = vec![Vec::new(); self.operand_of.len()];
+        let is_widened = vec![false; raw.len()];
         let number = round * key.groups + group;
         let kept = vec![Vec::new(); key.vector];
         if !self.thread.left.is_empty() {
@@ -42,7 +48,17 @@ impl RowWriter<'_> {
                 true => kernel.predicate("setp.lt.s32", &[&offset.to_string(), &self.thread.left]),
                 false => Name::new(),
             };
-            return Access { place, valid, number, coordinates: Vec::new(), steps: Some(offset), raw, kept };
+            return Access {
+                place,
+                valid,
+                number,
+                coordinates: Vec::new(),
+                steps: Some(offset),
+                offset: None,
+                raw,
+                is_widened,
+                kept,
+            };
         }
         let mut valid = Name::new();
         if key.tail {
@@ -51,12 +67,14 @@ impl RowWriter<'_> {
             let last = kernel.index("sub.u32", "sub.u64", &[&count, &key.vector.to_string()]);
             place = kernel.lesser(&place, &last);
         }
+        let is_known = from == self.thread.first && !key.tail && key.storage == RowStorage::Registers;
+        let offset = is_known.then_some(offset);
         let has_none = |access| matches!(access, &RowAccess::Still | &RowAccess::Contiguous);
         let coordinates = match key.accesses.iter().all(has_none) {
             true => Vec::new(),
             false => kernel.decode(&place, key.kept..key.kept + key.folded),
         };
-        Access { place, valid, number, coordinates, steps: None, raw, kept }
+        Access { place, valid, number, coordinates, steps: None, offset, raw, is_widened, kept }
     }
 
     /// Returns the address of an operand's elements.
@@ -67,11 +85,28 @@ impl RowWriter<'_> {
         }
         match self.key.accesses[operand] {
             RowAccess::Still => base,
-            RowAccess::Contiguous => self.kernel.address(&base, Some(&access.place), size),
+            RowAccess::Contiguous => match access.offset {
+                Some(offset) => self.offset_address(operand, offset, size),
+                None => self.kernel.address(&base, Some(&access.place), size),
+            },
             RowAccess::Spans | RowAccess::OfSpan | RowAccess::Strided => {
                 let offset = self.kernel.offset(operand, &access.coordinates, self.key.kept);
                 self.kernel.address(&base, offset.as_deref(), size)
             }
+        }
+    }
+
+    /// Returns the address of a thread's element so many after its first. A sum with a number is a part of the access, so
+    /// that all accesses to an operand take the registers of one address.
+    fn offset_address(&mut self, operand: usize, offset: usize, size: usize) -> Name {
+        if self.firsts[operand].is_empty() {
+            let (base, first) = (&self.bases[operand], &self.thread.first);
+            self.firsts[operand] = self.kernel.address(base, Some(first), size);
+        }
+        let first = &self.firsts[operand];
+        match offset * size {
+            0 => first.clone(),
+            bytes => self.kernel.result(RegisterKind::Bits64.into(), "add.u64", &[first, &bytes.to_string()]),
         }
     }
 
@@ -116,6 +151,9 @@ impl RowWriter<'_> {
             }
             let operand = self.operand_of[input].filter(|_| !raw.is_empty());
             loaded.push(match operand.filter(|_| stages.is_loaded(input, wanted)) {
+                Some(_) if access.is_widened[input] => {
+                    raw.iter().map(|element| [element.clone(), element.clone()]).collect()
+                }
                 // Widened again in each stage, so that the row takes few registers between stages.
                 Some(operand) => {
                     let count = self.loaded(operand);

@@ -3,7 +3,8 @@
 //! As for reductions, the module is PTX 8.0 for sm_60 or later with one entry, whose parameters are addresses followed
 //! by one block, and its text depends only on the program and the key. [`element`] loads, computes and stores
 //! elements, [`fold`] folds segments and rows, [`shared`] holds a row in shared memory, [`columns`] walks tiles of strided rows. This file has the stages:
-//! straight-line code if the row is held in registers, loops over its segments otherwise.
+//! straight-line code if the row is held in registers (a loop if it is long, see [`rounds`]), loops over its segments
+//! otherwise.
 //!
 //! Invariants: no thread exits before the last shuffle or barrier of its block. Threads past the last row repeat
 //! it, and threads past the end of a row repeat its last elements, which count as missing; neither stores. Slots of
@@ -15,6 +16,7 @@ mod chunks;
 mod columns;
 mod element;
 mod fold;
+mod rounds;
 mod shared;
 
 use super::super::instruction::RegisterKind;
@@ -50,6 +52,8 @@ struct RowWriter<'a> {
     operand_of: Vec<Option<usize>>,
     /// By operand, the address of the row.
     bases: Vec<Name>,
+    /// By operand, the address of the thread's first element; empty until an access needs it.
+    firsts: Vec<Name>,
     /// By operand, the bytes before the row in its first line, if lines are copied.
     phases: Vec<Name>,
     /// The place in shared memory of the current access.
@@ -193,6 +197,7 @@ fn written(
         stages,
         key,
         bases: Vec::new(),
+        firsts: Vec::new(),
         phases: Vec::new(),
         slot: Slot::default(),
         still: vec![None; operand_of.len()],
@@ -281,6 +286,7 @@ impl<'a> RowWriter<'a> {
             kernel.address(&base, offset.as_deref(), size)
         });
         self.bases = bases.collect();
+        self.firsts = vec![Name::new(); key.accesses.len()];
     }
 
     /// Emits the addresses of a row and the inputs with one value for it.
@@ -324,6 +330,11 @@ impl<'a> RowWriter<'a> {
                 self.fold_columns(&stage.reductions, folded);
                 continue;
             }
+            if !is_tight && self.loops(number) {
+                let lanes = self.rounds(number, &mut accesses, &wanted);
+                self.finish_held(number, lanes);
+                continue;
+            }
             let mut lanes: Vec<Vec<Folded>> = vec![Vec::new(); stage.reductions.len()];
             for at in 0..accesses.len() {
                 if at % together == 0 {
@@ -349,13 +360,18 @@ impl<'a> RowWriter<'a> {
                     }
                 }
             }
-            self.mark_kept(number);
             self.forget_shared(&mut accesses);
-            let folded = lanes.into_iter().zip(&stage.reductions);
-            let folded: Vec<(usize, Folded)> =
-                folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
-            self.rows(folded);
+            self.finish_held(number, lanes);
         }
+    }
+
+    /// Folds the lanes of a stage to the values of rows.
+    fn finish_held(&mut self, number: usize, lanes: Vec<Vec<Folded>>) {
+        self.mark_kept(number);
+        let folded = lanes.into_iter().zip(&self.stages.stages[number].reductions);
+        let folded: Vec<(usize, Folded)> =
+            folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
+        self.rows(folded);
     }
 
     /// Emits the stages of a row whose segments each of them reads, from shared or from global memory.

@@ -1,0 +1,176 @@
+//! Long stages of a row in registers: a loop over the rounds of a segment, because a driver assembles a text for as long
+//! as it has instructions.
+//!
+//! Registers have no dynamic index. So the body computes the elements of the first round, and then the registers of each
+//! round take the values of the next one. After all rounds every value is in its register again. A value that the stage
+//! keeps takes the register of an element that no later stage reads, so the loop needs no more registers than
+//! straight-line code. The moves are one instruction for each element in each round.
+
+use super::super::super::instruction::RegisterKind;
+use super::super::super::program::{Step, parts};
+use super::super::super::ptx::{Name, REGISTERS};
+use super::super::super::reduce::plan::LANES;
+use super::super::super::reduce::ptx::Folded;
+use super::super::plan::RowAccess;
+use super::super::storage::RowStorage;
+use super::RowWriter;
+use super::element::Access;
+use crate::types::DType;
+
+/// The most instructions on the elements of a thread in a stage without a loop. The exponentials of 16 elements exceed it:
+/// `ptxas` takes 50 ms for a softmax of 32 elements a thread in straight-line code, and 28 ms with a loop.
+const UNROLLED: usize = 400;
+
+/// An input whose elements the values of a step replace.
+#[derive(Clone, Copy)]
+struct Replaced {
+    input: usize,
+    step: usize,
+}
+
+impl RowWriter<'_> {
+    /// Returns whether the rounds of a stage are a loop.
+    pub(super) fn loops(&self, stage: usize) -> bool {
+        let key = self.key;
+        // Sums over groups have a register for each element of a thread.
+        let has_sums = self.sums.first != usize::MAX;
+        if key.storage != RowStorage::Registers || key.has_columns || key.rounds == 1 || has_sums {
+            return false;
+        }
+        let computed = self.stages.computed(&self.kept).swap_remove(stage);
+        let steps = self.stages.expression.program.steps.iter().zip(computed).zip(&self.uniform);
+        let of_element = steps
+            .filter(|(((step, _), computed), uniform)| {
+                *computed && !**uniform && matches!(step, Step::Apply(..))
+            })
+            .count();
+        of_element * key.vector * key.groups * key.rounds > UNROLLED && self.replaced(stage).is_some()
+    }
+
+    /// Returns the steps that a stage keeps and the inputs that they replace; `None` if a step replaces no input.
+    fn replaced(&self, stage: usize) -> Option<Vec<Replaced>> {
+        let stages = self.stages;
+        let computed = stages.computed(&self.kept);
+        let (until, after) = computed.split_at(stage + 1);
+        let mut inputs: Vec<(usize, RegisterKind)> = (0..self.operand_of.len())
+            .filter_map(|input| {
+                let access = self.key.accesses[self.operand_of[input]?];
+                let is_single = matches!(access, RowAccess::Still | RowAccess::OfSpan);
+                let dtype = stages.expression.inputs[input];
+                let kind = match dtype {
+                    DType::F64 => RegisterKind::Float64,
+                    DType::F32 | DType::F16 | DType::BF16 => RegisterKind::Float32,
+                    _ => return None,
+                };
+                let dies = stages.is_loaded(input, &until[stage])
+                    && !after.iter().any(|steps| stages.is_loaded(input, steps));
+                (!is_single && parts(dtype) == 1 && dies).then_some((input, kind))
+            })
+            .collect();
+        let steps = (0..self.has.len()).filter(|&step| self.kept[stage][step] && !self.has[step]);
+        let replaced = steps.map(|step| {
+            let kind = stages.expression.program.steps[step].1;
+            let at = inputs.iter().position(|(_, of_input)| *of_input == kind)?;
+            Some(Replaced { input: inputs.swap_remove(at).0, step })
+        });
+        replaced.collect()
+    }
+
+    /// Emits a stage as a loop over rounds. Returns the lanes of its reductions.
+    pub(super) fn rounds(
+        &mut self,
+        stage: usize,
+        accesses: &mut [Access],
+        wanted: &[bool],
+    ) -> Vec<Vec<Folded>> {
+        let (key, stages) = (self.key, self.stages);
+        let reductions = &stages.stages[stage].reductions;
+        let replaced = self.replaced(stage).unwrap_or_default();
+        for access in accesses.iter_mut() {
+            self.load(access, wanted);
+            for &Replaced { input, .. } in &replaced {
+                let dtype = stages.expression.inputs[input];
+                let elements = self.kernel.writer.elements(dtype, &access.raw[input], key.vector);
+                access.raw[input] = elements.into_iter().map(|[element, _]| element).collect();
+                access.is_widened[input] = true;
+            }
+        }
+        let lanes: Vec<Vec<Folded>> =
+            reductions.iter().map(|&reduction| self.identities(reduction)).collect();
+        let at = self.kernel.index("mov.u32", "mov.u64", &[&self.thread.first]);
+        let round = self.kernel.bits32("mov.u32", &["0"]);
+        let unique = self.kernel.writer.unique();
+        self.kernel.line(format!("$round_{unique}:"));
+        let mut body: Vec<Access> = (0..key.groups).map(|group| self.access(&at, 0, group)).collect();
+        for (group, access) in body.iter_mut().enumerate() {
+            access.raw.clone_from(&accesses[group].raw);
+            access.is_widened.clone_from(&accesses[group].is_widened);
+            access.kept.clone_from(&accesses[group].kept);
+            let all = self.evaluate(stage, access, wanted);
+            if reductions.is_empty() {
+                self.store(access, &all);
+            }
+            for (lanes, &reduction) in lanes.iter().zip(reductions) {
+                let elements = self.arguments(reduction, access, &all);
+                for (lane, element) in lanes[group * key.vector..].iter().zip(&elements) {
+                    self.merge_into(lane, element);
+                }
+            }
+        }
+        for (group, access) in body.iter().enumerate() {
+            let rounds: Vec<&Access> = accesses.iter().skip(group).step_by(key.groups).collect();
+            self.rotate(&rounds, access, &replaced, wanted);
+        }
+        let (kernel, width) = (&mut self.kernel, if key.wide { "u64" } else { "u32" });
+        kernel.line(format!("add.{width} {at}, {at}, {LANES};"));
+        kernel.line(format!("add.u32 {round}, {round}, 1;"));
+        let again = kernel.predicate("setp.lt.u32", &[&round, &key.rounds.to_string()]);
+        kernel.line(format!("@{again} bra $round_{unique};"));
+        for access in accesses {
+            for &Replaced { input, step } in &replaced {
+                let values = std::mem::take(&mut access.raw[input]);
+                access.kept.iter_mut().zip(values).for_each(|(kept, value)| kept.push((step, value)));
+                access.is_widened[input] = false;
+            }
+        }
+        lanes
+    }
+
+    /// Moves the values of a stage from each round to the one before it. The last round takes the values of the first, or
+    /// the values that replace them.
+    fn rotate(&mut self, rounds: &[&Access], body: &Access, replaced: &[Replaced], wanted: &[bool]) {
+        let stages = self.stages;
+        let mut moved: Vec<(Vec<&Name>, &Name)> = Vec::new();
+        for input in (0..body.raw.len()).filter(|&input| stages.is_loaded(input, wanted)) {
+            let by = replaced.iter().find(|replaced| replaced.input == input);
+            for (word, first) in body.raw[input].iter().enumerate() {
+                let next = by.and_then(|by| body.kept[word].iter().find(|(step, _)| *step == by.step));
+                let names = rounds.iter().map(|access| &access.raw[input][word]).collect();
+                moved.push((names, next.map_or(first, |(_, name)| name)));
+            }
+        }
+        for element in 0..body.kept.len() {
+            for (at, (step, first)) in rounds[0].kept[element].iter().enumerate() {
+                if wanted[*step] {
+                    moved.push((rounds.iter().map(|access| &access.kept[element][at].1).collect(), first));
+                }
+            }
+        }
+        for (names, next) in moved {
+            let prefix = names[0].trim_end_matches(|digit: char| digit.is_ascii_digit());
+            let Some(&(register, kind, _)) = REGISTERS.iter().find(|(_, _, of)| *of == prefix) else {
+                continue;
+            };
+            let mut last = next.clone();
+            if *next == *names[0] {
+                last = self.kernel.result(register, &format!("mov.{kind}"), &[next]);
+            }
+            for pair in names.windows(2) {
+                self.kernel.line(format!("mov.{kind} {}, {};", pair[0], pair[1]));
+            }
+            if let Some(name) = names.last() {
+                self.kernel.line(format!("mov.{kind} {name}, {last};"));
+            }
+        }
+    }
+}
