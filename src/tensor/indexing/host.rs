@@ -234,48 +234,108 @@ impl Line {
         if self.size == 0 || !of_indices || !of_array {
             return self.gather(indices, array, elements.chunks_exact_mut(RUN));
         }
+        let units = Units::<I, RUN> {
+            indices: indices.memory.as_ptr().cast::<I>().wrapping_offset(self.places[0] as isize),
+            array: array.as_ptr().wrapping_offset(self.places[1] as isize),
+            index_stride: self.strides[0] as isize,
+            array_stride: self.strides[1] as isize,
+            reach: self.reach as isize,
+            size: self.size as i64,
+        };
         // Distances that the compiler knows leave few instructions for an element, so that the processor has the reads of
         // many elements under way.
         // SAFETY: places from the first to the last are inside of the indices' and the array's memory.
         unsafe {
             match (self.strides, self.reach == RUN as i64) {
-                ([1, 0, ..], true) => self.copy_units::<I, RUN>(indices, array, elements, (1, 0, RUN as i64)),
-                ([index, array_stride, ..], _) => {
-                    self.copy_units::<I, RUN>(indices, array, elements, (index, array_stride, self.reach))
+                ([1, 0, ..], true) => {
+                    Units { index_stride: 1, array_stride: 0, reach: RUN as isize, ..units }.copy_to(elements)
                 }
+                _ => units.copy_to(elements),
             }
         }
     }
+}
 
-    /// The loop of [`gather_units`](Self::gather_units), by the distances of indices, units and positions.
+/// The units of a [`Line`], with the addresses of its first index and of the unit of position 0 there.
+///
+/// All is inlined, and no call of the standard library is left in the loop that has a path to a panic: whether LLVM inlines such
+/// a call depends on its threshold and on how the crate is divided, and one call an element doubles the time.
+struct Units<I, const RUN: usize> {
+    indices: *const I,
+    array: *const u8,
+    index_stride: isize,
+    array_stride: isize,
+    /// The distance in bytes between two positions, and their number, which is not 0.
+    reach: isize,
+    size: i64,
+}
+
+impl<I: Pod + Into<i64>, const RUN: usize> Units<I, RUN> {
+    /// Units that are checked together. The compiler knows the number, so the check and the copy have no loop.
+    const AT_A_TIME: usize = 8;
+
+    /// # Safety
+    ///
+    /// The indices' memory has the index of this unit.
+    #[inline(always)]
+    unsafe fn index(&self, unit: usize) -> i64 {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.indices.wrapping_offset(unit as isize * self.index_stride).read_unaligned().into() }
+    }
+
+    /// # Safety
+    ///
+    /// The axis has the position, and the array's memory has the unit there.
+    #[inline(always)]
+    unsafe fn at(&self, unit: usize, position: i64) -> [u8; RUN] {
+        let distance = unit as isize * self.array_stride + position as isize * self.reach;
+        // SAFETY: the caller guarantees it.
+        unsafe { self.array.wrapping_offset(distance).cast::<[u8; RUN]>().read() }
+    }
+
+    /// Copies the units to the elements, zeros where an index is out of range. Returns whether all indices are in range.
     ///
     /// # Safety
     ///
-    /// The indices' and the array's memory has every place of the line, at any position of the axis, which has one.
+    /// The indices' and the array's memory has every unit of the elements, at any position of the axis.
     #[inline(always)]
-    unsafe fn copy_units<I: Pod + Into<i64>, const RUN: usize>(
-        &self,
-        indices: Indices<'_>,
-        array: &[u8],
-        elements: &mut [u8],
-        (index_stride, array_stride, reach): (i64, i64, i64),
-    ) -> bool {
-        let size = self.size as i64;
-        let indices = indices.memory.as_ptr().cast::<I>();
-        let mut outside = false;
-        let (mut of_index, mut of_array) = (self.places[0], self.places[1]);
-        for room in elements.chunks_exact_mut(RUN) {
-            // SAFETY: the caller guarantees it.
-            let index: i64 = unsafe { indices.wrapping_offset(of_index as isize).read_unaligned().into() };
-            let position = if index < 0 { index.wrapping_add(size) } else { index };
-            let is_outside = position as u64 >= size as u64;
-            let place = of_array + if is_outside { 0 } else { position } * reach;
-            // SAFETY: the caller guarantees it, for any position.
-            let unit: [u8; RUN] = unsafe { array.as_ptr().offset(place as isize).cast::<[u8; RUN]>().read() };
-            room.copy_from_slice(&if is_outside { [0; RUN] } else { unit });
-            outside |= is_outside;
-            of_index += index_stride;
-            of_array += array_stride;
+    unsafe fn copy_to(self, elements: &mut [u8]) -> bool {
+        let count = elements.len() / RUN;
+        let to = elements.as_mut_ptr().cast::<[u8; RUN]>();
+        let (mut outside, mut start) = (false, 0);
+        while start < count {
+            let end = count.min(start + Self::AT_A_TIME);
+            // Indices that are positions, as nearly all are, need no selection. Signs of words join without a branch for each.
+            let mut are_positions = end - start == Self::AT_A_TIME;
+            if are_positions {
+                let mut signs = 0;
+                for unit in start..start + Self::AT_A_TIME {
+                    // SAFETY: the unit is below the count.
+                    let index = unsafe { self.index(unit) };
+                    // Negative for a negative index and for one beyond the last position.
+                    signs |= index | (self.size - 1).wrapping_sub(index);
+                }
+                are_positions = signs >= 0;
+            }
+            if are_positions {
+                for unit in start..start + Self::AT_A_TIME {
+                    // SAFETY: the unit is below the count, and its index is a position.
+                    unsafe { to.add(unit).write(self.at(unit, self.index(unit))) };
+                }
+            } else {
+                for unit in start..end {
+                    // SAFETY: the unit is below the count.
+                    let index = unsafe { self.index(unit) };
+                    let position = if index < 0 { index.wrapping_add(self.size) } else { index };
+                    let is_outside = position as u64 >= self.size as u64;
+                    // SAFETY: as above; the axis has position 0.
+                    let found = unsafe { self.at(unit, if is_outside { 0 } else { position }) };
+                    // SAFETY: the elements have so many units.
+                    unsafe { to.add(unit).write(if is_outside { [0; RUN] } else { found }) };
+                    outside |= is_outside;
+                }
+            }
+            start = end;
         }
         !outside
     }
