@@ -11,6 +11,8 @@ enum Formula {
     Softmax,
     Norm,
     Extremes,
+    /// Several reductions of one long argument, which outputs read too.
+    Folded,
 }
 
 impl Formula {
@@ -27,6 +29,18 @@ impl Formula {
                 let centred = x - x.mean_group();
                 let variance = centred.square().mean_group();
                 graph.row_program(&[centred / (variance + eps).sqrt() * weight, variance])
+            }
+            Formula::Folded => {
+                let (powers, other) = (x.tanh().exp(), (x * x).cos());
+                // The value of a group is folded as it is.
+                let mean = other.max_group().mean_group();
+                let scaled = powers / powers.sum_group() + other * mean;
+                graph.row_program(&[
+                    scaled,
+                    powers - powers.max_group(),
+                    powers.cast(dtype),
+                    other.sum_group().cast(dtype),
+                ])
             }
             Formula::Extremes => {
                 graph.row_program(&[x - x.min_group(), x.max_group(), x.sum_group().cast(dtype)])
@@ -88,12 +102,40 @@ fn compare<T: Element + Default + PartialEq + std::fmt::Debug>(
 #[test]
 fn blocks_of_rows_have_the_bits_of_a_first_run() {
     let number = |index: usize| ((index * 7919 + 13) % 1009) as f32 / 128.0 - 4.0;
-    for shape in [[1, 1, 128], [1, 4, 37], [7, 10, 33], [2, 2, 1500], [1, 1, 5000], [3, 1, 1], [8, 9, 5]] {
-        for formula in [Formula::Softmax, Formula::Norm, Formula::Extremes] {
+    for shape in
+        [[1, 1, 128], [2, 5, 9001], [1, 4, 37], [7, 10, 33], [2, 2, 1500], [1, 1, 5000], [3, 1, 1], [8, 9, 5]]
+    {
+        for formula in [Formula::Softmax, Formula::Norm, Formula::Extremes, Formula::Folded] {
             compare::<f32>(formula, shape, number);
             compare::<bf16>(formula, shape, |index| bf16::from_f32(number(index)));
         }
+        compare::<f64>(Formula::Folded, shape, |index| f64::from(number(index)));
         compare::<f64>(Formula::Norm, shape, |index| f64::from(number(index)));
         compare::<i32>(Formula::Extremes, shape, |index| number(index) as i32 * 1000);
+    }
+}
+
+#[test]
+fn streaming_stores_have_the_bits_of_plain_ones() {
+    for (rows, row, is_aligned) in [(5, 1600, true), (9, 64, true), (3, 5000, true), (4, 1001, false)] {
+        let (layout, graph) = (Layout::contiguous(&[rows, row]).unwrap(), Graph::new());
+        let x = graph.input(DType::F32);
+        let powers = (x - x.max_group()).exp();
+        let program = graph.row_program(&[powers / powers.sum_group()]).unwrap();
+        let values: Vec<f32> = (0..rows * row).map(|index| (index * 7919 % 1009) as f32 / 128.0).collect();
+        let input = || [HostInput::new(&values, layout).unwrap()];
+        // The output begins at a multiple of 64 bytes.
+        let mut memory = vec![0.0f32; rows * row + 16];
+        let first = (0..16).find(|at| memory[*at..].as_ptr().addr().is_multiple_of(64)).unwrap();
+        let mut plain = vec![0.0f32; rows * row];
+        program.run_host(&input(), &[], &[-1], &mut [HostOutput::new(&mut plain, layout).unwrap()]).unwrap();
+        for (least, streams) in [(4 * rows * row, false), (4 * rows * row - 1, is_aligned)] {
+            memory.fill(0.0);
+            let output = HostOutput::new(&mut memory[first..][..rows * row], layout).unwrap();
+            let calls = program.run_host_streaming(least, &input(), &[], &[-1], &mut [output]).unwrap();
+            // Without machine code there is no plan.
+            assert!(calls.is_none_or(|calls| (calls > 0) == streams), "{rows} x {row}: {calls:?} of {least}");
+            assert!(calls.is_none() || memory[first..][..rows * row] == plain, "{rows} x {row}");
+        }
     }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::super::expression::Expression;
 use super::super::graph::{Expr, Graph, Nodes};
 use super::super::node::{IndexedGroup, Node, NodeIndex, needed};
+#[cfg(target_arch = "x86_64")]
+use super::blocks::{BlockRuns, finishes_from_folded};
 use super::sections::Sections;
 use super::split::{self, Phase, PhaseInput};
 use super::stages::RowStages;
@@ -114,6 +116,18 @@ impl RowProgram {
             start = end;
         }
         let finishes: Vec<Finish> = finishes.into_iter().flatten().collect();
+        #[cfg(target_arch = "x86_64")]
+        let blocks = match stores_words {
+            true => BlockRuns::default(),
+            false => BlockRuns::new(finishes_from_folded(
+                nodes,
+                outputs,
+                &arguments,
+                &numbers,
+                &reductions,
+                &finishes,
+            )?),
+        };
         arguments.extend(outputs);
         let mut indices = Vec::new();
         for &IndexedGroup { group, index, error } in &nodes.indexed {
@@ -157,7 +171,7 @@ impl RowProgram {
             stages,
             kernels: DeviceCache::new(),
             #[cfg(target_arch = "x86_64")]
-            last_plan: super::blocks::LastPlan::default(),
+            blocks,
             sums: None,
         })))
     }

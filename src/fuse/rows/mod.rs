@@ -12,7 +12,7 @@
 //! is the last axes.
 //!
 //! **Blocks of rows.** On a CPU with machine code, all phases of a block of rows run one after another in the cache, if
-//! the elements of a group are adjacent (`blocks`).
+//! the elements of a group are adjacent (`blocks`). Outputs read the elements that a reduction has folded (`blocks::folded`).
 //!
 //! **Several kernels.** For other programs and layouts on the CPU or a device, each reduction runs as a
 //! [`Reduction`] with its phase's expression before the fold, into temporary memory with one value per group. Then
@@ -129,9 +129,9 @@ struct RowProgramState {
     stages: std::result::Result<RowStages, &'static str>,
     /// The assembled kernels.
     kernels: DeviceCache<RowKey, Function>,
-    /// The plan of the last run on the CPU by blocks of rows.
+    /// Runs on the CPU by blocks of rows.
     #[cfg(target_arch = "x86_64")]
-    last_plan: blocks::LastPlan,
+    blocks: blocks::BlockRuns,
     compares_by_value: bool,
     /// The sums over groups, which then hold the programs that a run executes.
     sums: Option<SumsOverGroups>,

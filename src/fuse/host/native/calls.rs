@@ -78,7 +78,7 @@ impl<'a> Calls<'a> {
     }
 
     /// Returns the calls with streaming stores, if the kernel has any.
-    pub(super) fn streaming(self) -> Option<Calls<'a>> {
+    pub(in crate::fuse) fn streaming(self) -> Option<Calls<'a>> {
         self.kernel.streaming().map(|code| Calls { code, ..self })
     }
 }

@@ -55,6 +55,7 @@ use generate::{Draft, Kernel, generate};
 use pool::Line;
 pub(super) use run::run;
 use split::{GroupProgram, Prepared, Split, WordGroup};
+pub(in crate::fuse) use streaming::{fence, last_level_cache};
 pub(in crate::fuse) use values::{NativeValues, ValuesWorker};
 
 /// An instruction set.

@@ -50,7 +50,7 @@ impl Kernel {
 }
 
 /// Orders this thread's streaming stores before its later stores.
-pub(super) fn fence() {
+pub(in crate::fuse) fn fence() {
     // SAFETY: every x86-64 processor has the instruction.
     #[allow(unused_unsafe, reason = "it is unsafe in older versions of Rust")]
     unsafe {
@@ -59,7 +59,7 @@ pub(super) fn fence() {
 }
 
 /// Returns the bytes of the last-level cache, or the largest number if the processor does not say.
-pub(super) fn last_level_cache() -> usize {
+pub(in crate::fuse) fn last_level_cache() -> usize {
     const OF_AMD: u32 = 0x8000_001d;
     const OF_INTEL: u32 = 4;
     /// The levels of caches, of instructions and data.

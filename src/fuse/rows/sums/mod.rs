@@ -320,7 +320,7 @@ impl RowProgram {
             stages: Err("sums over groups have programs of their own"),
             kernels: DeviceCache::new(),
             #[cfg(target_arch = "x86_64")]
-            last_plan: Default::default(),
+            blocks: Default::default(),
             compares_by_value: nodes.compares_by_value,
             sums: Some(sums),
         }))

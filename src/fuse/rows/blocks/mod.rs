@@ -12,34 +12,51 @@
 //! Invariants: a plan depends on layouts without their offsets, dtypes, axes and scalars alone, and its lookup compares all
 //! of these. No two blocks write the same element.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod folded;
+mod run;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::expression::ExpressionState;
-use super::super::host::memory::spread;
-use super::super::host::native::{CallBuffers, Constants};
+use super::super::host::native::{Constants, last_level_cache};
 use super::super::host::{HostInput, HostOutput};
 use super::super::number::Number;
 use super::super::reduce::dimensions::Dimensions;
 use super::shape::RowShape;
 use super::split::PhaseInput;
-use super::{PhaseOperands, RowProgramState};
-use crate::threads::{run_on_threads, threads_for};
+use super::{Finish, PhaseOperands, RowProgram, RowProgramState};
+use crate::error::Result;
 use crate::types::{DType, Layout};
+pub(super) use folded::finishes_from_folded;
+use run::BlockRun;
 
 /// The elements of a block of short rows: few enough that its operands stay in the L1 cache.
 const BLOCK_ELEMENTS: usize = 2048;
-/// The most elements of a row.
-const LONGEST_ROW: usize = 8192;
+/// The most elements of a row, whose operands then stay in the L2 cache.
+const LONGEST_ROW: usize = 1 << 16;
+/// Longer rows than this are faster phase by phase if there are fewer than [`FEW_ROWS`], as all threads then share a row.
+const SHARED_ROW: usize = 1 << 13;
+const FEW_ROWS: usize = 8;
 /// Rows shorter than this are faster by columns, if there are many.
 const SHORT_ROW: usize = 32;
-/// The alignment of scratch memory, in bytes.
+/// The elements of a call on a part of one row, over which values of groups are spread.
+const PART: usize = 1024;
+/// The alignment of scratch memory and of streaming stores, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// The plan of a program's last run.
+/// A program's runs by blocks.
 #[derive(Default)]
-pub(super) struct LastPlan(Mutex<Option<Arc<BlockPlan>>>);
+pub(super) struct BlockRuns {
+    last_plan: Mutex<Option<Arc<BlockPlan>>>,
+    /// By expression of outputs, the one that reads folded elements, if any.
+    from_folded: Vec<Option<Finish>>,
+}
+
+impl BlockRuns {
+    pub(super) fn new(from_folded: Vec<Option<Finish>>) -> BlockRuns {
+        BlockRuns { last_plan: Mutex::default(), from_folded }
+    }
+}
 
 /// The access to the elements of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,16 +92,20 @@ struct BlockValues {
     size: usize,
     /// The place of one value a row.
     values: usize,
-    /// The place of the values spread over their rows' elements, if a phase reads them.
+    /// The place of the values spread over their rows' elements, or over a part of the only row, if a phase reads them.
     spread: Option<usize>,
+    /// The place of the elements that the fold reads.
+    folded: usize,
 }
 
 /// The source of a phase's input.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum BlockSource {
     Operand(usize),
     Values(usize),
     Spread(usize),
+    /// The elements that a reduction has folded.
+    Folded(usize),
 }
 
 /// A phase of a block.
@@ -112,39 +133,20 @@ struct BlockPlan {
     rows: usize,
     /// The rows of a block.
     block: usize,
+    /// The elements of a row over which values of groups are spread.
+    spread: usize,
     /// The sizes of kept dimensions, innermost first.
     kept: Vec<usize>,
     inputs: usize,
     operands: Vec<BlockOperand>,
     values: Vec<BlockValues>,
     stages: Vec<BlockStage>,
-    /// The place of the elements that a fold reads.
-    folded: usize,
     /// The bytes of scratch memory.
     bytes: usize,
+    /// The bytes of all outputs.
+    output_bytes: usize,
     /// The estimated time of the run in picoseconds.
     estimate: usize,
-}
-
-/// 64 bytes at an address of a multiple of 64.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u8; ALIGNMENT]);
-
-/// The memory of a thread, which all its runs reuse.
-#[derive(Default)]
-struct Workspace {
-    scratch: Vec<Line>,
-    buffers: CallBuffers,
-    pointers: Vec<*mut u8>,
-    /// The addresses of the inputs of the block at hand.
-    inputs: Vec<*mut u8>,
-    /// By input, true if the scratch memory holds its elements for all blocks.
-    is_filled: Vec<bool>,
-}
-
-thread_local! {
-    static WORKSPACE: Cell<Option<Box<Workspace>>> = const { Cell::new(None) };
 }
 
 fn is_same_number(one: &Number, other: &Number) -> bool {
@@ -157,6 +159,29 @@ fn is_same_number(one: &Number, other: &Number) -> bool {
     }
 }
 
+impl RowProgram {
+    /// Computes the outputs like [`run_host`](Self::run_host) by blocks of rows, with streaming stores if the outputs have more
+    /// than `least` bytes in all. Returns the number of calls that had them; `None` if there is no plan.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_host`](Self::run_host).
+    #[doc(hidden)]
+    pub fn run_host_streaming(
+        &self,
+        least: usize,
+        inputs: &[HostInput<'_>],
+        scalars: &[Number],
+        axes: &[isize],
+        outputs: &mut [HostOutput<'_>],
+    ) -> Result<Option<usize>> {
+        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
+        let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
+        let shape = self.0.row_shape(&of_inputs, scalars.len(), axes, &of_outputs)?;
+        Ok(self.0.run_in_blocks_with(least, &shape, inputs, scalars, axes, outputs))
+    }
+}
+
 impl RowProgramState {
     /// Runs the program by the plan of its last run. Returns false if the operands differ from that run's.
     pub(super) fn run_last_plan(
@@ -166,9 +191,27 @@ impl RowProgramState {
         axes: &[isize],
         outputs: &mut [HostOutput<'_>],
     ) -> bool {
-        let last = self.last_plan.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let last = self.blocks.last_plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(plan) = last.filter(|plan| plan.fits(inputs, scalars, axes, outputs)) else { return false };
-        self.run_plan(&plan, inputs, outputs)
+        self.run_plan(&plan, last_level_cache(), inputs, outputs).is_some()
+    }
+
+    /// Runs the program by blocks of rows, if a plan exists, with streaming stores if the outputs have more than `least` bytes
+    /// in all. Returns the number of calls that had them. The operands have been checked.
+    fn run_in_blocks_with(
+        &self,
+        least: usize,
+        shape: &RowShape,
+        inputs: &[HostInput<'_>],
+        scalars: &[Number],
+        axes: &[isize],
+        outputs: &mut [HostOutput<'_>],
+    ) -> Option<usize> {
+        let of_inputs = inputs.iter().map(HostInput::described);
+        let all: Vec<(DType, Layout)> = of_inputs.chain(outputs.iter().map(HostOutput::described)).collect();
+        let plan = Arc::new(self.plan_blocks(shape, &all, scalars, axes)?);
+        *self.blocks.last_plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
+        self.run_plan(&plan, least, inputs, outputs)
     }
 
     /// Runs the program by blocks of rows, if a plan exists. The operands have been checked.
@@ -180,25 +223,25 @@ impl RowProgramState {
         axes: &[isize],
         outputs: &mut [HostOutput<'_>],
     ) -> bool {
-        let of_inputs = inputs.iter().map(HostInput::described);
-        let all: Vec<(DType, Layout)> = of_inputs.chain(outputs.iter().map(HostOutput::described)).collect();
-        let Some(plan) = self.plan_blocks(shape, &all, scalars, axes) else { return false };
-        let plan = Arc::new(plan);
-        *self.last_plan.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
-        self.run_plan(&plan, inputs, outputs)
+        self.run_in_blocks_with(last_level_cache(), shape, inputs, scalars, axes, outputs).is_some()
     }
 
-    fn run_plan(&self, plan: &BlockPlan, inputs: &[HostInput<'_>], outputs: &mut [HostOutput<'_>]) -> bool {
+    fn run_plan(
+        &self,
+        plan: &BlockPlan,
+        least: usize,
+        inputs: &[HostInput<'_>],
+        outputs: &mut [HostOutput<'_>],
+    ) -> Option<usize> {
         let mut memory: Vec<*mut u8> = Vec::with_capacity(plan.operands.len());
         for (input, operand) in inputs.iter().zip(&plan.operands) {
-            let Some(pointer) = input.memory() else { return false };
+            let pointer = input.memory()?;
             memory.push(pointer.cast_mut().wrapping_add(input.layout().offset() * operand.size));
         }
         for (output, operand) in outputs.iter().zip(&plan.operands[plan.inputs..]) {
             memory.push(output.memory().wrapping_add(output.layout().offset() * operand.size));
         }
-        BlockRun { state: self, plan, memory }.all();
-        true
+        Some(BlockRun::new(self, plan, memory, least).all())
     }
 
     /// Plans a run by blocks, or returns none if phases should run one by one.
@@ -213,7 +256,7 @@ impl RowProgramState {
         let suits = self.sums.is_none() && self.places.is_none() && self.stored.is_empty();
         let suits = suits && self.indices.is_empty() && !self.writes_in_turns();
         let suits = suits && !self.reductions.is_empty() && row > 0 && row <= LONGEST_ROW && rows > 0;
-        if !suits || row < SHORT_ROW && rows > row {
+        if !suits || row < SHORT_ROW && rows > row || row > SHARED_ROW && rows < FEW_ROWS {
             return None;
         }
         let inputs = self.inputs.len();
@@ -234,24 +277,28 @@ impl RowProgramState {
             row,
             rows,
             block,
+            spread: row,
             kept: dimensions.kept.iter().map(|dimension| dimension.size).collect(),
             inputs,
             operands: Vec::with_capacity(operands.len()),
             values: Vec::with_capacity(self.reductions.len()),
             stages: Vec::with_capacity(self.reductions.len() + self.finishes.len()),
-            folded: 0,
             bytes: 0,
+            output_bytes: 0,
             estimate: 0,
         };
         for (operand, (dtype, _)) in operands.iter().enumerate() {
             let is_per_group = operand.checked_sub(inputs).is_some_and(|at| self.outputs[at].is_per_group);
             let access = access(&dimensions, operand, is_per_group)?;
             let elements = if is_per_group { block } else { block * row };
+            if operand >= inputs {
+                plan.output_bytes += dtype.size() * if is_per_group { rows } else { rows * row };
+            }
             let strides = dimensions.kept.iter().map(|dimension| dimension.strides[operand]).collect();
             let scratch = plan.reserve(elements * dtype.size());
             plan.operands.push(BlockOperand { size: dtype.size(), access, strides, scratch });
         }
-        plan.folded = plan.reserve(block * row * size_of::<u64>());
+        let shared = plan.reserve(block * row * size_of::<u64>());
         for (number, reduction) in self.reductions.iter().enumerate() {
             let of = &reduction.reduction;
             let size = of.row_value()?.size();
@@ -264,9 +311,11 @@ impl RowProgramState {
             )?;
             plan.stages.push(stage);
             let values = plan.reserve(block * size);
-            plan.values.push(BlockValues { size, values, spread: None });
+            plan.values.push(BlockValues { size, values, spread: None, folded: shared });
         }
-        for finish in &self.finishes {
+        for (number, finish) in self.finishes.iter().enumerate() {
+            let from_folded = self.blocks.from_folded.get(number).and_then(Option::as_ref);
+            let finish = from_folded.unwrap_or(finish);
             let mut stage = plan.stage(&finish.expression.0, &finish.operands, scalars, shape, None)?;
             stage.outputs = finish.outputs.iter().map(|output| inputs + output).collect();
             stage.is_per_group = finish.is_per_group;
@@ -280,11 +329,18 @@ impl RowProgramState {
             }
             plan.stages.push(stage);
         }
+        plan.spread = plan.spread_elements();
         for value in 0..plan.values.len() {
-            let mut sources = plan.stages.iter().flat_map(|stage| &stage.sources);
-            if sources.any(|source| matches!(source, BlockSource::Spread(of) if *of == value)) {
-                let size = plan.values[value].size;
-                plan.values[value].spread = Some(plan.reserve(block * row * size));
+            let is_read = |wanted: BlockSource| {
+                plan.stages.iter().flat_map(|stage| &stage.sources).any(|source| *source == wanted)
+            };
+            let [is_spread, is_kept] = [BlockSource::Spread(value), BlockSource::Folded(value)].map(is_read);
+            let size = plan.values[value].size;
+            if is_spread {
+                plan.values[value].spread = Some(plan.reserve(plan.spread * block * size));
+            }
+            if is_kept {
+                plan.values[value].folded = plan.reserve(row * block * size);
             }
         }
         Some(plan)
@@ -321,6 +377,14 @@ impl BlockPlan {
         place
     }
 
+    /// Returns the elements of a row over which values of groups are spread: a part of the only row, if no fold reads them
+    /// as they are.
+    fn spread_elements(&self) -> usize {
+        let is_spread = |source: &BlockSource| matches!(source, BlockSource::Spread(_));
+        let is_folded = |stage: &BlockStage| stage.constants.is_none() && stage.sources.iter().any(is_spread);
+        if self.block == 1 && !self.stages.iter().any(is_folded) { PART.min(self.row) } else { self.row }
+    }
+
     /// Plans a phase. `reduction` is the number of the reduction after it, with true if it folds an input as it is.
     fn stage(
         &mut self,
@@ -348,7 +412,9 @@ impl BlockPlan {
         let source = |input: &PhaseInput| match *input {
             PhaseInput::Input(input) => Some(BlockSource::Operand(input)),
             PhaseInput::Group(value) => Some(BlockSource::Spread(value)),
-            PhaseInput::Index | PhaseInput::Stored(_) => None,
+            // The program has no stored values, and an expression from folded elements reads those.
+            PhaseInput::Stored(reduction) => Some(BlockSource::Folded(reduction)),
+            PhaseInput::Index => None,
         };
         let dtypes = expression.inputs.iter().chain(&expression.outputs);
         Some(BlockStage {
@@ -392,172 +458,5 @@ impl BlockPlan {
             rest /= size;
         }
         distance * operand.size as isize
-    }
-}
-
-/// A run in progress, shared by its threads.
-struct BlockRun<'a> {
-    state: &'a RowProgramState,
-    plan: &'a BlockPlan,
-    /// By operand, the address of the first row.
-    memory: Vec<*mut u8>,
-}
-
-// SAFETY: threads read the inputs, and each writes rows of outputs that no other thread accesses.
-unsafe impl Sync for BlockRun<'_> {}
-
-impl BlockRun<'_> {
-    fn all(&self) {
-        let plan = self.plan;
-        let blocks = plan.rows.div_ceil(plan.block);
-        let next = AtomicUsize::new(0);
-        let work = || {
-            // A thread that ends has no workspace any more.
-            let mut workspace = WORKSPACE.try_with(Cell::take).ok().flatten().unwrap_or_default();
-            let lines = plan.bytes.div_ceil(ALIGNMENT);
-            if workspace.scratch.len() < lines {
-                workspace.scratch.resize(lines, Line([0; ALIGNMENT]));
-            }
-            workspace.is_filled.clear();
-            workspace.is_filled.resize(plan.inputs, false);
-            loop {
-                let block = next.fetch_add(1, Ordering::Relaxed);
-                if block >= blocks {
-                    break;
-                }
-                let first = block * plan.block;
-                // SAFETY: each block is claimed once.
-                unsafe { self.block(&mut workspace, first, plan.block.min(plan.rows - first)) };
-            }
-            let _ = WORKSPACE.try_with(|kept| kept.set(Some(workspace)));
-        };
-        run_on_threads(threads_for(plan.estimate).min(blocks), &work);
-    }
-
-    /// Computes `count` rows from row `first` on.
-    ///
-    /// # Safety
-    ///
-    /// Nobody else computes these rows, and the workspace has the plan's scratch memory.
-    unsafe fn block(&self, workspace: &mut Workspace, first: usize, count: usize) {
-        let (plan, elements) = (self.plan, count * self.plan.row);
-        let Workspace { scratch, buffers, pointers, inputs, is_filled } = workspace;
-        let scratch = scratch.as_mut_ptr().cast::<u8>();
-        let at = |place: usize| scratch.wrapping_add(place);
-        inputs.clear();
-        for (operand, is_filled) in is_filled.iter_mut().enumerate() {
-            // SAFETY: the caller guarantees it.
-            inputs.push(unsafe { self.input(operand, first, count, scratch, is_filled) });
-        }
-        for stage in &plan.stages {
-            pointers.clear();
-            pointers.extend(stage.sources.iter().map(|source| match *source {
-                BlockSource::Operand(input) => inputs[input],
-                BlockSource::Values(value) => at(plan.values[value].values),
-                BlockSource::Spread(value) => at(plan.values[value].spread.unwrap_or_default()),
-            }));
-            let sources = pointers.len();
-            if stage.reduction.is_some() {
-                pointers.push(at(plan.folded));
-            }
-            for &output in &stage.outputs {
-                pointers.push(self.target(output, first, count).unwrap_or(at(plan.operands[output].scratch)));
-            }
-            let computed = if stage.is_per_group { count } else { elements };
-            if let (Some(native), Some(constants)) = (stage.expression.cpu_code.ready(), &stage.constants) {
-                let calls = native.calls(constants);
-                // SAFETY: each pointer has so many elements, in scratch memory or by its layout, which has been checked.
-                unsafe { calls.run(buffers, &stage.sizes, sources, pointers, computed) };
-            }
-            if let Some(number) = stage.reduction {
-                let from = if stage.constants.is_some() { at(plan.folded) } else { pointers[0] };
-                let values = &plan.values[number];
-                let reduction = &self.state.reductions[number].reduction;
-                // SAFETY: as above, and the scratch memory has a value for each row.
-                unsafe { reduction.fold_rows(from, plan.row, count, at(values.values)) };
-                for row in 0..if values.spread.is_some() { count } else { 0 } {
-                    let to = at(values.spread.unwrap_or_default() + row * plan.row * values.size);
-                    // SAFETY: the scratch memory has a block of elements.
-                    unsafe { spread(at(values.values + row * values.size), to, values.size, plan.row) };
-                }
-            }
-            for &output in &stage.outputs {
-                if self.target(output, first, count).is_none() {
-                    // SAFETY: the rows are those of the output's layout, which has been checked.
-                    unsafe { self.store(output, first, count, at(plan.operands[output].scratch)) };
-                }
-            }
-        }
-    }
-
-    /// Returns the address of a block's elements of an input, which are in scratch memory if they are not contiguous.
-    ///
-    /// # Safety
-    ///
-    /// As [`block`](Self::block).
-    unsafe fn input(
-        &self,
-        index: usize,
-        first: usize,
-        count: usize,
-        scratch: *mut u8,
-        is_filled: &mut bool,
-    ) -> *mut u8 {
-        let (plan, operand) = (self.plan, &self.plan.operands[index]);
-        let memory = self.memory[index];
-        match operand.access {
-            BlockAccess::Contiguous => return memory.wrapping_add(first * plan.row * operand.size),
-            BlockAccess::Row if count == 1 => return memory.wrapping_offset(plan.distance(operand, first)),
-            BlockAccess::Row | BlockAccess::Still => {}
-        }
-        let scratch = scratch.wrapping_add(operand.scratch);
-        if *is_filled {
-            return scratch;
-        }
-        let bytes = plan.row * operand.size;
-        for row in 0..count {
-            let from = memory.wrapping_offset(plan.distance(operand, first + row));
-            let to = scratch.wrapping_add(row * bytes);
-            // SAFETY: the elements are those of the layout, which has been checked, and the scratch memory holds a block.
-            unsafe {
-                match operand.access {
-                    BlockAccess::Still => spread(from, to, operand.size, plan.row),
-                    _ => to.copy_from_nonoverlapping(from, bytes),
-                }
-            }
-        }
-        // The last block may be shorter than the others, but no block is longer than the first one.
-        *is_filled = operand.is_same_for_all() && count == plan.block;
-        scratch
-    }
-
-    /// Returns the address of a block's elements of an output, if they are contiguous.
-    fn target(&self, index: usize, first: usize, count: usize) -> Option<*mut u8> {
-        let (plan, operand) = (self.plan, &self.plan.operands[index]);
-        let width = if self.is_per_group(index) { 1 } else { plan.row };
-        match operand.access {
-            BlockAccess::Contiguous => Some(self.memory[index].wrapping_add(first * width * operand.size)),
-            _ if count == 1 => Some(self.memory[index].wrapping_offset(plan.distance(operand, first))),
-            _ => None,
-        }
-    }
-
-    fn is_per_group(&self, operand: usize) -> bool {
-        self.state.outputs[operand - self.plan.inputs].is_per_group
-    }
-
-    /// Stores a block's elements of an output whose rows are apart.
-    ///
-    /// # Safety
-    ///
-    /// As [`block`](Self::block).
-    unsafe fn store(&self, index: usize, first: usize, count: usize, scratch: *const u8) {
-        let (plan, operand) = (self.plan, &self.plan.operands[index]);
-        let bytes = operand.size * if self.is_per_group(index) { 1 } else { plan.row };
-        for row in 0..count {
-            let to = self.memory[index].wrapping_offset(plan.distance(operand, first + row));
-            // SAFETY: the caller guarantees it.
-            unsafe { to.copy_from_nonoverlapping(scratch.wrapping_add(row * bytes), bytes) };
-        }
     }
 }

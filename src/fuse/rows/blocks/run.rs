@@ -1,0 +1,246 @@
+//! The run of a plan: threads take blocks of rows, and compute all phases of a block in scratch memory.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::super::host::memory::spread;
+use super::super::super::host::native::{CallBuffers, fence};
+use super::super::RowProgramState;
+use super::{ALIGNMENT, BlockAccess, BlockPlan, BlockSource};
+use crate::threads::{run_on_threads, threads_for};
+
+/// 64 bytes at an address of a multiple of 64.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; ALIGNMENT]);
+
+/// The memory of a thread, which all its runs reuse.
+#[derive(Default)]
+struct Workspace {
+    scratch: Vec<Line>,
+    buffers: CallBuffers,
+    pointers: Vec<*mut u8>,
+    /// The addresses of the inputs of the block at hand.
+    inputs: Vec<*mut u8>,
+    /// By input, true if the scratch memory holds its elements for all blocks.
+    is_filled: Vec<bool>,
+    /// The number of calls with streaming stores.
+    streamed: usize,
+}
+
+thread_local! {
+    static WORKSPACE: Cell<Option<Box<Workspace>>> = const { Cell::new(None) };
+}
+
+/// A run in progress, shared by its threads.
+pub(super) struct BlockRun<'a> {
+    state: &'a RowProgramState,
+    plan: &'a BlockPlan,
+    /// By operand, the address of the first row.
+    memory: Vec<*mut u8>,
+    /// Whether outputs are written past the caches.
+    streams: bool,
+}
+
+// SAFETY: threads read the inputs, and each writes rows of outputs that no other thread accesses.
+unsafe impl Sync for BlockRun<'_> {}
+
+impl<'a> BlockRun<'a> {
+    /// Creates the run on memory of the plan's layouts, with streaming stores if the outputs have more than `least` bytes in all.
+    pub(super) fn new(
+        state: &'a RowProgramState,
+        plan: &'a BlockPlan,
+        memory: Vec<*mut u8>,
+        least: usize,
+    ) -> BlockRun<'a> {
+        // Lines of an operand that is read, too, are in the cache.
+        let (inputs, outputs) = memory.split_at(plan.inputs);
+        let streams = plan.output_bytes > least && !outputs.iter().any(|output| inputs.contains(output));
+        BlockRun { state, plan, memory, streams }
+    }
+
+    /// Computes all rows. Returns the number of calls with streaming stores.
+    pub(super) fn all(&self) -> usize {
+        let plan = self.plan;
+        let blocks = plan.rows.div_ceil(plan.block);
+        let [next, streamed] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+        let work = || {
+            // A thread that ends has no workspace any more.
+            let mut workspace = WORKSPACE.try_with(Cell::take).ok().flatten().unwrap_or_default();
+            let lines = plan.bytes.div_ceil(ALIGNMENT);
+            if workspace.scratch.len() < lines {
+                workspace.scratch.resize(lines, Line([0; ALIGNMENT]));
+            }
+            workspace.is_filled.clear();
+            workspace.is_filled.resize(plan.inputs, false);
+            workspace.streamed = 0;
+            loop {
+                let block = next.fetch_add(1, Ordering::Relaxed);
+                if block >= blocks {
+                    break;
+                }
+                let first = block * plan.block;
+                // SAFETY: each block is claimed once.
+                unsafe { self.block(&mut workspace, first, plan.block.min(plan.rows - first)) };
+            }
+            if workspace.streamed > 0 {
+                fence();
+                streamed.fetch_add(workspace.streamed, Ordering::Relaxed);
+            }
+            let _ = WORKSPACE.try_with(|kept| kept.set(Some(workspace)));
+        };
+        run_on_threads(threads_for(plan.estimate).min(blocks), &work);
+        streamed.into_inner()
+    }
+
+    /// Computes `count` rows from row `first` on.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else computes these rows, and the workspace has the plan's scratch memory.
+    unsafe fn block(&self, workspace: &mut Workspace, first: usize, count: usize) {
+        let (plan, elements) = (self.plan, count * self.plan.row);
+        let Workspace { scratch, buffers, pointers, inputs, is_filled, streamed } = workspace;
+        let scratch = scratch.as_mut_ptr().cast::<u8>();
+        let at = |place: usize| scratch.wrapping_add(place);
+        inputs.clear();
+        for (operand, is_filled) in is_filled.iter_mut().enumerate() {
+            // SAFETY: the caller guarantees it.
+            inputs.push(unsafe { self.input(operand, first, count, scratch, is_filled) });
+        }
+        for stage in &plan.stages {
+            pointers.clear();
+            pointers.extend(stage.sources.iter().map(|source| match *source {
+                BlockSource::Operand(input) => inputs[input],
+                BlockSource::Values(value) => at(plan.values[value].values),
+                BlockSource::Spread(value) => at(plan.values[value].spread.unwrap_or_default()),
+                BlockSource::Folded(value) => at(plan.values[value].folded),
+            }));
+            let sources = pointers.len();
+            if let Some(number) = stage.reduction {
+                pointers.push(at(plan.values[number].folded));
+            }
+            for &output in &stage.outputs {
+                pointers.push(self.target(output, first, count).unwrap_or(at(plan.operands[output].scratch)));
+            }
+            if let (Some(native), Some(constants)) = (stage.expression.cpu_code.ready(), &stage.constants) {
+                let calls = native.calls(constants);
+                let computed = if stage.is_per_group { count } else { elements };
+                let is_spread = |source: &BlockSource| matches!(source, BlockSource::Spread(_));
+                let is_in_parts = plan.spread < plan.row && stage.sources.iter().any(is_spread);
+                let part = if is_in_parts { plan.spread } else { computed };
+                let is_in_lines = |(pointer, size): (&*mut u8, &usize)| {
+                    pointer.addr().is_multiple_of(ALIGNMENT) && (part * size).is_multiple_of(ALIGNMENT)
+                };
+                let may_stream = self.streams
+                    && stage.reduction.is_none()
+                    && stage.outputs.iter().all(|&output| self.target(output, first, count).is_some())
+                    && pointers[sources..].iter().zip(&stage.sizes[sources..]).all(is_in_lines);
+                let streaming = if may_stream { calls.streaming() } else { None };
+                *streamed += usize::from(streaming.is_some());
+                let calls = streaming.unwrap_or(calls);
+                for start in (0..computed).step_by(part.max(1)) {
+                    // SAFETY: each pointer has so many elements, in scratch memory or by its layout, which has been checked;
+                    // spread values have a part.
+                    unsafe {
+                        calls.run(buffers, &stage.sizes, sources, pointers, part.min(computed - start))
+                    };
+                    for (operand, (pointer, size)) in pointers.iter_mut().zip(&stage.sizes).enumerate() {
+                        if !stage.sources.get(operand).is_some_and(is_spread) {
+                            *pointer = pointer.wrapping_add(part * size);
+                        }
+                    }
+                }
+            }
+            if let Some(number) = stage.reduction {
+                let values = &plan.values[number];
+                let from = if stage.constants.is_some() { at(values.folded) } else { pointers[0] };
+                let reduction = &self.state.reductions[number].reduction;
+                // SAFETY: as above, and the scratch memory has a value for each row.
+                unsafe { reduction.fold_rows(from, plan.row, count, at(values.values)) };
+                for row in 0..if values.spread.is_some() { count } else { 0 } {
+                    let to = at(values.spread.unwrap_or_default() + row * plan.spread * values.size);
+                    // SAFETY: the scratch memory has as many elements for each row.
+                    unsafe { spread(at(values.values + row * values.size), to, values.size, plan.spread) };
+                }
+            }
+            for &output in &stage.outputs {
+                if self.target(output, first, count).is_none() {
+                    // SAFETY: the rows are those of the output's layout, which has been checked.
+                    unsafe { self.store(output, first, count, at(plan.operands[output].scratch)) };
+                }
+            }
+        }
+    }
+
+    /// Returns the address of a block's elements of an input, which are in scratch memory if they are not contiguous.
+    ///
+    /// # Safety
+    ///
+    /// As [`block`](Self::block).
+    unsafe fn input(
+        &self,
+        index: usize,
+        first: usize,
+        count: usize,
+        scratch: *mut u8,
+        is_filled: &mut bool,
+    ) -> *mut u8 {
+        let (plan, operand) = (self.plan, &self.plan.operands[index]);
+        let memory = self.memory[index];
+        match operand.access {
+            BlockAccess::Contiguous => return memory.wrapping_add(first * plan.row * operand.size),
+            BlockAccess::Row if count == 1 => return memory.wrapping_offset(plan.distance(operand, first)),
+            BlockAccess::Row | BlockAccess::Still => {}
+        }
+        let scratch = scratch.wrapping_add(operand.scratch);
+        if *is_filled {
+            return scratch;
+        }
+        let bytes = plan.row * operand.size;
+        for row in 0..count {
+            let from = memory.wrapping_offset(plan.distance(operand, first + row));
+            let to = scratch.wrapping_add(row * bytes);
+            // SAFETY: the elements are those of the layout, which has been checked, and the scratch memory holds a block.
+            unsafe {
+                match operand.access {
+                    BlockAccess::Still => spread(from, to, operand.size, plan.row),
+                    _ => to.copy_from_nonoverlapping(from, bytes),
+                }
+            }
+        }
+        // The last block may be shorter than the others, but no block is longer than the first one.
+        *is_filled = operand.is_same_for_all() && count == plan.block;
+        scratch
+    }
+
+    /// Returns the address of a block's elements of an output, if they are contiguous.
+    fn target(&self, index: usize, first: usize, count: usize) -> Option<*mut u8> {
+        let (plan, operand) = (self.plan, &self.plan.operands[index]);
+        let width = if self.is_per_group(index) { 1 } else { plan.row };
+        match operand.access {
+            BlockAccess::Contiguous => Some(self.memory[index].wrapping_add(first * width * operand.size)),
+            _ if count == 1 => Some(self.memory[index].wrapping_offset(plan.distance(operand, first))),
+            _ => None,
+        }
+    }
+
+    fn is_per_group(&self, operand: usize) -> bool {
+        self.state.outputs[operand - self.plan.inputs].is_per_group
+    }
+
+    /// Stores a block's elements of an output whose rows are apart.
+    ///
+    /// # Safety
+    ///
+    /// As [`block`](Self::block).
+    unsafe fn store(&self, index: usize, first: usize, count: usize, scratch: *const u8) {
+        let (plan, operand) = (self.plan, &self.plan.operands[index]);
+        let bytes = operand.size * if self.is_per_group(index) { 1 } else { plan.row };
+        for row in 0..count {
+            let to = self.memory[index].wrapping_offset(plan.distance(operand, first + row));
+            // SAFETY: the caller guarantees it.
+            unsafe { to.copy_from_nonoverlapping(scratch.wrapping_add(row * bytes), bytes) };
+        }
+    }
+}
