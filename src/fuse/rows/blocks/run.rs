@@ -38,7 +38,7 @@ pub(super) struct BlockRun<'a> {
     plan: &'a BlockPlan,
     /// By operand, the address of the first row.
     memory: Vec<*mut u8>,
-    /// Whether outputs are written past the caches.
+    /// True if outputs are written past the caches.
     streams: bool,
 }
 
