@@ -1,10 +1,14 @@
 //! Row programs over strided groups, such as the columns of a matrix or the channels of a pixel: tiles of neighbouring groups.
 
+use selvedge::fuse::Graph;
 use selvedge::types::{DType, Layout};
 
-use super::reductions::contiguous;
+use super::arrays::{Array, assert_same};
+use super::reductions::{contiguous, plain};
 use super::row_runs::{as_ptx, on_host};
 use super::rows::{PROGRAMS, Program, Rows, check_on, operands, program};
+use super::texts;
+use super::value::special;
 use crate::common::suite::Test;
 use ptx_interpreter::Schedule;
 
@@ -49,6 +53,14 @@ fn channels([n, c, h, w]: [usize; 4]) -> Rows {
     }
 }
 
+/// Returns the words of the schedule of so many columns, if all strides are even.
+fn threads_for(dtype: DType, count: usize) -> &'static str {
+    match dtype.size() == 2 && count.is_multiple_of(2) {
+        true => "for each two columns, in registers",
+        false => "for each column, in registers",
+    }
+}
+
 fn capabilities(length: usize) -> &'static [(i32, i32)] {
     // Longer columns take clusters.
     if length > ONE_BLOCK { NEW } else { NEW_AND_OLD }
@@ -65,9 +77,11 @@ pub fn tests() -> Vec<Test> {
                 let name = format!("rows::columns::{}::{dtype}::{count}_of_{length}", given.0);
                 tests.push(Test::new(name, move || {
                     let rows = columns(length, count);
-                    let schedule = if length > 1 && count > 1 { "for each column, in registers" } else { "" };
-                    let schedule =
-                        if length > ONE_BLOCK && count > 1 { "a cluster of 5 blocks" } else { schedule };
+                    let schedule = match (length, count) {
+                        (1, _) | (_, 1) => "",
+                        (length, _) if length > ONE_BLOCK => "a cluster of 5 blocks",
+                        _ => threads_for(dtype, count),
+                    };
                     let of = if count > 1 { capabilities(length) } else { NEW };
                     check_on(given, dtype, &rows, schedule, &[false, true], of);
                     Ok(())
@@ -87,6 +101,9 @@ pub fn always() -> Vec<Test> {
     };
     vec![
         one("schedules", schedules),
+        one("two_columns_a_thread", pairs),
+        one("operands_of_several_dtypes", mixed),
+        one("two_blocks_share_a_segment", parts),
         one("layouts", layouts),
         one("faults_are_found", faults),
         one("long_columns_without_clusters_run_as_several_kernels", old_devices),
@@ -98,14 +115,132 @@ fn schedules() {
     for (given, dtype, length, count, schedule) in [
         (softmax, DType::F32, 3, 500, "1 threads for each column, in registers; tiles of 256 columns"),
         (softmax, DType::F32, 40, 70, "2 threads for each column, in registers; tiles of 128 columns"),
-        (softmax, DType::BF16, 256, 70, "8 threads for each column, in registers; tiles of 32 columns"),
-        (softmax, DType::F32, 1024, 40, "32 threads for each column, in registers; tiles of 16 columns"),
-        (norm, DType::F64, 1024, 20, "tiles of 8 columns"),
+        (softmax, DType::F32, 256, 70, "8 threads for each column, in registers; tiles of 32 columns"),
+        (softmax, DType::BF16, 256, 71, "8 threads for each column, in registers; tiles of 64 columns"),
+        (softmax, DType::BF16, 256, 70, "16 threads for each two columns, in registers; tiles of 64 columns"),
+        (softmax, DType::F32, 1024, 40, "a cluster of 2 blocks for each tile of 32 columns"),
+        (norm, DType::F64, 1024, 20, "a cluster of 2 blocks for each tile of 16 columns"),
         (several, DType::F32, 700, 20, "for each column, in registers"),
-        (softmax, DType::F32, 2050, 33, "a cluster of 3 blocks for each tile of 16 columns"),
-        (norm, DType::BF16, 8192, 3, "a cluster of 8 blocks for each tile of 16 columns"),
+        (softmax, DType::F32, 2050, 33, "a cluster of 6 blocks for each tile of 32 columns"),
+        (norm, DType::BF16, 8192, 4, "a cluster of 8 blocks for each tile of 16 columns"),
     ] {
-        check_on(given, dtype, &columns(length, count), schedule, &[false], capabilities(length));
+        check_on(given, dtype, &columns(length, count), schedule, &[false], NEW);
+    }
+    // Without clusters, narrower tiles.
+    let narrow = "64 threads for each two columns, in registers; tiles of 16 columns";
+    let found = explained(DType::BF16, &columns(1024, 40).elements, (8, 0));
+    assert!(found.contains(narrow), "{found}");
+}
+
+/// Returns the schedule of a softmax over the first axis.
+fn explained(dtype: DType, elements: &Layout, capability: (i32, i32)) -> String {
+    let program = program(PROGRAMS[0], dtype);
+    program.explain(&[*elements], &[0], &[*elements], capability).expect("a plan").schedule
+}
+
+/// A thread takes two columns if accesses to both are aligned.
+fn pairs() {
+    let strided = |sizes: &[usize], strides: &[isize], at| view(Layout::strided(sizes, strides, at));
+    let (two, one) = ("for each two columns, in registers", "for each column, in registers");
+    let of = |elements, written| Rows { elements, written, ..columns(50, 20) };
+    let even = contiguous(&[50, 20]);
+    let odd_strides = strided(&[50, 20], &[23, 1], 0);
+    let transposed = view(contiguous(&[20, 50]).transpose(0, 1));
+    for (rows, schedule) in [
+        (columns(50, 20), two),
+        (columns(50, 21), one),
+        (of(strided(&[50, 20], &[24, 1], 2), even), two),
+        (of(view(even.flip(&[0])), even), two),
+        // Two elements at an odd address, as input and as output.
+        (of(strided(&[50, 20], &[24, 1], 1), even), one),
+        (of(even, strided(&[50, 20], &[24, 1], 1)), one),
+        (of(odd_strides, even), one),
+        (of(even, odd_strides), one),
+        (of(even, transposed), one),
+        // The planes of images.
+        (channels([2, 19, 4, 7]), two),
+        (channels([2, 19, 5, 7]), one),
+        // Rows of an odd number of images, and of groups of two axes around one.
+        (channels([3, 40, 2, 1]), two),
+        (
+            Rows {
+                elements: contiguous(&[5, 2, 4, 8]),
+                written: contiguous(&[5, 2, 4, 8]),
+                axes: &[0, 2],
+                groups: contiguous(&[1, 2, 1, 8]),
+                along: contiguous(&[5, 1, 4, 1]),
+            },
+            two,
+        ),
+    ] {
+        for given in OF_COLUMNS {
+            for dtype in [DType::F16, DType::BF16] {
+                check_on(given, dtype, &rows, schedule, &[false, true], NEW_AND_OLD);
+            }
+        }
+    }
+    // Wider elements have a column a thread.
+    check_on(PROGRAMS[0], DType::F32, &columns(50, 20), one, &[false], NEW);
+}
+
+/// Columns of 16 bits with weights of f32 along them and for each of them, and outputs of other dtypes; in one block, in a
+/// cluster, and in one whose blocks share segments.
+fn mixed() {
+    for dtype in [DType::F16, DType::BF16] {
+        let graph = Graph::new();
+        let x = graph.input(dtype);
+        let [weight, bias, other] = [DType::F32, DType::F32, dtype].map(|dtype| graph.input(dtype));
+        let centred = x - x.mean_group();
+        let scaled = centred * weight + bias * other;
+        let outputs =
+            [scaled, scaled.cast(dtype), x.gt(bias), x.argmax_group(), centred.square().mean_group()];
+        let program = graph.row_program(&outputs).expect("a program");
+        for (length, count) in [(33, 34), (700, 20), (2050, 6), (4097, 4)] {
+            let (elements, groups) = (contiguous(&[length, count]), contiguous(&[1, count]));
+            let layouts = [elements, contiguous(&[length, 1]), groups, elements];
+            let inputs: Vec<Array> = program
+                .inputs()
+                .iter()
+                .zip(layouts)
+                .enumerate()
+                .map(|(at, (&dtype, layout))| Array::new(dtype, layout, &plain(dtype), 3 + at))
+                .collect();
+            let before: Vec<Array> = program
+                .outputs()
+                .into_iter()
+                .enumerate()
+                .map(|(at, dtype)| {
+                    let layout = if program.is_per_group(at) { groups } else { elements };
+                    Array::new(dtype, layout, &special(dtype)[..1], 0)
+                })
+                .collect();
+            let mut on_cpu = before.clone();
+            on_host(&program, &inputs, &[0], &mut on_cpu);
+            for order in [Schedule::IN_ORDER, Schedule { resident: 1, seed: Some(3) }] {
+                let mut found = before.clone();
+                let (plan, text) =
+                    as_ptx(&program, (&inputs, &[0], None), &mut found, ((9, 0), order), &|text| text);
+                assert!(plan.contains("for each two columns, in registers"), "{plan}");
+                assert_same(&format!("{dtype}, {count} of {length}, {plan}"), &on_cpu, &found, &before);
+                texts::keep(&[text], true);
+            }
+        }
+    }
+}
+
+/// Lengths around half a segment, a segment and three of them.
+fn parts() {
+    for given in OF_COLUMNS {
+        for dtype in [DType::BF16, DType::F32] {
+            for (length, blocks) in [(511, 2), (513, 2), (1023, 2), (1024, 2), (1025, 4), (3073, 8)] {
+                // One block has lines of so few f32 elements.
+                let schedule = match (dtype, length) {
+                    (DType::F32, 511) => "in registers".to_owned(),
+                    _ => format!("a cluster of {blocks} blocks"),
+                };
+                check_on(given, dtype, &columns(length, 6), &schedule, &[true], NEW);
+            }
+        }
     }
 }
 
@@ -114,7 +249,7 @@ fn layouts() {
     let matrix = |rows: Rows| {
         for given in OF_COLUMNS {
             for dtype in [DType::BF16, DType::F32] {
-                check_on(given, dtype, &rows, "for each column, in registers", &[true], capabilities(0));
+                check_on(given, dtype, &rows, ", in registers", &[true], capabilities(0));
             }
         }
     };
@@ -158,7 +293,8 @@ fn faults() {
         ("no fault", "", ""),
         ("another identity", "0f80000000", "0f3F800000"),
         ("an element past the end", "setp.lt.s32", "setp.le.s32"),
-        ("another lane", "+64]", "+128]"),
+        ("another lane", "+128]", "+256]"),
+        ("another part of a segment", "and.b32 %r8, %r6, 1", "and.b32 %r8, %r6, 0"),
     ] {
         let change = |text: String| if from.is_empty() { text } else { text.replace(from, to) };
         let mut found = before.clone();

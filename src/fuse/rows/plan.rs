@@ -18,7 +18,7 @@
 
 use super::super::plan::WIDEST;
 use super::super::program::parts;
-use super::super::reduce::dimensions::Dimensions;
+use super::super::reduce::dimensions::{Dimension, Dimensions};
 use super::super::reduce::plan::{BLOCK, LANES, ROUNDS, ReductionParameters, SEGMENT, WARP, blocks};
 use super::shape::RowShape;
 use super::stages::{KEPT_COST, RowStages};
@@ -63,7 +63,8 @@ pub(super) enum RowAccess {
     Contiguous,
     /// Adjacent elements along the innermost folded dimension, which whole vectors divide: one access for a vector.
     Spans,
-    /// One element along the innermost folded dimension, which whole vectors divide: one access for a vector.
+    /// One element for a vector: along the innermost folded dimension, which whole vectors divide, or for the columns of a
+    /// thread.
     OfSpan,
     /// Any strides, one access an element.
     Strided,
@@ -75,9 +76,11 @@ pub(super) struct RowKey {
     pub(super) storage: RowStorage,
     /// Blocks that share a row.
     pub(super) cluster: usize,
+    /// Blocks that share a segment of a column.
+    pub(super) parts: usize,
     /// True if indices have 64 bits.
     pub(super) wide: bool,
-    /// Adjacent elements of one access.
+    /// Adjacent elements of one access: of a row, or of neighbouring columns.
     pub(super) vector: usize,
     /// Threads that share a segment, and accesses of each in a round.
     pub(super) threads: usize,
@@ -344,6 +347,7 @@ impl RowProgramState {
         let key = RowKey {
             storage,
             cluster,
+            parts: 1,
             wide: dimensions.is_wide(),
             vector,
             threads,
@@ -413,9 +417,7 @@ impl OperandLayout<'_> {
     /// Returns whether neighbouring groups are adjacent and the elements of a group are not.
     fn has_columns(&self) -> bool {
         let (leader, all) = (self.dimensions.leader, self.dimensions);
-        let stride = |dimensions: &[super::super::reduce::dimensions::Dimension]| {
-            dimensions.first().map(|dimension| dimension.strides[leader])
-        };
+        let stride = |dimensions: &[Dimension]| dimensions.first().map(|dimension| dimension.strides[leader]);
         matches!((stride(&all.kept), stride(&all.folded)), (Some(1), Some(inner)) if inner.unsigned_abs() > 1)
     }
 
@@ -468,10 +470,20 @@ impl OperandLayout<'_> {
 
     /// Returns whether every row of an operand, and every span of it, begins at a whole vector.
     fn is_aligned(&self, operand: usize, vector: usize) -> bool {
+        let mut others = self.dimensions.kept.iter().chain(self.dimensions.folded.iter().skip(1));
+        self.is_aligned_along(operand, vector, &mut others)
+    }
+
+    /// Returns whether an operand begins at a whole vector, and so does each index of some dimensions.
+    pub(super) fn is_aligned_along(
+        &self,
+        operand: usize,
+        vector: usize,
+        others: &mut dyn Iterator<Item = &Dimension>,
+    ) -> bool {
         let size = self.operands[operand].0.size();
         let width = (size * vector).min(WIDEST as usize);
         let start = self.starts[operand] as usize + self.dimensions.offsets[operand] * size;
-        let others = self.dimensions.kept.iter().chain(self.dimensions.folded.iter().skip(1));
         let mut pitches = others.map(|other| other.strides[operand].unsigned_abs() * size);
         start.is_multiple_of(width) && pitches.all(|pitch| pitch.is_multiple_of(width))
     }

@@ -10,7 +10,7 @@ use super::super::split::PhaseInput;
 use super::super::storage::RowStorage;
 use super::RowWriter;
 
-/// A vector of adjacent elements of a thread.
+/// A vector of adjacent elements of a thread: of a row, or of neighbouring columns at one index.
 pub(super) struct Access {
     /// The index in the row of the first element.
     pub(super) place: Name,
@@ -64,7 +64,7 @@ impl RowWriter<'_> {
         if key.tail {
             let count = kernel.word(kernel.parameters.row());
             valid = kernel.is_below(&place, &count);
-            let last = kernel.index("sub.u32", "sub.u64", &[&count, &key.vector.to_string()]);
+            let last = kernel.index("sub.u32", "sub.u64", &[&count, &key.vector_along().to_string()]);
             place = kernel.lesser(&place, &last);
         }
         let is_known = from == self.thread.first && !key.tail && key.storage == RowStorage::Registers;
@@ -165,7 +165,8 @@ impl RowWriter<'_> {
         }
         let mut all: Vec<Vec<Name>> = Vec::with_capacity(self.key.vector);
         for element in 0..self.key.vector {
-            let mut names = self.known.clone();
+            let row = self.row_of(element);
+            let mut names = self.known[row].clone();
             for (step, name) in &access.kept[element] {
                 names[*step] = name.clone();
             }
@@ -178,7 +179,7 @@ impl RowWriter<'_> {
                     }
                 }
             }
-            let still = &self.still;
+            let still = &self.still[row];
             let load = |input: u32, part: u32| -> Name {
                 let of_row = still[input as usize].as_ref();
                 let found = of_row.or(loaded[input as usize].get(element));
@@ -197,8 +198,13 @@ impl RowWriter<'_> {
 
     /// Returns the index in the row of an element of an access, in 64 bits.
     fn index_in_row(&mut self, place: &str, element: usize) -> Name {
-        let place = self.kernel.plus(place, element);
+        let place = if self.key.has_columns { place.to_owned() } else { self.kernel.plus(place, element) };
         self.kernel.in_64_bits(&place)
+    }
+
+    /// Returns the row among those of the thread that has an element of an access.
+    fn row_of(&self, element: usize) -> usize {
+        if self.key.has_columns { element } else { 0 }
     }
 
     /// Emits the position of an element of an access.
@@ -291,20 +297,24 @@ impl RowWriter<'_> {
             }
             let dtype = stages.expression.outputs[output];
             let values = self.output(output);
-            let element = values.map(|(value, _)| self.known[value.index()].clone());
-            let address = self.bases[inputs + at].clone();
             let guard = format!("@{first} ");
-            self.kernel.writer.store_single(dtype, &guard, &address, &element, values[0].1);
+            for row in 0..self.key.rows_of_thread() {
+                let element = values.map(|(value, _)| self.known[row][value.index()].clone());
+                let address = self.base_of(inputs + at, row, dtype.size());
+                self.kernel.writer.store_single(dtype, &guard, &address, &element, values[0].1);
+            }
         }
         for index in stages.indices() {
-            self.check_index(index, &first);
+            for row in 0..self.key.rows_of_thread() {
+                self.check_index(index, row, &first);
+            }
         }
     }
 
-    /// Reports the index of a row if it is out of range.
-    fn check_index(&mut self, output: usize, first: &str) {
+    /// Reports the index of one of the thread's rows if it is out of range.
+    fn check_index(&mut self, output: usize, row: usize, first: &str) {
         let stages = self.stages;
-        let index = self.known[stages.expression.program.outputs[output][0].index()].clone();
+        let index = self.known[row][stages.expression.program.outputs[output][0].index()].clone();
         let kernel = &mut self.kernel;
         let size = kernel.word(kernel.parameters.row());
         let size = kernel.in_64_bits(&size);

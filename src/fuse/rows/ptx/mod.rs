@@ -58,11 +58,11 @@ struct RowWriter<'a> {
     phases: Vec<Name>,
     /// The place in shared memory of the current access.
     slot: Slot,
-    /// By input of the expression, its value if that is one for the whole row.
-    still: Vec<Option<[Name; 2]>>,
-    /// The steps with one value for the whole row, and the registers of those computed so far.
+    /// By row of the thread and input of the expression, its value if that is one for the whole row.
+    still: Vec<Vec<Option<[Name; 2]>>>,
+    /// The steps with one value for the whole row, and by row of the thread the registers of those computed so far.
     uniform: Vec<bool>,
-    known: Vec<Name>,
+    known: Vec<Vec<Name>>,
     /// By stage, the steps to keep for later stages.
     kept: Vec<Vec<bool>>,
     /// The steps that every element has kept so far.
@@ -78,7 +78,7 @@ struct RowWriter<'a> {
 struct Thread {
     /// Its index among the threads that share a segment.
     lane: Name,
-    /// Its row among those of the block, if neighbouring threads take neighbouring rows.
+    /// Its place in a row of a tile of columns, if neighbouring threads take neighbouring rows.
     column: Name,
     /// Its warp among those of the row; empty if a row has one warp.
     warp: Name,
@@ -200,9 +200,9 @@ fn written(
         firsts: Vec::new(),
         phases: Vec::new(),
         slot: Slot::default(),
-        still: vec![None; operand_of.len()],
+        still: vec![vec![None; operand_of.len()]; key.rows_of_thread()],
         operand_of,
-        known: vec![Name::new(); count],
+        known: vec![vec![Name::new(); count]; key.rows_of_thread()],
         kept: match key.storage.keeps() {
             true => stages.kept(&uniform, key.kept_cost),
             false => stages.kept_nowhere(),
@@ -289,18 +289,34 @@ impl<'a> RowWriter<'a> {
         self.firsts = vec![Name::new(); key.accesses.len()];
     }
 
+    /// Returns the address of one of the thread's rows of an operand.
+    fn base_of(&mut self, operand: usize, row: usize, size: usize) -> Name {
+        let base = self.bases[operand].clone();
+        if row == 0 {
+            return base;
+        }
+        // Neighbouring rows may have the same value, so that only the run knows the distance.
+        let stride = self.kernel.word(self.kernel.parameters.stride(operand, 0));
+        self.kernel.address(&base, Some(&stride), row * size)
+    }
+
     /// Emits the addresses of a row and the inputs with one value for it.
     fn row(&mut self, item: &str) {
         self.begin_row(item, |_| true);
-        let (key, kernel) = (self.key, &mut self.kernel);
-        for (input, operand) in self.operand_of.iter().enumerate() {
-            let Some(operand) = operand.filter(|&operand| key.accesses[operand] == RowAccess::Still) else {
+        let key = self.key;
+        for input in 0..self.operand_of.len() {
+            let Some(operand) =
+                self.operand_of[input].filter(|&operand| key.accesses[operand] == RowAccess::Still)
+            else {
                 continue;
             };
             let dtype = self.stages.expression.inputs[input];
-            let value = kernel.writer.load(StateSpace::Global, dtype, &self.bases[operand]);
-            self.still[input] = Some(value);
+            for row in 0..key.rows_of_thread() {
+                let address = self.base_of(operand, row, dtype.size());
+                self.still[row][input] = Some(self.kernel.writer.load(StateSpace::Global, dtype, &address));
+            }
         }
+        let kernel = &mut self.kernel;
         if self.stages.has_positions() {
             let row = kernel.word(kernel.parameters.row());
             let (item, row) = (kernel.in_64_bits(item), kernel.in_64_bits(&row));
@@ -456,7 +472,7 @@ impl<'a> RowWriter<'a> {
             self.barrier();
             for (&reduction, planes) in stage.reductions.iter().zip(&planes) {
                 let value = self.collect(reduction, planes);
-                self.finish(reduction, &value);
+                self.finish(reduction, &value, 0);
             }
         }
     }
@@ -468,7 +484,7 @@ impl<'a> RowWriter<'a> {
                 let is_everywhere = self.exchanges(reduction);
                 let value =
                     if is_everywhere { value } else { self.spread(reduction, &value, self.key.threads) };
-                self.finish(reduction, &value);
+                self.finish(reduction, &value, 0);
             }
             return;
         }
@@ -485,7 +501,7 @@ impl<'a> RowWriter<'a> {
         }
         for (reduction, planes) in all {
             let value = self.collect(reduction, &planes);
-            self.finish(reduction, &value);
+            self.finish(reduction, &value, 0);
         }
     }
 
@@ -499,12 +515,13 @@ impl<'a> RowWriter<'a> {
         let needed = stages.needed(roots.into_iter(), |step| self.has[step]);
         let once: Vec<bool> =
             needed.iter().zip(&self.uniform).map(|(needed, uniform)| *needed && *uniform).collect();
-        let still = &self.still;
-        let load = |input: u32, part: u32| {
-            let found = still[input as usize].as_ref();
-            found.map_or(Name::new(), |parts| parts[part as usize].clone())
-        };
-        self.known = self.kernel.evaluate(program, &self.known, &once, 0, &load);
+        for (known, still) in self.known.iter_mut().zip(&self.still) {
+            let load = |input: u32, part: u32| {
+                let found = still[input as usize].as_ref();
+                found.map_or(Name::new(), |parts| parts[part as usize].clone())
+            };
+            *known = self.kernel.evaluate(program, known, &once, 0, &load);
+        }
         if stage.reductions.is_empty() {
             self.finish_groups();
         }
@@ -524,8 +541,8 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// Makes the value of a reduction known to later stages.
-    fn finish(&mut self, reduction: usize, value: &Folded) {
+    /// Makes the value of a reduction in a row of the thread known to later stages.
+    fn finish(&mut self, reduction: usize, value: &Folded, row: usize) {
         let state = &*self.reductions[reduction].reduction.0;
         self.kernel.state = state;
         let value = self.kernel.restored(value);
@@ -537,7 +554,7 @@ impl<'a> RowWriter<'a> {
         let result = program.outputs[0].map(|value| names[value.index()].clone());
         for (input, of) in self.stages.operands.inputs.iter().enumerate() {
             if *of == PhaseInput::Group(reduction) {
-                self.still[input] = Some(result.clone());
+                self.still[row][input] = Some(result.clone());
             }
         }
     }
@@ -551,7 +568,8 @@ impl<'a> RowWriter<'a> {
 
     /// Returns the offset of a thread's access from its first element.
     fn place(&self, round: usize, group: usize) -> usize {
-        round * LANES + group * self.key.threads * self.key.vector
+        let apart = if self.key.has_columns { self.key.parts } else { self.key.vector };
+        round * LANES + group * self.key.threads * apart
     }
 
     /// Returns whether output `at` of the program has one value per group.

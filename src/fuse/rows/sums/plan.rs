@@ -126,6 +126,7 @@ impl SumsOverGroups {
         let key = RowKey {
             storage: RowStorage::Registers,
             cluster: 1,
+            parts: 1,
             wide: dimensions.is_wide() || chunks * row >= NARROW,
             vector,
             threads,
