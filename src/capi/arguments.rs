@@ -9,19 +9,20 @@ use super::status::SV_ERROR_LENGTH_MISMATCH;
 /// The most bytes of a text from C.
 const LONGEST_TEXT: usize = 1 << 30;
 
+#[inline]
 fn check<T>(pointer: *const T, name: &str) -> Result<()> {
-    if pointer.is_null() {
-        return Err(Failure::argument(name, "NULL", "a pointer"));
+    if !pointer.is_null() && pointer.is_aligned() {
+        return Ok(());
     }
-    if !pointer.is_aligned() {
-        let found = format!("{:#x}", pointer.addr());
-        return Err(Failure::argument(
-            name,
-            found,
-            &format!("an address aligned to {} bytes", align_of::<T>()),
-        ));
+    Err(unusable(pointer.addr(), align_of::<T>(), name))
+}
+
+#[cold]
+fn unusable(address: usize, alignment: usize, name: &str) -> Failure {
+    if address == 0 {
+        return Failure::argument(name, "NULL", "a pointer");
     }
-    Ok(())
+    Failure::argument(name, format!("{address:#x}"), &format!("an address aligned to {alignment} bytes"))
 }
 
 /// The destination of a function's result: checked before its work, written after.
@@ -40,6 +41,7 @@ impl<T> Out<T> {
 /// # Safety
 ///
 /// The pointer is NULL or points to memory for a `T` that this call alone may write.
+#[inline]
 pub(super) unsafe fn out<T>(pointer: *mut T, name: &str) -> Result<Out<T>> {
     check(pointer, name)?;
     Ok(Out(pointer))

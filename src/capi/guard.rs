@@ -1,5 +1,6 @@
 //! The frame of every exported function: shutdown, panics and the last error.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
@@ -25,19 +26,19 @@ thread_local! {
 /// Runs work that uses objects where they are, for which other threads wait.
 #[inline]
 pub(super) fn in_use<R>(work: impl FnOnce() -> R) -> R {
-    struct Restore(u32);
-    impl Drop for Restore {
+    struct Restore<'a>(&'a Calls, u32);
+    impl Drop for Restore<'_> {
+        #[inline]
         fn drop(&mut self) {
-            let _ = CALLS.try_with(|calls| calls.in_use.set(self.0));
+            self.0.in_use.set(self.1);
         }
     }
-    let enter = |calls: &Calls| {
+    CALLS.with(|calls| {
         let before = calls.in_use.get();
         calls.in_use.set(if before == 0 { calls.depth.get() } else { before });
-        Restore(before)
-    };
-    let _restore = CALLS.try_with(enter);
-    work()
+        let _restore = Restore(calls, before);
+        work()
+    })
 }
 
 /// Returns whether this thread is in a callback of a call that uses objects where they are. A wait for another thread might
@@ -71,34 +72,45 @@ pub(super) fn call(name: &'static str, body: impl FnOnce() -> Result<()>) -> i32
 /// As [`call`], also after `sv_shutdown`.
 pub(super) fn run(name: &'static str, body: impl FnOnce() -> Result<()>) -> i32 {
     let mut body = Some(body);
-    frame(name, &mut || body.take().map_or(Ok(()), |body| body()))
+    frame(name, &mut || match body.take().map_or(Ok(()), |body| body()) {
+        Ok(()) => status::SV_OK,
+        Err(failure) => report(name, &failure),
+    })
 }
 
-/// The frame itself, which every function shares: the library has one copy of it.
-fn frame(name: &'static str, body: &mut dyn FnMut() -> Result<()>) -> i32 {
+/// Keeps the message of a failure and returns its status.
+#[cold]
+fn report(name: &'static str, failure: &Failure) -> i32 {
+    set_last(name, &failure.message);
+    failure.status
+}
+
+/// The frame itself, which every function shares: the library has one copy of it. The body returns its status in a register,
+/// because a `Result` is in memory, and is read back with a stall.
+fn frame(name: &'static str, body: &mut dyn FnMut() -> i32) -> i32 {
     silence_panics();
-    let enter = |calls: &Calls| calls.depth.replace(calls.depth.get().saturating_add(1));
-    let outer = CALLS.try_with(enter).unwrap_or(0);
-    // A panic leaves the body's objects usable: locks ignore poison, and uses of handles end in destructors.
-    let result = catch_unwind(AssertUnwindSafe(body));
-    let _ = CALLS.try_with(|calls| calls.depth.set(outer));
-    match result {
-        Ok(Ok(())) => status::SV_OK,
-        Ok(Err(Failure { status, message })) => {
-            set_last(name, &message);
-            status
-        }
-        Err(panic) => {
-            let text = panic.downcast_ref::<&str>().copied();
-            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-            set_last(name, &format!("a defect of the library: {}", text.unwrap_or("a panic without a text")));
-            // The payload's destructor may panic too; that payload is not dropped.
-            if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-                std::mem::forget(another);
-            }
-            status::SV_ERROR_PANIC
-        }
+    // The counts have no destructor, so they are there until the thread ends.
+    CALLS.with(|calls| {
+        let outer = calls.depth.get();
+        calls.depth.set(outer.saturating_add(1));
+        // A panic leaves the body's objects usable: locks ignore poison, and uses of handles end in destructors.
+        let result = catch_unwind(AssertUnwindSafe(body));
+        calls.depth.set(outer);
+        result.unwrap_or_else(|panic| report_panic(name, panic))
+    })
+}
+
+/// Keeps the message of a panic and returns the status of panics.
+#[cold]
+fn report_panic(name: &'static str, panic: Box<dyn Any + Send>) -> i32 {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    set_last(name, &format!("a defect of the library: {}", text.unwrap_or("a panic without a text")));
+    // The payload's destructor may panic too; that payload is not dropped.
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(another);
     }
+    status::SV_ERROR_PANIC
 }
 
 /// Panics, for the C test that shows the status of a panic. The header and release builds do not have it.

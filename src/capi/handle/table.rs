@@ -29,7 +29,7 @@ pub(in crate::capi) struct Table<T> {
 }
 
 /// A use of an object where it is. Threads that change the object wait for its end.
-pub(in crate::capi) struct Pin<'a, T: Object> {
+struct Pin<'a, T: Object> {
     table: &'a Table<T>,
     slot: &'a Slot<T>,
     index: u32,
@@ -52,6 +52,30 @@ impl<T: Object> Drop for Pin<'_, T> {
         unsafe {
             if self.slot.unpin() {
                 self.table.empty(self.slot, self.index);
+            }
+        }
+    }
+}
+
+/// Pins of several objects, some of which have begun. It stays where it is made: a move would read back its pointers with a
+/// stall.
+struct Pins<'a, T: Object, const COUNT: usize> {
+    table: &'a Table<T>,
+    handles: &'a [u64; COUNT],
+    slots: [Option<&'a Slot<T>>; COUNT],
+}
+
+impl<T: Object, const COUNT: usize> Drop for Pins<'_, T, COUNT> {
+    #[inline]
+    fn drop(&mut self) {
+        for (slot, handle) in self.slots.iter().zip(self.handles) {
+            // SAFETY: the pin is this one's, and an unused slot is emptied here alone.
+            unsafe {
+                if let Some(slot) = slot
+                    && slot.unpin()
+                {
+                    self.table.empty(slot, *handle as u32);
+                }
             }
         }
     }
@@ -167,16 +191,23 @@ impl<T: Object> Table<T> {
     /// Enters an object with one reference and returns its handle.
     #[inline]
     pub(in crate::capi) fn insert(&self, object: T) -> Result<u64> {
-        self.try_insert(object).map_or_else(|| Err(full::<T>()), |handle| Ok(handle.get()))
+        self.try_insert(object).map_or_else(|| Err(self.full()), |handle| Ok(handle.get()))
     }
 
-    /// As [`insert`](Self::insert). The result is in a register: a `Result` is in memory, and is read back with a stall.
-    fn try_insert(&self, object: T) -> Option<NonZeroU64> {
+    /// As [`insert`](Self::insert); none is the failure [`full`](Self::full). The result is in a register: a `Result` is in memory, and is read back with a stall.
+    pub(in crate::capi) fn try_insert(&self, object: T) -> Option<NonZeroU64> {
         let index = self.take_slot()?;
         let slot = self.at(index)?;
         // SAFETY: a free slot is empty, and it is on no list now.
         let generation = unsafe { slot.fill(object) };
         NonZeroU64::new((T::KIND as u64) << 56 | u64::from(generation) << 32 | u64::from(index))
+    }
+
+    /// Returns the failure of a table without a free slot.
+    #[cold]
+    pub(in crate::capi) fn full(&self) -> Failure {
+        let message = format!("all handles of the kind {} are in use", T::KIND.name());
+        Failure { status: status::SV_ERROR_OUT_OF_MEMORY, message }
     }
 
     /// Returns a reference to the object of a handle. `name` is the argument's name, for the message.
@@ -198,12 +229,24 @@ impl<T: Object> Table<T> {
         }
     }
 
-    /// Returns the object of a handle where it is, or none if there is none or the caller would wait for it. A caller with
-    /// several pins therefore waits for nobody. Work that may call back is behind [`guard::in_use`].
+    /// Runs `work` on the objects of handles where they are. Returns none without a call if one is not there or the caller would
+    /// wait for it: a caller with several pins therefore waits for nobody. Work that may call back is behind [`guard::in_use`].
     #[inline]
-    pub(in crate::capi) fn try_pin(&self, handle: u64) -> Option<Pin<'_, T>> {
-        let (slot, generation) = self.find(handle)?;
-        (slot.pin(generation) == Attempt::Taken).then(|| Pin { table: self, slot, index: handle as u32 })
+    pub(in crate::capi) fn with_pins<const COUNT: usize, R>(
+        &self,
+        handles: &[u64; COUNT],
+        work: impl FnOnce(&[Option<&T>; COUNT]) -> R,
+    ) -> Option<R> {
+        let mut pins = Pins { table: self, handles, slots: [None; COUNT] };
+        for (pin, handle) in pins.slots.iter_mut().zip(handles) {
+            let (slot, generation) = self.find(*handle)?;
+            if slot.pin(generation) != Attempt::Taken {
+                return None;
+            }
+            *pin = Some(slot);
+        }
+        // SAFETY: the slots are pinned until `pins` ends, which is after `work`.
+        Some(work(&pins.slots.map(|slot| slot.map(|slot| unsafe { slot.object() }))))
     }
 
     /// Runs `work` on the object itself. Other threads that use the handle wait meanwhile, so `work` may replace it. A caller
@@ -364,12 +407,6 @@ fn place(index: u32) -> (usize, usize) {
     let position = index as usize + FIRST_CHUNK;
     let chunk = (position.ilog2() - FIRST_CHUNK.ilog2()) as usize;
     (chunk, position - (FIRST_CHUNK << chunk))
-}
-
-#[cold]
-fn full<T: Object>() -> Failure {
-    let message = format!("all handles of the kind {} are in use", T::KIND.name());
-    Failure { status: status::SV_ERROR_OUT_OF_MEMORY, message }
 }
 
 #[cfg(test)]

@@ -13,6 +13,14 @@ fn message(result: Result<Number>) -> String {
     result.unwrap_err().message
 }
 
+impl<T: Object> Table<T> {
+    /// Pins an object for as long as a test wants.
+    fn try_pin(&self, handle: u64) -> Option<Pin<'_, T>> {
+        let (slot, generation) = self.find(handle)?;
+        (slot.pin(generation) == Attempt::Taken).then(|| Pin { table: self, slot, index: handle as u32 })
+    }
+}
+
 #[test]
 fn a_released_handle_never_reaches_its_successor() {
     let table: Table<Number> = Table::new();
@@ -192,9 +200,15 @@ fn threads_use_change_retain_and_release_the_same_handles() {
                     changes += 1;
                 }
                 5 => {
-                    let pins = [handle, counted, never_changed, handle].map(|handle| table.try_pin(handle));
-                    assert!(pins.iter().flatten().all(|pin| pin.checked() == *pin.heap));
-                    assert!(pins[2].as_ref().is_some_and(|pin| pin.checked() == 7));
+                    // All of the objects or none; the second call pins one of them twice.
+                    for handles in [[handle, counted, never_changed], [never_changed, handle, handle]] {
+                        table.with_pins(&handles, |pinned| {
+                            assert!(pinned.iter().all(Option::is_some));
+                            assert!(pinned.iter().flatten().all(|halves| halves.checked() == *halves.heap));
+                        });
+                    }
+                    let value = table.with_pins(&[never_changed], |pinned| pinned[0].map(Halves::checked));
+                    assert_eq!(value, Some(Some(7)));
                 }
                 _ => {
                     let _ = table.get(handle, "x").map(|halves| halves.checked());
@@ -241,6 +255,32 @@ fn an_object_that_is_in_use_ends_with_its_last_use() {
     assert_eq!(table.with_mut(other, "x", change).unwrap(), Number(4));
     assert!(table.get(other, "x").is_err());
     assert_eq!(table.insert(Number(5)).unwrap() as u32, other as u32);
+}
+
+#[test]
+fn pins_of_several_objects_begin_and_end_together() {
+    let table: Table<Number> = Table::new();
+    let [x, y] = [1, 2].map(|number| table.insert(Number(number)).unwrap());
+    let sum = |pinned: &[Option<&Number>; 3]| pinned.iter().flatten().map(|number| number.0).sum::<u32>();
+    assert_eq!(table.with_pins(&[x, y, y], sum), Some(5));
+    assert_eq!(table.with_pins(&[x, y, 0], sum), None);
+    // No pin of the failed call is left, or the changes would not end.
+    for handle in [x, y] {
+        table
+            .with_mut(handle, "x", |number| {
+                number.0 += 10;
+                Ok(())
+            })
+            .unwrap();
+    }
+    // An object that is released meanwhile ends with its last pin.
+    let release = |pinned: &[Option<&Number>; 2]| {
+        table.release(x, "x").unwrap();
+        pinned.map(|number| number.cloned())
+    };
+    assert_eq!(table.with_pins(&[x, x], release), Some([Some(Number(11)), Some(Number(11))]));
+    assert_eq!(table.with_pins(&[x], |_| ()), None);
+    assert_eq!(table.insert(Number(3)).unwrap() as u32, x as u32);
 }
 
 #[test]
@@ -312,8 +352,7 @@ fn a_callback_does_not_wait_for_the_call_that_it_is_in() {
     };
     let outcome = guard::call("sv_test", || {
         guard::in_use(|| {
-            let _pin = table.try_pin(x);
-            callback(true);
+            table.with_pins(&[x], |_| callback(true));
         });
         table.with_mut(x, "tensor", |_| {
             callback(false);

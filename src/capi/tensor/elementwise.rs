@@ -23,16 +23,20 @@ pub(in crate::capi) fn operation(code: u32) -> Result<Operation> {
 /// `result` is NULL or points to a `u64` that this call alone uses.
 unsafe fn run<const COUNT: usize>(
     operation: Operation,
-    handles: [u64; COUNT],
+    handles: &[u64; COUNT],
     result: *mut u64,
 ) -> Result<()> {
     // SAFETY: as the caller vouches.
     let result = unsafe { out(result, "result")? };
-    let handle = match guard::in_use(|| apply_to_pinned(operation, handles)) {
+    let mut failure = None;
+    let handle = match guard::in_use(|| apply_to_pinned(operation, handles, &mut failure)) {
         Some(handle) => handle,
-        None => apply_to_clones(operation, handles),
+        None => match failure {
+            Some(failure) => return Err(failure),
+            None => apply_to_clones(operation, handles)?,
+        },
     };
-    result.write(handle?);
+    result.write(handle);
     Ok(())
 }
 
@@ -40,32 +44,42 @@ unsafe fn run<const COUNT: usize>(
 /// time is short; that of more elements is long beside a clone.
 const MOST_PINNED: usize = 1 << 14;
 
-/// Computes an operation of small tensors where they are, and returns the result's handle. Returns none for larger ones, and for
-/// those that another thread changes or that are not there.
+/// Computes an operation of small tensors where they are, and returns the result's handle, in a register. Returns none for a
+/// failure, which is kept, for larger tensors, and for those that another thread changes or that are not there.
 #[inline]
-fn apply_to_pinned<const COUNT: usize>(operation: Operation, handles: [u64; COUNT]) -> Option<Result<u64>> {
-    // Arrays, since every call would pay for vectors.
-    let mut pins = [const { None }; COUNT];
-    for (pin, handle) in pins.iter_mut().zip(handles) {
-        *pin = Some(TensorObject::table().try_pin(handle).filter(|tensor| tensor.0.count() <= MOST_PINNED)?);
-    }
-    let mut operands = [TensorOperand::Number(Number::Bool(false)); COUNT];
-    for (operand, pin) in operands.iter_mut().zip(pins.iter().flatten()) {
-        *operand = TensorOperand::Tensor(&pin.0);
-    }
-    // The result goes from here into its slot at once: each copy of a tensor takes as long as two pins.
-    match apply(operation, &operands) {
-        Ok(tensor) => Some(enter(tensor)),
-        Err(error) => Some(Err(error.into())),
-    }
+fn apply_to_pinned<const COUNT: usize>(
+    operation: Operation,
+    handles: &[u64; COUNT],
+    failure: &mut Option<Failure>,
+) -> Option<u64> {
+    let apply_to = |tensors: &[Option<&TensorObject>; COUNT]| {
+        // An array, since every call would pay for a vector.
+        let mut operands = [TensorOperand::Number(Number::Bool(false)); COUNT];
+        for (operand, TensorObject(tensor)) in operands.iter_mut().zip(tensors.iter().flatten()) {
+            if tensor.count() > MOST_PINNED {
+                return None;
+            }
+            *operand = TensorOperand::Tensor(tensor);
+        }
+        // The result goes from here into its slot at once: each copy of a tensor takes as long as two pins.
+        match apply(operation, &operands) {
+            Ok(tensor) => match TensorObject::table().try_insert(TensorObject(tensor)) {
+                Some(handle) => return Some(handle.get()),
+                None => *failure = Some(TensorObject::table().full()),
+            },
+            Err(error) => *failure = Some(error.into()),
+        }
+        None
+    };
+    TensorObject::table().with_pins(handles, apply_to).flatten()
 }
 
 /// As [`apply_to_pinned`], of any tensors. Another thread that changes one meanwhile leaves this one its elements.
 #[inline(never)]
-fn apply_to_clones<const COUNT: usize>(operation: Operation, handles: [u64; COUNT]) -> Result<u64> {
+fn apply_to_clones<const COUNT: usize>(operation: Operation, handles: &[u64; COUNT]) -> Result<u64> {
     let mut tensors = [const { None }; COUNT];
-    for (space, (handle, name)) in tensors.iter_mut().zip(handles.into_iter().zip(["x", "y", "z"])) {
-        *space = Some(tensor(handle, name)?);
+    for (space, (handle, name)) in tensors.iter_mut().zip(handles.iter().zip(["x", "y", "z"])) {
+        *space = Some(tensor(*handle, name)?);
     }
     let mut operands = [TensorOperand::Number(Number::Bool(false)); COUNT];
     for (operand, tensor) in operands.iter_mut().zip(tensors.iter().flatten()) {
@@ -79,7 +93,7 @@ fn apply_to_clones<const COUNT: usize>(operation: Operation, handles: [u64; COUN
 /// # Safety
 ///
 /// As [`run`].
-unsafe fn run_code<const COUNT: usize>(code: u32, handles: [u64; COUNT], result: *mut u64) -> Result<()> {
+unsafe fn run_code<const COUNT: usize>(code: u32, handles: &[u64; COUNT], result: *mut u64) -> Result<()> {
     let operation = operation(code)?;
     check_arity(operation, COUNT)?;
     // SAFETY: as the caller vouches.
@@ -107,7 +121,7 @@ pub(super) unsafe fn call<const COUNT: usize>(
     result: *mut u64,
 ) -> i32 {
     // SAFETY: as the caller vouches.
-    guard::call(name, || unsafe { run(operation, handles, result) })
+    guard::call(name, || unsafe { run(operation, &handles, result) })
 }
 
 /// Replaces a tensor's elements by an operation's result on them and other tensors.
@@ -166,7 +180,7 @@ pub unsafe extern "C" fn sv_operation(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_unary(operation: u32, x: u64, result: *mut u64) -> i32 {
     // SAFETY: as the caller vouches.
-    guard::call("sv_unary", || unsafe { run_code(operation, [x], result) })
+    guard::call("sv_unary", || unsafe { run_code(operation, &[x], result) })
 }
 
 /// Computes an elementwise operation of two tensors; see `sv_operation`.
@@ -179,7 +193,7 @@ pub unsafe extern "C" fn sv_unary(operation: u32, x: u64, result: *mut u64) -> i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_binary(operation: u32, x: u64, y: u64, result: *mut u64) -> i32 {
     // SAFETY: as the caller vouches.
-    guard::call("sv_binary", || unsafe { run_code(operation, [x, y], result) })
+    guard::call("sv_binary", || unsafe { run_code(operation, &[x, y], result) })
 }
 
 /// Computes an elementwise operation of three tensors; see `sv_operation`.
@@ -192,7 +206,7 @@ pub unsafe extern "C" fn sv_binary(operation: u32, x: u64, y: u64, result: *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_ternary(operation: u32, x: u64, y: u64, z: u64, result: *mut u64) -> i32 {
     // SAFETY: as the caller vouches.
-    guard::call("sv_ternary", || unsafe { run_code(operation, [x, y, z], result) })
+    guard::call("sv_ternary", || unsafe { run_code(operation, &[x, y, z], result) })
 }
 
 /// Replaces a tensor's elements by an operation's result on them and `count` other operands. The result is converted to
