@@ -430,7 +430,7 @@ fn faults() {
         ("no fault", "", ""),
         ("another partner", ", 16, 31, -1;", ", 15, 31, -1;"),
         ("another identity", "0f80000000", "0f3F800000"),
-        ("an element past the end", "setp.lt.u32", "setp.le.u32"),
+        ("elements left out", ", 896, %", ", 8960, %"),
         ("another lane's value", "shfl.sync.bfly.b32", "shfl.sync.down.b32"),
     ] {
         let change = |text: String| {

@@ -72,6 +72,8 @@ pub(in crate::fuse) struct Writer<'a> {
     key: &'a KernelKey,
     parameters: ParameterLayout,
     pub(in crate::fuse) body: String,
+    /// The predicate before each line; empty without one.
+    guard: String,
     pub(in crate::fuse) counts: [usize; 6],
     /// The number of unique suffixes issued.
     unique: usize,
@@ -133,6 +135,7 @@ impl<'a> Writer<'a> {
             key,
             parameters,
             body: String::new(),
+            guard: String::new(),
             counts: [0; 6],
             unique: 0,
             bases: vec![Name::new(); key.access_patterns.len()],
@@ -142,8 +145,19 @@ impl<'a> Writer<'a> {
 
 impl Writer<'_> {
     pub(in crate::fuse) fn line(&mut self, text: impl AsRef<str>) {
+        self.body.push_str(&self.guard);
         self.body.push_str(text.as_ref());
         self.body.push('\n');
+    }
+
+    /// Emits the lines of `emit` for threads of which the predicate is true, or for all if it is empty.
+    pub(in crate::fuse) fn guarded<T>(&mut self, predicate: &str, emit: impl FnOnce(&mut Self) -> T) -> T {
+        if !predicate.is_empty() {
+            self.guard = format!("@{predicate} ");
+        }
+        let result = emit(self);
+        self.guard.clear();
+        result
     }
 
     pub(in crate::fuse) fn register(&mut self, register: Register) -> Name {

@@ -200,6 +200,9 @@ pub struct Kernel {
     pub has_clusters: bool,
 }
 
+/// The bits of elements that a guarded load leaves out.
+const ANY_VALUE: u64 = 0xc3a5_96b7_d278_4e1f;
+
 /// Returns the offsets of the parameters in one block, as the text declares them.
 fn parameters(header: &str) -> (HashMap<String, usize>, usize) {
     let (mut places, mut end) = (HashMap::new(), 0usize);
@@ -443,6 +446,12 @@ impl Kernel {
             *at += 1;
             if let Some((register, wanted)) = line.guard {
                 if (registers[register].expect("a guard that was written") != 0) != wanted {
+                    if let Action::Load { results, bytes, .. } = &line.action {
+                        // The registers have any value, which no result may depend on.
+                        for &result in results {
+                            registers[result].get_or_insert(ANY_VALUE >> (64 - 8 * bytes));
+                        }
+                    }
                     continue;
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::super::super::instruction::RegisterKind;
 use super::super::super::program::parts;
-use super::super::super::ptx::{Name, StateSpace};
+use super::super::super::ptx::{Name, StateSpace, Writer};
 use super::super::super::reduce::ptx::{ElementPosition, Folded};
 use super::super::index::{ReportNames, report_parameters};
 use super::super::plan::RowAccess;
@@ -22,14 +22,22 @@ pub(super) struct Access {
     coordinates: Vec<Name>,
     /// The elements from the thread's first element to this one, if addresses are relative to that of the first.
     steps: Option<usize>,
-    /// The elements from the thread's first element to this one, if the text knows them and the row is in registers.
-    offset: Option<usize>,
+    /// The index in the row of another element of the thread and the elements from it to this one, if addresses are relative
+    /// to that of the other. Missing elements are then not accessed.
+    origin: Option<(Name, usize)>,
     /// By input of the expression, the registers as loaded; empty if the input is not loaded.
     pub(super) raw: Vec<Vec<Name>>,
     /// By input of the expression, whether it has a register for each element rather than those as loaded.
     pub(super) is_widened: Vec<bool>,
     /// By element, the kept steps and their registers.
     pub(super) kept: Vec<Vec<(usize, Name)>>,
+}
+
+impl Access {
+    /// Returns the predicate without which the elements must not be accessed; empty if they may.
+    pub(super) fn guard(&self) -> &str {
+        if self.origin.is_some() { &self.valid } else { "" }
+    }
 }
 
 impl RowWriter<'_> {
@@ -54,11 +62,23 @@ impl RowWriter<'_> {
                 number,
                 coordinates: Vec::new(),
                 steps: Some(offset),
-                offset: None,
+                origin: None,
                 raw,
                 is_widened,
                 kept,
             };
+        }
+        let has_none = |access| matches!(access, &RowAccess::Still | &RowAccess::Contiguous);
+        if key.accesses.iter().all(has_none) {
+            // A row has elements in its last round, so that only this one may lack some.
+            let is_full = from == self.thread.first
+                && key.storage == RowStorage::Registers
+                && key.warps == 1
+                && round + 1 < key.rounds;
+            let valid = if key.tail && !is_full { self.is_within(from, offset) } else { Name::new() };
+            let origin = Some((from.to_owned(), offset));
+            let coordinates = Vec::new();
+            return Access { place, valid, number, coordinates, steps: None, origin, raw, is_widened, kept };
         }
         let mut valid = Name::new();
         if key.tail {
@@ -67,14 +87,25 @@ impl RowWriter<'_> {
             let last = kernel.index("sub.u32", "sub.u64", &[&count, &key.vector_along().to_string()]);
             place = kernel.lesser(&place, &last);
         }
-        let is_known = from == self.thread.first && !key.tail && key.storage == RowStorage::Registers;
-        let offset = is_known.then_some(offset);
-        let has_none = |access| matches!(access, &RowAccess::Still | &RowAccess::Contiguous);
-        let coordinates = match key.accesses.iter().all(has_none) {
-            true => Vec::new(),
-            false => kernel.decode(&place, key.kept..key.kept + key.folded),
+        let coordinates = kernel.decode(&place, key.kept..key.kept + key.folded);
+        Access { place, valid, number, coordinates, steps: None, origin: None, raw, is_widened, kept }
+    }
+
+    /// Returns the predicate that the element so many after another one is in the row.
+    fn is_within(&mut self, from: &str, offset: usize) -> Name {
+        let kernel = &mut self.kernel;
+        let left = match self.lefts.get(from) {
+            Some(left) => left.clone(),
+            None => {
+                let count = kernel.word(kernel.parameters.row());
+                let left = kernel.index("sub.u32", "sub.u64", &[&count, from]);
+                self.lefts.insert(from.to_owned(), left.clone());
+                left
+            }
         };
-        Access { place, valid, number, coordinates, steps: None, offset, raw, is_widened, kept }
+        let mnemonic = if kernel.wide { "setp.lt.s64" } else { "setp.lt.s32" };
+        // A comparison of one register and a number takes no register between stages.
+        kernel.predicate(mnemonic, &[&offset.to_string(), &left])
     }
 
     /// Returns the address of an operand's elements.
@@ -85,8 +116,8 @@ impl RowWriter<'_> {
         }
         match self.key.accesses[operand] {
             RowAccess::Still => base,
-            RowAccess::Contiguous => match access.offset {
-                Some(offset) => self.offset_address(operand, offset, size),
+            RowAccess::Contiguous => match &access.origin {
+                Some((from, offset)) => self.offset_address(operand, from, *offset, size),
                 None => self.kernel.address(&base, Some(&access.place), size),
             },
             RowAccess::Spans | RowAccess::OfSpan | RowAccess::Strided => {
@@ -96,17 +127,20 @@ impl RowWriter<'_> {
         }
     }
 
-    /// Returns the address of a thread's element so many after its first. A sum with a number is a part of the access, so
-    /// that all accesses to an operand take the registers of one address.
-    fn offset_address(&mut self, operand: usize, offset: usize, size: usize) -> Name {
-        if self.firsts[operand].is_empty() {
-            let (base, first) = (&self.bases[operand], &self.thread.first);
-            self.firsts[operand] = self.kernel.address(base, Some(first), size);
+    /// Returns the address of the element so many after another one of the thread. A sum with a number is a part of the
+    /// access, so that all accesses to an operand take the registers of one address.
+    fn offset_address(&mut self, operand: usize, from: &str, offset: usize, size: usize) -> Name {
+        let count = self.bases.len();
+        let firsts = self.firsts.entry(from.to_owned()).or_insert_with(|| vec![Name::new(); count]);
+        if firsts[operand].is_empty() {
+            firsts[operand] = self.kernel.address(&self.bases[operand], Some(from), size);
         }
-        let first = &self.firsts[operand];
         match offset * size {
-            0 => first.clone(),
-            bytes => self.kernel.result(RegisterKind::Bits64.into(), "add.u64", &[first, &bytes.to_string()]),
+            0 => firsts[operand].clone(),
+            bytes => {
+                let operands: [&str; 2] = [&firsts[operand], &bytes.to_string()];
+                self.kernel.result(RegisterKind::Bits64.into(), "add.u64", &operands)
+            }
         }
     }
 
@@ -128,13 +162,14 @@ impl RowWriter<'_> {
                 continue;
             }
             let dtype = stages.expression.inputs[input];
-            if let Some(raw) = self.load_shared(input, operand, access.number) {
-                access.raw[input] = raw;
-                continue;
-            }
-            let (address, count) = (self.address(operand, access, dtype.size()), self.loaded(operand));
-            let writer = &mut self.kernel.writer;
-            access.raw[input] = writer.load_raw_vector(StateSpace::Global, dtype, &address, count);
+            let (space, address, count) = match self.address_in_shared(operand, access.number) {
+                Some(address) => (StateSpace::Shared, address, self.key.vector),
+                None => {
+                    (StateSpace::Global, self.address(operand, access, dtype.size()), self.loaded(operand))
+                }
+            };
+            let load = |writer: &mut Writer<'_>| writer.load_raw_vector(space, dtype, &address, count);
+            access.raw[input] = self.kernel.writer.guarded(access.guard(), load);
         }
     }
 

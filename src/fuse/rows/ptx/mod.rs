@@ -19,6 +19,8 @@ mod fold;
 mod rounds;
 mod shared;
 
+use std::collections::HashMap;
+
 use super::super::instruction::RegisterKind;
 use super::super::plan::{self, Iteration};
 use super::super::program::Value;
@@ -52,8 +54,11 @@ struct RowWriter<'a> {
     operand_of: Vec<Option<usize>>,
     /// By operand, the address of the row.
     bases: Vec<Name>,
-    /// By operand, the address of the thread's first element; empty until an access needs it.
-    firsts: Vec<Name>,
+    /// By an element's index in the row, and by operand, the address of this element in the row at hand; empty until an
+    /// access relative to it needs it.
+    firsts: HashMap<Name, Vec<Name>>,
+    /// By an element's index in the row, the elements from it to the end of the row.
+    lefts: HashMap<Name, Name>,
     /// By operand, the bytes before the row in its first line, if lines are copied.
     phases: Vec<Name>,
     /// The place in shared memory of the current access.
@@ -197,7 +202,8 @@ fn written(
         stages,
         key,
         bases: Vec::new(),
-        firsts: Vec::new(),
+        firsts: HashMap::new(),
+        lefts: HashMap::new(),
         phases: Vec::new(),
         slot: Slot::default(),
         still: vec![vec![None; operand_of.len()]; key.rows_of_thread()],
@@ -286,7 +292,7 @@ impl<'a> RowWriter<'a> {
             kernel.address(&base, offset.as_deref(), size)
         });
         self.bases = bases.collect();
-        self.firsts = vec![Name::new(); key.accesses.len()];
+        self.firsts.clear();
     }
 
     /// Returns the address of one of the thread's rows of an operand.

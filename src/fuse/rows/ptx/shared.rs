@@ -1,6 +1,6 @@
 //! Rows in shared memory: their copy from global memory, the addresses of planes, and values that stages keep there.
 
-use super::super::super::ptx::{Name, Register, StateSpace};
+use super::super::super::ptx::{Name, Register, StateSpace, Writer};
 use super::super::super::reduce::plan::{LANES, SEGMENT, WARP};
 use super::super::super::reduce::ptx::{Folded, type_of};
 use super::super::storage::{RowCopy, RowStorage, SharedPlane, SharedRow};
@@ -101,19 +101,25 @@ impl<'a> RowWriter<'a> {
         let dtype = stages.operand_dtype(operand, self.reductions.len());
         let mut loaded = Vec::new();
         for access in 0..key.rounds * key.groups {
-            let source = self.access(from, access / key.groups, access % key.groups);
-            let source = self.address(operand, &source, dtype.size());
+            let of_thread = self.access(from, access / key.groups, access % key.groups);
+            let source = self.address(operand, &of_thread, dtype.size());
             let target = self.plane_address(plane, slot, access);
-            let writer = &mut self.kernel.writer;
+            let (guard, writer) = (of_thread.guard().to_owned(), &mut self.kernel.writer);
             if plane.copy == RowCopy::Registers {
-                loaded.push((target, writer.load_raw_vector(StateSpace::Global, dtype, &source, key.vector)));
+                let load = |writer: &mut Writer<'_>| {
+                    writer.load_raw_vector(StateSpace::Global, dtype, &source, key.vector)
+                };
+                let raw = writer.guarded(&guard, load);
+                loaded.push((target, raw, guard));
                 continue;
             }
             let (cache, width) = (if plane.width == LINE { "cg" } else { "ca" }, plane.width);
-            writer.line(format!("cp.async.{cache}.shared.global [{target}], [{source}], {width};"));
+            let copy = format!("cp.async.{cache}.shared.global [{target}], [{source}], {width};");
+            writer.guarded(&guard, |writer| writer.line(copy));
         }
-        for (target, raw) in loaded {
-            self.kernel.writer.store_raw_vector(dtype, &target, &raw, key.vector);
+        for (target, raw, guard) in loaded {
+            let store = |writer: &mut Writer<'_>| writer.store_raw_vector(dtype, &target, &raw, key.vector);
+            self.kernel.writer.guarded(&guard, store);
         }
     }
 
@@ -154,13 +160,11 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// Loads an input of an access from shared memory, if its operand is there.
-    pub(super) fn load_shared(&mut self, input: usize, operand: usize, access: usize) -> Option<Vec<Name>> {
+    /// Returns the address in shared memory of an access to an operand that is there.
+    pub(super) fn address_in_shared(&mut self, operand: usize, access: usize) -> Option<Name> {
         let plane = self.shared_row()?.operand(operand)?;
         let slot = self.slot.clone();
-        let address = self.plane_address(plane, &slot, access);
-        let dtype = self.stages.expression.inputs[input];
-        Some(self.kernel.writer.load_raw_vector(StateSpace::Shared, dtype, &address, self.key.vector))
+        Some(self.plane_address(plane, &slot, access))
     }
 
     /// Loads the values that an earlier stage kept for the elements of an access.
