@@ -10714,7 +10714,7 @@ int32_t sv_tensor_batch_norm(uint64_t tensor,
 
 /**
  * Normalises a tensor of shape (N, C, …) by channel with the mean and biased variance of each channel, as in training, and
- * updates the running statistics: running + momentum · (new - running), in which the new variance is unbiased.
+ * updates the running statistics: momentum · new + (1 - momentum) · running, in which the new variance is unbiased.
  * `running_mean`, `running_var`, `weight` and `bias` have shape (C). The statistics may both be 0 for none; `weight` and
  * `bias` of 0 are none.
  *

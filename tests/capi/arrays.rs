@@ -98,6 +98,9 @@ fn softmax_and_normalisation_take_optional_parameters() {
         close(ok(|r| training(variance, mean, r)), [2.0, 7.0, -2.0, 13.0]);
         assert_eq!((elements::<f32>(variance), elements::<f32>(mean)), (vec![3.75, 2.75], vec![8.5, 2.0]));
         close(ok(|r| training(0, 0, r)), [2.0, 7.0, -2.0, 13.0]);
+        let infinite = floats(&[f32::INFINITY, 0.0], &[2]);
+        take::<f32>(ok(|r| training(infinite, variance, r)));
+        assert_eq!(elements::<f32>(infinite), [f32::INFINITY, 2.0]);
         let inference = |weight, bias, r| rows::sv_tensor_batch_norm(x, bias, weight, 0, 0, 1.0, r);
         close(ok(|r| inference(weight, bias, r)), [0.5773503, -3.5, -2.8867513, -2.5]);
 
@@ -113,7 +116,7 @@ fn softmax_and_normalisation_take_optional_parameters() {
         let status = rows::sv_tensor_normalize(x, 2.0, std::ptr::null(), 1, 0.0, &mut result);
         fails(status, SV_ERROR_INVALID_ARGUMENT, "axes: found NULL");
         assert_eq!(result, 0);
-        for tensor in [x, weight, bias, mean, variance] {
+        for tensor in [x, weight, bias, mean, variance, infinite] {
             check(sv_release(tensor));
         }
     }

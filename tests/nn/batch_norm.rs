@@ -75,6 +75,23 @@ fn training_uses_the_statistics_of_the_batch_and_evaluation_the_running_ones() {
 }
 
 #[test]
+fn an_infinite_running_mean_stays_infinite_as_in_pytorch() {
+    for (momentum, wanted) in
+        [(0.1, f64::INFINITY), (0.5, f64::INFINITY), (0.9, f64::INFINITY), (1.0, f64::NAN)]
+    {
+        let mut layer = BatchNorm1d::new(1, &initializer()).unwrap().with_momentum(momentum);
+        let mut state = layer.state_dict();
+        let infinite = Tensor::new([f64::INFINITY], &Device::cpu()).unwrap();
+        state.insert("running_mean".to_owned(), infinite);
+        layer.load_state_dict(&state).unwrap();
+        layer.forward(&Variable::new(samples(1, &[4, 1]))).unwrap();
+        let found = entry(&layer, "running_mean")[0];
+        assert!(found == wanted || found.is_nan() && wanted.is_nan(), "{found} by a momentum of {momentum}");
+        assert!(entry(&layer, "running_var")[0].is_finite());
+    }
+}
+
+#[test]
 fn gradients_of_batch_norm_are_their_differences() {
     for shape in [&[4, 3][..], &[2, 3, 2], &[2, 3, 2, 2]] {
         let parameters = [samples(0, shape), samples(1, &[3]), samples(2, &[3])];

@@ -101,6 +101,8 @@ fn bad_arguments_of_functions_are_errors_that_name_both_sides() {
     let x = tensor(&[4, 6], DType::F32);
     let five = tensor(&[5], DType::F32);
     let mut six = tensor(&[6], DType::F32);
+    let mut integers = six.cast(DType::I32).unwrap();
+    let of_integers = x.batch_norm_training(Some((&mut six.clone(), &mut integers)), None, None, 0.1, 1e-5);
     for (found, wanted) in [
         (message(x.softmax(2)), "axis 2"),
         (message(x.cast(DType::I32).unwrap().softmax(0)), "i32"),
@@ -120,6 +122,7 @@ fn bad_arguments_of_functions_are_errors_that_name_both_sides() {
             message(x.batch_norm_training(Some((&mut six, &mut five.clone())), None, None, 0.1, 1e-5)),
             "running_var",
         ),
+        (message(of_integers), "found i32"),
         (message(x.normalize(f64::NAN, 1, 1e-12)), "NaN"),
         (message(x.normalize(2.0, 3, 1e-12)), "axis 3"),
         (message(x.standardize(&[0, 0])), "each axis once"),

@@ -152,6 +152,56 @@ fn batch_norm_has_the_statistics_of_nan_and_infinity_in_their_channels_alone() {
 }
 
 #[test]
+fn running_statistics_follow_pytorchs_formula_for_infinity_nan_and_every_momentum() {
+    let (nan, infinity) = (f64::NAN, f64::INFINITY);
+    // By channel two elements whose mean is 3 and unbiased variance 2, but for an infinite mean, one that is NaN and an infinite
+    // variance, all exact in each dtype.
+    let lists: [[f64; 2]; 4] =
+        [[2.0, 4.0], [infinity, 2.0], [nan, 2.0], [-f64::from(f32::MAX), f64::from(f32::MAX)]];
+    let of_batch = [(3.0, 2.0), (infinity, nan), (nan, nan), (0.0, infinity)];
+    let running = [0.0, 1.0, infinity, -infinity, nan];
+    let same = |found: f64, wanted: f64| found == wanted || found.is_nan() && wanted.is_nan();
+    for running_dtype in FLOATS {
+        for (running, momentum) in running
+            .into_iter()
+            .flat_map(|running| [0.0, 0.25, 0.5, 0.75, 1.0].map(|momentum| (running, momentum)))
+        {
+            let rows = [0, 1].map(|row| lists.map(|list| list[row] as f32));
+            let x = Tensor::new(rows, &Device::cpu()).unwrap();
+            let mut mean = Tensor::full(&[4], running, running_dtype, &Device::cpu()).unwrap();
+            let mut variance = mean.clone();
+            let pair = Some((&mut mean, &mut variance));
+            x.batch_norm_training(pair, None, None, momentum, 1e-5).unwrap();
+            let updated = |new: f64| momentum * new + (1.0 - momentum) * running;
+            for (at, (mean, variance)) in numbers(&mean).into_iter().zip(numbers(&variance)).enumerate() {
+                let (new_mean, new_var) = of_batch[at];
+                let name = format!("channel {at}, {running_dtype}, running {running}, momentum {momentum}");
+                assert!(same(mean, updated(new_mean)), "{name}: mean {mean}");
+                assert!(same(variance, updated(new_var)), "{name}: variance {variance}");
+            }
+        }
+    }
+}
+
+#[test]
+fn running_statistics_are_computed_in_the_wider_dtype_and_rounded_once() {
+    let x = Tensor::new([[1.0f32], [1.0]], &Device::cpu()).unwrap();
+    let third = 1.0 / 3.0;
+    let of = |dtype: DType| {
+        let mut mean = Tensor::full(&[1], 3.0, dtype, &Device::cpu()).unwrap();
+        let mut variance = mean.clone();
+        x.batch_norm_training(Some((&mut mean, &mut variance)), None, None, third, 1e-5).unwrap();
+        [numbers(&mean)[0], numbers(&variance)[0]]
+    };
+    let single = third as f32;
+    let in_f32 = [single + (1.0 - single) * 3.0, single * 0.0 + (1.0 - single) * 3.0];
+    assert_eq!(of(DType::F64), [third + (1.0 - third) * 3.0, (1.0 - third) * 3.0]);
+    assert_eq!(of(DType::F32), in_f32.map(f64::from));
+    assert_eq!(of(DType::F16), in_f32.map(|x| f64::from(half::f16::from_f32(x))));
+    assert_eq!(of(DType::BF16), in_f32.map(|x| f64::from(half::bf16::from_f32(x))));
+}
+
+#[test]
 fn clipping_follows_pytorch_for_nan_infinity_zeros_and_no_elements() {
     let of = |values: &[f64]| Tensor::from_slice(values, &[values.len()], &Device::cpu()).unwrap();
     let clip = |x: &[&Tensor], max_norm: f64| {

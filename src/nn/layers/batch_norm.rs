@@ -127,8 +127,9 @@ macro_rules! layers {
 layers! {
     /// Computes (x - mean) / sqrt(variance + eps) · weight + bias for each channel of an input of shape (N, C) or (N, C, L).
     ///
-    /// In training the statistics are those of the input, and the running ones become running + momentum · (new - running)
-    /// with the unbiased variance. In evaluation the running ones are the statistics. Names and values are PyTorch's.
+    /// In training the statistics are those of the input, and the running ones become momentum · new +
+    /// (1 - momentum) · running with the unbiased variance. In evaluation the running ones are the statistics. Names and values
+    /// are PyTorch's.
     ///
     /// ```
     /// use selvedge::nn::{BatchNorm1d, Initializer, Module, Variable};

@@ -26,7 +26,10 @@ mod norm_backward;
 mod probabilities;
 mod softmax_backward;
 
+use std::sync::OnceLock;
+
 use super::axes::Axes;
+use super::fused::Fused;
 use super::groups::{GroupAxes, fuse_groups};
 use super::operand::TensorOperand;
 use super::tensor::Tensor;
@@ -82,6 +85,25 @@ fn mean(x: Expr<'_>) -> Expr<'_> {
 /// The biased variance, in the dtype in which it is computed.
 fn variance(x: Expr<'_>) -> Expr<'_> {
     centred(x).square().mean_group().cast(computed(x.dtype()))
+}
+
+/// momentum · new + (1 - momentum) · running, in the dtype of the momentum. An interpolation from running to new would give
+/// ∞ - ∞ for an infinite statistic.
+fn updated<'g>(running: Expr<'g>, new: Expr<'g>, momentum: Expr<'g>) -> Expr<'g> {
+    momentum * new + (1.0 - momentum) * running.cast(momentum.dtype())
+}
+
+/// Updates a running mean and variance by those of a batch: the operands after them are the batch's mean and biased variance,
+/// the momentum, and the factor that makes the variance unbiased.
+fn running_statistics() -> &'static Fused<6, 2> {
+    static FUNCTION: OnceLock<Fused<6, 2>> = OnceLock::new();
+    FUNCTION.get_or_init(|| {
+        Fused::with_outputs(|[running_mean, running_var, mean, variance, momentum, unbiased]| {
+            // A number has the common dtype of all operands, at least f32.
+            let [mean, variance] = [mean, variance].map(|new| new.cast(momentum.dtype()));
+            [updated(running_mean, mean, momentum), updated(running_var, variance * unbiased, momentum)]
+        })
+    })
 }
 
 /// Runs a function of a tensor and a number, then scales and shifts its result by a weight and a bias that may be absent.
@@ -331,8 +353,9 @@ impl Tensor {
 
     /// Returns the elements of shape (N, C, …) normalised by channel with the mean and biased variance of each channel, as in
     /// training, and updates the running statistics (mean, then variance), if given:
-    /// running + momentum · (new - running), in which the new variance is unbiased. PyTorch's defaults are a momentum of 0.1
-    /// and an `eps` of 1e-5.
+    /// momentum · new + (1 - momentum) · running, in which the new variance is unbiased. This is PyTorch's formula: an infinite
+    /// statistic stays infinite, except that one of weight 0, by a momentum of 0 or 1, gives NaN. PyTorch's defaults are a
+    /// momentum of 0.1 and an `eps` of 1e-5.
     ///
     /// ```
     /// use selvedge::types::DType;
@@ -350,7 +373,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](Error::InvalidArgument) for fewer than two elements of a channel; otherwise as
+    /// [`InvalidArgument`](Error::InvalidArgument) for fewer than two elements of a channel;
+    /// [`DTypeMismatch`](Error::DTypeMismatch) for running statistics that are no floats; otherwise as
     /// [`batch_norm`](Self::batch_norm).
     pub fn batch_norm_training(
         &self,
@@ -378,12 +402,15 @@ impl Tensor {
         };
         let statistics = [("running_mean", Some(&*running_mean)), ("running_var", Some(&*running_var))];
         self.check_channels(OPERATION, statistics)?;
+        running_mean.check_float(OPERATION)?;
+        running_var.check_float(OPERATION)?;
         let [result, new_mean, new_var] =
             affine!(OPERATION, &axes, self, eps, weight, bias, normalised, mean, variance)?;
         let channels = [channels as isize];
-        let new_var = (new_var.reshape(&channels)? * (elements as f64 / (elements - 1) as f64))?;
-        running_mean.in_place().lerp(&new_mean.reshape(&channels)?, momentum)?;
-        running_var.in_place().lerp(&new_var, momentum)?;
+        let (new_mean, new_var) = (new_mean.reshape(&channels)?, new_var.reshape(&channels)?);
+        let unbiased = elements as f64 / (elements - 1) as f64;
+        let others = [(&new_mean).into(), (&new_var).into(), momentum.into(), unbiased.into()];
+        running_statistics().run_in_place([running_mean, running_var], others)?;
         Ok(result)
     }
 
