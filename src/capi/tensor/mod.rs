@@ -261,7 +261,14 @@ pub(super) unsafe fn operands(operands: *const sv_operand, count: usize) -> Resu
 
 /// Returns the tensor of a handle.
 pub(super) fn tensor(handle: u64, name: &str) -> Result<Tensor> {
-    TensorObject::table().with(handle, name, |object| object.0.clone())
+    read(handle, name, Tensor::clone)
+}
+
+/// Runs `work` on the tensor of a handle where it is. The work is short and calls nothing that waits: threads that change the
+/// tensor wait meanwhile.
+#[inline]
+pub(super) fn read<R>(handle: u64, name: &str, work: impl FnOnce(&Tensor) -> R) -> Result<R> {
+    TensorObject::table().with(handle, name, |object| work(&object.0))
 }
 
 /// Returns the tensors of handles.

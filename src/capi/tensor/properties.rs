@@ -5,7 +5,8 @@ use std::ffi::c_char;
 use super::super::arguments::{out, slice_mut, write_text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::{device_code, dtype_code};
+use super::{device_code, dtype_code, read};
+use crate::tensor::Tensor;
 
 /// Writes the dtype of a tensor, one of `SV_DTYPE_...`.
 ///
@@ -19,7 +20,7 @@ pub unsafe extern "C" fn sv_tensor_dtype(tensor: u64, dtype: *mut i32) -> i32 {
     guard::call("sv_tensor_dtype", || {
         // SAFETY: as the caller vouches.
         let dtype = unsafe { out(dtype, "dtype")? };
-        dtype.write(dtype_code(super::tensor(tensor, "tensor")?.dtype()));
+        dtype.write(read(tensor, "tensor", |tensor| dtype_code(tensor.dtype()))?);
         Ok(())
     })
 }
@@ -36,7 +37,7 @@ pub unsafe extern "C" fn sv_tensor_device(tensor: u64, device: *mut i32) -> i32 
     guard::call("sv_tensor_device", || {
         // SAFETY: as the caller vouches.
         let device = unsafe { out(device, "device")? };
-        device.write(device_code(&super::tensor(tensor, "tensor")?.device()));
+        device.write(read(tensor, "tensor", |tensor| device_code(&tensor.device()))?);
         Ok(())
     })
 }
@@ -53,7 +54,7 @@ pub unsafe extern "C" fn sv_tensor_count(tensor: u64, count: *mut u64) -> i32 {
     guard::call("sv_tensor_count", || {
         // SAFETY: as the caller vouches.
         let count = unsafe { out(count, "count")? };
-        count.write(super::tensor(tensor, "tensor")?.count() as u64);
+        count.write(read(tensor, "tensor", Tensor::count)? as u64);
         Ok(())
     })
 }
@@ -70,7 +71,7 @@ pub unsafe extern "C" fn sv_tensor_rank(tensor: u64, rank: *mut usize) -> i32 {
     guard::call("sv_tensor_rank", || {
         // SAFETY: as the caller vouches.
         let rank = unsafe { out(rank, "rank")? };
-        rank.write(super::tensor(tensor, "tensor")?.rank());
+        rank.write(read(tensor, "tensor", Tensor::rank)?);
         Ok(())
     })
 }
@@ -106,9 +107,11 @@ unsafe fn write_dimensions(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_shape(tensor: u64, shape: *mut i64, rank: usize) -> i32 {
     guard::call("sv_tensor_shape", || {
-        let tensor = super::tensor(tensor, "tensor")?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_dimensions("shape", tensor.shape().iter().map(|size| *size as i64), shape, rank) }
+        read(tensor, "tensor", |tensor| {
+            let found = tensor.shape().iter().map(|size| *size as i64);
+            // SAFETY: as the caller vouches.
+            unsafe { write_dimensions("shape", found, shape, rank) }
+        })?
     })
 }
 
@@ -122,10 +125,11 @@ pub unsafe extern "C" fn sv_tensor_shape(tensor: u64, shape: *mut i64, rank: usi
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_strides(tensor: u64, strides: *mut i64, rank: usize) -> i32 {
     guard::call("sv_tensor_strides", || {
-        let tensor = super::tensor(tensor, "tensor")?;
-        let found = tensor.layout().strides().iter().map(|stride| *stride as i64);
-        // SAFETY: as the caller vouches.
-        unsafe { write_dimensions("strides", found, strides, rank) }
+        read(tensor, "tensor", |tensor| {
+            let found = tensor.layout().strides().iter().map(|stride| *stride as i64);
+            // SAFETY: as the caller vouches.
+            unsafe { write_dimensions("strides", found, strides, rank) }
+        })?
     })
 }
 
@@ -141,7 +145,7 @@ pub unsafe extern "C" fn sv_tensor_is_contiguous(tensor: u64, contiguous: *mut i
     guard::call("sv_tensor_is_contiguous", || {
         // SAFETY: as the caller vouches.
         let contiguous = unsafe { out(contiguous, "contiguous")? };
-        contiguous.write(i32::from(super::tensor(tensor, "tensor")?.is_contiguous()));
+        contiguous.write(i32::from(read(tensor, "tensor", Tensor::is_contiguous)?));
         Ok(())
     })
 }
