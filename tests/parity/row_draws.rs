@@ -1,6 +1,6 @@
 //! Row programs with random words and positions of elements: dropout by position before a norm, in every schedule.
 
-use selvedge::fuse::{Expr, Graph, HostInput, HostOutput};
+use selvedge::fuse::{Expr, Graph, HostInput, HostOutput, RowProgram};
 use selvedge::types::{DType, Layout};
 
 use super::reductions::contiguous;
@@ -69,7 +69,7 @@ pub fn always() -> Vec<Test> {
         test("random_words_are_those_of_an_expression", words_of_an_expression),
         test("random_words_of_other_groups_take_several_kernels", several),
         test("a_seed_in_memory", seeds_in_memory),
-        test("a_sum_over_groups_has_no_positions", sums),
+        test("sums_over_groups_of_drawn_elements_are_those_of_elements_in_memory", sums),
     ]
 }
 
@@ -215,9 +215,84 @@ fn seeds_in_memory() {
     assert!(plan.schedule.starts_with("one kernel"), "{}", plan.schedule);
 }
 
+/// Sums over groups of drawn elements are those of the elements in memory.
 fn sums() {
+    for (sizes, along, axes) in [
+        (&[130, 7][..], &[1, 7][..], &[1][..]),
+        (&[70, 9], &[70, 1], &[0]),
+        (&[65, 3, 4], &[1, 3, 4], &[1, 2]),
+        (&[5, 20, 3], &[5, 1, 3], &[0, 2]),
+    ] {
+        let (layout, along) = (contiguous(sizes), contiguous(along));
+        let x = numbers(layout.count());
+        let run =
+            |program: &RowProgram, x: &[f32], seed: Option<&[u64]>, outputs: &mut [(&mut [f32], Layout)]| {
+                let mut inputs = vec![HostInput::new(x, layout)?];
+                if let Some(seed) = seed {
+                    let sizes: &[usize] = if seed.len() == 1 { &[] } else { &[seed.len(), 1] };
+                    inputs.push(HostInput::new(seed, contiguous(sizes))?);
+                }
+                let mut written = Vec::new();
+                for (output, layout) in outputs {
+                    written.push(HostOutput::new(output, *layout)?);
+                }
+                program.run_host(&inputs, &[], axes, &mut written)
+            };
+        let sum_of = |y: &[f32]| {
+            let graph = Graph::new();
+            let program = graph.row_program(&[graph.input(DType::F32).sum_over_groups()]).expect("a program");
+            let mut sums = vec![0f32; along.count()];
+            run(&program, y, None, &mut [(&mut sums, along)]).expect("a run");
+            sums
+        };
+        for with_groups in [false, true] {
+            let graph = Graph::new();
+            let x_of = graph.input(DType::F32);
+            let place = graph.position().cast(DType::F32);
+            let [one, other] =
+                [dropped(x_of, 3), place].map(|y| if with_groups { y - x_of.max_group() } else { y });
+            let outputs = [one.sum_over_groups(), one, other.sum_over_groups(), other];
+            let program = graph.row_program(&outputs).expect("a program");
+            let mut sums = [vec![0f32; along.count()], vec![0f32; along.count()]];
+            let mut terms = [vec![0f32; x.len()], vec![0f32; x.len()]];
+            let ([first, second], [one, other]) = (&mut sums, &mut terms);
+            let mut outputs: [(&mut [f32], Layout); 4] =
+                [(first, along), (one, layout), (second, along), (other, layout)];
+            run(&program, &x, None, &mut outputs).expect("a run");
+            assert_eq!(sums, terms.each_ref().map(|terms| sum_of(terms)), "{sizes:?} along {axes:?}");
+            assert_ne!(sums[0], sum_of(&x));
+        }
+        // A seed in memory.
+        let graph = Graph::new();
+        let (x_of, seed) = (graph.input(DType::F32), graph.zero_dim_input(DType::U64));
+        let [word] = graph.random(DType::U32, seed, graph.number(5u64, DType::U64));
+        let y = word.ge(graph.number(1u64 << 30, DType::U32)).choose(x_of * 1.25, x_of * 0.0);
+        let program = graph.row_program(&[(y + x_of.max_group()).sum_over_groups(), y]).expect("a program");
+        let [of_seven, of_eight] = [7, 8].map(|seed| {
+            let (mut sums, mut elements) = (vec![0f32; along.count()], vec![0f32; x.len()]);
+            let mut outputs: [(&mut [f32], Layout); 2] = [(&mut sums, along), (&mut elements, layout)];
+            run(&program, &x, Some(&[seed]), &mut outputs).expect("a run");
+            elements
+        });
+        assert_eq!(of_seven, on_cpu(dropped_and_divided, (&x, layout), axes)[1]);
+        assert_ne!(of_seven, of_eight);
+        let (mut sums, mut elements) = (vec![0f32; along.count()], vec![0f32; x.len()]);
+        let mut outputs: [(&mut [f32], Layout); 2] = [(&mut sums, along), (&mut elements, layout)];
+        let error =
+            run(&program, &x, Some(&vec![7; sizes[0]]), &mut outputs).map_err(|error| error.to_string());
+        assert!(error.as_ref().is_err_and(|error| error.contains("one element")), "{error:?}");
+    } // One kernel for many rows, whose plan needs no run.
     let graph = Graph::new();
-    let y = dropped(graph.input(DType::F32), 3);
-    let error = graph.row_program(&[y.sum_over_groups()]).expect_err("a sum of dropped elements").to_string();
-    assert!(error.contains("random words or coordinates in a sum over groups"), "{error}");
+    let (x, seed) = (graph.input(DType::F32), graph.zero_dim_input(DType::U64));
+    let [word] = graph.random(DType::U32, seed, graph.number(5u64, DType::U64));
+    let y = word.ge(graph.number(1u64 << 30, DType::U32)).choose(x, 0.0) - x.mean_group();
+    let program = graph.row_program(&[y, y.sum_over_groups()]).expect("a program");
+    let explain = |seed: &[usize]| {
+        let elements = contiguous(&[1 << 16, 4]);
+        program.explain(&[elements, contiguous(seed)], &[1], &[elements, contiguous(&[1, 4])], (9, 0))
+    };
+    let schedule = explain(&[]).expect("a plan").schedule;
+    assert!(schedule.starts_with("one kernel and the sums of chunks"), "{schedule}");
+    let error = explain(&[1 << 16, 1]).map(drop).map_err(|error| error.to_string());
+    assert!(error.as_ref().is_err_and(|error| error.contains("one element")), "{error:?}");
 }

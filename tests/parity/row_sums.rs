@@ -43,12 +43,37 @@ fn of_groups([x, gradient, weight]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
     vec![x.max_group().sum_over_groups(), (x + gradient * weight).max_group()]
 }
 
+/// Elements of x by random words, times 5/4, or 0.
+fn dropped(x: Expr<'_>) -> Expr<'_> {
+    let graph = x.graph();
+    let [word] = graph.random(DType::U32, graph.number(7u64, DType::U64), graph.number(5u64, DType::U64));
+    word.ge(graph.number(1u64 << 30, DType::U32)).choose(x * 1.25, 0.0)
+}
+
+/// Random words and positions in terms, with values of groups and in an output.
+fn drawn([x, gradient, weight]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
+    let y = dropped(x);
+    let centred = y - y.mean_group();
+    let place = (x.graph().position() % 5i64).cast(x.dtype());
+    vec![(gradient * centred).sum_over_groups(), centred * weight, (centred * place).sum_over_groups()]
+}
+
+/// Random words in terms alone, and without reductions of groups.
+fn drawn_columns([x, gradient, _]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
+    let graph = x.graph();
+    let [long] = graph.random(DType::U64, graph.number(3u64, DType::U64), graph.number(9u64, DType::U64));
+    let noise = long.normal().cast(x.dtype());
+    vec![(dropped(x) * gradient).sum_over_groups(), noise.sum_over_groups(), (x + gradient).sum_over_groups()]
+}
+
 const PROGRAMS: [Program; 4] = [
     ("layer_norm_backward", layer_norm_backward),
     ("shares", shares),
     ("columns", columns),
     ("of_groups", of_groups),
 ];
+const DRAWN: Program = ("drawn", drawn);
+const DRAWN_COLUMNS: Program = ("drawn_columns", drawn_columns);
 
 fn program((_, outputs): Program, dtype: DType) -> RowProgram {
     let graph = Graph::new();
@@ -214,6 +239,12 @@ fn kernels() {
             check(given, DType::F32, &Groups::rows(rows, length));
         }
     }
+    for (rows, length) in [(1, 1), (65, 12), (130, 3)] {
+        for given in [DRAWN, DRAWN_COLUMNS] {
+            check(given, DType::F32, &Groups::rows(rows, length));
+        }
+    }
+    check(DRAWN, DType::BF16, &Groups::rows(3, 40));
     check(PROGRAMS[0], DType::BF16, &Groups::rows(65, 40));
     check(PROGRAMS[1], DType::F64, &Groups::rows(65, 9));
 }
@@ -221,7 +252,7 @@ fn kernels() {
 /// The kernel for many rows: a part of a warp, a warp with a tail, and a block of two warps.
 fn fused() {
     const MANY: usize = 1 << 16;
-    let (both, one) = (&PROGRAMS[..2], &PROGRAMS[1..2]);
+    let (both, one, drawn) = (&PROGRAMS[..2], &PROGRAMS[1..2], &[DRAWN][..]);
     for (rows, length, dtype, programs) in [
         (1, 4, DType::F32, both),
         (64, 4, DType::BF16, both),
@@ -230,6 +261,9 @@ fn fused() {
         (63, 40, DType::F32, both),
         (65, 256, DType::BF16, one),
         (65, 1030, DType::F32, one),
+        (130, 4, DType::F32, drawn),
+        (3, 40, DType::BF16, drawn),
+        (2, 300, DType::F32, drawn),
     ] {
         for &given in programs {
             let schedule = check_kernels(given, dtype, &Groups::rows(rows, length), Some(MANY));
@@ -253,11 +287,11 @@ fn clusters() {
     }
 }
 
-/// Indices of elements and values of groups in terms of too many instructions for the kernel of the sums.
+/// Indices of elements, values of groups and random words in terms of too many instructions for the kernel of the sums.
 fn deep([x, _, _]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
     let index = x.index_in_group().cast(x.dtype());
     let term = (0..100).fold(x + index + x.max_group(), |deep, _| deep.tan());
-    vec![term.sum_over_groups(), x.sum_over_groups()]
+    vec![term.sum_over_groups(), dropped(x).sum_over_groups()]
 }
 
 fn long_terms() {
@@ -290,6 +324,7 @@ fn layouts() {
     for groups in &all {
         for dtype in [DType::F32, DType::BF16] {
             check(("products", |[x, gradient, _]| vec![(x * gradient).sum_over_groups()]), dtype, groups);
+            check(DRAWN_COLUMNS, dtype, groups);
         }
     }
 }

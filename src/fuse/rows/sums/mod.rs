@@ -10,7 +10,8 @@
 //! **Two kernels.** Otherwise the program without sums runs first, in its own schedule, with the values of groups that
 //! the sums need as more outputs. A second kernel reads inputs and values, and each of its threads loops over the rows
 //! of a chunk. An expression that does not fit this kernel is computed into memory first. The CPU does the same for a
-//! few rows at a time (`host`).
+//! few rows at a time (`host`). Random words and coordinates in a term are such values too, because an element has another
+//! position among a few rows.
 //!
 //! **Terms in memory.** Terms that exceed the limits of one expression are outputs of the program without sums, which is then
 //! divided, and each sum has a kernel of its own.
@@ -164,6 +165,7 @@ impl SumsOverGroups {
         }
         let per_group = split::is_per_group(nodes);
         let mut values = values_of(nodes, &terms, &per_group);
+        let read_groups = values.iter().any(|&value| per_group[value as usize]);
         let of_terms = needed_until(nodes, &terms, |index, _| values.contains(&index));
         let is_needed = |is_of: fn(Node) -> bool| {
             let mut nodes = nodes.nodes.iter().enumerate();
@@ -174,14 +176,6 @@ impl SumsOverGroups {
                 OPERATION,
                 "a sum over groups of numbers",
                 "a sum of an input's elements",
-            ));
-        }
-        // Terms are computed for some rows at a time, in which an element has another position.
-        if is_needed(|node| matches!(node, Node::Random(..) | Node::Coordinate(_))) {
-            return Err(Error::invalid(
-                OPERATION,
-                "random words or coordinates in a sum over groups",
-                "an input with them; compute it by an expression before",
             ));
         }
         let together = SumTerms::new(&with_inputs(nodes, &values), &terms, 0);
@@ -205,9 +199,9 @@ impl SumsOverGroups {
             true => None,
             false => Some(RowProgram::compile(nodes, &of_main)?),
         };
-        let fused = match values_of(nodes, &terms, &per_group).is_empty() {
-            true => None,
-            false => Some(RowProgram::compile(nodes, &of_fused)?),
+        let fused = match read_groups {
+            true => Some(RowProgram::compile(nodes, &of_fused)?),
+            false => None,
         };
         let places = places_for(of_sums.iter().map(|terms| &terms.operands))?;
         let dtypes: Vec<DType> = terms.iter().map(|&term| nodes.dtype(term)).collect();
@@ -270,11 +264,17 @@ impl SumsOverGroups {
     }
 }
 
-/// Returns the values of groups that the terms read.
+/// Returns the values that the main program computes for the terms: those of groups, random words and coordinates.
 fn values_of(nodes: &Nodes, terms: &[NodeIndex], per_group: &[bool]) -> Vec<NodeIndex> {
-    let needed = needed_until(nodes, terms, |index, _| per_group[index as usize]);
-    let of_groups = needed.iter().zip(per_group).map(|(needed, per_group)| *needed && *per_group);
-    of_groups.enumerate().filter(|(_, is_value)| *is_value).map(|(index, _)| index as NodeIndex).collect()
+    let is_value = |index: NodeIndex, node: Node| {
+        per_group[index as usize] || matches!(node, Node::Random(..) | Node::Coordinate(_))
+    };
+    let needed = needed_until(nodes, terms, is_value);
+    let found = (0..).zip(&nodes.nodes).zip(needed);
+    found
+        .filter(|&((index, &(node, _)), needed)| needed && is_value(index, node))
+        .map(|((index, _), _)| index)
+        .collect()
 }
 
 /// Returns the nodes with these values as inputs, after those of the program.
@@ -316,7 +316,7 @@ impl RowProgram {
             indices: Vec::new(),
             places: None,
             stored: Vec::new(),
-            stream_inputs: Vec::new(),
+            stream_inputs: nodes.stream_inputs(&needed(nodes, outputs, |_| false)),
             stages: Err("sums over groups have programs of their own"),
             kernels: DeviceCache::new(),
             #[cfg(target_arch = "x86_64")]
