@@ -1,5 +1,5 @@
-//! Calls of the C ABI: a small operation above the same one in Rust, measured in turns, and a DLPack exchange in each
-//! direction.
+//! Calls of the C ABI: a small operation above the same one in Rust, measured in turns, a property of a tensor, and a DLPack
+//! exchange in each direction.
 
 use std::ffi::c_void;
 use std::hint::black_box;
@@ -8,11 +8,12 @@ use std::time::Instant;
 
 use criterion::Criterion;
 use selvedge::capi::dlpack::{SV_DLPACK_NO_STREAM, sv_tensor_from_dlpack, sv_tensor_to_dlpack};
-use selvedge::capi::library::sv_release;
+use selvedge::capi::library::{sv_release, sv_retain};
 use selvedge::capi::status::SV_OK;
 use selvedge::capi::tensor::SV_DTYPE_F32;
 use selvedge::capi::tensor::creation::sv_tensor_from_host;
 use selvedge::capi::tensor::operations::sv_add;
+use selvedge::capi::tensor::properties::sv_tensor_dtype;
 use selvedge::tensor::dlpack::{DLDataType, DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor};
 use selvedge::tensor::{Device, Tensor};
 
@@ -88,6 +89,20 @@ pub fn measure(criterion: &mut Criterion) -> Result<(), Failure> {
         println!(
             "a + b and its release on {name}: {own:.0} ns in C, {bare:.0} ns in Rust, {:.0} ns above",
             own - bare
+        );
+        let dtype = || {
+            let mut dtype = 0;
+            // SAFETY: the pointer is to a local.
+            black_box(unsafe { sv_tensor_dtype(x, &mut dtype) });
+            black_box(dtype);
+        };
+        let reference = || {
+            black_box(sv_retain(x));
+            black_box(sv_release(x));
+        };
+        let [of_dtype, of_reference] = fastest(&dtype, &reference);
+        println!(
+            "a tensor's dtype on {name}: {of_dtype:.0} ns in C; a reference and its release: {of_reference:.0} ns"
         );
         // An export and its deleter.
         group.bench_function(format!("a DLPack export on {name}"), |bencher| {
