@@ -132,7 +132,7 @@ pub fn large() -> Vec<Test> {
             BATCH_NORM,
             DType::F64,
             [50, 4, 28, 28],
-            "a cluster of 4 blocks of 5 warps for each row, in shared memory; vectors of 2",
+            "a cluster of 4 blocks of 10 warps for each row, in shared memory; vectors of 2",
         ),
         (
             "clusters_of_8",

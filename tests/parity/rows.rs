@@ -305,10 +305,10 @@ fn schedules() {
         let schedule = "a block of 32 warps for each row, in registers";
         check_values(given, DType::F32, &Rows::contiguous(1, 32768), schedule, &[false]);
     }
-    let schedule = "a cluster of 4 blocks of 4 warps for each row, in shared memory";
+    let schedule = "a cluster of 4 blocks of 8 warps for each row, in shared memory";
     check(PROGRAMS[0], DType::F64, &Rows::contiguous(1, 30000), schedule);
     for (length, capability, schedule) in [
-        (20001, (9, 0), "a cluster of 2 blocks of 5 warps for each row, in shared memory"),
+        (20001, (9, 0), "a cluster of 2 blocks of 10 warps for each row, in shared memory"),
         (20001, (7, 5), "a block of 10 warps for each row, in shared memory"),
     ] {
         let rows = Rows::contiguous(1, length);
@@ -320,8 +320,8 @@ fn schedules() {
 fn devices() {
     let (softmax, norm) = (PROGRAMS[0], PROGRAMS[3]);
     for (given, dtype, length, capability, schedule, reads, shared) in [
-        (softmax, DType::F32, 65536, (9, 0), "a cluster of 4 blocks of 8 warps", 1, 64 << 10),
-        (softmax, DType::F32, 65536, (12, 0), "a cluster of 4 blocks of 8 warps", 1, 64 << 10),
+        (softmax, DType::F32, 65536, (9, 0), "a cluster of 4 blocks of 16 warps", 1, 64 << 10),
+        (softmax, DType::F32, 65536, (12, 0), "a cluster of 4 blocks of 16 warps", 1, 64 << 10),
         (softmax, DType::F32, 65536, (8, 0), "a block of 16 warps for each row, that each stage", 3, 0),
         (softmax, DType::F32, 262144, (9, 0), "a cluster of 8 blocks of 16 warps", 1, 128 << 10),
         (softmax, DType::F32, 262144, (12, 0), "a block of 16 warps for each row, that each stage", 3, 0),

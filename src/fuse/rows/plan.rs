@@ -342,8 +342,9 @@ impl RowProgramState {
             _ => 1,
         };
         let covered = if segments == 1 { lanes * rounds } else { SEGMENT };
-        // A warp of a loop over rows may have no segment.
-        let lacks_segments = matches!(storage, RowStorage::Ahead(_)) && cluster * warps > segments;
+        // A warp may have no segment.
+        let is_shared = matches!(storage, RowStorage::Ahead(_) | RowStorage::Shared(_));
+        let lacks_segments = is_shared && cluster * warps > segments;
         let key = RowKey {
             storage,
             cluster,

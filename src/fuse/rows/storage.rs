@@ -20,7 +20,7 @@ const BLOCK_BYTES: usize = 113 * 1024;
 /// fewer blocks, whose warps have more segments.
 const SLICE_BYTES: usize = 66 * 1024;
 /// The most segments of a block of [`FEW_WARPS`], and the most warps of any block.
-const FEW_SEGMENTS: usize = 16;
+const FEW_SEGMENTS: usize = 8;
 const FEW_WARPS: usize = 8;
 const MOST_WARPS: usize = 16;
 
@@ -137,8 +137,8 @@ impl RowBlocks {
         let clusters: &[usize] = if device.capability >= (9, 0) { &[1, 2, 4, 8] } else { &[1] };
         let blocks = clusters.iter().filter(|&&cluster| segments >= 2 * cluster).map(|&cluster| {
             let most = if segments <= FEW_SEGMENTS * cluster { FEW_WARPS } else { MOST_WARPS };
-            // Every warp has a segment, and few have one less than others.
-            let each = segments.div_ceil(cluster * most.min(segments / cluster));
+            // The last warps may have one segment less than others, or none.
+            let each = segments.div_ceil(cluster * most);
             let warps = segments.div_ceil(cluster * each);
             RowBlocks { cluster, warps, bytes: each * warps * stride }
         });

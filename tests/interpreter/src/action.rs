@@ -6,6 +6,8 @@ use super::kernel::{Action, Reader, Shuffle, ShuffleMode, Source, list, operands
 
 /// Returns the action of an instruction with these operands.
 pub(super) fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic: &str, rest: &str) -> Action {
+    // Loads have no caches to ask for more.
+    let mnemonic = &*mnemonic.replace(".L2::128B", "");
     // Threads run one at a time, so no access is torn.
     let volatile = mnemonic.contains(".volatile.");
     let parts: Vec<&str> = mnemonic.split('.').filter(|part| *part != "volatile").collect();

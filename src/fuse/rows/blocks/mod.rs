@@ -33,7 +33,7 @@ use run::BlockRun;
 /// The elements of a block of short rows: few enough that its operands stay in the L1 cache.
 const BLOCK_ELEMENTS: usize = 2048;
 /// The most elements of a row, whose operands then stay in the L2 cache.
-const LONGEST_ROW: usize = 1 << 16;
+const LONGEST_ROW: usize = 1 << 17;
 /// Longer rows than this are faster phase by phase if there are fewer than [`FEW_ROWS`], as all threads then share a row.
 const SHARED_ROW: usize = 1 << 13;
 const FEW_ROWS: usize = 8;

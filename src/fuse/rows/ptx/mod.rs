@@ -226,7 +226,11 @@ fn written(
         1 => 60,
         _ => 90,
     };
-    let text = writer.kernel.text(threads, "", target);
+    let mut text = writer.kernel.text(threads, "", target);
+    if key.has_columns && key.is_ampere {
+        // The blocks beside this one read the rest of a line.
+        text = text.replace("ld.global.", "ld.global.L2::128B.");
+    }
     match key.storage {
         RowStorage::Shared(_) | RowStorage::Ahead(_) => {
             text.replacen(".visible", &format!(".extern .shared .align 16 .b8 {ROW}[];\n.visible"), 1)
