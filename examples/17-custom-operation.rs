@@ -42,10 +42,15 @@ fn softsign(x: &Tensor) -> selvedge::Result<Tensor> {
 }
 
 fn custom_operation() -> selvedge::Result<()> {
-    let (device, reason) = Device::choose();
-    match reason {
-        None => println!("On {device}:"),
-        Some(reason) => println!("On the CPU: {reason}"),
+    let (mut device, reason) = Device::choose();
+    match (reason, selvedge::nvrtc::version()) {
+        (None, Ok(_)) => println!("On {device}:"),
+        (Some(reason), _) => println!("On the CPU: {reason}"),
+        (None, Err(error)) => {
+            // The kernel is compiled from its source.
+            device = Device::Cpu;
+            println!("On the CPU: {error}");
+        }
     }
     let x = Tensor::new([[1.0f32, -3.0], [0.0, 7.0]], &device)?;
     println!("{}", softsign(&x)?);
