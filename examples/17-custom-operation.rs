@@ -48,7 +48,7 @@ fn custom_operation() -> selvedge::Result<()> {
         (Some(reason), _) => println!("On the CPU: {reason}"),
         (None, Err(error)) => {
             // The kernel is compiled from its source.
-            device = Device::Cpu;
+            device = Device::cpu();
             println!("On the CPU: {error}");
         }
     }
