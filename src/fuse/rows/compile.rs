@@ -102,9 +102,7 @@ impl RowProgram {
                 {
                     let of: Vec<NodeIndex> = numbers_of.iter().map(|&output| outputs[output]).collect();
                     let known = if stores_words { &stored.numbers } else { &none };
-                    let phase = Phase::new(nodes, &of, &numbers, known);
-                    let expression = phase.graph.expression(&phase.outputs())?;
-                    let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
+                    let (expression, operands) = Phase::new(nodes, &of, &numbers, known).compiled()?;
                     finishes.push(Finish {
                         expression,
                         operands,
@@ -133,9 +131,7 @@ impl RowProgram {
         for &IndexedGroup { group, index, error } in &nodes.indexed {
             let Some(&reduction) = numbers.get(&group) else { continue };
             // One value for each group, from inputs that have one.
-            let phase = Phase::new(nodes, &[index], &numbers, &words);
-            let expression = phase.graph.expression(&phase.outputs())?;
-            let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
+            let (expression, operands) = Phase::new(nodes, &[index], &numbers, &words).compiled()?;
             indices.push(GroupIndex { expression, operands, reduction, error });
             arguments.push(index);
         }

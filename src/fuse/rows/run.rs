@@ -1,6 +1,8 @@
 //! Runs of row programs, on slices and on device memory: each reduction into temporary memory, then the outputs.
 
 use super::super::device::{DeviceInput, DeviceOutput};
+#[cfg(target_arch = "x86_64")]
+use super::super::host::native::last_level_cache;
 use super::super::host::{HostInput, HostOutput};
 use super::super::number::Number;
 use super::in_place::with_copies;
@@ -45,14 +47,12 @@ impl RowProgram {
         if state.run_last_plan(inputs, scalars, axes, outputs) {
             return Ok(());
         }
-        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
-        let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
-        let shape = state.row_shape(&of_inputs, scalars.len(), axes, &of_outputs)?;
+        let shape = state.shape_of::<HostRun>(inputs, scalars, axes, outputs)?;
         if let Some(sums) = &state.sums {
             return sums.run_host(&shape, inputs, scalars, axes, outputs);
         }
         #[cfg(target_arch = "x86_64")]
-        if state.run_in_blocks(&shape, inputs, scalars, axes, outputs) {
+        if state.run_in_blocks(last_level_cache(), &shape, inputs, scalars, axes, outputs).is_some() {
             return Ok(());
         }
         state.run_phases(&HostRun, &shape, [given, inputs], scalars, outputs)
@@ -84,9 +84,7 @@ impl RowProgram {
         outputs: &mut [DeviceOutput<'_>],
     ) -> Result<()> {
         let state = &*self.0;
-        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(DeviceInput::described).collect();
-        let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
-        let shape = state.row_shape(&of_inputs, scalars.len(), axes, &of_outputs)?;
+        let shape = state.shape_of::<Stream>(inputs, scalars, axes, outputs)?;
         let (given, with_memory) = (inputs, state.inputs_in_place::<Stream>(inputs, outputs)?);
         let inputs = with_memory.as_deref().unwrap_or(given);
         if let Some(sums) = &state.sums {
@@ -100,6 +98,24 @@ impl RowProgram {
 }
 
 impl RowProgramState {
+    /// Checks the operands of a run, and returns its shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`row_shape`](Self::row_shape).
+    pub(super) fn shape_of<M: RunMemory>(
+        &self,
+        inputs: &[M::Input<'_>],
+        scalars: &[Number],
+        axes: &[isize],
+        outputs: &[M::Output<'_>],
+    ) -> Result<RowShape> {
+        let inputs: Vec<(DType, Layout)> = inputs.iter().map(|input| M::described(input)).collect();
+        let outputs: Vec<(DType, Layout)> =
+            outputs.iter().map(|output| M::described_output(output)).collect();
+        self.row_shape(&inputs, scalars.len(), axes, &outputs)
+    }
+
     /// Computes the outputs by phases: each reduction into temporary memory, then the outputs. `given` has in-place inputs as
     /// such, and `inputs` has them with their memory.
     fn run_phases<M: RunMemory>(

@@ -6,10 +6,12 @@
 
 use std::collections::HashMap;
 
+use super::super::expression::Expression;
 use super::super::graph::{Expr, Graph, Nodes};
 use super::super::node::{IndexedGroup, Node, NodeIndex, needed, needed_until};
 use super::super::operation::{Operation, Rule};
-use super::RowReduction;
+use super::{PhaseOperands, RowReduction};
+use crate::error::Result;
 use crate::types::DType;
 
 /// Returns whether values of a dtype are computed in f32.
@@ -241,6 +243,16 @@ impl Phase {
             PhaseInput::Input(_) | PhaseInput::Index => 0,
         });
         earlier.max().unwrap_or(0)
+    }
+
+    /// Compiles the outputs to an expression.
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::expression`].
+    pub(super) fn compiled(self) -> Result<(Expression, PhaseOperands)> {
+        let expression = self.graph.expression(&self.outputs())?;
+        Ok((expression, PhaseOperands { inputs: self.inputs, scalars: self.scalars }))
     }
 
     /// Returns the outputs.

@@ -76,12 +76,11 @@ impl StoredList {
         after: usize,
         phase: usize,
     ) -> Result<()> {
-        let expression = of_values.graph.expression(&of_values.outputs())?;
+        let (expression, operands) = of_values.compiled()?;
         for &node in nodes {
             self.numbers.insert(node, self.phases.len());
             self.phases.push(phase);
         }
-        let operands = PhaseOperands { inputs: of_values.inputs, scalars: of_values.scalars };
         self.all.push(StoredValues { expression, operands, kind, after, phase });
         Ok(())
     }

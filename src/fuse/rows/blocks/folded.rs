@@ -9,7 +9,7 @@ use super::super::super::graph::Nodes;
 use super::super::super::node::NodeIndex;
 use super::super::split::{Phase, PhaseInput};
 use super::super::stages::KEPT_COST;
-use super::super::{Finish, PhaseOperands, RowReduction};
+use super::super::{Finish, RowReduction};
 use crate::error::Result;
 
 /// Returns for each expression of outputs one that reads folded elements, if that saves some instructions. Its
@@ -40,9 +40,8 @@ pub(in super::super) fn finishes_from_folded(
         if finish.is_per_group || !phase.inputs.iter().any(|input| matches!(input, PhaseInput::Stored(_))) {
             return Ok(None);
         }
-        let expression = phase.graph.expression(&phase.outputs())?;
+        let (expression, operands) = phase.compiled()?;
         let steps = [&expression, &finish.expression].map(|expression| expression.0.program.steps.len());
-        let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
         let finish = Finish { expression, operands, is_per_group: false, outputs: finish.outputs.clone() };
         Ok((steps[0] + KEPT_COST <= steps[1]).then_some(finish))
     };

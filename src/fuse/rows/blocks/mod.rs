@@ -22,6 +22,7 @@ use super::super::host::native::{Constants, last_level_cache};
 use super::super::host::{HostInput, HostOutput};
 use super::super::number::Number;
 use super::super::reduce::dimensions::Dimensions;
+use super::run_memory::HostRun;
 use super::shape::RowShape;
 use super::split::PhaseInput;
 use super::{Finish, PhaseOperands, RowProgram, RowProgramState};
@@ -175,10 +176,8 @@ impl RowProgram {
         axes: &[isize],
         outputs: &mut [HostOutput<'_>],
     ) -> Result<Option<usize>> {
-        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
-        let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
-        let shape = self.0.row_shape(&of_inputs, scalars.len(), axes, &of_outputs)?;
-        Ok(self.0.run_in_blocks_with(least, &shape, inputs, scalars, axes, outputs))
+        let shape = self.0.shape_of::<HostRun>(inputs, scalars, axes, outputs)?;
+        Ok(self.0.run_in_blocks(least, &shape, inputs, scalars, axes, outputs))
     }
 }
 
@@ -198,7 +197,7 @@ impl RowProgramState {
 
     /// Runs the program by blocks of rows, if a plan exists, with streaming stores if the outputs have more than `least` bytes
     /// in all. Returns the number of calls that had them. The operands have been checked.
-    fn run_in_blocks_with(
+    pub(super) fn run_in_blocks(
         &self,
         least: usize,
         shape: &RowShape,
@@ -212,18 +211,6 @@ impl RowProgramState {
         let plan = Arc::new(self.plan_blocks(shape, &all, scalars, axes)?);
         *self.blocks.last_plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
         self.run_plan(&plan, least, inputs, outputs)
-    }
-
-    /// Runs the program by blocks of rows, if a plan exists. The operands have been checked.
-    pub(super) fn run_in_blocks(
-        &self,
-        shape: &RowShape,
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        axes: &[isize],
-        outputs: &mut [HostOutput<'_>],
-    ) -> bool {
-        self.run_in_blocks_with(last_level_cache(), shape, inputs, scalars, axes, outputs).is_some()
     }
 
     fn run_plan(

@@ -7,9 +7,10 @@
 //! otherwise.
 //!
 //! Invariants: no thread exits before the last shuffle or barrier of its block. Threads past the last row repeat
-//! it, and threads past the end of a row repeat its last elements, which count as missing; neither stores. Slots of
-//! shared memory are written once, so a reduction costs one barrier. No block stores to another before all of its
-//! cluster exist, and none ends before the last such store.
+//! it, and do not store. Elements past the end of a row count as missing: they are not accessed, or, where addresses
+//! follow from coordinates, their loads repeat the last elements and their stores are left out. Slots of shared memory
+//! are written once, so a reduction costs one barrier. No block stores to another before all of its cluster exist, and
+//! none ends before the last such store.
 
 mod ahead;
 mod chunks;
