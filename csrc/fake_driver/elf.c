@@ -22,6 +22,7 @@ typedef struct elf_section {
 _Static_assert(sizeof(elf_header) == 64 && sizeof(elf_section) == 64, "ELF");
 
 #define MACHINE_CUDA 190
+#define NO_BITS 8 /* the type of a section without bytes in the file, whose offset may be any */
 #define INFO_PARAMETER 0x17 /* of the attributes in .nv.info.NAME: one parameter's ordinal, offset and size */
 #define TEXT_PREFIX ".text."
 #define INFO_PREFIX ".nv.info."
@@ -30,6 +31,11 @@ _Static_assert(sizeof(elf_header) == 64 && sizeof(elf_section) == 64, "ELF");
 static int fail(image *out, const char *text) {
     snprintf(out->error, sizeof out->error, "%s", text);
     return INVALID_IMAGE;
+}
+
+/* The bytes that a section has in the file. */
+static uint64_t bytes_of(const elf_section *s) {
+    return s->type == NO_BITS ? 0 : s->size;
 }
 
 static void read_parameters(const unsigned char *at, uint64_t size, function *f) {
@@ -84,7 +90,10 @@ int image_read_elf(const unsigned char *data, image *out) {
     bool ours = false;
     for (int i = 0; i < h.sections && !ours; i++)
         if (!strcmp(names + sections[i].name, PTX_SECTION)) {
-            result = image_read_ptx((const char *)data + sections[i].offset, out);
+            uint64_t size = bytes_of(&sections[i]);
+            const char *ptx = (const char *)data + sections[i].offset;
+            bool ends = size && !ptx[size - 1];
+            result = ends ? image_read_ptx(ptx, out) : fail(out, "a section of PTX that does not end");
             ours = true;
         }
     for (int i = 0; i < h.sections && !ours; i++) {
@@ -95,7 +104,7 @@ int image_read_elf(const unsigned char *data, image *out) {
         for (int n = 0; n < h.sections; n++) {
             const char *info = names + sections[n].name;
             if (!strncmp(info, INFO_PREFIX, strlen(INFO_PREFIX)) && !strcmp(info + strlen(INFO_PREFIX), name))
-                read_parameters(data + sections[n].offset, sections[n].size, f);
+                read_parameters(data + sections[n].offset, bytes_of(&sections[n]), f);
         }
     }
     free(sections);

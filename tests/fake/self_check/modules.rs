@@ -100,6 +100,14 @@ fn images() -> Outcome {
         answers!(code, bench, load(&raw mut module, image.as_ptr().cast(), 2, options.as_mut_ptr(), values));
         check!(log[0] != 0);
     }
+    // A cubin whose section of PTX has no bytes in the file, only an offset.
+    let (mut module, mut damaged) = (0, cubin);
+    let headers = usize::try_from(u64::from_le_bytes(damaged[40..48].try_into()?))?;
+    let ptx = &mut damaged[headers + 2 * 64..][..64];
+    check_equal!(ptx[4], 1);
+    ptx[4] = 8;
+    ptx[24..32].copy_from_slice(&(1u64 << 40).to_le_bytes());
+    answers!(200, bench, load(&raw mut module, damaged.as_ptr().cast(), 0, null_mut(), null_mut()));
     check_equal!(bench.fake.live().modules, 0);
     bench.no_violation()
 }
