@@ -127,7 +127,7 @@ impl Tensor {
                 self.read(bytemuck::cast_slice_mut(&mut elements))?;
             }
         }
-        Ok(elements.into_iter().map(T::from_element).collect())
+        Ok(T::from_elements(elements))
     }
 
     /// # Errors
@@ -254,6 +254,10 @@ pub trait Item: Sized + sealed::Sealed {
     /// Converts an element.
     #[doc(hidden)]
     fn from_element(element: Self::Element) -> Self;
+
+    /// Converts elements.
+    #[doc(hidden)]
+    fn from_elements(elements: Vec<Self::Element>) -> Vec<Self>;
 }
 
 mod sealed {
@@ -268,6 +272,11 @@ impl<T: Element> Item for T {
     fn from_element(element: T) -> T {
         element
     }
+
+    // Even a map that changes nothing would pass over the memory once more.
+    fn from_elements(elements: Vec<T>) -> Vec<T> {
+        elements
+    }
 }
 
 impl Item for bool {
@@ -275,6 +284,10 @@ impl Item for bool {
 
     fn from_element(element: Bool) -> bool {
         element.get()
+    }
+
+    fn from_elements(elements: Vec<Bool>) -> Vec<bool> {
+        elements.into_iter().map(bool::from_element).collect()
     }
 }
 
