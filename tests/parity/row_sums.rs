@@ -10,7 +10,6 @@ use super::reductions::{contiguous, plain};
 use super::row_runs::{on_device, on_host, run_plan};
 use super::texts;
 use super::value::special;
-use crate::common::sampling;
 use crate::common::suite::Test;
 use ptx_interpreter::Schedule;
 
@@ -105,17 +104,19 @@ impl Groups {
         [array(self.elements, 3), array(self.elements, 5), array(self.along, 7)]
     }
 
-    fn outputs(&self, program: &RowProgram) -> Vec<Array> {
+    fn output_layouts(&self, program: &RowProgram) -> Vec<Layout> {
         let written = contiguous(self.elements.shape());
-        let outputs = program.outputs().into_iter().enumerate().map(|(at, dtype)| {
-            let layout = match (program.is_per_group(at), program.is_over_groups(at)) {
-                (true, _) => self.groups,
-                (_, true) => self.along,
-                _ => written,
-            };
-            Array::new(dtype, layout, &special(dtype)[..1], 0)
-        });
-        outputs.collect()
+        let layout = |at| match (program.is_per_group(at), program.is_over_groups(at)) {
+            (true, _) => self.groups,
+            (_, true) => self.along,
+            _ => written,
+        };
+        (0..program.outputs().len()).map(layout).collect()
+    }
+
+    fn outputs(&self, program: &RowProgram) -> Vec<Array> {
+        let outputs = program.outputs().into_iter().zip(self.output_layouts(program));
+        outputs.map(|(dtype, layout)| Array::new(dtype, layout, &special(dtype)[..1], 0)).collect()
     }
 }
 
@@ -163,7 +164,7 @@ fn of_few_rows(program: &RowProgram, groups: &Groups, many: usize, few: RowExpla
     let [rows, length] = groups.elements.shape()[..] else { panic!("a matrix") };
     let large = Groups::rows(many, length);
     let inputs = [large.elements, large.elements, large.along];
-    let outputs: Vec<Layout> = large.outputs(program).iter().map(|output| output.layout).collect();
+    let outputs = large.output_layouts(program);
     let mut plan = program.explain(&inputs, large.axes, &outputs, (9, 0)).expect("a plan");
     plan.kernels.truncate(1);
     let RowLaunches::Rows(launch) = &mut plan.kernels[0].launches else { panic!("{}", plan.schedule) };
@@ -281,7 +282,7 @@ fn clusters() {
         (2, 9224, DType::BF16, PROGRAMS[1], "a cluster of 4 blocks of 3 warps"),
         (1, 16392, DType::F32, PROGRAMS[1], "a cluster of 8 blocks of 3 warps"),
     ];
-    for (rows, length, dtype, given, of) in sampling::every("parity", 2, "sums of clusters", sizes) {
+    for (rows, length, dtype, given, of) in sizes {
         let schedule = check_kernels(given, dtype, &Groups::rows(rows, length), Some(MANY));
         assert!(schedule.starts_with(&format!("one kernel and the sums of chunks: {of}")), "{schedule}");
     }
