@@ -12,6 +12,7 @@ mod classes;
 mod common;
 mod coordinates;
 mod harness;
+mod interpreter;
 mod narrow;
 mod native;
 mod native_coordinates;
@@ -98,6 +99,7 @@ fn main() -> std::process::ExitCode {
     suite.sample("random", RANDOM, random_rows::tests());
     for all in [
         approximations::tests(),
+        interpreter::tests(),
         random::tests(),
         random_rows::always(),
         rows::always(),

@@ -10,8 +10,8 @@
 use std::collections::HashMap;
 
 use super::action::action;
-pub use super::memory::Memory;
-use super::memory::{SHARED, Shared, dynamic_start};
+use super::memory::dynamic_start;
+use super::pure::Function;
 
 /// The reason for which a thread stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,30 +42,6 @@ pub struct ClusterShape {
     pub in_block: usize,
 }
 
-/// A thread of a block.
-pub struct Thread {
-    shape: ClusterShape,
-    /// Its block in the cluster, and its index there.
-    rank: u32,
-    index: u32,
-    /// The next line.
-    at: usize,
-    pub registers: Vec<Option<u64>>,
-    /// Asynchronous copies that it has not waited for, with the group of each, and the groups that have ended.
-    copies: Vec<(u64, Vec<u8>, usize)>,
-    groups: usize,
-    /// It has arrived at a barrier of the cluster, and has passed one.
-    arrived: bool,
-    passed: bool,
-}
-
-impl Thread {
-    /// Returns its number in the cluster.
-    pub fn number(&self) -> u32 {
-        self.rank * self.shape.threads + self.index
-    }
-}
-
 /// The lane that a shuffle reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShuffleMode {
@@ -87,9 +63,7 @@ pub struct Shuffle {
     pub mask: usize,
 }
 
-pub(super) type Pure = fn([u64; 4]) -> u64;
-
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub enum Source {
     Register(usize),
     Immediate(u64),
@@ -99,11 +73,10 @@ pub enum Source {
     Shared(usize),
 }
 
-#[derive(Debug, Clone)]
 pub(super) enum Action {
     Pure {
         result: usize,
-        function: Pure,
+        function: &'static dyn Function,
         operands: Vec<Source>,
     },
     Parameter {
@@ -183,15 +156,15 @@ pub(super) enum Action {
     Return,
 }
 
-struct Line {
-    guard: Option<(usize, bool)>,
-    action: Action,
+pub(super) struct Line {
+    pub(super) guard: Option<(usize, bool)>,
+    pub(super) action: Action,
 }
 
 /// A parsed kernel.
 pub struct Kernel {
-    lines: Vec<Line>,
-    registers: usize,
+    pub(super) lines: Vec<Line>,
+    pub(super) registers: usize,
     pub parameter_bytes: usize,
     pub shared_bytes: usize,
     pub most_threads: u32,
@@ -199,9 +172,6 @@ pub struct Kernel {
     pub is_dynamic: bool,
     pub has_clusters: bool,
 }
-
-/// The bits of elements that a guarded load leaves out.
-const ANY_VALUE: u64 = 0xc3a5_96b7_d278_4e1f;
 
 /// Returns the offsets of the parameters in one block, as the text declares them.
 fn parameters(header: &str) -> (HashMap<String, usize>, usize) {
@@ -383,23 +353,6 @@ impl Kernel {
         }
     }
 
-    /// Creates a thread of a cluster at its beginning.
-    pub fn begin(&self, shape: ClusterShape, number: u32) -> Thread {
-        let (rank, index) = (number / shape.threads, number % shape.threads);
-        let registers = vec![None; self.registers];
-        Thread {
-            shape,
-            rank,
-            index,
-            at: 0,
-            registers,
-            copies: Vec::new(),
-            groups: 0,
-            arrived: false,
-            passed: false,
-        }
-    }
-
     /// Returns whether the threads of a block synchronize.
     pub fn meets(&self) -> bool {
         self.lines
@@ -411,196 +364,5 @@ impl Kernel {
     pub fn shuffle(&self, at: usize) -> &Shuffle {
         let Action::Shuffle(shuffle) = &self.lines[at].action else { panic!("a shuffle") };
         shuffle
-    }
-
-    /// Runs a thread until it synchronizes, ends, or pauses: at a jump back and, if `pauses` allows, after an
-    /// access that other blocks see.
-    pub fn thread(
-        &self,
-        thread: &mut Thread,
-        parameters: &[u8],
-        memory: &mut Memory,
-        shared_memory: &mut Shared,
-        pauses: &mut impl FnMut() -> bool,
-    ) -> Stop {
-        let number = thread.number();
-        let Thread { shape, rank, index, at, registers, copies, groups, arrived, passed } = thread;
-        let (block, index) = (shape.first + *rank, *index);
-        let own = *rank as u64 * shape.in_block as u64 + SHARED;
-        let check_own = |address: u64| {
-            let inside = (own..own + shape.in_block as u64).contains(&address);
-            assert!(inside, "an access to shared memory of another block at {address}");
-        };
-        let read = |registers: &[Option<u64>], source: &Source| match source {
-            Source::Register(index) => registers[*index].expect("a register that was written"),
-            Source::Immediate(bits) => *bits,
-            Source::Block => u64::from(block),
-            Source::Thread => u64::from(index),
-            Source::Shared(offset) => own + *offset as u64,
-        };
-        let mut steps = 0;
-        loop {
-            steps += 1;
-            assert!(steps < 100_000, "a thread does not end");
-            let line = &self.lines[*at];
-            *at += 1;
-            if let Some((register, wanted)) = line.guard {
-                if (registers[register].expect("a guard that was written") != 0) != wanted {
-                    if let Action::Load { results, bytes, .. } = &line.action {
-                        // The registers have any value, which no result may depend on.
-                        for &result in results {
-                            registers[result].get_or_insert(ANY_VALUE >> (64 - 8 * bytes));
-                        }
-                    }
-                    continue;
-                }
-            }
-            match &line.action {
-                Action::Pure { result, function, operands } => {
-                    let mut values = [0; 4];
-                    for (value, source) in values.iter_mut().zip(operands) {
-                        *value = read(registers, source);
-                    }
-                    registers[*result] = Some(function(values));
-                }
-                Action::Parameter { result, offset, bytes } => {
-                    let mut word = [0; 8];
-                    word[..*bytes].copy_from_slice(&parameters[*offset..offset + bytes]);
-                    registers[*result] = Some(u64::from_le_bytes(word));
-                }
-                Action::Load { results, address, offset, bytes, signed, shared, volatile } => {
-                    let address = registers[*address].expect("an address").wrapping_add(*offset);
-                    let width = bytes * results.len();
-                    let from = match shared {
-                        true => {
-                            check_own(address);
-                            shared_memory.read(number, address, width)
-                        }
-                        false => memory.at(address, width).to_vec(),
-                    };
-                    for (result, from) in results.iter().zip(from.chunks(*bytes)) {
-                        let mut word = [0; 8];
-                        word[..*bytes].copy_from_slice(from);
-                        let mut value = u64::from_le_bytes(word);
-                        if *signed {
-                            let unused = 64 - 8 * *bytes as u32;
-                            // Into a register of 32 bits.
-                            value = u64::from((((value << unused) as i64) >> unused) as u32);
-                        }
-                        registers[*result] = Some(value);
-                    }
-                    if *volatile && pauses() {
-                        return Stop::Pause;
-                    }
-                }
-                Action::Store { values, address, offset, bytes, shared, cluster, volatile } => {
-                    let address = registers[*address].expect("an address").wrapping_add(*offset);
-                    let all: Vec<u8> = values
-                        .iter()
-                        .flat_map(|value| read(registers, value).to_le_bytes()[..*bytes].to_vec())
-                        .collect();
-                    match shared {
-                        true => {
-                            match cluster {
-                                true => assert!(*passed, "a store to a block that may not exist yet"),
-                                false => check_own(address),
-                            }
-                            shared_memory.write(number, address, &all);
-                        }
-                        false => memory.at(address, all.len()).copy_from_slice(&all),
-                    }
-                    if *volatile && pauses() {
-                        return Stop::Pause;
-                    }
-                }
-                Action::Pack { result, halves, bits } => {
-                    let [low, high] = halves.map(|half| registers[half].expect("a half") & ((1 << bits) - 1));
-                    registers[*result] = Some(high << bits | low);
-                }
-                Action::Unpack { results, whole, bits } => {
-                    let (value, mask) =
-                        (registers[*whole].expect("a register that was written"), (1 << bits) - 1);
-                    registers[results[0]] = Some(value & mask);
-                    registers[results[1]] = Some(value >> bits & mask);
-                }
-                Action::Add { result, address, value } => {
-                    let value = read(registers, value) as u32;
-                    let word = memory.at(registers[*address].expect("an address"), 4);
-                    let before = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-                    word.copy_from_slice(&before.wrapping_add(value).to_le_bytes());
-                    registers[*result] = Some(before.into());
-                    if pauses() {
-                        return Stop::Pause;
-                    }
-                }
-                Action::Swap { result, address, expected, value } => {
-                    let [expected, value] = [expected, value].map(|source| read(registers, source) as u32);
-                    let word = memory.at(registers[*address].expect("an address"), 4);
-                    let before = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-                    if before == expected {
-                        word.copy_from_slice(&value.to_le_bytes());
-                    }
-                    registers[*result] = Some(before.into());
-                    if pauses() {
-                        return Stop::Pause;
-                    }
-                }
-                Action::Copy { target, source, bytes, read: size } => {
-                    let of = |(base, offset): (usize, u64)| {
-                        registers[base].expect("an address").wrapping_add(offset)
-                    };
-                    let (target, source) = (of(*target), of(*source));
-                    let count = size.map_or(*bytes as u64, |size| registers[size].expect("a size")) as usize;
-                    assert!(count <= *bytes && source % *bytes as u64 == 0, "a copy of {count} bytes");
-                    check_own(target);
-                    let mut all = vec![0; *bytes];
-                    // An asynchronous copy is aligned to its whole size, but reads this many bytes.
-                    if count > 0 {
-                        all[..count].copy_from_slice(memory.part(source, count));
-                    }
-                    copies.push((target, all, *groups));
-                }
-                Action::CommitCopies => *groups += 1,
-                Action::WaitForCopies(running) => {
-                    // Copies without a group are later than all groups.
-                    let ended = running.map_or(usize::MAX, |running| groups.saturating_sub(running));
-                    for (target, all, _) in copies.iter().filter(|(_, _, group)| *group < ended) {
-                        shared_memory.write(number, *target, all);
-                    }
-                    copies.retain(|(_, _, group)| *group >= ended);
-                }
-                Action::Map { result, address, block } => {
-                    let address = registers[*address].expect("an address");
-                    check_own(address);
-                    let block = read(registers, block);
-                    assert!(block < u64::from(shape.cluster), "block {block} of {}", shape.cluster);
-                    registers[*result] = Some(address - own + SHARED + block * shape.in_block as u64);
-                }
-                Action::Arrive => {
-                    assert!(!*arrived, "a second arrival at a barrier");
-                    *arrived = true;
-                }
-                Action::ClusterBarrier => {
-                    assert!(*arrived, "a wait for a barrier without an arrival");
-                    (*arrived, *passed) = (false, true);
-                    return Stop::ClusterBarrier(*at);
-                }
-                Action::WarpBarrier => return Stop::Warp(*at),
-                Action::Nothing => {}
-                Action::Shuffle(_) => return Stop::Shuffle(*at - 1),
-                Action::Jump(target) => {
-                    let back = *target < *at;
-                    *at = *target;
-                    if back {
-                        return Stop::Pause;
-                    }
-                }
-                Action::Barrier => return Stop::Barrier(*at),
-                Action::Return => {
-                    assert!(copies.is_empty(), "a copy that nobody waits for");
-                    return Stop::End;
-                }
-            }
-        }
     }
 }

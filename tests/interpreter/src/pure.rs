@@ -3,7 +3,28 @@
 
 use std::cell::Cell;
 
-type Pure = fn([u64; 4]) -> u64;
+/// The lanes of a warp.
+pub const LANES: usize = 32;
+
+/// A function of an instruction's operands, for one thread and for all of a warp.
+pub trait Function: Sync {
+    fn of(&self, operands: [u64; 4]) -> u64;
+
+    fn of_all(&self, operands: [&[u64; LANES]; 4]) -> [u64; LANES];
+}
+
+/// The loop over the lanes is compiled with each function, so that most become vector instructions.
+impl<F: Fn([u64; 4]) -> u64 + Sync> Function for F {
+    fn of(&self, operands: [u64; 4]) -> u64 {
+        self(operands)
+    }
+
+    fn of_all(&self, operands: [&[u64; LANES]; 4]) -> [u64; LANES] {
+        std::array::from_fn(|lane| self(operands.map(|operand| operand[lane])))
+    }
+}
+
+type Pure = &'static dyn Function;
 
 fn f(bits: u64) -> f32 {
     f32::from_bits(bits as u32)
@@ -102,78 +123,82 @@ fn integer_towards_zero(x: i128) -> f32 {
 pub fn function(mnemonic: &str) -> Option<Pure> {
     let function: Pure = match mnemonic {
         "mov.u32" | "mov.u64" | "mov.b32" | "mov.f32" | "mov.b64" | "mov.f64" | "mov.b16" | "mov.pred" => {
-            |a| a[0]
+            &|a: [u64; 4]| a[0]
         }
-        "and.pred" | "and.b32" | "and.b64" => |a| a[0] & a[1],
-        "or.pred" | "or.b32" | "or.b64" => |a| a[0] | a[1],
-        "xor.pred" | "xor.b32" | "xor.b64" => |a| a[0] ^ a[1],
-        "not.pred" => |a| a[0] ^ 1,
-        "not.b32" => |a| u64::from(!w(a[0])),
-        "not.b64" => |a| !a[0],
-        "add.u32" => |a| u64::from(w(a[0]).wrapping_add(w(a[1]))),
-        "sub.u32" => |a| u64::from(w(a[0]).wrapping_sub(w(a[1]))),
-        "mul.lo.u32" => |a| u64::from(w(a[0]).wrapping_mul(w(a[1]))),
-        "mul.hi.u64" => |a| ((u128::from(a[0]) * u128::from(a[1])) >> 64) as u64,
-        "clz.b64" => |a| u64::from(a[0].leading_zeros()),
-        "mul.hi.u32" => |a| (u64::from(w(a[0])) * u64::from(w(a[1]))) >> 32,
-        "mad.lo.u32" => |a| u64::from(w(a[0]).wrapping_mul(w(a[1])).wrapping_add(w(a[2]))),
-        "mad.lo.u64" => |a| a[0].wrapping_mul(a[1]).wrapping_add(a[2]),
-        "mad.wide.u32" => |a| (u64::from(w(a[0])) * u64::from(w(a[1]))).wrapping_add(a[2]),
-        "mad.wide.s32" => |a| (i64::from(s(a[0])) * i64::from(s(a[1]))).wrapping_add(l(a[2])) as u64,
-        "div.s32" => |a| {
+        "and.pred" | "and.b32" | "and.b64" => &|a: [u64; 4]| a[0] & a[1],
+        "or.pred" | "or.b32" | "or.b64" => &|a: [u64; 4]| a[0] | a[1],
+        "xor.pred" | "xor.b32" | "xor.b64" => &|a: [u64; 4]| a[0] ^ a[1],
+        "not.pred" => &|a: [u64; 4]| a[0] ^ 1,
+        "not.b32" => &|a: [u64; 4]| u64::from(!w(a[0])),
+        "not.b64" => &|a: [u64; 4]| !a[0],
+        "add.u32" => &|a: [u64; 4]| u64::from(w(a[0]).wrapping_add(w(a[1]))),
+        "sub.u32" => &|a: [u64; 4]| u64::from(w(a[0]).wrapping_sub(w(a[1]))),
+        "mul.lo.u32" => &|a: [u64; 4]| u64::from(w(a[0]).wrapping_mul(w(a[1]))),
+        "mul.hi.u64" => &|a: [u64; 4]| ((u128::from(a[0]) * u128::from(a[1])) >> 64) as u64,
+        "clz.b64" => &|a: [u64; 4]| u64::from(a[0].leading_zeros()),
+        "mul.hi.u32" => &|a: [u64; 4]| (u64::from(w(a[0])) * u64::from(w(a[1]))) >> 32,
+        "mad.lo.u32" => &|a: [u64; 4]| u64::from(w(a[0]).wrapping_mul(w(a[1])).wrapping_add(w(a[2]))),
+        "mad.lo.u64" => &|a: [u64; 4]| a[0].wrapping_mul(a[1]).wrapping_add(a[2]),
+        "mad.wide.u32" => &|a: [u64; 4]| (u64::from(w(a[0])) * u64::from(w(a[1]))).wrapping_add(a[2]),
+        "mad.wide.s32" => {
+            &|a: [u64; 4]| (i64::from(s(a[0])) * i64::from(s(a[1]))).wrapping_add(l(a[2])) as u64
+        }
+        "div.s32" => &|a: [u64; 4]| {
             assert!(
                 s(a[1]) != 0 && !(s(a[0]) == i32::MIN && s(a[1]) == -1),
                 "a division that PTX leaves open"
             );
             ow(s(a[0]) / s(a[1]))
         },
-        "div.u32" => |a| u64::from(w(a[0]) / w(a[1])),
-        "min.s32" => |a| ow(s(a[0]).min(s(a[1]))),
-        "min.u32" => |a| u64::from(w(a[0]).min(w(a[1]))),
-        "max.s32" => |a| ow(s(a[0]).max(s(a[1]))),
-        "max.u32" => |a| u64::from(w(a[0]).max(w(a[1]))),
-        "shl.b32" => |a| if w(a[1]) > 31 { 0 } else { u64::from(w(a[0]) << w(a[1])) },
-        "shr.u32" => |a| if w(a[1]) > 31 { 0 } else { u64::from(w(a[0]) >> w(a[1])) },
-        "shr.s32" => |a| ow(s(a[0]) >> w(a[1]).min(31)),
-        "setp.eq.u32" => |a| u64::from(w(a[0]) == w(a[1])),
-        "setp.ne.u32" => |a| u64::from(w(a[0]) != w(a[1])),
-        "setp.lt.s32" => |a| u64::from(s(a[0]) < s(a[1])),
-        "setp.le.s32" => |a| u64::from(s(a[0]) <= s(a[1])),
-        "setp.lt.u32" => |a| u64::from(w(a[0]) < w(a[1])),
-        "setp.le.u32" => |a| u64::from(w(a[0]) <= w(a[1])),
-        "selp.b32" | "selp.f32" => |a| if a[2] != 0 { u64::from(w(a[0])) } else { u64::from(w(a[1])) },
-        "selp.b64" | "selp.f64" => |a| if a[2] != 0 { a[0] } else { a[1] },
-        "cvt.s32.s8" => |a| ow(i32::from(a[0] as i8)),
-        "cvt.s32.s16" => |a| ow(i32::from(a[0] as i16)),
-        "cvt.u16.u32" => |a| a[0] & 0xffff,
-        "bfe.u32" => |a| u64::from(w(a[0]) >> a[1]) & ((1 << a[2]) - 1),
-        "bfe.s32" => |a| ow((w(a[0]) << (32 - a[1] - a[2])) as i32 >> (32 - a[2])),
-        "prmt.b32" => |a| {
+        "div.u32" => &|a: [u64; 4]| u64::from(w(a[0]) / w(a[1])),
+        "min.s32" => &|a: [u64; 4]| ow(s(a[0]).min(s(a[1]))),
+        "min.u32" => &|a: [u64; 4]| u64::from(w(a[0]).min(w(a[1]))),
+        "max.s32" => &|a: [u64; 4]| ow(s(a[0]).max(s(a[1]))),
+        "max.u32" => &|a: [u64; 4]| u64::from(w(a[0]).max(w(a[1]))),
+        "shl.b32" => &|a: [u64; 4]| if w(a[1]) > 31 { 0 } else { u64::from(w(a[0]) << w(a[1])) },
+        "shr.u32" => &|a: [u64; 4]| if w(a[1]) > 31 { 0 } else { u64::from(w(a[0]) >> w(a[1])) },
+        "shr.s32" => &|a: [u64; 4]| ow(s(a[0]) >> w(a[1]).min(31)),
+        "setp.eq.u32" => &|a: [u64; 4]| u64::from(w(a[0]) == w(a[1])),
+        "setp.ne.u32" => &|a: [u64; 4]| u64::from(w(a[0]) != w(a[1])),
+        "setp.lt.s32" => &|a: [u64; 4]| u64::from(s(a[0]) < s(a[1])),
+        "setp.le.s32" => &|a: [u64; 4]| u64::from(s(a[0]) <= s(a[1])),
+        "setp.lt.u32" => &|a: [u64; 4]| u64::from(w(a[0]) < w(a[1])),
+        "setp.le.u32" => &|a: [u64; 4]| u64::from(w(a[0]) <= w(a[1])),
+        "selp.b32" | "selp.f32" => {
+            &|a: [u64; 4]| if a[2] != 0 { u64::from(w(a[0])) } else { u64::from(w(a[1])) }
+        }
+        "selp.b64" | "selp.f64" => &|a: [u64; 4]| if a[2] != 0 { a[0] } else { a[1] },
+        "cvt.s32.s8" => &|a: [u64; 4]| ow(i32::from(a[0] as i8)),
+        "cvt.s32.s16" => &|a: [u64; 4]| ow(i32::from(a[0] as i16)),
+        "cvt.u16.u32" => &|a: [u64; 4]| a[0] & 0xffff,
+        "bfe.u32" => &|a: [u64; 4]| u64::from(w(a[0]) >> a[1]) & ((1 << a[2]) - 1),
+        "bfe.s32" => &|a: [u64; 4]| ow((w(a[0]) << (32 - a[1] - a[2])) as i32 >> (32 - a[2])),
+        "prmt.b32" => &|a: [u64; 4]| {
             let bytes = a[0] & 0xffff_ffff | a[1] << 32;
             (0..4).map(|place| (bytes >> (8 * ((a[2] >> (4 * place)) & 7)) & 0xff) << (8 * place)).sum()
         },
-        "add.u64" => |a| a[0].wrapping_add(a[1]),
-        "sub.u64" => |a| a[0].wrapping_sub(a[1]),
-        "mul.lo.u64" => |a| a[0].wrapping_mul(a[1]),
-        "div.s64" => |a| {
+        "add.u64" => &|a: [u64; 4]| a[0].wrapping_add(a[1]),
+        "sub.u64" => &|a: [u64; 4]| a[0].wrapping_sub(a[1]),
+        "mul.lo.u64" => &|a: [u64; 4]| a[0].wrapping_mul(a[1]),
+        "div.s64" => &|a: [u64; 4]| {
             assert!(a[1] != 0 && !(l(a[0]) == i64::MIN && l(a[1]) == -1), "a division that PTX leaves open");
             (l(a[0]) / l(a[1])) as u64
         },
-        "div.u64" => |a| a[0] / a[1],
-        "min.s64" => |a| l(a[0]).min(l(a[1])) as u64,
-        "min.u64" => |a| a[0].min(a[1]),
-        "max.s64" => |a| l(a[0]).max(l(a[1])) as u64,
-        "max.u64" => |a| a[0].max(a[1]),
-        "shl.b64" => |a| if w(a[1]) > 63 { 0 } else { a[0] << w(a[1]) },
-        "shr.u64" => |a| if w(a[1]) > 63 { 0 } else { a[0] >> w(a[1]) },
-        "shr.s64" => |a| (l(a[0]) >> w(a[1]).min(63)) as u64,
-        "setp.eq.u64" => |a| u64::from(a[0] == a[1]),
-        "setp.lt.s64" => |a| u64::from(l(a[0]) < l(a[1])),
-        "setp.lt.u64" => |a| u64::from(a[0] < a[1]),
-        "setp.ge.u64" => |a| u64::from(a[0] >= a[1]),
-        "cvt.s64.s32" => |a| i64::from(s(a[0])) as u64,
-        "cvt.u64.u32" => |a| u64::from(w(a[0])),
-        "cvt.u32.u64" => |a| u64::from(w(a[0])),
+        "div.u64" => &|a: [u64; 4]| a[0] / a[1],
+        "min.s64" => &|a: [u64; 4]| l(a[0]).min(l(a[1])) as u64,
+        "min.u64" => &|a: [u64; 4]| a[0].min(a[1]),
+        "max.s64" => &|a: [u64; 4]| l(a[0]).max(l(a[1])) as u64,
+        "max.u64" => &|a: [u64; 4]| a[0].max(a[1]),
+        "shl.b64" => &|a: [u64; 4]| if w(a[1]) > 63 { 0 } else { a[0] << w(a[1]) },
+        "shr.u64" => &|a: [u64; 4]| if w(a[1]) > 63 { 0 } else { a[0] >> w(a[1]) },
+        "shr.s64" => &|a: [u64; 4]| (l(a[0]) >> w(a[1]).min(63)) as u64,
+        "setp.eq.u64" => &|a: [u64; 4]| u64::from(a[0] == a[1]),
+        "setp.lt.s64" => &|a: [u64; 4]| u64::from(l(a[0]) < l(a[1])),
+        "setp.lt.u64" => &|a: [u64; 4]| u64::from(a[0] < a[1]),
+        "setp.ge.u64" => &|a: [u64; 4]| u64::from(a[0] >= a[1]),
+        "cvt.s64.s32" => &|a: [u64; 4]| i64::from(s(a[0])) as u64,
+        "cvt.u64.u32" => &|a: [u64; 4]| u64::from(w(a[0])),
+        "cvt.u32.u64" => &|a: [u64; 4]| u64::from(w(a[0])),
         _ => return float(mnemonic),
     };
     Some(function)
@@ -181,104 +206,104 @@ pub fn function(mnemonic: &str) -> Option<Pure> {
 
 fn float(mnemonic: &str) -> Option<Pure> {
     let function: Pure = match mnemonic {
-        "add.rn.f32" => |a| of(f(a[0]) + f(a[1])),
-        "sub.rn.f32" => |a| of(f(a[0]) - f(a[1])),
-        "mul.rn.f32" => |a| of(f(a[0]) * f(a[1])),
-        "div.rn.f32" => |a| of(f(a[0]) / f(a[1])),
-        "fma.rn.f32" => |a| of(f(a[0]).mul_add(f(a[1]), f(a[2]))),
-        "rcp.rn.f32" => |a| of(1.0 / f(a[0])),
-        "sqrt.rn.f32" => |a| of(f(a[0]).sqrt()),
-        "rsqrt.approx.f32" => |a| of(off(a, 1.0 / f64::from(f(a[0])).sqrt(), 2f64.powi(-22))),
-        "rsqrt.approx.ftz.f32" => |a| of(reciprocal_root(a)),
-        "rcp.approx.ftz.f32" => |a| of(reciprocal(a)),
-        "ex2.approx.ftz.f32" => |a| {
+        "add.rn.f32" => &|a: [u64; 4]| of(f(a[0]) + f(a[1])),
+        "sub.rn.f32" => &|a: [u64; 4]| of(f(a[0]) - f(a[1])),
+        "mul.rn.f32" => &|a: [u64; 4]| of(f(a[0]) * f(a[1])),
+        "div.rn.f32" => &|a: [u64; 4]| of(f(a[0]) / f(a[1])),
+        "fma.rn.f32" => &|a: [u64; 4]| of(f(a[0]).mul_add(f(a[1]), f(a[2]))),
+        "rcp.rn.f32" => &|a: [u64; 4]| of(1.0 / f(a[0])),
+        "sqrt.rn.f32" => &|a: [u64; 4]| of(f(a[0]).sqrt()),
+        "rsqrt.approx.f32" => &|a: [u64; 4]| of(off(a, 1.0 / f64::from(f(a[0])).sqrt(), 2f64.powi(-22))),
+        "rsqrt.approx.ftz.f32" => &|a: [u64; 4]| of(reciprocal_root(a)),
+        "rcp.approx.ftz.f32" => &|a: [u64; 4]| of(reciprocal(a)),
+        "ex2.approx.ftz.f32" => &|a: [u64; 4]| {
             // Subnormal numbers count as 0, before and after.
             let flushed = |x: f32| if x.abs() < f32::MIN_POSITIVE { 0.0 } else { x };
             let exact = f64::from(flushed(f(a[0]))).exp2();
             of(flushed(if exact == 1.0 { 1.0 } else { off(a, exact, 2f64.powi(-22)) }))
         },
-        "lg2.approx.f32" | "lg2.approx.ftz.f32" => |a| {
+        "lg2.approx.f32" | "lg2.approx.ftz.f32" => &|a: [u64; 4]| {
             let exact = f64::from(f(a[0])).log2();
             let unit = 2f64.powi(-22) * (1.0 / exact.abs()).max(1.0);
             of(if exact == 0.0 { 0.0 } else { off(a, exact, unit) })
         },
-        "neg.f32" => |a| of(-f(a[0])),
-        "abs.f32" => |a| of(f(a[0]).abs()),
-        "min.NaN.f32" => |a| {
+        "neg.f32" => &|a: [u64; 4]| of(-f(a[0])),
+        "abs.f32" => &|a: [u64; 4]| of(f(a[0]).abs()),
+        "min.NaN.f32" => &|a: [u64; 4]| {
             of(if f(a[0]).is_nan() || f(a[1]).is_nan() {
                 f32::from_bits(0x7fff_ffff)
             } else {
                 lesser(f(a[0]), f(a[1]), f32::is_nan, f(a[0]).total_cmp(&f(a[1])))
             })
         },
-        "min.f32" => |a| of(lesser(f(a[0]), f(a[1]), f32::is_nan, f(a[0]).total_cmp(&f(a[1])))),
-        "max.NaN.f32" => |a| {
+        "min.f32" => &|a: [u64; 4]| of(lesser(f(a[0]), f(a[1]), f32::is_nan, f(a[0]).total_cmp(&f(a[1])))),
+        "max.NaN.f32" => &|a: [u64; 4]| {
             of(if f(a[0]).is_nan() || f(a[1]).is_nan() {
                 f32::from_bits(0x7fff_ffff)
             } else {
                 lesser(f(a[0]), f(a[1]), f32::is_nan, f(a[1]).total_cmp(&f(a[0])))
             })
         },
-        "max.f32" => |a| of(lesser(f(a[0]), f(a[1]), f32::is_nan, f(a[1]).total_cmp(&f(a[0])))),
-        "cvt.rmi.f32.f32" => |a| of(f(a[0]).floor()),
-        "cvt.rpi.f32.f32" => |a| of(f(a[0]).ceil()),
-        "cvt.rzi.f32.f32" => |a| of(f(a[0]).trunc()),
-        "cvt.rni.f32.f32" => |a| of(f(a[0]).round_ties_even()),
-        "setp.eq.f32" => |a| u64::from(f(a[0]) == f(a[1])),
-        "setp.lt.f32" => |a| u64::from(f(a[0]) < f(a[1])),
-        "setp.gt.f32" => |a| u64::from(f(a[0]) > f(a[1])),
-        "setp.le.f32" => |a| u64::from(f(a[0]) <= f(a[1])),
-        "setp.nan.f32" => |a| u64::from(f(a[0]).is_nan() || f(a[1]).is_nan()),
-        "copysign.f32" => |a| u64::from(w(a[0]) & 0x8000_0000 | w(a[1]) & 0x7fff_ffff),
-        "cvt.rn.f16.f32" => |a| {
+        "max.f32" => &|a: [u64; 4]| of(lesser(f(a[0]), f(a[1]), f32::is_nan, f(a[1]).total_cmp(&f(a[0])))),
+        "cvt.rmi.f32.f32" => &|a: [u64; 4]| of(f(a[0]).floor()),
+        "cvt.rpi.f32.f32" => &|a: [u64; 4]| of(f(a[0]).ceil()),
+        "cvt.rzi.f32.f32" => &|a: [u64; 4]| of(f(a[0]).trunc()),
+        "cvt.rni.f32.f32" => &|a: [u64; 4]| of(f(a[0]).round_ties_even()),
+        "setp.eq.f32" => &|a: [u64; 4]| u64::from(f(a[0]) == f(a[1])),
+        "setp.lt.f32" => &|a: [u64; 4]| u64::from(f(a[0]) < f(a[1])),
+        "setp.gt.f32" => &|a: [u64; 4]| u64::from(f(a[0]) > f(a[1])),
+        "setp.le.f32" => &|a: [u64; 4]| u64::from(f(a[0]) <= f(a[1])),
+        "setp.nan.f32" => &|a: [u64; 4]| u64::from(f(a[0]).is_nan() || f(a[1]).is_nan()),
+        "copysign.f32" => &|a: [u64; 4]| u64::from(w(a[0]) & 0x8000_0000 | w(a[1]) & 0x7fff_ffff),
+        "cvt.rn.f16.f32" => &|a: [u64; 4]| {
             let half = half::f16::from_f32(f(a[0]));
             u64::from(if half.is_nan() { 0x7fff } else { half.to_bits() })
         },
-        "cvt.f32.f16" => |a| of(half::f16::from_bits(a[0] as u16).to_f32()),
-        "cvt.rn.bf16.f32" => |a| brain(f(a[0])),
-        "cvt.rn.bf16x2.f32" => |a| brain(f(a[0])) << 16 | brain(f(a[1])),
-        "add.rn.f64" => |a| od(d(a[0]) + d(a[1])),
-        "sub.rn.f64" => |a| od(d(a[0]) - d(a[1])),
-        "mul.rn.f64" => |a| od(d(a[0]) * d(a[1])),
-        "div.rn.f64" => |a| od(d(a[0]) / d(a[1])),
-        "fma.rn.f64" => |a| od(d(a[0]).mul_add(d(a[1]), d(a[2]))),
-        "rcp.rn.f64" => |a| od(1.0 / d(a[0])),
-        "sqrt.rn.f64" => |a| od(d(a[0]).sqrt()),
-        "neg.f64" => |a| od(-d(a[0])),
-        "abs.f64" => |a| od(d(a[0]).abs()),
-        "min.f64" => |a| od(lesser(d(a[0]), d(a[1]), f64::is_nan, d(a[0]).total_cmp(&d(a[1])))),
-        "max.f64" => |a| od(lesser(d(a[0]), d(a[1]), f64::is_nan, d(a[1]).total_cmp(&d(a[0])))),
-        "cvt.rmi.f64.f64" => |a| od(d(a[0]).floor()),
-        "cvt.rpi.f64.f64" => |a| od(d(a[0]).ceil()),
-        "cvt.rzi.f64.f64" => |a| od(d(a[0]).trunc()),
-        "cvt.rni.f64.f64" => |a| od(d(a[0]).round_ties_even()),
-        "setp.eq.f64" => |a| u64::from(d(a[0]) == d(a[1])),
-        "setp.lt.f64" => |a| u64::from(d(a[0]) < d(a[1])),
-        "setp.gt.f64" => |a| u64::from(d(a[0]) > d(a[1])),
-        "setp.le.f64" => |a| u64::from(d(a[0]) <= d(a[1])),
-        "setp.nan.f64" => |a| u64::from(d(a[0]).is_nan() || d(a[1]).is_nan()),
-        "copysign.f64" => |a| a[0] & 1 << 63 | a[1] & !(1 << 63),
-        "cvt.rn.f32.s32" => |a| of(s(a[0]) as f32),
-        "cvt.rn.f32.u32" => |a| of(w(a[0]) as f32),
-        "cvt.rn.f32.s64" => |a| of(l(a[0]) as f32),
-        "cvt.rn.f32.u64" => |a| of(a[0] as f32),
-        "cvt.rn.f64.s32" => |a| od(f64::from(s(a[0]))),
-        "cvt.rn.f64.u32" => |a| od(f64::from(w(a[0]))),
-        "cvt.rn.f64.s64" => |a| od(l(a[0]) as f64),
-        "cvt.rn.f64.u64" => |a| od(a[0] as f64),
-        "cvt.rz.f32.s64" => |a| of(integer_towards_zero(l(a[0]).into())),
-        "cvt.rz.f32.u64" => |a| of(integer_towards_zero(a[0].into())),
-        "cvt.rz.f32.f64" => |a| of(towards_zero(d(a[0]))),
-        "cvt.f64.f32" => |a| od(f64::from(f(a[0]))),
-        "cvt.rn.f32.f64" => |a| of(d(a[0]) as f32),
-        "cvt.rzi.s32.f32" => |a| ow(number(f(a[0])) as i32),
-        "cvt.rzi.u32.f32" => |a| u64::from(number(f(a[0])) as u32),
-        "cvt.rzi.s64.f32" => |a| number(f(a[0])) as i64 as u64,
-        "cvt.rzi.u64.f32" => |a| number(f(a[0])) as u64,
-        "cvt.rzi.s32.f64" => |a| ow(number64(d(a[0])) as i32),
-        "cvt.rzi.u32.f64" => |a| u64::from(number64(d(a[0])) as u32),
-        "cvt.rzi.s64.f64" => |a| number64(d(a[0])) as i64 as u64,
-        "cvt.rzi.u64.f64" => |a| number64(d(a[0])) as u64,
+        "cvt.f32.f16" => &|a: [u64; 4]| of(half::f16::from_bits(a[0] as u16).to_f32()),
+        "cvt.rn.bf16.f32" => &|a: [u64; 4]| brain(f(a[0])),
+        "cvt.rn.bf16x2.f32" => &|a: [u64; 4]| brain(f(a[0])) << 16 | brain(f(a[1])),
+        "add.rn.f64" => &|a: [u64; 4]| od(d(a[0]) + d(a[1])),
+        "sub.rn.f64" => &|a: [u64; 4]| od(d(a[0]) - d(a[1])),
+        "mul.rn.f64" => &|a: [u64; 4]| od(d(a[0]) * d(a[1])),
+        "div.rn.f64" => &|a: [u64; 4]| od(d(a[0]) / d(a[1])),
+        "fma.rn.f64" => &|a: [u64; 4]| od(d(a[0]).mul_add(d(a[1]), d(a[2]))),
+        "rcp.rn.f64" => &|a: [u64; 4]| od(1.0 / d(a[0])),
+        "sqrt.rn.f64" => &|a: [u64; 4]| od(d(a[0]).sqrt()),
+        "neg.f64" => &|a: [u64; 4]| od(-d(a[0])),
+        "abs.f64" => &|a: [u64; 4]| od(d(a[0]).abs()),
+        "min.f64" => &|a: [u64; 4]| od(lesser(d(a[0]), d(a[1]), f64::is_nan, d(a[0]).total_cmp(&d(a[1])))),
+        "max.f64" => &|a: [u64; 4]| od(lesser(d(a[0]), d(a[1]), f64::is_nan, d(a[1]).total_cmp(&d(a[0])))),
+        "cvt.rmi.f64.f64" => &|a: [u64; 4]| od(d(a[0]).floor()),
+        "cvt.rpi.f64.f64" => &|a: [u64; 4]| od(d(a[0]).ceil()),
+        "cvt.rzi.f64.f64" => &|a: [u64; 4]| od(d(a[0]).trunc()),
+        "cvt.rni.f64.f64" => &|a: [u64; 4]| od(d(a[0]).round_ties_even()),
+        "setp.eq.f64" => &|a: [u64; 4]| u64::from(d(a[0]) == d(a[1])),
+        "setp.lt.f64" => &|a: [u64; 4]| u64::from(d(a[0]) < d(a[1])),
+        "setp.gt.f64" => &|a: [u64; 4]| u64::from(d(a[0]) > d(a[1])),
+        "setp.le.f64" => &|a: [u64; 4]| u64::from(d(a[0]) <= d(a[1])),
+        "setp.nan.f64" => &|a: [u64; 4]| u64::from(d(a[0]).is_nan() || d(a[1]).is_nan()),
+        "copysign.f64" => &|a: [u64; 4]| a[0] & 1 << 63 | a[1] & !(1 << 63),
+        "cvt.rn.f32.s32" => &|a: [u64; 4]| of(s(a[0]) as f32),
+        "cvt.rn.f32.u32" => &|a: [u64; 4]| of(w(a[0]) as f32),
+        "cvt.rn.f32.s64" => &|a: [u64; 4]| of(l(a[0]) as f32),
+        "cvt.rn.f32.u64" => &|a: [u64; 4]| of(a[0] as f32),
+        "cvt.rn.f64.s32" => &|a: [u64; 4]| od(f64::from(s(a[0]))),
+        "cvt.rn.f64.u32" => &|a: [u64; 4]| od(f64::from(w(a[0]))),
+        "cvt.rn.f64.s64" => &|a: [u64; 4]| od(l(a[0]) as f64),
+        "cvt.rn.f64.u64" => &|a: [u64; 4]| od(a[0] as f64),
+        "cvt.rz.f32.s64" => &|a: [u64; 4]| of(integer_towards_zero(l(a[0]).into())),
+        "cvt.rz.f32.u64" => &|a: [u64; 4]| of(integer_towards_zero(a[0].into())),
+        "cvt.rz.f32.f64" => &|a: [u64; 4]| of(towards_zero(d(a[0]))),
+        "cvt.f64.f32" => &|a: [u64; 4]| od(f64::from(f(a[0]))),
+        "cvt.rn.f32.f64" => &|a: [u64; 4]| of(d(a[0]) as f32),
+        "cvt.rzi.s32.f32" => &|a: [u64; 4]| ow(number(f(a[0])) as i32),
+        "cvt.rzi.u32.f32" => &|a: [u64; 4]| u64::from(number(f(a[0])) as u32),
+        "cvt.rzi.s64.f32" => &|a: [u64; 4]| number(f(a[0])) as i64 as u64,
+        "cvt.rzi.u64.f32" => &|a: [u64; 4]| number(f(a[0])) as u64,
+        "cvt.rzi.s32.f64" => &|a: [u64; 4]| ow(number64(d(a[0])) as i32),
+        "cvt.rzi.u32.f64" => &|a: [u64; 4]| u64::from(number64(d(a[0])) as u32),
+        "cvt.rzi.s64.f64" => &|a: [u64; 4]| number64(d(a[0])) as i64 as u64,
+        "cvt.rzi.u64.f64" => &|a: [u64; 4]| number64(d(a[0])) as u64,
         _ => return None,
     };
     Some(function)

@@ -5,8 +5,12 @@
 //! advance as far as they can, some are delayed until nothing else can run, and a thread may pause between
 //! any two accesses that other blocks see. A kernel whose threads all stop is wrong.
 
-use super::kernel::{ClusterShape, Kernel, ShuffleMode, Source, Stop, Thread};
+use super::kernel::{ClusterShape, Kernel, Shuffle, ShuffleMode, Source, Stop};
 use super::memory::{Memory, Shared};
+use super::pure::LANES;
+use super::registers::Registers;
+use super::thread::{Spaces, Thread};
+use super::together::Together;
 
 /// The number of rounds without progress after which waiting threads fail.
 const PATIENCE: usize = 10_000;
@@ -37,9 +41,12 @@ impl Numbers {
     }
 }
 
-/// Threads of a block that run together, each with the point at which it waits for the others.
+/// Threads of a block that run together.
 struct Warp {
-    threads: Vec<(Thread, Option<Stop>)>,
+    threads: Vec<Thread>,
+    /// The point at which each thread waits for the others.
+    stops: Vec<Option<Stop>>,
+    registers: Registers,
     /// It paused, and nothing has happened elsewhere since.
     waits: bool,
     stop: Option<Stop>,
@@ -52,6 +59,21 @@ struct Block {
     rank: usize,
     /// Warps of a block of the cluster.
     each: usize,
+}
+
+/// The threads of a warp exchanged global memory, so that they must run one after another.
+struct Exchanged;
+
+/// A grid that runs: its order and sizes.
+#[derive(Clone, Copy)]
+struct Grid {
+    schedule: Schedule,
+    blocks: u32,
+    cluster: u32,
+    threads: u32,
+    in_block: usize,
+    /// Threads of a warp run side by side.
+    together: bool,
 }
 
 impl Kernel {
@@ -84,29 +106,42 @@ impl Kernel {
     ) {
         assert_eq!(parameters.len(), self.parameter_bytes, "bytes of parameters");
         assert!(threads <= self.most_threads, "{threads} threads where the text says fewer");
-        let mut numbers =
-            Numbers(schedule.seed.map_or(1, |seed| (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         assert!(blocks % cluster == 0, "{blocks} blocks in clusters of {cluster}");
         assert!(self.is_dynamic || dynamic == 0, "dynamic shared memory that the text does not use");
         assert_eq!(cluster > 1, self.has_clusters, "clusters of {cluster}");
         let in_block = self.shared_in_block(dynamic);
+        let grid = Grid { schedule, blocks, cluster, threads, in_block, together: true };
+        let before = memory.clone();
+        if self.run_grid(grid, parameters, memory).is_err() {
+            *memory = before;
+            let alone = self.run_grid(Grid { together: false, ..grid }, parameters, memory);
+            assert!(alone.is_ok(), "threads alone run to their end");
+        }
+    }
+
+    fn run_grid(&self, grid: Grid, parameters: &[u8], memory: &mut Memory) -> Result<(), Exchanged> {
+        let Grid { schedule, blocks, cluster, threads, in_block, .. } = grid;
+        let mut numbers =
+            Numbers(schedule.seed.map_or(1, |seed| (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         // A cluster is a block of all its threads and memory.
-        // Threads that do not synchronize need not coexist.
-        let at_once = if self.meets() { threads * cluster } else { 1 };
-        let of_cluster =
-            move |first: u32| (0..threads * cluster).step_by(at_once as usize).map(move |at| (first, at));
+        // Warps that do not synchronize need not coexist.
+        let all = threads * cluster;
+        let at_once = if self.meets() { all } else { LANES as u32 };
+        let of_cluster = move |first: u32| (0..all).step_by(at_once as usize).map(move |at| (first, at));
         let mut next = (0..blocks / cluster).flat_map(of_cluster);
         let mut there: Vec<Block> = Vec::new();
+        // Registers of blocks that ended, so that memory is not cleared for each block.
+        let mut spare: Vec<Registers> = Vec::new();
         let mut fruitless = 0;
         loop {
             while there.len() < schedule.resident {
                 let Some((block, first)) = next.next() else { break };
                 let rank = numbers.below(1 << 20);
                 let shape = ClusterShape { first: block * cluster, cluster, threads, in_block };
-                there.push(self.block(shape, first..first + at_once, rank));
+                there.push(self.block(shape, first..all.min(first + at_once), rank, &mut spare));
             }
             if there.is_empty() {
-                return;
+                return Ok(());
             }
             if schedule.seed.is_some() && numbers.below(64) == 0 {
                 let some = numbers.below(there.len());
@@ -126,19 +161,35 @@ impl Kernel {
                 .collect();
             let warp = ready[if schedule.seed.is_some() { numbers.below(ready.len()) } else { 0 }];
             let mut pauses = || schedule.seed.is_some() && numbers.below(4) == 0;
-            if !self.step(block, warp, parameters, memory, &mut pauses) {
+            if !self.step(grid, block, warp, (parameters, memory), &mut pauses)? {
                 continue;
             }
             fruitless = 0;
             there.iter_mut().flat_map(|block| &mut block.warps).for_each(|warp| warp.waits = false);
-            there.retain(|block| block.warps.iter().any(|warp| warp.stop != Some(Stop::End)));
+            let ended = |block: &mut Block| block.warps.iter().all(|warp| warp.stop == Some(Stop::End));
+            let ended = there.extract_if(.., ended);
+            spare.extend(ended.flat_map(|block| block.warps).map(|warp| warp.registers));
         }
     }
 
-    fn block(&self, shape: ClusterShape, threads: std::ops::Range<u32>, rank: usize) -> Block {
+    fn block(
+        &self,
+        shape: ClusterShape,
+        threads: std::ops::Range<u32>,
+        rank: usize,
+        spare: &mut Vec<Registers>,
+    ) -> Block {
         let all: Vec<u32> = threads.collect();
-        let warps = all.chunks(32).map(|indices| Warp {
-            threads: indices.iter().map(|&index| (self.begin(shape, index), None)).collect(),
+        let warps = all.chunks(LANES).map(|indices| Warp {
+            threads: indices.iter().map(|&index| Thread::new(shape, index)).collect(),
+            stops: vec![None; indices.len()],
+            registers: spare.pop().map_or_else(
+                || Registers::new(self.registers),
+                |mut registers| {
+                    registers.forget();
+                    registers
+                },
+            ),
             waits: false,
             stop: None,
         });
@@ -149,40 +200,62 @@ impl Kernel {
     /// Runs the threads of a warp; returns whether any reached a synchronization or its end.
     fn step(
         &self,
+        grid: Grid,
         block: &mut Block,
         warp: usize,
-        parameters: &[u8],
-        memory: &mut Memory,
+        (parameters, memory): (&[u8], &mut Memory),
         pauses: &mut impl FnMut() -> bool,
-    ) -> bool {
+    ) -> Result<bool, Exchanged> {
         let Block { warps, shared, each, .. } = block;
         let all = &mut warps[warp];
+        let Warp { threads, stops, registers, waits, .. } = all;
+        let mut spaces = Spaces { parameters, memory, shared };
         let mut came = false;
-        for (thread, stop) in all.threads.iter_mut().filter(|(_, stop)| stop.is_none()) {
-            match self.thread(thread, parameters, memory, shared, pauses) {
-                Stop::Pause => all.waits = true,
+        let mut of_all = None;
+        let at = threads[0].at;
+        let is_one = stops.iter().all(Option::is_none) && threads.iter().all(|thread| thread.at == at);
+        if grid.together && is_one {
+            // In an adversarial order, other warps may run between a shuffle and the next line.
+            match self.together(threads, registers, &mut spaces, grid.schedule.seed.is_none()) {
+                Together::Apart(accesses) => of_all = Some(accesses),
+                Together::Back => {
+                    *waits = true;
+                    return Ok(false);
+                }
+                Together::Exchanged => return Err(Exchanged),
+            }
+            spaces.memory.forget_accesses();
+        }
+        let running = threads.iter_mut().zip(stops.iter_mut()).enumerate();
+        for (lane, (thread, stop)) in running.filter(|(_, (_, stop))| stop.is_none()) {
+            match self.thread(thread, (registers, lane), &mut spaces, pauses) {
+                Stop::Pause => *waits = true,
                 other => {
                     *stop = Some(other);
                     came = true;
                 }
             }
         }
-        let first = all.threads[0].1;
-        let Some(stop) = first.filter(|_| all.threads.iter().all(|(_, stop)| stop.is_some())) else {
-            return came;
+        if of_all.is_some_and(|before| before.are_exchanged_with(memory.accesses())) {
+            return Err(Exchanged);
+        }
+        let first = all.stops[0];
+        let Some(stop) = first.filter(|_| all.stops.iter().all(Option::is_some)) else {
+            return Ok(came);
         };
-        let same = all.threads.iter().all(|(_, other)| *other == first);
+        let same = all.stops.iter().all(|other| *other == first);
         assert!(same, "threads of a warp that part at a barrier or a shuffle");
         all.waits = false;
         match stop {
             Stop::Shuffle(at) => {
-                self.exchange(at, &mut all.threads);
-                all.threads.iter_mut().for_each(|(_, stop)| *stop = None);
+                assert_eq!(all.threads.len(), LANES, "a warp that is not whole");
+                self.exchange(self.shuffle(at), &mut all.registers);
+                all.stops.fill(None);
             }
             Stop::Warp(_) => {
-                let first = all.threads[0].0.number();
+                let first = all.threads[0].number();
                 shared.barrier_of(first..first + all.threads.len() as u32);
-                all.threads.iter_mut().for_each(|(_, stop)| *stop = None);
+                all.stops.fill(None);
             }
             stop => all.stop = Some(stop),
         }
@@ -205,34 +278,31 @@ impl Kernel {
             }
             for warp in of {
                 warp.stop = None;
-                warp.threads.iter_mut().for_each(|(_, stop)| *stop = None);
+                warp.stops.fill(None);
             }
         }
-        true
+        Ok(true)
     }
 
-    /// Exchanges the values of a warp's threads, which are all after the shuffle in this line.
-    fn exchange(&self, at: usize, all: &mut [(Thread, Option<Stop>)]) {
-        assert_eq!(all.len(), 32, "a warp that is not whole");
-        let shuffle = self.shuffle(at);
-        let read = |thread: &Thread, register: usize| {
-            thread.registers[register].expect("a register that was written")
+    /// Exchanges the values of a warp's threads, which are all at this shuffle.
+    pub(super) fn exchange(&self, shuffle: &Shuffle, registers: &mut Registers) {
+        let values = *registers.get_all(shuffle.value);
+        let lanes: [u64; LANES] = match shuffle.which {
+            Source::Register(register) => *registers.get_all(register),
+            Source::Immediate(bits) => [bits; LANES],
+            other => panic!("a lane of {other:?}"),
         };
-        let values: Vec<u64> = all.iter().map(|(thread, _)| read(thread, shuffle.value)).collect();
-        for (index, (thread, _)) in all.iter_mut().enumerate() {
-            let which = match &shuffle.which {
-                Source::Register(register) => read(thread, *register),
-                Source::Immediate(bits) => *bits,
-                other => panic!("a lane of {other:?}"),
-            } as usize;
-            assert!(which < 32, "lane {which}");
+        let results = std::array::from_fn(|index| {
+            let which = lanes[index] as usize;
+            assert!(which < LANES, "lane {which}");
             let from = match shuffle.mode {
-                ShuffleMode::Down if index + which >= 32 => index,
+                ShuffleMode::Down if index + which >= LANES => index,
                 ShuffleMode::Down => index + which,
                 ShuffleMode::Butterfly => index ^ which,
                 ShuffleMode::Index => (index & shuffle.mask) | (which & !shuffle.mask),
             };
-            thread.registers[shuffle.result] = Some(values[from]);
-        }
+            values[from]
+        });
+        registers.set_all(shuffle.result, results);
     }
 }
