@@ -245,12 +245,25 @@ impl Program {
 
     /// Returns which steps these values depend on. The others belong to forms that nothing uses.
     pub(crate) fn live(&self, values: impl Iterator<Item = Value>) -> Vec<bool> {
+        self.live_where(values, |_| None)
+    }
+
+    /// As [`live`](Self::live), where `shortened` steps use only these two values.
+    pub(crate) fn live_where(
+        &self,
+        values: impl Iterator<Item = Value>,
+        shortened: impl Fn(Value) -> Option<[Value; 2]>,
+    ) -> Vec<bool> {
         let mut live = vec![false; self.steps.len()];
         for value in values {
             live[value.index()] = true;
         }
         for (index, (step, _)) in self.steps.iter().enumerate().rev() {
             if live[index] {
+                if let Some(operands) = shortened(Value(index as u32)) {
+                    operands.into_iter().for_each(|value| live[value.index()] = true);
+                    continue;
+                }
                 if let Step::Result { rare, .. } = *step {
                     // The marker before the body.
                     live[self.rares[rare as usize].body.start - 1] = true;

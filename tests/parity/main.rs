@@ -28,6 +28,7 @@ mod rares;
 mod reduced;
 mod reductions;
 mod reference;
+mod row_arrays;
 mod row_columns;
 mod row_draws;
 mod row_lengths;
@@ -104,6 +105,7 @@ fn main() -> std::process::ExitCode {
         random_rows::always(),
         rows::always(),
         rows_in_place::always(),
+        row_arrays::always(),
         row_columns::always(),
         row_draws::always(),
         row_lengths::always(),

@@ -449,6 +449,15 @@ impl Writer<'_> {
         Some(self.result(Register::Float32, text, &[&name(x), &name(y)]))
     }
 
+    /// Returns the steps that outputs depend on, without those that an extreme as one instruction replaces.
+    pub(in crate::fuse) fn live(&self, program: &Program) -> Vec<bool> {
+        let outputs = program.outputs.iter().flatten().copied();
+        let is_ampere = self.key.is_ampere;
+        program.live_where(outputs, |value| {
+            program.extreme_or_nan(value).filter(|_| is_ampere).map(|(_, operands)| operands)
+        })
+    }
+
     pub(in crate::fuse) fn apply(&mut self, instruction: Instruction, operands: &[Name; 3]) -> Name {
         let mut text = instruction.ptx();
         if instruction == Instruction::RoundToBrain && self.key.is_ampere {

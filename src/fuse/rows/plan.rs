@@ -4,9 +4,10 @@
 //! A warp, or some of its threads, folds a segment of the tree of [`Reduction`](super::super::Reduction). Rows of
 //! at most [`HELD_SEGMENTS`] segments have a warp for each segment and stay in registers, in their dtype in
 //! memory. Longer rows, unaligned ones of more than [`UNALIGNED_SEGMENTS`], and programs with too many values for
-//! registers hold their row in shared memory, of one block or of a cluster (`storage`). Rows that do not fit are
-//! read again in each stage. Rows whose elements are further apart than those of neighbouring rows are planned in tiles
-//! (`columns`). Other programs run as several kernels, for a reason that
+//! registers hold their row in shared memory, of one block or of a cluster (`storage`). Of a row of one segment, shared
+//! memory holds the values of several arrays that stages share, in place of the arrays in registers. Rows that do not fit
+//! are read again in each stage. Rows whose elements are further apart than those of neighbouring rows are planned in
+//! tiles (`columns`). Other programs run as several kernels, for a reason that
 //! [`RowExplanation`](super::RowExplanation) gives.
 //!
 //! A row of several folded dimensions consists of spans, one for each index of all but the innermost. The element
@@ -39,6 +40,9 @@ const MOST_SEGMENTS: usize = 2048;
 const FEW_ROWS: usize = 16;
 /// The most segments of a row in registers beside sums over groups with the registers for values of few instructions.
 const FEW_SEGMENTS: usize = 4;
+/// The most bytes that a warp has in registers for each in shared memory that could take their place, a value of several
+/// operands.
+const MOST_HELD: usize = 2;
 /// Bytes of static shared memory.
 pub(super) const SHARED_BYTES: usize = 48 * 1024;
 /// The most instructions on elements of a kernel with the row in registers, and of any kernel. A longer text takes
@@ -302,14 +306,29 @@ impl RowProgramState {
             return Err("the values of segments do not fit shared memory");
         }
         let has_spans = accesses.contains(&RowAccess::Spans);
-        // Kept values take space, and without them more rows fit.
-        let in_shared = |keeps: bool| {
+        let row_in_shared = |kept_cost: Option<usize>| {
             let operands = layout.row_operands(&accesses);
-            let row = SharedRow::new(stages, &operands, &uniform, vector, keeps, device.is_ampere())?;
+            SharedRow::new(stages, &operands, &uniform, vector, kept_cost, device.is_ampere())
+        };
+        // Kept values take space, and without them more rows fit.
+        let in_shared = |kept_cost: Option<usize>| {
+            let row = row_in_shared(kept_cost)?;
             let blocks = RowBlocks::new(segments, row.stride, values, has_spans, device)?;
             Some((RowStorage::Shared(row), blocks))
         };
-        let of_block = |warps: usize| RowBlocks { cluster: 1, warps, bytes: 0 };
+        let rows_of_block = match segments {
+            1 => (BLOCK / threads).min(rows.next_power_of_two()).max(WARP / threads),
+            _ => 1,
+        };
+        // A row of one segment. A value of few instructions takes less space than several operands.
+        let in_warp = || {
+            let long = row_in_shared(Some(KEPT_COST)).map(|row| (KEPT_COST, row));
+            let all = row_in_shared(Some(1)).map(|row| (1, row));
+            let (kept_cost, row) = long.into_iter().chain(all).min_by_key(|(_, row)| row.stride)?;
+            let blocks = RowBlocks::of_short_rows(row.stride, rows_of_block, device)?;
+            Some((kept_cost, row, blocks))
+        };
+        let of_block = |warps: usize| RowBlocks { cluster: 1, warps, rows: rows_of_block, bytes: 0 };
         let ahead = || {
             let row = SharedRow::ahead(stages, &layout.row_operands(&accesses), vector)?;
             let blocks = RowBlocks::of_chunks(segments, row.stride, values, device)?;
@@ -327,20 +346,25 @@ impl RowProgramState {
             }
             registers_of_row = of_row(ahead.is_none(), kept_cost);
         }
-        let (storage, RowBlocks { cluster, warps, bytes: shared }) = match (ahead, held) {
-            (Some(ahead), _) => ahead,
-            (None, true) => (RowStorage::Registers, of_block(warps)),
-            (None, false) => in_shared(true)
-                .or_else(|| in_shared(false))
-                .unwrap_or_else(|| (RowStorage::Global, of_block(segments.min(READING_WARPS)))),
-        };
+        let is_of_warp = segments == 1 && threads == WARP && sums.is_none();
+        let bytes_held = (registers_of_row - OTHER_REGISTERS) * WARP * size_of::<u32>();
+        let in_warp = if is_of_warp { in_warp() } else { None };
+        let in_warp = in_warp.filter(|(_, row, _)| !held || bytes_held > MOST_HELD * row.stride);
+        let in_warp = in_warp.map(|(least, row, blocks)| {
+            kept_cost = least;
+            (RowStorage::Shared(row), blocks)
+        });
+        let (storage, RowBlocks { cluster, warps, rows: across, bytes: shared }) =
+            match (in_warp.or(ahead), held) {
+                (Some(planned), _) => planned,
+                (None, true) => (RowStorage::Registers, of_block(warps)),
+                (None, false) => in_shared(Some(KEPT_COST))
+                    .or_else(|| in_shared(None))
+                    .unwrap_or_else(|| (RowStorage::Global, of_block(segments.min(READING_WARPS)))),
+            };
         if segments > HELD_SEGMENTS && rows * cluster < FEW_ROWS {
             return Err("several blocks share each of few long groups");
         }
-        let across = match segments {
-            1 => (BLOCK / threads).min(rows.next_power_of_two()).max(WARP / threads),
-            _ => 1,
-        };
         let covered = if segments == 1 { lanes * rounds } else { SEGMENT };
         // A warp may have no segment.
         let is_shared = matches!(storage, RowStorage::Ahead(_) | RowStorage::Shared(_));

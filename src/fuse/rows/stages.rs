@@ -225,14 +225,25 @@ impl RowStages {
 
     /// Returns for each stage the steps that it computes, if every stage keeps these for later ones.
     pub(super) fn computed(&self, kept: &[Vec<bool>]) -> Vec<Vec<bool>> {
+        self.needed_by_stage(kept, false)
+    }
+
+    /// Returns for each stage the steps that earlier ones kept and that it reads, if every stage keeps these for later ones.
+    pub(super) fn read(&self, kept: &[Vec<bool>]) -> Vec<Vec<bool>> {
+        self.needed_by_stage(kept, true)
+    }
+
+    /// Returns for each stage the steps that it needs, and that earlier ones kept or did not keep.
+    fn needed_by_stage(&self, kept: &[Vec<bool>], is_kept: bool) -> Vec<Vec<bool>> {
         let outputs = &self.expression.program.outputs;
         let mut exists = vec![false; self.expression.program.steps.len()];
         let each = self.stages.iter().zip(kept).map(|(stage, kept)| {
             let roots = stage.outputs.iter().flat_map(|&output| outputs[output]);
-            let computed = self.needed(roots.map(|value| value.index()), |step| exists[step]);
-            let computed = computed.iter().zip(&exists).map(|(needed, exists)| *needed && !*exists).collect();
+            let needed = self.needed(roots.map(|value| value.index()), |step| exists[step]);
+            let needed = needed.iter().zip(&exists);
+            let found = needed.map(|(needed, exists)| *needed && *exists == is_kept).collect();
             exists.iter_mut().zip(kept).for_each(|(exists, kept)| *exists |= *kept);
-            computed
+            found
         });
         each.collect()
     }

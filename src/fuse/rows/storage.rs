@@ -6,12 +6,13 @@
 //! are copied by whole warps.
 //!
 //! A segment has one plane for each operand in shared memory. A value that a later stage would compute again from
-//! many instructions has planes too, which may be those of operands that no later stage reads.
+//! many instructions has planes too, which may be those of operands and values that no later stage reads. Of a row of one
+//! segment, which has a warp, a value of few instructions takes the place of several operands if no later stage reads these.
 
 use super::super::program::parts;
 use super::super::reduce::plan::SEGMENT;
-use super::plan::RowAccess;
-use super::stages::{KEPT_COST, RowStages};
+use super::plan::{RowAccess, SHARED_BYTES};
+use super::stages::RowStages;
 use crate::types::DType;
 
 /// The most bytes of a block that leave space for a second one on its multiprocessor (compute capability 9.0).
@@ -23,6 +24,9 @@ const SLICE_BYTES: usize = 66 * 1024;
 const FEW_SEGMENTS: usize = 8;
 const FEW_WARPS: usize = 8;
 const MOST_WARPS: usize = 16;
+
+/// The fewest rows of one segment in shared memory of a multiprocessor, which must hide the time of each other's loads.
+const FEWEST_ROWS: usize = 8;
 
 /// Segments of a block that loops over the rows of a chunk: those that leave space for the sums of a second block, and
 /// the most.
@@ -120,6 +124,8 @@ pub(super) struct RowBlocks {
     pub(super) cluster: usize,
     /// Warps of a block.
     pub(super) warps: usize,
+    /// Rows of a block.
+    pub(super) rows: usize,
     /// Bytes of a block.
     pub(super) bytes: usize,
 }
@@ -140,7 +146,7 @@ impl RowBlocks {
             // The last warps may have one segment less than others, or none.
             let each = segments.div_ceil(cluster * most);
             let warps = segments.div_ceil(cluster * each);
-            RowBlocks { cluster, warps, bytes: each * warps * stride }
+            RowBlocks { cluster, warps, rows: 1, bytes: each * warps * stride }
         });
         let fits = |blocks: &RowBlocks| {
             let limit = match blocks.cluster {
@@ -152,6 +158,14 @@ impl RowBlocks {
             blocks.bytes + values <= limit.min(device.shared())
         };
         blocks.into_iter().find(fits)
+    }
+
+    /// Returns the block of rows of one segment of `stride` bytes, a warp each, with at most `most` rows in the bytes of
+    /// static shared memory; `None` if a multiprocessor holds too few rows.
+    pub(super) fn of_short_rows(stride: usize, most: usize, device: RowDevice) -> Option<RowBlocks> {
+        let rows = most.min(1 << (SHARED_BYTES / stride).checked_ilog2()?);
+        let blocks = RowBlocks { cluster: 1, warps: 1, rows, bytes: rows * stride };
+        (device.shared() / stride >= FEWEST_ROWS).then_some(blocks)
     }
 
     /// Returns the fewest blocks of a cluster that loop over rows of so many segments, a warp for each; `None` if no
@@ -169,24 +183,24 @@ impl RowBlocks {
         let warps = segments.div_ceil(cluster);
         let bytes = BUFFERS * warps * stride;
         let fits = warps <= MOST_CHUNK_SEGMENTS && bytes + values <= device.shared();
-        fits.then_some(RowBlocks { cluster, warps, bytes })
+        fits.then_some(RowBlocks { cluster, warps, rows: 1, bytes })
     }
 }
 
 impl SharedRow {
-    /// Arranges the operands that vary from row to row and that several stages read. With `keeps`, stages do not
-    /// compute long values again. Returns `None` if that is nothing.
+    /// Arranges the operands that vary from row to row and that several stages read. Stages do not compute values of at
+    /// least `kept_cost` instructions again, if there is one. Returns `None` if nothing is to be arranged.
     pub(super) fn new(
         stages: &RowStages,
         operands: &[(DType, RowAccess, bool)],
         uniform: &[bool],
         vector: usize,
-        keeps: bool,
+        kept_cost: Option<usize>,
         is_async: bool,
     ) -> Option<SharedRow> {
         let steps = &stages.expression.program.steps;
-        let kept = if keeps { stages.kept(uniform, KEPT_COST) } else { stages.kept_nowhere() };
-        let computed = stages.computed(&kept);
+        let kept = kept_cost.map_or_else(|| stages.kept_nowhere(), |least| stages.kept(uniform, least));
+        let (read, computed) = (stages.read(&kept), stages.computed(&kept));
         let mut row = SharedRow { operands: vec![None; operands.len()], kept: Vec::new(), stride: 0 };
         // Planes with the last stage that reads them.
         let mut dying: Vec<(SharedPlane, usize)> = Vec::new();
@@ -212,6 +226,7 @@ impl SharedRow {
             dying.extend(readers.last().map(|&last| (plane, last)));
         }
         for (stage, kept) in kept.iter().enumerate() {
+            let mut newly = Vec::new();
             for step in (0..kept.len()).filter(|&step| kept[step]) {
                 let is_wide = steps[step].1 == super::super::instruction::RegisterKind::Float64;
                 let bytes = vector * if is_wide { 8 } else { 4 };
@@ -224,8 +239,11 @@ impl SharedRow {
                         None => row.plane(width, RowCopy::Registers, vector),
                     });
                 }
+                let last = (0..read.len()).filter(|&stage| read[stage][step]).max().unwrap_or(stage);
+                newly.extend(planes.iter().map(|&plane| (plane, last)));
                 row.kept.push((step, planes));
             }
+            dying.extend(newly);
         }
         (row.stride > 0).then_some(row)
     }

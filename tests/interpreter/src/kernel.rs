@@ -280,6 +280,8 @@ impl Kernel {
         let mut lines: Vec<Line> = Vec::new();
         for line in body.lines().map(str::trim).filter(|line| !line.is_empty()) {
             match line {
+                // For the assembler alone.
+                ".pragma \"nounroll\";" => {}
                 "{" => reader.scopes.push(HashMap::new()),
                 "}" => drop(reader.scopes.pop().expect("an open scope")),
                 _ if line.ends_with(':') => {

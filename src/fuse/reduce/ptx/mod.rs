@@ -363,7 +363,7 @@ impl KernelWriter<'_> {
 
     /// Emits the combination of two values in order.
     pub(in crate::fuse) fn combine(&mut self, program: &Program, left: &Folded, right: &Folded) -> Folded {
-        let wanted = program.live(program.outputs.iter().flatten().copied());
+        let wanted = self.writer.live(program);
         let side =
             |input: u32, part: u32| if input == 0 { &left[part as usize] } else { &right[part as usize] };
         let names = self.evaluate(program, &[], &wanted, 0, &|input, part| side(input, part).clone());

@@ -428,6 +428,10 @@ impl<'a> RowWriter<'a> {
             let at = self.kernel.index("mov.u32", "mov.u64", &[&from]);
             let round = self.kernel.bits32("mov.u32", &["0"]);
             self.kernel.line(format!("$round_{unique}:"));
+            if key.warps == 1 {
+                // Assemblers would unroll the rounds of short stages, and take 1.4 times as long for the text.
+                self.kernel.line(".pragma \"nounroll\";");
+            }
             if stride > 0 {
                 self.slot.index = self.index_in_segment(&round);
             }

@@ -66,9 +66,11 @@ impl<'a> RowWriter<'a> {
         if planes.is_empty() {
             return;
         }
+        // The one warp of a row has its one segment.
+        let warp = if key.warps == 1 { "0" } else { &self.thread.warp };
         let kernel = &mut self.kernel;
         let from = kernel.index("mov.u32", "mov.u64", &[&self.thread.first]);
-        let segment = kernel.bits32("mov.u32", &[&self.thread.warp]);
+        let segment = kernel.bits32("mov.u32", &[warp]);
         let at = kernel.bits32("mov.u32", &[&self.thread.slot]);
         let unique = kernel.writer.unique();
         kernel.line(format!("$copy_{unique}:"));
@@ -80,13 +82,16 @@ impl<'a> RowWriter<'a> {
             }
         }
         let kernel = &mut self.kernel;
-        let segments = kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())]);
-        let step = key.warps * key.cluster;
-        kernel.line(format!("add.{width} {from}, {from}, {};", step * SEGMENT));
-        kernel.line(format!("add.u32 {segment}, {segment}, {step};"));
-        kernel.line(format!("add.u32 {at}, {at}, {};", key.warps * row.stride));
-        let again = kernel.predicate("setp.lt.u32", &[&segment, &segments]);
-        kernel.line(format!("@{again} bra $copy_{unique};"));
+        if key.warps > 1 {
+            let segments =
+                kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())]);
+            let step = key.warps * key.cluster;
+            kernel.line(format!("add.{width} {from}, {from}, {};", step * SEGMENT));
+            kernel.line(format!("add.u32 {segment}, {segment}, {step};"));
+            kernel.line(format!("add.u32 {at}, {at}, {};", key.warps * row.stride));
+            let again = kernel.predicate("setp.lt.u32", &[&segment, &segments]);
+            kernel.line(format!("@{again} bra $copy_{unique};"));
+        }
         if is(|copy| copy != RowCopy::Registers) {
             kernel.line("cp.async.wait_all;");
         }
