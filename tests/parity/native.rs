@@ -71,6 +71,7 @@ pub fn always() -> Vec<Test> {
         named("a_run_in_place_reads_before_it_writes", in_place),
         named("only_blocks_with_a_rare_element_are_flagged", rare_elements),
         named("scalars_of_a_run_reach_the_code", scalars),
+        named("selections_of_the_lesser_are_those_of_the_interpreter", selected_extremes),
         named("any_operand_may_be_equal_for_all_elements", uniform_operands),
         named("more_operands_than_registers_are_read", many_operands),
         named("long_programs_spill", long_programs),
@@ -313,6 +314,28 @@ fn scalars() {
             on_host_with(backend, &expression, &inputs, &scalars, &mut found).expect("machine code");
             assert_same(&format!("power {power}, {backend:?}"), &wanted, &found, &before);
         }
+    }
+}
+
+/// Selections between the numbers that they compare, which are one machine instruction and distinguish NaN and zeros by place.
+fn selected_extremes() {
+    for dtype in [DType::F32, DType::F64] {
+        let graph = Graph::new();
+        let (x, y) = (graph.input(dtype), graph.input(dtype));
+        let less = x.lt(y);
+        let expression = graph.expression(&[less.choose(x, y), less.choose(y, x), x.gt(y).choose(x, y)]);
+        let expression = expression.expect("an expression");
+        let special = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, -1.0, 2.0];
+        let count = special.len() * special.len();
+        let layout = shifted(count, 0);
+        let of = |place: &dyn Fn(usize) -> usize| {
+            let values: Vec<Value> = (0..count).map(|at| Value::Real(special[place(at)])).collect();
+            Array::new(dtype, layout, &values, 0)
+        };
+        let inputs = [of(&|at| at / special.len()), of(&|at| at % special.len())];
+        let before = outputs_of(&expression, layout);
+        let available = BACKENDS.into_iter().filter(|backend| backend.is_available()).count();
+        assert_eq!(compare_on(&expression, "selected extremes", &inputs, &before), available);
     }
 }
 

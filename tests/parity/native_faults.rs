@@ -116,6 +116,13 @@ fn cast(from: DType, to: DType) -> Expression {
 fn choice() -> Expression {
     let graph = Graph::new();
     let (x, y) = (graph.input(DType::F32), graph.input(DType::F32));
+    graph.expression(&[x.le(y).choose(x, y)]).expect("an expression")
+}
+
+/// Returns the lesser of two numbers by a selection, which is one machine instruction.
+fn lesser() -> Expression {
+    let graph = Graph::new();
+    let (x, y) = (graph.input(DType::F32), graph.input(DType::F32));
     graph.expression(&[x.lt(y).choose(x, y)]).expect("an expression")
 }
 
@@ -145,6 +152,7 @@ fn faults() -> Vec<(&'static str, Expression, Change)> {
         ("NaN for a number", f32_of(Operation::Maximum), immediate(COMPARE, 3, 7)),
         ("less or equal for less", f32_of(Operation::Less), immediate(COMPARE, 0x11, 0x12)),
         ("the other selection", choice(), swapped(&[(2, 0x64), (3, 0x4a)])),
+        ("the greater for the lesser", lesser(), opcode(&[(1, 0x5d)], 0x5d ^ 0x5f)),
         ("the sign alone", f32_of(Operation::Abs), opcode(&[(1, 0xdb)], 0xdb ^ 0xdf)),
         ("half the power of two", f32_of(Operation::Exp), immediate(&[(1, 0x72)], 23, 22)),
         ("no rare body", f32_of(Operation::Sin), immediate(COMPARE, 0x12, 0x0f)),

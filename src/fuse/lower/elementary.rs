@@ -10,7 +10,7 @@ use super::super::operation::ValueParts;
 use super::super::program::{Program, Value};
 use super::coefficients::{EXPONENTIAL, EXPONENTIAL_REST};
 use super::logarithmic::LN_2_BEYOND;
-use super::power::exactly;
+use super::power::{exactly, times_power_of_2};
 use super::reciprocal::reciprocal;
 use super::term::{Term, formula, real};
 use super::{Precision, logarithmic, one, rounded, short};
@@ -175,11 +175,23 @@ pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: 
         return short::functions::hyperbolic_tangent(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
-        let size = x.absolute().minimum(x.either(10.0, 22.0));
-        // tanh(x) = t / (t + 2) with t = e^2x - 1.
-        let t = part_less_1(size + size, 1.0);
-        let result = t * reciprocal(t + 2.0);
-        x.unless_nan(result.with_sign(x))
+        let (size, limit) = (x.absolute(), x.either(10.0, 22.0));
+        // A NaN is not above the limit, and stays.
+        let held = limit.less(size).select(limit, size);
+        // 2 |x| = k ln 2 + 2r. The rest of ln 2 is below the error of f32, where k is at most 29.
+        let anchor = x.anchor();
+        let shifted = held.fma(2.0 * LOG2_E, anchor);
+        let (k, minus) = (shifted - anchor, exactly(x, -LN_2 / 2.0, -LN_2_BEYOND / 2.0));
+        let r = k.fma(minus.head, held);
+        let r = if x.is_double() { k.fma(minus.rest, r) } else { r };
+        // e^2r - 1 = 2r + r² (…), by the series of e^r with each coefficient times a power of 2.
+        let powers = EXPONENTIAL_REST.of(x).iter().zip(2..);
+        let coefficients: Vec<f64> = powers.map(|(number, power)| number * 2f64.powi(power)).collect();
+        let small = (r * r).fma(r.series(&coefficients), r + r);
+        // tanh(x) = t / (t + 1) with t = (e^2x - 1) / 2.
+        let half = times_power_of_2(x.constant(0.5), shifted);
+        let t = small.fma(half, half - 0.5);
+        (t * reciprocal(t + 1.0)).by_sign(x)
     })
 }
 

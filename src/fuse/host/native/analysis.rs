@@ -26,7 +26,7 @@ pub(super) struct Analysis<'a> {
     pub(super) conditions: Vec<usize>,
     /// Such conditions that are equal for all elements.
     pub(super) uniform_conditions: Vec<usize>,
-    /// The operand of each negation that only factors of multiply-adds read.
+    /// The operand of each negation that only multiply-adds read.
     negated: Vec<Option<usize>>,
     /// Some value has 64 bits.
     pub(super) is_wide: bool,
@@ -119,7 +119,7 @@ impl<'a> Analysis<'a> {
         Ok(analysis)
     }
 
-    /// Finds the negations that only factors of multiply-adds read: the multiply-add negates the product itself.
+    /// Finds the negations that only multiply-adds read: they negate the product or the summand themselves.
     fn fold_negations(&mut self) {
         let steps = &self.program.steps;
         for (index, &(step, _)) in steps.iter().enumerate() {
@@ -133,8 +133,7 @@ impl<'a> Analysis<'a> {
             self.negated[self.same[value.index()] as usize] = None;
         }
         for &(step, _) in steps {
-            let factors = if is_multiply_add(step) { 2 } else { 0 };
-            for value in self.program.values(step).skip(factors) {
+            for value in self.program.values(step).filter(|_| !is_multiply_add(step)) {
                 self.negated[self.same[value.index()] as usize] = None;
             }
         }
@@ -145,7 +144,7 @@ impl<'a> Analysis<'a> {
         self.same[value.index()] as usize
     }
 
-    /// Returns the number whose negation a multiply-add reads as this factor.
+    /// Returns the number whose negation a multiply-add reads as this operand.
     pub(super) fn negated(&self, value: usize) -> Option<usize> {
         self.negated[value]
     }
@@ -153,11 +152,32 @@ impl<'a> Analysis<'a> {
     /// Returns the values that a step of the loop reads.
     pub(super) fn values(&self, index: usize) -> impl Iterator<Item = usize> + use<'_> {
         let step = self.program.steps[index].0;
-        let factors = if is_multiply_add(step) { 2 } else { 0 };
-        self.program.values(step).enumerate().map(move |(place, value)| {
+        let is_multiply_add = is_multiply_add(step);
+        let count = if self.machine_extreme(index).is_some() { 2 } else { usize::MAX };
+        self.program.values(step).take(count).map(move |value| {
             let value = self.of(value);
-            if place < factors { self.negated[value].unwrap_or(value) } else { value }
+            if is_multiply_add { self.negated[value].unwrap_or(value) } else { value }
         })
+    }
+
+    /// Returns the opcode of `vminps` or `vmaxps` for a selection between the two floats that its condition compares,
+    /// `a < b ? a : b` or `a < b ? b : a`: that of zeros and NaN is the second too.
+    pub(super) fn machine_extreme(&self, index: usize) -> Option<u8> {
+        use Instruction::{LessFloat32, LessFloat64, SelectFloat32, SelectFloat64};
+        let Step::Apply(SelectFloat32 | SelectFloat64, [yes, no, condition]) = self.program.steps[index].0
+        else {
+            return None;
+        };
+        let Step::Apply(LessFloat32 | LessFloat64, [a, b, _]) = self.program.steps[self.of(condition)].0
+        else {
+            return None;
+        };
+        let compared = [self.of(a), self.of(b)];
+        match [self.of(yes), self.of(no)] {
+            selected if selected == compared => Some(0x5d),
+            [yes, no] if [no, yes] == compared => Some(0x5f),
+            _ => None,
+        }
     }
 
     /// Returns the bits of a constant.

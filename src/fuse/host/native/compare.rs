@@ -111,6 +111,12 @@ impl Generator<'_> {
     fn select(&mut self, step: &Applied) -> Result<(), Unsupported> {
         let [a, b, condition] = step.operands;
         let w = u8::from(step.wide);
+        if let Some(opcode) = self.analysis.machine_extreme(step.index) {
+            let (a, b) = (self.register(a, 0), self.operand(b));
+            let to = self.result(step.position, step.index, &step.operands[..2], None)?;
+            self.op(op(1, w, w, opcode), step.length, to, a, b);
+            return Ok(());
+        }
         if !self.is_vex() {
             // A condition that is equal for all elements passes through register 0, so it comes before the operand there.
             let mask = self.mask(condition, 1);

@@ -243,31 +243,36 @@ impl Generator<'_> {
     /// A reciprocal that is NaN for 0 and infinities, or a root that is NaN except for positive finite numbers.
     fn within(&mut self, step: &Applied) -> Result<(), Unsupported> {
         let length = step.length;
+        let a = self.register(step.operands[0], 0);
+        let is_reciprocal = step.instruction == I::ReciprocalWithin;
+        let to = if self.is_vex() { 2 } else { self.result_of(step)? };
+        if is_reciprocal {
+            let one = self.fixed32(1f32.to_bits());
+            let one = self.in_register(step.instruction.result(), one, 1);
+            self.op(op(1, 0, 0, 0x5e), length, to, one, Rm::Register(a));
+        } else {
+            self.op(op(1, 0, 0, 0x51), length, to, 0, Rm::Register(a));
+        }
+        if !self.is_vex() {
+            // The other arguments have the results 0, infinity and NaN, and the table of `vfixupimmps` makes the two NaN.
+            let table = self.fixed32(0x0033_0300);
+            self.op_immediate(op(3, 1, 0, 0x54), length, to, to, table, 0);
+            return Ok(());
+        }
         let nan = self.fixed32(f32::NAN.to_bits());
         let (zero, infinity) = (self.fixed32(0), self.fixed32(f32::INFINITY.to_bits()));
         let compare = op(1, 0, 0, 0xc2);
-        let a = self.register(step.operands[0], 0);
-        let tested = if step.instruction == I::ReciprocalWithin {
-            let one = self.fixed32(1f32.to_bits());
-            let one = self.in_register(step.instruction.result(), one, 1);
-            self.op(op(1, 0, 0, 0x5e), length, 2, one, Rm::Register(a));
+        let tested = if is_reciprocal {
             let magnitude = self.fixed32(!(1 << 31));
             self.op(op(1, 1, 0, 0xdb), length, 3, 2, magnitude);
             3
         } else {
-            self.op(op(1, 0, 0, 0x51), length, 2, 0, Rm::Register(a));
             a
         };
         // Not above 0, or not below infinity.
-        if self.is_vex() {
-            self.op_immediate(compare, length, 1, tested, zero, 0x1a);
-            self.op_immediate(compare, length, 3, tested, infinity, 0x15);
-            self.op(op(1, 1, 0, 0xeb), length, 1, 1, Rm::Register(3));
-        } else {
-            self.op_immediate(compare, length, 1, tested, zero, 0x1a);
-            self.op_immediate(compare, length, 2, tested, infinity, 0x15);
-            self.code.mask(0x45, self.lanes == 8, 1, 1, 2);
-        }
+        self.op_immediate(compare, length, 1, tested, zero, 0x1a);
+        self.op_immediate(compare, length, 3, tested, infinity, 0x15);
+        self.op(op(1, 1, 0, 0xeb), length, 1, 1, Rm::Register(3));
         self.replace(step, 2, 1, nan)
     }
 }

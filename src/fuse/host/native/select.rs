@@ -275,13 +275,13 @@ impl Generator<'_> {
 
     /// Chooses the form by the operand whose register the result takes.
     fn multiply_add(&mut self, step: &Applied) -> Result<(), Unsupported> {
-        let [mut a, mut b, c] = step.operands;
+        let [mut a, mut b, mut c] = step.operands;
         let (w, length) = (u8::from(step.wide), step.length);
         let mut negated = 0;
-        for factor in [&mut a, &mut b] {
-            if let Some(number) = self.analysis.negated(*factor) {
-                *factor = number;
-                negated ^= 4;
+        for (operand, bit) in [(&mut a, 4), (&mut b, 4), (&mut c, 2)] {
+            if let Some(number) = self.analysis.negated(*operand) {
+                *operand = number;
+                negated ^= bit;
             }
         }
         let values = [a, b, c];
