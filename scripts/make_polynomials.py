@@ -179,8 +179,16 @@ FITS = [
         "((artanh s - s) / s³ - 1/3) / s² in s², for |s| to 3 - 2 sqrt(2)",
         in_square(lambda s: ((mpmath.atanh(s) - s) / s**3 - mpf(1) / 3) / s**2 if s > TINY else mpf(1) / 5),
         in_square(lambda s: s**5 / mpmath.atanh(s) if s > TINY else s**4),
-        (0, mpf("0.0295"), 3),
+        None,
         (0, mpf("0.0295"), 8),
+    ),
+    (
+        "LOGARITHM_REST",
+        "(2 log2(e) artanh(s) - 2 log2(e) s) / s³ in s², for |s| to 3 - 2 sqrt(2)",
+        in_square(lambda s: 2 * (mpmath.atanh(s) - s) / s**3 / mpmath.log(2) if s > TINY else 2 / mpmath.log(2) / 3),
+        in_square(lambda s: s**3 * mpmath.log(2) / (2 * mpmath.atanh(s)) if s > TINY else s**2 * mpmath.log(2) / 2),
+        (0, mpf("0.0295"), 4),
+        None,
     ),
     (
         "LOGARITHM",

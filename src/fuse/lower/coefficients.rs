@@ -135,11 +135,7 @@ pub(super) const POWER_OF_2: Fit = Fit {
 /// ((artanh s - s) / s³ - 1/3) / s² in s², for |s| to 3 - 2 sqrt(2).
 #[rustfmt::skip]
 pub(super) const AREA_TANGENT_REST: Fit = Fit {
-    single: &[
-        0.20000076450141804,
-        0.14273526028559935,
-        0.11710342692228545,
-    ],
+    single: &[],
     double: &[
         0.19999999999999987,
         0.14285714285722656,
@@ -150,6 +146,18 @@ pub(super) const AREA_TANGENT_REST: Fit = Fit {
         0.058372409199687614,
         0.05995921155433023,
     ],
+};
+
+/// (2 log2(e) artanh(s) - 2 log2(e) s) / s³ in s², for |s| to 3 - 2 sqrt(2).
+#[rustfmt::skip]
+pub(super) const LOGARITHM_REST: Fit = Fit {
+    single: &[
+        0.9617966791120749,
+        0.5770828740765398,
+        0.41170474332904433,
+        0.3402520727430662,
+    ],
+    double: &[],
 };
 
 /// (ln(1 + f) - f + f²/2) / f³, for 1 + f from sqrt(1/2) to sqrt(2).

@@ -4,7 +4,7 @@
 use super::super::instruction::Instruction;
 use super::super::operation::ValueParts;
 use super::super::program::Program;
-use super::coefficients::{AREA_TANGENT_REST, POWER_OF_2};
+use super::coefficients::{AREA_TANGENT_REST, LOGARITHM_REST, POWER_OF_2};
 use super::reciprocal::reciprocal;
 use super::term::{Like, Term, real};
 use super::{Precision, one, rounded, short};
@@ -53,7 +53,8 @@ pub(super) fn in_powers_of_2(x: Pair<'_>, times: f64) -> Pair<'_> {
     Pair { rest: x.rest.fma(factor.head, rest), ..product }
 }
 
-/// Returns log2 of a positive normal number to twice its precision.
+/// Returns log2 of a positive normal number: of f64 to twice its precision, and of f32 within 2^-30.5, which a power below 2^128
+/// magnifies to a unit in the last place at most.
 fn logarithm<'p>(x: Term<'p>, more: Option<Term<'p>>) -> Pair<'p> {
     let double = x.is_double();
     let (middle, places) = if double {
@@ -77,6 +78,9 @@ fn logarithm<'p>(x: Term<'p>, more: Option<Term<'p>>) -> Pair<'p> {
     let inverse = x.constant(1.0) / sum;
     let s = above * inverse;
     let s_rest = (-s).fma(lost, (-s).fma(sum, above)) * inverse;
+    if !double {
+        return logarithm_of_quotient(exponent, s, s_rest);
+    }
     let square = Pair::product(s, s);
     let square_rest = (s + s).fma(s_rest, square.rest);
     // artanh(s) / s - 1 = s² (1/3 + s² (1/5 + …)).
@@ -94,6 +98,24 @@ fn logarithm<'p>(x: Term<'p>, more: Option<Term<'p>>) -> Pair<'p> {
     let near = Pair::sum(first.head, second.head);
     let all = Pair::sum(exponent, near.head);
     Pair { rest: all.rest + (near.rest + (first_rest + second_rest)), ..all }
+}
+
+/// Returns exponent + 2 log2(e) artanh(s + rest) of f32. The terms from s³ on are at most 1 % of the sum, so of them only the
+/// products that lead are computed exactly, and the derivative 2 log2(e) (1 + s²) takes up the rest of s.
+fn logarithm_of_quotient<'p>(exponent: Term<'p>, s: Term<'p>, s_rest: Term<'p>) -> Pair<'p> {
+    let factor = exactly(s, TWO_LOG2_E, 0.0);
+    let square = Pair::product(s, s);
+    let series = square.head.polynomial(&LOGARITHM_REST);
+    let times = Pair::product(square.head, series);
+    let second = Pair::product(s, times.head);
+    let second_rest = s.fma(square.rest.fma(series, times.rest), second.rest);
+    let first = Pair::product(s, factor.head);
+    let slope = square.head.fma(factor.head, factor.head);
+    let first_rest = s_rest.fma(slope, s.fma(factor.rest, first.rest));
+    let near = first.head + second.head;
+    let head = exponent + near;
+    let lost = (first.head - (head - exponent)) + second.head;
+    Pair { head, rest: lost + (first_rest + second_rest) }
 }
 
 /// 2^x = power · 2^exponent, with power from about sqrt(1/2) to sqrt(2) and exponent an integer of 32 bits.
