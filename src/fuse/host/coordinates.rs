@@ -103,16 +103,18 @@ impl<'a> Groups<'a> {
 fn interleave(words: &[&[u32]], lanes: &mut [u32]) {
     let groups = lanes.len() / words.len();
     let (whole, rest) = lanes.split_at_mut(groups * words.len());
-    // Loops over lists of a known number become vector code.
+    // Loops over lists of a known number become vector code, and stores of arrays never calls of `memmove`.
     match *words {
         [a, b] => {
-            for ((lanes, &a), &b) in whole.chunks_exact_mut(2).zip(a).zip(b) {
-                lanes.copy_from_slice(&[a, b]);
+            let pairs: &mut [[u32; 2]] = bytemuck::cast_slice_mut(whole);
+            for ((lanes, &a), &b) in pairs.iter_mut().zip(a).zip(b) {
+                *lanes = [a, b];
             }
         }
         [a, b, c, d] => {
-            for ((((lanes, &a), &b), &c), &d) in whole.chunks_exact_mut(4).zip(a).zip(b).zip(c).zip(d) {
-                lanes.copy_from_slice(&[a, b, c, d]);
+            let fours: &mut [[u32; 4]] = bytemuck::cast_slice_mut(whole);
+            for ((((lanes, &a), &b), &c), &d) in fours.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                *lanes = [a, b, c, d];
             }
         }
         _ => {}

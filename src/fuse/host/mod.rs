@@ -14,6 +14,7 @@ pub(super) mod memory;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod native;
 pub(super) mod schedule;
+pub(super) mod scratch;
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -3,6 +3,7 @@
 use super::super::Run;
 use super::super::coordinates::{Groups, number};
 use super::super::memory::spread;
+use super::super::scratch::Scratch;
 use super::calls::{CallBuffers, Calls};
 use super::generate::Kernel;
 use super::pool::Line;
@@ -18,8 +19,8 @@ pub(super) struct Preparation<'a> {
 
 /// A [`Prepared`] operand with its numbers or words of a block.
 enum PreparedOperand {
-    Number { operand: usize, numbers: Vec<u64> },
-    Word { group: usize, places: [usize; 4], words: Vec<u32> },
+    Number { operand: usize, numbers: Scratch<u64> },
+    Word { group: usize, places: [usize; 4], words: Scratch<u32> },
 }
 
 /// The random words of the groups of a block.
@@ -27,11 +28,11 @@ struct GroupWords<'a> {
     group: &'a WordGroup<Kernel>,
     calls: [Calls<'a>; 2],
     sizes: [Vec<usize>; 2],
-    numbers: Vec<u64>,
+    numbers: Scratch<u64>,
     /// Each input of the stream, as often as there are groups.
     streams: Vec<Vec<Line>>,
-    halves: Vec<Vec<u32>>,
-    words: Vec<Vec<u32>>,
+    halves: Vec<Scratch<u32>>,
+    words: Vec<Scratch<u32>>,
     pointers: Vec<*mut u8>,
 }
 
@@ -44,9 +45,9 @@ impl<'a> Preparation<'a> {
         block: usize,
     ) -> Preparation<'a> {
         let operand = |&prepared: &Prepared| match prepared {
-            Prepared::Number { operand } => PreparedOperand::Number { operand, numbers: vec![0; block] },
+            Prepared::Number { operand } => PreparedOperand::Number { operand, numbers: Scratch::new(block) },
             Prepared::Word { group, words: places } => {
-                PreparedOperand::Word { group, places, words: vec![0; block] }
+                PreparedOperand::Word { group, places, words: Scratch::new(block) }
             }
         };
         let group = |(group, constants): (&'a WordGroup<Kernel>, &'a [Vec<Line>; 2])| {
@@ -124,10 +125,10 @@ impl<'a> GroupWords<'a> {
                 sizes_of(&[&[size_of::<u64>()], &of_streams[..]].concat(), group.halves),
                 sizes_of(&vec![word; group.halves], group.words),
             ],
-            numbers: vec![0; most],
+            numbers: Scratch::new(most),
             streams: group.streams.iter().zip(&of_streams).map(stream).collect(),
-            halves: vec![vec![0; most]; group.halves],
-            words: vec![vec![0; most]; group.words],
+            halves: (0..group.halves).map(|_| Scratch::new(most)).collect(),
+            words: (0..group.words).map(|_| Scratch::new(most)).collect(),
             pointers: Vec::new(),
         }
     }
@@ -142,7 +143,7 @@ impl<'a> GroupWords<'a> {
         let count = groups.lanes();
         groups.number(&mut self.numbers[..count]);
         let [counters, cipher] = &self.calls;
-        let address = |words: &mut Vec<u32>| words.as_mut_ptr().cast::<u8>();
+        let address = |words: &mut Scratch<u32>| words.as_mut_ptr().cast::<u8>();
         let pointers = &mut self.pointers;
         pointers.clear();
         pointers.push(self.numbers.as_mut_ptr().cast());

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::super::super::host::scratch::Scratch;
 use super::super::plan::{LANES, SEGMENT};
 use super::kernel::{COLUMNS_BLOCK, FoldKernel};
 use super::source::{Prologue, SCRATCH};
@@ -40,7 +41,7 @@ impl Run<'_> {
     fn matrices<K: FoldKernel>(
         &self,
         prologue: &mut Prologue<'_>,
-        scratch: &mut Vec<K::Lane>,
+        scratch: &mut Scratch<K::Lane>,
         part: usize,
         columns: Range<usize>,
         elements: Range<usize>,
@@ -75,7 +76,7 @@ impl Run<'_> {
         let Workspace { prologue, scratch, lanes, .. } = workspace;
         let (start, width) = (elements.start, columns.len());
         let mut present = LANES.min(elements.len());
-        lanes.resize(lanes.len().max(present * width), bytemuck::Zeroable::zeroed());
+        lanes.grow(present * width);
         self.matrices::<K>(prologue, scratch, part, columns, elements, |first, matrix| {
             append(kernel, lanes, matrix, first - start, width);
         });

@@ -22,6 +22,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::super::host::block::{Block, LANES as WIDTH};
 use super::super::host::memory::HostOperand;
+use super::super::host::scratch::Scratch;
 use super::super::host::{HostInput, HostOutput, run_on_inputs};
 use super::super::number::Number;
 use super::super::space::Space;
@@ -170,9 +171,9 @@ struct Keys<T> {
 struct Workspace<'s, T> {
     prologue: Prologue<'s>,
     epilogue: Vec<Block>,
-    scratch: Vec<T>,
+    scratch: Scratch<T>,
     /// The lanes of a segment of columns.
-    lanes: Vec<T>,
+    lanes: Scratch<T>,
     tree: Neighbours<T>,
     /// The position within its segment of each column's extreme.
     found: Vec<u32>,
@@ -271,8 +272,8 @@ impl<'a> Run<'a> {
         Workspace {
             prologue: self.source.prologue(),
             epilogue: registers(&epilogue.program, &epilogue.schedule, self.scalars_behind),
-            scratch: Vec::new(),
-            lanes: Vec::new(),
+            scratch: Scratch::new(0),
+            lanes: Scratch::new(0),
             tree: Neighbours::default(),
             found: Vec::new(),
         }

@@ -7,6 +7,7 @@ use super::super::super::host::memory::HostOperand;
 #[cfg(target_arch = "x86_64")]
 use super::super::super::host::native::{NativeValues, ValuesWorker};
 use super::super::super::host::run_on_inputs;
+use super::super::super::host::scratch::Scratch;
 use super::super::super::program::{Program, Step};
 use super::super::super::space::Space;
 use super::super::ReductionState;
@@ -179,12 +180,12 @@ impl Prologue<'_> {
     /// Computes part `part` of elements.
     pub(in crate::fuse::reduce) fn values<'v, T: Pod>(
         &mut self,
-        scratch: &'v mut Vec<T>,
+        scratch: &'v mut Scratch<T>,
         part: usize,
         start: usize,
         count: usize,
     ) -> &'v [T] {
-        scratch.resize(scratch.len().max(count), T::zeroed());
+        scratch.grow(count);
         #[cfg(target_arch = "x86_64")]
         if let Some(native) = &mut self.native {
             // SAFETY: the space's elements are those of the layouts, which have been checked against the memory; an

@@ -19,6 +19,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::super::super::host::block::{Block, LANES as WIDTH};
 use super::super::super::host::memory::HostOperand;
+use super::super::super::host::scratch::Scratch;
 use super::super::super::host::{HostInput, HostOutput, run_on_inputs};
 use super::super::super::number::Number;
 use super::super::super::space::Space;
@@ -142,9 +143,9 @@ struct Run<'a> {
 struct Workspace<'s, T> {
     prologue: Prologue<'s>,
     epilogue: Vec<Block>,
-    scratch: Vec<T>,
+    scratch: Scratch<T>,
     /// Elements of eight runs, of which some may be missing.
-    padded: Vec<T>,
+    padded: Scratch<T>,
     runs: Box<Runs<T>>,
     /// Results that are stored through the epilogue, by part.
     results: [Vec<T>; 2],
@@ -239,8 +240,8 @@ impl<'a> Run<'a> {
             let mut workspace = Workspace {
                 prologue: self.source.prologue(),
                 epilogue: registers(&epilogue.program, &epilogue.schedule, self.scalars_behind),
-                scratch: Vec::new(),
-                padded: vec![T::zeroed(); LANES * RUN_ELEMENTS],
+                scratch: Scratch::new(0),
+                padded: Scratch::new(LANES * RUN_ELEMENTS),
                 runs: Runs::new(),
                 results: [Vec::new(), Vec::new()],
             };
