@@ -52,7 +52,10 @@ fn figures(bench: &mut TensorBench, mut words: Vec<u64>) -> Result<(), Failure> 
         let all = &bytemuck::cast_slice::<u64, u8>(&words)[..count * dtype.size()];
         let here = Tensor::from_bytes(all, dtype, &[count], &Device::cpu())?;
         rows(bench, &here)?;
-        one_kernel(bench, &here)?;
+        // A warp's shared memory holds the shorter rows, a block's registers the longer ones.
+        for length in [1024, 4096] {
+            one_kernel(bench, &here, length)?;
+        }
         batches(bench, &here)?;
         columns(bench, &here)?;
     }
@@ -105,15 +108,14 @@ fn rows(bench: &mut TensorBench, here: &Tensor) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `layer_norm(x + residual + bias)` cast to bf16, of f32 or bf16, in rows of 4096.
-fn one_kernel(bench: &mut TensorBench, here: &Tensor) -> Result<(), Failure> {
-    const LENGTH: usize = 4096;
+/// `layer_norm(x + residual + bias)` cast to bf16, of f32 or bf16.
+fn one_kernel(bench: &mut TensorBench, here: &Tensor, length: usize) -> Result<(), Failure> {
     let dtype = here.dtype();
     let half = here.shape()[0] / 2;
-    let count = half / LENGTH;
+    let count = half / length;
     let (shape, figure) = (
-        [count as isize, LENGTH as isize],
-        format!("residual + bias + layer_norm + cast of rows of {LENGTH}, {dtype}"),
+        [count as isize, length as isize],
+        format!("residual + bias + layer_norm + cast of rows of {length}, {dtype}"),
     );
     let there = here.to(&bench.device)?;
     let parts = |all: &Tensor| -> selvedge::Result<[Tensor; 3]> {
