@@ -11,6 +11,7 @@ dtype of a, and `philox` a generator of random numbers. An input is {"dtype", "s
 """
 
 import json
+import os
 import sys
 import timeit
 
@@ -22,7 +23,7 @@ def answer(**fields):
 try:
     import numpy as np
 except ImportError as error:
-    answer(absent=f"{sys.executable} has no NumPy ({error})")
+    answer(absent=f"{os.path.basename(sys.executable)} has no NumPy ({error})")
     sys.exit()
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "c64": np.complex64}

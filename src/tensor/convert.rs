@@ -266,10 +266,6 @@ pub trait Item: Sized + sealed::Sealed {
     /// The type of the elements in memory.
     type Element: Element;
 
-    /// Converts an element.
-    #[doc(hidden)]
-    fn from_element(element: Self::Element) -> Self;
-
     /// Converts elements.
     #[doc(hidden)]
     fn from_elements(elements: Vec<Self::Element>) -> Vec<Self>;
@@ -284,10 +280,6 @@ mod sealed {
 impl<T: Element> Item for T {
     type Element = T;
 
-    fn from_element(element: T) -> T {
-        element
-    }
-
     // Even a map that changes nothing would pass over the memory once more.
     fn from_elements(elements: Vec<T>) -> Vec<T> {
         elements
@@ -297,12 +289,8 @@ impl<T: Element> Item for T {
 impl Item for bool {
     type Element = Bool;
 
-    fn from_element(element: Bool) -> bool {
-        element.get()
-    }
-
     fn from_elements(elements: Vec<Bool>) -> Vec<bool> {
-        elements.into_iter().map(bool::from_element).collect()
+        elements.into_iter().map(Bool::get).collect()
     }
 }
 

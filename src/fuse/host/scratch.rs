@@ -6,11 +6,11 @@ use std::ops::{Deref, DerefMut};
 use bytemuck::{Pod, Zeroable};
 
 /// 64 bytes at an address of a multiple of 64: a line of the cache, and the largest vector.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([u8; 64]);
+pub(super) struct Line(pub(super) [u64; 8]);
 
-// SAFETY: bytes without padding, of which all values are valid.
+// SAFETY: words without padding, of which all values are valid.
 unsafe impl Zeroable for Line {}
 // SAFETY: as above.
 unsafe impl Pod for Line {}
@@ -23,10 +23,16 @@ pub(in crate::fuse) struct Scratch<T> {
     elements: PhantomData<T>,
 }
 
+impl<T> Default for Scratch<T> {
+    fn default() -> Scratch<T> {
+        Scratch { lines: Vec::new(), count: 0, elements: PhantomData }
+    }
+}
+
 impl<T: Pod> Scratch<T> {
     /// Creates so many zeros.
     pub(in crate::fuse) fn new(count: usize) -> Scratch<T> {
-        let mut scratch = Scratch { lines: Vec::new(), count: 0, elements: PhantomData };
+        let mut scratch = Scratch::default();
         scratch.grow(count);
         scratch
     }
@@ -35,7 +41,7 @@ impl<T: Pod> Scratch<T> {
     pub(in crate::fuse) fn grow(&mut self, count: usize) {
         if count > self.count {
             let lines = (count * size_of::<T>()).div_ceil(size_of::<Line>());
-            self.lines.resize(lines, Line([0; 64]));
+            self.lines.resize(lines, Line([0; 8]));
             self.count = count;
         }
     }

@@ -6,9 +6,10 @@ use std::ffi::c_void;
 use super::super::block::{Block, LANES};
 use super::super::run_on_inputs;
 use super::super::schedule::Schedule;
+use super::super::scratch::{Line, Scratch};
 use super::generate::Kernel;
 use super::memory::Executable;
-use super::pool::{self, Line, SLOT};
+use super::pool;
 use super::{Constants, Native};
 use crate::fuse::program::Program;
 
@@ -97,7 +98,7 @@ pub(in crate::fuse) struct Calls<'a> {
 /// The memory that calls of a thread reuse.
 #[derive(Default)]
 pub(in crate::fuse) struct CallBuffers {
-    tails: Vec<Line>,
+    tails: Scratch<u8>,
     padded: Vec<*mut u8>,
     flags: Vec<u8>,
     spill: Vec<Line>,
@@ -141,12 +142,9 @@ impl Calls<'_> {
         }
         let rest = count - main;
         if rest > 0 {
-            let lines = TURN_BYTES / SLOT;
-            if buffers.tails.len() < pointers.len() * lines {
-                buffers.tails.resize(pointers.len() * lines, Line([0; 8]));
-            }
+            buffers.tails.grow(pointers.len() * TURN_BYTES);
             let tails = buffers.tails.as_mut_ptr();
-            let tail = |operand: usize| tails.wrapping_add(operand * lines).cast::<u8>();
+            let tail = |operand: usize| tails.wrapping_add(operand * TURN_BYTES);
             let mut padded = std::mem::take(&mut buffers.padded);
             padded.clear();
             padded.extend((0..pointers.len()).map(tail));

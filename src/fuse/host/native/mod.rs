@@ -48,11 +48,11 @@ use std::sync::OnceLock;
 
 use super::super::expression::ExpressionState;
 pub(in crate::fuse) use super::super::instruction::Instruction;
+use super::scratch::Line;
 use analysis::Analysis;
 pub(in crate::fuse) use calls::CallBuffers;
 pub(super) use few::run_few;
 use generate::{Draft, Kernel, generate};
-use pool::Line;
 pub(super) use run::run;
 use split::{GroupProgram, Prepared, Split, WordGroup};
 pub(in crate::fuse) use streaming::{fence, last_level_cache};

@@ -4,6 +4,7 @@
 
 use super::super::block::Block;
 use super::super::schedule::Schedule;
+use super::super::scratch::Line;
 use super::analysis::is_wide;
 use crate::fuse::instruction::RegisterKind;
 use crate::fuse::program::{Program, Step};
@@ -15,11 +16,6 @@ pub(super) enum Constant {
     Step(usize),
     Words([u32; 16]),
 }
-
-/// 64 bytes at an address of a multiple of 64.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(64))]
-pub(super) struct Line(pub(super) [u64; 8]);
 
 /// The distance of two slots.
 pub(super) const SLOT: usize = size_of::<Line>();

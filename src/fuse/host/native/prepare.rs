@@ -3,10 +3,9 @@
 use super::super::Run;
 use super::super::coordinates::{Groups, number};
 use super::super::memory::spread;
-use super::super::scratch::Scratch;
+use super::super::scratch::{Line, Scratch};
 use super::calls::{CallBuffers, Calls};
 use super::generate::Kernel;
-use super::pool::Line;
 use super::split::{Prepared, WordGroup};
 use super::{Constants, Native};
 
@@ -30,7 +29,7 @@ struct GroupWords<'a> {
     sizes: [Vec<usize>; 2],
     numbers: Scratch<u64>,
     /// Each input of the stream, as often as there are groups.
-    streams: Vec<Vec<Line>>,
+    streams: Vec<Scratch<u8>>,
     halves: Vec<Scratch<u32>>,
     words: Vec<Scratch<u32>>,
     pointers: Vec<*mut u8>,
@@ -110,11 +109,11 @@ impl<'a> GroupWords<'a> {
         let of_streams: Vec<usize> =
             group.streams.iter().map(|&input| run.operands[input].dtype.size()).collect();
         let stream = |(&input, &size): (&usize, &usize)| {
-            let mut lines = vec![Line([0; 8]); (most * size).div_ceil(size_of::<Line>())];
+            let mut elements = Scratch::new(most * size);
             let from = run.operands[input].memory.wrapping_add(run.space.offsets[input] * size);
-            // SAFETY: the input has one element, and the lines as many as there may be groups.
-            unsafe { spread(from, lines.as_mut_ptr().cast(), size, most) };
-            lines
+            // SAFETY: the input has one element, and the memory as many as there may be groups.
+            unsafe { spread(from, elements.as_mut_ptr(), size, most) };
+            elements
         };
         let word = size_of::<u32>();
         let sizes_of = |inputs: &[usize], outputs: usize| [inputs, &vec![word; outputs]].concat();
@@ -147,7 +146,7 @@ impl<'a> GroupWords<'a> {
         let pointers = &mut self.pointers;
         pointers.clear();
         pointers.push(self.numbers.as_mut_ptr().cast());
-        pointers.extend(self.streams.iter_mut().map(|lines| lines.as_mut_ptr().cast::<u8>()));
+        pointers.extend(self.streams.iter_mut().map(|elements| elements.as_mut_ptr()));
         pointers.extend(self.halves.iter_mut().map(address));
         // SAFETY: each pointer has as many elements as there are groups, and they are this thread's.
         unsafe { counters.run(buffers, &self.sizes[0], 1 + self.streams.len(), pointers, count) };

@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::memory::{contiguous_from, for_each_run, spread};
+use super::super::scratch::Scratch;
 use super::super::{CHUNK, ELEMENTS_OF_A_THREAD, Run};
 use super::calls::{CallBuffers, Calls};
-use super::pool::{Line, SLOT};
 use super::prepare::Preparation;
 use super::streaming::{LINE, fence, last_level_cache};
 use super::{Constants, Native};
@@ -87,7 +87,7 @@ pub(super) struct Worker<'a> {
     by_rows: bool,
     pointers: Vec<*mut u8>,
     /// Scratch memory of the operands that need it.
-    scratch: Vec<Vec<Line>>,
+    scratch: Vec<Scratch<u8>>,
     blocks: Blocks,
 }
 
@@ -136,7 +136,7 @@ impl<'a> Worker<'a> {
             block,
             by_rows: by_rows && space.rank() > 1,
             pointers: Vec::with_capacity(operands + 1),
-            scratch: vec![Vec::new(); operands],
+            scratch: (0..operands).map(|_| Scratch::default()).collect(),
             blocks: Blocks::default(),
         }
     }
@@ -202,10 +202,9 @@ impl<'a> Worker<'a> {
             // No block has more elements than the space.
             let block = self.block.min(space.count()).max(count);
             if !is_filled {
-                let bytes = block * self.sizes[operand];
-                self.scratch[operand] = vec![Line([0; 8]); bytes.div_ceil(SLOT)];
+                self.scratch[operand].grow(block * self.sizes[operand]);
             }
-            let scratch = self.scratch[operand].as_mut_ptr().cast::<u8>();
+            let scratch = self.scratch[operand].as_mut_ptr();
             // One element for all stays in the scratch memory.
             let is_constant = space.is_constant(operand) && self.block == SCRATCH_BLOCK;
             if operand < inputs && !(is_constant && is_filled) {

@@ -272,8 +272,8 @@ impl<'a> Run<'a> {
         Workspace {
             prologue: self.source.prologue(),
             epilogue: registers(&epilogue.program, &epilogue.schedule, self.scalars_behind),
-            scratch: Scratch::new(0),
-            lanes: Scratch::new(0),
+            scratch: Scratch::default(),
+            lanes: Scratch::default(),
             tree: Neighbours::default(),
             found: Vec::new(),
         }

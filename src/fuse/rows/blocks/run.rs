@@ -5,19 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::super::host::memory::spread;
 use super::super::super::host::native::{CallBuffers, fence};
+use super::super::super::host::scratch::Scratch;
 use super::super::RowProgramState;
 use super::{ALIGNMENT, BlockAccess, BlockPlan, BlockSource};
 use crate::threads::{run_on_threads, threads_for};
 
-/// 64 bytes at an address of a multiple of 64.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u8; ALIGNMENT]);
-
 /// The memory of a thread, which all its runs reuse.
 #[derive(Default)]
 struct Workspace {
-    scratch: Vec<Line>,
+    scratch: Scratch<u8>,
     buffers: CallBuffers,
     pointers: Vec<*mut u8>,
     /// The addresses of the inputs of the block at hand.
@@ -67,10 +63,7 @@ impl<'a> BlockRun<'a> {
         let work = || {
             // A thread that ends has no workspace any more.
             let mut workspace = WORKSPACE.try_with(Cell::take).ok().flatten().unwrap_or_default();
-            let lines = plan.bytes.div_ceil(ALIGNMENT);
-            if workspace.scratch.len() < lines {
-                workspace.scratch.resize(lines, Line([0; ALIGNMENT]));
-            }
+            workspace.scratch.grow(plan.bytes);
             workspace.is_filled.clear();
             workspace.is_filled.resize(plan.inputs, false);
             workspace.streamed = 0;
@@ -101,7 +94,7 @@ impl<'a> BlockRun<'a> {
     unsafe fn block(&self, workspace: &mut Workspace, first: usize, count: usize) {
         let (plan, elements) = (self.plan, count * self.plan.row);
         let Workspace { scratch, buffers, pointers, inputs, is_filled, streamed } = workspace;
-        let scratch = scratch.as_mut_ptr().cast::<u8>();
+        let scratch = scratch.as_mut_ptr();
         let at = |place: usize| scratch.wrapping_add(place);
         inputs.clear();
         for (operand, is_filled) in is_filled.iter_mut().enumerate() {

@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
             let mut workspace = Workspace {
                 prologue: self.source.prologue(),
                 epilogue: registers(&epilogue.program, &epilogue.schedule, self.scalars_behind),
-                scratch: Scratch::new(0),
+                scratch: Scratch::default(),
                 padded: Scratch::new(LANES * RUN_ELEMENTS),
                 runs: Runs::new(),
                 results: [Vec::new(), Vec::new()],
