@@ -93,8 +93,9 @@ has '^rows +2 passed +0 failed .*FAILED with exit code 139'
 has 'test result: FAILED\. 6 passed; 0 failed; 1 ignored;'
 
 echo "the time limit ends all processes, and what passed until then counts"
-run 1 FAKE_HANGS=rows::b FAKE_PID="$folder/pid" BUDGET=5 native
-has '^native +FAILED +[0-9]+s  stopped after [45] s; test result: FAILED\. 3 passed; 0 failed; 0 ignored;'
+# gpu_suite.sh starts a part if it has 5 s, and on a slow machine some pass before it.
+run 1 FAKE_HANGS=rows::b FAKE_PID="$folder/pid" BUDGET=12 native
+has '^native +FAILED +[0-9]+s  stopped after [0-9]+ s; test result: FAILED\. 3 passed; 0 failed; 0 ignored;'
 has '^rows +1 passed .*STOPPED$'
 has '^rest +NOT RUN$'
 ! kill -0 "$(cat "$folder/pid")" 2>/dev/null || fails "a process is left"
