@@ -31,9 +31,6 @@ ASSEMBLERS = [
 KERNELS_A_FILE = 250
 # Bytes of registers that do not fit.
 MOST_SPILLED = 48
-# The registers of a thread, and the bytes that a kernel with all of them may spill: sums over groups in a cluster spill 512.
-ALL_REGISTERS = 255
-MOST_SPILLED_OF_ALL = 640
 # The beginning of the names of random programs' files. They may need any number of registers.
 RANDOM = "random-"
 
@@ -93,9 +90,8 @@ def assemble(ptxas, path, architecture):
         return f"{path.name} declares local memory"
     if path.name.startswith(RANDOM):
         return None
-    properties = r"properties for (\w+)\s+(\d+) bytes stack frame.*\n.*Used (\d+) registers"
-    for name, frame, registers in re.findall(properties, result.stderr):
-        if int(frame) > (MOST_SPILLED_OF_ALL if int(registers) == ALL_REGISTERS else MOST_SPILLED):
+    for name, frame in re.findall(r"properties for (\w+)\s+(\d+) bytes stack frame", result.stderr):
+        if int(frame) > MOST_SPILLED:
             return f"ptxas for {architecture}: {name} of {path.name} uses {frame} bytes of local memory"
     return None
 

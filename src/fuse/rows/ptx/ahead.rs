@@ -1,7 +1,7 @@
 //! Rows of a loop in shared memory, and the copies of the next row while the stages of the current one run.
 //!
 //! A thread reads only what it has copied itself, so a row needs no barrier. Two buffers alternate: the copies of the
-//! next row go to the buffer whose elements the previous row has read.
+//! next row go to the buffer whose elements the previous row has read. Missing elements are copied as 0.
 
 use super::super::super::ptx::Name;
 use super::super::storage::{BUFFERS, RowStorage, SharedPlane};
@@ -23,6 +23,12 @@ impl RowWriter<'_> {
         let RowStorage::Ahead(row) = &self.key.storage else { return Vec::new() };
         let planes = row.operands.iter().enumerate();
         planes.filter_map(|(operand, plane)| Some((operand, (*plane)?))).collect()
+    }
+
+    /// Returns whether shared memory has a 0 for each missing element, so that its loads need no predicate. A load with
+    /// a predicate leaves the old values in its registers, which would hold them from row to row.
+    pub(super) fn fills_missing(&self) -> bool {
+        matches!(self.key.storage, RowStorage::Ahead(_))
     }
 
     /// Emits the copy of the first row of a chunk; `None` if rows are not copied ahead. `warp` is that in the block.

@@ -169,7 +169,8 @@ impl RowWriter<'_> {
                 }
             };
             let load = |writer: &mut Writer<'_>| writer.load_raw_vector(space, dtype, &address, count);
-            access.raw[input] = self.kernel.writer.guarded(access.guard(), load);
+            let guard = if space == StateSpace::Shared && self.fills_missing() { "" } else { access.guard() };
+            access.raw[input] = self.kernel.writer.guarded(guard, load);
         }
     }
 

@@ -109,7 +109,8 @@ impl<'a> RowWriter<'a> {
             let of_thread = self.access(from, access / key.groups, access % key.groups);
             let source = self.address(operand, &of_thread, dtype.size());
             let target = self.plane_address(plane, slot, access);
-            let (guard, writer) = (of_thread.guard().to_owned(), &mut self.kernel.writer);
+            let (guard, fills) = (of_thread.guard().to_owned(), self.fills_missing());
+            let writer = &mut self.kernel.writer;
             if plane.copy == RowCopy::Registers {
                 let load = |writer: &mut Writer<'_>| {
                     writer.load_raw_vector(StateSpace::Global, dtype, &source, key.vector)
@@ -119,8 +120,13 @@ impl<'a> RowWriter<'a> {
                 continue;
             }
             let (cache, width) = (if plane.width == LINE { "cg" } else { "ca" }, plane.width);
-            let copy = format!("cp.async.{cache}.shared.global [{target}], [{source}], {width};");
-            writer.guarded(&guard, |writer| writer.line(copy));
+            let copy = format!("cp.async.{cache}.shared.global [{target}], [{source}], {width}");
+            if fills && !guard.is_empty() {
+                let read = writer.result(Register::Bits32, "selp.b32", &[&width.to_string(), "0", &guard]);
+                writer.line(format!("{copy}, {read};"));
+                continue;
+            }
+            writer.guarded(&guard, |writer| writer.line(format!("{copy};")));
         }
         for (target, raw, guard) in loaded {
             let store = |writer: &mut Writer<'_>| writer.store_raw_vector(dtype, &target, &raw, key.vector);
