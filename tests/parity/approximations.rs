@@ -6,6 +6,7 @@ use selvedge::types::{DType, Layout};
 
 use super::arrays::{Array, assert_same, on_host};
 use super::harness;
+use super::random::Numbers;
 use super::reductions::contiguous;
 use super::row_runs;
 use super::value::{Value, special};
@@ -26,6 +27,7 @@ pub fn tests() -> Vec<Test> {
     vec![
         named("functions_of_f32_have_one_result", functions),
         named("row_programs_have_one_result", row_programs),
+        named("quotients_of_groups_have_one_result", quotients),
     ]
 }
 
@@ -115,5 +117,49 @@ fn row_programs() {
                 assert_same(&format!("functions of {dtype} off to {side}"), &on_cpu, &found, &before);
             });
         }
+    }
+}
+
+/// Returns pairs of numbers of f32 of every kind: special ones, random bits, and subnormal ones whose quotient is close to
+/// the middle of two numbers, or is there.
+fn pairs() -> [Vec<Value>; 2] {
+    let mut pairs: Vec<[f32; 2]> = Vec::new();
+    let known: Vec<f32> = special(DType::F32).iter().map(|value| value.real() as f32).collect();
+    pairs.extend(known.iter().flat_map(|&a| known.iter().map(move |&b| [a, b])));
+    let mut numbers = Numbers::new(7);
+    for _ in 0..1500 {
+        let [low, high] = [(); 2].map(|()| (numbers.below(1 << 16) << 16 | numbers.below(1 << 16)) as u32);
+        pairs.push([low, high].map(f32::from_bits));
+        pairs.push([low & 0x807f_ffff, high & 0x80ff_ffff | 0x4000_0000].map(f32::from_bits));
+        pairs.push([low & 0x8000_0fff, 0x4000_0000 | (high & 7) << 23].map(f32::from_bits));
+    }
+    pairs.extend(SIGNIFICANDS.map(|bits| [1.0, f32::from_bits(0x3f80_0000 | bits)]));
+    [0, 1].map(|side| pairs.iter().map(|pair| Value::Real(pair[side].into())).collect())
+}
+
+/// Quotients, reciprocals and square roots of values of groups, which kernels compute in f64.
+fn quotients() {
+    let pairs = pairs();
+    let layout = contiguous(&[pairs[0].len(), 1]);
+    let inputs = pairs.map(|values| Array::new(DType::F32, layout, &values, 0));
+    let graph = Graph::new();
+    let [a, b] = graph.inputs([DType::F32; 2]).map(|input| input.sum_group());
+    let program = graph.row_program(&[a / b, b.reciprocal(), a.sqrt()]).expect("a program");
+    let before = [(); 3].map(|()| Array::new(DType::F32, layout, &[Value::Real(3.0)], 0));
+    let mut on_cpu = before.to_vec();
+    row_runs::on_host(&program, &inputs, &[1], &mut on_cpu);
+    on_either_side(|side| {
+        let mut found = before.to_vec();
+        let order = ((9, 0), Schedule::IN_ORDER);
+        let (_, text) = row_runs::as_ptx(&program, (&inputs, &[1], None), &mut found, order, &|text| text);
+        for expanded in ["div.rn.f32", "rcp.rn.f32", "sqrt.rn.f32"] {
+            assert!(!text.contains(expanded), "{text}");
+        }
+        assert_same(&format!("quotients off to {side}"), &on_cpu, &found, &before);
+    });
+    if let Ok(stream) = harness::device() {
+        let mut found = before.to_vec();
+        row_runs::on_device(stream, &program, &inputs, &[1], None, &mut found).expect("a run on the device");
+        assert_same("quotients on the device", &on_cpu, &found, &before);
     }
 }

@@ -7,13 +7,14 @@
 //! which only lost in measurements.
 //!
 //! `index` emits the elements of a thread and their addresses, `tile` the same for tiles, `memory` the loads
-//! and stores, and this file the instructions between.
+//! and stores, `quotients` has texts of divisions, and this file emits the instructions between.
 //!
 //! Invariants: a thread loads all that it reads before it stores, so an output may be an input with the same
 //! layout. The kernel accesses nothing outside its operands.
 
 mod index;
 mod memory;
+mod quotients;
 mod tile;
 
 pub(in crate::fuse) use memory::StateSpace;
@@ -75,6 +76,8 @@ pub(in crate::fuse) struct Writer<'a> {
     /// The predicate before each line; empty without one.
     guard: String,
     pub(in crate::fuse) counts: [usize; 6],
+    /// True while a thread computes steps once, and not for each of its elements.
+    is_once: bool,
     /// The number of unique suffixes issued.
     unique: usize,
     /// The operands' base addresses and the coordinates' first numbers; empty for unused ones.
@@ -137,6 +140,7 @@ impl<'a> Writer<'a> {
             body: String::new(),
             guard: String::new(),
             counts: [0; 6],
+            is_once: false,
             unique: 0,
             bases: vec![Name::new(); key.access_patterns.len()],
         }
@@ -158,6 +162,11 @@ impl Writer<'_> {
         let result = emit(self);
         self.guard.clear();
         result
+    }
+
+    /// Begins or ends steps that a thread computes once, and not for each of its elements.
+    pub(in crate::fuse) fn set_once(&mut self, is_once: bool) {
+        self.is_once = is_once;
     }
 
     pub(in crate::fuse) fn register(&mut self, register: Register) -> Name {
@@ -459,7 +468,8 @@ impl Writer<'_> {
     }
 
     pub(in crate::fuse) fn apply(&mut self, instruction: Instruction, operands: &[Name; 3]) -> Name {
-        let mut text = instruction.ptx();
+        let once = quotients::once(instruction).filter(|_| self.is_once);
+        let mut text = once.unwrap_or(instruction.ptx());
         if instruction == Instruction::RoundToBrain && self.key.is_ampere {
             text = "{\n.reg .b16 %h, %z;\n.reg .b32 %r;\ncvt.rn.bf16.f32 %h, $a;\nmov.b16 %z, 0;\nmov.b32 %r, {%z, %h};\n\
                     mov.b32 $d, %r;\n}";

@@ -64,11 +64,24 @@ thread_local! {
     pub static SIDE: Cell<f64> = const { Cell::new(0.0) };
 }
 
+/// Returns the direction in which the approximation for this operand errs.
+fn side(operand: u64) -> f64 {
+    let other = if operand >> 16 & 1 == 0 { 1.0 } else { -1.0 };
+    SIDE.with(|side| if side.get() == 0.0 { other } else { side.get() })
+}
+
 /// Returns an instruction's result with the largest error that the approximation may have.
 fn off(operands: [u64; 4], exact: f64, relative: f64) -> f32 {
-    let other = if operands[0] >> 16 & 1 == 0 { 1.0 } else { -1.0 };
-    let side = SIDE.with(|side| if side.get() == 0.0 { other } else { side.get() });
-    if exact.is_finite() { (exact + exact.abs() * relative * side) as f32 } else { exact as f32 }
+    let error = exact.abs() * relative * side(operands[0]);
+    if exact.is_finite() { (exact + error) as f32 } else { exact as f32 }
+}
+
+/// Returns an approximation in f64, which has the upper half of its operand and of its result; the error is larger than a GPU's.
+fn upper_half(operands: [u64; 4], exact: impl Fn(f64) -> f64) -> u64 {
+    let upper = operands[0] >> 32;
+    let exact = exact(d(upper << 32));
+    let scale = if exact.is_finite() { 1.0 + 2f64.powi(-18) * side(upper) } else { 1.0 };
+    od(exact * scale) >> 32 << 32
 }
 
 /// Returns `rcp.approx.ftz.f32` as far [`off`] as the rounding of `rcp.rn.f32` allows.
@@ -269,6 +282,8 @@ fn float(mnemonic: &str) -> Option<Pure> {
         "fma.rn.f64" => &|a: [u64; 4]| od(d(a[0]).mul_add(d(a[1]), d(a[2]))),
         "rcp.rn.f64" => &|a: [u64; 4]| od(1.0 / d(a[0])),
         "sqrt.rn.f64" => &|a: [u64; 4]| od(d(a[0]).sqrt()),
+        "rcp.approx.ftz.f64" => &|a: [u64; 4]| upper_half(a, |x| 1.0 / x),
+        "rsqrt.approx.ftz.f64" => &|a: [u64; 4]| upper_half(a, |x| 1.0 / x.sqrt()),
         "neg.f64" => &|a: [u64; 4]| od(-d(a[0])),
         "abs.f64" => &|a: [u64; 4]| od(d(a[0]).abs()),
         "min.f64" => &|a: [u64; 4]| od(lesser(d(a[0]), d(a[1]), f64::is_nan, d(a[0]).total_cmp(&d(a[1])))),
@@ -278,6 +293,8 @@ fn float(mnemonic: &str) -> Option<Pure> {
         "cvt.rzi.f64.f64" => &|a: [u64; 4]| od(d(a[0]).trunc()),
         "cvt.rni.f64.f64" => &|a: [u64; 4]| od(d(a[0]).round_ties_even()),
         "setp.eq.f64" => &|a: [u64; 4]| u64::from(d(a[0]) == d(a[1])),
+        // False for NaN, as opposed to `setp.neu`.
+        "setp.ne.f64" => &|a: [u64; 4]| u64::from(d(a[0]) < d(a[1]) || d(a[0]) > d(a[1])),
         "setp.lt.f64" => &|a: [u64; 4]| u64::from(d(a[0]) < d(a[1])),
         "setp.gt.f64" => &|a: [u64; 4]| u64::from(d(a[0]) > d(a[1])),
         "setp.le.f64" => &|a: [u64; 4]| u64::from(d(a[0]) <= d(a[1])),

@@ -1,11 +1,26 @@
 //! The folds of a row program: lanes of a segment in a warp, then segments by shared memory.
 
+use super::super::super::program::Program;
 use super::super::super::ptx::{Name, immediate};
-use super::super::super::reduce::ptx::{Folded, type_of};
+use super::super::super::reduce::ptx::{Folded, KernelWriter, type_of};
 use super::{RowWriter, WARP};
 
 /// Shared memory of a reduction: its start and the offset of each part's plane.
 pub(super) type Planes = (Name, Vec<usize>);
+
+/// Emits the wanted steps of a program of which each thread has one value for a row. Returns the registers of all steps.
+pub(super) fn evaluate_once(
+    kernel: &mut KernelWriter<'_>,
+    program: &Program,
+    known: &[Name],
+    wanted: &[bool],
+    load: &dyn Fn(u32, u32) -> Name,
+) -> Vec<Name> {
+    kernel.writer.set_once(true);
+    let names = kernel.evaluate(program, known, wanted, 0, load);
+    kernel.writer.set_once(false);
+    names
+}
 
 impl RowWriter<'_> {
     /// Chooses the rules that the kernel folds with.
@@ -14,9 +29,8 @@ impl RowWriter<'_> {
     }
 
     /// Returns registers for the lanes of a thread that hold missing elements.
-    pub(super) fn identities(&mut self, reduction: usize) -> Vec<Folded> {
+    pub(super) fn identities(&mut self, reduction: usize, count: usize) -> Vec<Folded> {
         self.with(reduction);
-        let count = self.key.groups * self.key.vector;
         (0..count)
             .map(|_| {
                 self.kernel.each_part(|kernel, part, kind| {
@@ -30,8 +44,13 @@ impl RowWriter<'_> {
     /// Merges an element into the registers of a lane.
     pub(super) fn merge_into(&mut self, lane: &Folded, element: &Folded) {
         let next = self.kernel.merged(lane, element);
+        self.assign(lane, &next);
+    }
+
+    /// Copies a value to the registers of a lane.
+    pub(super) fn assign(&mut self, lane: &Folded, value: &Folded) {
         for (part, kind) in self.kernel.kinds().into_iter().enumerate() {
-            self.kernel.line(format!("mov.{} {}, {};", type_of(kind), lane[part], next[part]));
+            self.kernel.line(format!("mov.{} {}, {};", type_of(kind), lane[part], value[part]));
         }
     }
 

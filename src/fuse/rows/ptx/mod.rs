@@ -4,7 +4,7 @@
 //! by one block, and its text depends only on the program and the key. [`element`] loads, computes and stores
 //! elements, [`fold`] folds segments and rows, [`shared`] holds a row in shared memory, [`columns`] walks tiles of strided rows. This file has the stages:
 //! straight-line code if the row is held in registers (a loop if it is long, see [`rounds`]), loops over its segments
-//! otherwise.
+//! otherwise ([`segments`]).
 //!
 //! Invariants: no thread exits before the last shuffle or barrier of its block. Threads past the last row repeat
 //! it, and do not store. Elements past the end of a row count as missing: they are not accessed, or, where addresses
@@ -18,6 +18,7 @@ mod columns;
 mod element;
 mod fold;
 mod rounds;
+mod segments;
 mod shared;
 
 use std::collections::HashMap;
@@ -401,97 +402,6 @@ impl<'a> RowWriter<'a> {
         self.rows(folded);
     }
 
-    /// Emits the stages of a row whose segments each of them reads, from shared or from global memory.
-    fn segments(&mut self) {
-        let (key, stages) = (self.key, self.stages);
-        self.arrive();
-        self.copy_row();
-        self.wait();
-        let stride = self.shared_row().map_or(0, |row| row.stride);
-        for (number, stage) in stages.stages.iter().enumerate() {
-            let wanted = self.prepare(number);
-            let planes: Vec<_> = stage.reductions.iter().map(|&reduction| self.planes(reduction)).collect();
-            let kernel = &mut self.kernel;
-            let from = kernel.index("mov.u32", "mov.u64", &[&self.thread.first]);
-            let segment = match key.warps {
-                1 => Name::new(),
-                _ => kernel.bits32("mov.u32", &[&self.thread.warp]),
-            };
-            self.slot = Slot::default();
-            if stride > 0 {
-                self.slot.segment = kernel.bits32("mov.u32", &[&self.thread.slot]);
-            }
-            let unique = kernel.writer.unique();
-            kernel.line(format!("$segment_{unique}:"));
-            let lanes: Vec<Vec<Folded>> =
-                stage.reductions.iter().map(|&reduction| self.identities(reduction)).collect();
-            let at = self.kernel.index("mov.u32", "mov.u64", &[&from]);
-            let round = self.kernel.bits32("mov.u32", &["0"]);
-            self.kernel.line(format!("$round_{unique}:"));
-            if key.warps == 1 {
-                // Assemblers would unroll the rounds of short stages, and take 1.4 times as long for the text.
-                self.kernel.line(".pragma \"nounroll\";");
-            }
-            if stride > 0 {
-                self.slot.index = self.index_in_segment(&round);
-            }
-            let mut accesses: Vec<Access> = (0..key.groups).map(|group| self.access(&at, 0, group)).collect();
-            for access in &mut accesses {
-                self.load(access, &wanted);
-                self.load_kept(access, &wanted);
-            }
-            for (group, access) in accesses.iter_mut().enumerate() {
-                let all = self.evaluate(number, access, &wanted);
-                self.store_kept(number, access, &all);
-                if stage.reductions.is_empty() {
-                    self.store(access, &all);
-                }
-                for (lanes, &reduction) in lanes.iter().zip(&stage.reductions) {
-                    let elements = self.arguments(reduction, access, &all);
-                    for (lane, element) in lanes[group * key.vector..].iter().zip(&elements) {
-                        self.merge_into(lane, element);
-                    }
-                }
-            }
-            let width = if key.wide { "u64" } else { "u32" };
-            let kernel = &mut self.kernel;
-            kernel.line(format!("add.{width} {at}, {at}, {};", LANES));
-            kernel.line(format!("add.u32 {round}, {round}, 1;"));
-            let again = kernel.predicate("setp.lt.u32", &[&round, &key.rounds.to_string()]);
-            kernel.line(format!("@{again} bra $round_{unique};"));
-            let folded = lanes.into_iter().zip(&stage.reductions);
-            let folded: Vec<(usize, Folded)> =
-                folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
-            self.mark_kept(number);
-            if segment.is_empty() {
-                self.rows(folded);
-                continue;
-            }
-            for ((reduction, value), planes) in folded.iter().zip(&planes) {
-                self.publish(*reduction, planes, &segment, value);
-            }
-            let kernel = &mut self.kernel;
-            let segments =
-                kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())]);
-            let step = key.warps * key.cluster;
-            kernel.line(format!("add.{width} {from}, {from}, {};", step * SEGMENT));
-            kernel.line(format!("add.u32 {segment}, {segment}, {step};"));
-            if stride > 0 {
-                kernel.line(format!("add.u32 {0}, {0}, {1};", self.slot.segment, key.warps * stride));
-            }
-            let again = kernel.predicate("setp.lt.u32", &[&segment, &segments]);
-            kernel.line(format!("@{again} bra $segment_{unique};"));
-            if stage.reductions.is_empty() {
-                continue;
-            }
-            self.barrier();
-            for (&reduction, planes) in stage.reductions.iter().zip(&planes) {
-                let value = self.collect(reduction, planes);
-                self.finish(reduction, &value, 0);
-            }
-        }
-    }
-
     /// Folds the values of segments, which the warps hold, to the values of rows.
     fn rows(&mut self, folded: Vec<(usize, Folded)>) {
         if self.key.warps == 1 {
@@ -535,7 +445,7 @@ impl<'a> RowWriter<'a> {
                 let found = still[input as usize].as_ref();
                 found.map_or(Name::new(), |parts| parts[part as usize].clone())
             };
-            *known = self.kernel.evaluate(program, known, &once, 0, &load);
+            *known = fold::evaluate_once(&mut self.kernel, program, known, &once, &load);
         }
         if stage.reductions.is_empty() {
             self.finish_groups();
@@ -565,7 +475,7 @@ impl<'a> RowWriter<'a> {
         let wanted = program.live(program.outputs[0].into_iter());
         let part_of = |part: u32| if state.fold.has_index() { 1 } else { part as usize };
         let load = |_: u32, part: u32| value[part_of(part)].clone();
-        let names = self.kernel.evaluate(program, &[], &wanted, 0, &load);
+        let names = fold::evaluate_once(&mut self.kernel, program, &[], &wanted, &load);
         let result = program.outputs[0].map(|value| names[value.index()].clone());
         for (input, of) in self.stages.operands.inputs.iter().enumerate() {
             if *of == PhaseInput::Group(reduction) {

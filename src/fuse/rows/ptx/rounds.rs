@@ -37,14 +37,18 @@ impl RowWriter<'_> {
         if key.storage != RowStorage::Registers || key.has_columns || key.rounds == 1 || has_sums {
             return false;
         }
+        let of_thread = self.instructions(stage) * key.vector * key.groups * key.rounds;
+        of_thread > UNROLLED && self.replaced(stage).is_some()
+    }
+
+    /// Returns the instructions of a stage on each element.
+    pub(super) fn instructions(&self, stage: usize) -> usize {
         let computed = self.stages.computed(&self.kept).swap_remove(stage);
         let steps = self.stages.expression.program.steps.iter().zip(computed).zip(&self.uniform);
-        let of_element = steps
-            .filter(|(((step, _), computed), uniform)| {
-                *computed && !**uniform && matches!(step, Step::Apply(..))
-            })
-            .count();
-        of_element * key.vector * key.groups * key.rounds > UNROLLED && self.replaced(stage).is_some()
+        let of_element = steps.filter(|(((step, _), computed), uniform)| {
+            *computed && !**uniform && matches!(step, Step::Apply(..))
+        });
+        of_element.count()
     }
 
     /// Returns the steps that a stage keeps and the inputs that they replace; `None` if a step replaces no input.
@@ -96,7 +100,7 @@ impl RowWriter<'_> {
             }
         }
         let lanes: Vec<Vec<Folded>> =
-            reductions.iter().map(|&reduction| self.identities(reduction)).collect();
+            reductions.iter().map(|&reduction| self.identities(reduction, key.groups * key.vector)).collect();
         let at = self.kernel.index("mov.u32", "mov.u64", &[&self.thread.first]);
         let round = self.kernel.bits32("mov.u32", &["0"]);
         let unique = self.kernel.writer.unique();

@@ -259,10 +259,10 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// Returns the number of a thread's first access to a segment in a round.
-    pub(super) fn index_in_segment(&mut self, round: &str) -> Name {
+    /// Returns the number of a thread's first access to a segment in a round; in the first round it is `thread`.
+    pub(super) fn index_in_segment(&mut self, round: &str, thread: &str) -> Name {
         let each = LANES / self.key.vector;
-        self.kernel.bits32("mad.lo.u32", &[round, &each.to_string(), &self.thread.lane])
+        self.kernel.bits32("mad.lo.u32", &[round, &each.to_string(), thread])
     }
 }
 
