@@ -22,7 +22,7 @@ impl Formula {
         match self {
             Formula::Softmax => {
                 let powers = (x - x.max_group()).exp();
-                graph.row_program(&[powers / powers.sum_group()])
+                graph.row_program(&[powers * powers.sum_group().reciprocal()])
             }
             Formula::Norm => {
                 let (weight, eps) = (graph.input(dtype), graph.scalar(dtype));
@@ -102,9 +102,19 @@ fn compare<T: Element + Default + PartialEq + std::fmt::Debug>(
 #[test]
 fn blocks_of_rows_have_the_bits_of_a_first_run() {
     let number = |index: usize| ((index * 7919 + 13) % 1009) as f32 / 128.0 - 4.0;
-    for shape in
-        [[1, 1, 128], [2, 5, 9001], [1, 4, 37], [7, 10, 33], [2, 2, 1500], [1, 1, 5000], [3, 1, 1], [8, 9, 5]]
-    {
+    let shapes = [
+        [1, 1, 128],
+        [2, 5, 9001],
+        [1, 4, 37],
+        [7, 10, 33],
+        [2, 2, 1500],
+        [1, 1, 5000],
+        [3, 1, 1],
+        [8, 9, 5],
+    ];
+    // So many blocks that a thread takes several at once.
+    let of_many_blocks = [[2, 20, 700], [1, 17, 2100]];
+    for shape in shapes.into_iter().chain(of_many_blocks) {
         for formula in [Formula::Softmax, Formula::Norm, Formula::Extremes, Formula::Folded] {
             compare::<f32>(formula, shape, number);
             compare::<bf16>(formula, shape, |index| bf16::from_f32(number(index)));

@@ -7,7 +7,7 @@ use super::super::expression::Expression;
 use super::super::graph::{Expr, Graph, Nodes};
 use super::super::node::{IndexedGroup, Node, NodeIndex, needed};
 #[cfg(target_arch = "x86_64")]
-use super::blocks::{BlockRuns, finishes_from_folded};
+use super::blocks::{BlockFinishes, BlockRuns};
 use super::sections::Sections;
 use super::split::{self, Phase, PhaseInput};
 use super::stages::RowStages;
@@ -117,7 +117,7 @@ impl RowProgram {
         #[cfg(target_arch = "x86_64")]
         let blocks = match stores_words {
             true => BlockRuns::default(),
-            false => BlockRuns::new(finishes_from_folded(
+            false => BlockRuns::new(BlockFinishes::new(
                 nodes,
                 outputs,
                 &arguments,

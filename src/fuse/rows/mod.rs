@@ -12,7 +12,8 @@
 //! is the last axes.
 //!
 //! **Blocks of rows.** On a CPU with machine code, all phases of a block of rows run one after another in the cache, if
-//! the elements of a group are adjacent (`blocks`). Outputs read the elements that a reduction has folded (`blocks::folded`).
+//! the elements of a group are adjacent (`blocks`). Outputs read the elements that a reduction has folded, and
+//! values of groups that are computed once (`blocks::folded`).
 //!
 //! **Several kernels.** For other programs and layouts on the CPU or a device, each reduction runs as a
 //! [`Reduction`] with its phase's expression before the fold, into temporary memory with one value per group. Then

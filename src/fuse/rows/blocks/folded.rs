@@ -1,49 +1,105 @@
-//! Outputs that read the elements which a reduction has folded, in a run by [blocks](super) of rows.
+//! The outputs of a run by [blocks](super) of rows: they read elements that a reduction has folded, and values of groups that
+//! are computed once for each group.
 //!
 //! A softmax folds the exponentials that its outputs divide by their sum. The elements of a block are still in the cache, so
-//! that a load replaces the exponential.
+//! that a load replaces the exponential; and one reciprocal of the sum replaces one for each element.
 
 use std::collections::HashMap;
 
 use super::super::super::graph::Nodes;
-use super::super::super::node::NodeIndex;
-use super::super::split::{Phase, PhaseInput};
+use super::super::super::node::{Node, NodeIndex, needed_until};
+use super::super::split::{self, Phase, PhaseInput};
 use super::super::stages::KEPT_COST;
 use super::super::{Finish, RowReduction};
 use crate::error::Result;
 
-/// Returns for each expression of outputs one that reads folded elements, if that saves some instructions. Its
-/// [stored value](PhaseInput::Stored) n is the elements of reduction n. `arguments` are the reductions' nodes.
-///
-/// # Errors
-///
-/// As [`Graph::expression`](super::super::super::Graph::expression).
-pub(in super::super) fn finishes_from_folded(
-    nodes: &Nodes,
-    outputs: &[NodeIndex],
-    arguments: &[NodeIndex],
-    numbers: &HashMap<NodeIndex, usize>,
-    reductions: &[RowReduction],
-    finishes: &[Finish],
-) -> Result<Vec<Option<Finish>>> {
-    let mut folded: HashMap<NodeIndex, usize> = HashMap::new();
-    for (number, (&argument, of)) in arguments.iter().zip(reductions).enumerate() {
-        // A plain fold reads an input, and one in another dtype has converted elements.
-        let dtype = nodes.dtype(argument);
-        if !of.reduction.is_plain() && of.reduction.0.prologue.outputs[0] == dtype {
-            folded.entry(argument).or_insert(number);
+/// The most values of groups that are computed once: each is an operand of the outputs.
+const MOST_VALUES: usize = 8;
+
+/// The outputs of a program, as a run by blocks computes them.
+#[derive(Default)]
+pub(in super::super) struct BlockFinishes {
+    /// Values of groups that outputs read, as one expression whose output n is value n. None if there are none.
+    pub(super) of_groups: Option<Finish>,
+    /// By expression of outputs, the one that a run by blocks computes instead, if any. Its [stored value](PhaseInput::Stored) n
+    /// is the elements of reduction n, and those after the reductions are the values of groups.
+    pub(super) replaced: Vec<Option<Finish>>,
+}
+
+impl BlockFinishes {
+    /// Returns the outputs of `finishes` in this form. `arguments` are the reductions' nodes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::expression`](super::super::super::Graph::expression).
+    pub(in super::super) fn new(
+        nodes: &Nodes,
+        outputs: &[NodeIndex],
+        arguments: &[NodeIndex],
+        numbers: &HashMap<NodeIndex, usize>,
+        reductions: &[RowReduction],
+        finishes: &[Finish],
+    ) -> Result<BlockFinishes> {
+        let mut folded: HashMap<NodeIndex, usize> = HashMap::new();
+        for (number, (&argument, of)) in arguments.iter().zip(reductions).enumerate() {
+            // A plain fold reads an input, and one in another dtype has converted elements.
+            let dtype = nodes.dtype(argument);
+            if !of.reduction.is_plain() && of.reduction.0.prologue.outputs[0] == dtype {
+                folded.entry(argument).or_insert(number);
+            }
         }
+        let nodes_of = |finish: &Finish| -> Vec<NodeIndex> {
+            finish.outputs.iter().map(|&output| outputs[output]).collect()
+        };
+        let of_elements = finishes.iter().filter(|finish| !finish.is_per_group);
+        let values = values_of_groups(nodes, &of_elements.flat_map(nodes_of).collect::<Vec<_>>());
+        let of_groups = match values.is_empty() {
+            true => None,
+            false => {
+                let (expression, operands) =
+                    Phase::new(nodes, &values, numbers, &HashMap::new()).compiled()?;
+                let outputs = (0..values.len()).collect();
+                Some(Finish { expression, operands, is_per_group: true, outputs })
+            }
+        };
+        let values = || values.iter().zip(reductions.len()..).map(|(&node, number)| (node, number));
+        let [with_folded, without]: [HashMap<NodeIndex, usize>; 2] =
+            [folded.into_iter().chain(values()).collect(), values().collect()];
+        let replaced = |finish: &Finish| {
+            if finish.is_per_group {
+                return Ok(None);
+            }
+            let compiled = |stored: &HashMap<NodeIndex, usize>| -> Result<Finish> {
+                let (expression, operands) =
+                    Phase::new(nodes, &nodes_of(finish), numbers, stored).compiled()?;
+                Ok(Finish { expression, operands, is_per_group: false, outputs: finish.outputs.clone() })
+            };
+            let [from_folded, computed] = [compiled(&with_folded)?, compiled(&without)?];
+            let steps = |finish: &Finish| finish.expression.0.program.steps.len();
+            let reads_stored = |finish: &Finish| {
+                finish.operands.inputs.iter().any(|input| matches!(input, PhaseInput::Stored(_)))
+            };
+            let best = match steps(&from_folded) + KEPT_COST <= steps(&computed) {
+                true => from_folded,
+                false => computed,
+            };
+            Ok(reads_stored(&best).then_some(best))
+        };
+        let replaced = finishes.iter().map(replaced).collect::<Result<_>>()?;
+        Ok(BlockFinishes { of_groups, replaced })
     }
-    let from_folded = |finish: &Finish| {
-        let of: Vec<NodeIndex> = finish.outputs.iter().map(|&output| outputs[output]).collect();
-        let phase = Phase::new(nodes, &of, numbers, &folded);
-        if finish.is_per_group || !phase.inputs.iter().any(|input| matches!(input, PhaseInput::Stored(_))) {
-            return Ok(None);
-        }
-        let (expression, operands) = phase.compiled()?;
-        let steps = [&expression, &finish.expression].map(|expression| expression.0.program.steps.len());
-        let finish = Finish { expression, operands, is_per_group: false, outputs: finish.outputs.clone() };
-        Ok((steps[0] + KEPT_COST <= steps[1]).then_some(finish))
+}
+
+/// Returns the nodes with one value per group, other than reductions, that elements of `outputs` read; none if there are more
+/// than [`MOST_VALUES`].
+fn values_of_groups(nodes: &Nodes, outputs: &[NodeIndex]) -> Vec<NodeIndex> {
+    let per_group = split::is_per_group(nodes);
+    let is_leaf = |index: NodeIndex, _: Node| per_group[index as usize];
+    let needed = needed_until(nodes, outputs, is_leaf);
+    let is_value = |&index: &NodeIndex| {
+        let at = index as usize;
+        needed[at] && per_group[at] && !matches!(nodes.nodes[at].0, Node::Group(..))
     };
-    finishes.iter().map(from_folded).collect()
+    let values: Vec<NodeIndex> = (0..nodes.nodes.len() as NodeIndex).filter(is_value).collect();
+    if values.len() > MOST_VALUES { Vec::new() } else { values }
 }

@@ -15,6 +15,7 @@
 mod folded;
 mod run;
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::super::expression::ExpressionState;
@@ -28,7 +29,7 @@ use super::split::PhaseInput;
 use super::{Finish, PhaseOperands, RowProgram, RowProgramState};
 use crate::error::Result;
 use crate::types::{DType, Layout};
-pub(super) use folded::finishes_from_folded;
+pub(super) use folded::BlockFinishes;
 use run::BlockRun;
 
 /// The elements of a block of short rows: few enough that its operands stay in the L1 cache.
@@ -40,8 +41,9 @@ const SHARED_ROW: usize = 1 << 13;
 const FEW_ROWS: usize = 8;
 /// Rows shorter than this are faster by columns, if there are many.
 const SHORT_ROW: usize = 32;
-/// The elements of a call on a part of one row, over which values of groups are spread.
-const PART: usize = 1024;
+/// The elements of a call on a part of one row, over which values of groups are spread, or before which the elements of the next
+/// block are asked for.
+const PART: usize = 512;
 /// The alignment of scratch memory and of streaming stores, in bytes.
 const ALIGNMENT: usize = 64;
 
@@ -49,13 +51,12 @@ const ALIGNMENT: usize = 64;
 #[derive(Default)]
 pub(super) struct BlockRuns {
     last_plan: Mutex<Option<Arc<BlockPlan>>>,
-    /// By expression of outputs, the one that reads folded elements, if any.
-    from_folded: Vec<Option<Finish>>,
+    finishes: BlockFinishes,
 }
 
 impl BlockRuns {
-    pub(super) fn new(from_folded: Vec<Option<Finish>>) -> BlockRuns {
-        BlockRuns { last_plan: Mutex::default(), from_folded }
+    pub(super) fn new(finishes: BlockFinishes) -> BlockRuns {
+        BlockRuns { last_plan: Mutex::default(), finishes }
     }
 }
 
@@ -88,14 +89,14 @@ impl BlockOperand {
     }
 }
 
-/// The values of a reduction for the rows of a block, in scratch memory.
+/// The values of a reduction, or others of groups, for the rows of a block, in scratch memory.
 struct BlockValues {
     size: usize,
     /// The place of one value a row.
     values: usize,
     /// The place of the values spread over their rows' elements, or over a part of the only row, if a phase reads them.
     spread: Option<usize>,
-    /// The place of the elements that the fold reads.
+    /// The place of the elements that the fold reads, if it is a reduction.
     folded: usize,
 }
 
@@ -120,6 +121,8 @@ struct BlockStage {
     /// The reduction whose elements the stage computes; none for outputs.
     reduction: Option<usize>,
     is_per_group: bool,
+    /// The values of groups that the stage computes for later ones: not those of a reduction.
+    values: Range<usize>,
     /// The operands that the stage writes.
     outputs: Vec<usize>,
 }
@@ -139,7 +142,9 @@ struct BlockPlan {
     /// The sizes of kept dimensions, innermost first.
     kept: Vec<usize>,
     inputs: usize,
+    reductions: usize,
     operands: Vec<BlockOperand>,
+    /// Of reductions, followed by others.
     values: Vec<BlockValues>,
     stages: Vec<BlockStage>,
     /// The bytes of scratch memory.
@@ -267,6 +272,7 @@ impl RowProgramState {
             spread: row,
             kept: dimensions.kept.iter().map(|dimension| dimension.size).collect(),
             inputs,
+            reductions: self.reductions.len(),
             operands: Vec::with_capacity(operands.len()),
             values: Vec::with_capacity(self.reductions.len()),
             stages: Vec::with_capacity(self.reductions.len() + self.finishes.len()),
@@ -300,20 +306,22 @@ impl RowProgramState {
             let values = plan.reserve(block * size);
             plan.values.push(BlockValues { size, values, spread: None, folded: shared });
         }
-        for (number, finish) in self.finishes.iter().enumerate() {
-            let from_folded = self.blocks.from_folded.get(number).and_then(Option::as_ref);
-            let finish = from_folded.unwrap_or(finish);
-            let mut stage = plan.stage(&finish.expression.0, &finish.operands, scalars, shape, None)?;
-            stage.outputs = finish.outputs.iter().map(|output| inputs + output).collect();
-            stage.is_per_group = finish.is_per_group;
-            if finish.is_per_group {
-                for source in &mut stage.sources {
-                    match *source {
-                        BlockSource::Spread(value) => *source = BlockSource::Values(value),
-                        _ => return None,
-                    }
-                }
+        if let Some(of_groups) = &self.blocks.finishes.of_groups {
+            let mut stage = plan.finish(of_groups, scalars, shape)?;
+            let first = plan.values.len();
+            for dtype in &of_groups.expression.0.outputs {
+                let size = dtype.size();
+                let values = plan.reserve(block * size);
+                plan.values.push(BlockValues { size, values, spread: None, folded: shared });
             }
+            stage.values = first..plan.values.len();
+            plan.stages.push(stage);
+        }
+        for (number, finish) in self.finishes.iter().enumerate() {
+            let replaced = self.blocks.finishes.replaced.get(number).and_then(Option::as_ref);
+            let finish = replaced.unwrap_or(finish);
+            let mut stage = plan.finish(finish, scalars, shape)?;
+            stage.outputs = finish.outputs.iter().map(|output| inputs + output).collect();
             plan.stages.push(stage);
         }
         plan.spread = plan.spread_elements();
@@ -396,11 +404,13 @@ impl BlockPlan {
         };
         let each = if is_plain { 100 } else { 200 + 15 * expression.schedule.each.len() };
         self.estimate = self.estimate.saturating_add(elements.saturating_mul(each));
+        let reductions = self.reductions;
         let source = |input: &PhaseInput| match *input {
             PhaseInput::Input(input) => Some(BlockSource::Operand(input)),
             PhaseInput::Group(value) => Some(BlockSource::Spread(value)),
-            // The program has no stored values, and an expression from folded elements reads those.
-            PhaseInput::Stored(reduction) => Some(BlockSource::Folded(reduction)),
+            // The program has no stored values, and outputs of blocks read these.
+            PhaseInput::Stored(number) if number < reductions => Some(BlockSource::Folded(number)),
+            PhaseInput::Stored(value) => Some(BlockSource::Spread(value)),
             PhaseInput::Index => None,
         };
         let dtypes = expression.inputs.iter().chain(&expression.outputs);
@@ -411,8 +421,26 @@ impl BlockPlan {
             sources: operands.inputs.iter().map(source).collect::<Option<Vec<_>>>()?,
             reduction: reduction.map(|(number, _)| number),
             is_per_group: false,
+            values: 0..0,
             outputs: Vec::new(),
         })
+    }
+
+    /// Plans a phase of outputs, or of values of groups.
+    fn finish(&mut self, finish: &Finish, scalars: &[Number], shape: &RowShape) -> Option<BlockStage> {
+        let before = self.estimate;
+        let mut stage = self.stage(&finish.expression.0, &finish.operands, scalars, shape, None)?;
+        if finish.is_per_group {
+            self.estimate = before + (self.estimate - before) / self.row.max(1);
+        }
+        stage.is_per_group = finish.is_per_group;
+        for source in stage.sources.iter_mut().filter(|_| finish.is_per_group) {
+            match *source {
+                BlockSource::Spread(value) => *source = BlockSource::Values(value),
+                _ => return None,
+            }
+        }
+        Some(stage)
     }
 
     /// Returns whether the plan is that of a run with these operands.

@@ -1,14 +1,22 @@
 //! The run of a plan: threads take blocks of rows, and compute all phases of a block in scratch memory.
 
+use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::super::host::memory::spread;
 use super::super::super::host::native::{CallBuffers, fence};
 use super::super::super::host::scratch::Scratch;
 use super::super::RowProgramState;
-use super::{ALIGNMENT, BlockAccess, BlockPlan, BlockSource};
+use super::{ALIGNMENT, BlockAccess, BlockPlan, BlockSource, PART};
 use crate::threads::{run_on_threads, threads_for};
+
+/// The elements of blocks that a thread takes at once, and the least number of times that each thread takes some.
+const CLAIM_ELEMENTS: usize = 1 << 16;
+const LEAST_CLAIMS: usize = 8;
+/// The most elements of a block whose successor's are asked for early: both blocks and scratch memory fit the L2 cache.
+const MOST_AHEAD: usize = 1 << 16;
 
 /// The memory of a thread, which all its runs reuse.
 #[derive(Default)]
@@ -59,6 +67,10 @@ impl<'a> BlockRun<'a> {
     pub(super) fn all(&self) -> usize {
         let plan = self.plan;
         let blocks = plan.rows.div_ceil(plan.block);
+        let threads = threads_for(plan.estimate).min(blocks);
+        // Neighbouring blocks, so that a thread can ask for the next one's elements.
+        let claim = CLAIM_ELEMENTS / (plan.block * plan.row);
+        let claim = claim.min(blocks / (threads * LEAST_CLAIMS).max(1)).max(1);
         let [next, streamed] = [AtomicUsize::new(0), AtomicUsize::new(0)];
         let work = || {
             // A thread that ends has no workspace any more.
@@ -68,13 +80,17 @@ impl<'a> BlockRun<'a> {
             workspace.is_filled.resize(plan.inputs, false);
             workspace.streamed = 0;
             loop {
-                let block = next.fetch_add(1, Ordering::Relaxed);
-                if block >= blocks {
+                let start = next.fetch_add(claim, Ordering::Relaxed);
+                if start >= blocks {
                     break;
                 }
-                let first = block * plan.block;
-                // SAFETY: each block is claimed once.
-                unsafe { self.block(&mut workspace, first, plan.block.min(plan.rows - first)) };
+                let end = blocks.min(start + claim);
+                for block in start..end {
+                    let first = block * plan.block;
+                    let ahead = (block + 1 < end).then_some(first + plan.block);
+                    // SAFETY: each block is claimed once.
+                    unsafe { self.block(&mut workspace, first, plan.block.min(plan.rows - first), ahead) };
+                }
             }
             if workspace.streamed > 0 {
                 fence();
@@ -82,17 +98,19 @@ impl<'a> BlockRun<'a> {
             }
             let _ = WORKSPACE.try_with(|kept| kept.set(Some(workspace)));
         };
-        run_on_threads(threads_for(plan.estimate).min(blocks), &work);
+        run_on_threads(threads, &work);
         streamed.into_inner()
     }
 
-    /// Computes `count` rows from row `first` on.
+    /// Computes `count` rows from row `first` on, and asks for the elements of the block from row `ahead` on meanwhile.
     ///
     /// # Safety
     ///
     /// Nobody else computes these rows, and the workspace has the plan's scratch memory.
-    unsafe fn block(&self, workspace: &mut Workspace, first: usize, count: usize) {
+    unsafe fn block(&self, workspace: &mut Workspace, first: usize, count: usize, ahead: Option<usize>) {
         let (plan, elements) = (self.plan, count * self.plan.row);
+        // The first stage of machine code computes while the elements come.
+        let mut ahead = ahead.filter(|_| elements <= MOST_AHEAD);
         let Workspace { scratch, buffers, pointers, inputs, is_filled, streamed } = workspace;
         let scratch = scratch.as_mut_ptr();
         let at = |place: usize| scratch.wrapping_add(place);
@@ -113,6 +131,7 @@ impl<'a> BlockRun<'a> {
             if let Some(number) = stage.reduction {
                 pointers.push(at(plan.values[number].folded));
             }
+            pointers.extend(plan.values[stage.values.clone()].iter().map(|values| at(values.values)));
             for &output in &stage.outputs {
                 pointers.push(self.target(output, first, count).unwrap_or(at(plan.operands[output].scratch)));
             }
@@ -121,25 +140,34 @@ impl<'a> BlockRun<'a> {
                 let computed = if stage.is_per_group { count } else { elements };
                 let is_spread = |source: &BlockSource| matches!(source, BlockSource::Spread(_));
                 let is_in_parts = plan.spread < plan.row && stage.sources.iter().any(is_spread);
-                let part = if is_in_parts { plan.spread } else { computed };
+                let ahead = if stage.is_per_group { None } else { ahead.take() };
+                let part = match ahead {
+                    _ if is_in_parts => plan.spread,
+                    Some(_) => PART,
+                    None => computed,
+                };
                 let is_in_lines = |(pointer, size): (&*mut u8, &usize)| {
                     pointer.addr().is_multiple_of(ALIGNMENT) && (part * size).is_multiple_of(ALIGNMENT)
                 };
                 let may_stream = self.streams
                     && stage.reduction.is_none()
+                    && stage.values.is_empty()
                     && stage.outputs.iter().all(|&output| self.target(output, first, count).is_some())
                     && pointers[sources..].iter().zip(&stage.sizes[sources..]).all(is_in_lines);
                 let streaming = if may_stream { calls.streaming() } else { None };
                 *streamed += usize::from(streaming.is_some());
                 let calls = streaming.unwrap_or(calls);
                 for start in (0..computed).step_by(part.max(1)) {
+                    if let Some(ahead) = ahead {
+                        self.prefetch(ahead, start..computed.min(start + part));
+                    }
                     // SAFETY: each pointer has so many elements, in scratch memory or by its layout, which has been checked;
                     // spread values have a part.
                     unsafe {
                         calls.run(buffers, &stage.sizes, sources, pointers, part.min(computed - start))
                     };
                     for (operand, (pointer, size)) in pointers.iter_mut().zip(&stage.sizes).enumerate() {
-                        if !stage.sources.get(operand).is_some_and(is_spread) {
+                        if !(is_in_parts && stage.sources.get(operand).is_some_and(is_spread)) {
                             *pointer = pointer.wrapping_add(part * size);
                         }
                     }
@@ -151,8 +179,12 @@ impl<'a> BlockRun<'a> {
                 let reduction = &self.state.reductions[number].reduction;
                 // SAFETY: as above, and the scratch memory has a value for each row.
                 unsafe { reduction.fold_rows(from, plan.row, count, at(values.values)) };
-                for row in 0..if values.spread.is_some() { count } else { 0 } {
-                    let to = at(values.spread.unwrap_or_default() + row * plan.spread * values.size);
+            }
+            let computed = stage.reduction.map_or(stage.values.clone(), |number| number..number + 1);
+            for values in &plan.values[computed] {
+                let Some(place) = values.spread else { continue };
+                for row in 0..count {
+                    let to = at(place + row * plan.spread * values.size);
                     // SAFETY: the scratch memory has as many elements for each row.
                     unsafe { spread(at(values.values + row * values.size), to, values.size, plan.spread) };
                 }
@@ -205,6 +237,22 @@ impl<'a> BlockRun<'a> {
         // The last block may be shorter than the others, but no block is longer than the first one.
         *is_filled = operand.is_same_for_all() && count == plan.block;
         scratch
+    }
+
+    /// Asks for elements of the block from row `first` on, of inputs whose elements are read in their memory.
+    fn prefetch(&self, first: usize, elements: Range<usize>) {
+        let plan = self.plan;
+        for (memory, operand) in self.memory.iter().zip(&plan.operands[..plan.inputs]) {
+            let block = match operand.access {
+                BlockAccess::Contiguous => memory.wrapping_add(first * plan.row * operand.size),
+                BlockAccess::Row if plan.block == 1 => memory.wrapping_offset(plan.distance(operand, first)),
+                BlockAccess::Row | BlockAccess::Still => continue,
+            };
+            for byte in (elements.start * operand.size..elements.end * operand.size).step_by(ALIGNMENT) {
+                // SAFETY: a hint reads nothing, so the address need not be valid.
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(block.wrapping_add(byte).cast()) };
+            }
+        }
     }
 
     /// Returns the address of a block's elements of an output, if they are contiguous.
