@@ -10,7 +10,7 @@ use super::host::Schedule;
 use super::host::backend::CpuCode;
 use super::instruction::Instruction;
 use super::lower::cast::cast;
-use super::lower::{normal, random};
+use super::lower::{elementary, normal, random};
 use super::node::{Node, NodeIndex, needed};
 use super::number::Number;
 use super::operation::{Operation, ValueParts};
@@ -127,6 +127,9 @@ impl Expression {
                     }
                 }
                 (true, Node::Normal(node)) => at(node).map(|bits| [normal::normal(&mut program, bits[0]); 2]),
+                (true, Node::PowerUpToOne(node)) => {
+                    at(node).map(|parts| elementary::exponential_up_to_one(&mut program, dtype, &[parts]))
+                }
                 (true, Node::Permute(operand_nodes)) => match operand_nodes.map(at) {
                     [Some(x), Some(y), Some(z)] => {
                         Some([program.apply(Instruction::Permute64, &[x[0], y[0], z[0]]); 2])

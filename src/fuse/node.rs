@@ -24,6 +24,8 @@ pub(crate) enum Node {
     Permute([NodeIndex; 3]),
     Cast(NodeIndex),
     Apply(Operation, [NodeIndex; 3]),
+    /// e^x of an x that is not above 0, in row programs only.
+    PowerUpToOne(NodeIndex),
     /// A reduction over the axes of a group, for row programs only.
     Group(Fold, NodeIndex),
     /// The number of elements of a group, for row programs only.
@@ -50,6 +52,7 @@ impl Node {
             Node::Normal(of) => Node::Normal(map(of)),
             Node::Permute(operands) => Node::Permute(operands.map(map)),
             Node::Cast(of) => Node::Cast(map(of)),
+            Node::PowerUpToOne(of) => Node::PowerUpToOne(map(of)),
             Node::Apply(operation, operands) => Node::Apply(operation, operands.map(map)),
             Node::Group(fold, of) => Node::Group(fold, map(of)),
             Node::SumOverGroups(of) => Node::SumOverGroups(map(of)),
@@ -63,7 +66,11 @@ impl Node {
                 ([0; 3], 0)
             }
             Node::Random(_, [seed, offset]) => ([seed, offset, offset], 2),
-            Node::Normal(of) | Node::Cast(of) | Node::Group(_, of) | Node::SumOverGroups(of) => ([of; 3], 1),
+            Node::Normal(of)
+            | Node::Cast(of)
+            | Node::PowerUpToOne(of)
+            | Node::Group(_, of)
+            | Node::SumOverGroups(of) => ([of; 3], 1),
             Node::Permute(operands) | Node::Apply(_, operands) => (operands, 3),
         };
         operands.into_iter().take(count)

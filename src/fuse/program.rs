@@ -175,13 +175,27 @@ impl Program {
             Step::Apply(instruction, operands) => Some((instruction, operands)),
             _ => None,
         };
-        let (Instruction::SelectFloat32, [nan, extreme, unordered]) = step(value)? else { return None };
-        let (Instruction::UnorderedFloat32, [x, y, _]) = step(unordered)? else { return None };
-        let (instruction, [a, b, _]) = step(extreme)?;
-        let is_extreme = matches!(instruction, Instruction::MinimumFloat32 | Instruction::MaximumFloat32);
-        let is_nan =
-            matches!(self.steps[nan.index()].0, Step::Constant(bits) if f32::from_bits(bits as u32).is_nan());
-        (is_extreme && is_nan && [x, y] == [a, b]).then_some((instruction, [a, b]))
+        let constant = |value: Value| match self.steps[value.index()].0 {
+            Step::Constant(bits) => Some(f32::from_bits(bits as u32)),
+            _ => None,
+        };
+        let (Instruction::SelectFloat32, [yes, no, condition]) = step(value)? else { return None };
+        let (test, [x, y, _]) = step(condition)?;
+        match (test, constant(yes)?) {
+            (Instruction::UnorderedFloat32, nan) if nan.is_nan() => {
+                let (instruction, [a, b, _]) = step(no)?;
+                let is_extreme =
+                    matches!(instruction, Instruction::MinimumFloat32 | Instruction::MaximumFloat32);
+                (is_extreme && [x, y] == [a, b]).then_some((instruction, [a, b]))
+            }
+            // A limit for the other operand, which stays if it is NaN.
+            (Instruction::LessFloat32, limit) if limit.abs() > 0.0 => match [x, y] {
+                compared if compared == [yes, no] => Some((Instruction::MinimumFloat32, compared)),
+                compared if compared == [no, yes] => Some((Instruction::MaximumFloat32, compared)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     by_kind! {

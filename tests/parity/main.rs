@@ -32,6 +32,7 @@ mod row_arrays;
 mod row_columns;
 mod row_draws;
 mod row_lengths;
+mod row_powers;
 mod row_runs;
 mod row_sections;
 mod row_spans;
@@ -106,6 +107,7 @@ fn main() -> std::process::ExitCode {
         rows::always(),
         rows_in_place::always(),
         row_arrays::always(),
+        row_powers::tests(),
         row_columns::always(),
         row_draws::always(),
         row_lengths::always(),

@@ -347,7 +347,7 @@ fn devices() {
 fn long_stages() {
     let [softmax, log_softmax, norm, repeated] = [0, 1, 3, 9].map(|at| PROGRAMS[at]);
     for (given, dtype, length, loops, most) in [
-        (softmax, DType::F32, 256, 0, 400),
+        (softmax, DType::F32, 512, 0, 500),
         (softmax, DType::F32, 1024, 1, 600),
         (softmax, DType::F32, 4096, 1, 650),
         (softmax, DType::BF16, 1024, 1, 750),
@@ -355,7 +355,7 @@ fn long_stages() {
         (log_softmax, DType::F32, 1024, 1, 700),
         (log_softmax, DType::BF16, 1024, 1, 850),
         (norm, DType::F32, 1024, 0, 500),
-        (repeated, DType::F32, 512, 3, 1100),
+        (repeated, DType::F32, 512, 2, 1100),
     ] {
         let program = program(given, dtype);
         let rows = Rows::contiguous(16, length);

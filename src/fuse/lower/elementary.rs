@@ -71,6 +71,18 @@ pub(super) fn exponential_times<'p>(x: Term<'p>, factor: Option<Term<'p>>) -> Te
     scaled(factor.map_or(power, |factor| power * factor), shifted, k)
 }
 
+/// Returns e^x for an x that is not above 0, and NaN for NaN: the bits of [`exponential_times`] in a third fewer instructions.
+pub(super) fn power_up_to_one(x: Term<'_>) -> Term<'_> {
+    let limit = x.either(-110.0, -760.0);
+    // A NaN is not below the limit, and stays.
+    let (shifted, _, r) = reduced(x.less(limit).select(limit, x));
+    let power = r.fma(r.polynomial(&EXPONENTIAL), 1.0);
+    // As in `scaled`, only the last product rounds. The one before is normal for every k that is left.
+    let (places, upper) = if x.is_double() { (52, 2f64.powi(512)) } else { (23, 2f64.powi(64)) };
+    let scale = ((shifted.bits_of() << places) + x.constant(upper).bits_of()).float_of();
+    power * scale * (1.0 / upper)
+}
+
 /// Returns part · (e^x - 1), for a power of 2 and x at which part · e^x is normal.
 fn part_less_1<'p>(x: Term<'p>, part: f64) -> Term<'p> {
     let (scale, small) = split_power(x, part);
@@ -108,6 +120,15 @@ pub(crate) fn exponential(program: &mut Program, dtype: DType, operands: &[Value
         return short::exponential(program, dtype, operands[0][0], LOG2_E);
     }
     real(program, dtype, operands, |[x]| x.unless_nan(exponential_times(x, None)))
+}
+
+/// As [`exponential`], of an f32 or f64 that is not above 0.
+pub(crate) fn exponential_up_to_one(
+    program: &mut Program,
+    dtype: DType,
+    operands: &[ValueParts],
+) -> ValueParts {
+    real(program, dtype, operands, |[x]| power_up_to_one(x))
 }
 
 pub(crate) fn exponential_of_2(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {

@@ -12,7 +12,7 @@ use super::super::instruction::Instruction;
 use super::super::operation::ValueParts;
 use super::super::program::Program;
 use super::coefficients::{LOGARITHM, LOGARITHM_BELOW_2};
-use super::elementary::exponential_times;
+use super::elementary::power_up_to_one;
 use super::reciprocal::reciprocal;
 use super::term::{Like, Term, real};
 use super::{Precision, short};
@@ -173,9 +173,8 @@ pub(super) fn inverse_hyperbolic_tangent(x: Term<'_>) -> Term<'_> {
 
 /// Returns ln(1 + e^x) as the larger of x and 0 plus the logarithm of a number from 1 to 2.
 pub(super) fn softplus(x: Term<'_>) -> Term<'_> {
-    let power = exponential_times(-x.absolute(), None);
-    let small = power * power.polynomial(&LOGARITHM_BELOW_2);
-    x.unless_nan(x.maximum(0.0) + small)
+    let power = power_up_to_one(-x.absolute());
+    x.maximum(0.0) + power * power.polynomial(&LOGARITHM_BELOW_2)
 }
 
 /// Returns ln(x / (1 - x)) as the logarithm of 1 + |1 - 2x| / min(x, 1 - x), which loses nothing near 1/2.
@@ -203,9 +202,8 @@ pub(crate) fn logit(program: &mut Program, dtype: DType, operands: &[ValueParts]
 pub(crate) fn of_sum(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x, y]| {
         let distance = x.equal(y).select(x.constant(0.0), (x - y).absolute());
-        let power = exponential_times(-distance, None);
-        let sum = x.maximum(y) + power * power.polynomial(&LOGARITHM_BELOW_2);
-        x.unordered(y).select(x + y, sum)
+        let power = power_up_to_one(-distance);
+        x.maximum(y) + power * power.polynomial(&LOGARITHM_BELOW_2)
     })
 }
 

@@ -43,6 +43,9 @@ const FEW_SEGMENTS: usize = 4;
 /// The most bytes that a warp has in registers for each in shared memory that could take their place, a value of several
 /// operands.
 const MOST_HELD: usize = 2;
+/// The most instructions on the elements of a warp's row that stays in registers with [`MOST_HELD`] bytes: in shared memory, a
+/// loop has a fourth of the text.
+const HELD_INSTRUCTIONS_OF_WARP: usize = 2400;
 /// Bytes of static shared memory.
 pub(super) const SHARED_BYTES: usize = 48 * 1024;
 /// The most instructions on elements of a kernel with the row in registers, and of any kernel. A longer text takes
@@ -295,7 +298,8 @@ impl RowProgramState {
         };
         let mut kept_cost = KEPT_COST;
         let mut registers_of_row = of_row(true, kept_cost);
-        let is_short = of_element * copies * rounds <= HELD_INSTRUCTIONS;
+        let instructions = of_element * copies * rounds;
+        let is_short = instructions <= HELD_INSTRUCTIONS;
         let held = segments <= if aligned { HELD_SEGMENTS } else { UNALIGNED_SEGMENTS }
             && is_short
             && registers_of_row <= registers
@@ -349,7 +353,9 @@ impl RowProgramState {
         let is_of_warp = segments == 1 && threads == WARP && sums.is_none();
         let bytes_held = (registers_of_row - OTHER_REGISTERS) * WARP * size_of::<u32>();
         let in_warp = if is_of_warp { in_warp() } else { None };
-        let in_warp = in_warp.filter(|(_, row, _)| !held || bytes_held > MOST_HELD * row.stride);
+        let is_long = instructions > HELD_INSTRUCTIONS_OF_WARP;
+        let most_held = |row: &SharedRow| MOST_HELD * row.stride - usize::from(is_long);
+        let in_warp = in_warp.filter(|(_, row, _)| !held || bytes_held > most_held(row));
         let in_warp = in_warp.map(|(least, row, blocks)| {
             kept_cost = least;
             (RowStorage::Shared(row), blocks)

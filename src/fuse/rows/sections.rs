@@ -40,9 +40,12 @@ fn is_leaf(node: Node) -> bool {
     match node {
         Node::Input(_) | Node::Scalar(_) | Node::Coordinate(_) | Node::Random(..) => true,
         Node::Group(..) | Node::GroupSize | Node::GroupIndex => true,
-        Node::Normal(_) | Node::Permute(_) | Node::Cast(_) | Node::Apply(..) | Node::SumOverGroups(_) => {
-            false
-        }
+        Node::Normal(_)
+        | Node::Permute(_)
+        | Node::Cast(_)
+        | Node::Apply(..)
+        | Node::PowerUpToOne(_)
+        | Node::SumOverGroups(_) => false,
     }
 }
 

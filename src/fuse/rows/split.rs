@@ -10,6 +10,7 @@ use super::super::expression::Expression;
 use super::super::graph::{Expr, Graph, Nodes};
 use super::super::node::{IndexedGroup, Node, NodeIndex, needed, needed_until};
 use super::super::operation::{Operation, Rule};
+use super::super::reduce::Fold;
 use super::{PhaseOperands, RowReduction};
 use crate::error::Result;
 use crate::types::DType;
@@ -50,6 +51,18 @@ impl DistinctNodes {
     }
 }
 
+impl DistinctNodes {
+    /// Returns whether a node is a float minus the largest of its group, or the smallest of its group minus it: at most 0, or NaN.
+    fn is_up_to_0(&self, node: NodeIndex) -> bool {
+        let known = |node: NodeIndex| self.nodes.nodes[node as usize];
+        let (Node::Apply(Operation::Sub, [left, right, _]), DType::F32 | DType::F64) = known(node) else {
+            return false;
+        };
+        known(right).0 == Node::Group(Fold::Maximum, left)
+            || known(left).0 == Node::Group(Fold::Minimum, right)
+    }
+}
+
 /// Rewrites the nodes that `outputs` depend on, and returns the rewritten outputs in their dtypes.
 ///
 /// A value of f16 or bf16 is held in f32. Loads widen it; casts to its dtype and stores of outputs round it.
@@ -84,6 +97,9 @@ pub(super) fn widen(nodes: &Nodes, outputs: &[NodeIndex]) -> (Nodes, Vec<NodeInd
                     at(operand)
                 });
                 distinct.add(Node::Apply(operation, operands), dtype)
+            }
+            Node::Apply(Operation::Exp, [of, ..]) if distinct.is_up_to_0(at(of)) => {
+                distinct.add(Node::PowerUpToOne(at(of)), computed(dtype))
             }
             _ => distinct.add(node.map_operands(at), computed(dtype)),
         };
