@@ -295,12 +295,15 @@ fn schedules() {
     ] {
         check(PROGRAMS[2], DType::F32, &Rows::contiguous(rows, length), schedule);
     }
-    check(
-        PROGRAMS[0],
-        DType::BF16,
-        &Rows::contiguous(1, 20000),
-        "a block of 20 warps for each row, in registers",
-    );
+    // Of 17 segments one warp has none.
+    for (given, length, warps) in [(0, 16640, 9), (0, 20480, 10), (1, 16640, 9)] {
+        let schedule = format!("a cluster of 2 blocks of {warps} warps for each row, in registers");
+        let rows = Rows::contiguous(2, length);
+        check_on(PROGRAMS[given], DType::BF16, &rows, &schedule, &[false, true], &[(9, 0)]);
+    }
+    let rows = Rows::contiguous(1, 20000);
+    let schedule = "a block of 20 warps for each row, in registers";
+    check_on(PROGRAMS[0], DType::BF16, &rows, schedule, &[false, true], &[(8, 0), (7, 5)]);
     for given in [PROGRAMS[0], PROGRAMS[3]] {
         let schedule = "a block of 32 warps for each row, in registers";
         check_values(given, DType::F32, &Rows::contiguous(1, 32768), schedule, &[false]);

@@ -137,7 +137,7 @@ impl RowProgramState {
         if segments > MOST_BLOCKS {
             return Err("a group of strided elements has more than 8192");
         }
-        if segments > 1 && device.capability < (9, 0) {
+        if segments > 1 && !device.has_clusters() {
             return Err("a group of strided elements has more than 1024, and the device has no clusters");
         }
         let (mut accesses, mut vector) = layout.accesses();
@@ -175,7 +175,7 @@ impl RowProgramState {
             fits.then_some(ColumnTile { columns, parts, threads, groups, registers })
         };
         let has_parts = |parts: usize| {
-            parts == 1 || device.capability >= (9, 0) && row > LANES && segments * parts <= MOST_BLOCKS
+            parts == 1 || device.has_clusters() && row > LANES && segments * parts <= MOST_BLOCKS
         };
         let bytes = |columns: usize| columns * size;
         let tiles =

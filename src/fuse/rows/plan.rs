@@ -34,6 +34,9 @@ const HELD_SEGMENTS: usize = 32;
 const UNALIGNED_SEGMENTS: usize = 2;
 /// Warps of a block that reads its row again.
 const READING_WARPS: usize = 16;
+/// The instructions of a 16-bit element above which they take as long as its memory: those of a softmax exceed it, those of norms
+/// do not.
+const MANY_INSTRUCTIONS: usize = 32;
 /// The most segments of a row: a lane folds 64 neighbouring values of segments.
 const MOST_SEGMENTS: usize = 2048;
 /// The number of rows below which a block for each long row would leave most of a device idle.
@@ -333,6 +336,13 @@ impl RowProgramState {
             Some((kept_cost, row, blocks))
         };
         let of_block = |warps: usize| RowBlocks { cluster: 1, warps, rows: rows_of_block, bytes: 0 };
+        // A block of more warps is alone on its multiprocessor, which then waits for memory in one half of the time and computes
+        // in the other. Blocks of half a row overlap.
+        let is_narrow = operands.iter().all(|(dtype, _)| dtype.size() <= 2);
+        let of_blocks = || match is_narrow && of_element > MANY_INSTRUCTIONS && device.has_clusters() {
+            true if warps > READING_WARPS => RowBlocks { cluster: 2, ..of_block(warps.div_ceil(2)) },
+            _ => of_block(warps),
+        };
         let ahead = || {
             let row = SharedRow::ahead(stages, &layout.row_operands(&accesses), vector)?;
             let blocks = RowBlocks::of_chunks(segments, row.stride, values, device)?;
@@ -363,7 +373,7 @@ impl RowProgramState {
         let (storage, RowBlocks { cluster, warps, rows: across, bytes: shared }) =
             match (in_warp.or(ahead), held) {
                 (Some(planned), _) => planned,
-                (None, true) => (RowStorage::Registers, of_block(warps)),
+                (None, true) => (RowStorage::Registers, of_blocks()),
                 (None, false) => in_shared(Some(KEPT_COST))
                     .or_else(|| in_shared(None))
                     .unwrap_or_else(|| (RowStorage::Global, of_block(segments.min(READING_WARPS)))),
@@ -373,8 +383,7 @@ impl RowProgramState {
         }
         let covered = if segments == 1 { lanes * rounds } else { SEGMENT };
         // A warp may have no segment.
-        let is_shared = matches!(storage, RowStorage::Ahead(_) | RowStorage::Shared(_));
-        let lacks_segments = is_shared && cluster * warps > segments;
+        let lacks_segments = storage != RowStorage::Global && cluster * warps > segments;
         let key = RowKey {
             storage,
             cluster,

@@ -103,6 +103,11 @@ impl RowDevice {
         self.capability >= (8, 0)
     }
 
+    /// Returns whether blocks of the device form clusters.
+    pub(super) fn has_clusters(self) -> bool {
+        self.capability >= (9, 0)
+    }
+
     /// Returns the most bytes of shared memory of a block.
     fn shared(self) -> usize {
         let kilobytes = match self.capability {
@@ -140,7 +145,7 @@ impl RowBlocks {
         has_spans: bool,
         device: RowDevice,
     ) -> Option<RowBlocks> {
-        let clusters: &[usize] = if device.capability >= (9, 0) { &[1, 2, 4, 8] } else { &[1] };
+        let clusters: &[usize] = if device.has_clusters() { &[1, 2, 4, 8] } else { &[1] };
         let blocks = clusters.iter().filter(|&&cluster| segments >= 2 * cluster).map(|&cluster| {
             let most = if segments <= FEW_SEGMENTS * cluster { FEW_WARPS } else { MOST_WARPS };
             // The last warps may have one segment less than others, or none.
@@ -176,7 +181,7 @@ impl RowBlocks {
         values: usize,
         device: RowDevice,
     ) -> Option<RowBlocks> {
-        if device.capability < (9, 0) || segments <= CHUNK_SEGMENTS {
+        if !device.has_clusters() || segments <= CHUNK_SEGMENTS {
             return None;
         }
         let cluster = [2, 4].into_iter().find(|cluster| segments <= CHUNK_SEGMENTS * cluster).unwrap_or(8);

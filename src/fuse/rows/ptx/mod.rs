@@ -65,6 +65,8 @@ struct RowWriter<'a> {
     phases: Vec<Name>,
     /// The place in shared memory of the current access.
     slot: Slot,
+    /// Whether the kernel has begun, but not ended, its wait for the blocks of its cluster.
+    has_arrived: bool,
     /// By row of the thread and input of the expression, its value if that is one for the whole row.
     still: Vec<Vec<Option<[Name; 2]>>>,
     /// The steps with one value for the whole row, and by row of the thread the registers of those computed so far.
@@ -117,7 +119,10 @@ pub(super) fn write(
         }
         writer.begin();
         match key.storage {
-            RowStorage::Registers | RowStorage::Ahead(_) => writer.held(),
+            RowStorage::Registers | RowStorage::Ahead(_) => {
+                writer.arrive();
+                writer.held();
+            }
             RowStorage::Shared(_) | RowStorage::Global => writer.segments(),
         }
     })
@@ -208,6 +213,7 @@ fn written(
         lefts: HashMap::new(),
         phases: Vec::new(),
         slot: Slot::default(),
+        has_arrived: false,
         still: vec![vec![None; operand_of.len()]; key.rows_of_thread()],
         operand_of,
         known: vec![vec![Name::new(); count]; key.rows_of_thread()],
@@ -399,6 +405,7 @@ impl<'a> RowWriter<'a> {
         let folded = lanes.into_iter().zip(&self.stages.stages[number].reductions);
         let folded: Vec<(usize, Folded)> =
             folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
+        self.wait();
         self.rows(folded);
     }
 

@@ -224,12 +224,13 @@ impl<'a> RowWriter<'a> {
     pub(super) fn arrive(&mut self) {
         if self.key.cluster > 1 {
             self.kernel.line("barrier.cluster.arrive.relaxed.aligned;");
+            self.has_arrived = true;
         }
     }
 
-    /// Ends the wait of [`arrive`](Self::arrive).
+    /// Ends the wait of [`arrive`](Self::arrive), once.
     pub(super) fn wait(&mut self) {
-        if self.key.cluster > 1 {
+        if std::mem::take(&mut self.has_arrived) {
             self.kernel.line("barrier.cluster.wait.aligned;");
         }
     }
