@@ -65,7 +65,7 @@ struct RowWriter<'a> {
     phases: Vec<Name>,
     /// The place in shared memory of the current access.
     slot: Slot,
-    /// Whether the kernel has begun, but not ended, its wait for the blocks of its cluster.
+    /// True between the begin and the end of a wait for the blocks of the cluster.
     has_arrived: bool,
     /// By row of the thread and input of the expression, its value if that is one for the whole row.
     still: Vec<Vec<Option<[Name; 2]>>>,
