@@ -32,6 +32,7 @@ mod row_arrays;
 mod row_columns;
 mod row_draws;
 mod row_lengths;
+mod row_outputs;
 mod row_powers;
 mod row_runs;
 mod row_sections;
@@ -107,6 +108,7 @@ fn main() -> std::process::ExitCode {
         rows::always(),
         rows_in_place::always(),
         row_arrays::always(),
+        row_outputs::tests(),
         row_powers::tests(),
         row_columns::always(),
         row_draws::always(),

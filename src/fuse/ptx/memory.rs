@@ -375,6 +375,18 @@ impl Writer<'_> {
         }
     }
 
+    /// Stores an element of one part in shared memory.
+    pub(in crate::fuse) fn store_shared(
+        &mut self,
+        dtype: DType,
+        address: &str,
+        element: &[Name; 2],
+        rounds: bool,
+    ) {
+        let (memory, name) = self.stored_form(dtype, &element[0], rounds);
+        self.line(format!("st.shared.{memory} [{address}], {name};"));
+    }
+
     /// Converts an element to its form in memory, and returns the type of its store.
     fn stored_form(&mut self, dtype: DType, name: &str, rounds: bool) -> (&'static str, Name) {
         match dtype {

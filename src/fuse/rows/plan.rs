@@ -5,10 +5,10 @@
 //! at most [`HELD_SEGMENTS`] segments have a warp for each segment and stay in registers, in their dtype in
 //! memory. Longer rows, unaligned ones of more than [`UNALIGNED_SEGMENTS`], and programs with too many values for
 //! registers hold their row in shared memory, of one block or of a cluster (`storage`). Of a row of one segment, shared
-//! memory holds the values of several arrays that stages share, in place of the arrays in registers. Rows that do not fit
-//! are read again in each stage. Rows whose elements are further apart than those of neighbouring rows are planned in
-//! tiles (`columns`). Other programs run as several kernels, for a reason that
-//! [`RowExplanation`](super::RowExplanation) gives.
+//! memory holds the values of several arrays that stages share, in place of the arrays in registers. Unaligned rows with
+//! 16-bit outputs leave shared memory in whole lines. Rows that do not fit are read again in each stage. Rows whose elements are
+//! further apart than those of neighbouring rows are planned in tiles (`columns`). Other programs run as several kernels, for a
+//! reason that [`RowExplanation`](super::RowExplanation) gives.
 //!
 //! A row of several folded dimensions consists of spans, one for each index of all but the innermost. The element
 //! at an index of the row has the coordinates of that index, in the order of the axes, so segments do not depend on
@@ -23,7 +23,7 @@ use super::super::reduce::dimensions::{Dimension, Dimensions};
 use super::super::reduce::plan::{BLOCK, LANES, ROUNDS, ReductionParameters, SEGMENT, WARP, blocks};
 use super::shape::RowShape;
 use super::stages::{KEPT_COST, RowStages};
-use super::storage::{RowBlocks, RowDevice, RowStorage, SharedRow};
+use super::storage::{RowBlocks, RowDevice, RowOperand, RowStorage, SharedRow};
 use super::sums::MOST_REGISTERS as MOST_REGISTERS_WITH_SUMS;
 use super::{RowProgramState, RowReduction};
 use crate::types::{DType, Layout};
@@ -317,6 +317,10 @@ impl RowProgramState {
             let operands = layout.row_operands(&accesses);
             SharedRow::new(stages, &operands, &uniform, vector, kept_cost, device.is_ampere())
         };
+        // Outputs of 16 bits leave shared memory in whole lines.
+        let has_lines =
+            sums.is_none() && row_in_shared(None).is_some_and(|row| row.outputs.iter().any(Option::is_some));
+        let held = held && !(has_lines && segments > 1);
         // Kept values take space, and without them more rows fit.
         let in_shared = |kept_cost: Option<usize>| {
             let row = row_in_shared(kept_cost)?;
@@ -336,8 +340,7 @@ impl RowProgramState {
             Some((kept_cost, row, blocks))
         };
         let of_block = |warps: usize| RowBlocks { cluster: 1, warps, rows: rows_of_block, bytes: 0 };
-        // A block of more warps is alone on its multiprocessor, which then waits for memory in one half of the time and computes
-        // in the other. Blocks of half a row overlap.
+        // A block of more warps is alone on its multiprocessor, and computes while no memory moves. Halves of rows overlap.
         let is_narrow = operands.iter().all(|(dtype, _)| dtype.size() <= 2);
         let of_blocks = || match is_narrow && of_element > MANY_INSTRUCTIONS && device.has_clusters() {
             true if warps > READING_WARPS => RowBlocks { cluster: 2, ..of_block(warps.div_ceil(2)) },
@@ -365,7 +368,7 @@ impl RowProgramState {
         let in_warp = if is_of_warp { in_warp() } else { None };
         let is_long = instructions > HELD_INSTRUCTIONS_OF_WARP;
         let most_held = |row: &SharedRow| MOST_HELD * row.stride - usize::from(is_long);
-        let in_warp = in_warp.filter(|(_, row, _)| !held || bytes_held > most_held(row));
+        let in_warp = in_warp.filter(|(_, row, _)| !held || has_lines || bytes_held > most_held(row));
         let in_warp = in_warp.map(|(least, row, blocks)| {
             kept_cost = least;
             (RowStorage::Shared(row), blocks)
@@ -528,15 +531,23 @@ impl OperandLayout<'_> {
         start.is_multiple_of(width) && pitches.all(|pitch| pitch.is_multiple_of(width))
     }
 
-    /// Returns the dtype and the access of each operand, and whether each row has other elements than the
-    /// previous one.
-    fn row_operands(&self, accesses: &[RowAccess]) -> Vec<(DType, RowAccess, bool)> {
+    /// Returns the operands for their places in shared memory.
+    fn row_operands(&self, accesses: &[RowAccess]) -> Vec<RowOperand> {
         let kept = &self.dimensions.kept;
-        // The one row of a run is read for the first time, too.
-        let varies =
-            |operand: usize| kept.is_empty() || kept.iter().any(|dimension| dimension.strides[operand] != 0);
-        let operands = accesses.iter().enumerate();
-        operands.map(|(operand, &access)| (self.operands[operand].0, access, varies(operand))).collect()
+        let operands = accesses.iter().enumerate().map(|(operand, &access)| {
+            let dtype = self.operands[operand].0;
+            let line = WIDEST as usize;
+            let start = self.starts[operand] as usize + self.dimensions.offsets[operand] * dtype.size();
+            let pitch = |dimension: &Dimension| {
+                (dimension.strides[operand] * dtype.size() as isize).rem_euclid(line as isize)
+            };
+            // The one row of a run is read for the first time, too.
+            let varies = kept.is_empty() || kept.iter().any(|dimension| dimension.strides[operand] != 0);
+            let phases =
+                std::iter::once(start % line).chain(kept.iter().map(|dimension| pitch(dimension) as usize));
+            RowOperand { dtype, access, varies, phases: phases.collect() }
+        });
+        operands.collect()
     }
 
     /// Returns the bytes of a vector's inputs that a thread reads from memory.

@@ -8,6 +8,7 @@
 //! A segment has one plane for each operand in shared memory. A value that a later stage would compute again from
 //! many instructions has planes too, which may be those of operands and values that no later stage reads. Of a row of one
 //! segment, which has a warp, a value of few instructions takes the place of several operands if no later stage reads these.
+//! 16-bit outputs of rows that begin anywhere have planes as well, and leave them in whole lines.
 
 use super::super::program::parts;
 use super::super::reduce::plan::SEGMENT;
@@ -24,6 +25,9 @@ const SLICE_BYTES: usize = 66 * 1024;
 const FEW_SEGMENTS: usize = 8;
 const FEW_WARPS: usize = 8;
 const MOST_WARPS: usize = 16;
+
+/// The bytes of an element of an output with a plane.
+const NARROW: usize = 2;
 
 /// The fewest rows of one segment in shared memory of a multiprocessor, which must hide the time of each other's loads.
 const FEWEST_ROWS: usize = 8;
@@ -63,10 +67,22 @@ impl RowStorage {
 pub(super) struct SharedRow {
     /// By operand, its plane.
     pub(super) operands: Vec<Option<SharedPlane>>,
+    /// By operand, the plane of an output, which the threads fill and warps copy to global memory.
+    pub(super) outputs: Vec<Option<SharedPlane>>,
     /// Steps of the expression, with the planes of their chunks of 16 bytes.
     pub(super) kept: Vec<(usize, Vec<SharedPlane>)>,
     /// Bytes of a segment.
     pub(super) stride: usize,
+}
+
+/// An operand of a plan, for its place in shared memory.
+pub(super) struct RowOperand {
+    pub(super) dtype: DType,
+    pub(super) access: RowAccess,
+    /// True if each row has other elements than the previous one.
+    pub(super) varies: bool,
+    /// The address of the first row, and the distances of rows along each kept dimension, modulo a line.
+    pub(super) phases: Vec<usize>,
 }
 
 /// A part of each segment in shared memory.
@@ -197,7 +213,7 @@ impl SharedRow {
     /// least `kept_cost` instructions again, if there is one. Returns `None` if nothing is to be arranged.
     pub(super) fn new(
         stages: &RowStages,
-        operands: &[(DType, RowAccess, bool)],
+        operands: &[RowOperand],
         uniform: &[bool],
         vector: usize,
         kept_cost: Option<usize>,
@@ -206,12 +222,12 @@ impl SharedRow {
         let steps = &stages.expression.program.steps;
         let kept = kept_cost.map_or_else(|| stages.kept_nowhere(), |least| stages.kept(uniform, least));
         let (read, computed) = (stages.read(&kept), stages.computed(&kept));
-        let mut row = SharedRow { operands: vec![None; operands.len()], kept: Vec::new(), stride: 0 };
+        let mut row = SharedRow::empty(operands.len());
         // Planes with the last stage that reads them.
         let mut dying: Vec<(SharedPlane, usize)> = Vec::new();
         for (input, operand) in stages.operand_of().into_iter().enumerate() {
             let Some(operand) = operand else { continue };
-            let (dtype, access, varies) = operands[operand];
+            let &RowOperand { dtype, access, varies, .. } = &operands[operand];
             let loads = |stage: &usize| stages.is_loaded(input, &computed[*stage]);
             let readers: Vec<usize> = (0..computed.len()).filter(loads).collect();
             let is_single = matches!(access, RowAccess::Still | RowAccess::OfSpan);
@@ -250,19 +266,49 @@ impl SharedRow {
             }
             dying.extend(newly);
         }
+        if is_async && vector == 1 {
+            row.arrange_outputs(stages.operand_of().iter().flatten().count(), operands);
+        }
         (row.stride > 0).then_some(row)
+    }
+
+    /// Arranges the 16-bit outputs of rows that begin anywhere: in the plane of an operand with elements at the same places of
+    /// lines, or in their own.
+    fn arrange_outputs(&mut self, inputs: usize, operands: &[RowOperand]) {
+        for (operand, output) in operands.iter().enumerate().skip(inputs) {
+            if output.access != RowAccess::Contiguous
+                || output.dtype.size() != NARROW
+                || parts(output.dtype) != 1
+            {
+                continue;
+            }
+            let is_free = |&input: &usize| {
+                let has_lines =
+                    matches!(self.operands[input], Some(SharedPlane { copy: RowCopy::Lines(_), .. }));
+                let is_taken =
+                    self.outputs.iter().flatten().any(|plane| Some(*plane) == self.operands[input]);
+                let given = &operands[input];
+                has_lines && !is_taken && given.dtype.size() == NARROW && given.phases == output.phases
+            };
+            let plane = match (0..inputs).find(is_free) {
+                Some(input) => self.operands[input],
+                None => Some(self.plane(NARROW, RowCopy::Lines(operand), 1)),
+            };
+            self.outputs[operand] = plane;
+        }
+    }
+
+    fn empty(operands: usize) -> SharedRow {
+        let none = vec![None; operands];
+        SharedRow { operands: none.clone(), outputs: none, kept: Vec::new(), stride: 0 }
     }
 
     /// Arranges the operands that vary from row to row, for asynchronous copies by the threads that read them. Returns
     /// `None` if that is nothing, or if an operand does not suit such copies. Elements of f64 spill beside their sums.
-    pub(super) fn ahead(
-        stages: &RowStages,
-        operands: &[(DType, RowAccess, bool)],
-        vector: usize,
-    ) -> Option<SharedRow> {
-        let mut row = SharedRow { operands: vec![None; operands.len()], kept: Vec::new(), stride: 0 };
+    pub(super) fn ahead(stages: &RowStages, operands: &[RowOperand], vector: usize) -> Option<SharedRow> {
+        let mut row = SharedRow::empty(operands.len());
         for operand in stages.operand_of().into_iter().flatten() {
-            let (dtype, access, varies) = operands[operand];
+            let &RowOperand { dtype, access, varies, .. } = &operands[operand];
             if access == RowAccess::Still || !varies {
                 continue;
             }

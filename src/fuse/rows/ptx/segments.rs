@@ -7,8 +7,9 @@ use super::RowWriter;
 use super::element::Access;
 use super::shared::Slot;
 
-/// The most instructions on the elements of a round, of a row with one warp. If a stage has more, it takes one access
-/// after another: the loop has a half or a quarter of the text, and `ptxas` takes 3 ms less for the exponentials of f32.
+/// The most instructions on the elements of a round, of a row with one warp. If a stage has more, it takes one part of the groups
+/// after another, with at least as many: the loop has a half or a quarter of the text, and `ptxas` takes 3 ms less for the
+/// exponentials of f32.
 const LONG_ROUND: usize = 48;
 
 impl RowWriter<'_> {
@@ -34,10 +35,14 @@ impl RowWriter<'_> {
             }
             let unique = kernel.writer.unique();
             kernel.line(format!("$segment_{unique}:"));
-            let lanes = match self.is_long(number) {
-                true => self.groups_in_turn(number, &from, &wanted),
-                false => self.all_rounds(number, (&from, &self.thread.lane.clone()), key.groups, &wanted),
+            let lanes = match self.groups_at_once(number) {
+                each if each < key.groups => self.groups_in_turn(number, &from, each, &wanted),
+                all => self.all_rounds(number, (&from, &self.thread.lane.clone()), all, &wanted),
             };
+            if stage.reductions.is_empty() {
+                // The one warp of a row has its one segment.
+                self.copy_outputs(if segment.is_empty() { "0" } else { &segment });
+            }
             let folded = lanes.into_iter().zip(&stage.reductions);
             let folded: Vec<(usize, Folded)> =
                 folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
@@ -71,11 +76,17 @@ impl RowWriter<'_> {
         }
     }
 
-    /// Returns whether a stage takes the groups of a round in turn.
-    fn is_long(&self, stage: usize) -> bool {
+    /// Returns the groups of a round that a stage takes at once.
+    fn groups_at_once(&self, stage: usize) -> usize {
         let key = self.key;
-        let may = key.warps == 1 && key.groups > 1 && self.shared_row().is_some();
-        may && self.instructions(stage) * key.vector * key.groups > LONG_ROUND
+        if key.warps > 1 || self.shared_row().is_none() {
+            return key.groups;
+        }
+        let of_group = self.instructions(stage) * key.vector;
+        let parts = (0..=key.groups.ilog2()).map(|bit| 1 << bit);
+        let fewest = || parts.into_iter().find(|groups| of_group * groups >= LONG_ROUND);
+        let all = Some(key.groups).filter(|groups| of_group * groups <= LONG_ROUND);
+        all.or_else(fewest).unwrap_or(key.groups)
     }
 
     /// Emits the loop over the rounds of a segment, each of some groups of lanes. The thread's first element and its index among
@@ -128,8 +139,8 @@ impl RowWriter<'_> {
         lanes
     }
 
-    /// Emits a loop over the groups of lanes around that over rounds. Returns the lanes of the stage's reductions.
-    fn groups_in_turn(&mut self, stage: usize, from: &str, wanted: &[bool]) -> Vec<Vec<Folded>> {
+    /// Emits a loop over the groups of lanes, some at once, around that over rounds. Returns the lanes of the stage's reductions.
+    fn groups_in_turn(&mut self, stage: usize, from: &str, each: usize, wanted: &[bool]) -> Vec<Vec<Folded>> {
         let (key, reductions) = (self.key, &self.stages.stages[stage].reductions);
         let count = key.groups * key.vector;
         let all: Vec<Vec<Folded>> =
@@ -140,19 +151,19 @@ impl RowWriter<'_> {
         let unique = self.kernel.writer.unique();
         self.kernel.line(format!("$group_{unique}:"));
         self.kernel.line(".pragma \"nounroll\";");
-        let lanes = self.all_rounds(stage, (&at, &thread), 1, wanted);
+        let lanes = self.all_rounds(stage, (&at, &thread), each, wanted);
         // Registers have no index: after all groups, the values of each are in its own.
         for ((all, lanes), &reduction) in all.iter().zip(&lanes).zip(reductions) {
             self.with(reduction);
-            let next = all[key.vector..].iter().chain(lanes);
+            let next = all[each * key.vector..].iter().chain(lanes);
             for (lane, next) in all.iter().zip(next) {
                 self.assign(lane, next);
             }
         }
         let (kernel, width) = (&mut self.kernel, if key.wide { "u64" } else { "u32" });
-        kernel.line(format!("add.{width} {at}, {at}, {};", WARP * key.vector));
-        kernel.line(format!("add.u32 {thread}, {thread}, {WARP};"));
-        kernel.line(format!("add.u32 {group}, {group}, 1;"));
+        kernel.line(format!("add.{width} {at}, {at}, {};", each * WARP * key.vector));
+        kernel.line(format!("add.u32 {thread}, {thread}, {};", each * WARP));
+        kernel.line(format!("add.u32 {group}, {group}, {each};"));
         let again = kernel.predicate("setp.lt.u32", &[&group, &key.groups.to_string()]);
         kernel.line(format!("@{again} bra $group_{unique};"));
         all

@@ -2,7 +2,7 @@
 
 use super::super::super::ptx::{Name, Register, StateSpace, Writer};
 use super::super::super::reduce::plan::{LANES, SEGMENT, WARP};
-use super::super::super::reduce::ptx::{Folded, type_of};
+use super::super::super::reduce::ptx::{Folded, KernelWriter, type_of};
 use super::super::storage::{RowCopy, RowStorage, SharedPlane, SharedRow};
 use super::element::Access;
 use super::{ROW, RowWriter};
@@ -34,7 +34,8 @@ impl<'a> RowWriter<'a> {
         let start = kernel.bits32("mov.u32", &[ROW]);
         self.thread.slot = kernel.bits32("mad.lo.u32", &[warp, &row.stride.to_string(), &start]);
         self.phases = vec![Name::new(); row.operands.len()];
-        for (operand, plane) in row.operands.iter().enumerate() {
+        for (operand, plane) in row.operands.iter().chain(&row.outputs).enumerate() {
+            let operand = operand % row.operands.len();
             if matches!(plane.map(|plane| plane.copy), Some(RowCopy::Lines(_))) {
                 let low = kernel.bits32("cvt.u32.u64", &[&self.bases[operand]]);
                 self.phases[operand] = kernel.bits32("and.b32", &[&low, &(LINE - 1).to_string()]);
@@ -176,6 +177,104 @@ impl<'a> RowWriter<'a> {
         let plane = self.shared_row()?.operand(operand)?;
         let slot = self.slot.clone();
         Some(self.plane_address(plane, &slot, access))
+    }
+
+    /// Returns the address in shared memory of an access to an output that is there.
+    pub(super) fn address_of_output(&mut self, operand: usize, access: usize) -> Option<Name> {
+        let plane = self.shared_row()?.outputs[operand]?;
+        let slot = self.slot.clone();
+        Some(self.plane_address(plane, &slot, access))
+    }
+
+    /// Emits the copies of a segment's outputs from shared to global memory, by whole lines where the row has all of their
+    /// elements. `segment` is its number in the row.
+    pub(super) fn copy_outputs(&mut self, segment: &str) {
+        let Some(row) = self.shared_row() else { return };
+        let planes = row.outputs.iter().enumerate().filter_map(|(at, plane)| Some((at, (*plane)?)));
+        let planes: Vec<(usize, SharedPlane)> = planes.collect();
+        if planes.is_empty() {
+            return;
+        }
+        self.kernel.line("bar.warp.sync -1;");
+        for (operand, plane) in planes {
+            self.copy_output(operand, plane, segment);
+        }
+    }
+
+    fn copy_output(&mut self, operand: usize, plane: SharedPlane, segment: &str) {
+        let bytes = SEGMENT * plane.width;
+        let (lane, phase) = (self.thread.lane.clone(), self.phases[operand].clone());
+        let (inside, slot) = (self.thread.inside.clone(), self.slot.segment.clone());
+        let kernel = &mut self.kernel;
+        let begin = kernel.bits32("mul.lo.u32", &[segment, &bytes.to_string()]);
+        let count = kernel.word(kernel.parameters.row());
+        let count = match kernel.wide {
+            true => kernel.bits32("cvt.u32.u64", &[&count]),
+            false => count,
+        };
+        let count = kernel.bits32("mul.lo.u32", &[&count, &plane.width.to_string()]);
+        let rest = kernel.bits32("sub.u32", &[&count, &begin]);
+        // A warp may have no segment.
+        let rest = kernel.bits32("max.s32", &[&rest, "0"]);
+        let rest = kernel.bits32("min.s32", &[&rest, &bytes.to_string()]);
+        // Bytes of the plane: the row has those from `phase` to `end`.
+        let end = kernel.bits32("add.u32", &[&phase, &rest]);
+        let base = kernel.result(Register::Bits64, "and.b64", &[&self.bases[operand], "-16"]);
+        let begin = kernel.result(Register::Bits64, "cvt.u64.u32", &[&begin]);
+        let base = kernel.result(Register::Bits64, "add.u64", &[&base, &begin]);
+        let first = kernel.bits32("mul.lo.u32", &[&lane, &LINE.to_string()]);
+        let guarded = |kernel: &mut KernelWriter<'a>, mut guard: Name| {
+            if !inside.is_empty() {
+                guard = kernel.predicate("and.pred", &[&guard, &inside]);
+            }
+            guard
+        };
+        let lines = bytes / LINE + 1;
+        for skipped in (0..lines).step_by(WARP) {
+            let at = kernel.bits32("add.u32", &[&first, &(skipped * LINE).to_string()]);
+            let until = kernel.bits32("add.u32", &[&at, &LINE.to_string()]);
+            let begins = kernel.predicate("setp.le.u32", &[&phase, &at]);
+            let ends = kernel.predicate("setp.le.u32", &[&until, &end]);
+            let is_whole = kernel.predicate("and.pred", &[&begins, &ends]);
+            let guard = guarded(kernel, is_whole);
+            let from = kernel.bits32("add.u32", &[&slot, &at]);
+            let offset = kernel.result(Register::Bits64, "cvt.u64.u32", &[&at]);
+            let to = kernel.result(Register::Bits64, "add.u64", &[&base, &offset]);
+            let words: Vec<Name> = (0..4).map(|_| kernel.writer.register(Register::Bits32)).collect();
+            let words = words.join(", ");
+            kernel.line(format!("@{guard} ld.shared.v4.b32 {{{words}}}, [{from}+{}];", plane.offset));
+            kernel.line(format!("@{guard} st.global.v4.b32 [{to}], {{{words}}};"));
+        }
+        // Eight threads have the elements of the first line, and eight those of the last one, if the row has some of them only.
+        let last = kernel.bits32("and.b32", &[&end, &(-(LINE as i32)).to_string()]);
+        let half = kernel.bits32("and.b32", &[&lane, "7"]);
+        let half = kernel.bits32("mul.lo.u32", &[&half, &plane.width.to_string()]);
+        let is_first = kernel.predicate("setp.lt.u32", &[&lane, "8"]);
+        let line = kernel.bits32("selp.b32", &["0", &last, &is_first]);
+        let at = kernel.bits32("add.u32", &[&line, &half]);
+        let begins = kernel.predicate("setp.le.u32", &[&phase, &at]);
+        let ends = kernel.predicate("setp.lt.u32", &[&at, &end]);
+        let exists = kernel.predicate("and.pred", &[&begins, &ends]);
+        let takes_part = kernel.predicate("setp.lt.u32", &[&lane, "16"]);
+        let exists = kernel.predicate("and.pred", &[&exists, &takes_part]);
+        // Whole lines are stored already, and a row of one line has its elements in the first eight threads.
+        let whole = kernel.bits32("add.u32", &[&line, &LINE.to_string()]);
+        let ends_later = kernel.predicate("setp.le.u32", &[&whole, &end]);
+        let begins_there = kernel.predicate("setp.le.u32", &[&phase, &line]);
+        let is_whole = kernel.predicate("and.pred", &[&ends_later, &begins_there]);
+        let is_again = kernel.predicate("setp.eq.u32", &[&last, "0"]);
+        let is_later = kernel.predicate("not.pred", &[&is_first]);
+        let is_again = kernel.predicate("and.pred", &[&is_again, &is_later]);
+        let is_done = kernel.predicate("or.pred", &[&is_whole, &is_again]);
+        let is_left = kernel.predicate("not.pred", &[&is_done]);
+        let exists = kernel.predicate("and.pred", &[&exists, &is_left]);
+        let guard = guarded(kernel, exists);
+        let from = kernel.bits32("add.u32", &[&slot, &at]);
+        let offset = kernel.result(Register::Bits64, "cvt.u64.u32", &[&at]);
+        let to = kernel.result(Register::Bits64, "add.u64", &[&base, &offset]);
+        let element = kernel.writer.register(Register::Bits32);
+        kernel.line(format!("@{guard} ld.shared.u16 {element}, [{from}+{}];", plane.offset));
+        kernel.line(format!("@{guard} st.global.u16 [{to}], {element};"));
     }
 
     /// Loads the values that an earlier stage kept for the elements of an access.
