@@ -7,7 +7,7 @@ use selvedge::types::DType;
 use super::arrays::{Array, assert_same};
 use super::harness;
 use super::reductions::{contiguous, plain};
-use super::row_runs::{as_ptx, on_device, on_host};
+use super::row_runs::{as_ptx, check_faults, on_device, on_host};
 use super::texts;
 use super::value::special;
 use crate::common::suite::Test;
@@ -139,28 +139,14 @@ fn plans() {
 fn faults() {
     let program = program(OF_THREE, DType::F32);
     let (inputs, before) = operands(&program, 1024, false);
-    let mut on_cpu = before.clone();
-    on_host(&program, &inputs, &[1], &mut on_cpu);
-    for (name, from, to) in [
-        ("no fault", "", ""),
+    let faults = [
         ("rounds that share their memory", ", 64, %", ", 32, %"),
         ("groups of a round that share their memory", ", 512;", ", 0;"),
         ("groups in turn that share their memory", ", 32;\nadd", ", 0;\nadd"),
         ("a group too few", ", 2;\n@%", ", 1;\n@%"),
         ("a round too few", ", 4;\n@%", ", 3;\n@%"),
-    ] {
-        let change = |text: String| {
-            assert!(text.contains(from), "no {from}");
-            if from.is_empty() { text } else { text.replace(from, to) }
-        };
-        let mut found = before.clone();
-        let order = ((9, 0), Schedule::IN_ORDER);
-        let run = || as_ptx(&program, (&inputs, &[1], None), &mut found, order, &change);
-        // The interpreter panics at memory that nobody wrote.
-        let is_refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err();
-        let differs = is_refused || on_cpu.iter().zip(&found).any(|(left, right)| left.bytes != right.bytes);
-        assert_eq!(differs, !from.is_empty(), "{name}");
-    }
+    ];
+    check_faults(&program, &inputs, &[1], &before, &faults);
 }
 
 /// Tests that always run.

@@ -85,6 +85,32 @@ pub fn as_ptx(
     (plan.schedule, text)
 }
 
+/// Checks that each fault is found, and that the text without one has the results of the CPU. A fault is a name, a part of the
+/// text on compute capability 9.0, and what replaces it everywhere.
+pub fn check_faults(
+    program: &RowProgram,
+    inputs: &[Array],
+    axes: &[isize],
+    before: &[Array],
+    faults: &[(&str, &str, &str)],
+) {
+    let mut on_cpu = before.to_vec();
+    on_host(program, inputs, axes, &mut on_cpu);
+    for &(name, from, to) in [("no fault", "", "")].iter().chain(faults) {
+        let change = |text: String| {
+            assert!(text.contains(from), "no {from} in\n{text}");
+            if from.is_empty() { text } else { text.replace(from, to) }
+        };
+        let mut found = before.to_vec();
+        let order = ((9, 0), Schedule::IN_ORDER);
+        let run = || as_ptx(program, (inputs, axes, None), &mut found, order, &change);
+        // The interpreter panics at a race, at memory that nobody wrote, and at an access past the end.
+        let is_refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err();
+        let differs = is_refused || on_cpu.iter().zip(&found).any(|(left, right)| left.bytes != right.bytes);
+        assert_eq!(differs, !from.is_empty(), "{name}");
+    }
+}
+
 /// Runs the kernels of a plan in order in the interpreter. Temporary memory begins as bytes of 0xA5.
 pub fn run_plan(
     plan: &RowExplanation,
