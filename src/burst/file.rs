@@ -155,10 +155,10 @@ fn id(input: &StateReader<'_>, number: u64) -> Result<u32> {
 }
 
 fn read(path: &Path) -> Result<SavedRun> {
-    let mut input = StateReader::open(path, &KIND)?;
+    let (mut input, version) = StateReader::open(path, &KIND)?;
     let [neurons, synapses, areas, populations] = input.numbers("counts")?;
     let neurons = read_neurons(&mut input, neurons)?;
-    let removed = if input.version() < 3 { Vec::new() } else { read_removed(&mut input)? };
+    let removed = if version < 3 { Vec::new() } else { read_removed(&mut input)? };
     let areas = read_areas(&mut input, areas)?;
     let populations = read_populations(&mut input, populations)?;
 

@@ -79,19 +79,18 @@ fn file_error(path: &Path, found: impl std::fmt::Display, wanted: impl Into<Stri
 pub(crate) struct StateReader<'a> {
     path: &'a Path,
     kind: &'a StateFileKind,
-    version: u32,
     file: BufReader<File>,
     hash: Sha256,
     left: u64,
 }
 
 impl StateReader<'_> {
-    /// Opens a file of this kind and version.
+    /// Opens a file of this kind. Returns its contents and its version.
     ///
     /// # Errors
     ///
     /// [`Error::File`] if the file cannot be read, or is of another kind or version.
-    pub fn open<'a>(path: &'a Path, kind: &'a StateFileKind) -> Result<StateReader<'a>> {
+    pub fn open<'a>(path: &'a Path, kind: &'a StateFileKind) -> Result<(StateReader<'a>, u32)> {
         let unreadable =
             |error: std::io::Error| file_error(path, error, format!("a {} that can be read", kind.name));
         let file = File::open(path).map_err(unreadable)?;
@@ -99,8 +98,7 @@ impl StateReader<'_> {
         let left = length
             .checked_sub(CHECKSUM_BYTES)
             .ok_or_else(|| file_error(path, format!("{length} bytes"), format!("a {}", kind.name)))?;
-        let (file, version) = (BufReader::new(file), kind.version);
-        let mut reader = StateReader { path, kind, version, file, hash: Sha256::new(), left };
+        let mut reader = StateReader { path, kind, file: BufReader::new(file), hash: Sha256::new(), left };
         if reader.array::<u8>("magic", 8)? != kind.magic {
             return Err(reader.error("another kind of file", format!("a {}", kind.name)));
         }
@@ -113,13 +111,7 @@ impl StateReader<'_> {
             };
             return Err(reader.error(found, wanted));
         }
-        reader.version = version;
-        Ok(reader)
-    }
-
-    /// Returns the version of the file.
-    pub fn version(&self) -> u32 {
-        self.version
+        Ok((reader, version))
     }
 
     /// Returns an error that names the file.

@@ -61,7 +61,7 @@ impl Evolver {
     /// syntonies that never fall; [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a state or options that
     /// [`Evolver::new`] refuses; those of the device. The file stays as it is.
     pub fn restore(path: impl AsRef<Path>, device: &Device) -> Result<Evolver> {
-        let mut input = StateReader::open(path.as_ref(), &KIND)?;
+        let (mut input, _) = StateReader::open(path.as_ref(), &KIND)?;
         let [seed, population, survivors, bound, max_generations] = input.numbers("options")?;
         let [lambda, mutation_scale, sigma, threshold] = input.numbers("options")?.map(f64::from_bits);
         let [n, entries] = input.numbers("lengths")?;
