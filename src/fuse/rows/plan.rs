@@ -5,10 +5,10 @@
 //! at most [`HELD_SEGMENTS`] segments have a warp for each segment and stay in registers, in their dtype in
 //! memory. Longer rows, unaligned ones of more than [`UNALIGNED_SEGMENTS`], and programs with too many values for
 //! registers hold their row in shared memory, of one block or of a cluster (`storage`). Of a row of one segment, shared
-//! memory holds the values of several arrays that stages share, in place of the arrays in registers. Unaligned rows with
-//! 16-bit outputs leave shared memory in whole lines. Rows that do not fit are read again in each stage. Rows whose elements are
-//! further apart than those of neighbouring rows are planned in tiles (`columns`). Other programs run as several kernels, for a
-//! reason that [`RowExplanation`](super::RowExplanation) gives.
+//! memory holds the values of several arrays that stages share, in place of the arrays in registers. Rows that do not fit
+//! are read again in each stage. Rows whose elements are further apart than those of neighbouring rows are planned in
+//! tiles (`columns`). Other programs run as several kernels, for a reason that
+//! [`RowExplanation`](super::RowExplanation) gives.
 //!
 //! A row of several folded dimensions consists of spans, one for each index of all but the innermost. The element
 //! at an index of the row has the coordinates of that index, in the order of the axes, so segments do not depend on
@@ -315,7 +315,11 @@ impl RowProgramState {
         let has_spans = accesses.contains(&RowAccess::Spans);
         let row_in_shared = |kept_cost: Option<usize>| {
             let operands = layout.row_operands(&accesses);
-            SharedRow::new(stages, &operands, &uniform, vector, kept_cost, device.is_ampere())
+            let mut row = SharedRow::new(stages, &operands, &uniform, vector, kept_cost, device.is_ampere());
+            if let Some(row) = row.as_mut().filter(|_| device.is_ampere() && vector == 1 && segments > 1) {
+                row.arrange_outputs(stages.operand_of().iter().flatten().count(), &operands);
+            }
+            row
         };
         // Outputs of 16 bits leave shared memory in whole lines.
         let has_lines =
@@ -368,7 +372,7 @@ impl RowProgramState {
         let in_warp = if is_of_warp { in_warp() } else { None };
         let is_long = instructions > HELD_INSTRUCTIONS_OF_WARP;
         let most_held = |row: &SharedRow| MOST_HELD * row.stride - usize::from(is_long);
-        let in_warp = in_warp.filter(|(_, row, _)| !held || has_lines || bytes_held > most_held(row));
+        let in_warp = in_warp.filter(|(_, row, _)| !held || bytes_held > most_held(row));
         let in_warp = in_warp.map(|(least, row, blocks)| {
             kept_cost = least;
             (RowStorage::Shared(row), blocks)

@@ -8,7 +8,7 @@
 //! A segment has one plane for each operand in shared memory. A value that a later stage would compute again from
 //! many instructions has planes too, which may be those of operands and values that no later stage reads. Of a row of one
 //! segment, which has a warp, a value of few instructions takes the place of several operands if no later stage reads these.
-//! 16-bit outputs of rows that begin anywhere have planes as well, and leave them in whole lines.
+//! 16-bit outputs of rows of several segments that begin anywhere have planes as well, and leave them in whole lines.
 
 use super::super::program::parts;
 use super::super::reduce::plan::SEGMENT;
@@ -266,15 +266,12 @@ impl SharedRow {
             }
             dying.extend(newly);
         }
-        if is_async && vector == 1 {
-            row.arrange_outputs(stages.operand_of().iter().flatten().count(), operands);
-        }
         (row.stride > 0).then_some(row)
     }
 
     /// Arranges the 16-bit outputs of rows that begin anywhere: in the plane of an operand with elements at the same places of
     /// lines, or in their own.
-    fn arrange_outputs(&mut self, inputs: usize, operands: &[RowOperand]) {
+    pub(super) fn arrange_outputs(&mut self, inputs: usize, operands: &[RowOperand]) {
         for (operand, output) in operands.iter().enumerate().skip(inputs) {
             if output.access != RowAccess::Contiguous
                 || output.dtype.size() != NARROW
