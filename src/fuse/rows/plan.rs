@@ -34,8 +34,7 @@ const HELD_SEGMENTS: usize = 32;
 const UNALIGNED_SEGMENTS: usize = 2;
 /// Warps of a block that reads its row again.
 const READING_WARPS: usize = 16;
-/// The instructions of a 16-bit element above which they take as long as its memory: those of a softmax exceed it, those of norms
-/// do not.
+/// The instructions of a 16-bit element, a softmax's but no norm's, that take as long as its memory.
 const MANY_INSTRUCTIONS: usize = 32;
 /// The most segments of a row: a lane folds 64 neighbouring values of segments.
 const MOST_SEGMENTS: usize = 2048;
@@ -315,11 +314,9 @@ impl RowProgramState {
         let has_spans = accesses.contains(&RowAccess::Spans);
         let row_in_shared = |kept_cost: Option<usize>| {
             let operands = layout.row_operands(&accesses);
-            let mut row = SharedRow::new(stages, &operands, &uniform, vector, kept_cost, device.is_ampere());
-            if let Some(row) = row.as_mut().filter(|_| device.is_ampere() && vector == 1 && segments > 1) {
-                row.arrange_outputs(stages.operand_of().iter().flatten().count(), &operands);
-            }
-            row
+            let row = SharedRow::new(stages, &operands, &uniform, vector, kept_cost, device.is_ampere())?;
+            let begins_anywhere = device.is_ampere() && vector == 1 && segments > 1;
+            Some(if begins_anywhere { row.with_outputs(stages, &operands) } else { row })
         };
         // Outputs of 16 bits leave shared memory in whole lines.
         let has_lines =

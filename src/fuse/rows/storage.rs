@@ -271,7 +271,8 @@ impl SharedRow {
 
     /// Arranges the 16-bit outputs of rows that begin anywhere: in the plane of an operand with elements at the same places of
     /// lines, or in their own.
-    pub(super) fn arrange_outputs(&mut self, inputs: usize, operands: &[RowOperand]) {
+    pub(super) fn with_outputs(mut self, stages: &RowStages, operands: &[RowOperand]) -> SharedRow {
+        let inputs = stages.operand_of().iter().flatten().count();
         for (operand, output) in operands.iter().enumerate().skip(inputs) {
             if output.access != RowAccess::Contiguous
                 || output.dtype.size() != NARROW
@@ -293,6 +294,7 @@ impl SharedRow {
             };
             self.outputs[operand] = plane;
         }
+        self
     }
 
     fn empty(operands: usize) -> SharedRow {
