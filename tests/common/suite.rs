@@ -31,6 +31,14 @@ impl Test {
         Test { name: name.into(), run: Box::new(run) }
     }
 
+    /// A test that fails by a panic alone.
+    pub fn of(name: impl Into<String>, run: impl FnOnce() + Send + 'static) -> Test {
+        Test::new(name, || {
+            run();
+            Ok(())
+        })
+    }
+
     fn table(&self) -> &str {
         self.name.split_once("::").map_or(&*self.name, |(table, _)| table)
     }

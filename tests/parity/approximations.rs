@@ -18,12 +18,7 @@ use ptx_interpreter::pure::SIDE;
 const SIGNIFICANDS: [u32; 8] = [0x7f_ffff, 0x7f_fffe, 0x7f_fffd, 0x7e_01ff, 0x7c_3237, 0x6e_4bc5, 0, 1];
 
 pub fn tests() -> Vec<Test> {
-    let named = |name: &str, run: fn()| {
-        Test::new(format!("approximations::{name}"), move || {
-            run();
-            Ok(())
-        })
-    };
+    let named = |name: &str, run: fn()| Test::of(format!("approximations::{name}"), run);
     vec![
         named("functions_of_f32_have_one_result", functions),
         named("row_programs_have_one_result", row_programs),

@@ -60,12 +60,7 @@ pub fn tests() -> Vec<Test> {
 }
 
 pub fn always() -> Vec<Test> {
-    let named = |name: &str, run: fn()| {
-        Test::new(format!("native::{name}"), move || {
-            run();
-            Ok(())
-        })
-    };
+    let named = |name: &str, run: fn()| Test::of(format!("native::{name}"), run);
     vec![
         named("tails_and_misaligned_operands_are_exact", tails),
         named("a_run_in_place_reads_before_it_writes", in_place),

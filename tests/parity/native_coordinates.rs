@@ -9,12 +9,7 @@ use super::native::{BACKENDS, compare_on, inputs_of, outputs_of, shifted};
 use crate::common::suite::Test;
 
 pub fn always() -> Vec<Test> {
-    let named = |name: &str, run: fn()| {
-        Test::new(format!("native::{name}"), move || {
-            run();
-            Ok(())
-        })
-    };
+    let named = |name: &str, run: fn()| Test::of(format!("native::{name}"), run);
     vec![
         named("positions_and_words_of_any_count_are_exact", counts),
         named("positions_and_words_of_any_layout_are_exact", layouts),

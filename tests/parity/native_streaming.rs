@@ -13,12 +13,7 @@ use crate::common::suite::Test;
 const LINE: usize = 64;
 
 pub fn always() -> Vec<Test> {
-    let named = |name: &str, run: fn()| {
-        Test::new(format!("native::{name}"), move || {
-            run();
-            Ok(())
-        })
-    };
+    let named = |name: &str, run: fn()| Test::of(format!("native::{name}"), run);
     vec![
         named("streaming_stores_are_exact", streaming),
         named("outputs_that_a_cache_holds_are_not_streamed", sizes),

@@ -156,11 +156,5 @@ pub fn always() -> Vec<Test> {
         ("rows_of_several_arrays_read_each_once", plans),
         ("faults_of_rows_in_shared_memory_of_a_warp_are_found", faults),
     ];
-    let test = |(name, run): (&str, fn())| {
-        Test::new(format!("rows::{name}"), move || {
-            run();
-            Ok(())
-        })
-    };
-    tests.map(test).into()
+    tests.map(|(name, run)| Test::of(format!("rows::{name}"), run)).into()
 }

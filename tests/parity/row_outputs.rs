@@ -103,9 +103,12 @@ fn places() {
 
 /// Short rows, other outputs, and devices without asynchronous copies.
 fn others() {
-    for (dtype, capability, length) in
-        [(DType::BF16, (9, 0), 1001), (DType::F32, (9, 0), 3001), (DType::BF16, (7, 5), 3001)]
-    {
+    for (dtype, capability, length) in [
+        (DType::BF16, (9, 0), 1001),
+        (DType::BF16, (9, 0), 1501),
+        (DType::F32, (9, 0), 3001),
+        (DType::BF16, (7, 5), 3001),
+    ] {
         let layout = contiguous(&[ROWS, length]);
         let plan = norm(dtype).explain(&[layout], &[1], &[layout], capability).expect("a plan");
         let RowLaunches::Rows(launch) = &plan.kernels[0].launches else { panic!("{}", plan.schedule) };
@@ -122,7 +125,7 @@ fn faults() {
     let faults = [
         ("a line too few", "st.global.v4.b32", "ld.global.v4.b32"),
         ("elements of a line that are left out", "@%p", "@!%p"),
-        ("a last line that begins later", ", -16;\nand.b32", ", -8;\nand.b32"),
+        ("a last line that begins later", ", -16;\nadd.u32", ", -8;\nadd.u32"),
         ("a first line of seven elements", "setp.lt.u32", "setp.le.u32"),
     ];
     check_faults(&program, &inputs, &[1], &before, &faults);
@@ -134,11 +137,5 @@ pub fn tests() -> Vec<Test> {
         ("other_outputs_are_stored_by_threads", others),
         ("faults_of_narrow_outputs_are_found", faults),
     ];
-    let test = |(name, run): (&str, fn())| {
-        Test::new(format!("rows::{name}"), move || {
-            run();
-            Ok(())
-        })
-    };
-    tests.map(test).into()
+    tests.map(|(name, run)| Test::of(format!("rows::{name}"), run)).into()
 }

@@ -116,11 +116,5 @@ pub fn tests() -> Vec<Test> {
         ("powers_up_to_one_have_the_bits_of_others", every_exponent),
         ("powers_up_to_one_of_special_numbers", specials),
     ];
-    let test = |(name, run): (&str, fn())| {
-        Test::new(format!("rows::{name}"), move || {
-            run();
-            Ok(())
-        })
-    };
-    tests.map(test).into()
+    tests.map(|(name, run)| Test::of(format!("rows::{name}"), run)).into()
 }

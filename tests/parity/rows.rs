@@ -269,12 +269,7 @@ fn long_schedule(program: &str, dtype: DType, length: usize) -> &'static str {
 /// Tests that always run.
 pub fn always() -> Vec<Test> {
     let mut tests = Vec::new();
-    let mut one = |name: &str, run: fn()| {
-        tests.push(Test::new(format!("rows::{name}"), move || {
-            run();
-            Ok(())
-        }));
-    };
+    let mut one = |name: &str, run: fn()| tests.push(Test::of(format!("rows::{name}"), run));
     one("schedules", schedules);
     one("the_schedule_depends_on_the_device", devices);
     one("long_stages_are_loops", long_stages);

@@ -78,9 +78,8 @@ pub(super) fn power_up_to_one(x: Term<'_>) -> Term<'_> {
     let (shifted, _, r) = reduced(x.less(limit).select(limit, x));
     let power = r.fma(r.polynomial(&EXPONENTIAL), 1.0);
     // As in `scaled`, only the last product rounds. The one before is normal for every k that is left.
-    let (places, upper) = if x.is_double() { (52, 2f64.powi(512)) } else { (23, 2f64.powi(64)) };
-    let scale = ((shifted.bits_of() << places) + x.constant(upper).bits_of()).float_of();
-    power * scale * (1.0 / upper)
+    let upper = if x.is_double() { 2f64.powi(512) } else { 2f64.powi(64) };
+    power * times_power_of_2(x.constant(upper), shifted) * (1.0 / upper)
 }
 
 /// Returns part · (e^x - 1), for a power of 2 and x at which part · e^x is normal.
@@ -93,9 +92,7 @@ fn part_less_1<'p>(x: Term<'p>, part: f64) -> Term<'p> {
 fn split_power<'p>(x: Term<'p>, part: f64) -> (Term<'p>, Term<'p>) {
     let (shifted, _, r) = reduced(x);
     let small = (r * r).fma(r.polynomial(&EXPONENTIAL_REST), r);
-    let places = if x.is_double() { 52 } else { 23 };
-    let scale = ((shifted.bits_of() << places) + x.constant(part).bits_of()).float_of();
-    (scale, small)
+    (times_power_of_2(x.constant(part), shifted), small)
 }
 
 /// Returns e^x - 1.

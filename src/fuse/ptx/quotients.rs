@@ -12,13 +12,10 @@
 
 use super::super::instruction::Instruction;
 
-/// A rest of zero or NaN leaves the quotient as it is, so that a zero keeps its sign.
-const QUOTIENT: &str = "{
-.reg .f64 %x, %y, %n, %r, %s, %e;
-.reg .pred %c;
-cvt.f64.f32 %x, $a;
-cvt.f64.f32 %y, $b;
-rcp.approx.ftz.f64 %r, %y;
+/// The steps from `%y` to `%r`, its reciprocal, and `%n`, its negation.
+macro_rules! inverse {
+    () => {
+        "rcp.approx.ftz.f64 %r, %y;
 neg.f64 %n, %y;
 fma.rn.f64 %e, %n, %r, 0d3FF0000000000000;
 setp.nan.f64 %c, %e, %e;
@@ -26,28 +23,38 @@ fma.rn.f64 %s, %r, %e, %r;
 fma.rn.f64 %e, %n, %s, 0d3FF0000000000000;
 fma.rn.f64 %s, %s, %e, %s;
 selp.f64 %r, %r, %s, %c;
-mul.rn.f64 %y, %x, %r;
+"
+    };
+}
+
+/// A rest of zero or NaN leaves the quotient as it is, so that a zero keeps its sign.
+const QUOTIENT: &str = concat!(
+    "{
+.reg .f64 %x, %y, %n, %r, %s, %e;
+.reg .pred %c;
+cvt.f64.f32 %x, $a;
+cvt.f64.f32 %y, $b;
+",
+    inverse!(),
+    "mul.rn.f64 %y, %x, %r;
 fma.rn.f64 %e, %n, %y, %x;
 setp.ne.f64 %c, %e, 0d0000000000000000;
 fma.rn.f64 %s, %e, %r, %y;
 selp.f64 %s, %s, %y, %c;
 cvt.rn.f32.f64 $d, %s;
-}";
+}"
+);
 
-const RECIPROCAL: &str = "{
+const RECIPROCAL: &str = concat!(
+    "{
 .reg .f64 %y, %n, %r, %s, %e;
 .reg .pred %c;
 cvt.f64.f32 %y, $a;
-rcp.approx.ftz.f64 %r, %y;
-neg.f64 %n, %y;
-fma.rn.f64 %e, %n, %r, 0d3FF0000000000000;
-setp.nan.f64 %c, %e, %e;
-fma.rn.f64 %s, %r, %e, %r;
-fma.rn.f64 %e, %n, %s, 0d3FF0000000000000;
-fma.rn.f64 %s, %s, %e, %s;
-selp.f64 %s, %r, %s, %c;
-cvt.rn.f32.f64 $d, %s;
-}";
+",
+    inverse!(),
+    "cvt.rn.f32.f64 $d, %r;
+}"
+);
 
 /// Its steps are NaN for zeros, infinity, NaN and numbers below 0; the first two are their own roots.
 const SQUARE_ROOT: &str = "{

@@ -318,10 +318,6 @@ impl RowProgramState {
             let begins_anywhere = device.is_ampere() && vector == 1 && segments > 1;
             Some(if begins_anywhere { row.with_outputs(stages, &operands) } else { row })
         };
-        // Outputs of 16 bits leave shared memory in whole lines.
-        let has_lines =
-            sums.is_none() && row_in_shared(None).is_some_and(|row| row.outputs.iter().any(Option::is_some));
-        let held = held && !(has_lines && segments > 1);
         // Kept values take space, and without them more rows fit.
         let in_shared = |kept_cost: Option<usize>| {
             let row = row_in_shared(kept_cost)?;
@@ -368,8 +364,11 @@ impl RowProgramState {
         let bytes_held = (registers_of_row - OTHER_REGISTERS) * WARP * size_of::<u32>();
         let in_warp = if is_of_warp { in_warp() } else { None };
         let is_long = instructions > HELD_INSTRUCTIONS_OF_WARP;
-        let most_held = |row: &SharedRow| MOST_HELD * row.stride - usize::from(is_long);
-        let in_warp = in_warp.filter(|(_, row, _)| !held || bytes_held > most_held(row));
+        let stays = |row: &SharedRow| match is_long {
+            true => bytes_held < MOST_HELD * row.stride,
+            false => bytes_held <= MOST_HELD * row.stride,
+        };
+        let in_warp = in_warp.filter(|(_, row, _)| !held || !stays(row));
         let in_warp = in_warp.map(|(least, row, blocks)| {
             kept_cost = least;
             (RowStorage::Shared(row), blocks)
@@ -387,7 +386,7 @@ impl RowProgramState {
         }
         let covered = if segments == 1 { lanes * rounds } else { SEGMENT };
         // A warp may have no segment.
-        let lacks_segments = storage != RowStorage::Global && cluster * warps > segments;
+        let lacks_segments = !matches!(storage, RowStorage::Global) && cluster * warps > segments;
         let key = RowKey {
             storage,
             cluster,
@@ -527,25 +526,25 @@ impl OperandLayout<'_> {
     ) -> bool {
         let size = self.operands[operand].0.size();
         let width = (size * vector).min(WIDEST as usize);
-        let start = self.starts[operand] as usize + self.dimensions.offsets[operand] * size;
         let mut pitches = others.map(|other| other.strides[operand].unsigned_abs() * size);
-        start.is_multiple_of(width) && pitches.all(|pitch| pitch.is_multiple_of(width))
+        self.start(operand).is_multiple_of(width) && pitches.all(|pitch| pitch.is_multiple_of(width))
+    }
+
+    /// Returns the address of an operand's first element, as far as [`starts`](Self::starts) are known.
+    fn start(&self, operand: usize) -> usize {
+        self.starts[operand] as usize + self.dimensions.offsets[operand] * self.operands[operand].0.size()
     }
 
     /// Returns the operands for their places in shared memory.
     fn row_operands(&self, accesses: &[RowAccess]) -> Vec<RowOperand> {
         let kept = &self.dimensions.kept;
         let operands = accesses.iter().enumerate().map(|(operand, &access)| {
-            let dtype = self.operands[operand].0;
-            let line = WIDEST as usize;
-            let start = self.starts[operand] as usize + self.dimensions.offsets[operand] * dtype.size();
-            let pitch = |dimension: &Dimension| {
-                (dimension.strides[operand] * dtype.size() as isize).rem_euclid(line as isize)
-            };
+            let (dtype, line) = (self.operands[operand].0, WIDEST as usize);
+            let distances = kept.iter().map(|dimension| dimension.strides[operand] * dtype.size() as isize);
+            let pitches = distances.map(|distance| distance.rem_euclid(line as isize) as usize);
+            let phases = std::iter::once(self.start(operand) % line).chain(pitches);
             // The one row of a run is read for the first time, too.
             let varies = kept.is_empty() || kept.iter().any(|dimension| dimension.strides[operand] != 0);
-            let phases =
-                std::iter::once(start % line).chain(kept.iter().map(|dimension| pitch(dimension) as usize));
             RowOperand { dtype, access, varies, phases: phases.collect() }
         });
         operands.collect()

@@ -49,9 +49,7 @@ impl DistinctNodes {
         }
         self.add(Node::Cast(node), dtype)
     }
-}
 
-impl DistinctNodes {
     /// Returns whether a node is a float minus the largest of its group, or the smallest of its group minus it: at most 0, or NaN.
     fn is_up_to_0(&self, node: NodeIndex) -> bool {
         let known = |node: NodeIndex| self.nodes.nodes[node as usize];

@@ -65,10 +65,8 @@ impl RowStorage {
 /// The operands and values of a row in shared memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SharedRow {
-    /// By operand, its plane.
+    /// By operand, its plane. Threads fill that of an output, and warps copy it to global memory.
     pub(super) operands: Vec<Option<SharedPlane>>,
-    /// By operand, the plane of an output, which the threads fill and warps copy to global memory.
-    pub(super) outputs: Vec<Option<SharedPlane>>,
     /// Steps of the expression, with the planes of their chunks of 16 bytes.
     pub(super) kept: Vec<(usize, Vec<SharedPlane>)>,
     /// Bytes of a segment.
@@ -283,8 +281,7 @@ impl SharedRow {
             let is_free = |&input: &usize| {
                 let has_lines =
                     matches!(self.operands[input], Some(SharedPlane { copy: RowCopy::Lines(_), .. }));
-                let is_taken =
-                    self.outputs.iter().flatten().any(|plane| Some(*plane) == self.operands[input]);
+                let is_taken = self.operands[inputs..].contains(&self.operands[input]);
                 let given = &operands[input];
                 has_lines && !is_taken && given.dtype.size() == NARROW && given.phases == output.phases
             };
@@ -292,14 +289,13 @@ impl SharedRow {
                 Some(input) => self.operands[input],
                 None => Some(self.plane(NARROW, RowCopy::Lines(operand), 1)),
             };
-            self.outputs[operand] = plane;
+            self.operands[operand] = plane;
         }
         self
     }
 
     fn empty(operands: usize) -> SharedRow {
-        let none = vec![None; operands];
-        SharedRow { operands: none.clone(), outputs: none, kept: Vec::new(), stride: 0 }
+        SharedRow { operands: vec![None; operands], kept: Vec::new(), stride: 0 }
     }
 
     /// Arranges the operands that vary from row to row, for asynchronous copies by the threads that read them. Returns

@@ -218,12 +218,7 @@ pub fn tests() -> Vec<Test> {
 
 /// Tests that always run.
 pub fn always() -> Vec<Test> {
-    let named = |name: &str, run: fn()| {
-        Test::new(format!("random_rows::{name}"), move || {
-            run();
-            Ok(())
-        })
-    };
+    let named = |name: &str, run: fn()| Test::of(format!("random_rows::{name}"), run);
     vec![
         named("most_are_one_kernel", one_kernel),
         named("extended_programs_take_every_schedule", schedules),

@@ -63,27 +63,32 @@ impl BlockFinishes {
             }
         };
         let values = || values.iter().zip(reductions.len()..).map(|(&node, number)| (node, number));
+        let has_folded = !folded.is_empty();
         let [with_folded, without]: [HashMap<NodeIndex, usize>; 2] =
             [folded.into_iter().chain(values()).collect(), values().collect()];
         let replaced = |finish: &Finish| {
             if finish.is_per_group {
                 return Ok(None);
             }
-            let compiled = |stored: &HashMap<NodeIndex, usize>| -> Result<Finish> {
-                let (expression, operands) =
-                    Phase::new(nodes, &nodes_of(finish), numbers, stored).compiled()?;
-                Ok(Finish { expression, operands, is_per_group: false, outputs: finish.outputs.clone() })
+            // None if the outputs read no stored value, and so stay as they are.
+            let compiled = |stored: &HashMap<NodeIndex, usize>| -> Result<Option<Finish>> {
+                let phase = Phase::new(nodes, &nodes_of(finish), numbers, stored);
+                if !phase.inputs.iter().any(|input| matches!(input, PhaseInput::Stored(_))) {
+                    return Ok(None);
+                }
+                let (expression, operands) = phase.compiled()?;
+                Ok(Some(Finish {
+                    expression,
+                    operands,
+                    is_per_group: false,
+                    outputs: finish.outputs.clone(),
+                }))
             };
-            let [from_folded, computed] = [compiled(&with_folded)?, compiled(&without)?];
             let steps = |finish: &Finish| finish.expression.0.program.steps.len();
-            let reads_stored = |finish: &Finish| {
-                finish.operands.inputs.iter().any(|input| matches!(input, PhaseInput::Stored(_)))
-            };
-            let best = match steps(&from_folded) + KEPT_COST <= steps(&computed) {
-                true => from_folded,
-                false => computed,
-            };
-            Ok(reads_stored(&best).then_some(best))
+            let computed = compiled(&without)?;
+            let most = computed.as_ref().map_or(steps(finish), steps);
+            let from_folded = if has_folded { compiled(&with_folded)? } else { None };
+            Ok(from_folded.filter(|from_folded| steps(from_folded) + KEPT_COST <= most).or(computed))
         };
         let replaced = finishes.iter().map(replaced).collect::<Result<_>>()?;
         Ok(BlockFinishes { of_groups, replaced })

@@ -6,7 +6,7 @@
 use super::super::super::ptx::Name;
 use super::super::storage::{BUFFERS, RowStorage, SharedPlane};
 use super::element::Access;
-use super::shared::Slot;
+use super::shared::{Slot, planes_of};
 use super::{ROW, RowWriter};
 
 /// The buffers of a loop over rows.
@@ -21,8 +21,7 @@ impl RowWriter<'_> {
     /// Returns the operands of rows that are copied ahead.
     fn ahead(&self) -> Vec<(usize, SharedPlane)> {
         let RowStorage::Ahead(row) = &self.key.storage else { return Vec::new() };
-        let planes = row.operands.iter().enumerate();
-        planes.filter_map(|(operand, plane)| Some((operand, (*plane)?))).collect()
+        planes_of(row)
     }
 
     /// Returns whether shared memory has a 0 for each missing element, so that its loads need no predicate. A load with

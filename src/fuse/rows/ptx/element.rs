@@ -298,7 +298,7 @@ impl RowWriter<'_> {
             let values = self.output(output);
             let elements: Vec<[Name; 2]> =
                 all.iter().map(|names| values.map(|(value, _)| names[value.index()].clone())).collect();
-            if let Some(address) = self.address_of_output(operand, access.number) {
+            if let Some(address) = self.address_in_shared(operand, access.number) {
                 // Places past the end of the row are not copied from there.
                 self.kernel.writer.store_shared(dtype, &address, &elements[0], values[0].1);
                 continue;

@@ -28,6 +28,14 @@ struct Replaced {
     step: usize,
 }
 
+/// A loop over rounds.
+pub(super) struct Rounds {
+    /// The index in the row of the thread's first element in a round.
+    pub(super) at: Name,
+    pub(super) round: Name,
+    label: String,
+}
+
 impl RowWriter<'_> {
     /// Returns whether the rounds of a stage are a loop.
     pub(super) fn loops(&self, stage: usize) -> bool {
@@ -101,35 +109,19 @@ impl RowWriter<'_> {
         }
         let lanes: Vec<Vec<Folded>> =
             reductions.iter().map(|&reduction| self.identities(reduction, key.groups * key.vector)).collect();
-        let at = self.kernel.index("mov.u32", "mov.u64", &[&self.thread.first]);
-        let round = self.kernel.bits32("mov.u32", &["0"]);
-        let unique = self.kernel.writer.unique();
-        self.kernel.line(format!("$round_{unique}:"));
-        let mut body: Vec<Access> = (0..key.groups).map(|group| self.access(&at, 0, group)).collect();
+        let rounds = self.begin_rounds(&self.thread.first.clone());
+        let mut body: Vec<Access> = (0..key.groups).map(|group| self.access(&rounds.at, 0, group)).collect();
         for (group, access) in body.iter_mut().enumerate() {
             access.raw.clone_from(&accesses[group].raw);
             access.is_widened.clone_from(&accesses[group].is_widened);
             access.kept.clone_from(&accesses[group].kept);
-            let all = self.evaluate(stage, access, wanted);
-            if reductions.is_empty() {
-                self.store(access, &all);
-            }
-            for (lanes, &reduction) in lanes.iter().zip(reductions) {
-                let elements = self.arguments(reduction, access, &all);
-                for (lane, element) in lanes[group * key.vector..].iter().zip(&elements) {
-                    self.merge_into(lane, element);
-                }
-            }
+            self.compute(stage, access, group, wanted, &lanes);
         }
         for (group, access) in body.iter().enumerate() {
             let rounds: Vec<&Access> = accesses.iter().skip(group).step_by(key.groups).collect();
             self.rotate(&rounds, access, &replaced, wanted);
         }
-        let (kernel, width) = (&mut self.kernel, if key.wide { "u64" } else { "u32" });
-        kernel.line(format!("add.{width} {at}, {at}, {LANES};"));
-        kernel.line(format!("add.u32 {round}, {round}, 1;"));
-        let again = kernel.predicate("setp.lt.u32", &[&round, &key.rounds.to_string()]);
-        kernel.line(format!("@{again} bra $round_{unique};"));
+        self.end_rounds(&rounds);
         for access in accesses {
             for &Replaced { input, step } in &replaced {
                 let values = std::mem::take(&mut access.raw[input]);
@@ -138,6 +130,48 @@ impl RowWriter<'_> {
             }
         }
         lanes
+    }
+
+    /// Begins a loop over rounds, for a thread whose first element is `from`.
+    pub(super) fn begin_rounds(&mut self, from: &str) -> Rounds {
+        let kernel = &mut self.kernel;
+        let at = kernel.index("mov.u32", "mov.u64", &[from]);
+        let round = kernel.bits32("mov.u32", &["0"]);
+        let label = format!("$round_{}", kernel.writer.unique());
+        kernel.line(format!("{label}:"));
+        Rounds { at, round, label }
+    }
+
+    pub(super) fn end_rounds(&mut self, Rounds { at, round, label }: &Rounds) {
+        let (kernel, width) = (&mut self.kernel, if self.key.wide { "u64" } else { "u32" });
+        kernel.line(format!("add.{width} {at}, {at}, {LANES};"));
+        kernel.line(format!("add.u32 {round}, {round}, 1;"));
+        let again = kernel.predicate("setp.lt.u32", &[round, &self.key.rounds.to_string()]);
+        kernel.line(format!("@{again} bra {label};"));
+    }
+
+    /// Computes the elements of an access of a stage, and stores its outputs or merges them into the lanes of its reductions, of
+    /// which those of the access begin at its group.
+    pub(super) fn compute(
+        &mut self,
+        stage: usize,
+        access: &mut Access,
+        group: usize,
+        wanted: &[bool],
+        lanes: &[Vec<Folded>],
+    ) {
+        let reductions = &self.stages.stages[stage].reductions;
+        let all = self.evaluate(stage, access, wanted);
+        self.store_kept(stage, access, &all);
+        if reductions.is_empty() {
+            self.store(access, &all);
+        }
+        for (lanes, &reduction) in lanes.iter().zip(reductions) {
+            let elements = self.arguments(reduction, access, &all);
+            for (lane, element) in lanes[group * self.key.vector..].iter().zip(&elements) {
+                self.merge_into(lane, element);
+            }
+        }
     }
 
     /// Moves the values of a stage from each round to the one before it. The last round takes the values of the first, or

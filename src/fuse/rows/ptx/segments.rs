@@ -1,7 +1,7 @@
 //! Stages that read the segments of a row one after another, from shared or from global memory.
 
 use super::super::super::ptx::Name;
-use super::super::super::reduce::plan::{LANES, SEGMENT, WARP};
+use super::super::super::reduce::plan::{SEGMENT, WARP};
 use super::super::super::reduce::ptx::Folded;
 use super::RowWriter;
 use super::element::Access;
@@ -83,10 +83,11 @@ impl RowWriter<'_> {
             return key.groups;
         }
         let of_group = self.instructions(stage) * key.vector;
-        let parts = (0..=key.groups.ilog2()).map(|bit| 1 << bit);
-        let fewest = || parts.into_iter().find(|groups| of_group * groups >= LONG_ROUND);
-        let all = Some(key.groups).filter(|groups| of_group * groups <= LONG_ROUND);
-        all.or_else(fewest).unwrap_or(key.groups)
+        let mut groups = key.groups;
+        while groups > 1 && of_group * (groups / 2) >= LONG_ROUND {
+            groups /= 2;
+        }
+        groups
     }
 
     /// Emits the loop over the rounds of a segment, each of some groups of lanes. The thread's first element and its index among
@@ -102,40 +103,23 @@ impl RowWriter<'_> {
         let count = groups * key.vector;
         let lanes: Vec<Vec<Folded>> =
             reductions.iter().map(|&reduction| self.identities(reduction, count)).collect();
-        let at = self.kernel.index("mov.u32", "mov.u64", &[from]);
-        let round = self.kernel.bits32("mov.u32", &["0"]);
-        let unique = self.kernel.writer.unique();
-        self.kernel.line(format!("$round_{unique}:"));
+        let rounds = self.begin_rounds(from);
         if key.warps == 1 {
             // Assemblers would unroll the rounds of short stages, and take 1.4 times as long for the text.
             self.kernel.line(".pragma \"nounroll\";");
         }
         if self.shared_row().is_some() {
-            self.slot.index = self.index_in_segment(&round, thread);
+            self.slot.index = self.index_in_segment(&rounds.round, thread);
         }
-        let mut accesses: Vec<Access> = (0..groups).map(|group| self.access(&at, 0, group)).collect();
+        let mut accesses: Vec<Access> = (0..groups).map(|group| self.access(&rounds.at, 0, group)).collect();
         for access in &mut accesses {
             self.load(access, wanted);
             self.load_kept(access, wanted);
         }
         for (group, access) in accesses.iter_mut().enumerate() {
-            let all = self.evaluate(stage, access, wanted);
-            self.store_kept(stage, access, &all);
-            if reductions.is_empty() {
-                self.store(access, &all);
-            }
-            for (lanes, &reduction) in lanes.iter().zip(reductions) {
-                let elements = self.arguments(reduction, access, &all);
-                for (lane, element) in lanes[group * key.vector..].iter().zip(&elements) {
-                    self.merge_into(lane, element);
-                }
-            }
+            self.compute(stage, access, group, wanted, &lanes);
         }
-        let (kernel, width) = (&mut self.kernel, if key.wide { "u64" } else { "u32" });
-        kernel.line(format!("add.{width} {at}, {at}, {LANES};"));
-        kernel.line(format!("add.u32 {round}, {round}, 1;"));
-        let again = kernel.predicate("setp.lt.u32", &[&round, &key.rounds.to_string()]);
-        kernel.line(format!("@{again} bra $round_{unique};"));
+        self.end_rounds(&rounds);
         lanes
     }
 

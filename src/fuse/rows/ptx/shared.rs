@@ -34,8 +34,7 @@ impl<'a> RowWriter<'a> {
         let start = kernel.bits32("mov.u32", &[ROW]);
         self.thread.slot = kernel.bits32("mad.lo.u32", &[warp, &row.stride.to_string(), &start]);
         self.phases = vec![Name::new(); row.operands.len()];
-        for (operand, plane) in row.operands.iter().chain(&row.outputs).enumerate() {
-            let operand = operand % row.operands.len();
+        for (operand, plane) in row.operands.iter().enumerate() {
             if matches!(plane.map(|plane| plane.copy), Some(RowCopy::Lines(_))) {
                 let low = kernel.bits32("cvt.u32.u64", &[&self.bases[operand]]);
                 self.phases[operand] = kernel.bits32("and.b32", &[&low, &(LINE - 1).to_string()]);
@@ -61,8 +60,8 @@ impl<'a> RowWriter<'a> {
     pub(super) fn copy_row(&mut self) {
         let Some(row) = self.shared_row() else { return };
         let (key, width) = (self.key, if self.key.wide { "u64" } else { "u32" });
-        let planes: Vec<(usize, SharedPlane)> =
-            row.operands.iter().enumerate().filter_map(|(at, plane)| Some((at, (*plane)?))).collect();
+        let mut planes = planes_of(row);
+        planes.retain(|(operand, _)| !self.is_output(*operand));
         let is = |wanted: fn(RowCopy) -> bool| planes.iter().any(|(_, plane)| wanted(plane.copy));
         if planes.is_empty() {
             return;
@@ -142,11 +141,7 @@ impl<'a> RowWriter<'a> {
         let kernel = &mut self.kernel;
         let lane = kernel.bits32("mul.lo.u32", &[&self.thread.lane, &LINE.to_string()]);
         let begin = kernel.bits32("mad.lo.u32", &[segment, &bytes.to_string(), &lane]);
-        let count = kernel.word(kernel.parameters.row());
-        let count = match kernel.wide {
-            true => kernel.bits32("cvt.u32.u64", &[&count]),
-            false => count,
-        };
+        let count = row_in_32_bits(kernel);
         let end = kernel.bits32("mad.lo.u32", &[&count, &size.to_string(), &self.phases[operand]]);
         let rest = kernel.bits32("sub.u32", &[&end, &begin]);
         let base = kernel.result(Register::Bits64, "and.b64", &[&self.bases[operand], "-16"]);
@@ -172,16 +167,13 @@ impl<'a> RowWriter<'a> {
         }
     }
 
+    fn is_output(&self, operand: usize) -> bool {
+        operand >= self.operand_of.iter().flatten().count()
+    }
+
     /// Returns the address in shared memory of an access to an operand that is there.
     pub(super) fn address_in_shared(&mut self, operand: usize, access: usize) -> Option<Name> {
         let plane = self.shared_row()?.operand(operand)?;
-        let slot = self.slot.clone();
-        Some(self.plane_address(plane, &slot, access))
-    }
-
-    /// Returns the address in shared memory of an access to an output that is there.
-    pub(super) fn address_of_output(&mut self, operand: usize, access: usize) -> Option<Name> {
-        let plane = self.shared_row()?.outputs[operand]?;
         let slot = self.slot.clone();
         Some(self.plane_address(plane, &slot, access))
     }
@@ -190,8 +182,8 @@ impl<'a> RowWriter<'a> {
     /// elements. `segment` is its number in the row.
     pub(super) fn copy_outputs(&mut self, segment: &str) {
         let Some(row) = self.shared_row() else { return };
-        let planes = row.outputs.iter().enumerate().filter_map(|(at, plane)| Some((at, (*plane)?)));
-        let planes: Vec<(usize, SharedPlane)> = planes.collect();
+        let mut planes = planes_of(row);
+        planes.retain(|(operand, _)| self.is_output(*operand));
         if planes.is_empty() {
             return;
         }
@@ -207,11 +199,7 @@ impl<'a> RowWriter<'a> {
         let (inside, slot) = (self.thread.inside.clone(), self.slot.segment.clone());
         let kernel = &mut self.kernel;
         let begin = kernel.bits32("mul.lo.u32", &[segment, &bytes.to_string()]);
-        let count = kernel.word(kernel.parameters.row());
-        let count = match kernel.wide {
-            true => kernel.bits32("cvt.u32.u64", &[&count]),
-            false => count,
-        };
+        let count = row_in_32_bits(kernel);
         let count = kernel.bits32("mul.lo.u32", &[&count, &plane.width.to_string()]);
         let rest = kernel.bits32("sub.u32", &[&count, &begin]);
         // A warp may have no segment.
@@ -245,29 +233,22 @@ impl<'a> RowWriter<'a> {
             kernel.line(format!("@{guard} ld.shared.v4.b32 {{{words}}}, [{from}+{}];", plane.offset));
             kernel.line(format!("@{guard} st.global.v4.b32 [{to}], {{{words}}};"));
         }
-        // Eight threads have the elements of the first line, and eight those of the last one, if the row has some of them only.
-        let last = kernel.bits32("and.b32", &[&end, &(-(LINE as i32)).to_string()]);
-        let half = kernel.bits32("and.b32", &[&lane, "7"]);
-        let half = kernel.bits32("mul.lo.u32", &[&half, &plane.width.to_string()]);
+        // Eight threads have the elements before the first whole line, and eight those after the last one.
+        let last = kernel.bits32("and.b32", &[&end, "-16"]);
+        let past = kernel.bits32("add.u32", &[&phase, &(LINE - 1).to_string()]);
+        let whole = kernel.bits32("and.b32", &[&past, "-16"]);
         let is_first = kernel.predicate("setp.lt.u32", &[&lane, "8"]);
         let line = kernel.bits32("selp.b32", &["0", &last, &is_first]);
-        let at = kernel.bits32("add.u32", &[&line, &half]);
-        let begins = kernel.predicate("setp.le.u32", &[&phase, &at]);
-        let ends = kernel.predicate("setp.lt.u32", &[&at, &end]);
+        let place = kernel.bits32("and.b32", &[&lane, "7"]);
+        let at = kernel.bits32("mad.lo.u32", &[&place, &plane.width.to_string(), &line]);
+        let least = kernel.bits32("selp.b32", &[&phase, &whole, &is_first]);
+        let most = kernel.bits32("min.u32", &[&whole, &end]);
+        let most = kernel.bits32("selp.b32", &[&most, &end, &is_first]);
+        let begins = kernel.predicate("setp.le.u32", &[&least, &at]);
+        let ends = kernel.predicate("setp.lt.u32", &[&at, &most]);
         let exists = kernel.predicate("and.pred", &[&begins, &ends]);
         let takes_part = kernel.predicate("setp.lt.u32", &[&lane, "16"]);
         let exists = kernel.predicate("and.pred", &[&exists, &takes_part]);
-        // Whole lines are stored already, and a row of one line has its elements in the first eight threads.
-        let whole = kernel.bits32("add.u32", &[&line, &LINE.to_string()]);
-        let ends_later = kernel.predicate("setp.le.u32", &[&whole, &end]);
-        let begins_there = kernel.predicate("setp.le.u32", &[&phase, &line]);
-        let is_whole = kernel.predicate("and.pred", &[&ends_later, &begins_there]);
-        let is_again = kernel.predicate("setp.eq.u32", &[&last, "0"]);
-        let is_later = kernel.predicate("not.pred", &[&is_first]);
-        let is_again = kernel.predicate("and.pred", &[&is_again, &is_later]);
-        let is_done = kernel.predicate("or.pred", &[&is_whole, &is_again]);
-        let is_left = kernel.predicate("not.pred", &[&is_done]);
-        let exists = kernel.predicate("and.pred", &[&exists, &is_left]);
         let guard = guarded(kernel, exists);
         let from = kernel.bits32("add.u32", &[&slot, &at]);
         let offset = kernel.result(Register::Bits64, "cvt.u64.u32", &[&at]);
@@ -364,6 +345,21 @@ impl<'a> RowWriter<'a> {
         let each = LANES / self.key.vector;
         self.kernel.bits32("mad.lo.u32", &[round, &each.to_string(), thread])
     }
+}
+
+/// Emits the number of elements of a row.
+fn row_in_32_bits(kernel: &mut KernelWriter<'_>) -> Name {
+    let count = kernel.word(kernel.parameters.row());
+    match kernel.wide {
+        true => kernel.bits32("cvt.u32.u64", &[&count]),
+        false => count,
+    }
+}
+
+/// Returns the operands with planes.
+pub(super) fn planes_of(row: &SharedRow) -> Vec<(usize, SharedPlane)> {
+    let planes = row.operands.iter().enumerate();
+    planes.filter_map(|(operand, plane)| Some((operand, (*plane)?))).collect()
 }
 
 fn vector_of(names: &[Name]) -> (String, String) {
