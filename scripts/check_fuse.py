@@ -23,10 +23,10 @@ import zlib
 
 import build_images
 
-# The oldest and the newest assembler that a driver from 525 on may have inside.
+# The oldest and the newest assembler that a driver from 525 on may have inside, with the newest version of texts that it takes.
 ASSEMBLERS = [
-    ("nvidia-cuda-nvcc-cu12", "12.0.76", "cuda_nvcc", ["sm_60", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"]),
-    ("nvidia-cuda-nvcc", "13.0.88", "cu13", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]),
+    ("nvidia-cuda-nvcc-cu12", "12.0.76", "cuda_nvcc", "8.0", ["sm_60", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"]),
+    ("nvidia-cuda-nvcc", "13.0.88", "cu13", "9.0", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]),
 ]
 KERNELS_A_FILE = 250
 # Bytes of registers that do not fit.
@@ -49,18 +49,19 @@ def texts(folder, are_random):
 
 
 def files(texts, folder, prefix):
-    """The kernels of each target, many to a file, each with a name of its own."""
+    """The kernels of each version and target, many to a file, each with a name of its own."""
     made = []
-    for target in sorted({re.search(r"^\.target (\S+)$", text, re.M)[1] for text in texts}):
-        head = f".version 8.0\n.target {target}\n.address_size 64\n"
+    heads = {re.match(r"\.version (\S+)\n\.target (\S+)\n", text).groups() for text in texts}
+    for version, target in sorted(heads):
+        head = f".version {version}\n.target {target}\n.address_size 64\n"
         kernels = [text[len(head) :] for text in texts if text.startswith(head)]
         for first in range(0, len(kernels), KERNELS_A_FILE):
             some = kernels[first : first + KERNELS_A_FILE]
             named = (re.sub(r"\b(fused|fused_row)\b", rf"\g<1>{index}", kernel) for index, kernel in enumerate(some))
-            path = folder / f"{prefix}{target}_{first}.ptx"
+            path = folder / f"{prefix}{target}_{version}_{first}.ptx"
             path.write_text(head + "".join(named))
-            made.append((target, path))
-        print(f"{prefix}{target}: {len(kernels)} kernels", flush=True)
+            made.append((version, target, path))
+        print(f"{prefix}{target}, version {version}: {len(kernels)} kernels", flush=True)
     return made
 
 
@@ -113,11 +114,13 @@ def main():
             sys.exit(f"check_fuse: {written} has no kernels")
         tasks = []
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for package, version, place, architectures in ASSEMBLERS:
+            for package, version, place, newest, architectures in ASSEMBLERS:
                 ptxas = build_images.wheel(package, version) / place / "bin" / "ptxas"
                 ptxas.chmod(0o755)
                 for architecture in architectures:
-                    for target, path in made:
+                    for written_for, target, path in made:
+                        if written_for > newest:
+                            continue
                         if arguments.sample and not is_sampled(arguments.sample, version, architecture, path):
                             continue
                         if number(architecture) >= number(target):

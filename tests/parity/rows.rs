@@ -259,9 +259,7 @@ fn long_schedule(program: &str, dtype: DType, length: usize) -> &'static str {
     match (dtype, program, length) {
         (DType::BF16, "layer_norm" | "rms_norm", ..=50257) => "a block of",
         (DType::BF16, "layer_norm" | "rms_norm", 65536) => "a cluster of 2 blocks of",
-        (DType::BF16, "softmax", 50257) | (DType::F32, _, 131072) | (_, "softmax", 131072) => {
-            "a cluster of 8 blocks of"
-        }
+        (DType::BF16, "softmax", _) | (DType::F32, _, 131072) => "a cluster of 8 blocks of",
         _ => "a cluster of 4 blocks of",
     }
 }
@@ -290,9 +288,9 @@ fn schedules() {
     ] {
         check(PROGRAMS[2], DType::F32, &Rows::contiguous(rows, length), schedule);
     }
-    // Of 17 segments one warp has none.
-    for (given, length, warps) in [(0, 16640, 9), (0, 20480, 10), (1, 16640, 9)] {
-        let schedule = format!("a cluster of 2 blocks of {warps} warps for each row, in registers");
+    // The last warps have no segment.
+    for (given, length, blocks) in [(0, 16640, 4), (0, 20480, 4), (1, 16640, 2)] {
+        let schedule = format!("a cluster of {blocks} blocks of 5 warps for each row, in shared memory");
         let rows = Rows::contiguous(2, length);
         check_on(PROGRAMS[given], DType::BF16, &rows, &schedule, &[false, true], &[(9, 0)]);
     }
@@ -306,7 +304,7 @@ fn schedules() {
     let schedule = "a cluster of 4 blocks of 8 warps for each row, in shared memory";
     check(PROGRAMS[0], DType::F64, &Rows::contiguous(1, 30000), schedule);
     for (length, capability, schedule) in [
-        (20001, (9, 0), "a cluster of 2 blocks of 10 warps for each row, in shared memory"),
+        (20001, (9, 0), "a cluster of 4 blocks of 5 warps for each row, in shared memory"),
         (20001, (7, 5), "a block of 10 warps for each row, in shared memory"),
     ] {
         let rows = Rows::contiguous(1, length);
@@ -427,6 +425,18 @@ fn faults() {
         ("another identity", "0f80000000", "0f3F800000"),
         ("elements left out", ", 896, %", ", 8960, %"),
         ("another lane's value", "shfl.sync.bfly.b32", "shfl.sync.down.b32"),
+    ];
+    check_faults(&program, &inputs, rows.axes, &before, &faults);
+    // A cluster, whose last warps have no segment.
+    let rows = Rows::contiguous(2, 16640);
+    let program = self::program(PROGRAMS[0], DType::BF16);
+    let (inputs, before) = operands(&program, PROGRAMS[0], &rows, false);
+    let faults = [
+        ("barriers that other blocks may not see", "fence.mbarrier_init.release.cluster;\n", ""),
+        ("values that are not counted", "max.u32", "min.u32"),
+        ("a wait for another phase", "], 0;\n@!", "], 1;\n@!"),
+        ("a store without the other blocks", "barrier.cluster.wait.aligned;\n", ""),
+        ("a value of another block", "and.b32 %r4, %r1, 3;", "and.b32 %r4, %r1, 1;"),
     ];
     check_faults(&program, &inputs, rows.axes, &before, &faults);
 }

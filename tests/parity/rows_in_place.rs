@@ -96,7 +96,7 @@ fn storages() {
             1,
             20001,
             (9, 0),
-            "a cluster of 2 blocks of 10 warps for each row, in shared memory",
+            "a cluster of 4 blocks of 5 warps for each row, in shared memory",
         ),
         (softmax, DType::BF16, 1, 20001, (7, 5), "a block of 10 warps for each row, in shared memory"),
         (softmax, DType::F64, 1, 30000, (7, 5), "that each stage reads"),

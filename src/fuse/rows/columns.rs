@@ -18,9 +18,10 @@
 //! most 64 registers in f32 and 53 in 16 bits, so a multiprocessor holds two blocks of 512 threads.
 
 use super::super::reduce::plan::{BLOCK, LANES, ROUNDS, SEGMENT, WARP};
+use super::operand_layout::OperandLayout;
 use super::plan::{
-    HELD_BYTES, HELD_INSTRUCTIONS, MOST_REGISTERS, OTHER_REGISTERS, OperandLayout, REGISTERS, RowAccess,
-    RowKey, RowPlan, SHARED_BYTES, slot_bytes,
+    HELD_BYTES, HELD_INSTRUCTIONS, MOST_REGISTERS, OTHER_REGISTERS, REGISTERS, RowAccess, RowKey, RowPlan,
+    SHARED_BYTES, slot_bytes,
 };
 use super::stages::{KEPT_COST, RowStages};
 use super::storage::{RowDevice, RowStorage};

@@ -36,10 +36,7 @@ impl RowProgramState {
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
         let device = stream.device();
         let operands = RowOperands { inputs: &of_inputs, outputs: &of_outputs, starts: &starts };
-        let Ok(plan) = self.plan(shape, &operands, RowDevice { capability: device.compute_capability() })
-        else {
-            return Ok(false);
-        };
+        let Ok(plan) = self.plan(shape, &operands, RowDevice::of(&device)) else { return Ok(false) };
         let mut bits = stages.expression.scalar_bits(&stages.operands.scalars(scalars, shape))?;
         if let Some(index) = self.indices.first() {
             bits.extend([[device.report_address()?.0, 0], [u64::from(index.error.code()), 0]]);

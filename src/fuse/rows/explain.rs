@@ -358,8 +358,11 @@ impl RowProgramState {
         capability: (i32, i32),
     ) -> std::result::Result<Result<RowExplanation>, &'static str> {
         let starts = vec![0; inputs.len() + outputs.len()];
-        let plan =
-            self.plan(shape, &RowOperands { inputs, outputs, starts: &starts }, RowDevice { capability })?;
+        let plan = self.plan(
+            shape,
+            &RowOperands { inputs, outputs, starts: &starts },
+            RowDevice::of_capability(capability),
+        )?;
         let stages = self.stages.as_ref().map_err(|reason| *reason)?;
         let given = vec![Number::Integer(0); self.scalars.len()];
         let bits = match stages.expression.scalar_bits(&stages.operands.scalars(&given, shape)) {

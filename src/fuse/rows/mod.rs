@@ -39,6 +39,7 @@ mod explain;
 mod in_place;
 mod index;
 mod language;
+mod operand_layout;
 mod plan;
 mod ptx;
 mod run;

@@ -17,13 +17,12 @@
 //! The text of a kernel depends only on the program and the [`RowKey`], and the schedule never changes a bit of a
 //! result.
 
-use super::super::plan::WIDEST;
-use super::super::program::parts;
-use super::super::reduce::dimensions::{Dimension, Dimensions};
-use super::super::reduce::plan::{BLOCK, LANES, ROUNDS, ReductionParameters, SEGMENT, WARP, blocks};
+use super::super::reduce::dimensions::Dimensions;
+use super::super::reduce::plan::{BLOCK, LANES, ROUNDS, ReductionParameters, SEGMENT, WARP};
+use super::operand_layout::OperandLayout;
 use super::shape::RowShape;
 use super::stages::{KEPT_COST, RowStages};
-use super::storage::{RowBlocks, RowDevice, RowOperand, RowStorage, SharedRow};
+use super::storage::{RowBlocks, RowDevice, RowStorage, SharedRow};
 use super::sums::MOST_REGISTERS as MOST_REGISTERS_WITH_SUMS;
 use super::{RowProgramState, RowReduction};
 use crate::types::{DType, Layout};
@@ -32,6 +31,8 @@ use crate::types::{DType, Layout};
 const HELD_SEGMENTS: usize = 32;
 /// The most segments of an unaligned row in registers.
 const UNALIGNED_SEGMENTS: usize = 2;
+/// The most segments of a row of 16-bit elements with [`MANY_INSTRUCTIONS`] in registers.
+const HEAVY_SEGMENTS: usize = 8;
 /// Warps of a block that reads its row again.
 const READING_WARPS: usize = 16;
 /// The instructions of a 16-bit element, a softmax's but no norm's, that take as long as its memory.
@@ -302,7 +303,16 @@ impl RowProgramState {
         let mut registers_of_row = of_row(true, kept_cost);
         let instructions = of_element * copies * rounds;
         let is_short = instructions <= HELD_INSTRUCTIONS;
-        let held = segments <= if aligned { HELD_SEGMENTS } else { UNALIGNED_SEGMENTS }
+        // Few multiprocessors hold two blocks of more warps, which would overlap the memory of one with the instructions of the
+        // other.
+        let is_narrow = operands.iter().all(|(dtype, _)| dtype.size() <= 2);
+        let is_heavy = is_narrow && of_element > MANY_INSTRUCTIONS && device.has_clusters();
+        let most_held = match (aligned, is_heavy) {
+            (false, _) => UNALIGNED_SEGMENTS,
+            (true, false) => HELD_SEGMENTS,
+            (true, true) => HEAVY_SEGMENTS,
+        };
+        let held = segments <= most_held
             && is_short
             && registers_of_row <= registers
             && layout.bytes_read(stages, &accesses, vector) * groups * rounds <= HELD_BYTES;
@@ -321,7 +331,7 @@ impl RowProgramState {
         // Kept values take space, and without them more rows fit.
         let in_shared = |kept_cost: Option<usize>| {
             let row = row_in_shared(kept_cost)?;
-            let blocks = RowBlocks::new(segments, row.stride, values, has_spans, device)?;
+            let blocks = RowBlocks::new(segments, row.stride, values, [has_spans, is_heavy], device)?;
             Some((RowStorage::Shared(row), blocks))
         };
         let rows_of_block = match segments {
@@ -337,12 +347,6 @@ impl RowProgramState {
             Some((kept_cost, row, blocks))
         };
         let of_block = |warps: usize| RowBlocks { cluster: 1, warps, rows: rows_of_block, bytes: 0 };
-        // A block of more warps is alone on its multiprocessor, and computes while no memory moves. Halves of rows overlap.
-        let is_narrow = operands.iter().all(|(dtype, _)| dtype.size() <= 2);
-        let of_blocks = || match is_narrow && of_element > MANY_INSTRUCTIONS && device.has_clusters() {
-            true if warps > READING_WARPS => RowBlocks { cluster: 2, ..of_block(warps.div_ceil(2)) },
-            _ => of_block(warps),
-        };
         let ahead = || {
             let row = SharedRow::ahead(stages, &layout.row_operands(&accesses), vector)?;
             let blocks = RowBlocks::of_chunks(segments, row.stride, values, device)?;
@@ -376,7 +380,7 @@ impl RowProgramState {
         let (storage, RowBlocks { cluster, warps, rows: across, bytes: shared }) =
             match (in_warp.or(ahead), held) {
                 (Some(planned), _) => planned,
-                (None, true) => (RowStorage::Registers, of_blocks()),
+                (None, true) => (RowStorage::Registers, of_block(warps)),
                 (None, false) => in_shared(Some(KEPT_COST))
                     .or_else(|| in_shared(None))
                     .unwrap_or_else(|| (RowStorage::Global, of_block(segments.min(READING_WARPS)))),
@@ -415,185 +419,4 @@ impl RowProgramState {
 /// Returns the bytes of a segment's value.
 pub(super) fn slot_bytes(reduction: &RowReduction) -> usize {
     reduction.reduction.0.rules.bytes()
-}
-
-/// The dimensions of a run with the dtypes and alignment of its operands.
-pub(super) struct OperandLayout<'a> {
-    pub(super) dimensions: &'a Dimensions,
-    pub(super) operands: &'a [(DType, Layout)],
-    pub(super) starts: &'a [u64],
-}
-
-impl OperandLayout<'_> {
-    /// Returns the launch of a kernel, given the numbers of its segments and threads, the bytes of its dynamic shared memory,
-    /// and the registers of a thread.
-    ///
-    /// # Errors
-    ///
-    /// The reason why the program runs as several kernels.
-    pub(super) fn planned(
-        &self,
-        stages: &RowStages,
-        key: RowKey,
-        [segments, threads, shared, registers]: [usize; 4],
-    ) -> Result<RowPlan, &'static str> {
-        let (dimensions, operands) = (self.dimensions, self.operands);
-        let (row, rows) = (dimensions.row, dimensions.rows);
-        let scalars = stages.scalars();
-        let parameters = ReductionParameters::new(scalars, key.wide, key.kept, key.folded, operands.len());
-        let block = parameters.block(row, rows, rows, segments, &dimensions.sizes());
-        let block = block.map_err(|_| "the strides of all operands exceed the parameters of a kernel")?;
-        let bytes = |operand: usize| dimensions.offsets[operand] * operands[operand].0.size();
-        let blocks = blocks(rows.div_ceil(key.across), key.cluster);
-        Ok(RowPlan {
-            blocks: blocks.map_err(|_| "a grid has too many blocks")?,
-            threads: threads as u32,
-            shared: shared as u32,
-            key,
-            parameters,
-            block,
-            offsets: (0..operands.len()).map(bytes).collect(),
-            registers,
-        })
-    }
-
-    /// Returns whether neighbouring groups are adjacent and the elements of a group are not.
-    fn has_columns(&self) -> bool {
-        let (leader, all) = (self.dimensions.leader, self.dimensions);
-        let stride = |dimensions: &[Dimension]| dimensions.first().map(|dimension| dimension.strides[leader]);
-        matches!((stride(&all.kept), stride(&all.folded)), (Some(1), Some(inner)) if inner.unsigned_abs() > 1)
-    }
-
-    /// Returns the access to each operand, and the adjacent elements of one access.
-    pub(super) fn accesses(&self) -> (Vec<RowAccess>, usize) {
-        let mut accesses: Vec<RowAccess> =
-            (0..self.operands.len()).map(|operand| self.access(operand)).collect();
-        let vector = self.vector(&accesses);
-        if vector == 1 {
-            for access in &mut accesses {
-                if matches!(access, RowAccess::Spans | RowAccess::OfSpan) {
-                    *access = RowAccess::Strided;
-                }
-            }
-        }
-        (accesses, vector)
-    }
-
-    fn access(&self, operand: usize) -> RowAccess {
-        let folded = &self.dimensions.folded;
-        match &folded[..] {
-            all if all.iter().all(|dimension| dimension.strides[operand] == 0) => RowAccess::Still,
-            [one] if one.strides[operand] == 1 => RowAccess::Contiguous,
-            [inner, ..] if inner.strides[operand] == 1 => RowAccess::Spans,
-            [inner, ..] if inner.strides[operand] == 0 => RowAccess::OfSpan,
-            _ => RowAccess::Strided,
-        }
-    }
-
-    /// Returns the longest vector of adjacent elements that suits all operands.
-    fn vector(&self, accesses: &[RowAccess]) -> usize {
-        let is_adjacent = |&at: &usize| matches!(accesses[at], RowAccess::Contiguous | RowAccess::Spans);
-        let adjacent = || (0..accesses.len()).filter(is_adjacent);
-        if accesses.contains(&RowAccess::Strided) {
-            return 1;
-        }
-        let Some(widest) = adjacent().map(|operand| self.operands[operand].0.size()).max() else {
-            return 1;
-        };
-        let mut vector = (WIDEST as usize / widest).clamp(1, 8);
-        // All vectors of a row are whole if those of its spans are.
-        let span = self.dimensions.folded.first().map_or(1, |inner| inner.size);
-        let fits =
-            |vector: usize| span.is_multiple_of(vector) && adjacent().all(|at| self.is_aligned(at, vector));
-        while vector > 1 && !fits(vector) {
-            vector /= 2;
-        }
-        vector
-    }
-
-    /// Returns whether every row of an operand, and every span of it, begins at a whole vector.
-    fn is_aligned(&self, operand: usize, vector: usize) -> bool {
-        let mut others = self.dimensions.kept.iter().chain(self.dimensions.folded.iter().skip(1));
-        self.is_aligned_along(operand, vector, &mut others)
-    }
-
-    /// Returns whether an operand begins at a whole vector, and so does each index of some dimensions.
-    pub(super) fn is_aligned_along(
-        &self,
-        operand: usize,
-        vector: usize,
-        others: &mut dyn Iterator<Item = &Dimension>,
-    ) -> bool {
-        let size = self.operands[operand].0.size();
-        let width = (size * vector).min(WIDEST as usize);
-        let mut pitches = others.map(|other| other.strides[operand].unsigned_abs() * size);
-        self.start(operand).is_multiple_of(width) && pitches.all(|pitch| pitch.is_multiple_of(width))
-    }
-
-    /// Returns the address of an operand's first element, as far as [`starts`](Self::starts) are known.
-    fn start(&self, operand: usize) -> usize {
-        self.starts[operand] as usize + self.dimensions.offsets[operand] * self.operands[operand].0.size()
-    }
-
-    /// Returns the operands for their places in shared memory.
-    fn row_operands(&self, accesses: &[RowAccess]) -> Vec<RowOperand> {
-        let kept = &self.dimensions.kept;
-        let operands = accesses.iter().enumerate().map(|(operand, &access)| {
-            let (dtype, line) = (self.operands[operand].0, WIDEST as usize);
-            let distances = kept.iter().map(|dimension| dimension.strides[operand] * dtype.size() as isize);
-            let pitches = distances.map(|distance| distance.rem_euclid(line as isize) as usize);
-            let phases = std::iter::once(self.start(operand) % line).chain(pitches);
-            // The one row of a run is read for the first time, too.
-            let varies = kept.is_empty() || kept.iter().any(|dimension| dimension.strides[operand] != 0);
-            RowOperand { dtype, access, varies, phases: phases.collect() }
-        });
-        operands.collect()
-    }
-
-    /// Returns the bytes of a vector's inputs that a thread reads from memory.
-    pub(super) fn bytes_read(&self, stages: &RowStages, accesses: &[RowAccess], vector: usize) -> usize {
-        let bytes = |operand: usize| {
-            let dtype = self.operands[operand].0;
-            let elements = match accesses[operand] {
-                RowAccess::Still => 0,
-                RowAccess::OfSpan => 1,
-                RowAccess::Contiguous | RowAccess::Spans | RowAccess::Strided => vector,
-            };
-            elements * dtype.size() / parts(dtype)
-        };
-        stages.operand_of().into_iter().flatten().map(bytes).sum()
-    }
-
-    /// Returns the registers of an element between two stages, at most. `holds_inputs` if inputs stay in registers.
-    pub(super) fn registers(
-        &self,
-        stages: &RowStages,
-        accesses: &[RowAccess],
-        kept: &[Vec<bool>],
-        holds_inputs: bool,
-    ) -> usize {
-        let operand_of = stages.operand_of();
-        let steps = &stages.expression.program.steps;
-        // In halves of registers: packed elements of 16 bits take one.
-        let computed = stages.computed(kept);
-        let halves = |stage: usize| -> usize {
-            let inputs = operand_of.iter().enumerate().filter_map(|(input, operand)| {
-                let operand = operand.filter(|&operand| accesses[operand] != RowAccess::Still)?;
-                let (before, after) = computed.split_at(stage + 1);
-                let loads = |steps: &Vec<bool>| stages.is_loaded(input, steps);
-                let is_held = before.iter().any(loads) && after.iter().any(loads);
-                let dtype = self.operands[operand].0;
-                let packed = matches!(accesses[operand], RowAccess::Contiguous | RowAccess::Spans)
-                    && dtype.size() / parts(dtype) < 4;
-                let size = if packed { dtype.size().max(2) / 2 } else { dtype.size().max(4) / 2 };
-                (is_held && holds_inputs).then_some(size)
-            });
-            let values = (0..=stage).flat_map(|stage| kept[stage].iter().zip(steps));
-            let values = values.filter(|(kept, _)| **kept);
-            let wide = super::super::instruction::RegisterKind::Float64;
-            let values = values.map(|(_, (_, kind))| if *kind == wide { 4 } else { 2 });
-            inputs.sum::<usize>() + values.sum::<usize>()
-        };
-        (0..stages.stages.len()).map(halves).max().unwrap_or(0).div_ceil(2)
-    }
 }

@@ -14,6 +14,7 @@ use super::super::program::parts;
 use super::super::reduce::plan::SEGMENT;
 use super::plan::{RowAccess, SHARED_BYTES};
 use super::stages::RowStages;
+use crate::driver::{Device, driver_isa};
 use crate::types::DType;
 
 /// The most bytes of a block that leave space for a second one on its multiprocessor (compute capability 9.0).
@@ -21,6 +22,9 @@ const BLOCK_BYTES: usize = 113 * 1024;
 /// The most bytes of a block in a cluster of 2 or 4: 64 KB of the row, and values of segments. Rows of spans are faster in
 /// fewer blocks, whose warps have more segments.
 const SLICE_BYTES: usize = 66 * 1024;
+/// The most bytes of a block of a row of 16-bit elements with many instructions, in a cluster of fewer than 8: six blocks of a
+/// multiprocessor are at different stages.
+const HEAVY_BYTES: usize = 34 * 1024;
 /// The most segments of a block of [`FEW_WARPS`], and the most warps of any block.
 const FEW_SEGMENTS: usize = 8;
 const FEW_WARPS: usize = 8;
@@ -108,18 +112,34 @@ pub(super) enum RowCopy {
 /// The properties of a device that the choice of a schedule depends on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowDevice {
-    pub(super) capability: (i32, i32),
+    capability: (i32, i32),
+    /// The newest PTX ISA that the driver assembles.
+    isa: (i32, i32),
 }
 
+/// The PTX ISA of kernels of clusters.
+const CLUSTER_ISA: (i32, i32) = (8, 1);
+
 impl RowDevice {
+    /// Describes a device.
+    pub(super) fn of(device: &Device) -> RowDevice {
+        // A driver that does not tell takes the oldest kernels.
+        RowDevice { capability: device.compute_capability(), isa: driver_isa().unwrap_or((8, 0)) }
+    }
+
+    /// Describes a device of this compute capability with a driver of CUDA 12.1 or later.
+    pub(super) fn of_capability(capability: (i32, i32)) -> RowDevice {
+        RowDevice { capability, isa: CLUSTER_ISA }
+    }
+
     /// Returns whether the device has asynchronous copies and conversions to bf16.
     pub(super) fn is_ampere(self) -> bool {
         self.capability >= (8, 0)
     }
 
-    /// Returns whether blocks of the device form clusters.
+    /// Returns whether blocks of the device form clusters, and its driver knows their stores.
     pub(super) fn has_clusters(self) -> bool {
-        self.capability >= (9, 0)
+        self.capability >= (9, 0) && self.isa >= CLUSTER_ISA
     }
 
     /// Returns the most bytes of shared memory of a block.
@@ -151,17 +171,18 @@ pub(super) struct RowBlocks {
 
 impl RowBlocks {
     /// Returns the fewest blocks that hold so many segments of `stride` bytes, beside `values` bytes for the values
-    /// of segments; `None` if no cluster does.
+    /// of segments; `None` if no cluster does. Spans and elements of many instructions have limits of their own.
     pub(super) fn new(
         segments: usize,
         stride: usize,
         values: usize,
-        has_spans: bool,
+        [has_spans, is_heavy]: [bool; 2],
         device: RowDevice,
     ) -> Option<RowBlocks> {
         let clusters: &[usize] = if device.has_clusters() { &[1, 2, 4, 8] } else { &[1] };
         let blocks = clusters.iter().filter(|&&cluster| segments >= 2 * cluster).map(|&cluster| {
-            let most = if segments <= FEW_SEGMENTS * cluster { FEW_WARPS } else { MOST_WARPS };
+            let has_few = segments <= FEW_SEGMENTS * cluster || is_heavy;
+            let most = if has_few { FEW_WARPS } else { MOST_WARPS };
             // The last warps may have one segment less than others, or none.
             let each = segments.div_ceil(cluster * most);
             let warps = segments.div_ceil(cluster * each);
@@ -169,6 +190,7 @@ impl RowBlocks {
         });
         let fits = |blocks: &RowBlocks| {
             let limit = match blocks.cluster {
+                1 | 2 | 4 if is_heavy => HEAVY_BYTES,
                 1 => BLOCK_BYTES,
                 2 | 4 if !has_spans => SLICE_BYTES,
                 2 | 4 => BLOCK_BYTES,
@@ -326,5 +348,22 @@ impl SharedRow {
     /// Returns the plane of an operand.
     pub(super) fn operand(&self, operand: usize) -> Option<SharedPlane> {
         self.operands.get(operand).copied().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A driver that does not assemble counted stores gets kernels without clusters.
+    #[test]
+    fn an_older_driver_has_no_clusters() {
+        let new = RowDevice::of_capability((9, 0));
+        let old = RowDevice { isa: (8, 0), ..new };
+        let [clustered, alone] =
+            [new, old].map(|device| RowBlocks::new(64, 4096, 512, [false, false], device));
+        assert_eq!(clustered.map(|blocks| blocks.cluster), Some(4));
+        assert_eq!(alone, None);
+        assert_eq!(RowDevice::of_capability((8, 0)).has_clusters(), old.has_clusters());
     }
 }

@@ -21,6 +21,10 @@ pub(super) fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic:
             None => (text, 0),
         }
     };
+    let at = |text: &str| {
+        let (base, offset) = place(text);
+        (reader.register(&base), offset)
+    };
     match (parts[0], parts.get(1).copied()) {
         ("bra", _) => Action::Jump(usize::MAX),
         ("ret", _) => Action::Return,
@@ -43,10 +47,8 @@ pub(super) fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic:
             Action::WarpBarrier
         }
         ("barrier", Some("cluster")) => match mnemonic {
-            "barrier.cluster.arrive.relaxed.aligned" | "barrier.cluster.arrive.release.aligned" => {
-                Action::Arrive
-            }
-            "barrier.cluster.wait.aligned" | "barrier.cluster.wait.acquire.aligned" => Action::ClusterBarrier,
+            "barrier.cluster.arrive.relaxed.aligned" => Action::Arrive,
+            "barrier.cluster.wait.aligned" => Action::ClusterBarrier,
             _ => panic!("instruction {mnemonic}"),
         },
         ("cp", Some("async")) if mnemonic == "cp.async.wait_all" => Action::WaitForCopies(None),
@@ -58,12 +60,38 @@ pub(super) fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic:
             let bytes: usize = all[2].parse().expect("a number");
             let wanted = if bytes == 16 { "cp.async.cg.shared.global" } else { "cp.async.ca.shared.global" };
             assert!(mnemonic == wanted && matches!(bytes, 4 | 8 | 16), "{mnemonic} of {bytes}");
-            let of = |text: &str| {
-                let (base, offset) = place(text);
-                (reader.register(&base), offset)
-            };
             let read = all.get(3).map(|name| reader.register(name));
-            Action::Copy { target: of(&all[0]), source: of(&all[1]), bytes, read }
+            Action::Copy { target: at(&all[0]), source: at(&all[1]), bytes, read }
+        }
+        ("fence", _) => {
+            assert_eq!(mnemonic, "fence.mbarrier_init.release.cluster");
+            Action::Fence
+        }
+        ("mbarrier", _) => match mnemonic {
+            "mbarrier.init.shared::cta.b64" => {
+                assert_eq!(all[1], "1", "the arrivals at a barrier");
+                Action::Prepare(at(&all[0]))
+            }
+            "mbarrier.arrive.expect_tx.shared::cta.b64" => {
+                assert_eq!(all[0], "_");
+                Action::Expect { barrier: at(&all[1]), bytes: reader.source(&all[2]) }
+            }
+            "mbarrier.try_wait.parity.shared::cta.b64" => Action::TryWait {
+                result: reader.register(&all[0]),
+                barrier: at(&all[1]),
+                parity: reader.source(&all[2]),
+            },
+            _ => panic!("instruction {mnemonic}"),
+        },
+        ("st", Some("async")) => {
+            let wanted = "st.async.shared::cluster.mbarrier::complete_tx::bytes.";
+            assert!(mnemonic.starts_with(wanted) && matches!(bytes(), 4 | 8), "{mnemonic}");
+            Action::Send {
+                target: at(&all[0]),
+                value: reader.source(&all[1]),
+                bytes: bytes(),
+                barrier: at(&all[2]),
+            }
         }
         ("mapa", _) => {
             assert_eq!(mnemonic, "mapa.shared::cluster.u32");
@@ -78,18 +106,16 @@ pub(super) fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic:
             let (address, shared) = (reader.register(&base), parts[1] == "shared");
             Action::Load { results, address, offset, bytes: bytes(), signed, shared, volatile }
         }
-        ("st", Some("global" | "shared" | "shared::cluster")) => {
+        ("st", Some("global" | "shared")) => {
             let (base, offset) = place(&all[0]);
             let values: Vec<Source> = list(&all[1]).into_iter().map(|name| reader.source(name)).collect();
             check_width(&parts, values.len());
-            let (shared, cluster) = (parts[1] != "global", parts[1] == "shared::cluster");
             Action::Store {
                 values,
                 address: reader.register(&base),
                 offset,
                 bytes: bytes(),
-                shared,
-                cluster,
+                shared: parts[1] == "shared",
                 volatile,
             }
         }

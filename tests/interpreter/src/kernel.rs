@@ -96,8 +96,6 @@ pub(super) enum Action {
     },
     Store {
         shared: bool,
-        /// To shared memory of any block of the cluster.
-        cluster: bool,
         volatile: bool,
         values: Vec<Source>,
         address: usize,
@@ -146,6 +144,28 @@ pub(super) enum Action {
         result: usize,
         address: usize,
         block: Source,
+    },
+    /// Prepares a barrier that counts bytes: (base, offset)
+    Prepare((usize, u64)),
+    /// Makes prepared barriers known to other blocks.
+    Fence,
+    /// Arrives at a barrier that waits for so many bytes.
+    Expect {
+        barrier: (usize, u64),
+        bytes: Source,
+    },
+    /// A store to a block that its barrier counts.
+    Send {
+        target: (usize, u64),
+        value: Source,
+        bytes: usize,
+        barrier: (usize, u64),
+    },
+    /// Tells whether the phase of a barrier with this parity has ended.
+    TryWait {
+        result: usize,
+        barrier: (usize, u64),
+        parity: Source,
     },
     Nothing,
     Jump(usize),
@@ -269,7 +289,8 @@ impl Kernel {
         let (limit, body) = rest.split_once("{\n").expect("a body");
         let most_threads = limit.lines().find_map(|line| line.strip_prefix(".maxntid "));
         let most_threads = most_threads.map_or(1024, |limit| limit.parse().expect("a number"));
-        assert!(header.starts_with(".version 8.0\n.target sm_"), "{header}");
+        let is_of_clusters = header.starts_with(".version 8.1\n.target sm_90\n");
+        assert!(is_of_clusters || header.starts_with(".version 8.0\n.target sm_"), "{header}");
         let (places, parameter_bytes) = parameters(header);
         let mut reader = Reader::default();
         let extern_line = header.lines().find_map(|line| line.strip_prefix(".extern .shared .align 16 .b8 "));
@@ -334,7 +355,7 @@ impl Kernel {
         let shared_bytes = reader.shared.map_or(0, |(_, bytes)| bytes);
         let has = |wanted: fn(&Action) -> bool| lines.iter().any(|line| wanted(&line.action));
         let has_clusters = has(|action| matches!(action, Action::ClusterBarrier));
-        assert!(!has_clusters || header.contains(".target sm_90\n"), "clusters before sm_90");
+        assert_eq!(has_clusters, is_of_clusters, "the version of a text for clusters");
         assert!(!has(|action| matches!(action, Action::Copy { .. })) || !header.contains(".target sm_60\n"));
         Kernel {
             lines,

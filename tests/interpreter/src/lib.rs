@@ -9,6 +9,7 @@ mod registers;
 mod schedule;
 mod thread;
 mod together;
+mod transactions;
 
 pub use kernel::Kernel;
 pub use memory::Memory;

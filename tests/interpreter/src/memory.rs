@@ -170,6 +170,14 @@ impl Shared {
         }
     }
 
+    /// Writes bytes that a barrier orders.
+    pub fn arrive(&mut self, address: u64, bytes: &[u8]) {
+        for (cell, &byte) in self.at(address, bytes.len()).iter_mut().zip(bytes) {
+            (cell.byte, cell.written) = (byte, true);
+            cell.order(0);
+        }
+    }
+
     pub fn barrier(&mut self) {
         self.phase += 1;
         self.touched.clear();

@@ -11,6 +11,7 @@ use super::pure::LANES;
 use super::registers::Registers;
 use super::thread::{Spaces, Thread};
 use super::together::Together;
+use super::transactions::Transactions;
 
 /// The number of rounds without progress after which waiting threads fail.
 const PATIENCE: usize = 10_000;
@@ -55,6 +56,7 @@ struct Warp {
 struct Block {
     warps: Vec<Warp>,
     shared: Shared,
+    transactions: Transactions,
     /// Blocks of higher rank run first.
     rank: usize,
     /// Warps of a block of the cluster.
@@ -194,7 +196,8 @@ impl Kernel {
             stop: None,
         });
         let shared = Shared::new(shape.in_block * shape.cluster as usize);
-        Block { warps: warps.collect(), shared, rank, each: shape.threads.div_ceil(32) as usize }
+        let each = shape.threads.div_ceil(32) as usize;
+        Block { warps: warps.collect(), shared, transactions: Transactions::default(), rank, each }
     }
 
     /// Runs the threads of a warp; returns whether any reached a synchronization or its end.
@@ -206,10 +209,10 @@ impl Kernel {
         (parameters, memory): (&[u8], &mut Memory),
         pauses: &mut impl FnMut() -> bool,
     ) -> Result<bool, Exchanged> {
-        let Block { warps, shared, each, .. } = block;
+        let Block { warps, shared, transactions, each, .. } = block;
         let all = &mut warps[warp];
         let Warp { threads, stops, registers, waits, .. } = all;
-        let mut spaces = Spaces { parameters, memory, shared };
+        let mut spaces = Spaces { parameters, memory, shared, transactions };
         let mut came = false;
         let mut of_all = None;
         let at = threads[0].at;

@@ -3,6 +3,7 @@
 use super::kernel::{Action, ClusterShape, Kernel, Source, Stop};
 use super::memory::{Memory, SHARED, Shared};
 use super::registers::Registers;
+use super::transactions::Transactions;
 
 /// The bits of elements that a guarded load leaves out.
 pub(super) const ANY_VALUE: u64 = 0xc3a5_96b7_d278_4e1f;
@@ -24,6 +25,8 @@ pub struct Thread {
     /// It has arrived at a barrier of the cluster, and has passed one.
     arrived: bool,
     passed: bool,
+    /// It has prepared barriers that other blocks may not see yet.
+    prepares: bool,
 }
 
 /// The memory that a thread accesses besides its registers.
@@ -31,13 +34,24 @@ pub struct Spaces<'a> {
     pub parameters: &'a [u8],
     pub memory: &'a mut Memory,
     pub shared: &'a mut Shared,
+    pub transactions: &'a mut Transactions,
 }
 
 impl Thread {
     /// Creates a thread of a cluster at its beginning.
     pub fn new(shape: ClusterShape, number: u32) -> Thread {
         let (rank, index) = (number / shape.threads, number % shape.threads);
-        Thread { shape, rank, index, at: 0, copies: Vec::new(), groups: 0, arrived: false, passed: false }
+        Thread {
+            shape,
+            rank,
+            index,
+            at: 0,
+            copies: Vec::new(),
+            groups: 0,
+            arrived: false,
+            passed: false,
+            prepares: false,
+        }
     }
 
     /// Returns its number in the cluster.
@@ -84,7 +98,7 @@ impl Thread {
         &mut self,
         action: &Action,
         (registers, lane): (&mut Registers, usize),
-        Spaces { parameters, memory, shared: shared_memory }: &mut Spaces<'_>,
+        Spaces { parameters, memory, shared: shared_memory, transactions }: &mut Spaces<'_>,
         pauses: &mut impl FnMut() -> bool,
     ) -> Option<Stop> {
         let pause = |pauses: bool| pauses.then_some(Stop::Pause);
@@ -107,6 +121,10 @@ impl Thread {
                     true => {
                         self.check_own(address);
                         shared_memory.read(self.number(), address, &mut copied[..width]);
+                        // Slots of several values may be read at once.
+                        for slot in (0..results.len()).map(|slot| address + (slot * bytes) as u64) {
+                            transactions.read(self.number(), slot, *bytes);
+                        }
                         &copied[..width]
                     }
                     false => memory.load(address, width),
@@ -122,7 +140,7 @@ impl Thread {
                 }
                 return pause(*volatile && pauses());
             }
-            Action::Store { values, address, offset, bytes, shared, cluster, volatile } => {
+            Action::Store { values, address, offset, bytes, shared, volatile } => {
                 let address = registers.get(*address, lane).wrapping_add(*offset);
                 let mut all = [0; 32];
                 for (value, into) in values.iter().zip(all.chunks_exact_mut(*bytes)) {
@@ -131,10 +149,7 @@ impl Thread {
                 let all = &all[..bytes * values.len()];
                 match shared {
                     true => {
-                        match cluster {
-                            true => assert!(self.passed, "a store to a block that may not exist yet"),
-                            false => self.check_own(address),
-                        }
+                        self.check_own(address);
                         shared_memory.write(self.number(), address, all);
                     }
                     false => memory.at(address, all.len()).copy_from_slice(all),
@@ -202,7 +217,37 @@ impl Thread {
                     address - self.own() + SHARED + block * self.shape.in_block as u64,
                 );
             }
+            Action::Prepare((base, offset)) => {
+                let address = registers.get(*base, lane).wrapping_add(*offset);
+                self.check_own(address);
+                transactions.prepare(address);
+                self.prepares = true;
+            }
+            Action::Fence => self.prepares = false,
+            Action::Expect { barrier: (base, offset), bytes } => {
+                let address = registers.get(*base, lane).wrapping_add(*offset);
+                self.check_own(address);
+                transactions.expect(address, self.read(registers, lane, *bytes), shared_memory);
+            }
+            Action::Send { target, value, bytes, barrier } => {
+                assert!(self.passed, "a store to a block that may not exist yet");
+                let of = |(base, offset): (usize, u64)| registers.get(base, lane).wrapping_add(offset);
+                let (target, barrier) = (of(*target), of(*barrier));
+                let block = |address: u64| (address - SHARED) / self.shape.in_block as u64;
+                assert_eq!(block(target), block(barrier), "the blocks of a store and of its barrier");
+                let value = self.read(registers, lane, *value).to_le_bytes();
+                let (store, block) = ((target, &value[..*bytes]), (block(target), self.shape.threads));
+                transactions.store(self.number(), store, (barrier, block), shared_memory);
+            }
+            Action::TryWait { result, barrier: (base, offset), parity } => {
+                let address = registers.get(*base, lane).wrapping_add(*offset);
+                self.check_own(address);
+                let parity = self.read(registers, lane, *parity);
+                let is_open = transactions.try_wait(self.number(), address, parity);
+                registers.set(*result, lane, is_open.into());
+            }
             Action::Arrive => {
+                assert!(!self.prepares, "barriers that other blocks may not see");
                 assert!(!self.arrived, "a second arrival at a barrier");
                 self.arrived = true;
             }
@@ -224,6 +269,7 @@ impl Thread {
             Action::Barrier => return Some(Stop::Barrier(self.at)),
             Action::Return => {
                 assert!(self.copies.is_empty(), "a copy that nobody waits for");
+                transactions.end(self.rank.into());
                 return Some(Stop::End);
             }
         }

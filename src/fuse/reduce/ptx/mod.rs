@@ -1,7 +1,8 @@
 //! The PTX writer of reductions and scans. [`fold`] reads the inputs, [`merge`] merges the partial values of
-//! a fold, [`scan`] emits scans, and [`chain`] scans of long rows. This file has their common parts.
+//! a fold, [`scan`] emits scans, and [`chain`] scans of long rows. [`shared`] has values in
+//! shared memory, and this file the other common parts.
 //!
-//! As for elementwise kernels, the module is PTX 8.0 for sm_60 with one entry, whose parameters are addresses
+//! As for elementwise kernels, the module is PTX 8.0 for sm_60 or later with one entry, whose parameters are addresses
 //! followed by one block, and its text depends only on the reduction and the key. No thread exits before the
 //! last shuffle or barrier of its block: threads past the end repeat the last element and the last row and
 //! store nothing.
@@ -10,6 +11,7 @@ mod chain;
 mod fold;
 mod merge;
 mod scan;
+mod shared;
 
 use std::ops::Range;
 
@@ -114,8 +116,10 @@ impl KernelWriter<'_> {
             0 => String::new(),
             bytes => format!(".shared .align 128 .b8 shared[{bytes}];\n"),
         };
+        // Stores that a barrier of a cluster counts have 8.1.
+        let version = if target < 90 { "8.0" } else { "8.1" };
         format!(
-            ".version 8.0\n.target sm_{target}\n.address_size 64\n.visible .entry {ENTRY}(\n{addresses}.param .align 8 \
+            ".version {version}\n.target sm_{target}\n.address_size 64\n.visible .entry {ENTRY}(\n{addresses}.param .align 8 \
              .b8 block[{}]\n)\n.maxntid {threads}\n{blocks}{{\n{}{shared}{}}}\n",
             self.parameters.bytes(),
             writer.declarations(),
@@ -468,65 +472,6 @@ impl KernelWriter<'_> {
             let halves = halves.map(|half| kernel.bits32(&mnemonic, &[&half, which, &clamp, "-1"]));
             kernel.result(kind.into(), "mov.b64", &[&format!("{{{}, {}}}", halves[0], halves[1])])
         })
-    }
-
-    /// Reserves shared memory for `slots` values, and returns its start and the offset of each part's plane.
-    pub(in crate::fuse) fn planes(&mut self, slots: usize) -> (Name, Vec<usize>) {
-        let mut planes = Vec::new();
-        for kind in self.kinds() {
-            planes.push(self.shared);
-            // Vectors of slots may be read at once.
-            self.shared += (slots * bytes(kind)).next_multiple_of(16);
-        }
-        let start = match &self.start {
-            Some(start) => start.clone(),
-            None => self.bits32("mov.u32", &["shared"]),
-        };
-        (start, planes)
-    }
-
-    /// Returns the address of the thread's slot in each plane.
-    pub(in crate::fuse) fn slots(&mut self, start: &str, slot: &str, planes: &[usize]) -> Vec<Name> {
-        let kinds = self.kinds();
-        kinds
-            .iter()
-            .zip(planes)
-            .map(|(kind, plane)| {
-                let at = self.bits32("mad.lo.u32", &[slot, &bytes(*kind).to_string(), start]);
-                if *plane == 0 { at } else { self.bits32("add.u32", &[&at, &plane.to_string()]) }
-            })
-            .collect()
-    }
-
-    /// Stores a value in the thread's slots. An empty guard is none.
-    pub(in crate::fuse) fn put_shared(&mut self, guard: &str, slots: &[Name], offset: usize, value: &Folded) {
-        let guard = if guard.is_empty() { String::new() } else { format!("@{guard} ") };
-        for (part, kind) in self.kinds().into_iter().enumerate() {
-            let (at, bytes) = (&slots[part], offset * bytes(kind));
-            let text = format!("{guard}st.shared.{} [{at}+{bytes}], {};", type_of(kind), value[part]);
-            self.line(text);
-        }
-    }
-
-    pub(in crate::fuse) fn get_shared(&mut self, slots: &[Name], offset: usize) -> Folded {
-        self.each_part(|kernel, part, kind| {
-            let place = format!("[{}+{}]", slots[part], offset * bytes(kind));
-            kernel.result(kind.into(), &format!("ld.shared.{}", type_of(kind)), &[&place])
-        })
-    }
-
-    /// Returns the merged value of each group of `count` warps, in its first thread; all other threads exit.
-    fn merge_warps(&mut self, value: Folded, count: usize, warps: usize, warp: &str, first: &str) -> Folded {
-        let (start, planes) = self.planes(warps);
-        let slots = self.slots(&start, warp, &planes);
-        self.put_shared(first, &slots, 0, &value);
-        self.line("bar.sync 0;");
-        let within = self.bits32("and.b32", &[warp, &(count - 1).to_string()]);
-        let leads = self.predicate("setp.eq.u32", &[&within, "0"]);
-        let leads = self.predicate("and.pred", &[&leads, first]);
-        self.line(format!("@!{leads} bra $exit;"));
-        let values = (0..count).map(|next| self.get_shared(&slots, next)).collect();
-        self.merge_neighbours(values)
     }
 
     /// Stores values of adjacent rows, starting at `row`, as partial values of group `group`.

@@ -5,8 +5,8 @@
 //! A cluster copies the next row to shared memory meanwhile (`ahead`), because its barriers take longer.
 //!
 //! Invariants: threads that share a shuffle or a barrier make equally many iterations. A team without a chunk repeats
-//! the last one and stores nothing. Slots of shared memory are written once an iteration, and a barrier separates
-//! their reads from the writes of the next one.
+//! the last one and stores nothing. Slots of shared memory are written once an iteration, and the barrier of another stage or
+//! another row separates their reads from the next writes.
 
 use super::super::super::instruction::RegisterKind;
 use super::super::super::ptx::{Name, immediate};
@@ -112,6 +112,7 @@ impl RowWriter<'_> {
         let buffers = self.begin_ahead(&in_block, &row);
         self.clear_sums();
         self.wait();
+        self.begin_parity();
         let width = if key.wide { "u64" } else { "u32" };
         let unique = self.kernel.writer.unique();
         self.kernel.line(format!("$row_{unique}:"));
@@ -132,11 +133,7 @@ impl RowWriter<'_> {
         if let Some(buffers) = &buffers {
             self.end_ahead(buffers);
         }
-        let of_rows = self.stages.stages.iter().filter(|stage| !stage.reductions.is_empty()).count();
-        if key.warps > 1 && of_rows == 1 {
-            // With two stages, the barrier of the other one comes before a slot is written again.
-            self.barrier();
-        }
+        self.end_parity();
         self.kernel.line(format!("add.{width} {row}, {row}, 1;"));
         self.kernel.line(format!("sub.{width} {left}, {left}, 1;"));
         let again = self.kernel.predicate(&format!("setp.ne.{width}"), &[&left, "0"]);

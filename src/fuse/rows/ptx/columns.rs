@@ -8,9 +8,8 @@
 
 use super::super::super::instruction::RegisterKind;
 use super::super::super::ptx::Name;
-use super::super::super::reduce::fold::bytes;
 use super::super::super::reduce::plan::{SEGMENT, WARP};
-use super::super::super::reduce::ptx::{Folded, type_of};
+use super::super::super::reduce::ptx::Folded;
 use super::super::plan::RowAccess;
 use super::element::Access;
 use super::fold::Planes;
@@ -260,19 +259,12 @@ impl RowWriter<'_> {
         let slots = kernel.slots(&planes.0, &slot, &planes.1);
         // Each thread of a column stores to every so many blocks.
         for first in (0..key.cluster).step_by(key.threads) {
+            let kernel = &mut self.kernel;
             let target = kernel.bits32("add.u32", &[&self.thread.lane, &first.to_string()]);
             let stores = kernel.predicate("setp.lt.u32", &[&target, &key.cluster.to_string()]);
             // Threads past the last block store nothing, but name a block that exists.
             let target = kernel.bits32("min.u32", &[&target, &(key.cluster - 1).to_string()]);
-            for (part, kind) in kernel.kinds().into_iter().enumerate() {
-                let slot = kernel.bits32("mapa.shared::cluster.u32", &[&slots[part], &target]);
-                let offset = bytes(kind) * key.threads_across();
-                let kind = type_of(kind);
-                for (column, value) in values.iter().enumerate() {
-                    let (at, value) = (column * offset, &value[part]);
-                    kernel.line(format!("@{stores} st.shared::cluster.{kind} [{slot}+{at}], {value};"));
-                }
-            }
+            self.send(&stores, &target, &slots, key.threads_across(), values);
         }
         planes
     }

@@ -126,10 +126,17 @@ impl RowWriter<'_> {
 
     pub(super) fn planes(&mut self, reduction: usize) -> Planes {
         self.with(reduction);
-        match self.key.warps {
-            1 => (Name::new(), Vec::new()),
-            _ => self.kernel.planes(self.key.slots),
+        if self.key.warps == 1 {
+            return (Name::new(), Vec::new());
         }
+        let before = self.kernel.shared;
+        let (mut start, planes) = self.kernel.planes(self.key.slots);
+        if !self.parity.is_empty() && self.has_one_stage() {
+            let bytes = self.kernel.shared - before;
+            self.kernel.reserve(bytes);
+            start = self.kernel.bits32("mad.lo.u32", &[&self.parity, &bytes.to_string(), &start]);
+        }
+        (start, planes)
     }
 
     /// Stores the value of a segment in its slot.

@@ -14,6 +14,7 @@
 
 mod ahead;
 mod chunks;
+mod cluster;
 mod columns;
 mod element;
 mod fold;
@@ -21,7 +22,7 @@ mod rounds;
 mod segments;
 mod shared;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::super::instruction::RegisterKind;
 use super::super::plan::{self, Iteration};
@@ -36,6 +37,7 @@ use super::stages::RowStages;
 use super::storage::RowStorage;
 use super::{RowOutput, RowProgramState, RowReduction};
 use chunks::Sums;
+use cluster::Barrier;
 use element::Access;
 use shared::Slot;
 
@@ -67,6 +69,10 @@ struct RowWriter<'a> {
     slot: Slot,
     /// True between the begin and the end of a wait for the blocks of the cluster.
     has_arrived: bool,
+    /// The barriers of a cluster, of the stages to come.
+    barriers: VecDeque<Barrier>,
+    /// The parity of a row in a loop over rows of a cluster.
+    parity: Name,
     /// By row of the thread and input of the expression, its value if that is one for the whole row.
     still: Vec<Vec<Option<[Name; 2]>>>,
     /// The steps with one value for the whole row, and by row of the thread the registers of those computed so far.
@@ -214,6 +220,8 @@ fn written(
         phases: Vec::new(),
         slot: Slot::default(),
         has_arrived: false,
+        barriers: VecDeque::new(),
+        parity: Name::new(),
         still: vec![vec![None; operand_of.len()]; key.rows_of_thread()],
         operand_of,
         known: vec![vec![Name::new(); count]; key.rows_of_thread()],

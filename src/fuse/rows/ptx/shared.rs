@@ -2,7 +2,7 @@
 
 use super::super::super::ptx::{Name, Register, StateSpace, Writer};
 use super::super::super::reduce::plan::{LANES, SEGMENT, WARP};
-use super::super::super::reduce::ptx::{Folded, KernelWriter, type_of};
+use super::super::super::reduce::ptx::{KernelWriter, type_of};
 use super::super::storage::{RowCopy, RowStorage, SharedPlane, SharedRow};
 use super::element::Access;
 use super::{ROW, RowWriter};
@@ -297,46 +297,6 @@ impl<'a> RowWriter<'a> {
                 let (vector, list) = vector_of(&names);
                 self.kernel.line(format!("st.shared{vector}.{} [{address}], {list};", type_of(kind)));
             }
-        }
-    }
-
-    /// Starts the wait for all blocks of the cluster, which must exist before another stores to them.
-    pub(super) fn arrive(&mut self) {
-        if self.key.cluster > 1 {
-            self.kernel.line("barrier.cluster.arrive.relaxed.aligned;");
-            self.has_arrived = true;
-        }
-    }
-
-    /// Ends the wait of [`arrive`](Self::arrive), once.
-    pub(super) fn wait(&mut self) {
-        if std::mem::take(&mut self.has_arrived) {
-            self.kernel.line("barrier.cluster.wait.aligned;");
-        }
-    }
-
-    /// Emits the barrier of all threads of a row.
-    pub(super) fn barrier(&mut self) {
-        match self.key.cluster {
-            1 => self.kernel.line("bar.sync 0;"),
-            _ => {
-                self.kernel.line("barrier.cluster.arrive.release.aligned;");
-                self.kernel.line("barrier.cluster.wait.acquire.aligned;");
-            }
-        }
-    }
-
-    /// Stores the value of a segment in its slot of each block.
-    pub(super) fn publish_to_cluster(&mut self, slots: &[Name], value: &Folded) {
-        let kernel = &mut self.kernel;
-        let value = kernel.exchanged(value, "idx", "0", WARP as u32);
-        let (lane, cluster) = (&self.thread.lane, self.key.cluster);
-        let target = kernel.bits32("and.b32", &[lane, &(cluster - 1).to_string()]);
-        let stores = kernel.predicate("setp.lt.u32", &[lane, &cluster.to_string()]);
-        for (part, kind) in kernel.kinds().into_iter().enumerate() {
-            let slot = kernel.bits32("mapa.shared::cluster.u32", &[&slots[part], &target]);
-            let (kind, value) = (type_of(kind), &value[part]);
-            kernel.line(format!("@{stores} st.shared::cluster.{kind} [{slot}], {value};"));
         }
     }
 

@@ -134,9 +134,7 @@ impl SumsOverGroups {
         let starts: Vec<u64> = views.iter().chain(&of_results).map(|view| view.address % WIDEST).collect();
         let device = stream.device();
         let given = RowOperands { inputs: &of_inputs, outputs: &of_outputs, starts: &starts };
-        let Ok(launch) =
-            self.plan_fused(shape, &given, RowDevice { capability: device.compute_capability() })
-        else {
+        let Ok(launch) = self.plan_fused(shape, &given, RowDevice::of(&device)) else {
             return Ok(false);
         };
         let mut bits = stages.expression.scalar_bits(&stages.operands.scalars(scalars, shape))?;

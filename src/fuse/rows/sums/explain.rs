@@ -34,7 +34,7 @@ impl SumsOverGroups {
         let given = RowOperands { inputs, outputs, starts: &starts };
         let chunks = shape.groups.count().div_ceil(CHUNK);
         let of_sum = |dtype: DType| chunks * shape.size * dtype.size();
-        let planned = self.plan_fused(shape, &given, RowDevice { capability });
+        let planned = self.plan_fused(shape, &given, RowDevice::of_capability(capability));
         let (mut found, workspaces) = match (planned, &self.fused) {
             (Ok(launch), Some(fused)) => {
                 let Ok(stages) = &fused.0.stages else { return Ok(self.nothing()) };

@@ -2,7 +2,8 @@
 
 use super::super::super::reduce::dimensions::Dimensions;
 use super::super::super::reduce::plan::{BLOCK, ReductionParameters, WARP, blocks};
-use super::super::plan::{MOST_INSTRUCTIONS, OperandLayout, RowKey, RowOperands, RowPlan};
+use super::super::operand_layout::OperandLayout;
+use super::super::plan::{MOST_INSTRUCTIONS, RowKey, RowOperands, RowPlan};
 use super::super::shape::RowShape;
 use super::super::stages::{KEPT_COST, RowStages};
 use super::super::storage::{RowDevice, RowStorage};
