@@ -22,7 +22,7 @@ use super::super::reduce::plan::{BLOCK, LANES, ROUNDS, ReductionParameters, SEGM
 use super::operand_layout::OperandLayout;
 use super::shape::RowShape;
 use super::stages::{KEPT_COST, RowStages};
-use super::storage::{RowBlocks, RowDevice, RowStorage, SharedRow};
+use super::storage::{RowBlocks, RowDevice, RowKind, RowStorage, SharedRow};
 use super::sums::MOST_REGISTERS as MOST_REGISTERS_WITH_SUMS;
 use super::{RowProgramState, RowReduction};
 use crate::types::{DType, Layout};
@@ -322,6 +322,11 @@ impl RowProgramState {
             return Err("the values of segments do not fit shared memory");
         }
         let has_spans = accesses.contains(&RowAccess::Spans);
+        let kind = RowKind {
+            has_spans,
+            is_narrow: is_narrow && !has_spans && (aligned || is_heavy),
+            has_many_instructions: is_heavy,
+        };
         let row_in_shared = |kept_cost: Option<usize>| {
             let operands = layout.row_operands(&accesses);
             let row = SharedRow::new(stages, &operands, &uniform, vector, kept_cost, device.is_ampere())?;
@@ -331,7 +336,7 @@ impl RowProgramState {
         // Kept values take space, and without them more rows fit.
         let in_shared = |kept_cost: Option<usize>| {
             let row = row_in_shared(kept_cost)?;
-            let blocks = RowBlocks::new(segments, row.stride, values, [has_spans, is_heavy], device)?;
+            let blocks = RowBlocks::new(segments, row.stride, values, kind, device)?;
             Some((RowStorage::Shared(row), blocks))
         };
         let rows_of_block = match segments {

@@ -22,9 +22,9 @@ const BLOCK_BYTES: usize = 113 * 1024;
 /// The most bytes of a block in a cluster of 2 or 4: 64 KB of the row, and values of segments. Rows of spans are faster in
 /// fewer blocks, whose warps have more segments.
 const SLICE_BYTES: usize = 66 * 1024;
-/// The most bytes of a block of a row of 16-bit elements with many instructions, in a cluster of fewer than 8: six blocks of a
-/// multiprocessor are at different stages.
-const HEAVY_BYTES: usize = 34 * 1024;
+/// The most bytes of a block of a narrow row that some cluster holds in such blocks: six of a multiprocessor are at different
+/// stages.
+const SMALL_BYTES: usize = 34 * 1024;
 /// The most segments of a block of [`FEW_WARPS`], and the most warps of any block.
 const FEW_SEGMENTS: usize = 8;
 const FEW_WARPS: usize = 8;
@@ -156,6 +156,16 @@ impl RowDevice {
     }
 }
 
+/// The properties of a row that its blocks depend on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RowKind {
+    pub(super) has_spans: bool,
+    /// True for adjacent elements of 16 bits or fewer that begin at whole vectors or have many instructions.
+    pub(super) is_narrow: bool,
+    /// True for elements of 16 bits or fewer whose instructions take as long as their memory.
+    pub(super) has_many_instructions: bool,
+}
+
 /// The blocks of a row in shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RowBlocks {
@@ -171,34 +181,42 @@ pub(super) struct RowBlocks {
 
 impl RowBlocks {
     /// Returns the fewest blocks that hold so many segments of `stride` bytes, beside `values` bytes for the values
-    /// of segments; `None` if no cluster does. Spans and elements of many instructions have limits of their own.
+    /// of segments; `None` if no cluster does.
     pub(super) fn new(
         segments: usize,
         stride: usize,
         values: usize,
-        [has_spans, is_heavy]: [bool; 2],
+        kind: RowKind,
         device: RowDevice,
     ) -> Option<RowBlocks> {
         let clusters: &[usize] = if device.has_clusters() { &[1, 2, 4, 8] } else { &[1] };
-        let blocks = clusters.iter().filter(|&&cluster| segments >= 2 * cluster).map(|&cluster| {
-            let has_few = segments <= FEW_SEGMENTS * cluster || is_heavy;
-            let most = if has_few { FEW_WARPS } else { MOST_WARPS };
+        let blocks = |cluster: usize, most: usize| {
             // The last warps may have one segment less than others, or none.
             let each = segments.div_ceil(cluster * most);
             let warps = segments.div_ceil(cluster * each);
             RowBlocks { cluster, warps, rows: 1, bytes: each * warps * stride }
+        };
+        let fits = |blocks: &RowBlocks, limit: usize| blocks.bytes + values <= limit.min(device.shared());
+        let clusters = || clusters.iter().copied().filter(|&cluster| segments >= 2 * cluster);
+        if kind.is_narrow && device.has_clusters() {
+            let mut small = clusters().map(|cluster| blocks(cluster, FEW_WARPS));
+            if let Some(small) = small.find(|blocks| fits(blocks, SMALL_BYTES)) {
+                return Some(small);
+            }
+        }
+        let mut all = clusters().map(|cluster| {
+            let has_few = segments <= FEW_SEGMENTS * cluster || kind.has_many_instructions;
+            blocks(cluster, if has_few { FEW_WARPS } else { MOST_WARPS })
         });
-        let fits = |blocks: &RowBlocks| {
+        all.find(|blocks| {
             let limit = match blocks.cluster {
-                1 | 2 | 4 if is_heavy => HEAVY_BYTES,
                 1 => BLOCK_BYTES,
-                2 | 4 if !has_spans => SLICE_BYTES,
+                2 | 4 if !kind.has_spans => SLICE_BYTES,
                 2 | 4 => BLOCK_BYTES,
                 _ => device.shared(),
             };
-            blocks.bytes + values <= limit.min(device.shared())
-        };
-        blocks.into_iter().find(fits)
+            fits(blocks, limit)
+        })
     }
 
     /// Returns the block of rows of one segment of `stride` bytes, a warp each, with at most `most` rows in the bytes of
@@ -361,7 +379,7 @@ mod tests {
         let new = RowDevice::of_capability((9, 0));
         let old = RowDevice { isa: (8, 0), ..new };
         let [clustered, alone] =
-            [new, old].map(|device| RowBlocks::new(64, 4096, 512, [false, false], device));
+            [new, old].map(|device| RowBlocks::new(64, 4096, 512, RowKind::default(), device));
         assert_eq!(clustered.map(|blocks| blocks.cluster), Some(4));
         assert_eq!(alone, None);
         assert_eq!(RowDevice::of_capability((8, 0)).has_clusters(), old.has_clusters());
