@@ -16,8 +16,10 @@ impl RowWriter<'_> {
     /// Emits the stages of a row whose segments each of them reads.
     pub(super) fn segments(&mut self) {
         let (key, stages) = (self.key, self.stages);
+        // The copies take longer than a cluster takes to meet.
+        self.begin_copies();
         self.arrive();
-        self.copy_row();
+        self.end_copies();
         self.wait();
         let stride = self.shared_row().map_or(0, |row| row.stride);
         for (number, stage) in stages.stages.iter().enumerate() {

@@ -56,13 +56,18 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// Emits the copy of the warp's segments. Afterwards each thread may read its elements.
-    pub(super) fn copy_row(&mut self) {
+    /// Returns the operands that are copied to shared memory.
+    fn copied(&self) -> Vec<(usize, SharedPlane)> {
+        let mut planes = self.shared_row().map(planes_of).unwrap_or_default();
+        planes.retain(|(operand, _)| !self.is_output(*operand));
+        planes
+    }
+
+    /// Emits the copies of the warp's segments.
+    pub(super) fn begin_copies(&mut self) {
         let Some(row) = self.shared_row() else { return };
         let (key, width) = (self.key, if self.key.wide { "u64" } else { "u32" });
-        let mut planes = planes_of(row);
-        planes.retain(|(operand, _)| !self.is_output(*operand));
-        let is = |wanted: fn(RowCopy) -> bool| planes.iter().any(|(_, plane)| wanted(plane.copy));
+        let planes = self.copied();
         if planes.is_empty() {
             return;
         }
@@ -92,6 +97,13 @@ impl<'a> RowWriter<'a> {
             let again = kernel.predicate("setp.lt.u32", &[&segment, &segments]);
             kernel.line(format!("@{again} bra $copy_{unique};"));
         }
+    }
+
+    /// Emits the wait for the copies. Afterwards each thread may read its elements.
+    pub(super) fn end_copies(&mut self) {
+        let planes = self.copied();
+        let is = |wanted: fn(RowCopy) -> bool| planes.iter().any(|(_, plane)| wanted(plane.copy));
+        let kernel = &mut self.kernel;
         if is(|copy| copy != RowCopy::Registers) {
             kernel.line("cp.async.wait_all;");
         }
