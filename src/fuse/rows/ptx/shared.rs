@@ -163,20 +163,55 @@ impl<'a> RowWriter<'a> {
         // One more line, because the first may begin before the segment.
         let lines = bytes / LINE + 1;
         for first in (0..lines).step_by(WARP) {
-            let mut guard = String::new();
+            let last = (first * LINE + LINE - 1).to_string();
+            let mut whole = kernel.predicate("setp.lt.s32", &[&last, &rest]);
             if lines - first < WARP {
                 let inside = (lines - first).to_string();
-                guard = format!("@{} ", kernel.predicate("setp.lt.u32", &[&self.thread.lane, &inside]));
+                let inside = kernel.predicate("setp.lt.u32", &[&self.thread.lane, &inside]);
+                whole = kernel.predicate("and.pred", &[&whole, &inside]);
             }
             let skipped = first * LINE;
-            let size = kernel.bits32("sub.u32", &[&rest, &skipped.to_string()]);
-            let size = kernel.bits32("max.s32", &[&size, "0"]);
-            let size = kernel.bits32("min.s32", &[&size, &LINE.to_string()]);
             kernel.line(format!(
-                "{guard}cp.async.cg.shared.global [{target}+{}], [{source}+{skipped}], {LINE}, {size};",
+                "@{whole} cp.async.cg.shared.global [{target}+{}], [{source}+{skipped}], {LINE};",
                 plane.offset + skipped
             ));
         }
+        self.copy_last_line((size, lines), (&base, &end), (slot, plane.offset), segment);
+    }
+
+    /// Copies the elements of a row's last line, if it is not whole and one of the `lines` of the segment. No copy reads past
+    /// the end of the row, which may be that of the memory.
+    fn copy_last_line(
+        &mut self,
+        (size, lines): (usize, usize),
+        (base, end): (&str, &str),
+        (slot, offset): (&Slot, usize),
+        segment: &str,
+    ) {
+        let kernel = &mut self.kernel;
+        let whole = kernel.bits32("and.b32", &[end, "-16"]);
+        let rest = kernel.bits32("and.b32", &[end, &(LINE - 1).to_string()]);
+        let before = kernel.bits32("mul.lo.u32", &[segment, &(SEGMENT * size).to_string()]);
+        let at = kernel.bits32("sub.u32", &[&whole, &before]);
+        let place = kernel.bits32("mul.lo.u32", &[&self.thread.lane, &size.to_string()]);
+        // As unsigned numbers, lines before the segment are large.
+        let is_here = kernel.predicate("setp.lt.u32", &[&at, &(lines * LINE).to_string()]);
+        let exists = kernel.predicate("setp.lt.u32", &[&place, &rest]);
+        let guard = kernel.predicate("and.pred", &[&is_here, &exists]);
+        let from = kernel.bits32("add.u32", &[&whole, &place]);
+        let from = kernel.result(Register::Bits64, "cvt.u64.u32", &[&from]);
+        let from = kernel.result(Register::Bits64, "add.u64", &[base, &from]);
+        let to = kernel.bits32("add.u32", &[&slot.segment, &at]);
+        let to = kernel.bits32("add.u32", &[&to, &place]);
+        let (kind, register) = match size {
+            8 => ("b64", Register::Bits64),
+            4 => ("b32", Register::Bits32),
+            2 => ("u16", Register::Bits32),
+            _ => ("u8", Register::Bits32),
+        };
+        let element = kernel.writer.register(register);
+        kernel.line(format!("@{guard} ld.global.{kind} {element}, [{from}];"));
+        kernel.line(format!("@{guard} st.shared.{kind} [{to}+{offset}], {element};"));
     }
 
     fn is_output(&self, operand: usize) -> bool {
