@@ -167,7 +167,7 @@ impl RowProgramState {
             let registers = (of_kept * vector + address) * held + others;
             let warps = if block < WARP { threads } else { threads.min(block / WARP) };
             let slots = warps + segments * parts;
-            let slots = |reduction: &RowReduction| slot_bytes(reduction) * slots * columns + 64;
+            let slots = |reduction: &RowReduction| slot_bytes(reduction) * slots * columns + 96;
             let fits = block <= MOST_THREADS
                 && registers <= (REGISTERS / block.max(BLOCK)).min(MOST_REGISTERS)
                 && of_element * held * vector <= HELD_INSTRUCTIONS

@@ -317,7 +317,10 @@ impl RowProgramState {
             && registers_of_row <= registers
             && layout.bytes_read(stages, &accesses, vector) * groups * rounds <= HELD_BYTES;
         let slots = segments.next_power_of_two();
-        let values: usize = self.reductions.iter().map(|reduction| slot_bytes(reduction) * slots + 16).sum();
+        // A loop over rows has the slots of two, and each reduction at most a barrier and the ends of two planes.
+        let copies_of_slots = if sums.is_some() { 2 } else { 1 };
+        let of_slots = |reduction| slot_bytes(reduction) * slots * copies_of_slots + 64;
+        let values: usize = self.reductions.iter().map(of_slots).sum();
         if segments > 1 && values > SHARED_BYTES {
             return Err("the values of segments do not fit shared memory");
         }

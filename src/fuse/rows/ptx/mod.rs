@@ -1,10 +1,10 @@
 //! The PTX writer of row programs: one kernel for all reductions and outputs.
 //!
-//! As for reductions, the module is PTX 8.0 for sm_60 or later with one entry, whose parameters are addresses followed
-//! by one block, and its text depends only on the program and the key. [`element`] loads, computes and stores
-//! elements, [`fold`] folds segments and rows, [`shared`] holds a row in shared memory, [`columns`] walks tiles of strided rows. This file has the stages:
-//! straight-line code if the row is held in registers (a loop if it is long, see [`rounds`]), loops over its segments
-//! otherwise ([`segments`]).
+//! As for reductions, the module is PTX 8.0 for sm_60 or later (8.1 for sm_90 for clusters) with one entry, whose parameters are
+//! addresses followed by one block, and its text depends only on the program and the key. [`element`] loads, computes and
+//! stores elements, [`fold`] folds segments and rows, [`shared`] holds a row in shared memory, [`cluster`] sends values between
+//! blocks, [`columns`] walks tiles of strided rows. This file has the stages: straight-line code if the row is held in registers
+//! (a loop if it is long, see [`rounds`]), loops over its segments otherwise ([`segments`]).
 //!
 //! Invariants: no thread exits before the last shuffle or barrier of its block. Threads past the last row repeat
 //! it, and do not store. Elements past the end of a row count as missing: they are not accessed, or, where addresses
