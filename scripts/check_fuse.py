@@ -23,10 +23,12 @@ import zlib
 
 import build_images
 
-# The oldest and the newest assembler that a driver from 525 on may have inside, with the newest version of texts that it takes.
+# The oldest and the newest assembler that a driver from 525 on may have inside, and the oldest for clusters, with the versions of
+# texts that they assemble.
 ASSEMBLERS = [
-    ("nvidia-cuda-nvcc-cu12", "12.0.76", "cuda_nvcc", "8.0", ["sm_60", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"]),
-    ("nvidia-cuda-nvcc", "13.0.88", "cu13", "9.0", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]),
+    ("nvidia-cuda-nvcc-cu12", "12.0.76", "cuda_nvcc", ["8.0"], ["sm_60", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"]),
+    ("nvidia-cuda-nvcc-cu12", "12.1.105", "cuda_nvcc", ["8.1"], ["sm_90"]),
+    ("nvidia-cuda-nvcc", "13.0.88", "cu13", ["8.0", "8.1"], ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"]),
 ]
 KERNELS_A_FILE = 250
 # Bytes of registers that do not fit.
@@ -66,7 +68,7 @@ def files(texts, folder, prefix):
 
 
 # A sample has every kernel assembled for these, by the oldest and the newest assembler.
-ALWAYS = [("12.0.76", "sm_80"), ("13.0.88", "sm_90")]
+ALWAYS = [("12.0.76", "sm_80"), ("12.1.105", "sm_90"), ("13.0.88", "sm_90")]
 
 
 def is_sampled(seed, version, architecture, path):
@@ -114,12 +116,12 @@ def main():
             sys.exit(f"check_fuse: {written} has no kernels")
         tasks = []
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for package, version, place, newest, architectures in ASSEMBLERS:
+            for package, version, place, versions, architectures in ASSEMBLERS:
                 ptxas = build_images.wheel(package, version) / place / "bin" / "ptxas"
                 ptxas.chmod(0o755)
                 for architecture in architectures:
                     for written_for, target, path in made:
-                        if written_for > newest:
+                        if written_for not in versions:
                             continue
                         if arguments.sample and not is_sampled(arguments.sample, version, architecture, path):
                             continue

@@ -139,7 +139,9 @@ impl RowProgramState {
             return Err("a group of strided elements has more than 8192");
         }
         if segments > 1 && !device.has_clusters() {
-            return Err("a group of strided elements has more than 1024, and the device has no clusters");
+            return Err(
+                "a group of strided elements has more than 1024, and the device or its driver has no clusters",
+            );
         }
         let (mut accesses, mut vector) = layout.accesses();
         if let Some(paired) = layout.paired(stages, &accesses) {

@@ -2,8 +2,8 @@
 //! reductions.
 //!
 //! A warp, or some of its threads, folds a segment of the tree of [`Reduction`](super::super::Reduction). Rows of
-//! at most [`HELD_SEGMENTS`] segments have a warp for each segment and stay in registers, in their dtype in
-//! memory. Longer rows, unaligned ones of more than [`UNALIGNED_SEGMENTS`], and programs with too many values for
+//! at most [`HELD_SEGMENTS`] segments ([`HEAVY_SEGMENTS`] for some) have a warp for each segment and stay in registers, in their
+//! dtype in memory. Longer rows, unaligned ones of more than [`UNALIGNED_SEGMENTS`], and programs with too many values for
 //! registers hold their row in shared memory, of one block or of a cluster (`storage`). Of a row of one segment, shared
 //! memory holds the values of several arrays that stages share, in place of the arrays in registers. Rows that do not fit
 //! are read again in each stage. Rows whose elements are further apart than those of neighbouring rows are planned in
@@ -31,7 +31,8 @@ use crate::types::{DType, Layout};
 const HELD_SEGMENTS: usize = 32;
 /// The most segments of an unaligned row in registers.
 const UNALIGNED_SEGMENTS: usize = 2;
-/// The most segments of a row of 16-bit elements with [`MANY_INSTRUCTIONS`] in registers.
+/// The most segments of a row of 16-bit elements with [`MANY_INSTRUCTIONS`] in registers. A multiprocessor rarely holds two blocks
+/// of more warps, and only two overlap the memory of one with the instructions of the other.
 const HEAVY_SEGMENTS: usize = 8;
 /// Warps of a block that reads its row again.
 const READING_WARPS: usize = 16;
@@ -303,10 +304,9 @@ impl RowProgramState {
         let mut registers_of_row = of_row(true, kept_cost);
         let instructions = of_element * copies * rounds;
         let is_short = instructions <= HELD_INSTRUCTIONS;
-        // Few multiprocessors hold two blocks of more warps, which would overlap the memory of one with the instructions of the
-        // other.
         let is_narrow = operands.iter().all(|(dtype, _)| dtype.size() <= 2);
-        let is_heavy = is_narrow && of_element > MANY_INSTRUCTIONS && device.has_clusters();
+        // Loops over rows overlap memory and instructions by themselves.
+        let is_heavy = is_narrow && of_element > MANY_INSTRUCTIONS && device.has_clusters() && sums.is_none();
         let most_held = match (aligned, is_heavy) {
             (false, _) => UNALIGNED_SEGMENTS,
             (true, false) => HELD_SEGMENTS,

@@ -25,7 +25,7 @@ const SLICE_BYTES: usize = 66 * 1024;
 /// The most bytes of a block of a narrow row that some cluster holds in such blocks: six of a multiprocessor are at different
 /// stages.
 const SMALL_BYTES: usize = 34 * 1024;
-/// The most segments of a block of [`FEW_WARPS`], and the most warps of any block.
+/// The segments a block up to which rows of any kind take [`FEW_WARPS`], and the most warps of any block.
 const FEW_SEGMENTS: usize = 8;
 const FEW_WARPS: usize = 8;
 const MOST_WARPS: usize = 16;
@@ -123,7 +123,7 @@ const CLUSTER_ISA: (i32, i32) = (8, 1);
 impl RowDevice {
     /// Describes a device.
     pub(super) fn of(device: &Device) -> RowDevice {
-        // A driver that does not tell takes the oldest kernels.
+        // If the version of the driver is unknown, kernels have no clusters.
         RowDevice { capability: device.compute_capability(), isa: driver_isa().unwrap_or((8, 0)) }
     }
 
@@ -137,7 +137,7 @@ impl RowDevice {
         self.capability >= (8, 0)
     }
 
-    /// Returns whether blocks of the device form clusters, and its driver knows their stores.
+    /// Returns whether blocks of the device form clusters, and its driver assembles `st.async`.
     pub(super) fn has_clusters(self) -> bool {
         self.capability >= (9, 0) && self.isa >= CLUSTER_ISA
     }
@@ -180,8 +180,8 @@ pub(super) struct RowBlocks {
 }
 
 impl RowBlocks {
-    /// Returns the fewest blocks that hold so many segments of `stride` bytes, beside `values` bytes for the values
-    /// of segments; `None` if no cluster does.
+    /// Returns the fewest small blocks of a narrow row, or else the fewest blocks, that hold so many segments of `stride` bytes,
+    /// beside `values` bytes for the values of segments; `None` if no cluster does.
     pub(super) fn new(
         segments: usize,
         stride: usize,
@@ -373,7 +373,7 @@ impl SharedRow {
 mod tests {
     use super::*;
 
-    /// A driver that does not assemble counted stores gets kernels without clusters.
+    /// A driver that does not assemble asynchronous stores gets kernels without clusters.
     #[test]
     fn an_older_driver_has_no_clusters() {
         let new = RowDevice::of_capability((9, 0));

@@ -239,13 +239,13 @@ impl Thread {
                 assert_eq!(block(target), block(barrier), "the blocks of a store and of its barrier");
                 let value = self.read(registers, lane, *value).to_le_bytes();
                 let (store, block) = ((target, &value[..*bytes]), (block(target), self.shape.threads));
-                transactions.store(self.number(), store, (barrier, block), shared_memory);
+                transactions.store(self.number(), store, barrier, block);
             }
             Action::TryWait { result, barrier: (base, offset), parity } => {
                 let address = registers.get(*base, lane).wrapping_add(*offset);
                 self.check_own(address);
                 let parity = self.read(registers, lane, *parity);
-                let is_open = transactions.try_wait(self.number(), address, parity);
+                let is_open = transactions.try_wait(self.number(), address, parity, shared_memory);
                 registers.set(*result, lane, is_open.into());
             }
             Action::Arrive => {

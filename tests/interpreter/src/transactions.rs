@@ -1,7 +1,8 @@
 //! Barriers that open after so many bytes have come to a block, and the stores that they count (`mbarrier`, `st.async`).
 //!
-//! The bytes appear when the barrier opens, which is the latest that a device allows. A thread may read them after it has
-//! waited for that phase of the barrier. It may overwrite bytes that others have read if it knows of a later store of each
+//! Stores arrive one at a time while a thread waits for their barrier, the last one first, as a device may have it: stores have no order.
+//! Their bytes appear when the phase of the barrier ends, the latest that a device allows. A thread may read them after it has
+//! waited for that phase. It may overwrite bytes that others have read if it knows of a later store of each
 //! reader's warp: a phase of a barrier that it has waited for tells of all stores that opened it.
 
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ struct Barrier {
     /// The bytes of the phase, if a thread has said how many.
     expected: Option<u64>,
     found: u64,
+    /// Stores that have not arrived.
+    flying: Vec<Store>,
     /// Stores of the phase: addresses and bytes.
     stores: Vec<(u64, Vec<u8>)>,
     /// By warp, its last store of the phase.
@@ -25,7 +28,15 @@ struct Barrier {
     known: HashMap<u32, u64>,
 }
 
-/// Bytes of shared memory that a counted store wrote.
+/// A store, with its warp and its number among those of the warp.
+struct Store {
+    address: u64,
+    bytes: Vec<u8>,
+    warp: u32,
+    number: u64,
+}
+
+/// Bytes of shared memory that an asynchronous store wrote.
 struct Sent {
     barrier: u64,
     phase: u64,
@@ -76,10 +87,9 @@ impl Transactions {
         &mut self,
         thread: u32,
         (address, bytes): (u64, &[u8]),
-        (barrier, block): (u64, (u64, u32)),
-        shared: &mut Shared,
+        barrier: u64,
+        (block, threads): (u64, u32),
     ) {
-        let (block, threads) = block;
         let warp = warp_of(thread);
         assert!(self.ended.get(&block).is_none_or(|&ended| ended < threads), "a store to a block that ended");
         if let Some(sent) = self.sent.get(&(address, bytes.len())) {
@@ -91,11 +101,7 @@ impl Transactions {
         let number = self.stores.entry(warp).or_default();
         *number += 1;
         let number = *number;
-        let into = self.barrier(barrier);
-        into.found += bytes.len() as u64;
-        into.stores.push((address, bytes.to_vec()));
-        into.senders.insert(warp, number);
-        self.open(barrier, shared);
+        self.barrier(barrier).flying.push(Store { address, bytes: bytes.to_vec(), warp, number });
     }
 
     /// Opens a barrier if all bytes of its phase have come.
@@ -108,7 +114,8 @@ impl Transactions {
         }
         let (phase, stores) = (barrier.phase, std::mem::take(&mut barrier.stores));
         let known = std::mem::take(&mut barrier.senders);
-        *barrier = Barrier { phase: phase + 1, known, ..Barrier::default() };
+        let flying = std::mem::take(&mut barrier.flying);
+        *barrier = Barrier { phase: phase + 1, known, flying, ..Barrier::default() };
         for (place, bytes) in stores {
             shared.arrive(place, &bytes);
             let sent = Sent { barrier: address, phase, readers: HashMap::new() };
@@ -117,8 +124,17 @@ impl Transactions {
     }
 
     /// Returns whether the phase of this parity has ended.
-    pub fn try_wait(&mut self, thread: u32, address: u64, parity: u64) -> bool {
+    pub fn try_wait(&mut self, thread: u32, address: u64, parity: u64, shared: &mut Shared) -> bool {
         let warp = warp_of(thread);
+        let barrier = self.barrier(address);
+        let last = if barrier.phase % 2 == parity % 2 { barrier.flying.pop() } else { None };
+        if let Some(Store { address: place, bytes, warp, number }) = last {
+            barrier.found += bytes.len() as u64;
+            barrier.stores.push((place, bytes));
+            let last = barrier.senders.entry(warp).or_default();
+            *last = number.max(*last);
+            self.open(address, shared);
+        }
         let barrier = self.barrier(address);
         let (phase, known) = (barrier.phase, barrier.known.clone());
         let is_open = phase % 2 != parity % 2;
@@ -130,7 +146,7 @@ impl Transactions {
         is_open
     }
 
-    /// Checks that a thread may read bytes, if a counted store wrote them.
+    /// Checks that a thread may read bytes, if an asynchronous store wrote them.
     pub fn read(&mut self, thread: u32, address: u64, width: usize) {
         if self.sent.is_empty() {
             return;

@@ -116,7 +116,7 @@ impl KernelWriter<'_> {
             0 => String::new(),
             bytes => format!(".shared .align 128 .b8 shared[{bytes}];\n"),
         };
-        // Stores that a barrier of a cluster counts have 8.1.
+        // `st.async` needs 8.1.
         let version = if target < 90 { "8.0" } else { "8.1" };
         format!(
             ".version {version}\n.target sm_{target}\n.address_size 64\n.visible .entry {ENTRY}(\n{addresses}.param .align 8 \

@@ -108,11 +108,11 @@ impl RowWriter<'_> {
         let row = kernel.index("mov.u32", "mov.u64", &[&start]);
         let left = kernel.index("mov.u32", "mov.u64", &[&left]);
         self.thread = Thread { lane, warp, first: first.clone(), inside, leads, ..Thread::default() };
-        self.arrive();
+        self.arrive(true);
         let buffers = self.begin_ahead(&in_block, &row);
         self.clear_sums();
         self.wait();
-        self.begin_parity();
+        self.begin_rows();
         let width = if key.wide { "u64" } else { "u32" };
         let unique = self.kernel.writer.unique();
         self.kernel.line(format!("$row_{unique}:"));
@@ -133,7 +133,7 @@ impl RowWriter<'_> {
         if let Some(buffers) = &buffers {
             self.end_ahead(buffers);
         }
-        self.end_parity();
+        self.end_row();
         self.kernel.line(format!("add.{width} {row}, {row}, 1;"));
         self.kernel.line(format!("sub.{width} {left}, {left}, 1;"));
         let again = self.kernel.predicate(&format!("setp.ne.{width}"), &[&left, "0"]);

@@ -1,9 +1,9 @@
 //! The barriers of a row, and the values that the blocks of a cluster send each other.
 //!
-//! A block has a barrier in shared memory for each stage with reductions. A store to another block counts at the barrier of that
-//! block, which opens after all bytes of the stage have come: so a block waits for values alone, and no store to global
-//! memory has to end before. `barrier.cluster` with memory orders waits for all of them (a `MEMBAR` of the device), and for every
-//! block twice a row.
+//! A block has an mbarrier in shared memory for each stage with reductions. An asynchronous store to another block (`st.async`)
+//! counts its bytes at the mbarrier of that block, whose phase completes after all bytes of the stage: so a block waits for
+//! values alone, and no store to global memory has to end before. `barrier.cluster` with memory orders waits for all of them (a
+//! `MEMBAR` of the device), and for every block twice a row.
 
 use super::super::super::ptx::Name;
 use super::super::super::reduce::fold::bytes;
@@ -14,20 +14,20 @@ use super::RowWriter;
 /// Bytes of shared memory of a barrier.
 const BARRIER: usize = 16;
 
-/// The barrier of a stage, in shared memory of each block.
+/// The barrier of a stage (an mbarrier), in shared memory of each block.
 #[derive(Clone)]
 pub(super) struct Barrier {
     address: Name,
-    /// The bytes that open it.
+    /// The bytes that complete a phase.
     bytes: Name,
-    /// The predicate of the thread that says so.
+    /// The predicate of the block's first thread, which arrives with the number of bytes.
     first: Name,
 }
 
 impl RowWriter<'_> {
-    /// Prepares the barriers of a cluster and starts the wait for its blocks, which must exist before another stores to
-    /// them.
-    pub(super) fn arrive(&mut self) {
+    /// Initializes the barriers of a cluster, which a loop over rows may alternate, and starts the wait for its blocks, which must
+    /// exist before another stores to them.
+    pub(super) fn arrive(&mut self, is_loop: bool) {
         let key = self.key;
         if key.cluster == 1 {
             return;
@@ -51,23 +51,26 @@ impl RowWriter<'_> {
                 self.with(reduction);
                 of_value += self.kernel.kinds().into_iter().map(bytes).sum::<usize>();
             }
-            let kernel = &mut self.kernel;
-            let place = kernel.reserve(BARRIER).to_string();
-            let address = kernel.bits32("add.u32", &[&start, &place]);
-            let bytes = kernel.bits32("mul.lo.u32", &[&of_value.to_string(), &values]);
-            kernel.line(format!("@{first} mbarrier.init.shared::cta.b64 [{address}], 1;"));
-            let barrier = Barrier { address, bytes, first: first.clone() };
-            self.expect(&barrier);
-            self.barriers.push_back(barrier);
+            let bytes = self.kernel.bits32("mul.lo.u32", &[&of_value.to_string(), &values]);
+            let copies = if is_loop && self.has_one_stage() { 2 } else { 1 };
+            let places: Vec<usize> = (0..copies).map(|_| self.kernel.reserve(BARRIER)).collect();
+            for (copy, place) in places.into_iter().enumerate() {
+                let address = self.kernel.bits32("add.u32", &[&start, &place.to_string()]);
+                self.kernel.line(format!("@{first} mbarrier.init.shared::cta.b64 [{address}], 1;"));
+                let barrier = Barrier { address, bytes: bytes.clone(), first: first.clone() };
+                self.expect(&barrier);
+                if copy == 0 {
+                    self.barriers.push_back(barrier);
+                }
+            }
         }
         self.kernel.line("fence.mbarrier_init.release.cluster;");
         self.kernel.line("barrier.cluster.arrive.relaxed.aligned;");
-        self.has_arrived = true;
     }
 
-    /// Ends the wait of [`arrive`](Self::arrive), once.
+    /// Ends the wait of [`arrive`](Self::arrive).
     pub(super) fn wait(&mut self) {
-        if std::mem::take(&mut self.has_arrived) {
+        if self.key.cluster > 1 {
             self.kernel.line("barrier.cluster.wait.aligned;");
         }
     }
@@ -84,37 +87,57 @@ impl RowWriter<'_> {
             self.kernel.line("bar.sync 0;");
             return;
         };
-        let parity = if self.parity.is_empty() { "0" } else { &*self.parity };
+        let barrier = Barrier { address: self.of_row(&barrier.address, BARRIER), ..barrier };
+        let phase = if self.phase.is_empty() { "0" } else { &*self.phase };
         let place = format!("[{}]", barrier.address);
         let kernel = &mut self.kernel;
         let label = format!("$wait_{}", kernel.writer.unique());
         kernel.line(format!("{label}:"));
-        let is_open = kernel.predicate("mbarrier.try_wait.parity.shared::cta.b64", &[&place, parity]);
-        kernel.line(format!("@!{is_open} bra {label};"));
-        if !self.parity.is_empty() {
-            // For the next row. No block sends its values before this one has sent those of the next stage.
+        let is_complete = kernel.predicate("mbarrier.try_wait.parity.shared::cta.b64", &[&place, phase]);
+        kernel.line(format!("@!{is_complete} bra {label};"));
+        if !self.phase.is_empty() {
+            // For a later row. No block sends its values before it has those of this block's next stage or row.
             self.expect(&barrier);
         }
     }
 
-    /// Emits the begin of a loop over rows, each of which opens the barriers of a cluster once.
-    pub(super) fn begin_parity(&mut self) {
-        if self.key.cluster > 1 || self.key.warps > 1 && self.has_one_stage() {
+    /// Emits the start of a loop over rows, each of which completes a phase of the barriers of a cluster.
+    ///
+    /// With one stage, a block may send values of the next row before others have received all of this one, and a warp may
+    /// store one before another warp has read those of this row. So every other row has the same barrier and the same slots: a
+    /// block that sends values of a row has received those of the row before, so all warps have waited for the row before that.
+    pub(super) fn begin_rows(&mut self) {
+        let key = self.key;
+        if key.warps > 1 && self.has_one_stage() {
             self.parity = self.kernel.bits32("mov.u32", &["0"]);
+        }
+        if key.cluster > 1 {
+            self.phase = self.kernel.bits32("mov.u32", &["0"]);
         }
     }
 
     /// Emits the end of a row of the loop.
-    pub(super) fn end_parity(&mut self) {
+    pub(super) fn end_row(&mut self) {
+        let one = if self.parity.is_empty() { "1" } else { &*self.parity };
+        if !self.phase.is_empty() {
+            self.kernel.line(format!("xor.b32 {0}, {0}, {one};", self.phase));
+        }
         if !self.parity.is_empty() {
             self.kernel.line(format!("xor.b32 {0}, {0}, 1;", self.parity));
         }
     }
 
-    /// Returns whether rows of a loop take one barrier. Then a warp may store a value of the next row before another has read
-    /// those of this one, so the slots of two rows differ.
-    pub(super) fn has_one_stage(&self) -> bool {
+    /// Returns whether rows take one barrier.
+    fn has_one_stage(&self) -> bool {
         self.stages.stages.iter().filter(|stage| !stage.reductions.is_empty()).count() == 1
+    }
+
+    /// Returns the address for the row at hand of what has `bytes` for each of two rows, if rows of the loop alternate.
+    pub(super) fn of_row(&mut self, address: &str, bytes: usize) -> Name {
+        match self.parity.is_empty() {
+            true => address.to_owned(),
+            false => self.kernel.bits32("mad.lo.u32", &[&self.parity, &bytes.to_string(), address]),
+        }
     }
 
     /// Stores the value of a segment in its slot of each block.
@@ -129,9 +152,10 @@ impl RowWriter<'_> {
 
     /// Stores values in slots of another block, some `apart`, and counts them at its barrier of the stage at hand.
     pub(super) fn send(&mut self, guard: &str, block: &str, slots: &[Name], apart: usize, values: &[Folded]) {
-        let Some(Barrier { address, .. }) = self.barriers.front() else { return };
+        let Some(Barrier { address, .. }) = self.barriers.front().cloned() else { return };
+        let address = self.of_row(&address, BARRIER);
         let kernel = &mut self.kernel;
-        let barrier = kernel.bits32("mapa.shared::cluster.u32", &[address, block]);
+        let barrier = kernel.bits32("mapa.shared::cluster.u32", &[&address, block]);
         let mnemonic = "st.async.shared::cluster.mbarrier::complete_tx::bytes";
         for (part, kind) in kernel.kinds().into_iter().enumerate() {
             let slot = kernel.bits32("mapa.shared::cluster.u32", &[&slots[part], block]);

@@ -130,13 +130,12 @@ impl RowWriter<'_> {
             return (Name::new(), Vec::new());
         }
         let before = self.kernel.shared;
-        let (mut start, planes) = self.kernel.planes(self.key.slots);
-        if !self.parity.is_empty() && self.has_one_stage() {
-            let bytes = self.kernel.shared - before;
+        let (start, planes) = self.kernel.planes(self.key.slots);
+        let bytes = self.kernel.shared - before;
+        if !self.parity.is_empty() {
             self.kernel.reserve(bytes);
-            start = self.kernel.bits32("mad.lo.u32", &[&self.parity, &bytes.to_string(), &start]);
         }
-        (start, planes)
+        (self.of_row(&start, bytes), planes)
     }
 
     /// Stores the value of a segment in its slot.

@@ -67,12 +67,12 @@ struct RowWriter<'a> {
     phases: Vec<Name>,
     /// The place in shared memory of the current access.
     slot: Slot,
-    /// True between the begin and the end of a wait for the blocks of the cluster.
-    has_arrived: bool,
     /// The barriers of a cluster, of the stages to come.
     barriers: VecDeque<Barrier>,
-    /// The parity of a row in a loop over rows of a cluster.
+    /// In a loop over rows of one stage, the register with the parity of the row, which selects its slots and its barrier.
     parity: Name,
+    /// In a loop over rows of a cluster, the register with the parity of the barrier's phase.
+    phase: Name,
     /// By row of the thread and input of the expression, its value if that is one for the whole row.
     still: Vec<Vec<Option<[Name; 2]>>>,
     /// The steps with one value for the whole row, and by row of the thread the registers of those computed so far.
@@ -125,10 +125,7 @@ pub(super) fn write(
         }
         writer.begin();
         match key.storage {
-            RowStorage::Registers | RowStorage::Ahead(_) => {
-                writer.arrive();
-                writer.held();
-            }
+            RowStorage::Registers | RowStorage::Ahead(_) => writer.held(),
             RowStorage::Shared(_) | RowStorage::Global => writer.segments(),
         }
     })
@@ -219,9 +216,9 @@ fn written(
         lefts: HashMap::new(),
         phases: Vec::new(),
         slot: Slot::default(),
-        has_arrived: false,
         barriers: VecDeque::new(),
         parity: Name::new(),
+        phase: Name::new(),
         still: vec![vec![None; operand_of.len()]; key.rows_of_thread()],
         operand_of,
         known: vec![vec![Name::new(); count]; key.rows_of_thread()],
@@ -413,7 +410,6 @@ impl<'a> RowWriter<'a> {
         let folded = lanes.into_iter().zip(&self.stages.stages[number].reductions);
         let folded: Vec<(usize, Folded)> =
             folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
-        self.wait();
         self.rows(folded);
     }
 

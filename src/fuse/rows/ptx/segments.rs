@@ -18,7 +18,7 @@ impl RowWriter<'_> {
         let (key, stages) = (self.key, self.stages);
         // The copies take longer than a cluster takes to meet.
         self.begin_copies();
-        self.arrive();
+        self.arrive(false);
         self.end_copies();
         self.wait();
         let stride = self.shared_row().map_or(0, |row| row.stride);

@@ -146,7 +146,7 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// Copies the lines that contain a segment. Bytes past the row are 0 and not read.
+    /// Copies the lines that contain a segment. Bytes past the row have any value.
     fn copy_lines(&mut self, operand: usize, plane: SharedPlane, slot: &Slot, segment: &str) {
         let size = plane.width / self.key.vector;
         let bytes = SEGMENT * size;
