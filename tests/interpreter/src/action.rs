@@ -65,16 +65,16 @@ pub(super) fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic:
         }
         ("fence", _) => {
             assert_eq!(mnemonic, "fence.mbarrier_init.release.cluster");
-            Action::Fence
+            Action::FenceBarriers
         }
         ("mbarrier", _) => match mnemonic {
             "mbarrier.init.shared::cta.b64" => {
                 assert_eq!(all[1], "1", "the arrivals at a barrier");
-                Action::Prepare(at(&all[0]))
+                Action::InitBarrier(at(&all[0]))
             }
             "mbarrier.arrive.expect_tx.shared::cta.b64" => {
                 assert_eq!(all[0], "_");
-                Action::Expect { barrier: at(&all[1]), bytes: reader.source(&all[2]) }
+                Action::ArriveExpect { barrier: at(&all[1]), bytes: reader.source(&all[2]) }
             }
             "mbarrier.try_wait.parity.shared::cta.b64" => Action::TryWait {
                 result: reader.register(&all[0]),
@@ -86,7 +86,7 @@ pub(super) fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic:
         ("st", Some("async")) => {
             let wanted = "st.async.shared::cluster.mbarrier::complete_tx::bytes.";
             assert!(mnemonic.starts_with(wanted) && matches!(bytes(), 4 | 8), "{mnemonic}");
-            Action::Send {
+            Action::StoreAsync {
                 target: at(&all[0]),
                 value: reader.source(&all[1]),
                 bytes: bytes(),

@@ -145,17 +145,17 @@ pub(super) enum Action {
         address: usize,
         block: Source,
     },
-    /// Prepares a barrier that counts bytes: (base, offset)
-    Prepare((usize, u64)),
-    /// Makes prepared barriers known to other blocks.
-    Fence,
+    /// Initializes a barrier that counts bytes: (base, offset)
+    InitBarrier((usize, u64)),
+    /// Makes initialized barriers known to other blocks.
+    FenceBarriers,
     /// Arrives at a barrier that waits for so many bytes.
-    Expect {
+    ArriveExpect {
         barrier: (usize, u64),
         bytes: Source,
     },
     /// A store to a block that its barrier counts.
-    Send {
+    StoreAsync {
         target: (usize, u64),
         value: Source,
         bytes: usize,

@@ -25,8 +25,8 @@ pub struct Thread {
     /// It has arrived at a barrier of the cluster, and has passed one.
     arrived: bool,
     passed: bool,
-    /// It has prepared barriers that other blocks may not see yet.
-    prepares: bool,
+    /// It has initialized barriers that other blocks may not see yet.
+    has_unfenced: bool,
 }
 
 /// The memory that a thread accesses besides its registers.
@@ -50,7 +50,7 @@ impl Thread {
             groups: 0,
             arrived: false,
             passed: false,
-            prepares: false,
+            has_unfenced: false,
         }
     }
 
@@ -68,6 +68,13 @@ impl Thread {
         let own = self.own();
         let inside = (own..own + self.shape.in_block as u64).contains(&address);
         assert!(inside, "an access to shared memory of another block at {address}");
+    }
+
+    /// Returns an address in shared memory of its block: a register and an offset.
+    fn own_address(&self, registers: &Registers, lane: usize, (base, offset): (usize, u64)) -> u64 {
+        let address = registers.get(base, lane).wrapping_add(offset);
+        self.check_own(address);
+        address
     }
 
     /// Returns an operand of its lane of a warp.
@@ -219,19 +226,16 @@ impl Thread {
                     address - self.own() + SHARED + block * self.shape.in_block as u64,
                 );
             }
-            Action::Prepare((base, offset)) => {
-                let address = registers.get(*base, lane).wrapping_add(*offset);
-                self.check_own(address);
-                transactions.prepare(address);
-                self.prepares = true;
+            Action::InitBarrier(barrier) => {
+                transactions.init(self.own_address(registers, lane, *barrier));
+                self.has_unfenced = true;
             }
-            Action::Fence => self.prepares = false,
-            Action::Expect { barrier: (base, offset), bytes } => {
-                let address = registers.get(*base, lane).wrapping_add(*offset);
-                self.check_own(address);
-                transactions.expect(address, self.read(registers, lane, *bytes), shared_memory);
+            Action::FenceBarriers => self.has_unfenced = false,
+            Action::ArriveExpect { barrier, bytes } => {
+                let address = self.own_address(registers, lane, *barrier);
+                transactions.arrive_expect(address, self.read(registers, lane, *bytes), shared_memory);
             }
-            Action::Send { target, value, bytes, barrier } => {
+            Action::StoreAsync { target, value, bytes, barrier } => {
                 assert!(self.passed, "a store to a block that may not exist yet");
                 let of = |(base, offset): (usize, u64)| registers.get(base, lane).wrapping_add(offset);
                 let (target, barrier) = (of(*target), of(*barrier));
@@ -241,15 +245,14 @@ impl Thread {
                 let (store, block) = ((target, &value[..*bytes]), (block(target), self.shape.threads));
                 transactions.store(self.number(), store, barrier, block);
             }
-            Action::TryWait { result, barrier: (base, offset), parity } => {
-                let address = registers.get(*base, lane).wrapping_add(*offset);
-                self.check_own(address);
+            Action::TryWait { result, barrier, parity } => {
+                let address = self.own_address(registers, lane, *barrier);
                 let parity = self.read(registers, lane, *parity);
-                let is_open = transactions.try_wait(self.number(), address, parity, shared_memory);
-                registers.set(*result, lane, is_open.into());
+                let has_ended = transactions.try_wait(self.number(), address, parity, shared_memory);
+                registers.set(*result, lane, has_ended.into());
             }
             Action::Arrive => {
-                assert!(!self.prepares, "barriers that other blocks may not see");
+                assert!(!self.has_unfenced, "barriers that other blocks may not see");
                 assert!(!self.arrived, "a second arrival at a barrier");
                 self.arrived = true;
             }

@@ -1,9 +1,9 @@
-//! Barriers that open after so many bytes have come to a block, and the stores that they count (`mbarrier`, `st.async`).
+//! Barriers whose phase ends after so many bytes have come to a block, and the stores that they count (`mbarrier`, `st.async`).
 //!
 //! Stores arrive one at a time while a thread waits for their barrier, the last one first, as a device may have it: stores have no order.
 //! Their bytes appear when the phase of the barrier ends, the latest that a device allows. A thread may read them after it has
 //! waited for that phase. It may overwrite bytes that others have read if it knows of a later store of each
-//! reader's warp: a phase of a barrier that it has waited for tells of all stores that opened it.
+//! reader's warp: a phase of a barrier that it has waited for tells of all stores that ended it.
 
 use std::collections::HashMap;
 
@@ -65,8 +65,8 @@ fn warp_of(thread: u32) -> u32 {
 }
 
 impl Transactions {
-    /// Prepares a barrier at which one thread arrives.
-    pub fn prepare(&mut self, address: u64) {
+    /// Initializes a barrier at which one thread arrives.
+    pub fn init(&mut self, address: u64) {
         assert_eq!(address % 8, 0, "a barrier at {address}");
         assert!(self.barriers.insert(address, Barrier::default()).is_none(), "a barrier at {address} twice");
     }
@@ -76,10 +76,10 @@ impl Transactions {
     }
 
     /// Arrives at a barrier whose phase has so many bytes.
-    pub fn expect(&mut self, address: u64, bytes: u64, shared: &mut Shared) {
+    pub fn arrive_expect(&mut self, address: u64, bytes: u64, shared: &mut Shared) {
         let barrier = self.barrier(address);
         assert!(barrier.expected.replace(bytes).is_none(), "a second arrival at a barrier");
-        self.open(address, shared);
+        self.end_phase(address, shared);
     }
 
     /// Stores bytes that a barrier of their block counts.
@@ -104,8 +104,8 @@ impl Transactions {
         self.barrier(barrier).flying.push(Store { address, bytes: bytes.to_vec(), warp, number });
     }
 
-    /// Opens a barrier if all bytes of its phase have come.
-    fn open(&mut self, address: u64, shared: &mut Shared) {
+    /// Ends the phase of a barrier if all of its bytes have come.
+    fn end_phase(&mut self, address: u64, shared: &mut Shared) {
         let barrier = self.barrier(address);
         let Some(expected) = barrier.expected else { return };
         assert!(barrier.found <= expected, "{} bytes at a barrier of {expected}", barrier.found);
@@ -133,17 +133,17 @@ impl Transactions {
             barrier.stores.push((place, bytes));
             let last = barrier.senders.entry(warp).or_default();
             *last = number.max(*last);
-            self.open(address, shared);
+            self.end_phase(address, shared);
         }
         let barrier = self.barrier(address);
         let (phase, known) = (barrier.phase, barrier.known.clone());
-        let is_open = phase % 2 != parity % 2;
-        if is_open && self.seen.insert((warp, address), phase) != Some(phase) {
+        let has_ended = phase % 2 != parity % 2;
+        if has_ended && self.seen.insert((warp, address), phase) != Some(phase) {
             for (other, number) in known {
                 self.known.insert((warp, other), number);
             }
         }
-        is_open
+        has_ended
     }
 
     /// Checks that a thread may read bytes, if an asynchronous store wrote them.
@@ -154,7 +154,7 @@ impl Transactions {
         let warp = warp_of(thread);
         let Some(sent) = self.sent.get_mut(&(address, width)) else { return };
         let seen = self.seen.get(&(warp, sent.barrier)).copied().unwrap_or(0);
-        assert!(seen > sent.phase, "a race at {address}: it is read before its barrier opens");
+        assert!(seen > sent.phase, "a race at {address}: it is read before the phase of its barrier ends");
         sent.readers.insert(warp, self.stores.get(&warp).copied().unwrap_or(0));
     }
 

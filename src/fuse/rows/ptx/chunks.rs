@@ -108,11 +108,11 @@ impl RowWriter<'_> {
         let row = kernel.index("mov.u32", "mov.u64", &[&start]);
         let left = kernel.index("mov.u32", "mov.u64", &[&left]);
         self.thread = Thread { lane, warp, first: first.clone(), inside, leads, ..Thread::default() };
-        self.arrive(true);
+        self.begin_rows();
+        self.arrive();
         let buffers = self.begin_ahead(&in_block, &row);
         self.clear_sums();
         self.wait();
-        self.begin_rows();
         let width = if key.wide { "u64" } else { "u32" };
         let unique = self.kernel.writer.unique();
         self.kernel.line(format!("$row_{unique}:"));

@@ -10,6 +10,7 @@ use super::super::super::reduce::fold::bytes;
 use super::super::super::reduce::plan::WARP;
 use super::super::super::reduce::ptx::{Folded, type_of};
 use super::RowWriter;
+use super::fold::segments_of_row;
 
 /// Bytes of shared memory of a barrier.
 const BARRIER: usize = 16;
@@ -25,9 +26,9 @@ pub(super) struct Barrier {
 }
 
 impl RowWriter<'_> {
-    /// Initializes the barriers of a cluster, which a loop over rows may alternate, and starts the wait for its blocks, which must
-    /// exist before another stores to them.
-    pub(super) fn arrive(&mut self, is_loop: bool) {
+    /// Initializes the barriers of a cluster, two of a stage if rows of a loop alternate, and starts the wait for its blocks, which
+    /// must exist before another stores to them.
+    pub(super) fn arrive(&mut self) {
         let key = self.key;
         if key.cluster == 1 {
             return;
@@ -39,8 +40,7 @@ impl RowWriter<'_> {
         let values = match key.has_columns {
             true => (key.cluster * key.across).to_string(),
             false => {
-                let segments =
-                    kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())]);
+                let segments = segments_of_row(kernel);
                 // Warps without a segment store the identity.
                 kernel.bits32("max.u32", &[&segments, &(key.cluster * key.warps).to_string()])
             }
@@ -52,17 +52,19 @@ impl RowWriter<'_> {
                 of_value += self.kernel.kinds().into_iter().map(bytes).sum::<usize>();
             }
             let bytes = self.kernel.bits32("mul.lo.u32", &[&of_value.to_string(), &values]);
-            let copies = if is_loop && self.has_one_stage() { 2 } else { 1 };
-            let places: Vec<usize> = (0..copies).map(|_| self.kernel.reserve(BARRIER)).collect();
-            for (copy, place) in places.into_iter().enumerate() {
-                let address = self.kernel.bits32("add.u32", &[&start, &place.to_string()]);
-                self.kernel.line(format!("@{first} mbarrier.init.shared::cta.b64 [{address}], 1;"));
+            let init = |writer: &mut Self| {
+                let place = writer.kernel.reserve(BARRIER).to_string();
+                let address = writer.kernel.bits32("add.u32", &[&start, &place]);
+                writer.kernel.line(format!("@{first} mbarrier.init.shared::cta.b64 [{address}], 1;"));
                 let barrier = Barrier { address, bytes: bytes.clone(), first: first.clone() };
-                self.expect(&barrier);
-                if copy == 0 {
-                    self.barriers.push_back(barrier);
-                }
+                writer.expect(&barrier);
+                barrier
+            };
+            let barrier = init(self);
+            if !self.parity.is_empty() {
+                init(self);
             }
+            self.barriers.push_back(barrier);
         }
         self.kernel.line("fence.mbarrier_init.release.cluster;");
         self.kernel.line("barrier.cluster.arrive.relaxed.aligned;");

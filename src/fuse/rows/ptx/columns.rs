@@ -62,7 +62,7 @@ impl RowWriter<'_> {
         let last = kernel.index("sub.u32", "sub.u64", &[&items, &key.vector.to_string()]);
         let item = kernel.lesser(&item, &last);
         self.thread = Thread { lane, column, warp, first, inside, leads, ..Thread::default() };
-        self.arrive(false);
+        self.arrive();
         self.row(&item);
         self.wait();
         if self.key.folded == 1 {

@@ -22,6 +22,11 @@ pub(super) fn evaluate_once(
     names
 }
 
+/// Emits the number of segments of a row.
+pub(super) fn segments_of_row(kernel: &mut KernelWriter<'_>) -> Name {
+    kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())])
+}
+
 impl RowWriter<'_> {
     /// Chooses the rules that the kernel folds with.
     pub(super) fn with(&mut self, reduction: usize) {
@@ -155,7 +160,7 @@ impl RowWriter<'_> {
         let (holders, slots) = (self.holders(), self.key.slots);
         let each = slots / holders;
         let kernel = &mut self.kernel;
-        let segments = kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())]);
+        let segments = segments_of_row(kernel);
         let holder = kernel.bits32("and.b32", &[&self.thread.lane, &(holders - 1).to_string()]);
         let slot = kernel.bits32("mul.lo.u32", &[&holder, &each.to_string()]);
         let last = kernel.bits32("sub.u32", &[&segments, "1"]);

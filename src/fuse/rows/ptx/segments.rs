@@ -5,6 +5,7 @@ use super::super::super::reduce::plan::{SEGMENT, WARP};
 use super::super::super::reduce::ptx::Folded;
 use super::RowWriter;
 use super::element::Access;
+use super::fold::segments_of_row;
 use super::shared::Slot;
 
 /// The most instructions on the elements of a round, of a row with one warp. If a stage has more, it takes one part of the groups
@@ -18,7 +19,7 @@ impl RowWriter<'_> {
         let (key, stages) = (self.key, self.stages);
         // The copies take longer than a cluster takes to meet.
         self.begin_copies();
-        self.arrive(false);
+        self.arrive();
         self.end_copies();
         self.wait();
         let stride = self.shared_row().map_or(0, |row| row.stride);
@@ -57,8 +58,7 @@ impl RowWriter<'_> {
                 self.publish(*reduction, planes, &segment, value);
             }
             let (kernel, width) = (&mut self.kernel, if key.wide { "u64" } else { "u32" });
-            let segments =
-                kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())]);
+            let segments = segments_of_row(kernel);
             let step = key.warps * key.cluster;
             kernel.line(format!("add.{width} {from}, {from}, {};", step * SEGMENT));
             kernel.line(format!("add.u32 {segment}, {segment}, {step};"));

@@ -5,6 +5,7 @@ use super::super::super::reduce::plan::{LANES, SEGMENT, WARP};
 use super::super::super::reduce::ptx::{KernelWriter, type_of};
 use super::super::storage::{RowCopy, RowStorage, SharedPlane, SharedRow};
 use super::element::Access;
+use super::fold::segments_of_row;
 use super::{ROW, RowWriter};
 
 /// Bytes of a line, which is the largest asynchronous copy.
@@ -88,8 +89,7 @@ impl<'a> RowWriter<'a> {
         }
         let kernel = &mut self.kernel;
         if key.warps > 1 {
-            let segments =
-                kernel.bits32("ld.param.u32", &[&format!("[block+{}]", kernel.parameters.launch())]);
+            let segments = segments_of_row(kernel);
             let step = key.warps * key.cluster;
             kernel.line(format!("add.{width} {from}, {from}, {};", step * SEGMENT));
             kernel.line(format!("add.u32 {segment}, {segment}, {step};"));
