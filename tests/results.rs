@@ -65,15 +65,37 @@ fn pictures_fit_a_screen_and_every_report_has_an_area() {
 
 #[test]
 fn half_and_double_speed_are_equally_far_from_the_reference() {
-    let spread = |median| Spread { lower: median, median, upper: median };
-    let figure = |name: &str, own: f64, reference: f64| Figure {
-        name: name.to_owned(),
-        own: spread(own),
-        reference: spread(reference),
-        comparison: spread(reference / own),
-        ..a_figure()
-    };
-    let report = Report {
+    let report = a_report(vec![
+        a_comparison("half", 4.0, 2.0),
+        a_comparison("double", 2.0, 4.0),
+        a_comparison("ten times", 1.0, 10.0),
+    ]);
+    let svg = &plot::render(&[report])[1].svg;
+    let widths: Vec<f64> = svg
+        .split("height=\"12\"")
+        .map(|before| before.rsplit("width=\"").next().and_then(|width| width.split('"').next()))
+        .filter_map(|width| width.and_then(|width| width.parse().ok()))
+        .take(3)
+        .collect();
+    let [half, double, ten] = widths[..] else { panic!("three bars are wanted: {svg}") };
+    assert_eq!(half, double);
+    assert!((ten / double - 10f64.log2()).abs() < 0.01, "{ten} is not {} times {double}", 10f64.log2());
+}
+
+#[test]
+fn the_overview_averages_neither_means_nor_references() {
+    let overview = |figures| plot::render(&[a_report(figures)]).remove(0).svg;
+    let mean = a_comparison("geometric mean", 1.0, 1.2);
+    let svg = overview(vec![mean, a_comparison("worst: 1 x 1", 2.0, 1.0)]);
+    assert!(svg.contains(">1.20 of a<"), "{svg}");
+    let other = Figure { against: "b".to_owned(), ..a_comparison("c", 9.0, 1.0) };
+    let svg = overview(vec![a_comparison("a", 1.0, 2.0), other, a_comparison("b", 1.0, 8.0)]);
+    assert!(svg.contains(">4.00 of a, 2 of 3 figures<"), "{svg}");
+}
+
+/// A report of figures.
+fn a_report(figures: Vec<Figure>) -> Report {
+    Report {
         name: "test".to_owned(),
         title: "T".to_owned(),
         method: String::new(),
@@ -87,19 +109,21 @@ fn half_and_double_speed_are_equally_far_from_the_reference() {
         commit: String::new(),
         date: String::new(),
         library: None,
-        figures: vec![figure("half", 4.0, 2.0), figure("double", 2.0, 4.0), figure("ten times", 1.0, 10.0)],
+        figures,
         skipped: Vec::new(),
-    };
-    let svg = &plot::render(&[report])[1].svg;
-    let widths: Vec<f64> = svg
-        .split("height=\"12\"")
-        .map(|before| before.rsplit("width=\"").next().and_then(|width| width.split('"').next()))
-        .filter_map(|width| width.and_then(|width| width.parse().ok()))
-        .take(3)
-        .collect();
-    let [half, double, ten] = widths[..] else { panic!("three bars are wanted: {svg}") };
-    assert_eq!(half, double);
-    assert!((ten / double - 10f64.log2()).abs() < 0.01, "{ten} is not {} times {double}", 10f64.log2());
+    }
+}
+
+/// A figure of two times.
+fn a_comparison(name: &str, own: f64, reference: f64) -> Figure {
+    let spread = |median| Spread { lower: median, median, upper: median };
+    Figure {
+        name: name.to_owned(),
+        own: spread(own),
+        reference: spread(reference),
+        comparison: spread(reference / own),
+        ..a_figure()
+    }
 }
 
 /// A figure whose values do not matter.

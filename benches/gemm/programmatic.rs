@@ -6,7 +6,7 @@ use selvedge::gemm::gemm;
 use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
-use crate::harness::report::Failure;
+use crate::harness::report::{Failure, GEOMETRIC_MEAN};
 use crate::harness::turns::pairs as turns;
 use crate::pair::{Shape, Sides};
 use crate::shapes::{mean, speed};
@@ -26,7 +26,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         recorder.add(speed(&format!("{size}"), IN_ORDER, &pairs, None)?);
         all.push(pairs);
     }
-    recorder.add(speed("geometric mean", IN_ORDER, &mean(&all), None)?);
+    recorder.add(speed(GEOMETRIC_MEAN, IN_ORDER, &mean(&all), None)?);
     recorder.finish(&options.out)
 }
 

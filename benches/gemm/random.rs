@@ -5,7 +5,7 @@ use half::bf16;
 use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::random::Random;
-use crate::harness::report::Failure;
+use crate::harness::report::{Failure, GEOMETRIC_MEAN};
 use crate::pair::{Shape, print_speeds};
 use crate::shapes::{Goal, Part, mean};
 
@@ -35,7 +35,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         }
         all.push(pairs);
     }
-    part.add("geometric mean", &mean(&all), Some(Goal(1.05, 0.9)))?;
+    part.add(GEOMETRIC_MEAN, &mean(&all), Some(Goal(1.05, 0.9)))?;
     part.add(&worst.1, &worst.2, Some(Goal(0.8, 0.5)))?;
     part.finish()
 }

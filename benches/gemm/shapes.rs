@@ -7,7 +7,7 @@ use selvedge::gemm::{Choice, Engine, GemmResult};
 use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
-use crate::harness::report::{Failure, Figure, Rule, Unit};
+use crate::harness::report::{Failure, Figure, GEOMETRIC_MEAN, Rule, Unit};
 use crate::harness::turns::{Subject, figure};
 use crate::pair::{Number, Shape, Sides, print_speeds};
 
@@ -126,7 +126,7 @@ pub fn gpt(bare: &Bare, options: &Options) -> Result<(), Failure> {
     for (n, k) in GPT {
         all.push(part.one::<bf16, bf16>(&format!("65536 x {n} x {k}"), Shape::new(65536, n, k), None)?);
     }
-    part.add("geometric mean", &mean(&all), Some(Goal(1.05, 1.0)))?;
+    part.add(GEOMETRIC_MEAN, &mean(&all), Some(Goal(1.05, 1.0)))?;
     part.finish()
 }
 
@@ -144,8 +144,8 @@ pub fn gradients(bare: &Bare, options: &Options) -> Result<(), Failure> {
         weights.push(part.one::<bf16, f32>(&format!("dW {k} x {n} x 65536"), shape, None)?);
     }
     let goal = Some(Goal(1.02, 0.97));
-    part.add("dX, geometric mean", &mean(&inputs), goal)?;
-    part.add("dW, geometric mean", &mean(&weights), goal)?;
+    part.add(&format!("dX, {GEOMETRIC_MEAN}"), &mean(&inputs), goal)?;
+    part.add(&format!("dW, {GEOMETRIC_MEAN}"), &mean(&weights), goal)?;
     part.finish()
 }
 
@@ -156,7 +156,7 @@ pub fn small(bare: &Bare, options: &Options) -> Result<(), Failure> {
     for size in [256, 512, 1024, 2048] {
         all.push(part.one::<bf16, bf16>(&format!("{size}"), Shape::new(size, size, size), None)?);
     }
-    part.add("geometric mean", &mean(&all), Some(Goal(1.0, 0.9)))?;
+    part.add(GEOMETRIC_MEAN, &mean(&all), Some(Goal(1.0, 0.9)))?;
     part.finish()
 }
 

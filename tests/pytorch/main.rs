@@ -202,6 +202,7 @@ fn a_figure_has_its_comparison_in_the_report_and_on_the_page() -> Outcome {
     let files: Vec<&str> = pictures.iter().map(|picture| picture.file.as_str()).collect();
     assert_eq!(files, ["speed.svg", "speed-other.svg"]);
     assert_eq!(pictures[1].svg.matches("<circle").count(), 1);
+    assert!(pictures[0].svg.contains(">1.11 of PyTorch 9.9, 1 of 2 figures<"), "{}", pictures[0].svg);
     Ok(())
 }
 

@@ -115,6 +115,9 @@ pub enum Unit {
     Gibibytes,
 }
 
+/// The end of the name of a figure that is the geometric mean of several measurements.
+pub const GEOMETRIC_MEAN: &str = "geometric mean";
+
 /// How own and reference are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -199,6 +202,11 @@ impl Report {
 }
 
 impl Figure {
+    /// Returns whether the figure is itself a mean of several measurements.
+    pub fn is_mean(&self) -> bool {
+        self.name.ends_with(GEOMETRIC_MEAN)
+    }
+
     /// Compares one measurement of ours with one of the reference.
     pub fn compare(&self, own: f64, reference: f64) -> f64 {
         match self.rule {

@@ -13,7 +13,7 @@ pub const TALLEST: f64 = 1200.0;
 
 const LABELS: f64 = 450.0;
 const BARS: f64 = 370.0;
-const VALUES: f64 = 110.0;
+const VALUES: f64 = 300.0;
 const WIDTH: f64 = LABELS + BARS + VALUES;
 const ROW: f64 = 17.5;
 const TOP: f64 = 62.0;
@@ -27,6 +27,12 @@ const LIBRARY: &str = "#3b6fb6";
 
 const COARSE: [f64; 16] =
     [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
+
+/// The ticks of an axis on which the numbers of [`COARSE`] would touch.
+const DECADES: [f64; 6] = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0];
+
+/// The least distance of two ticks, in pixels: the width of the longest number, and a space.
+const TICK: f64 = 34.0;
 
 const FINE: [f64; 10] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0];
 
@@ -120,12 +126,13 @@ enum Row<'a> {
     Figure(&'a Figure),
     /// Figures of one operation: a mark each.
     Group(String, Vec<&'a Figure>),
-    /// A report: its geometric mean as a bar, and its range as a line.
+    /// A report beside one reference: the geometric mean as a bar, and the range as a line.
     Summary {
         label: String,
         mean: f64,
         lowest: f64,
         highest: f64,
+        /// The reference, and how many of the figures have it where that is not all.
         against: String,
     },
 }
@@ -153,15 +160,60 @@ fn rows<'a>(reports: &[&'a Report]) -> Vec<Row<'a>> {
     rows
 }
 
+/// Summarises a report's figures beside the reference that a user would pick: the library, or else the reference of most.
+///
+/// Figures of other references take no part, because a mean over several references is the speed of nothing. Where the
+/// report has geometric means itself, they are the mean, and its other figures are the range alone.
 fn summary(report: &Report) -> Row<'static> {
-    let speeds: Vec<f64> = report.figures.iter().map(speed).collect();
-    let logarithms: f64 = speeds.iter().map(|speed| speed.ln()).sum();
+    let mut groups: Vec<(String, Vec<&Figure>)> = Vec::new();
+    for figure in &report.figures {
+        let (picked, name) = match (&figure.beside, &report.library) {
+            (Some(beside), Some(library)) => (&**beside, reference_name(library)),
+            _ => (figure, reference_name(&figure.against)),
+        };
+        match groups.iter_mut().find(|(group, _)| *group == name) {
+            Some((_, figures)) => figures.push(picked),
+            None => groups.push((name, vec![picked])),
+        }
+    }
+    let library = report.library.as_deref().map(reference_name);
+    // Of equals the first: `max_by_key` takes the last.
+    let rank = |(name, figures): &(String, Vec<&Figure>)| (Some(name) == library.as_ref(), figures.len());
+    let (name, figures) = groups.into_iter().rev().max_by_key(rank).unwrap_or_default();
+    let has_means = figures.iter().any(|figure| figure.is_mean());
+    let averaged: Vec<f64> =
+        figures.iter().filter(|figure| figure.is_mean() == has_means).map(|figure| speed(figure)).collect();
+    let logarithms: f64 = averaged.iter().map(|speed| speed.ln()).sum();
+    let speeds = figures.iter().map(|figure| speed(figure));
     Row::Summary {
         label: report.title.clone(),
-        mean: (logarithms / speeds.len().max(1) as f64).exp(),
-        lowest: speeds.iter().copied().fold(f64::INFINITY, f64::min),
-        highest: speeds.iter().copied().fold(0.0, f64::max),
-        against: report.figures.first().map(|figure| figure.against.clone()).unwrap_or_default(),
+        mean: (logarithms / averaged.len().max(1) as f64).exp(),
+        lowest: speeds.clone().fold(f64::INFINITY, f64::min),
+        highest: speeds.fold(0.0, f64::max),
+        against: match figures.len() == report.figures.len() {
+            true => name,
+            false => format!("{name}, {} of {} figures", figures.len(), report.figures.len()),
+        },
+    }
+}
+
+/// The name of a reference in a picture: calls of NumPy are NumPy, and a library has no build in its version.
+fn reference_name(against: &str) -> String {
+    match against {
+        "cuMemcpyDtoDAsync of as many bytes" | "cuMemcpyDtoDAsync of 1 GiB" => "copy".to_owned(),
+        call if call.starts_with('`') => "NumPy".to_owned(),
+        name => name.split('+').next().unwrap_or(name).to_owned(),
+    }
+}
+
+/// The most characters of a value that fit on the right.
+const VALUE_CHARACTERS: usize = 46;
+
+/// Cuts a value that does not fit.
+fn shortened(value: &str) -> String {
+    match value.char_indices().nth(VALUE_CHARACTERS) {
+        Some(_) => value.chars().take(VALUE_CHARACTERS - 1).chain(['…']).collect(),
+        None => value.to_owned(),
     }
 }
 
@@ -177,7 +229,16 @@ impl Axis {
     fn of(values: impl Iterator<Item = f64> + Clone) -> Axis {
         let lowest = values.clone().fold(1.0, f64::min);
         let highest = values.fold(1.0, f64::max);
-        let ticks = if lowest >= 0.5 && highest <= 2.0 { &FINE[..] } else { &COARSE[..] };
+        let is_fine = lowest >= 0.5 && highest <= 2.0;
+        let axis = Axis::between(if is_fine { &FINE } else { &COARSE }, lowest, highest);
+        match axis.ticks.windows(2).all(|pair| axis.at(pair[1]) - axis.at(pair[0]) >= TICK) {
+            true => axis,
+            false => Axis::between(&DECADES, lowest, highest),
+        }
+    }
+
+    /// The shortest axis of some of the ticks that holds the values, of which the lowest is at most 1 and the highest at least.
+    fn between(ticks: &[f64], lowest: f64, highest: f64) -> Axis {
         // One tick more on either side of 1, so that 1 is never at an end.
         let low =
             ticks.iter().copied().filter(|tick| *tick <= lowest && *tick < 1.0).fold(ticks[0], f64::max);
@@ -223,7 +284,7 @@ fn draw(file: &str, heading: &str, rows: &[Row<'_>]) -> Picture {
     let colours = if rows.iter().any(|row| matches!(row, Row::Figure(_) | Row::Group(..))) {
         "green: goal met, yellow: resolved (RESULTS.md), red: missed, grey: no goal"
     } else {
-        "bar: geometric mean of the figures (green: at least the reference's speed, grey: below it); line: their range"
+        "bar: geometric mean (green: at least the reference's speed, grey: below it); line: range; on the right: the reference"
     };
 
     // Writing to a `String` cannot fail, so its results are dropped.
@@ -280,7 +341,12 @@ impl Row<'_> {
                         y + 8.0
                     );
                 }
-                texts(svg, y, &figure.name, &format!("{:.3}", speed(figure)));
+                texts(
+                    svg,
+                    y,
+                    &figure.name,
+                    &format!("{:.3} of {}", speed(figure), reference_name(&figure.against)),
+                );
             }
             Row::Group(name, figures) => {
                 for figure in figures {
@@ -288,7 +354,9 @@ impl Row<'_> {
                 }
                 let lowest = figures.iter().map(|figure| speed(figure)).fold(f64::INFINITY, f64::min);
                 let highest = figures.iter().map(|figure| speed(figure)).fold(0.0, f64::max);
-                texts(svg, y, name, &format!("{lowest:.2} to {highest:.2}"));
+                let against =
+                    figures.first().map(|figure| reference_name(&figure.against)).unwrap_or_default();
+                texts(svg, y, name, &format!("{lowest:.2} to {highest:.2} of {against}"));
             }
             Row::Summary { label, mean, lowest, highest, against } => {
                 bar(svg, axis, y, *mean, if *mean >= 0.995 { "#2f7f6f" } else { "#8a8f98" });
@@ -301,7 +369,7 @@ impl Row<'_> {
                     y + 8.0,
                     escape(&format!("{lowest:.3} to {highest:.3} of {against}"))
                 );
-                texts(svg, y, label, &format!("{mean:.2}"));
+                texts(svg, y, label, &format!("{mean:.2} of {against}"));
             }
         }
     }
@@ -335,12 +403,13 @@ fn mark(svg: &mut String, x: f64, y: f64, length: f64, colour: &str, title: &str
 fn texts(svg: &mut String, y: f64, label: &str, value: &str) {
     let _ = writeln!(
         svg,
-        "<text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"end\">{}</text>\n<text x=\"{:.0}\" y=\"{:.0}\">{value}</text>",
+        "<text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"end\">{}</text>\n<text x=\"{:.0}\" y=\"{:.0}\">{}</text>",
         LABELS - 10.0,
         y + 12.0,
         escape(label),
         LABELS + BARS + 14.0,
-        y + 12.0
+        y + 12.0,
+        escape(&shortened(value))
     );
 }
 
