@@ -233,8 +233,9 @@ pub unsafe extern "C" fn sv_gpt_trainer_run(
 }
 
 /// Multiplies the loss by a scale in the steps of a trainer, for a model that computes in f16. A step whose gradients are not
-/// finite is skipped: it leaves the parameters as they were, and the scale is multiplied by `backoff_factor`. After
-/// `growth_interval` steps in a row that were not skipped, the scale is multiplied by `growth_factor`. Factors of 1 keep it.
+/// finite is skipped: it leaves the parameters as they were, and the scale is multiplied by `backoff_factor`, but does not
+/// fall below 2^-14. After `growth_interval` steps in a row that were not skipped, the scale is multiplied by `growth_factor`.
+/// Factors of 1 keep it.
 ///
 /// It must be called before the first step, and before `sv_gpt_trainer_resume`. PyTorch's numbers are 65536, 2, 0.5 and 2000.
 /// Any thread may call it; others that use the trainer or its model wait meanwhile.
