@@ -47,7 +47,7 @@ pub struct sv_gpt_trainer_options {
     pub accumulation: usize,
     /// Batches of the validation text in an evaluation.
     pub evaluation_batches: usize,
-    /// The largest learning rate.
+    /// The largest learning rate, above 0.
     pub learning_rate: f64,
     /// The learning rate at the end.
     pub min_learning_rate: f64,
@@ -149,6 +149,14 @@ pub unsafe extern "C" fn sv_gpt_trainer_create(
             )
         };
         let (tokenizer, device) = (TokenizerObject::find(tokenizer)?, self::device(device)?);
+        if options.learning_rate == 0.0 {
+            let wanted = "a number above 0, such as that of sv_gpt_trainer_defaults";
+            return Err(Failure::argument(
+                "options.learning_rate",
+                "0, as in a struct that sets none",
+                wanted,
+            ));
+        }
         let options = TrainerOptions {
             steps: options.steps,
             batch: options.batch,
