@@ -39,6 +39,9 @@ mod train;
 #[cfg(target_os = "linux")]
 #[path = "fake/variant.rs"]
 mod variant;
+#[cfg(target_os = "linux")]
+#[path = "cli/writing.rs"]
+mod writing;
 #[path = "cli/xml.rs"]
 mod xml;
 

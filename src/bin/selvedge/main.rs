@@ -8,6 +8,7 @@
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -56,9 +57,12 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             return failure::Failure { code: failure::BAD_INPUT, message }.print(true);
         }
         Err(error) => {
-            // A reader that went away early is no error.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { failure::BAD_INPUT } else { 0 });
+            let printed = error.print().and_then(|()| std::io::stdout().flush());
+            return match output::is_read(printed) {
+                _ if error.use_stderr() => ExitCode::from(failure::BAD_INPUT),
+                Ok(_) => ExitCode::SUCCESS,
+                Err(failure) => failure.print(false),
+            };
         }
     };
     if !matches!(options.command, Command::Info(_)) {

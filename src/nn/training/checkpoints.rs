@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::checkpoint::{BestCheckpoint, Checkpoint, CheckpointInfo};
 use super::lock::FolderLock;
 use crate::error::{Error, Result};
+use crate::io::new_file;
 use crate::io::npy::file_error;
 use crate::tensor::Device;
 
@@ -58,10 +59,13 @@ impl Checkpoints {
     ///
     /// # Errors
     ///
-    /// [`Error::FolderLocked`] if another process writes the folder; [`Error::File`] if the folder cannot be created or
-    /// written, and if its latest checkpoint is damaged or of a newer version.
+    /// [`Error::FolderLocked`] if another process writes the folder; [`Error::FileNotWritten`] if the folder cannot be created or
+    /// written; [`Error::File`] if it is no folder or its latest checkpoint is damaged or of a newer version.
     pub fn open(folder: impl AsRef<Path>) -> Result<Checkpoints> {
         let folder = folder.as_ref().to_owned();
+        if folder.exists() && !folder.is_dir() {
+            return Err(file_error(&folder.display().to_string(), "a file", "a folder that can be written"));
+        }
         fs::create_dir_all(&folder).map_err(|error| write_error(&folder, &error))?;
         let lock = FolderLock::acquire(&folder)?;
         recover(&folder)?;
@@ -88,7 +92,7 @@ impl Checkpoints {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if the checkpoint cannot be written, [`Error::FolderLocked`] if another process took the lock over,
+    /// [`Error::FileNotWritten`] if the checkpoint cannot be written, [`Error::FolderLocked`] if another process took the lock over,
     /// [`Error::InvalidArgument`] for tensors that safetensors cannot hold, [`Error::OutOfMemory`] and driver errors. The
     /// folder stays as it was.
     pub fn save(&mut self, checkpoint: &Checkpoint) -> Result<PathBuf> {
@@ -235,8 +239,7 @@ impl CheckpointList {
 
 /// Returns the error of a failed write to a checkpoint or its folder.
 pub(super) fn write_error(path: &Path, error: &std::io::Error) -> Error {
-    let wanted = "a folder that can be written, with enough free space";
-    file_error(&path.display().to_string(), format!("a write error: {error}"), wanted)
+    new_file::write_error(path, error, "a folder that can be written, with enough free space")
 }
 
 /// Returns the best checkpoint once this one is saved. NaN and infinities, which JSON lacks, do not count.

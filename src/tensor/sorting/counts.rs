@@ -38,10 +38,15 @@ impl Tensor {
         if self.count() == 0 {
             return Tensor::zeros(&[minlength], DType::I64, &self.device());
         }
+        // The counts need the elements side by side, so a view of more than the memory holds is refused before it is read.
+        let elements = flat(self)?;
         let bounds: [i128; 2] = match self.dtype() {
-            DType::U64 => [self.min_all()?.item::<u64>()?, self.max_all()?.item::<u64>()?].map(i128::from),
+            DType::U64 => {
+                [elements.min_all()?.item::<u64>()?, elements.max_all()?.item::<u64>()?].map(i128::from)
+            }
             _ => {
-                let [least, greatest] = [self.min_all()?, self.max_all()?].map(|x| x.cast(DType::I64));
+                let [least, greatest] =
+                    [elements.min_all()?, elements.max_all()?].map(|x| x.cast(DType::I64));
                 [least?.item::<i64>()?, greatest?.item::<i64>()?].map(i128::from)
             }
         };
@@ -54,7 +59,7 @@ impl Tensor {
             let found = format!("the greatest element {} and minlength {minlength}", bounds[1]);
             return Err(Error::invalid(OPERATION, found, "fewer counts than memory has addresses"));
         }
-        tally(OPERATION, self, count)
+        tally(OPERATION, &elements, count)
     }
 
     /// Returns the number of elements in each of `bins` bins of equal width from `min` to `max`, in this tensor's dtype, a

@@ -106,7 +106,6 @@ impl Reduction {
             true => interpreted::run(state, dimensions, operands, &bits),
             false => run(state, dimensions, operands, &bits),
         }
-        Ok(())
     }
 }
 
@@ -140,9 +139,25 @@ macro_rules! with_kernel {
 }
 
 /// Runs any fold but a product of floats.
-fn run(state: &ReductionState, dimensions: Dimensions, operands: Vec<HostOperand>, scalars: &[[u64; 2]]) {
+fn run(
+    state: &ReductionState,
+    dimensions: Dimensions,
+    operands: Vec<HostOperand>,
+    scalars: &[[u64; 2]],
+) -> Result<()> {
     let run = Run::new(state, dimensions, operands, scalars);
-    with_kernel!(state, kernel => run.all(kernel));
+    with_kernel!(state, kernel => run.all(kernel))
+}
+
+/// Returns a slot for the partial value of each task. A broadcast row may have more tasks than the host has memory for.
+fn slots<T: Default>(operation: &'static str, tasks: usize) -> Result<Vec<T>> {
+    let mut slots = Vec::new();
+    slots.try_reserve_exact(tasks).map_err(|_| {
+        let asked = format!("{operation}: the partial values of {tasks} tasks");
+        Error::host_memory(tasks.saturating_mul(size_of::<T>()), asked)
+    })?;
+    slots.resize_with(tasks, T::default);
+    Ok(slots)
 }
 
 /// A run in progress, shared by its threads.
@@ -215,7 +230,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn all<K: FoldKernel>(&self, kernel: K) {
+    fn all<K: FoldKernel>(&self, kernel: K) -> Result<()> {
         let segments = self.row.div_ceil(SEGMENT);
         let width = self.rows_of_a_task();
         let of_rows = self.rows.div_ceil(width);
@@ -226,7 +241,7 @@ impl<'a> Run<'a> {
         let parts = if self.state.fold.has_index() { 1 } else { self.state.rules.kinds.len() };
         // The keys of parts by task; used only if a row takes several tasks.
         let partial: Vec<Mutex<Vec<Keys<K::Lane>>>> =
-            (0..if few { of_rows * of_segments } else { 0 }).map(|_| Mutex::default()).collect();
+            slots(self.state.fold.name(), if few { of_rows * of_segments } else { 0 })?;
         let next = AtomicUsize::new(0);
         let work = || {
             let mut workspace = self.workspace(kernel);
@@ -251,7 +266,7 @@ impl<'a> Run<'a> {
         };
         run_on_threads(threads, &work);
         if !few {
-            return;
+            return Ok(());
         }
         let mut workspace = self.workspace(kernel);
         for (group, tasks) in partial.chunks(of_segments).enumerate() {
@@ -265,6 +280,7 @@ impl<'a> Run<'a> {
             let merged: Vec<_> = merged.collect();
             self.store(kernel, &mut workspace, rows, &merged);
         }
+        Ok(())
     }
 
     fn workspace<K: FoldKernel>(&self, _: K) -> Workspace<'_, K::Lane> {
