@@ -1,3 +1,4 @@
+//! Tables of right values at the edges of dtypes, ranges and shapes, on the CPU (tests/tensor/values.rs) and a device
 //! (tests/gpu/values.rs).
 //!
 //! A kind of wrong values that was once found is a function here, with inputs beside those that showed it, and runs as a method, as
@@ -13,6 +14,7 @@ pub mod indexing;
 pub mod integer_means;
 pub mod products;
 pub mod promotion;
+pub mod ranges;
 pub mod scalars;
 pub mod uniform;
 
@@ -34,12 +36,14 @@ macro_rules! each {
             products::complex_products_with_a_zero_are_0,
             promotion::tensors_without_dimensions_take_part_by_kind,
             promotion::the_values_are_those_of_the_dtype,
+            ranges::distances_past_the_largest_number_count_and_interpolate,
             scalars::integers_are_compared_with_numbers_by_value,
             scalars::floats_are_compared_with_numbers_past_their_range_by_value,
             scalars::bounds_are_taken_by_value,
             scalars::other_operations_refuse_a_number_that_the_dtype_does_not_hold,
             scalars::numbers_that_fit_the_computation_are_used_as_they_are,
             scalars::negative_powers_of_integers_are_0_but_of_1_and_minus_1,
+            uniform::a_uniform_draw_spreads_over_ranges_past_the_largest_number,
         }
     };
 }
