@@ -9,6 +9,7 @@ use selvedge::types::DType;
 
 pub mod axes;
 mod bounds;
+pub mod derivatives;
 pub mod edge_cases;
 pub mod indexing;
 pub mod integer_means;
@@ -23,6 +24,7 @@ macro_rules! each {
     ($tests:ident) => {
         $tests! {
             axes::an_empty_list_of_axes_reduces_nothing,
+            derivatives::derivatives_at_the_edges_are_finite_and_right,
             edge_cases::complex_functions_at_the_ends_of_the_range_are_those_of_c99,
             edge_cases::complex_functions_have_the_smallest_parts,
             edge_cases::complex_quotients_with_zeros_and_infinities_are_those_of_c99,
