@@ -27,6 +27,7 @@ mod error;
 mod gamma;
 mod logarithmic;
 mod power;
+mod product;
 mod trigonometric;
 
 pub(crate) use arithmetic::*;
@@ -38,6 +39,7 @@ pub(crate) use error::*;
 pub(crate) use gamma::*;
 pub(crate) use logarithmic::*;
 pub(crate) use power::*;
+pub(crate) use product::product_of_others;
 pub(crate) use trigonometric::*;
 
 use num_complex::Complex;
