@@ -17,6 +17,7 @@ pub mod products;
 pub mod promotion;
 pub mod ranges;
 pub mod scalars;
+pub mod smallest_parts;
 pub mod uniform;
 
 /// Calls a macro with the path of each function.
@@ -26,7 +27,6 @@ macro_rules! each {
             axes::an_empty_list_of_axes_reduces_nothing,
             derivatives::derivatives_at_the_edges_are_finite_and_right,
             edge_cases::complex_functions_at_the_ends_of_the_range_are_those_of_c99,
-            edge_cases::complex_functions_have_the_smallest_parts,
             edge_cases::complex_quotients_with_zeros_and_infinities_are_those_of_c99,
             edge_cases::a_remainder_has_the_sign_of_the_divisor,
             edge_cases::sinc_of_whole_numbers_is_a_positive_zero_within_its_error,
@@ -45,6 +45,7 @@ macro_rules! each {
             scalars::other_operations_refuse_a_number_that_the_dtype_does_not_hold,
             scalars::numbers_that_fit_the_computation_are_used_as_they_are,
             scalars::negative_powers_of_integers_are_0_but_of_1_and_minus_1,
+            smallest_parts::complex_functions_have_the_smallest_parts,
             uniform::a_uniform_draw_spreads_over_ranges_past_the_largest_number,
         }
     };
