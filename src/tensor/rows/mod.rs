@@ -6,6 +6,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `product_backward` | gradient of a product |
 //! | `softmax_backward` | gradients of softmax and its logarithm |
 //! | `norm_backward` | gradients of layer, RMS, group and batch normalisation |
 //! | `losses` | cross-entropy and its gradient |
@@ -24,6 +25,8 @@ mod losses_in_place;
 mod norm_backward;
 #[cfg(feature = "nn")]
 mod probabilities;
+#[cfg(feature = "nn")]
+mod product_backward;
 mod softmax_backward;
 
 use std::sync::OnceLock;

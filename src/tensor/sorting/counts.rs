@@ -93,8 +93,9 @@ impl Tensor {
             (min, max) = (least?, greatest?);
         }
         if min == max {
-            // All elements are one number.
-            (min, max) = (min - 1.0, max + 1.0);
+            // All elements are one number, beside which 1 may be nothing.
+            let around = (min.abs() * 2f64.powi(-40)).max(1.0);
+            (min, max) = ((min - around).max(f64::MIN), (max + around).min(f64::MAX));
         }
         if !(min.is_finite() && max.is_finite() && min < max) {
             return Err(Error::invalid(
@@ -114,10 +115,14 @@ impl Tensor {
             }
         }
         let wide = self.cast(DType::F64)?;
-        let bounds = Tensor::from_slice(&[min, max, bins as f64], &[3], &self.device())?;
-        let [min, max, count] = [0, 1, 2].map(|at| bounds.select(0, at));
-        let numbers = fuse([&wide, &min?, &max?, &count?], |[x, min, max, count]| {
-            let bin = ((x - min) / (max - min) * count).floor().minimum(count - 1);
+        // Halves, whose distance is finite.
+        let scale = if (max - min).is_finite() { 1.0 } else { 0.5 };
+        let bounds = Tensor::from_slice(&[min, max, bins as f64, scale], &[4], &self.device())?;
+        let [min, max, count, scale] = [0, 1, 2, 3].map(|at| bounds.select(0, at));
+        let numbers = fuse([&wide, &min?, &max?, &count?, &scale?], |[x, min, max, count, scale]| {
+            let least = min * scale;
+            let share = (x * scale - least) / (max * scale - least);
+            let bin = (share * count).floor().minimum(count - 1);
             (x.ge(min) & x.le(max)).choose(bin, -1).cast(DType::I64)
         })?;
         tally(OPERATION, &numbers, bins)?.cast(self.dtype())
