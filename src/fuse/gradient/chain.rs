@@ -133,6 +133,12 @@ impl Graph {
 
 /// Returns the gradient of the elements of a group from the gradient of their reduction. `None` is 0.
 fn of_fold<'g>(fold: Fold, x: Expr<'g>, result: Expr<'g>, gradient: Expr<'g>) -> Option<Expr<'g>> {
+    if fold == Fold::SumOfSquares {
+        // The factor is constant between jumps.
+        let (factor, gradient) = (result.imag(), gradient.real());
+        let twice = (x * factor) * (gradient * factor) * 2.0;
+        return Some(twice);
+    }
     let zero = gradient.graph.number(0, gradient.dtype());
     if fold == Fold::Product {
         let factor = product_of_others(x);
@@ -151,6 +157,7 @@ fn of_fold<'g>(fold: Fold, x: Expr<'g>, result: Expr<'g>, gradient: Expr<'g>) ->
             let count = is_extreme.choose(zero + 1.0, zero).sum_group().converted(gradient.dtype());
             Some(is_extreme.choose(gradient / count, zero))
         }
-        Fold::Product | Fold::ArgMinimum | Fold::ArgMaximum | Fold::Any | Fold::All => None,
+        Fold::Product | Fold::SumOfSquares => None,
+        Fold::ArgMinimum | Fold::ArgMaximum | Fold::Any | Fold::All => None,
     }
 }

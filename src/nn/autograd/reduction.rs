@@ -103,17 +103,19 @@ impl Variable {
                 let mean = x.unrounded_mean_keepdim(&axes[..])?;
                 let wide = |x: &Tensor| x.cast(wide_dtype(x.dtype()));
                 let gradient = wide(gradient)?;
-                let scale = match &root {
-                    None => (&gradient * (2.0 / divisor))?,
+                let of_elements = match &root {
+                    None => fuse([&x, &mean, &(&gradient * (2.0 / divisor))?], |[x, mean, scale]| {
+                        ((widened(x) - mean) * scale).cast(x.dtype())
+                    })?,
                     Some(root) => {
-                        let root = wide(&root.tensor(operation)?)?;
-                        let scale = (&gradient / &(&root * divisor)?)?;
-                        root.eq(0.0)?.choose(0.0, &scale)?
+                        let (root, scale) = (wide(&root.tensor(operation)?)?, (&gradient / divisor)?);
+                        // Deviations are at most √n times the root, whatever it is.
+                        fuse([&x, &mean, &root, &scale], |[x, mean, root, scale]| {
+                            let share = root.eq(0.0).choose(0.0, (widened(x) - mean) / root);
+                            (share * scale).cast(x.dtype())
+                        })?
                     }
                 };
-                let of_elements = fuse([&x, &mean, &scale], |[x, mean, scale]| {
-                    ((widened(x) - mean) * scale).cast(x.dtype())
-                })?;
                 Ok(vec![Some(of_elements)])
             })
         }))
@@ -141,8 +143,9 @@ impl Variable {
             Box::new(move |gradient| {
                 let (x, norm) = (x.tensor(OPERATION)?, norm.tensor(OPERATION)?);
                 let found = if p == 2.0 {
-                    let scale = norm.eq(0)?.choose(0, &(gradient / &norm)?)?;
-                    (&x * &scale)?
+                    // A quotient that is at most 1, whatever the norm.
+                    let share = norm.eq(0)?.choose(0, &(&x / &norm)?)?;
+                    (&share * gradient)?
                 } else if p.is_infinite() {
                     let is_extreme = is_extreme(&x.abs()?, &norm)?;
                     let count = is_extreme.count_nonzero_keepdim(&axes[..])?;

@@ -18,6 +18,7 @@ pub mod promotion;
 pub mod ranges;
 pub mod scalars;
 pub mod smallest_parts;
+pub mod squares;
 pub mod uniform;
 
 /// Calls a macro with the path of each function.
@@ -46,6 +47,9 @@ macro_rules! each {
             scalars::numbers_that_fit_the_computation_are_used_as_they_are,
             scalars::negative_powers_of_integers_are_0_but_of_1_and_minus_1,
             smallest_parts::complex_functions_have_the_smallest_parts,
+            squares::norms_of_elements_whose_squares_leave_the_range_are_right,
+            squares::deviations_of_elements_whose_squares_leave_the_range_are_right,
+            squares::a_clip_of_elements_whose_squares_leave_the_range_is_right,
             uniform::a_uniform_draw_spreads_over_ranges_past_the_largest_number,
         }
     };
