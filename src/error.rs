@@ -198,7 +198,7 @@ pub enum Error {
     },
 
     /// A launch passed more or fewer arguments than the kernel has parameters.
-    #[error("kernel '{kernel}' takes {wanted} arguments, {found} were given")]
+    #[error("the arguments of kernel '{kernel}': found {found}; wanted {wanted}")]
     ArgumentCount {
         /// The kernel.
         kernel: String,

@@ -36,8 +36,11 @@ fn run(options: &GenerateOptions) -> Result<Report, Failure> {
         top_p: options.top_p,
     };
     let sampler = Sampler::new(sampler, options.seed)?;
-    let prompt = trained.tokenizer.encode(&options.prompt)?;
-    let generation = Generation::new(&trained.model, &prompt, sampler)?;
+    let prompt = match &options.prompt {
+        Some(prompt) => trained.tokenizer.encode(prompt)?,
+        None => source::default_prompt(&*trained.tokenizer, &trained.stored_prompt()),
+    };
+    let generation = Generation::new(&trained.model, &prompt, sampler)?.with_context(trained.context)?;
     let mut writer = Writer::new(&*trained.tokenizer, !options.json);
     writer.write(&prompt)?;
     let start = Instant::now();

@@ -11,8 +11,6 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
-
 mod build_images;
 mod burst;
 mod cache;
@@ -37,7 +35,7 @@ mod srt;
 mod svg;
 mod train;
 
-use options::{Command, Options};
+use options::Command;
 use selvedge::{DType, Device, Tensor};
 
 /// Runs the command line of this process.
@@ -48,7 +46,7 @@ pub fn main() -> ExitCode {
 /// Runs a command line, which begins with the program's name. `python -m selvedge` calls it too, so it returns rather than exits.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let asks_for_json = arguments.iter().any(|argument| argument == "--json");
-    let options = match Options::try_parse_from(arguments) {
+    let options = match options::parse(arguments) {
         Ok(options) => options,
         // Help and version are no errors; wrong usage is, and JSON may have been asked for before it was met.
         Err(error) if error.use_stderr() && asks_for_json => {
