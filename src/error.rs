@@ -419,7 +419,7 @@ pub enum Error {
         path: String,
         /// The error of the system.
         found: String,
-        /// What writing needs.
+        /// The state that writing needs.
         wanted: String,
     },
 

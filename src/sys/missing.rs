@@ -82,8 +82,8 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("libcuda.so.1");
         let now = |value: &Path| {
-            Circumstances::of_driver("SELVEDGE_TEST", &|name| {
-                (name == "SELVEDGE_TEST").then(|| value.as_os_str().to_owned())
+            Circumstances::of_driver("SELVEDGE_LIBCUDA", &|name| {
+                (name == "SELVEDGE_LIBCUDA").then(|| value.as_os_str().to_owned())
             })
         };
         let failure = Failure::unavailable(DRIVER_NAME, Vec::new());

@@ -8,7 +8,7 @@
 //!   operands, and `clamp` passes the gradient at its bounds.
 //! - At a point where a convex function has no derivative, `hypot` at the origin included, the gradient is the subgradient
 //!   of least length.
-//! - Where a function has a limit at infinity, or its derivative has, the gradient is the derivative's limit.
+//! - At infinity the gradient is the limit of the derivative, if the function or its derivative has a limit.
 //! - For complex numbers the gradient is the conjugate Wirtinger derivative: g = ∂L/∂Re + i ∂L/∂Im of the real
 //!   loss L. An operation f with a complex derivative therefore multiplies g by the conjugate of f'.
 //!

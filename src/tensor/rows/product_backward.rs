@@ -11,7 +11,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// Those of a row program.
+    /// The errors of a row program.
     pub(crate) fn prod_gradient(&self, gradient: &Tensor, axes: &[isize]) -> Result<Tensor> {
         if self.count() == 0 {
             return self.zeros_like();
