@@ -191,11 +191,15 @@ fn tensors_go_through_dlpack_and_back() {
         }
         let mut managed = std::ptr::null_mut();
         check(dlpack::sv_tensor_to_dlpack(x, dlpack::SV_DLPACK_WRITABLE, -1, &mut managed));
-        let shared = ok(|r| dlpack::sv_tensor_from_dlpack(managed, r));
-        check(elementwise::sv_tensor_assign(shared, &number(real(9.0))));
-        assert_eq!(elements::<f32>(x), [9.0, 9.0], "the consumer's writes are shown");
+        // DLManagedTensorVersioned: the version, two pointers, flags, then the tensor, which begins with its address.
+        let elements_at = managed.cast::<u8>().add(32).cast::<*mut f32>().read();
+        elements_at.write(9.0);
+        assert_eq!(elements::<f32>(x), [9.0, 2.0], "the consumer's writes are shown");
+        let imported = ok(|r| dlpack::sv_tensor_from_dlpack(managed, r));
+        check(elementwise::sv_tensor_assign(imported, &number(real(7.0))));
+        assert_eq!(elements::<f32>(x), [9.0, 2.0], "a tensor writes to a copy of imported elements");
         check(sv_release(x));
-        assert_eq!(take::<f32>(shared), [9.0, 9.0]);
+        assert_eq!(take::<f32>(imported), [7.0, 7.0]);
     }
 }
 
