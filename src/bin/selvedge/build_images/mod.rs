@@ -154,7 +154,7 @@ fn assemble_kept(
             let file = manifest::file(&family.name, *target);
             let Some(text) = images.iter().find(|image| image.line.file() == file) else { continue };
             let machine = manifest::machine_target(*target);
-            let bytes = assemble::keep(ptxas, text, machine)?;
+            let bytes = assemble::keep(ptxas, text, machine, family.assembler_isa())?;
             let isa = isa_of(&bytes, machine)?;
             let line = Line::of(family, machine, &tools.of_image(machine, family), isa, fnv1a(&bytes));
             kept.push(Image { line, bytes });
