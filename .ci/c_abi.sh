@@ -64,6 +64,22 @@ for source in csrc/examples/*.cpp; do
     done
 done
 
+# The commands of the pages, word for word, for programs in a new folder and an installation in the home folder. `./program` starts.
+commands() { # PAGE START: the block of commands that begins with the line START
+    awk -v start="$2" '/^```/ { inside = 0 } inside || (opened && $0 == start) { inside = 1; print } { opened = /^```sh$/ }' "$1"
+}
+mkdir -p "$folder/home" "$folder/page"
+ln -s "$prefix" "$folder/home/.local"
+cp csrc/examples/devices.c "$folder/page/program.c"
+cp csrc/examples/tensors.cpp "$folder/page/program.cpp"
+cp csrc/examples/try.h "$folder/page/"
+for page in docs/c-abi.md docs/cpp.md; do
+    commands $page 'export PKG_CONFIG_PATH="$HOME/.local/lib/pkgconfig"' >"$folder/page/commands.sh"
+    [ "$(tail -n 1 "$folder/page/commands.sh")" = ./program ]
+    echo "-- the commands of $page"
+    (cd "$folder/page" && env -u PKG_CONFIG_PATH -u LD_LIBRARY_PATH HOME="$folder/home" sh -e commands.sh)
+done
+
 cmake=$(command -v cmake || true)
 if [ -z "$cmake" ] && python3 -m venv "$folder/venv" && "$folder/venv/bin/pip" install --quiet cmake; then
     cmake=$folder/venv/bin/cmake

@@ -13,8 +13,9 @@ if ! "$environment/bin/pip" install --quiet --disable-pip-version-check "maturin
     echo "pip could not install maturin, numpy and pytest, which the tests of the Python package need"
     exit 1
 fi
-# The reference of the array API's namespace, whose test says so and is left out without it; and dtypes that NumPy lacks.
-for package in "array-api-strict>=2.3" ml_dtypes; do
+# The reference of the array API's namespace, whose test says so and is left out without it; dtypes that NumPy lacks; and
+# checkers of types.
+for package in "array-api-strict>=2.3" ml_dtypes mypy pyright; do
     "$environment/bin/pip" install --quiet --disable-pip-version-check "$package" ||
         echo "pip could not install $package: its tests are left out"
 done

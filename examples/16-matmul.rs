@@ -33,7 +33,7 @@ fn main() -> selvedge::Result<()> {
     // pre-activation, so a product can store it (aux); the next product adds the residual beside the layer.
     let bias = Tensor::arange(-4, 12, 1, DType::BF16, &device)?;
     let tokens = Tensor::full(&[4, 32], 0.125, DType::BF16, &device)?;
-    let layer = Matmul::new().bias(&bias).activation(Activation::Gelu);
+    let layer = Matmul::new().bias(&bias).activation(Activation::GeluTanh);
     let (after, before) = layer.of_with_aux(&tokens, &weights)?;
     let first = |x: &Tensor| x.select(0, 0)?.narrow(0, 0, 4);
     println!("gelu of {} is {}", first(&before)?, first(&after)?);

@@ -112,6 +112,11 @@
 #define SV_DLPACK_PER_THREAD_STREAM 2
 
 /**
+ * No tensor, where 0 stands for a number or for a default. A function refuses it as a handle that was never given.
+ */
+#define SV_NO_TENSOR UINT64_MAX
+
+/**
  * No messages, for `sv_set_log_callback`.
  */
 #define SV_LOG_OFF 0
@@ -190,7 +195,7 @@
 /**
  * The version of the ABI. It moves when a function, struct or code changes its meaning.
  */
-#define SV_ABI_VERSION 1
+#define SV_ABI_VERSION 2
 
 /**
  * No activation.
@@ -203,9 +208,9 @@
 #define SV_ACTIVATION_RELU 1
 
 /**
- * x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2.
+ * x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2, as `SV_NN_GELU_TANH`. `sv_gelu` of a product computes the form of `SV_NN_GELU`.
  */
-#define SV_ACTIVATION_GELU 2
+#define SV_ACTIVATION_GELU_TANH 2
 
 /**
  * x / (1 + e^-x).
@@ -638,7 +643,8 @@
 #define SV_OK 0
 
 /**
- * An argument cannot be used: NULL, a wrong size, or a value outside of its range. The message names it.
+ * An argument cannot be used: NULL, a misaligned pointer, a struct's wrong `size`, shapes that do not fit, or a value outside of
+ * its range. The message names it.
  */
 #define SV_ERROR_INVALID_ARGUMENT 1
 
@@ -658,7 +664,7 @@
 #define SV_ERROR_SHUT_DOWN 4
 
 /**
- * The feature that this function needs was left out when the library was built.
+ * A custom operation has no function for the device, or a Rust program has a logger of its own.
  */
 #define SV_ERROR_UNSUPPORTED 5
 
@@ -783,7 +789,7 @@
 #define SV_ERROR_DEVICE_MISMATCH 33
 
 /**
- * Two lengths differ that must be equal.
+ * An array of the caller has another number of bytes or elements than the object, or two arrays that must be equally long are not.
  */
 #define SV_ERROR_LENGTH_MISMATCH 34
 
@@ -806,11 +812,6 @@
  * A file cannot be used.
  */
 #define SV_ERROR_FILE 38
-
-/**
- * A kernel reported an error of its own.
- */
-#define SV_ERROR_KERNEL 39
 
 /**
  * An exact result does not fit its type.
@@ -1820,7 +1821,7 @@ typedef struct sv_plasticity_rule {
    */
   uint32_t window;
   /**
-   * Growth of a weight.
+   * Growth of a weight. One of growth and loss is above 0.
    */
   uint8_t increase;
   /**
@@ -1832,7 +1833,7 @@ typedef struct sv_plasticity_rule {
    */
   uint8_t reserved[6];
   /**
-   * Growth at no distance, as a part of the largest weight, 0 to 1.
+   * Growth at no distance, as a part of the largest weight, 0 to 1. One of growth and loss is above 0.
    */
   double a_plus;
   /**
@@ -2051,7 +2052,7 @@ typedef struct sv_classifier_training_options {
    */
   double learning_rate;
   /**
-   * The part of the rows that is kept for validation.
+   * The part of the rows that is kept for validation. 0 without `has_validation`.
    */
   double validation;
   /**
@@ -2472,7 +2473,7 @@ typedef struct sv_matmul_options {
    */
   int32_t reserved;
   /**
-   * The factor of the product.
+   * The factor of the product. 0 without `has_alpha`.
    */
   struct sv_number alpha;
 } sv_matmul_options;
@@ -2612,7 +2613,8 @@ typedef struct sv_gpt_sampling {
 typedef int32_t (*sv_gpt_token_callback)(void *user, uint32_t id, const char *text);
 
 /**
- * The settings of an optimizer. Zeros are the defaults, but for `size` and `kind`.
+ * The settings of an optimizer. Zeros are the defaults, but for `size`, `kind` and `learning_rate`, which the caller sets. A field
+ * that the kind or a flag does not use is 0.
  */
 typedef struct sv_optimizer_options {
   /**
@@ -2628,15 +2630,15 @@ typedef struct sv_optimizer_options {
    */
   int32_t has_weight_decay;
   /**
-   * The factor of a step.
+   * The factor of a step, above 0. A learning rate of 0, such as that of a schedule, is one of `sv_optimizer_set_learning_rate`.
    */
   double learning_rate;
   /**
-   * The weight decay.
+   * The weight decay. 0 without `has_weight_decay`.
    */
   double weight_decay;
   /**
-   * The momentum of `SV_OPTIMIZER_SGD`.
+   * The momentum of `SV_OPTIMIZER_SGD`; 0 for none.
    */
   double momentum;
   /**
@@ -2686,7 +2688,7 @@ typedef struct sv_gpt_trainer_options {
    */
   size_t evaluation_batches;
   /**
-   * The largest learning rate.
+   * The largest learning rate, above 0.
    */
   double learning_rate;
   /**
@@ -2995,7 +2997,7 @@ typedef struct sv_index {
 
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif
 
 /**
  * Allocates device memory for a stream, with unspecified contents. The memory comes from a pool and costs no driver call
@@ -4941,13 +4943,16 @@ int32_t sv_custom_run(const struct sv_custom_operation *operation,
 int32_t sv_device_count(int32_t *count);
 
 /**
- * Writes the name of a device. `text`, `capacity` and `length` are as for `sv_library_report`.
+ * Writes the name of a device; that of `SV_CPU` is "CPU". `text`, `capacity` and `length` are as for `sv_library_report`.
  *
  * Any thread may call it.
  *
  * Requires: `text` points to `capacity` bytes.
  */
-int32_t sv_device_name(int32_t device, char *text, size_t capacity, size_t *length);
+int32_t sv_device_name(int32_t device,
+                       char *text,
+                       size_t capacity,
+                       size_t *length);
 
 /**
  * Writes the compute capability of a device, such as 9 and 0.
@@ -4977,7 +4982,8 @@ int32_t sv_device_attribute(int32_t device, int32_t attribute, int32_t *value);
 int32_t sv_device_memory(int32_t device, uint64_t *free, uint64_t *total);
 
 /**
- * Waits for all work on a device, and returns the error of a kernel that faulted or reported one.
+ * Waits for all work on a device, and returns the error of a kernel that faulted or reported one. `SV_CPU` has no work left when
+ * a call returns, so there is no wait for it.
  *
  * Any thread may call it.
  */
@@ -5080,7 +5086,8 @@ int32_t sv_tensor_to_dlpack_legacy(uint64_t tensor,
  *
  * The array is on the CPU, in pinned memory or on a CUDA device. On a CUDA device the producer orders its work before the
  * stream of this thread's operations first: `sv_stream_current` and `sv_stream_raw` give that stream for `__dlpack__(stream)`.
- * Elements that are marked as read-only are copied before this library writes to them; the producer sees other writes.
+ * The first write to the tensor copies the elements, whatever the producer's flags say: the producer, other imports of its
+ * array and views of the tensor never see a write of this library.
  *
  * The deleter is called once, when no tensor shares the elements any more and all work on them is done, on the thread that
  * finds this out. If the call fails, the struct stays the caller's, who calls the deleter. Any thread may call it.
@@ -5674,7 +5681,8 @@ int32_t sv_gpt_generate_text(uint64_t model,
 
 /**
  * Creates a model without layers. Layers that are added have parameters of `dtype` on a device, drawn from a generator with
- * the seed, which dropout draws from too. The model begins in the training mode.
+ * the seed, which dropout draws from too. `dtype` is `SV_DTYPE_F16`, `SV_DTYPE_BF16`, `SV_DTYPE_F32` or `SV_DTYPE_F64`. The model
+ * begins in the training mode.
  *
  * The caller owns one reference to `*model`. Any thread may call it.
  *
@@ -5686,7 +5694,7 @@ int32_t sv_model_create(int32_t dtype,
                         uint64_t *model);
 
 /**
- * Adds a layer x W + b with a weight of shape (inputs, outputs). `bias` is 1 for one with a bias, or 0.
+ * Adds a layer x W + b with a weight of shape (inputs, outputs), both 1 or more. `bias` is 1 for one with a bias, or 0.
  *
  * Any thread may call it.
  */
@@ -5758,7 +5766,7 @@ int32_t sv_model_predict(uint64_t model, uint64_t input, uint64_t *result);
 
 /**
  * Trains a model by one batch: removes the gradients, computes the result and one of `SV_LOSS_...`, the gradients, and a step
- * of the optimizer. Gives the loss, a tensor of one element; the call does not wait for it.
+ * of the optimizer, which is one of the model. Gives the loss, a tensor of one element; the call does not wait for it.
  *
  * Any thread may call it; others that use the optimizer wait meanwhile.
  *
@@ -5814,7 +5822,8 @@ int32_t sv_model_load(uint64_t model,
                       const char *path);
 
 /**
- * Creates an optimizer of a model's parameters, which has all layers.
+ * Creates an optimizer of a model's parameters. The model has all of its layers: a model without parameters is an error here, and
+ * a layer with parameters that is added while the optimizer lives is one in the function that adds it.
  *
  * The caller owns one reference to `*optimizer`. Any thread may call it.
  *
@@ -6012,8 +6021,9 @@ int32_t sv_gpt_trainer_run(uint64_t trainer,
 
 /**
  * Multiplies the loss by a scale in the steps of a trainer, for a model that computes in f16. A step whose gradients are not
- * finite is skipped: it leaves the parameters as they were, and the scale is multiplied by `backoff_factor`. After
- * `growth_interval` steps in a row that were not skipped, the scale is multiplied by `growth_factor`. Factors of 1 keep it.
+ * finite is skipped: it leaves the parameters as they were, and the scale is multiplied by `backoff_factor`, but does not
+ * fall below 2^-14. After `growth_interval` steps in a row that were not skipped, the scale is multiplied by `growth_factor`.
+ * Factors of 1 keep it.
  *
  * It must be called before the first step, and before `sv_gpt_trainer_resume`. PyTorch's numbers are 65536, 2, 0.5 and 2000.
  * Any thread may call it; others that use the trainer or its model wait meanwhile.
@@ -11424,7 +11434,7 @@ int32_t sv_tensor_view_as_real(uint64_t tensor, uint64_t *result);
 int32_t sv_tensor_view_as_complex(uint64_t tensor, uint64_t *result);
 
 #ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
+}
+#endif
 
 #endif  /* SELVEDGE_H */

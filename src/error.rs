@@ -332,7 +332,7 @@ pub enum Error {
 
     /// An index outside its dimension. On a CUDA device it is detected while the work runs, and the next call that
     /// waits returns the error; results for the other indices are correct.
-    #[error("{operation}: found index {index}{}; wanted {}", along_text(.axis), positions_text(*.index, *.size))]
+    #[error("{operation}: found index {index}{}; wanted {}", along_text(.axis), positions_text(.operation, *.index, *.size))]
     IndexOutOfRange {
         /// The operation that reads the index.
         operation: &'static str,
@@ -558,11 +558,15 @@ fn along_text(axis: &Option<usize>) -> String {
     axis.map_or_else(|| " of all elements".to_owned(), |axis| format!(" along axis {axis}"))
 }
 
-fn positions_text(index: i64, size: usize) -> String {
+/// Operations whose indices are classes, ids or positions in a group: a negative one does not count from the end.
+const FROM_ZERO: [&str; 4] = ["at_group", "cross_entropy", "embedding", "nll_loss"];
+
+fn positions_text(operation: &str, index: i64, size: usize) -> String {
+    // An operation that counts from the end would have taken such an index.
+    let is_refused = index < 0 && index.unsigned_abs() <= size as u64;
     match size {
         0 => "no index, since there are no positions".to_owned(),
-        // An operation that counts from the end would have taken it.
-        _ if index < 0 && index.unsigned_abs() <= size as u64 => format!("one of 0 to {}", size - 1),
+        _ if is_refused || FROM_ZERO.contains(&operation) => format!("one of 0 to {}", size - 1),
         _ => format!("one of 0 to {}, or of -{size} to -1 from the end", size - 1),
     }
 }

@@ -19,6 +19,8 @@ mod burst;
 mod classifier;
 #[path = "capi/kernels.rs"]
 mod kernels;
+#[path = "capi/models.rs"]
+mod models;
 #[path = "capi/ordering.rs"]
 mod ordering;
 #[path = "capi/reserved.rs"]

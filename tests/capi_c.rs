@@ -131,8 +131,8 @@ fn is_there(compiler: &str) -> bool {
 }
 
 #[test]
-fn the_headers_are_clean_c99_cpp17_and_cpp20() {
-    if common::is_left_out("the_headers_are_clean_c99_cpp17_and_cpp20", NEEDS) {
+fn the_headers_are_clean_c89_c99_cpp17_and_cpp20() {
+    if common::is_left_out("the_headers_are_clean_c89_c99_cpp17_and_cpp20", NEEDS) {
         return;
     }
     let sources = ["selvedge.h", "selvedge.hpp"].map(|header| {
@@ -142,7 +142,8 @@ fn the_headers_are_clean_c99_cpp17_and_cpp20() {
     });
     let mut checked = 0;
     for (compilers, file, options) in [
-        (["gcc", "clang"], &sources[0], &["-std=c99", "-xc"][..]),
+        (["gcc", "clang"], &sources[0], &["-std=c89", "-xc"][..]),
+        (["gcc", "clang"], &sources[0], &["-std=c99", "-xc"]),
         (["g++", "clang++"], &sources[0], &["-std=c++17", "-xc++"]),
         (["g++", "clang++"], &sources[1], &["-std=c++17", "-fno-exceptions", "-xc++"]),
         (["g++", "clang++"], &sources[1], &["-std=c++20", "-xc++"]),
@@ -156,6 +157,28 @@ fn the_headers_are_clean_c99_cpp17_and_cpp20() {
         }
     }
     assert!(checked >= 2, "no C compiler");
+}
+
+#[test]
+fn the_page_of_cpp_shows_code_that_compiles() {
+    if common::is_left_out("the_page_of_cpp_shows_code_that_compiles", NEEDS) {
+        return;
+    }
+    let page = fs::read_to_string(common::repository().join("docs/cpp.md")).expect("the page is there");
+    let blocks = common::blocks(&page, "cpp");
+    assert!(blocks.len() >= 6, "{blocks:?}");
+    // Each block sees the names of those before it, and may give them another meaning.
+    let (opened, closed) = (blocks.join("\n{\n"), "}".repeat(blocks.len() - 1));
+    let program = format!(
+        "#include <iostream>\n#include <selvedge.hpp>\nusing selvedge::Device;\nusing selvedge::Slice;\n\
+         using selvedge::Tensor;\nint main()\n{{\nconst std::string ptx = \".version 7.0\";\n{opened}\n{closed}\n}}\n"
+    );
+    let source = folder().join("page.cpp");
+    fs::write(&source, program).unwrap();
+    let mut command = variant::compiler();
+    command.args(WARNINGS).args(["-Wno-unused", "-std=c++17", "-fsyntax-only", "-I"]);
+    command.arg(common::repository().join("include")).arg(&source);
+    variant::compile(&mut command).unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use common::blocks;
+
 fn root() -> PathBuf {
     common::repository()
 }
@@ -27,20 +29,6 @@ fn documents() -> Vec<String> {
     documents.retain(|path| path.ends_with(".md"));
     assert!(documents.len() >= 4, "{documents:?}");
     documents
-}
-
-/// The blocks of one language in a Markdown text.
-fn blocks(text: &str, language: &str) -> Vec<String> {
-    let mut blocks = Vec::new();
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        let Some(opening) = line.trim_start().strip_prefix("```") else { continue };
-        let block: Vec<&str> = lines.by_ref().take_while(|line| line.trim() != "```").collect();
-        if opening.split(',').next() == Some(language) {
-            blocks.push(block.join("\n"));
-        }
-    }
-    blocks
 }
 
 #[test]
@@ -206,6 +194,36 @@ fn the_readme_lists_every_feature() {
     for name in names {
         assert!(readme.contains(&format!("\n| `{name}` |")), "README.md has no row for the feature {name}");
     }
+}
+
+/// Returns the statuses of the header: code, name and the text of the comment.
+fn statuses(header: &str) -> Vec<(u32, String, String)> {
+    let definitions = header.split("/**\n").filter_map(|part| part.split_once("*/\n#define SV_"));
+    let statuses = definitions.filter_map(|(comment, definition)| {
+        let (name, code) = definition.lines().next()?.split_once(' ')?;
+        let is_status = name == "OK" || name.starts_with("ERROR_");
+        let words: Vec<&str> =
+            comment.lines().map(|line| line.trim().trim_start_matches("* ").trim()).collect();
+        is_status
+            .then(|| (code.parse().expect("a code"), format!("SV_{name}"), words.join(" ").trim().to_owned()))
+    });
+    let mut statuses: Vec<_> = statuses.collect();
+    statuses.sort();
+    statuses
+}
+
+#[test]
+fn the_page_of_the_c_abi_has_the_codes_of_the_header() {
+    let (header, page) = (read("include/selvedge.h"), read("docs/c-abi.md"));
+    let wanted: Vec<String> = statuses(&header)
+        .into_iter()
+        .map(|(code, name, meaning)| format!("| {code} | `{name}` | {meaning} |"))
+        .collect();
+    let defined = header.lines().filter(|line| line.starts_with("#define SV_ERROR_")).count();
+    assert!(defined > 30 && wanted.len() == defined + 1, "{} of {defined} codes", wanted.len());
+    let (_, table) = page.split_once("| code | name | meaning |\n|---|---|---|\n").expect("a table of codes");
+    let found: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    assert_eq!(found, wanted, "the rows of docs/c-abi.md are the comments of include/selvedge.h");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn times(
     stream.synchronize()?;
 
     let multiply = |stream: &Stream, _: usize| {
-        let mut epilogue = Epilogue::new().bias_of_columns(&bias).activation(Activation::Gelu);
+        let mut epilogue = Epilogue::new().bias_of_columns(&bias).activation(Activation::GeluTanh);
         if keeps {
             epilogue = epilogue.aux(&mut own_kept);
         }

@@ -35,7 +35,7 @@ int main(void)
 
     /* The size names the version of the struct; fields that are zero have their defaults. */
     options.size = sizeof options;
-    options.activation = SV_ACTIVATION_GELU;
+    options.activation = SV_ACTIVATION_GELU_TANH;
     TRY(sv_tensor_from_host(a_data, sizeof a_data, SV_DTYPE_F32, a_shape, 2, device, &a));
     TRY(sv_tensor_from_host(b_data, sizeof b_data, SV_DTYPE_F32, b_shape, 2, device, &b));
     TRY(sv_tensor_from_host(bias_data, sizeof bias_data, SV_DTYPE_F32, bias_shape, 1, device, &options.bias));

@@ -23,6 +23,11 @@ try {
     std::cout << "on " << device << ", x has shape " << x.shape() << " and dtype " << x.dtype() << "\n";
     std::cout << "sums of columns: " << x.sum(0) << ", softmax of the first row: " << x[0].softmax() << "\n";
 
+    // Random tensors, and slices.
+    selvedge::manual_seed(7, device);
+    const Tensor noise = Tensor::randn({3, 4}, device);
+    std::cout << "the middle columns of noise: " << noise.slice(1, 1, 3) << "\n";
+
     // Views copy nothing. A write to a tensor leaves its copies and views as they are.
     Tensor z = x;
     const Tensor column = z.transpose()[0];

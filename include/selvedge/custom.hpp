@@ -29,7 +29,7 @@ public:
     Elements<T> elements() const
     {
         if (dtype() != dtype_of<std::remove_cv_t<T>>) {
-            detail::fail(Error(SV_ERROR_DTYPE_MISMATCH, std::string("found an array of ") + name(dtype()) +
+            detail::fail(Error(SV_ERROR_DTYPE_MISMATCH, std::string("elements: found an array of ") + name(dtype()) +
                                                             ", wanted " + name(dtype_of<std::remove_cv_t<T>>)));
             return {};
         }

@@ -71,9 +71,25 @@ public:
     constexpr std::int32_t ordinal() const noexcept { return ordinal_; }
     constexpr bool is_cpu() const noexcept { return ordinal_ == SV_CPU; }
 
-    // The functions below need a CUDA device.
-
+    /// Returns the name of a CUDA device, such as "NVIDIA H100 80GB HBM3", or "CPU".
     std::string name() const { return detail::text(sv_device_name, ordinal_); }
+
+    /// Waits for all work. The CPU has none left when a call returns.
+    void synchronize() const { detail::call(sv_device_synchronize, ordinal_); }
+
+    /// Returns the statistics of the memory pool, or of the CPU's tensors.
+    sv_pool_statistics pool_statistics() const
+    {
+        sv_pool_statistics statistics{};
+        statistics.size = sizeof statistics;
+        detail::call(sv_device_pool_statistics, ordinal_, &statistics);
+        return statistics;
+    }
+
+    /// Returns cached memory to the driver, or to the allocator of the CPU's tensors.
+    void trim() const { detail::call(sv_device_trim, ordinal_); }
+
+    // The functions below need a CUDA device.
 
     /// Returns the major and the minor version.
     std::pair<std::int32_t, std::int32_t> compute_capability() const
@@ -97,23 +113,8 @@ public:
         return bytes;
     }
 
-    /// Returns the statistics of the memory pool, or of the CPU's tensors.
-    sv_pool_statistics pool_statistics() const
-    {
-        sv_pool_statistics statistics{};
-        statistics.size = sizeof statistics;
-        detail::call(sv_device_pool_statistics, ordinal_, &statistics);
-        return statistics;
-    }
-
     /// Returns the blocks of the pool as JSON.
     std::string memory_snapshot() const { return detail::text(sv_device_memory_snapshot, ordinal_); }
-
-    /// Waits for all work.
-    void synchronize() const { detail::call(sv_device_synchronize, ordinal_); }
-
-    /// Returns cached memory to the driver, or to the allocator of the CPU's tensors.
-    void trim() const { detail::call(sv_device_trim, ordinal_); }
 
     /// Limits the memory of the pool; `SV_NO_LIMIT` ends that.
     void set_memory_limit(std::uint64_t bytes) const { detail::call(sv_device_set_memory_limit, ordinal_, bytes); }

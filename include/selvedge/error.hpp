@@ -72,7 +72,6 @@ inline const char *status_name(std::int32_t status) noexcept
         SELVEDGE_STATUS(SV_ERROR_INDEX_OUT_OF_RANGE)
         SELVEDGE_STATUS(SV_ERROR_DTYPE_MISMATCH)
         SELVEDGE_STATUS(SV_ERROR_FILE)
-        SELVEDGE_STATUS(SV_ERROR_KERNEL)
         SELVEDGE_STATUS(SV_ERROR_OVERFLOW)
         SELVEDGE_STATUS(SV_ERROR_DIVISION_BY_ZERO)
         SELVEDGE_STATUS(SV_ERROR_BACKWARD)
@@ -259,7 +258,7 @@ auto attempt(Function &&function) noexcept -> Result<std::decay_t<decltype(funct
     } catch (const Error &error) {
         return Result<Value>(error);
     } catch (const std::bad_alloc &) {
-        return Result<Value>(Error(SV_ERROR_OUT_OF_MEMORY, "the host has no memory left"));
+        return Result<Value>(Error(SV_ERROR_OUT_OF_MEMORY, "attempt: the host has no memory left"));
     }
 #else
     detail::Failures &state = detail::failures();

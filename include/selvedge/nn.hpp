@@ -88,7 +88,8 @@ protected:
     using Object<Derived>::Object;
 };
 
-/// Changes the parameters of a model by their gradients. A copy is the same optimizer.
+/// Changes the parameters of a model by their gradients. The model has all of its layers, and a learning rate above 0;
+/// set_learning_rate() takes 0 too. A copy is the same optimizer.
 class Optimizer : public Object<Optimizer> {
 public:
     Optimizer() noexcept = default;

@@ -6,6 +6,7 @@
 #include "device.hpp"
 #include "elementwise.hpp"
 #include "indexing.hpp"
+#include "random_tensors.hpp"
 #include "reduction.hpp"
 #include "sorting.hpp"
 
@@ -54,6 +55,7 @@ struct MatmulOptions {
 class Tensor : public Object<Tensor>,
                public detail::Elementwise<Tensor>,
                public detail::Indexing<Tensor>,
+               public detail::RandomTensors<Tensor>,
                public detail::Reductions<Tensor>,
                public detail::Sorting<Tensor> {
 public:
@@ -253,7 +255,7 @@ public:
     std::vector<T> to_vector() const
     {
         using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
-        if (!check_dtype(dtype_of<T>))
+        if (!check_dtype("to_vector", dtype_of<T>))
             return {};
         std::vector<Stored> elements(count());
         detail::call(sv_tensor_to_host, handle(), static_cast<void *>(elements.data()),
@@ -269,7 +271,7 @@ public:
     void copy_to(Range &&elements) const
     {
         using T = detail::element_of<Range>;
-        if (check_dtype(dtype_of<T>))
+        if (check_dtype("copy_to", dtype_of<T>))
             detail::call(sv_tensor_to_host, handle(), static_cast<void *>(elements.data()),
                          elements.size() * sizeof(T));
     }
@@ -289,7 +291,7 @@ public:
         if (const std::size_t elements = count(); elements != 1 && !detail::has_failed())
             detail::fail(Error(SV_ERROR_LENGTH_MISMATCH, "item: found a tensor of " + std::to_string(elements) +
                                                              " elements, wanted 1"));
-        if (!check_dtype(dtype_of<T>))
+        if (!check_dtype("item", dtype_of<T>))
             return T();
         T element{};
         detail::call(sv_tensor_to_host, handle(), static_cast<void *>(&element), sizeof element);
@@ -532,12 +534,12 @@ private:
         return sizes;
     }
 
-    bool check_dtype(DType wanted) const
+    bool check_dtype(const char *call, DType wanted) const
     {
         const DType found = dtype();
         if (found != wanted && !detail::has_failed())
-            detail::fail(Error(SV_ERROR_DTYPE_MISMATCH, std::string("found a tensor of ") + name(found) + ", wanted " +
-                                                            name(wanted) + ": cast it first"));
+            detail::fail(Error(SV_ERROR_DTYPE_MISMATCH, std::string(call) + ": found a tensor of " + name(found) +
+                                                            ", wanted " + name(wanted) + ": cast it first"));
         return !detail::has_failed();
     }
 
@@ -552,9 +554,9 @@ private:
 
 inline Operand::Operand(const Tensor &tensor) : operand_{tensor.handle(), {}}
 {
-    // 0 is no tensor in selvedge.h, but the mark of a number.
-    if (!tensor.defined() && !detail::has_failed())
-        detail::fail(Error(SV_ERROR_INVALID_HANDLE, "found an empty tensor for an operand"));
+    // 0 is no tensor in selvedge.h, but the mark of a number. The call that reads the operand refuses an empty tensor.
+    if (!tensor.defined())
+        operand_.tensor = SV_NO_TENSOR;
 }
 
 inline Index::Index(const Tensor &tensor) : index_{SV_INDEX_TENSOR, 0, tensor.handle(), 0, 0, 1} {}
@@ -563,8 +565,11 @@ inline sv_matmul_options MatmulOptions::raw() const
 {
     sv_matmul_options raw{};
     raw.size = sizeof raw;
-    raw.bias = bias ? bias->handle() : 0;
-    raw.residual = residual ? residual->handle() : 0;
+    const auto handle_of = [](const Tensor *tensor) {
+        return tensor == nullptr ? 0 : tensor->defined() ? tensor->handle() : SV_NO_TENSOR;
+    };
+    raw.bias = handle_of(bias);
+    raw.residual = handle_of(residual);
     raw.activation = activation;
     raw.result_dtype = static_cast<std::int32_t>(result_dtype);
     raw.conjugate_left = conjugate_left;

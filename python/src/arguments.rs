@@ -1,6 +1,7 @@
 //! Arguments: dtypes, numbers, axes, sizes, tensors and operands as Python passes them.
 
 use num_complex::Complex;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use selvedge::fuse::Number;
@@ -52,10 +53,17 @@ extracted!(DTypeArgument, |object| {
         Err(_) => ["name", "__name__"]
             .iter()
             .find_map(|attribute| object.getattr(*attribute).ok()?.extract::<String>().ok())
-            .ok_or_else(|| wrong_type("dtype", type_name(object), "a dtype, or the name of one")),
+            .ok_or_else(|| wrong_type("dtype", type_name(object), wanted_dtype(object))),
     };
     Ok(DTypeArgument(name?.parse()?))
 });
+
+fn wanted_dtype(object: &Bound<'_, PyAny>) -> &'static str {
+    match object.is_instance_of::<PyInt>() {
+        true => "a dtype, or the name of one; a shape is one argument, as in zeros((2, 3))",
+        false => "a dtype, or the name of one",
+    }
+}
 
 /// A device: a `selvedge.Device`, or a name such as `"cpu"` or `"cuda:0"`.
 pub struct DeviceArgument(pub Device);
@@ -84,7 +92,7 @@ fn number(object: &Bound<'_, PyAny>) -> Result<Option<Number>> {
             Err(_) => object
                 .extract::<u64>()
                 .map(|number| Some(Number::Integer(number.into())))
-                .map_err(|_| invalid("a number", object.to_string(), "an integer of at most 64 bits").into()),
+                .map_err(|_| invalid("a number", text(object), "an integer of at most 64 bits").into()),
         };
     }
     if object.is_instance_of::<PyComplex>() {
@@ -184,9 +192,13 @@ extracted!(AxesArgument, |object| {
 
 /// Returns one integer, or those of a list or tuple.
 fn integers(argument: &'static str, object: &Bound<'_, PyAny>) -> Result<Vec<isize>> {
-    let one = |object: &Bound<'_, PyAny>| {
-        let wanted = || wrong_type(argument, type_name(object), "integers").into();
-        object.extract::<isize>().map_err(|_| wanted()) as Result<isize>
+    let one = |object: &Bound<'_, PyAny>| -> Result<isize> {
+        object.extract::<isize>().map_err(|error| {
+            match error.is_instance_of::<PyOverflowError>(object.py()) {
+                true => invalid(argument, text(object), "integers of at most 64 bits").into(),
+                false => wrong_type(argument, type_name(object), "integers").into(),
+            }
+        })
     };
     if let Ok(list) = object.cast::<PyList>() {
         return list.iter().map(|entry| one(&entry)).collect();
@@ -195,6 +207,112 @@ fn integers(argument: &'static str, object: &Bound<'_, PyAny>) -> Result<Vec<isi
         Ok(tuple) => tuple.iter().map(|entry| one(&entry)).collect(),
         Err(_) => Ok(vec![one(object)?]),
     }
+}
+
+/// Returns the text of an integer, for errors. Python writes no integer of more than 4300 digits.
+fn text(object: &Bound<'_, PyAny>) -> String {
+    object.str().map_or_else(|_| "an integer of thousands of digits".to_owned(), |text| text.to_string())
+}
+
+/// A number of Python that a type of Rust holds. Others are errors of the library.
+#[derive(Clone, Copy)]
+pub struct InRange<T>(pub T);
+
+/// The numbers that a type holds, for errors.
+pub trait Holds {
+    fn wanted() -> String;
+}
+
+macro_rules! holds {
+    ($($integer:ty)*) => {$(
+        impl Holds for $integer {
+            fn wanted() -> String {
+                format!("an integer from {} to {}", <$integer>::MIN, <$integer>::MAX)
+            }
+        }
+    )*};
+}
+
+holds! { isize usize i32 u32 i64 u64 i128 }
+
+impl Holds for f32 {
+    fn wanted() -> String {
+        "a real number that f32 holds".to_owned()
+    }
+}
+
+impl Holds for f64 {
+    fn wanted() -> String {
+        "a real number that f64 holds".to_owned()
+    }
+}
+
+impl<'a, 'py, T: Holds + FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for InRange<T> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        object.extract::<T>().map(InRange).map_err(|error| {
+            let error: PyErr = error.into();
+            let py = object.py();
+            if error.is_instance_of::<PyOverflowError>(py) {
+                return Failure::from(invalid("a number", text(&object), T::wanted())).into();
+            }
+            match error.is_instance_of::<PyTypeError>(py) {
+                true => Failure::from(wrong_type("a number", type_name(&object), T::wanted())).into(),
+                false => error,
+            }
+        })
+    }
+}
+
+/// Returns an argument that has two names, `None` if the caller gives neither.
+pub fn either<T>(
+    operation: &'static str,
+    names: [&str; 2],
+    first: Option<T>,
+    second: Option<T>,
+) -> Result<Option<T>> {
+    match (first, second) {
+        (Some(_), Some(_)) => {
+            let [first, second] = names;
+            Err(invalid(operation, format!("both {first} and {second}"), "one of them").into())
+        }
+        (first, second) => Ok(first.or(second)),
+    }
+}
+
+/// Returns an argument that the caller must give.
+pub fn given<T>(operation: &'static str, name: &str, argument: Option<T>) -> Result<T> {
+    let missing = || wrong_type(operation, format!("no {name}"), format!("{name}=...")).into();
+    argument.ok_or_else(missing)
+}
+
+/// Returns the axis by either of its names, or the one that is meant without it.
+pub fn axis_or(
+    operation: &'static str,
+    axis: Option<InRange<isize>>,
+    dim: Option<InRange<isize>>,
+    default: isize,
+) -> Result<isize> {
+    Ok(either(operation, ["axis", "dim"], axis, dim)?.map_or(default, |axis| axis.0))
+}
+
+/// Returns the axis by either of its names.
+pub fn given_axis(
+    operation: &'static str,
+    axis: Option<InRange<isize>>,
+    dim: Option<InRange<isize>>,
+) -> Result<isize> {
+    Ok(given(operation, "axis", either(operation, ["axis", "dim"], axis, dim)?)?.0)
+}
+
+/// Returns the axes by either of their names, or all.
+pub fn axes_or_all(
+    operation: &'static str,
+    axis: Option<AxesArgument>,
+    dim: Option<AxesArgument>,
+) -> Result<AxesArgument> {
+    Ok(either(operation, ["axis", "dim"], axis, dim)?.unwrap_or(AxesArgument::All))
 }
 
 /// Integers: one, or a list or tuple of them.

@@ -13,7 +13,7 @@ use selvedge::tensor::TensorOperand;
 use selvedge::types::Element;
 use selvedge::{DType, Device, Tensor};
 
-use crate::arguments::DeviceArgument;
+use crate::arguments::{DeviceArgument, InRange};
 use crate::device::device_or_default;
 use crate::error::{Result, invalid};
 use crate::tensor::{PyTensor, new_tensor};
@@ -128,21 +128,21 @@ fn array<T: Element>(elements: &[T]) -> selvedge::Result<Tensor> {
 #[pymethods]
 impl PyNetwork {
     #[new]
-    #[pyo3(signature = (neurons, source, target, weight, psp, kind=None, *, seed=0, device=None, **fields))]
+    #[pyo3(signature = (neurons, source, target, weight, psp, kind=None, *, seed=InRange(0), device=None, **fields), text_signature = "(neurons, source, target, weight, psp, kind=None, *, seed=0, device=None, **fields)")]
     #[allow(clippy::too_many_arguments, reason = "the arrays of a network")]
     fn new(
         py: Python<'_>,
-        neurons: usize,
+        neurons: InRange<usize>,
         source: &Bound<'_, PyAny>,
         target: &Bound<'_, PyAny>,
         weight: &Bound<'_, PyAny>,
         psp: &Bound<'_, PyAny>,
         kind: Option<&Bound<'_, PyAny>>,
-        seed: u32,
+        seed: InRange<u32>,
         device: Option<DeviceArgument>,
         fields: Option<&Bound<'_, PyDict>>,
     ) -> Result<PyNetwork> {
-        let neurons = self::neurons(neurons, fields)?;
+        let neurons = self::neurons(neurons.0, fields)?;
         let (source, target) =
             (vector::<u32>("source", source, None)?, vector::<u32>("target", target, None)?);
         let all = Some(source.len());
@@ -153,30 +153,30 @@ impl PyNetwork {
         let simulation = py.detach(|| {
             let synapses =
                 SynapseArrays { source: &source, target: &target, weight: &weight, psp: &psp, kind: &kind };
-            Simulation::new(Network::from_arrays(neurons, &synapses)?.into(), backend, seed)
+            Simulation::new(Network::from_arrays(neurons, &synapses)?.into(), backend, seed.0)
         })?;
         PyNetwork::of(simulation, None)
     }
 
     /// A generated network: kind "G" has varied parameters, and of "S" one neuron in `every` fires in each burst.
     #[staticmethod]
-    #[pyo3(signature = (kind, neurons, degree, every=50, *, seed=0, device=None))]
+    #[pyo3(signature = (kind, neurons, degree, every=InRange(50), *, seed=InRange(0), device=None), text_signature = "(kind, neurons, degree, every=50, *, seed=0, device=None)")]
     fn generated(
         py: Python<'_>,
         kind: &str,
-        neurons: u32,
-        degree: u32,
-        every: u32,
-        seed: u32,
+        neurons: InRange<u32>,
+        degree: InRange<u32>,
+        every: InRange<u32>,
+        seed: InRange<u32>,
         device: Option<DeviceArgument>,
     ) -> Result<PyNetwork> {
         let generated = match kind {
-            "G" => GeneratedNetwork::g(neurons, degree),
-            "S" => GeneratedNetwork::s(neurons, degree, every),
+            "G" => GeneratedNetwork::g(neurons.0, degree.0),
+            "S" => GeneratedNetwork::s(neurons.0, degree.0, every.0),
             _ => return Err(invalid("kind", format!("{kind:?}"), "\"G\" or \"S\"").into()),
         };
         let backend = backend(device)?;
-        let simulation = py.detach(|| Simulation::new(generated.network()?.into(), backend, seed))?;
+        let simulation = py.detach(|| Simulation::new(generated.network()?.into(), backend, seed.0))?;
         PyNetwork::of(simulation, Some(generated))
     }
 
@@ -202,22 +202,28 @@ impl PyNetwork {
     }
 
     /// Adds a potential to the neurons from first to before end in every burst; 0 ends it.
-    fn set_power(&self, py: Python<'_>, first: u32, end: u32, potential: f32) -> Result<()> {
-        self.with(py, |run| run.simulation.set_power(first..end, potential))
+    fn set_power(
+        &self,
+        py: Python<'_>,
+        first: InRange<u32>,
+        end: InRange<u32>,
+        potential: InRange<f32>,
+    ) -> Result<()> {
+        self.with(py, |run| run.simulation.set_power(first.0..end.0, potential.0))
     }
 
     /// Runs bursts. With `generated_input` a generated network gets its own input before each.
-    #[pyo3(signature = (bursts=1, *, generated_input=false))]
-    fn run(&self, py: Python<'_>, bursts: u64, generated_input: bool) -> Result<()> {
+    #[pyo3(signature = (bursts=InRange(1), *, generated_input=false), text_signature = "($self, bursts=1, *, generated_input=False)")]
+    fn run(&self, py: Python<'_>, bursts: InRange<u64>, generated_input: bool) -> Result<()> {
         self.with(py, |run| {
             if !generated_input {
-                return run.simulation.run(bursts);
+                return run.simulation.run(bursts.0);
             }
             let Some(generated) = run.generated else {
                 return Err(invalid("generated_input", "a network of arrays", "a generated network"));
             };
             let first = run.simulation.state()?.burst + 1;
-            for burst in first..first.saturating_add(bursts) {
+            for burst in first..first.saturating_add(bursts.0) {
                 let inputs = generated.injections(burst).into_iter();
                 let inputs: Vec<(u32, f32)> =
                     inputs.map(|input| (input.id, input.thousandths as f32 / 1000.0)).collect();

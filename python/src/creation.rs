@@ -7,7 +7,9 @@ use selvedge::fuse::{Number, Operation};
 use selvedge::types::NumberKind;
 use selvedge::{DType, Tensor};
 
-use crate::arguments::{DTypeArgument, DeviceArgument, NumberArgument, Operand, Sizes, TensorArgument};
+use crate::arguments::{
+    DTypeArgument, DeviceArgument, InRange, NumberArgument, Operand, Sizes, TensorArgument, axis_or,
+};
 use crate::device::device_or_default;
 use crate::dlpack;
 use crate::error::{Result, invalid};
@@ -121,30 +123,30 @@ pub fn arange(
 #[pyo3(signature = (start, end, count, dtype=None, device=None))]
 pub fn linspace(
     py: Python<'_>,
-    start: f64,
-    end: f64,
-    count: usize,
+    start: InRange<f64>,
+    end: InRange<f64>,
+    count: InRange<usize>,
     dtype: Option<DTypeArgument>,
     device: Option<DeviceArgument>,
 ) -> Result<PyTensor> {
     let (dtype, device) = (dtype_or_default(dtype), device_or_default(device));
-    Ok(py.detach(|| Tensor::linspace(start, end, count, dtype, &device))?.into())
+    Ok(py.detach(|| Tensor::linspace(start.0, end.0, count.0, dtype, &device))?.into())
 }
 
 /// Powers of a base whose exponents are at equal distances from start to end, both included.
 #[pyfunction]
-#[pyo3(signature = (start, end, count, base=10.0, dtype=None, device=None))]
+#[pyo3(signature = (start, end, count, base=InRange(10.0), dtype=None, device=None), text_signature = "(start, end, count, base=10.0, dtype=None, device=None)")]
 pub fn logspace(
     py: Python<'_>,
-    start: f64,
-    end: f64,
-    count: usize,
-    base: f64,
+    start: InRange<f64>,
+    end: InRange<f64>,
+    count: InRange<usize>,
+    base: InRange<f64>,
     dtype: Option<DTypeArgument>,
     device: Option<DeviceArgument>,
 ) -> Result<PyTensor> {
     let (dtype, device) = (dtype_or_default(dtype), device_or_default(device));
-    Ok(py.detach(|| Tensor::logspace(start, end, count, base, dtype, &device))?.into())
+    Ok(py.detach(|| Tensor::logspace(start.0, end.0, count.0, base.0, dtype, &device))?.into())
 }
 
 /// A matrix with ones on its diagonal.
@@ -152,13 +154,13 @@ pub fn logspace(
 #[pyo3(signature = (rows, columns=None, dtype=None, device=None))]
 pub fn eye(
     py: Python<'_>,
-    rows: usize,
-    columns: Option<usize>,
+    rows: InRange<usize>,
+    columns: Option<InRange<usize>>,
     dtype: Option<DTypeArgument>,
     device: Option<DeviceArgument>,
 ) -> Result<PyTensor> {
     let (dtype, device) = (dtype_or_default(dtype), device_or_default(device));
-    Ok(py.detach(|| Tensor::eye(rows, columns.unwrap_or(rows), dtype, &device))?.into())
+    Ok(py.detach(|| Tensor::eye(rows.0, columns.unwrap_or(rows).0, dtype, &device))?.into())
 }
 
 /// A tensor of data, as `Tensor(data, dtype, device)`; a tensor itself if it is one already.
@@ -176,8 +178,14 @@ macro_rules! joined {
     ($($name:ident $document:literal)*) => {$(
         #[doc = $document]
         #[pyfunction]
-        #[pyo3(signature = (tensors, axis=0))]
-        pub fn $name(py: Python<'_>, tensors: Vec<TensorArgument>, axis: isize) -> Result<PyTensor> {
+        #[pyo3(signature = (tensors, axis=None, *, dim=None), text_signature = "(tensors, axis=0, *, dim=None)")]
+        pub fn $name(
+            py: Python<'_>,
+            tensors: Vec<TensorArgument>,
+            axis: Option<InRange<isize>>,
+            dim: Option<InRange<isize>>,
+        ) -> Result<PyTensor> {
+            let axis = axis_or(stringify!($name), axis, dim, 0)?;
             let tensors: Vec<&Tensor> = tensors.iter().map(|tensor| &tensor.0).collect();
             Ok(py.detach(|| Tensor::$name(&tensors, axis))?.into())
         }

@@ -56,8 +56,8 @@ impl PyDevice {
     }
 
     /// Sets the seed of the device's default generator.
-    fn manual_seed(&self, seed: u64) {
-        self.0.manual_seed(seed);
+    fn manual_seed(&self, seed: crate::arguments::InRange<u64>) {
+        self.0.manual_seed(seed.0);
     }
 
     fn __enter__(&self) -> PyDevice {

@@ -12,7 +12,7 @@ use pyo3::types::{PyList, PyTuple};
 use selvedge::fuse::{ExpressionTree, Operation};
 use selvedge::tensor::{DynamicFused, TensorOperand};
 
-use crate::arguments::{DTypeArgument, Operand, number_or_item};
+use crate::arguments::{DTypeArgument, Operand, either, number_or_item};
 use crate::error::{Result, invalid, type_name, wrong_type};
 use crate::tensor::PyTensor;
 use crate::tensor::elementwise::with_elementwise;
@@ -80,6 +80,28 @@ macro_rules! methods {
 }
 
 with_elementwise! { methods }
+
+#[pymethods]
+impl PyExpression {
+    /// The elements within bounds, of which one suffices. `min` and `max` are other names of `low` and `high`.
+    #[pyo3(signature = (low=None, high=None, *, min=None, max=None))]
+    fn clamp(
+        &self,
+        low: Option<ExpressionArgument>,
+        high: Option<ExpressionArgument>,
+        min: Option<ExpressionArgument>,
+        max: Option<ExpressionArgument>,
+    ) -> Result<PyExpression> {
+        let low = either("clamp", ["low", "min"], low, min)?;
+        let high = either("clamp", ["high", "max"], high, max)?;
+        match (low, high) {
+            (Some(low), Some(high)) => operation(Operation::Clamp, &[&self.0, &low.0, &high.0]),
+            (Some(low), None) => operation(Operation::Maximum, &[&self.0, &low.0]),
+            (None, Some(high)) => operation(Operation::Minimum, &[&self.0, &high.0]),
+            (None, None) => Err(wrong_type("clamp", "no bound", "min=, max= or both").into()),
+        }
+    }
+}
 
 /// The operators, apart because the macro's names need code that is `unsafe` without a block.
 #[allow(unsafe_op_in_unsafe_fn, reason = "PyO3 generates such code for operators that a macro names")]

@@ -10,7 +10,7 @@ use selvedge::launcher::{Kernel, Launcher};
 use selvedge::tensor::kernel::{Output, run_addresses};
 use selvedge::{DType, Device, Tensor};
 
-use crate::arguments::DTypeArgument;
+use crate::arguments::{DTypeArgument, InRange};
 use crate::error::{Result, invalid, type_name, wrong_type};
 use crate::tensor::PyTensor;
 
@@ -27,8 +27,8 @@ pub struct PyKernelOutput {
 impl PyKernelOutput {
     #[new]
     #[pyo3(signature = (shape, dtype))]
-    fn new(shape: Vec<usize>, dtype: DTypeArgument) -> PyKernelOutput {
-        PyKernelOutput { shape, dtype: dtype.0 }
+    fn new(shape: Vec<InRange<usize>>, dtype: DTypeArgument) -> PyKernelOutput {
+        PyKernelOutput { shape: shape.into_iter().map(|size| size.0).collect(), dtype: dtype.0 }
     }
 
     fn __repr__(&self) -> String {
@@ -183,14 +183,14 @@ impl PyKernel {
         format!("kernel({:?})", self.name)
     }
 
-    #[pyo3(signature = (*arguments, grid, block=Sizes(Dim3::from(256)), shared=0))]
+    #[pyo3(signature = (*arguments, grid, block=Sizes(Dim3::from(256)), shared=InRange(0)))]
     fn __call__<'py>(
         &self,
         py: Python<'py>,
         arguments: &Bound<'py, PyTuple>,
         grid: Sizes,
         block: Sizes,
-        shared: u32,
+        shared: InRange<u32>,
     ) -> Result<Bound<'py, PyAny>> {
         let (mut values, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
         for (at, argument) in arguments.iter().enumerate() {
@@ -229,7 +229,7 @@ impl PyKernel {
                 .iter()
                 .map(|(dtype, shape)| Output::new(&device, *dtype, shape))
                 .collect::<selvedge::Result<Vec<_>>>()?;
-            self.launch(&device, (&values, &inputs), &mut made, (grid.0, block.0, shared))?;
+            self.launch(&device, (&values, &inputs), &mut made, (grid.0, block.0, shared.0))?;
             Ok(made.into_iter().map(Output::into_tensor).collect())
         })?;
         let mut made = made.into_iter().map(PyTensor::from);

@@ -4,6 +4,17 @@
 //! results and errors are converted back.
 
 #![deny(clippy::undocumented_unsafe_blocks)]
+#![allow(
+    clippy::doc_lazy_continuation,
+    reason = "docstrings have examples of Python, whose prompt Markdown takes for a quote"
+)]
+
+/// The docstring of a method, which `build.rs` writes from its Rust documentation.
+macro_rules! doc {
+    ($name:ident) => {
+        include_str!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".txt"))
+    };
+}
 
 mod arguments;
 mod buffer;
@@ -27,8 +38,8 @@ use selvedge::DType;
 
 /// Sets the number of threads of operations on the CPU.
 #[pyfunction]
-fn set_threads(count: usize) {
-    selvedge::set_threads(count);
+fn set_threads(count: arguments::InRange<usize>) {
+    selvedge::set_threads(count.0);
 }
 
 /// Returns the number of threads of operations on the CPU.

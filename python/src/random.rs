@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use selvedge::DType;
 use selvedge::tensor::{Generator, GeneratorState};
 
-use crate::arguments::{DTypeArgument, DeviceArgument, Operand, Sizes};
+use crate::arguments::{DTypeArgument, DeviceArgument, InRange, Operand, Sizes};
 use crate::creation::dtype_or_default;
 use crate::device::device_or_default;
 use crate::error::Result;
@@ -20,10 +20,10 @@ fn generator(generator: Option<&Bound<'_, PyGenerator>>, device: &selvedge::Devi
 }
 
 macro_rules! draws {
-    ($($(#[doc = $document:literal])* $name:ident($($argument:ident: $type:ty = $default:expr),*) |$generator:ident, $shape:ident, $dtype:ident, $device:ident| $work:expr;)*) => {$(
+    ($($(#[doc = $document:literal])* $name:ident $text:literal ($($argument:ident: $type:ty = $default:expr),*) |$generator:ident, $shape:ident, $dtype:ident, $device:ident| $work:expr;)*) => {$(
         $(#[doc = $document])*
         #[pyfunction]
-        #[pyo3(signature = ($($argument = $default,)* shape=Sizes(Vec::new()), dtype=None, device=None, generator=None))]
+        #[pyo3(signature = ($($argument = $default,)* shape=Sizes(Vec::new()), dtype=None, device=None, generator=None), text_signature = $text)]
         pub fn $name(
             py: Python<'_>,
             $($argument: $type,)*
@@ -41,27 +41,27 @@ macro_rules! draws {
 
 draws! {
     /// Uniform random numbers from 0 to before 1.
-    rand() |generator, shape, dtype, device| generator.rand(&shape, dtype, &device);
+    rand "(shape=(), dtype=None, device=None, generator=None)" () |generator, shape, dtype, device| generator.rand(&shape, dtype, &device);
     /// Normal random numbers of mean 0 and deviation 1.
-    randn() |generator, shape, dtype, device| generator.randn(&shape, dtype, &device);
+    randn "(shape=(), dtype=None, device=None, generator=None)" () |generator, shape, dtype, device| generator.randn(&shape, dtype, &device);
     /// Uniform random numbers from low to before high.
-    uniform(low: Operand = Operand::Number(0.0.into()), high: Operand = Operand::Number(1.0.into()))
+    uniform "(low=0.0, high=1.0, shape=(), dtype=None, device=None, generator=None)" (low: Operand = Operand::Number(0.0.into()), high: Operand = Operand::Number(1.0.into()))
         |generator, shape, dtype, device| generator.uniform(low.operand(), high.operand(), &shape, dtype, &device);
     /// Normal random numbers.
-    normal(mean: Operand = Operand::Number(0.0.into()), deviation: Operand = Operand::Number(1.0.into()))
+    normal "(mean=0.0, deviation=1.0, shape=(), dtype=None, device=None, generator=None)" (mean: Operand = Operand::Number(0.0.into()), deviation: Operand = Operand::Number(1.0.into()))
         |generator, shape, dtype, device| generator.normal(mean.operand(), deviation.operand(), &shape, dtype, &device);
     /// Ones with a probability, otherwise zeros.
-    bernoulli(probability: Operand = Operand::Number(0.5.into()))
+    bernoulli "(probability=0.5, shape=(), dtype=None, device=None, generator=None)" (probability: Operand = Operand::Number(0.5.into()))
         |generator, shape, dtype, device| generator.bernoulli(probability.operand(), &shape, dtype, &device);
 }
 
-/// Random integers from low to before high.
+/// Random integers from low to before high, which may be one past the greatest of the dtype.
 #[pyfunction]
 #[pyo3(signature = (low, high, shape, dtype=None, device=None, generator=None))]
 pub fn randint(
     py: Python<'_>,
-    low: i64,
-    high: i64,
+    low: InRange<i128>,
+    high: InRange<i128>,
     shape: Sizes,
     dtype: Option<DTypeArgument>,
     device: Option<DeviceArgument>,
@@ -69,7 +69,7 @@ pub fn randint(
 ) -> Result<PyTensor> {
     let (dtype, device) = (dtype.map_or(DType::I64, |dtype| dtype.0), device_or_default(device));
     let generator = self::generator(generator, &device);
-    Ok(py.detach(|| generator.randint(low, high, &shape.0, dtype, &device))?.into())
+    Ok(py.detach(|| generator.randint(low.0, high.0, &shape.0, dtype, &device))?.into())
 }
 
 /// The integers from 0 to before count in a random order.
@@ -77,28 +77,28 @@ pub fn randint(
 #[pyo3(signature = (count, device=None, generator=None))]
 pub fn permutation(
     py: Python<'_>,
-    count: usize,
+    count: InRange<usize>,
     device: Option<DeviceArgument>,
     generator: Option<&Bound<'_, PyGenerator>>,
 ) -> Result<PyTensor> {
     let device = device_or_default(device);
     let generator = self::generator(generator, &device);
-    Ok(py.detach(|| generator.permutation(count, &device))?.into())
+    Ok(py.detach(|| generator.permutation(count.0, &device))?.into())
 }
 
 /// Sets the seed of the default generator of a device.
 #[pyfunction]
 #[pyo3(signature = (seed, device=None))]
-pub fn manual_seed(seed: u64, device: Option<DeviceArgument>) {
-    device_or_default(device).manual_seed(seed);
+pub fn manual_seed(seed: InRange<u64>, device: Option<DeviceArgument>) {
+    device_or_default(device).manual_seed(seed.0);
 }
 
 #[pymethods]
 impl PyGenerator {
     #[new]
     #[pyo3(signature = (seed=None))]
-    fn new(seed: Option<u64>) -> PyGenerator {
-        PyGenerator(seed.map_or_else(Generator::unpredictable, Generator::new))
+    fn new(seed: Option<InRange<u64>>) -> PyGenerator {
+        PyGenerator(seed.map_or_else(Generator::unpredictable, |seed| Generator::new(seed.0)))
     }
 
     /// The seed.
@@ -114,8 +114,8 @@ impl PyGenerator {
         (seed, offset)
     }
 
-    fn set_state(&self, state: (u64, u64)) {
-        self.0.set_state(GeneratorState { seed: state.0, offset: state.1 });
+    fn set_state(&self, state: (InRange<u64>, InRange<u64>)) {
+        self.0.set_state(GeneratorState { seed: state.0.0, offset: state.1.0 });
     }
 
     fn __repr__(&self) -> String {

@@ -37,6 +37,52 @@ def test_imports_move_and_copy_as_the_caller_says():
         sv.from_dlpack(array, device=5)
 
 
+class BeforeVersion1:
+    """A producer that knows no versions and cannot say that its elements are read-only, such as JAX."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, stream=None):
+        return self.array.__dlpack__()
+
+
+WRITES = {
+    "an index": lambda x: x.__setitem__(0, 7),
+    "an operator": lambda x: x.__iadd__(1),
+    "fill_": lambda x: x.fill_(7),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("holder", [lambda x: None, lambda x: x[1:], lambda x: x.reshape(2, 2), np.from_dlpack], ids=str)
+@pytest.mark.parametrize("producer", [lambda array: array, BeforeVersion1], ids=["NumPy", "BeforeVersion1"])
+def test_no_write_reaches_a_producer_or_a_second_import(producer, holder, write):
+    array = np.arange(4.0)
+    x, other = sv.from_dlpack(producer(array)), sv.from_dlpack(producer(array))
+    assert np.shares_memory(np.from_dlpack(x), array)
+    held = holder(x)
+    before = None if held is None else held.tolist()
+    write(x)
+    assert x.tolist() != [0, 1, 2, 3]
+    assert array.tolist() == other.tolist() == [0, 1, 2, 3]
+    assert held is None or held.tolist() == before
+    # The producer's writes show in an import until its first write.
+    array[0] = 5
+    assert other.tolist() == [5, 1, 2, 3] and x[0].item() != 5
+
+
+def test_no_write_reaches_jax():
+    jax = pytest.importorskip("jax")
+    array = jax.numpy.arange(4.0)
+    tensor = sv.from_dlpack(array)
+    tensor[0] = 100
+    assert float(array.sum()) == 6 and tensor.tolist() == [100, 1, 2, 3]
+
+
 def test_exports_outlive_the_tensor_and_imports_the_array():
     tensor = sv.Tensor([1.0, 2.0])
     exported = np.from_dlpack(tensor)

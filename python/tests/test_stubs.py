@@ -1,8 +1,15 @@
-"""The stub names everything that the package has, with its parameters."""
+"""The stub names everything that the package has, with its parameters, and checkers of types take everyday lines."""
 
 import ast
+import importlib.util
 import inspect
+import os
+import pathlib
+import runpy
+import subprocess
+import sys
 
+import pytest
 import selvedge as sv
 
 
@@ -66,3 +73,44 @@ def test_stubs_of_modules_have_their_names_and_parameters(repository):
                 assert parameters == list(inspect.signature(getattr(module, member)).parameters), member
         for member, node in classes.items():
             compare(names_of(node.body), getattr(module, member), member)
+
+
+def test_stubs_import_the_standard_library_alone(repository):
+    for path in (repository / "python/package/selvedge").glob("*.pyi"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [name.name for name in node.names]
+            else:
+                names = [node.module] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+            assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names, path
+
+
+def test_everyday_lines_run(repository):
+    path = repository / "python/tests/typing/everyday.py"
+    lines = [line for line in path.read_text().splitlines() if line and not line.startswith(('"', "import"))]
+    assert len(lines) >= 60
+    runpy.run_path(str(path))
+
+
+CHECKERS = {"mypy": ["--strict"], "pyright": ["--pythonpath", sys.executable]}
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_checkers_of_types_take_everyday_lines(repository, tmp_path, checker):
+    if importlib.util.find_spec(checker) is None:
+        pytest.skip(f"{checker} is not installed")
+    package = pathlib.Path(sv.__file__).parents[1]
+    environment = dict(os.environ, MYPYPATH=str(package), PYTHONPATH=str(package))
+    checked = "python/tests/typing/everyday.py"
+
+    def check(path):
+        command = [sys.executable, "-m", checker, *CHECKERS[checker], str(path)]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+
+    done = check(repository / checked)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # The checker reads the stubs: a line that is wrong is found.
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("import selvedge as sv\n\nx: str = sv.ones((2,)).sum()\n")
+    done = check(wrong)
+    assert done.returncode == 1 and "wrong.py" in done.stdout, done.stdout + done.stderr

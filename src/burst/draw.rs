@@ -20,6 +20,11 @@ pub const fn burst_key(seed: u32, burst: u64) -> u32 {
 }
 
 /// The draw of neuron `id` in the burst with this key, uniform over all `u32`.
+///
+/// The draws of two bursts are the same set where their keys differ in bits below the number of neurons alone: neuron `id` then
+/// draws in one burst what neuron `id ^ (key ^ other_key)` draws in the other. Of 4096 neurons, a power of two, 20,000 bursts have
+/// about 190 such pairs (the number of pairs times neurons / 2³²), so counts of spikes of neurons that are all alike repeat in them.
+/// Two bursts have one key after about 2¹⁶ bursts. Stored networks and golden values rest on these draws.
 #[inline]
 pub const fn draw(id: u32, key: u32) -> u32 {
     pcg(id ^ key)
@@ -28,6 +33,13 @@ pub const fn draw(id: u32, key: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bursts_whose_keys_differ_in_low_bits_share_their_draws() {
+        let [one, other] = [659, 918].map(|burst| burst_key(0, burst));
+        assert_eq!(one ^ other, 2064);
+        assert!((0..4096).all(|id| draw(id, one) == draw(id ^ 2064, other)));
+    }
 
     #[test]
     fn hashes_keys_and_draws_equal_the_golden_values() {

@@ -204,6 +204,11 @@ pub(super) fn check_reserved(name: &str, found: impl Into<i64>) -> Result<()> {
     }
 }
 
+/// Returns an error if a field is set whose flag or kind says that it is not read: the caller means it to have an effect.
+pub(super) fn check_unused(name: &str, found: f64, reads: &str) -> Result<()> {
+    if found == 0.0 { Ok(()) } else { Err(Failure::argument(name, found, &format!("0, or {reads}"))) }
+}
+
 /// Returns an error unless an array of the caller has this many elements.
 pub(super) fn check_count(name: &str, found: usize, wanted: usize) -> Result<()> {
     if found == wanted {

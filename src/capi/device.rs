@@ -6,13 +6,18 @@ use std::time::Duration;
 use super::arguments::{out, write_text};
 use super::error::{Failure, Result};
 use super::guard;
+use super::status::SV_ERROR_INVALID_ARGUMENT;
 use crate::driver::{Attribute, Device};
 
 /// The CPU, where a function takes a CUDA device or the CPU.
 pub const SV_CPU: i32 = -1;
 
-/// Returns the CUDA device of an ordinal.
-pub(super) fn cuda(ordinal: i32) -> Result<Device> {
+/// Returns the CUDA device of an ordinal. `user` is a noun for the message of an error: that which needs the device.
+pub(super) fn cuda(ordinal: i32, user: &str) -> Result<Device> {
+    if ordinal == SV_CPU {
+        let message = format!("device: {user} needs a CUDA device, but this is the CPU");
+        return Err(Failure { status: SV_ERROR_INVALID_ARGUMENT, message });
+    }
     let index = usize::try_from(ordinal)
         .map_err(|_| Failure::argument("device", ordinal, "the ordinal of a CUDA device, from 0"))?;
     Ok(Device::new(index)?)
@@ -35,7 +40,7 @@ pub unsafe extern "C" fn sv_device_count(count: *mut i32) -> i32 {
     })
 }
 
-/// Writes the name of a device. `text`, `capacity` and `length` are as for `sv_library_report`.
+/// Writes the name of a device; that of `SV_CPU` is "CPU". `text`, `capacity` and `length` are as for `sv_library_report`.
 ///
 /// Any thread may call it.
 ///
@@ -50,8 +55,9 @@ pub unsafe extern "C" fn sv_device_name(
     length: *mut usize,
 ) -> i32 {
     guard::call("sv_device_name", || {
+        let cuda = if device == SV_CPU { None } else { Some(cuda(device, "a name")?) };
         // SAFETY: as the caller vouches.
-        unsafe { write_text(cuda(device)?.name(), text, capacity, length) }
+        unsafe { write_text(cuda.as_ref().map_or("CPU", Device::name), text, capacity, length) }
     })
 }
 
@@ -67,7 +73,7 @@ pub unsafe extern "C" fn sv_device_compute_capability(device: i32, major: *mut i
     guard::call("sv_device_compute_capability", || {
         // SAFETY: as the caller vouches.
         let (major, minor) = unsafe { (out(major, "major")?, out(minor, "minor")?) };
-        let capability = cuda(device)?.compute_capability();
+        let capability = cuda(device, "a compute capability")?.compute_capability();
         major.write(capability.0);
         minor.write(capability.1);
         Ok(())
@@ -86,7 +92,7 @@ pub unsafe extern "C" fn sv_device_attribute(device: i32, attribute: i32, value:
     guard::call("sv_device_attribute", || {
         // SAFETY: as the caller vouches.
         let value = unsafe { out(value, "value")? };
-        value.write(cuda(device)?.attribute(Attribute(attribute))?);
+        value.write(cuda(device, "an attribute")?.attribute(Attribute(attribute))?);
         Ok(())
     })
 }
@@ -103,19 +109,23 @@ pub unsafe extern "C" fn sv_device_memory(device: i32, free: *mut u64, total: *m
     guard::call("sv_device_memory", || {
         // SAFETY: as the caller vouches.
         let (free, total) = unsafe { (out(free, "free")?, out(total, "total")?) };
-        let info = cuda(device)?.memory_info()?;
+        let info = cuda(device, "the size of free memory")?.memory_info()?;
         free.write(info.free);
         total.write(info.total);
         Ok(())
     })
 }
 
-/// Waits for all work on a device, and returns the error of a kernel that faulted or reported one.
+/// Waits for all work on a device, and returns the error of a kernel that faulted or reported one. `SV_CPU` has no work left when
+/// a call returns, so there is no wait for it.
 ///
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_synchronize(device: i32) -> i32 {
-    guard::call("sv_device_synchronize", || Ok(cuda(device)?.synchronize()?))
+    guard::call("sv_device_synchronize", || match device {
+        SV_CPU => Ok(()),
+        device => Ok(cuda(device, "a wait")?.synchronize()?),
+    })
 }
 
 /// Ends the context of a device and begins a new one. Handles of the old context answer `SV_ERROR_CONTEXT_LOST` and can
@@ -130,9 +140,14 @@ pub extern "C" fn sv_device_synchronize(device: i32) -> i32 {
 pub unsafe extern "C" fn sv_device_reset(device: i32) -> i32 {
     guard::call("sv_device_reset", || {
         // SAFETY: as the caller vouches.
-        unsafe { cuda(device)?.reset()? };
+        unsafe { cuda(device, "a reset")?.reset()? };
         Ok(())
     })
+}
+
+/// Returns the two devices of an access between peers.
+fn peers(device: i32, other: i32) -> Result<[Device; 2]> {
+    Ok([cuda(device, "an access between devices")?, cuda(other, "an access between devices")?])
 }
 
 /// Writes 1 if kernels of a device can use memory of `other`, else 0.
@@ -147,7 +162,8 @@ pub unsafe extern "C" fn sv_device_can_access_peer(device: i32, other: i32, can:
     guard::call("sv_device_can_access_peer", || {
         // SAFETY: as the caller vouches.
         let can = unsafe { out(can, "can")? };
-        can.write(i32::from(cuda(device)?.can_access_peer(&cuda(other)?)?));
+        let [device, other] = peers(device, other)?;
+        can.write(i32::from(device.can_access_peer(&other)?));
         Ok(())
     })
 }
@@ -158,7 +174,10 @@ pub unsafe extern "C" fn sv_device_can_access_peer(device: i32, other: i32, can:
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_enable_peer_access(device: i32, other: i32) -> i32 {
-    guard::call("sv_device_enable_peer_access", || Ok(cuda(device)?.enable_peer_access(&cuda(other)?)?))
+    guard::call("sv_device_enable_peer_access", || {
+        let [device, other] = peers(device, other)?;
+        Ok(device.enable_peer_access(&other)?)
+    })
 }
 
 /// Revokes the access of `sv_device_enable_peer_access`, after a wait for the device. Does nothing if it was not enabled.
@@ -166,7 +185,10 @@ pub extern "C" fn sv_device_enable_peer_access(device: i32, other: i32) -> i32 {
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_disable_peer_access(device: i32, other: i32) -> i32 {
-    guard::call("sv_device_disable_peer_access", || Ok(cuda(device)?.disable_peer_access(&cuda(other)?)?))
+    guard::call("sv_device_disable_peer_access", || {
+        let [device, other] = peers(device, other)?;
+        Ok(device.disable_peer_access(&other)?)
+    })
 }
 
 /// Writes the `CUcontext` of a device, which is its primary context, for other CUDA code.
@@ -181,7 +203,7 @@ pub unsafe extern "C" fn sv_device_context(device: i32, context: *mut *mut c_voi
     guard::call("sv_device_context", || {
         // SAFETY: as the caller vouches.
         let context = unsafe { out(context, "context")? };
-        context.write(cuda(device)?.as_raw_context());
+        context.write(cuda(device, "a context")?.as_raw_context());
         Ok(())
     })
 }

@@ -153,7 +153,8 @@ fn managed_at<M>(managed: *mut c_void) -> Result<NonNull<M>> {
 ///
 /// The array is on the CPU, in pinned memory or on a CUDA device. On a CUDA device the producer orders its work before the
 /// stream of this thread's operations first: `sv_stream_current` and `sv_stream_raw` give that stream for `__dlpack__(stream)`.
-/// Elements that are marked as read-only are copied before this library writes to them; the producer sees other writes.
+/// The first write to the tensor copies the elements, whatever the producer's flags say: the producer, other imports of its
+/// array and views of the tensor never see a write of this library.
 ///
 /// The deleter is called once, when no tensor shares the elements any more and all work on them is done, on the thread that
 /// finds this out. If the call fails, the struct stays the caller's, who calls the deleter. Any thread may call it.

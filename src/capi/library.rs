@@ -31,7 +31,7 @@ use super::tensor::random::GeneratorObject;
 use crate::driver::{Device, call_deleters};
 
 /// The version of the ABI. It moves when a function, struct or code changes its meaning.
-pub const SV_ABI_VERSION: u32 = 1;
+pub const SV_ABI_VERSION: u32 = 2;
 
 /// Returns the ABI version of the library that is loaded, to be compared with `SV_ABI_VERSION` of the header.
 ///

@@ -13,8 +13,8 @@ use crate::tensor::{Matmul, Tensor};
 pub const SV_ACTIVATION_NONE: i32 = 0;
 /// The larger of x and 0.
 pub const SV_ACTIVATION_RELU: i32 = 1;
-/// x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2.
-pub const SV_ACTIVATION_GELU: i32 = 2;
+/// x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2, as `SV_NN_GELU_TANH`. `sv_gelu` of a product computes the form of `SV_NN_GELU`.
+pub const SV_ACTIVATION_GELU_TANH: i32 = 2;
 /// x / (1 + e^-x).
 pub const SV_ACTIVATION_SILU: i32 = 3;
 
@@ -41,8 +41,20 @@ pub struct sv_matmul_options {
     pub has_alpha: i32,
     /// 0.
     pub reserved: i32,
-    /// The factor of the product.
+    /// The factor of the product. 0 without `has_alpha`.
     pub alpha: sv_number,
+}
+
+impl sv_matmul_options {
+    /// Returns no factor. The factor of a struct that does not set it is 0, or an integer 1.
+    fn check_no_alpha(&self) -> Result<Option<Number>> {
+        let sv_number { integer, real, imaginary, .. } = self.alpha;
+        if !(0..=1).contains(&integer) || real != 0.0 || imaginary != 0.0 {
+            let found = "an alpha with options.has_alpha 0";
+            return Err(Failure::argument("options.alpha", found, "options.has_alpha 1"));
+        }
+        Ok(None)
+    }
 }
 
 /// The options with their tensors.
@@ -79,7 +91,7 @@ impl Options {
             activation: match options.activation {
                 SV_ACTIVATION_NONE => Activation::None,
                 SV_ACTIVATION_RELU => Activation::Relu,
-                SV_ACTIVATION_GELU => Activation::Gelu,
+                SV_ACTIVATION_GELU_TANH => Activation::GeluTanh,
                 SV_ACTIVATION_SILU => Activation::Silu,
                 other => {
                     return Err(Failure::argument("options.activation", other, "one of SV_ACTIVATION_..."));
@@ -95,7 +107,7 @@ impl Options {
             ],
             alpha: match flag(options.has_alpha, "options.has_alpha")? {
                 true => Some(options.alpha.number()?),
-                false => None,
+                false => options.check_no_alpha()?,
             },
         })
     }

@@ -86,7 +86,7 @@ pub unsafe extern "C" fn sv_module_load(
     guard::call("sv_module_load", || {
         // SAFETY: as the caller vouches.
         let (result, image) = unsafe { (out(module, "module")?, slice(image.cast::<u8>(), bytes, "image")?) };
-        let module = cuda(device)?.load(image)?;
+        let module = cuda(device, "a module")?.load(image)?;
         result.write(ModuleObject::table().insert(ModuleObject(module))?);
         Ok(())
     })

@@ -169,7 +169,8 @@ pub unsafe extern "C" fn sv_program_compile(program: u64, target: *const c_char)
 pub extern "C" fn sv_program_compile_for_device(program: u64, device: i32) -> i32 {
     guard::call("sv_program_compile_for_device", || {
         let program = self::program(program)?;
-        let (capability, isa) = (cuda(device)?.compute_capability(), driver_isa()?);
+        let (capability, isa) =
+            (cuda(device, "a compilation for a device")?.compute_capability(), driver_isa()?);
         program.lock().compile(Target::for_device(capability, isa))
     })
 }
@@ -274,7 +275,7 @@ pub unsafe extern "C" fn sv_program_load(program: u64, device: i32, module: *mut
         // SAFETY: as the caller vouches.
         let result = unsafe { out(module, "module")? };
         let compiled = self::program(program)?.lock().compiled()?.clone();
-        let module = cuda(device)?.load_described(compiled.image(), compiled.ptx())?;
+        let module = cuda(device, "a module")?.load_described(compiled.image(), compiled.ptx())?;
         result.write(ModuleObject::table().insert(ModuleObject(module))?);
         Ok(())
     })

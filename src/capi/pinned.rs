@@ -96,7 +96,7 @@ pub unsafe extern "C" fn sv_pinned_create(device: i32, bytes: usize, pinned: *mu
     guard::call("sv_pinned_create", || {
         // SAFETY: as the caller vouches.
         let result = unsafe { out(pinned, "pinned")? };
-        let buffer = cuda(device)?.pinned(bytes)?;
+        let buffer = cuda(device, "pinned memory")?.pinned(bytes)?;
         let object = PinnedObject(Arc::new(Mutex::new(PinnedState::Idle(buffer))));
         result.write(PinnedObject::table().insert(object)?);
         Ok(())

@@ -65,7 +65,7 @@ pub unsafe extern "C" fn sv_device_pool_statistics(device: i32, statistics: *mut
             });
             return Ok(());
         }
-        let found = cuda(device)?.pool_statistics();
+        let found = cuda(device, "a memory pool")?.pool_statistics();
         result.write(sv_pool_statistics {
             size: 0,
             live_bytes: found.live_bytes,
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn sv_device_pool_statistics(device: i32, statistics: *mut
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_set_memory_limit(device: i32, bytes: u64) -> i32 {
     guard::call("sv_device_set_memory_limit", || {
-        Ok(cuda(device)?.set_memory_limit((bytes != SV_NO_LIMIT).then_some(bytes))?)
+        Ok(cuda(device, "a limit of memory")?.set_memory_limit((bytes != SV_NO_LIMIT).then_some(bytes))?)
     })
 }
 
@@ -104,7 +104,7 @@ pub extern "C" fn sv_device_set_memory_limit(device: i32, bytes: u64) -> i32 {
 pub extern "C" fn sv_device_trim(device: i32) -> i32 {
     guard::call("sv_device_trim", || match device {
         SV_CPU => Ok(crate::Device::cpu().trim()?),
-        device => Ok(cuda(device)?.trim()?),
+        device => Ok(cuda(device, "a memory pool")?.trim()?),
     })
 }
 
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn sv_device_memory_snapshot(
     length: *mut usize,
 ) -> i32 {
     guard::call("sv_device_memory_snapshot", || {
-        let snapshot = cuda(device)?.memory_snapshot()?.to_json();
+        let snapshot = cuda(device, "a snapshot of memory")?.memory_snapshot()?.to_json();
         // SAFETY: as the caller vouches.
         unsafe { write_text(&snapshot, text, capacity, length) }
     })

@@ -4,7 +4,8 @@ use crate::Error;
 
 /// The call did what it says.
 pub const SV_OK: i32 = 0;
-/// An argument cannot be used: NULL, a wrong size, or a value outside of its range. The message names it.
+/// An argument cannot be used: NULL, a misaligned pointer, a struct's wrong `size`, shapes that do not fit, or a value outside of
+/// its range. The message names it.
 pub const SV_ERROR_INVALID_ARGUMENT: i32 = 1;
 /// A handle is 0, was released, or belongs to an object of another kind.
 pub const SV_ERROR_INVALID_HANDLE: i32 = 2;
@@ -12,7 +13,7 @@ pub const SV_ERROR_INVALID_HANDLE: i32 = 2;
 pub const SV_ERROR_PANIC: i32 = 3;
 /// `sv_shutdown` was called; only `sv_shutdown`, `sv_last_error` and the version functions work after it.
 pub const SV_ERROR_SHUT_DOWN: i32 = 4;
-/// The feature that this function needs was left out when the library was built.
+/// A custom operation has no function for the device, or a Rust program has a logger of its own.
 pub const SV_ERROR_UNSUPPORTED: i32 = 5;
 /// A shared library, such as the NVIDIA driver, could not be loaded.
 pub const SV_ERROR_LIBRARY_UNAVAILABLE: i32 = 10;
@@ -62,7 +63,7 @@ pub const SV_ERROR_NOT_CAPTURABLE: i32 = 31;
 pub const SV_ERROR_GRAPH_NOT_UPDATABLE: i32 = 32;
 /// The operands are on different devices.
 pub const SV_ERROR_DEVICE_MISMATCH: i32 = 33;
-/// Two lengths differ that must be equal.
+/// An array of the caller has another number of bytes or elements than the object, or two arrays that must be equally long are not.
 pub const SV_ERROR_LENGTH_MISMATCH: i32 = 34;
 /// A range leaves its buffer.
 pub const SV_ERROR_OUT_OF_RANGE: i32 = 35;
@@ -72,8 +73,6 @@ pub const SV_ERROR_INDEX_OUT_OF_RANGE: i32 = 36;
 pub const SV_ERROR_DTYPE_MISMATCH: i32 = 37;
 /// A file cannot be used.
 pub const SV_ERROR_FILE: i32 = 38;
-/// A kernel reported an error of its own.
-pub const SV_ERROR_KERNEL: i32 = 39;
 /// An exact result does not fit its type.
 pub const SV_ERROR_OVERFLOW: i32 = 40;
 /// An exact division has a divisor of 0.

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn sv_stream_create(device: i32, priority: i32, stream: *m
     guard::call("sv_stream_create", || {
         // SAFETY: as the caller vouches.
         let result = unsafe { out(stream, "stream")? };
-        let stream = cuda(device)?.stream_with_priority(priority)?;
+        let stream = cuda(device, "a stream")?.stream_with_priority(priority)?;
         result.write(StreamObject::table().insert(StreamObject(Arc::new(stream)))?);
         Ok(())
     })
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn sv_stream_from_raw(device: i32, raw: *mut c_void, strea
         // SAFETY: as the caller vouches.
         let result = unsafe { out(stream, "stream")? };
         // SAFETY: as the caller vouches.
-        let stream = unsafe { Stream::from_raw(&cuda(device)?, raw)? };
+        let stream = unsafe { Stream::from_raw(&cuda(device, "a stream")?, raw)? };
         result.write(StreamObject::table().insert(StreamObject(Arc::new(stream)))?);
         Ok(())
     })
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn sv_event_create(device: i32, timing: i32, event: *mut u
     guard::call("sv_event_create", || {
         // SAFETY: as the caller vouches.
         let result = unsafe { out(event, "event")? };
-        let device = cuda(device)?;
+        let device = cuda(device, "an event")?;
         let event = match timing {
             0 => device.event()?,
             1 => device.timing_event()?,

@@ -70,9 +70,10 @@ macro_rules! activations {
 activations! {
     /// max(x, 0). NaN stays NaN; the engine `cublas` may return 0 for it.
     Relu relu Some(EpilogueFunction::Relu);
-    /// x / (1 + exp(-2 u)) with u = √(2/π) (x + 0.044715 x³), which is x (1 + tanh u) / 2; NaN for minus infinity. Into `f16` and
-    /// `bf16` the engine `wgmma` may be off by 2⁻¹² of x beside the rounding.
-    Gelu gelu Some(EpilogueFunction::Gelu);
+    /// x / (1 + exp(-2 u)) with u = √(2/π) (x + 0.044715 x³), which is x (1 + tanh u) / 2, PyTorch's `gelu(approximate="tanh")`;
+    /// NaN for minus infinity. Into `f16` and `bf16` the engine `wgmma` may be off by 2⁻¹² of x beside the rounding. The form by
+    /// the error function, PyTorch's default, is no part of a product: [`Tensor::gelu`](crate::tensor::Tensor::gelu) computes it.
+    GeluTanh gelu Some(EpilogueFunction::Gelu);
     /// x / (1 + exp(-x)), which is x (1 + tanh(x / 2)) / 2; NaN for minus infinity. Into `f16` and `bf16` the engine `wgmma` may be
     /// off by 2⁻¹² of x beside the rounding.
     Silu silu None;
@@ -103,7 +104,7 @@ macro_rules! host_functions {
                 if x < 0.0 { 0.0 } else { x }
             }
 
-            /// x / (1 + exp(-2 u)): gelu by the hyperbolic tangent.
+            /// x / (1 + exp(-2 u)): gelu in its tanh form.
             #[inline(always)]
             pub fn gelu(x: $float) -> $float {
                 let exponent = x * (x * x * super::CUBE as $float + super::LINE as $float);

@@ -122,12 +122,12 @@ fn missing_part(problem: &GemmProblem<'_>) -> Option<&'static str> {
         (misplaced(parts.bias), "bias that does not begin at a multiple of 16 bytes"),
         // Of f64 it has been seen to be right to about eleven digits.
         (
-            parts.activation == Activation::Gelu && problem.result == DType::F64,
+            parts.activation == Activation::GeluTanh && problem.result == DType::F64,
             "gelu of f64 to all its digits",
         ),
         (parts.residual.is_some() && parts.activation != Activation::None, "residual after an activation"),
         (parts.residual.is_some() && problem.reads_c, "residual beside a C that is read (beta is not 0)"),
-        (parts.aux.is_some() && parts.activation != Activation::Gelu, "aux without gelu"),
+        (parts.aux.is_some() && parts.activation != Activation::GeluTanh, "aux without gelu"),
         (
             parts.aux.is_some() && misplaced_aux(),
             "aux whose rows and matrices do not begin at multiples of 8 elements and 16 bytes",

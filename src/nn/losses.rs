@@ -4,7 +4,8 @@
 
 use std::sync::OnceLock;
 
-use super::autograd::{Function, FunctionContext, Variable};
+use super::autograd::{Function, FunctionContext, FusedFunction, Variable};
+use super::precision::{in_compute_dtype, widened_variable};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 pub use crate::tensor::{CrossEntropyOptions, LossReduction as Reduction};
@@ -17,7 +18,11 @@ fn reduced(reduction: Reduction, losses: &Variable) -> Result<Variable> {
         Reduction::None => Ok(losses.clone()),
         Reduction::Mean => losses.mean_all(),
         Reduction::Sum => losses.sum_all(),
-        Reduction::BatchMean => losses.sum_all()? / losses.shape().first().copied().unwrap_or(1) as f64,
+        Reduction::BatchMean => {
+            let count = losses.shape().first().copied().unwrap_or(1);
+            let mean = (widened_variable(losses)?.sum_all()? / count)?;
+            in_compute_dtype(&mean, Some(losses.dtype()))
+        }
     }
 }
 
@@ -40,7 +45,8 @@ pub fn mse_loss(input: &Variable, target: &Variable, reduction: Reduction) -> Re
     reduced(reduction, &(input - target)?.square()?)
 }
 
-/// Returns -t ln s(x) - (1 - t) ln(1 - s(x)) with the sigmoid s, for logits x and targets t from 0 to 1.
+/// Returns -t ln s(x) - (1 - t) ln(1 - s(x)) with the sigmoid s, for logits x and targets t from 0 to 1. The loss of an infinite
+/// logit that is right is 0.
 ///
 /// # Errors
 ///
@@ -54,9 +60,9 @@ pub fn binary_cross_entropy_with_logits(
     check_shapes("binary_cross_entropy_with_logits", input, target)?;
     target.tensor().check_probabilities(Probabilities::LogitsTarget)?;
     // No term is negative, so none cancels another.
-    let of_ones = ((-input)?.softplus()? * target)?;
+    let of_ones = (-input)?.softplus()?.weighted(target)?;
     let rest: Variable = (1.0 - target)?;
-    let of_zeros = (input.softplus()? * &rest)?;
+    let of_zeros = input.softplus()?.weighted(&rest)?;
     reduced(reduction, &(of_ones + of_zeros)?)
 }
 
@@ -126,8 +132,20 @@ impl Function for BinaryCrossEntropy {
     }
 }
 
+/// eᵗ (t - x), and 0 for the logarithm t of a probability of 0, where a difference of infinities would be NaN.
+fn log_target_losses() -> &'static FusedFunction<2> {
+    static LOSSES: OnceLock<FusedFunction<2>> = OnceLock::new();
+    LOSSES.get_or_init(|| {
+        FusedFunction::new(|[x, t]| {
+            let is_none = t.eq(f64::NEG_INFINITY) & x.eq(x);
+            let [x, t] = [x, t].map(|operand| is_none.choose(0.0, operand));
+            is_none.choose(0.0, t.exp() * (t - x))
+        })
+    })
+}
+
 /// Returns the divergence of `target` from `input`, which is given as logarithms: t (ln t - x), and with `is_log_target`
-/// eᵗ (t - x). PyTorch's default reduction is the mean; [`Reduction::BatchMean`] is the divergence's definition.
+/// eᵗ (t - x). A target of probability 0 has the loss 0, whatever number the input is. PyTorch's default reduction is the mean; [`Reduction::BatchMean`] is the divergence's definition.
 ///
 /// # Errors
 ///
@@ -143,9 +161,9 @@ pub fn kl_div(
         target.tensor().check_probabilities(Probabilities::DivergenceTarget)?;
     }
     let losses = if is_log_target {
-        (target.exp()? * (target - input)?)?
+        log_target_losses().run([input, target])?
     } else {
-        (target.xlogy(target)? - (target * input)?)?
+        (target.xlogy(target)? - input.weighted(target)?)?
     };
     reduced(reduction, &losses)
 }
@@ -191,8 +209,9 @@ pub fn nll_loss(input: &Variable, labels: &Tensor, options: CrossEntropyOptions)
     let losses = Variable::new(is_ignored.clone()).choose(0.0, &losses)?;
     match options.reduction {
         Reduction::Mean => {
-            let count = is_ignored.logical_not()?.count_nonzero_all()?.cast(losses.dtype())?;
-            losses.sum_all()? / &count
+            let sum = widened_variable(&losses)?.sum_all()?;
+            let count = is_ignored.logical_not()?.count_nonzero_all()?.cast(sum.dtype())?;
+            in_compute_dtype(&(sum / &count)?, Some(losses.dtype()))
         }
         reduction => reduced(reduction, &losses),
     }

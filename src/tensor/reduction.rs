@@ -153,6 +153,17 @@ impl Tensor {
         Ok(Reduced { result, axes })
     }
 
+    /// Returns the mean in the dtype in which it is computed, which is f32 for f16 and bf16, with size 1 in the folded axes.
+    ///
+    /// # Errors
+    ///
+    /// As [`mean`](Self::mean).
+    #[cfg(feature = "nn")]
+    pub(crate) fn unrounded_mean_keepdim<'a>(&self, axes: impl Into<Axes<'a>>) -> Result<Tensor> {
+        let axes = FoldedAxes::new("mean", self.shape(), axes.into())?;
+        self.reduce_pass(ReductionKind::UnroundedMean, &[], &[divisor(axes.row)], &axes)
+    }
+
     /// Reduces to a variance or its root.
     fn reduce_variance(&self, kind: ReductionKind, axes: Axes<'_>, correction: usize) -> Result<Reduced> {
         let axes = FoldedAxes::new(kind.name(), self.shape(), axes)?;

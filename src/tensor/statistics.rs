@@ -110,7 +110,7 @@ impl Tensor {
 
     /// Returns the covariances of the rows of a matrix, each of which holds the observations of one variable; a vector is one
     /// row. The result of one row has no dimensions. The divisor is the number of observations less `correction`. Integers
-    /// give f32.
+    /// give f32; f16 and bf16 are computed in f32.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -124,7 +124,8 @@ impl Tensor {
     /// [`InvalidArgument`](Error::InvalidArgument) for more than two dimensions; otherwise as [`mean`](Self::mean) and
     /// [`matmul`](Self::matmul).
     pub fn cov(&self, correction: usize) -> Result<Tensor> {
-        self.covariances("cov", correction).map_err(|error| error.in_operation("cov"))
+        let result = self.covariances("cov", correction).and_then(|result| self.narrowed(result));
+        result.map_err(|error| error.in_operation("cov"))
     }
 
     /// Returns the correlation coefficients of the rows of a matrix, from -1 to 1; see [`cov`](Self::cov). A row of equal
@@ -136,7 +137,7 @@ impl Tensor {
     pub fn corrcoef(&self) -> Result<Tensor> {
         let covariances = self.covariances("corrcoef", 1).map_err(|error| error.in_operation("corrcoef"))?;
         if covariances.rank() == 0 {
-            return covariances.div(&covariances);
+            return self.narrowed(covariances.div(&covariances)?);
         }
         let variances = covariances.diagonal(0, 0, 1)?;
         let variances = if variances.dtype().is_complex() { variances.real()? } else { variances };
@@ -144,9 +145,16 @@ impl Tensor {
         let rows = covariances.div(&deviations.unsqueeze(1)?)?;
         let result = rows.div(&deviations)?;
         // Rounding can lead past 1.
-        if result.dtype().is_complex() { Ok(result) } else { result.clamp(-1, 1) }
+        self.narrowed(if result.dtype().is_complex() { result } else { result.clamp(-1, 1)? })
     }
 
+    /// Returns a statistic of f32 in this tensor's dtype, if that is f16 or bf16.
+    fn narrowed(&self, result: Tensor) -> Result<Tensor> {
+        let dtype = self.dtype();
+        if matches!(dtype, DType::F16 | DType::BF16) { result.cast(dtype) } else { Ok(result) }
+    }
+
+    /// Returns the covariances, of f16 and bf16 in f32.
     fn covariances(&self, operation: &'static str, correction: usize) -> Result<Tensor> {
         if self.rank() > 2 {
             let found = format!("shape {}", self.shape());
@@ -156,6 +164,8 @@ impl Tensor {
         let rows = self.reshape(&[self.count().checked_div(count).unwrap_or(0) as isize, count as isize]);
         // No observations leave the number of rows to the shape.
         let rows = if self.rank() == 2 { self.clone() } else { rows? };
+        let is_narrow = matches!(self.dtype(), DType::F16 | DType::BF16);
+        let rows = if is_narrow { rows.cast(DType::F32)? } else { rows };
         let centred = rows.sub(&rows.mean_keepdim(1)?)?;
         let adjoint = centred.t()?;
         let adjoint = if adjoint.dtype().is_complex() { adjoint.conj()? } else { adjoint };

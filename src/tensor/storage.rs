@@ -357,7 +357,7 @@ pub(crate) struct HostMemory {
     layout: alloc::Layout,
     /// The bytes of the block before `start`.
     offset: u8,
-    /// True for memory of other code that nobody may write to.
+    /// True for memory of other code that this library may not write to.
     read_only: bool,
     /// True for memory that its owner page-locked.
     pinned: bool,

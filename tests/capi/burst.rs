@@ -433,6 +433,9 @@ fn rules_change_weights_and_parameters_change_between_bursts() {
             fails(status, SV_ERROR_INVALID_ARGUMENT, "area 3");
             let status = sv_simulation_add_rule(simulation, &sv_plasticity_rule { kind: 0, ..rule });
             fails(status, SV_ERROR_INVALID_ARGUMENT, "rule->kind: found 0");
+            let without = sv_plasticity_rule { increase: 0, decrease: 0, a_plus: 0.0, a_minus: 0.0, ..rule };
+            let status = sv_simulation_add_rule(simulation, &without);
+            fails(status, SV_ERROR_INVALID_ARGUMENT, "found 0 and 0; wanted one above 0");
             check(sv_simulation_run(simulation, bursts));
             let mut weights = [0];
             check(sv_simulation_weights(simulation, weights.as_mut_ptr(), 1));

@@ -30,9 +30,13 @@ fn device_networks_refuse_the_cpu_and_handles_of_others() {
     // SAFETY: the pointers are to locals.
     unsafe {
         let status = sv_device_network_create(network, CPU, 0, &mut handle);
-        fails(status, SV_ERROR_INVALID_ARGUMENT, "device: found -1; wanted the ordinal of a CUDA device");
+        fails(
+            status,
+            SV_ERROR_INVALID_ARGUMENT,
+            "a network in device memory needs a CUDA device, but this is the CPU",
+        );
         let status = sv_device_network_g(100, 4, CPU, 0, &mut handle);
-        fails(status, SV_ERROR_INVALID_ARGUMENT, "device: found -1");
+        fails(status, SV_ERROR_INVALID_ARGUMENT, "needs a CUDA device, but this is the CPU");
         let status = sv_device_network_s(100, 4, 0, 0, 0, &mut handle);
         fails(status, SV_ERROR_INVALID_ARGUMENT, "every: found 0; wanted 1 or more");
         let status = sv_device_network_bytes(network, &mut handle);

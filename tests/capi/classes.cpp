@@ -127,6 +127,20 @@ void tensors_are_values()
     FAILS(SV_ERROR_INVALID_HANDLE, empty.count());
     FAILS(SV_ERROR_INVALID_HANDLE, moved + empty);
     FAILS(SV_ERROR_INVALID_HANDLE, empty * 2);
+    // The message names the call.
+    CHECK(message_of([&] { return empty * 2; }).find("sv_operation: mul: operands: found SV_NO_TENSOR") == 0);
+    CHECK(message_of([&] { return moved + empty; }).find("sv_operation: add: ") == 0);
+    CHECK(message_of([&] { return empty.relu(); }).find("sv_operation: relu: ") == 0);
+    CHECK(message_of([&] { return empty += 1; }).find("sv_operation_in_place: add: tensor: found 0, which is no") == 0);
+    CHECK(message_of([&] { return moved.assign(empty); }).find("sv_tensor_assign: ") == 0);
+    CHECK(message_of([&] { return empty.to_vector<float>(); }).find("sv_tensor_dtype: ") == 0);
+    CHECK(message_of([&] { return moved.matmul(empty); }).find("sv_matmul: b: found 0, which is no object") == 0);
+    CHECK(message_of([&] { return tensor({1.0f}).to_vector<double>(); }).find("to_vector: found a tensor of f32") == 0);
+    CHECK(message_of([&] { return tensor({1.0f}).item<int>(); }).find("item: found a tensor of f32") == 0);
+    MatmulOptions options;
+    options.bias = &empty;
+    const Tensor one = tensor({{1.0f}});
+    CHECK(message_of([&] { return one.matmul(one, options); }).find("sv_matmul: options.bias: found SV_NO_TENSOR") == 0);
     const std::uint64_t handle = moved.release();
     CHECK(handle != 0 && !moved.defined() && Tensor::adopt(handle).count() == 2);
 }
@@ -222,6 +236,32 @@ void views_reductions_and_indices()
     CHECK(vector(y) == List<int>{3, 4, 5, 7, 4, 5} && vector(x.masked_fill(x.gt(2), 0))[5] == 0);
     CHECK(index.one_hot(3).shape() == Shape(2, 3));
     FAILS(SV_ERROR_INDEX_OUT_OF_RANGE, x.take(tensor({std::int64_t{6}})));
+}
+
+void random_tensors_and_the_cpu_as_a_device()
+{
+    manual_seed(5);
+    const Tensor normal = Tensor::randn({2, 3});
+    CHECK(normal.shape() == Shape(2, 3) && normal.dtype() == DType::F32);
+    const Tensor uniform = Tensor::rand({4}, DType::F64), like = normal.randn_like();
+    manual_seed(5);
+    Generator of_device;
+    CHECK(of_device.randn({2, 3}).equal(normal) && of_device.rand({4}, DType::F64).equal(uniform));
+    CHECK(Tensor::randn({2, 3}).equal(like) && like.rand_like().lt(1).all().item<bool>());
+    CHECK(Tensor::rand({2}, Device::cpu()).dtype() == DType::F32 && Tensor::randn({2}, Device::cpu()).count() == 2);
+    CHECK(Tensor::randint(3, 4, {2}).to_vector<std::int64_t>() == List<std::int64_t>{3, 3});
+    CHECK(Tensor::randint(3, 4, {2}, Device::cpu()).dtype() == DType::I64);
+    CHECK(Tensor::permutation(4).sum().item<std::int64_t>() == 6);
+
+    const Device cpu = Device::cpu();
+    CHECK(cpu.name() == "CPU" && !Device::best().name().empty());
+    cpu.synchronize();
+    cpu.trim();
+    CHECK(cpu.pool_statistics().live_bytes > 0);
+    const char *const wanted = "sv_module_load: device: a module needs a CUDA device, but this is the CPU";
+    CHECK(message_of([&] { return Module(cpu, ".version 7.0"); }) == wanted);
+    CHECK(message_of([&] { return Stream(cpu); }).find("a stream needs a CUDA device") != std::string::npos);
+    CHECK(message_of([&] { return cpu.compute_capability(); }).find("but this is the CPU") != std::string::npos);
 }
 
 void products_fused_functions_and_random_numbers()
@@ -507,6 +547,7 @@ int main(int count, char **arguments)
     operators_and_methods_compute_elements();
     views_reductions_and_indices();
     sorting_indexing_and_statistics(folder);
+    random_tensors_and_the_cpu_as_a_device();
     products_fused_functions_and_random_numbers();
     custom_operations_and_dlpack();
     files(folder);

@@ -78,6 +78,8 @@ void networks(const std::string &folder)
     sv_plasticity_rule rule{};
     rule.kind = SV_RULE_AREA_WINDOW;
     rule.target_area = 1;
+    FAILS(SV_ERROR_INVALID_ARGUMENT, (simulation.add_rule(rule), 0));
+    rule.increase = 1;
     rule.window = 2;
     simulation.add_rule(rule);
     simulation.run();

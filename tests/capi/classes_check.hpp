@@ -31,6 +31,14 @@ std::int32_t status_of(Function &&function)
     return result ? SV_OK : result.error().status();
 }
 
+/// Returns the message of the error that a function raises, or an empty one.
+template <class Function>
+std::string message_of(Function &&function)
+{
+    const auto result = attempt([&] { static_cast<void>(function()); });
+    return result ? std::string() : result.error().what();
+}
+
 #define FAILS(status, ...) CHECK(status_of([&] { return __VA_ARGS__; }) == (status))
 
 template <class T>

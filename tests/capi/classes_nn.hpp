@@ -47,6 +47,12 @@ void models_are_trained_and_stored(const std::string &folder)
     FAILS(SV_ERROR_INVALID_ARGUMENT, (second.set_learning_rate(-1), 0));
     CHECK(nn::Optimizer::adamw(one, 0.1).defined());
 
+    FAILS(SV_ERROR_INVALID_ARGUMENT, nn::Optimizer::adam(one, 0));
+    FAILS(SV_ERROR_INVALID_ARGUMENT, nn::Optimizer::adam(nn::Sequential(Device::cpu()), 0.1));
+    FAILS(SV_ERROR_INVALID_ARGUMENT, one.linear(1, 1));
+    FAILS(SV_ERROR_INVALID_ARGUMENT, one.train_step(second, loss, x, y));
+    FAILS(SV_ERROR_INVALID_ARGUMENT, nn::Sequential(Device::cpu(), 0, DType::I32));
+
     const std::string path = folder + "/model.safetensors";
     model.save(path);
     one.load(path);

@@ -238,10 +238,10 @@ pub fn epilogues() -> Vec<Parts> {
         Parts { bias: true, by_row: true, ..NOTHING },
         Parts { activation: Activation::Relu, ..NOTHING },
         Parts { residual: true, ..NOTHING },
-        Parts { bias: true, activation: Activation::Gelu, ..NOTHING },
-        Parts { bias: true, aux: true, activation: Activation::Gelu, ..NOTHING },
+        Parts { bias: true, activation: Activation::GeluTanh, ..NOTHING },
+        Parts { bias: true, aux: true, activation: Activation::GeluTanh, ..NOTHING },
         Parts { activation: Activation::Relu, ..all },
-        Parts { activation: Activation::Gelu, by_row: true, ..all },
+        Parts { activation: Activation::GeluTanh, by_row: true, ..all },
         Parts { bias: true, activation: Activation::Silu, ..NOTHING },
         Parts { bias: true, aux: true, activation: Activation::Silu, ..NOTHING },
         Parts { activation: Activation::Silu, ..all },
@@ -251,7 +251,7 @@ pub fn epilogues() -> Vec<Parts> {
 /// The derivatives, which only the engine `wgmma` has.
 pub const DERIVATIVES: [Parts; 3] = [
     Parts { derivative: true, activation: Activation::Relu, ..NOTHING },
-    Parts { derivative: true, activation: Activation::Gelu, ..NOTHING },
+    Parts { derivative: true, activation: Activation::GeluTanh, ..NOTHING },
     Parts { derivative: true, activation: Activation::Silu, ..NOTHING },
 ];
 
@@ -270,7 +270,7 @@ pub const SIZES_OF_DERIVATIVES: [(Size, &str); 7] = [
 /// The epilogues that cuBLASLt has, too.
 pub fn epilogues_of_cublas() -> Vec<Parts> {
     let biased = Parts { bias: true, ..NOTHING };
-    let gelu = Parts { activation: Activation::Gelu, ..NOTHING };
+    let gelu = Parts { activation: Activation::GeluTanh, ..NOTHING };
     vec![
         biased,
         Parts { beta: -2, ..biased },

@@ -181,7 +181,7 @@ fn every_expression_of_the_page_runs() -> Result<()> {
         w.index_select(0, &tokens)?;
         Matmul::new().activation(Activation::Relu).of(&x, &w)?;
         Matmul::new().bias(&a).activation(Activation::Relu).of(&x, &w)?;
-        Matmul::new().bias(&a).activation(Activation::Gelu).of(&x, &w)?;
+        Matmul::new().bias(&a).activation(Activation::GeluTanh).of(&x, &w)?;
         fuse([&x], |[x]| x.exp() / x.exp().sum_group())?;
         w.gemv(&a)?;
         model.prediction_error(&a, &b)?;

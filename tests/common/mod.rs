@@ -53,6 +53,20 @@ pub fn is_left_out(test: &str, needs: &str) -> bool {
     true
 }
 
+/// Returns the blocks of one language in a Markdown text.
+pub fn blocks(text: &str, language: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(opening) = line.trim_start().strip_prefix("```") else { continue };
+        let block: Vec<&str> = lines.by_ref().take_while(|line| line.trim() != "```").collect();
+        if opening.split(',').next() == Some(language) {
+            blocks.push(block.join("\n"));
+        }
+    }
+    blocks
+}
+
 /// Returns whether libraries are only built, for a bundle.
 pub fn builds_only() -> bool {
     std::env::var_os(BUILD_ONLY).is_some_and(|value| !value.is_empty())

@@ -217,7 +217,7 @@ fn fused(fake: &Fake) -> Outcome {
         multiply(4, 0, Activation::Relu)?;
         multiply(3, 0, Activation::Relu)?;
         multiply(4, 1, Activation::Relu)?;
-        multiply(4, 0, Activation::Gelu)?;
+        multiply(4, 0, Activation::GeluTanh)?;
     }
     check(library.calls(choices)? - before == 4, "an algorithm is not chosen once for each product")?;
     // Types without an order, and types that cuBLASLt sums with another compute type.
@@ -245,7 +245,7 @@ fn fused_failures(fake: &Fake) -> Outcome {
         let (bias, b) = (stream.zeros::<f32>(columns)?, stream.zeros::<f32>(4 * columns)?);
         stream.fill(&mut c, 7.0)?;
         let product = Product::new(2, columns, 4).batch(2, 8, 0, 2 * columns).by(CUBLAS);
-        let epilogue = Epilogue::new().bias_of_columns(&bias).activation(Activation::Gelu).aux(&mut aux);
+        let epilogue = Epilogue::new().bias_of_columns(&bias).activation(Activation::GeluTanh).aux(&mut aux);
         let failed = gemm_with(&stream, &product, 1.0, &numbers, &b, 0.0, &mut c, epilogue).err();
         let wanted = if failed.is_some() { 7.0 } else { 0.0 };
         let written = stream.download(&c)?;
@@ -287,7 +287,7 @@ fn fused_order(fake: &Fake) -> Outcome {
     let mut operands = Operands::new(&home)?;
     let mut more = [home.zeros::<f32>(64)?, home.zeros::<f32>(64)?];
     let multiply = |stream: &Stream, operands: &mut Operands, [bias, aux]: &mut [DeviceBuffer<f32>; 2]| {
-        let epilogue = Epilogue::new().bias_of_columns(&*bias).activation(Activation::Gelu).aux(aux);
+        let epilogue = Epilogue::new().bias_of_columns(&*bias).activation(Activation::GeluTanh).aux(aux);
         let (product, Operands { a, b, c }) = (Product::new(8, 8, 8).by(CUBLAS), operands);
         gemm_with(stream, &product, 1.0, a, b, 0.0, c, epilogue)
     };
@@ -399,7 +399,7 @@ fn layers(device: &selvedge::tensor::Device) -> Outcome {
     let (x, weights, bias, residual) =
         (tensor(&[2, 5, 12])?, tensor(&[16, 12])?, tensor(&[16])?, tensor(&[2, 5, 16])?);
     for (activation, has_residual) in
-        [(Activation::None, true), (Activation::Relu, false), (Activation::Gelu, false)]
+        [(Activation::None, true), (Activation::Relu, false), (Activation::GeluTanh, false)]
     {
         let layer = |place: &selvedge::tensor::Device| -> selvedge::Result<Vec<f32>> {
             let (bias, residual) = (bias.to(place)?, residual.to(place)?);
@@ -410,7 +410,7 @@ fn layers(device: &selvedge::tensor::Device) -> Outcome {
             let (x, weights) = (x.to(place)?, weights.to(place)?);
             let weights = weights.transpose(0, 1)?;
             let mut all = matmul.of(&x, &weights)?.to_vec::<f32>()?;
-            if activation == Activation::Gelu {
+            if activation == Activation::GeluTanh {
                 let (product, aux) = matmul.of_with_aux(&x, &weights)?;
                 all.extend(product.to_vec::<f32>()?);
                 all.extend(aux.to_vec::<f32>()?);

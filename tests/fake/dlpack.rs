@@ -268,16 +268,18 @@ fn imports(fake: &Fake) -> ChildOutcome {
     driver::Device::new(0)?.synchronize()?;
     check(deleted() == 1, &format!("{} calls of the deleter", deleted()))?;
     drop((first, last));
-    // Read-only elements are copied before a write.
-    // SAFETY: as above.
-    let mut x = unsafe { Tensor::from_dlpack(produce(memory, DLPACK_FLAG_READ_ONLY))? };
-    device.stream()?.fill(&mut x.device_slice_mut::<f32>()?, 1.0)?;
-    check(x.to_vec::<f32>()? == [1.0; 64], "the copy has other elements")?;
-    let found = fake.device_read(memory, 256).ok_or("the memory is gone")?;
-    check(found == 7u32.to_ne_bytes().repeat(64), "read-only memory was written")?;
-    drop((x, producer));
+    // Elements are copied before a write, also those that the producer lets others write to.
+    for flags in [DLPACK_FLAG_READ_ONLY, 0] {
+        // SAFETY: as above.
+        let mut x = unsafe { Tensor::from_dlpack(produce(memory, flags))? };
+        device.stream()?.fill(&mut x.device_slice_mut::<f32>()?, 1.0)?;
+        check(x.to_vec::<f32>()? == [1.0; 64], "the copy has other elements")?;
+        let found = fake.device_read(memory, 256).ok_or("the memory is gone")?;
+        check(found == 7u32.to_ne_bytes().repeat(64), &format!("memory with flags {flags} was written"))?;
+    }
+    drop(producer);
     device.synchronize()?;
-    check(deleted() == 2, &format!("{} calls of the deleter", deleted()))?;
+    check(deleted() == 3, &format!("{} calls of the deleter", deleted()))?;
     call(fake, "cuStreamDestroy_v2", raw)?;
     call(fake, "cuMemFree_v2", memory)
 }

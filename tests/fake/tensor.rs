@@ -111,7 +111,7 @@ fn products(fake: &Fake, device: &Device) -> ChildOutcome {
     let (x, weights, wide) = (ones(&[3, 16, 24])?, ones(&[24, 40])?, ones(&[40, 2])?);
     let (bias, residual, row) = (ones(&[40])?, ones(&[3, 16, 40])?, ones(&[40])?);
     let column = wide.select(1, 0)?;
-    let layer = Matmul::new().bias(&bias).activation(Activation::Gelu).residual(&residual);
+    let layer = Matmul::new().bias(&bias).activation(Activation::GeluTanh).residual(&residual);
     for (matmul, wanted, what) in [
         (layer, 1, "all as it is read"),
         (layer.bias(&column), 2, "a bias with steps"),

@@ -139,13 +139,13 @@ fn epilogues_are_single_operations_in_the_sums_type() {
     assert!(run(f32::NAN, Activation::Relu, 0.0).is_nan());
     assert_eq!(run(-3.0, Activation::Relu, 0.5), 0.5);
     // Far from 0 gelu is x and 0, without detours through infinity.
-    assert_eq!(run(50.0, Activation::Gelu, 0.0), 50.0);
-    assert_eq!(run(-50.0, Activation::Gelu, 0.0), 0.0);
-    assert!(run(f32::NAN, Activation::Gelu, 0.0).is_nan());
+    assert_eq!(run(50.0, Activation::GeluTanh, 0.0), 50.0);
+    assert_eq!(run(-50.0, Activation::GeluTanh, 0.0), 0.0);
+    assert!(run(f32::NAN, Activation::GeluTanh, 0.0).is_nan());
     assert_eq!(run(100.0, Activation::Silu, 0.0), 100.0);
     assert_eq!(run(-100.0, Activation::Silu, 0.5), 0.5);
     assert!(run(f32::NAN, Activation::Silu, 0.0).is_nan());
-    for activation in [Activation::Gelu, Activation::Silu] {
+    for activation in [Activation::GeluTanh, Activation::Silu] {
         assert!(run(f32::NEG_INFINITY, activation, 0.0).is_nan());
     }
     // One rounding: 2048 + 1 + 1 is no detour by f16, where 2048 + 1 is 2048.

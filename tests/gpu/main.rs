@@ -47,6 +47,7 @@ mod foreign_images;
 mod fuse;
 mod gemm;
 mod globals;
+mod gradient_values;
 mod gradients;
 mod graph_memory;
 mod graphs;
@@ -128,6 +129,7 @@ fn device_tests() -> Vec<DeviceTest> {
         catalogue::device_tests(),
         nn::device_tests(),
         gradients::device_tests(),
+        gradient_values::device_tests(),
         steps::device_tests(),
         classifier::device_tests(),
         foreign_images::device_tests(),
@@ -165,6 +167,7 @@ const BESIDE_OTHERS: &[&str] = &[
     "accumulation",
     "catalogue",
     "nn",
+    "gradient_values",
     "gradients",
     "classifier",
     "gemm",

@@ -105,6 +105,12 @@ fn generation_follows_from_the_seed_and_goes_past_the_context() -> Result<()> {
 #[test]
 fn a_sampler_draws_among_the_ids_that_its_options_leave() -> Result<()> {
     let logits = [1.0f32, 3.0, 2.0, 3.0, f32::NEG_INFINITY];
+    // Zeros of both signs are equal logits, so the lower id is first.
+    for logits in [[-0.0, 0.0], [0.0, -0.0]] {
+        assert_eq!(Sampler::new(SamplerOptions::greedy(), 1)?.draw(&logits)?, 0);
+        let one = SamplerOptions { top_k: Some(1), ..SamplerOptions::default() };
+        assert_eq!(Sampler::new(one, 1)?.draw(&logits)?, 0);
+    }
     let drawn = |options: SamplerOptions, seed: u64| -> Result<Vec<usize>> {
         let mut sampler = Sampler::new(options, seed)?;
         let mut counts = vec![0; logits.len()];

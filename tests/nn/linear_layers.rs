@@ -159,7 +159,7 @@ fn activations_of_epilogues_on_the_cpu_are_those_of_operations() {
     for &activation in gemm::Activation::ALL {
         let wanted = match activation {
             gemm::Activation::Relu => x.relu(),
-            gemm::Activation::Gelu => x.gelu_tanh(),
+            gemm::Activation::GeluTanh => x.gelu_tanh(),
             gemm::Activation::Silu => x.silu(),
             other => panic!("no operation for {other:?}"),
         };

@@ -129,6 +129,68 @@ fn a_growth_to_infinity_keeps_the_scale() -> Result<()> {
 }
 
 #[test]
+fn a_run_of_skipped_steps_leaves_a_scale_that_trains() -> Result<()> {
+    for (initial, backoff_factor, lowest) in [
+        (65536.0, 0.5, 2f64.powi(-14)),
+        (65536.0, 1e-30, 2f64.powi(-14)),
+        (2f64.powi(-100), 0.5, 2f64.powi(-100)),
+    ] {
+        let scale = LossScale { initial, backoff_factor, ..LossScale::dynamic() };
+        let model = model(None, DType::F32)?;
+        let parameters = Parameters::new(&model)?;
+        let optimizer = Sgd::new(parameters.variables(), 0.1)?;
+        let mut step = TrainingStep::new(&parameters, optimizer, |inputs: &[Variable]| loss(&model, inputs))?
+            .with_loss_scale(scale)?;
+        let ([x, y], before) = (batch(0, DType::F32)?, bits(&model)?);
+        for _ in 0..200 {
+            step.run(&[&x, &(&y * f64::NAN)?])?;
+            assert!(step.is_skipped());
+        }
+        assert_eq!(step.loss_scale()?, Some(lowest));
+        assert_eq!(bits(&model)?, before);
+        // Powers of two as scales change no bit.
+        step.run(&[&x, &y])?;
+        assert!(!step.is_skipped());
+        let wanted = run(|of| Ok(Box::new(Sgd::new(of, 0.1)?)), DType::F32, None, &[0], &[])?;
+        assert_eq!([bits(&model)?], wanted.0[..], "a scale that began at {initial}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_norm_that_is_infinite_without_the_scale_skips_the_step() -> Result<()> {
+    let model = model(None, DType::F32)?;
+    let parameters = Parameters::new(&model)?;
+    let optimizer = Sgd::new(parameters.variables(), 0.1)?;
+    let huge = |inputs: &[Variable]| loss(&model, inputs)? * 1e38;
+    let mut step = TrainingStep::new(&parameters, optimizer, huge)?
+        .with_max_norm(1.0)?
+        .with_loss_scale(LossScale::fixed(2f64.powi(-90)))?;
+    let ([x, y], before) = (batch(0, DType::F32)?, bits(&model)?);
+    step.run(&[&x, &(&y * 1e3)?])?;
+    assert!(step.is_skipped());
+    assert_eq!(bits(&model)?, before);
+    Ok(())
+}
+
+#[test]
+fn a_scale_that_is_no_number_of_f16_is_refused_for_a_loss_of_f16() -> Result<()> {
+    let model = model(None, DType::F16)?;
+    let parameters = Parameters::new(&model)?;
+    let run = |initial: f64| {
+        let optimizer = Sgd::new(parameters.variables(), 0.1)?;
+        let of_f16 = |inputs: &[Variable]| loss(&model, inputs)?.cast(DType::F16);
+        let mut step =
+            TrainingStep::new(&parameters, optimizer, of_f16)?.with_loss_scale(LossScale::fixed(initial))?;
+        let [x, y] = batch(0, DType::F16)?;
+        step.run(&[&x, &y]).map(|_| ())
+    };
+    let text = run(1e-9).expect_err("a scale of 0 in f16").to_string();
+    assert!(text.contains("found a loss of f16 and a scale that begins at 0.000000001"), "{text}");
+    run(1.0)
+}
+
+#[test]
 fn clipping_is_of_the_gradients_without_the_scale() -> Result<()> {
     let run = |scale: Option<LossScale>| -> Result<(Vec<f32>, Vec<f32>)> {
         let model = model(None, DType::F32)?;
@@ -236,6 +298,7 @@ fn a_state_continues_a_run_and_other_states_are_refused() -> Result<()> {
         }
     };
     fails(scale, &with(negative), "a scale of -1");
+    fails(scale, &with(tensor(1e-40)?), "from 2⁻¹²⁶ on");
     fails(scale, &with(list), "'loss_scale.scale' of f32 and shape [1]");
     Ok(())
 }
@@ -246,6 +309,8 @@ fn bad_numbers_of_a_scale_are_errors() {
     for (scale, wanted) in [
         (LossScale { initial: 0.0, ..good }, "initial = 0"),
         (LossScale { initial: 1e39, ..good }, "initial = 1"),
+        (LossScale { initial: 1e-45, ..good }, "a number of f32 from 2⁻¹²⁶ on"),
+        (LossScale { initial: 1.1e-38, ..good }, "a number of f32 from 2⁻¹²⁶ on"),
         (LossScale { growth_factor: 0.5, ..good }, "growth_factor = 0.5"),
         (LossScale { growth_factor: f64::NAN, ..good }, "growth_factor = NaN"),
         (LossScale { backoff_factor: 1.5, ..good }, "backoff_factor = 1.5"),

@@ -16,6 +16,7 @@ mod custom_function;
 mod differences;
 mod fused;
 mod gpt;
+mod gradient_values;
 mod gradients;
 mod layers;
 mod linear_layers;

@@ -106,6 +106,13 @@ fn a_step_between_a_forward_and_its_backward_is_an_error() {
     assert_eq!((numbers(&before), numbers(&x.tensor())), (vec![2.0], vec![1.0]));
     let text = loss.backward().unwrap_err().to_string();
     assert!(text.starts_with("the backward of square: found a value of shape [1] at version 1"), "{text}");
+    for rate in [f64::NAN, -1.0, f64::INFINITY] {
+        optimizer.set_learning_rate(rate);
+        let text = optimizer.step().unwrap_err().to_string();
+        let wanted =
+            format!("Sgd: found a learning rate of {rate}; wanted a finite number that is at least 0");
+        assert_eq!((text, numbers(&x.tensor())), (wanted, vec![1.0]));
+    }
     optimizer.set_learning_rate(0.5);
     assert_eq!(optimizer.learning_rate(), 0.5);
     optimizer.step().unwrap();

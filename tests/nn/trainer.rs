@@ -134,6 +134,9 @@ fn bad_input_is_an_error_that_names_both_sides() -> Result<()> {
     let new = |options| trainer(config(size), options).map(drop);
     fails(new(TrainerOptions { batch: 0, ..options() }), &["batch = 0"]);
     fails(new(TrainerOptions { accumulation: 0, ..options() }), &["accumulation = 0"]);
+    for (max_norm, found) in [(f64::NAN, "max_norm = NaN"), (-1.0, "max_norm = -1")] {
+        fails(new(TrainerOptions { max_norm: Some(max_norm), ..options() }), &[found]);
+    }
     fails(new(TrainerOptions { learning_rate: f64::NAN, ..options() }), &["learning_rate = NaN"]);
     fails(new(TrainerOptions { context: Some(17), ..options() }), &["17", "16"]);
     fails(trainer(GptConfig { context: 1000, ..config(size) }, options()).map(drop), &["1001"]);

@@ -152,28 +152,45 @@ fn pinned_memory_stays_pinned_from_an_import_to_an_export() -> Result<()> {
 }
 
 #[test]
-fn a_write_reaches_the_producer_unless_it_is_read_only_or_shared() -> Result<()> {
+fn a_write_never_reaches_the_producer() -> Result<()> {
     let deleted = Arc::new(AtomicUsize::new(0));
-    let mut address = std::ptr::null();
-    let mut x = import(&deleted, |_, producer| address = producer.elements.as_ptr())?;
-    x.in_place().mul(10.0)?;
-    // SAFETY: the producer lives as long as the tensor.
-    assert_eq!(unsafe { *address }, 10.0);
-    let mut read_only = import(&deleted, |managed, producer| {
-        managed.flags = DLPACK_FLAG_READ_ONLY;
-        address = producer.elements.as_ptr();
-    })?;
-    assert!(!read_only.is_unique());
-    let held = read_only.clone();
-    read_only.in_place().mul(10.0)?;
-    // SAFETY: as above.
-    assert_eq!(unsafe { *address }, 1.0);
-    assert_eq!(read_only.to_vec::<f32>()?[0], 10.0);
-    drop(held);
-    let mut last = import(&deleted, |managed, _| managed.flags = DLPACK_FLAG_READ_ONLY)?;
+    for flags in [0, DLPACK_FLAG_READ_ONLY] {
+        for holds_a_view in [false, true] {
+            let mut memory = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+            let mut x = import(&deleted, |managed, _| {
+                managed.flags = flags;
+                managed.dl_tensor.data = memory.as_mut_ptr().cast();
+            })?;
+            let view = if holds_a_view { Some(x.narrow(0, 0, 1)?) } else { None };
+            assert!(!x.is_unique());
+            x.in_place().mul(10.0)?;
+            assert_eq!(x.to_vec::<f32>()?, [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+            if let Some(view) = view {
+                assert_eq!(view.to_vec::<f32>()?, [1.0, 2.0, 3.0]);
+            }
+            assert_eq!(memory, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], "flags {flags}, a view: {holds_a_view}");
+        }
+    }
+    assert_eq!(deleted.load(Ordering::Relaxed), 4, "the arrays were left for copies");
+    let mut last = import(&deleted, |_, _| {})?;
     last.as_slice_mut::<f32>()?[0] = 7.0;
     assert_eq!(last.to_vec::<f32>()?[..2], [7.0, 2.0]);
-    assert_eq!(deleted.load(Ordering::Relaxed), 2, "both read-only arrays were left for a copy");
+    assert_eq!(deleted.load(Ordering::Relaxed), 5);
+    Ok(())
+}
+
+#[test]
+fn a_write_to_an_import_of_before_version_1_never_reaches_the_producer() -> Result<()> {
+    let source = Tensor::new([1.0f32, 2.0], &Device::cpu())?;
+    // SAFETY: each export is taken over once.
+    let [mut x, y] = [source.to_dlpack_legacy(None)?, source.to_dlpack_legacy(None)?]
+        .map(|exported| unsafe { Tensor::from_dlpack_legacy(exported) })
+        .map(Result::unwrap);
+    x.in_place().mul(10.0)?;
+    assert_eq!(x.to_vec::<f32>()?, [10.0, 20.0]);
+    // Two imports of one array share its memory, but no write.
+    assert_eq!(y.to_vec::<f32>()?, [1.0, 2.0]);
+    assert_eq!(source.to_vec::<f32>()?, [1.0, 2.0]);
     Ok(())
 }
 

@@ -162,6 +162,23 @@ fn selections_are_those_of_the_sorted_rows() -> Result<()> {
 }
 
 #[test]
+fn order_statistics_of_all_elements_are_those_of_the_flat_tensor() -> Result<()> {
+    let x = Tensor::new([[4.0f64, 1.0, 7.0], [3.0, 2.0, 9.0]], &Device::cpu())?;
+    for x in [x.clone(), x.t()?] {
+        assert_eq!(x.median_all()?.item::<f64>()?, 3.0);
+        assert_eq!(x.nanmedian_all()?.item::<f64>()?, 3.0);
+        assert_eq!(x.quantile_all(0.5)?.item::<f64>()?, 3.5);
+        assert_eq!(x.nanquantile_all(1.0)?.item::<f64>()?, 9.0);
+    }
+    let nan = Tensor::new([[f64::NAN, 1.0], [3.0, 2.0]], &Device::cpu())?;
+    assert!(nan.median_all()?.item::<f64>()?.is_nan() && nan.quantile_all(0.5)?.item::<f64>()?.is_nan());
+    assert_eq!((nan.nanmedian_all()?.item::<f64>()?, nan.nanquantile_all(0.5)?.item::<f64>()?), (2.0, 2.0));
+    assert_eq!(Tensor::new(5.0f64, &Device::cpu())?.median_all()?.item::<f64>()?, 5.0);
+    assert!(Tensor::zeros(&[0, 3], DType::F64, &Device::cpu())?.median_all().is_err());
+    Ok(())
+}
+
+#[test]
 fn quantiles_interpolate_and_propagate_nan() -> Result<()> {
     let inf = f64::INFINITY;
     let x = Tensor::new([[4.0f64, 1.0, 2.0, 3.0], [0.0, f64::NAN, 2.0, 1.0], [inf, inf, inf, 1.0]], &cpu())?;

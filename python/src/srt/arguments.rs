@@ -137,7 +137,9 @@ macro_rules! argument_type {
     (layout) => { LayoutArgument };
     (cone) => { ConeArgument };
     (roots) => { RootsArgument };
-    ($plain:ident) => { $plain };
+    (sign) => { i32 };
+    (f64) => { f64 };
+    ($plain:ident) => { crate::arguments::InRange<$plain> };
 }
 
 /// Converts an argument to that of the Rust function.
@@ -178,16 +180,7 @@ macro_rules! passed {
     (f64 $x:ident) => {
         $x
     };
-    (i32 $x:ident) => {
-        $x
-    };
-    (i64 $x:ident) => {
-        $x
-    };
-    (u64 $x:ident) => {
-        $x
-    };
-    (usize $x:ident) => {
+    (sign $x:ident) => {
         $x
     };
     ($named:ident $x:ident) => {

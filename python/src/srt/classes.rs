@@ -10,7 +10,7 @@ use selvedge::srt::{
 
 use super::arguments::{GoldenArgument, OperationArgument, ProductModeArgument, TargetArgument, given};
 use super::exact::{ExactArgument, PyGoldenExact};
-use crate::arguments::{DeviceArgument, NumberArgument, Sizes, TensorArgument};
+use crate::arguments::{DeviceArgument, InRange, NumberArgument, Sizes, TensorArgument};
 use crate::device::device_or_default;
 use crate::error::Result;
 use crate::tensor::PyTensor;
@@ -111,9 +111,13 @@ impl PyRunningStatistics {
 #[pymethods]
 impl PyRunningStatistics {
     #[new]
-    #[pyo3(signature = (channels, momentum=0.1, device=None))]
-    fn new(channels: usize, momentum: f64, device: Option<DeviceArgument>) -> Result<PyRunningStatistics> {
-        let statistics = RunningStatistics::new(channels, momentum, &device_or_default(device))?;
+    #[pyo3(signature = (channels, momentum=InRange(0.1), device=None), text_signature = "(channels, momentum=0.1, device=None)")]
+    fn new(
+        channels: InRange<usize>,
+        momentum: InRange<f64>,
+        device: Option<DeviceArgument>,
+    ) -> Result<PyRunningStatistics> {
+        let statistics = RunningStatistics::new(channels.0, momentum.0, &device_or_default(device))?;
         Ok(PyRunningStatistics(Mutex::new(statistics)))
     }
 
@@ -195,10 +199,10 @@ fn harmonize_and_crystallize(
     py: Python<'_>,
     flux: TensorArgument,
     n2: TensorArgument,
-    s: f64,
-    bound: i64,
+    s: InRange<f64>,
+    bound: InRange<i64>,
 ) -> Result<(PyGoldenTensor, PyTensor)> {
-    let (points, syntony) = py.detach(|| srt::harmonize_and_crystallize(&flux.0, &n2.0, s, bound))?;
+    let (points, syntony) = py.detach(|| srt::harmonize_and_crystallize(&flux.0, &n2.0, s.0, bound.0))?;
     Ok((PyGoldenTensor(points), syntony.into()))
 }
 
@@ -229,8 +233,8 @@ fn gemm(
 
 /// The bounds of a ramp of at most `steps` steps, each the one before times phi, rounded up.
 #[pyfunction]
-fn precision_ramp(first: i64, steps: usize) -> Result<Vec<i64>> {
-    Ok(srt::precision_ramp(first, steps)?)
+fn precision_ramp(first: InRange<i64>, steps: InRange<usize>) -> Result<Vec<i64>> {
+    Ok(srt::precision_ramp(first.0, steps.0)?)
 }
 
 /// Snaps values at each bound of a ramp, and returns the bounds with their points.
@@ -238,10 +242,10 @@ fn precision_ramp(first: i64, steps: usize) -> Result<Vec<i64>> {
 fn snap_ramp(
     py: Python<'_>,
     values: TensorArgument,
-    first: i64,
-    steps: usize,
+    first: InRange<i64>,
+    steps: InRange<usize>,
 ) -> Result<Vec<(i64, PyGoldenTensor)>> {
-    let ramp = py.detach(|| srt::snap_ramp(&values.0, first, steps))?;
+    let ramp = py.detach(|| srt::snap_ramp(&values.0, first.0, steps.0))?;
     Ok(ramp.into_iter().map(|(bound, points)| (bound, PyGoldenTensor(points))).collect())
 }
 

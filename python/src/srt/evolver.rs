@@ -10,7 +10,7 @@ use selvedge::srt::{Evolver, EvolverOptions, GenerationReport, Q_DEFICIT};
 
 use super::arguments::{GoldenArgument, given};
 use super::classes::PyGoldenTensor;
-use crate::arguments::{DeviceArgument, TensorArgument};
+use crate::arguments::{DeviceArgument, InRange, TensorArgument};
 use crate::device::device_or_default;
 use crate::error::{Failure, Result, invalid};
 use crate::tensor::PyTensor;
@@ -116,36 +116,40 @@ impl PyEvolver {
 #[pymethods]
 impl PyEvolver {
     #[new]
-    #[pyo3(signature = (
-        state, n2=None, *, seed=0, population=64, survivors=16, lambda_=Q_DEFICIT, mutation_scale=0.1, bound=100, sigma=0.01,
-        max_generations=1000, threshold=1e-6, fitness=None
-    ))]
+    #[pyo3(
+        signature = (
+            state, n2=None, *, seed=InRange(0), population=InRange(64), survivors=InRange(16), lambda_=InRange(Q_DEFICIT),
+            mutation_scale=InRange(0.1), bound=InRange(100), sigma=InRange(0.01), max_generations=InRange(1000),
+            threshold=InRange(1e-6), fitness=None
+        ),
+        text_signature = "(state, n2=None, *, seed=0, population=64, survivors=16, lambda_=..., mutation_scale=0.1, bound=100, sigma=0.01, max_generations=1000, threshold=1e-6, fitness=None)"
+    )]
     #[allow(clippy::too_many_arguments, reason = "the options of an evolver")]
     fn new(
         py: Python<'_>,
         state: GoldenArgument,
         n2: Option<TensorArgument>,
-        seed: u64,
-        population: usize,
-        survivors: usize,
-        lambda_: f64,
-        mutation_scale: f64,
-        bound: i64,
-        sigma: f64,
-        max_generations: u64,
-        threshold: f64,
+        seed: InRange<u64>,
+        population: InRange<usize>,
+        survivors: InRange<usize>,
+        lambda_: InRange<f64>,
+        mutation_scale: InRange<f64>,
+        bound: InRange<i64>,
+        sigma: InRange<f64>,
+        max_generations: InRange<u64>,
+        threshold: InRange<f64>,
         fitness: Option<Py<PyAny>>,
     ) -> Result<PyEvolver> {
         let options = EvolverOptions {
-            seed,
-            population,
-            survivors,
-            lambda: lambda_,
-            mutation_scale,
-            bound,
-            sigma,
-            max_generations,
-            threshold,
+            seed: seed.0,
+            population: population.0,
+            survivors: survivors.0,
+            lambda: lambda_.0,
+            mutation_scale: mutation_scale.0,
+            bound: bound.0,
+            sigma: sigma.0,
+            max_generations: max_generations.0,
+            threshold: threshold.0,
         };
         let evolver = py.detach(|| Evolver::new(&state.0, given(&n2), options))?;
         Ok(PyEvolver::of(evolver, fitness))

@@ -74,7 +74,7 @@ functions! {
     "The generation of each row of 4 windings, as i32: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n|." generation_batch(rows: tensor) -> tensor;
     "The generation of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n|." generation(row: windings) -> i32 = |row| Ok(srt::generation(row));
     // Corrections.
-    "The factor 1 + sign q/N." correction(divisor: f64, sign: i32 = 1) -> f64;
+    "The factor 1 + sign q/N." correction(divisor: f64, sign: sign = 1) -> f64;
     "Each element times the factor of its own pair (divisor, sign), in row-major order." correct(values: tensor, corrections: pairs) -> tensor;
     "Each element times the factors of its own range (start, end) of the corrections, from left to right." correct_chain(values: tensor, corrections: pairs, ranges: ranges) -> tensor;
     "v (1 + q/first) (1 - q/second) of each element." compound_correction(values: tensor, first: f64, second: f64) -> tensor;
@@ -90,7 +90,7 @@ functions! {
     "A B^H with the conjugate transpose of B." mm_nh(a: tensor, b: tensor, mode: mode = FAST) -> tensor;
     "A B of each pair of matrices of two batches." bmm(a: tensor, b: tensor, mode: mode = FAST) -> tensor;
     "phi^n A B." mm_phi(a: tensor, b: tensor, n: i32, mode: mode = FAST) -> tensor;
-    "(1 + sign q/N) A B." mm_corrected(a: tensor, b: tensor, divisor: f64, sign: i32 = 1, mode: mode = FAST) -> tensor;
+    "(1 + sign q/N) A B." mm_corrected(a: tensor, b: tensor, divisor: f64, sign: sign = 1, mode: mode = FAST) -> tensor;
     "A B - B A/phi of square matrices." golden_commutator(a: tensor, b: tensor, mode: mode = FAST) -> tensor;
     "A B + B A/phi of square matrices." golden_anticommutator(a: tensor, b: tensor, mode: mode = FAST) -> tensor;
     "The sum over k of a_ik b_kj exp(-k^2/phi)." mm_golden_weighted(a: tensor, b: tensor, mode: mode = FAST) -> tensor;

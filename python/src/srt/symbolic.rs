@@ -97,8 +97,8 @@ impl PySymExpr {
 
     /// Input `slot`: that column of the rows of a run.
     #[staticmethod]
-    fn input(slot: usize) -> PySymExpr {
-        SymExpr::input(slot).into()
+    fn input(slot: crate::arguments::InRange<usize>) -> PySymExpr {
+        SymExpr::input(slot.0).into()
     }
 
     /// e to the power of the expression.

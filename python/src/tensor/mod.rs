@@ -5,6 +5,7 @@
 
 pub(crate) mod elementwise;
 mod indexing;
+mod memory;
 #[allow(unsafe_op_in_unsafe_fn, reason = "PyO3 generates such code for operators that a macro names")]
 pub(crate) mod operators;
 mod reductions;
@@ -22,7 +23,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple, PyType};
 use selvedge::tensor::TensorMut;
 use selvedge::{DType, Device, Tensor, bf16, f16};
 
-use crate::arguments::{DTypeArgument, DeviceArgument, TensorArgument, number_or_item};
+use crate::arguments::{DTypeArgument, DeviceArgument, InRange, TensorArgument, number_or_item};
 use crate::device::{PyDevice, device_or_default};
 use crate::dtype::PyDType;
 use crate::error::{Result, invalid, type_name, wrong_type};
@@ -174,9 +175,10 @@ impl PyTensor {
 
     /// The bytes of all elements.
     #[getter]
-    fn nbytes(&self, py: Python<'_>) -> usize {
+    fn nbytes(&self, py: Python<'_>) -> u128 {
         let tensor = self.tensor(py);
-        tensor.count() * tensor.dtype().size()
+        // A view repeats elements without memory.
+        tensor.count() as u128 * tensor.dtype().size() as u128
     }
 
     /// True if the elements are adjacent in memory, in row-major order.
@@ -245,7 +247,7 @@ impl PyTensor {
         }
     }
 
-    /// The tensor in another dtype.
+    #[doc = doc!(cast)]
     fn cast(&self, py: Python<'_>, dtype: DTypeArgument) -> Result<PyTensor> {
         self.map(py, |tensor| tensor.cast(dtype.0))
     }
@@ -261,17 +263,17 @@ impl PyTensor {
     }
 
     /// The tensor on a CUDA device.
-    #[pyo3(signature = (ordinal=0))]
-    fn cuda(&self, py: Python<'_>, ordinal: usize) -> Result<PyTensor> {
-        self.map(py, |tensor| tensor.to(&Device::cuda(ordinal)?))
+    #[pyo3(signature = (ordinal=InRange(0)), text_signature = "($self, ordinal=0)")]
+    fn cuda(&self, py: Python<'_>, ordinal: InRange<usize>) -> Result<PyTensor> {
+        self.map(py, |tensor| tensor.to(&Device::cuda(ordinal.0)?))
     }
 
-    /// A contiguous copy.
+    #[doc = doc!(copy)]
     fn copy(&self, py: Python<'_>) -> Result<PyTensor> {
         self.map(py, Tensor::copy)
     }
 
-    /// The tensor itself if it is contiguous, otherwise a copy.
+    #[doc = doc!(contiguous)]
     fn contiguous(&self, py: Python<'_>) -> Result<PyTensor> {
         self.map(py, Tensor::contiguous)
     }
@@ -356,6 +358,11 @@ impl PyTensor {
         if !dtype.is_integer() {
             return Err(wrong_type("an index", format!("a tensor of {dtype}"), "one of integers").into());
         }
+        // Python tries other conversions, such as the buffer of `bytes(x)`, after an error of the type.
+        let count = self.tensor(py).count();
+        if count != 1 {
+            return Err(wrong_type("an index", format!("a tensor of {count} elements"), "one element").into());
+        }
         self.item(py)
     }
 
@@ -374,6 +381,25 @@ impl PyTensor {
         }
         let rows = py.detach(|| tensor.unbind(0))?;
         Ok(PyList::new(py, rows.into_iter().map(PyTensor::from))?.as_any().try_iter()?.into_any())
+    }
+
+    /// The identity of the object, as `==` compares elements.
+    fn __hash__(slf: &Bound<'_, Self>) -> isize {
+        // Objects lie at multiples of 16.
+        (slf.as_ptr().addr() >> 4) as isize
+    }
+
+    /// The text of the only element of a tensor without dimensions by a format of Python's numbers.
+    fn __format__(&self, py: Python<'_>, format: &str) -> Result<String> {
+        let tensor = self.tensor(py);
+        if format.is_empty() {
+            return Ok(self.__str__(py));
+        }
+        if tensor.rank() > 0 {
+            let found = format!("the format {format:?} for a tensor of shape {:?}", tensor.shape());
+            return Err(wrong_type("format()", found, "no format, or a tensor without dimensions").into());
+        }
+        Ok(lists(py, &tensor)?.call_method1("__format__", (format,))?.extract::<String>()?)
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -426,21 +452,33 @@ impl PyTensor {
         Ok(py.detach(|| Tensor::from_bytes(bytes, dtype.0, &shape, &device.0))?.into())
     }
 
-    /// True if two tensors have the same shape and elements.
+    #[doc = doc!(equal)]
     fn equal(&self, py: Python<'_>, other: TensorArgument) -> Result<bool> {
         self.run(py, |tensor| tensor.equal(&other.0))
     }
 
-    /// True for elements that differ by at most atol + rtol * |other|.
-    #[pyo3(signature = (other, rtol=1e-5, atol=1e-8))]
-    fn isclose(&self, py: Python<'_>, other: TensorArgument, rtol: f64, atol: f64) -> Result<PyTensor> {
-        self.map(py, |tensor| tensor.isclose(&other.0, rtol, atol))
+    #[doc = doc!(isclose)]
+    #[pyo3(signature = (other, rtol=InRange(1e-5), atol=InRange(1e-8)), text_signature = "($self, other, rtol=1e-5, atol=1e-8)")]
+    fn isclose(
+        &self,
+        py: Python<'_>,
+        other: TensorArgument,
+        rtol: InRange<f64>,
+        atol: InRange<f64>,
+    ) -> Result<PyTensor> {
+        self.map(py, |tensor| tensor.isclose(&other.0, rtol.0, atol.0))
     }
 
-    /// True if all elements differ by at most atol + rtol * |other|.
-    #[pyo3(signature = (other, rtol=1e-5, atol=1e-8))]
-    fn allclose(&self, py: Python<'_>, other: TensorArgument, rtol: f64, atol: f64) -> Result<bool> {
-        self.run(py, |tensor| tensor.allclose(&other.0, rtol, atol))
+    #[doc = doc!(allclose)]
+    #[pyo3(signature = (other, rtol=InRange(1e-5), atol=InRange(1e-8)), text_signature = "($self, other, rtol=1e-5, atol=1e-8)")]
+    fn allclose(
+        &self,
+        py: Python<'_>,
+        other: TensorArgument,
+        rtol: InRange<f64>,
+        atol: InRange<f64>,
+    ) -> Result<bool> {
+        self.run(py, |tensor| tensor.allclose(&other.0, rtol.0, atol.0))
     }
 }
 

@@ -101,6 +101,9 @@ fn header(root: &Path) -> Result<String, Message> {
     let mut text = Vec::new();
     bindings.write(&mut text);
     let text = String::from_utf8(text).map_err(|error| format!("cbindgen's text is not UTF-8: {error}"))?;
+    // C89 has no `//`, which cbindgen writes behind the directives for C++.
+    let text = text.replace("#endif // __cplusplus", "#endif").replace("#endif  // __cplusplus", "#endif");
+    let text = text.replace("}  // extern \"C\"", "}").replace("} // extern \"C\"", "}");
     Ok(comments::in_c_words(&text))
 }
 

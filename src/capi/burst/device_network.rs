@@ -47,7 +47,7 @@ fn enter(cuda: Cuda) -> Result<u64> {
 }
 
 fn generate(generated: GeneratedNetwork, device: i32, seed: u32) -> Result<u64> {
-    let mut cuda = Cuda::new(device::cuda(device)?)?;
+    let mut cuda = Cuda::new(device::cuda(device, "a network in device memory")?)?;
     cuda.generate(&generated, seed)?;
     enter(cuda)
 }
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn sv_device_network_create(
         // SAFETY: as the caller vouches.
         let result = unsafe { out(device_network, "device_network")? };
         let network = self::network(network, "network")?.network;
-        let mut cuda = Cuda::new(device::cuda(device)?)?;
+        let mut cuda = Cuda::new(device::cuda(device, "a network in device memory")?)?;
         cuda.load(&network, seed)?;
         result.write(enter(cuda)?);
         Ok(())

@@ -85,7 +85,7 @@ fn whole_backend(options: &sv_simulation_options) -> Result<Box<dyn Backend>> {
             }
             Err(error) => Err(error.into()),
         },
-        ordinal if ordinal >= 0 => Ok(Box::new(Cuda::new(cuda(ordinal)?)?)),
+        ordinal if ordinal >= 0 => Ok(Box::new(Cuda::new(cuda(ordinal, "a simulation")?)?)),
         other => Err(Failure::argument(
             "options->device",
             other,

@@ -28,13 +28,13 @@ pub struct sv_plasticity_rule {
     pub target_area: u32,
     /// Bursts to look back, the last one included, 1 to 1024.
     pub window: u32,
-    /// Growth of a weight.
+    /// Growth of a weight. One of growth and loss is above 0.
     pub increase: u8,
     /// Loss of a weight.
     pub decrease: u8,
     /// 0.
     pub reserved: [u8; 6],
-    /// Growth at no distance, as a part of the largest weight, 0 to 1.
+    /// Growth at no distance, as a part of the largest weight, 0 to 1. One of growth and loss is above 0.
     pub a_plus: f64,
     /// Loss at no distance, 0 to 1.
     pub a_minus: f64,
@@ -75,6 +75,16 @@ fn rule_of(rule: &sv_plasticity_rule) -> Result<PlasticityRule> {
     }
     let sv_plasticity_rule { source_area, target_area, .. } = *rule;
     match rule.kind {
+        SV_RULE_AREA_WINDOW if (rule.increase, rule.decrease) == (0, 0) => Err(Failure::argument(
+            "rule->increase and rule->decrease",
+            "0 and 0",
+            "one above 0, which changes weights",
+        )),
+        SV_RULE_SPIKE_TIMING if (rule.a_plus, rule.a_minus) == (0.0, 0.0) => Err(Failure::argument(
+            "rule->a_plus and rule->a_minus",
+            "0 and 0",
+            "one above 0, which changes weights",
+        )),
         SV_RULE_AREA_WINDOW => Ok(PlasticityRule::AreaWindow {
             source_area,
             target_area,
@@ -135,10 +145,12 @@ pub unsafe extern "C" fn sv_simulation_add_rule_with_edits(
             check_reserved("edits->reserved", part)?;
         }
         let sv_rule_edits { psp, synapse_kind: kind, most_created: most, .. } = *edits;
+        let no_edits = || Failure::argument("rule->kind", rule.kind, "SV_RULE_AREA_WINDOW, as it has edits");
+        if rule.kind == SV_RULE_SPIKE_TIMING {
+            return Err(no_edits());
+        }
         let mut added = rule_of(rule)?;
-        let PlasticityRule::AreaWindow { prune, create, .. } = &mut added else {
-            return Err(Failure::argument("rule->kind", rule.kind, "SV_RULE_AREA_WINDOW, as it has edits"));
-        };
+        let PlasticityRule::AreaWindow { prune, create, .. } = &mut added else { return Err(no_edits()) };
         *prune = flag(edits.prune, "edits->prune")?;
         *create = flag(edits.create, "edits->create")?.then_some(SynapseCreation { psp, kind, most });
         with_simulation(simulation, move |simulation| Ok(simulation.add_rule(added)?))

@@ -11,8 +11,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::arguments::{
-    check_count, check_reserved, or_default, out, out_structure, slice, slice_mut, structure, text,
-    write_some,
+    check_count, check_reserved, check_unused, or_default, out, out_structure, slice, slice_mut, structure,
+    text, write_some,
 };
 use super::buffer::User;
 use super::error::Result;
@@ -89,7 +89,7 @@ pub struct sv_classifier_training_options {
     pub patience: usize,
     /// The learning rate of Adam; 0 for 1e-3.
     pub learning_rate: f64,
-    /// The part of the rows that is kept for validation.
+    /// The part of the rows that is kept for validation. 0 without `has_validation`.
     pub validation: f64,
     /// The seed of the split, the order of rows and dropout.
     pub seed: u64,
@@ -229,7 +229,11 @@ pub unsafe extern "C" fn sv_classifier_train(
             learning_rate: or_default(options.learning_rate, default.learning_rate),
             validation: match flag(options.has_validation, "options->has_validation")? {
                 true => options.validation,
-                false => default.validation,
+                false => {
+                    let reads = "options->has_validation 1";
+                    check_unused("options->validation", options.validation, reads)?;
+                    default.validation
+                }
             },
             seed: options.seed,
         };

@@ -15,6 +15,9 @@ use std::thread::LocalKey;
 use super::error::Failure;
 use super::status;
 
+/// No tensor, where 0 stands for a number or for a default. A function refuses it as a handle that was never given.
+pub const SV_NO_TENSOR: u64 = u64::MAX;
+
 /// The kinds of objects, as they stand in handles and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -162,7 +165,8 @@ fn stale(handle: u64, name: &str, wanted: HandleKind) -> Failure {
 
 fn foreign(handle: u64, name: &str, wanted: HandleKind) -> Failure {
     let found = match HandleKind::of(handle) {
-        _ if handle == 0 => "0".to_owned(),
+        _ if handle == 0 => "0, which is no object".to_owned(),
+        _ if handle == SV_NO_TENSOR => "SV_NO_TENSOR".to_owned(),
         Some(kind) if kind != wanted => format!("{handle:#x}, the handle of a {}", kind.name()),
         _ => format!("{handle:#x}, which this library never gave"),
     };

@@ -12,7 +12,7 @@ use super::super::buffer::User;
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::Object;
-use super::super::tensor::{SV_DTYPE_NONE, device, dtype, dtype_code, flag, tensor};
+use super::super::tensor::{SV_DTYPE_NONE, device, dtype, dtype_code, flag, parameter_dtype, tensor};
 use super::model::{
     EvaluationMode, Model, ModelContent, ModelObject, SV_NN_GELU, SV_NN_GELU_TANH, SV_NN_RELU, SV_NN_SILU,
 };
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn sv_gpt_create(
     guard::call("sv_gpt_create", || {
         // SAFETY: as the caller vouches.
         let (config, model) = unsafe { (config_of(config)?, out(model, "model")?) };
-        let (dtype, device) = (self::dtype(dtype)?, self::device(device)?);
+        let (dtype, device) = (parameter_dtype(dtype)?, self::device(device)?);
         let initializer = Initializer::new(&device).with_dtype(dtype).with_generator(&Generator::new(seed));
         let created = ModelObject::new(ModelContent::Gpt(Box::new(Gpt::new(config, &initializer)?)), device);
         model.write(ModelObject::table().insert(created)?);

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use super::super::arguments::{out, text, write_text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::{Object, object};
-use super::super::tensor::{device, dtype, flag, give, sizes, tensor};
+use super::super::tensor::{device, flag, give, parameter_dtype, sizes, tensor};
 use super::optimizer::optimizer;
 use super::variable::{give_variable, loss, variable};
 use crate::nn::{self, Module};
@@ -34,6 +34,8 @@ pub(super) struct Model {
     pub(super) content: ModelContent,
     pub(super) is_training: bool,
     device: Device,
+    /// The optimizers of the parameters, some of which may have ended.
+    optimizers: Vec<Weak<Mutex<Box<dyn nn::Optimizer + Send>>>>,
 }
 
 impl Model {
@@ -43,6 +45,22 @@ impl Model {
             ModelContent::Gpt(gpt) => &**gpt,
             ModelContent::Trainer(trainer) => trainer.model(),
         }
+    }
+
+    /// Remembers an optimizer of the parameters, which are complete while it lives.
+    pub(super) fn add_optimizer(&mut self, optimizer: &Arc<Mutex<Box<dyn nn::Optimizer + Send>>>) {
+        self.optimizers.retain(|known| known.strong_count() > 0);
+        self.optimizers.push(Arc::downgrade(optimizer));
+    }
+
+    /// Returns an error if an optimizer would not train a new layer.
+    fn check_no_optimizer(&self) -> Result<()> {
+        if self.optimizers.iter().all(|optimizer| optimizer.strong_count() == 0) {
+            return Ok(());
+        }
+        let wanted =
+            "all layers before sv_optimizer_create: release the optimizer, and create one after the layer";
+        Err(Failure::argument("model", "a model with an optimizer, which would not train the layer", wanted))
     }
 
     pub(super) fn module_mut(&mut self) -> &mut dyn Module {
@@ -79,11 +97,25 @@ object!(ModelObject, Model);
 impl ModelObject {
     /// Creates a model in the training mode.
     pub(super) fn new(content: ModelContent, device: Device) -> ModelObject {
-        ModelObject(Arc::new(RwLock::new(Model { content, is_training: true, device })))
+        ModelObject(Arc::new(RwLock::new(Model {
+            content,
+            is_training: true,
+            device,
+            optimizers: Vec::new(),
+        })))
     }
 
     pub(super) fn find(handle: u64) -> Result<ModelObject> {
         ModelObject::table().get(handle, "model")
+    }
+
+    pub(super) fn downgrade(&self) -> Weak<RwLock<Model>> {
+        Arc::downgrade(&self.0)
+    }
+
+    /// Returns whether a weak reference is to this model.
+    pub(super) fn is(&self, model: &Weak<RwLock<Model>>) -> bool {
+        std::ptr::eq(Weak::as_ptr(model), Arc::as_ptr(&self.0))
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Model> {
@@ -93,11 +125,6 @@ impl ModelObject {
     pub(super) fn write(&self) -> RwLockWriteGuard<'_, Model> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Returns the parameters of a model.
-pub(super) fn parameters(handle: u64) -> Result<Vec<nn::Variable>> {
-    Ok(ModelObject::find(handle)?.read().module().parameters())
 }
 
 /// Writes a `state_dict` to a safetensors file with the format entry that Hugging Face's libraries ask for.
@@ -121,7 +148,8 @@ pub const SV_NN_TANH: i32 = 5;
 pub const SV_NN_SIGMOID: i32 = 6;
 
 /// Creates a model without layers. Layers that are added have parameters of `dtype` on a device, drawn from a generator with
-/// the seed, which dropout draws from too. The model begins in the training mode.
+/// the seed, which dropout draws from too. `dtype` is `SV_DTYPE_F16`, `SV_DTYPE_BF16`, `SV_DTYPE_F32` or `SV_DTYPE_F64`. The model
+/// begins in the training mode.
 ///
 /// The caller owns one reference to `*model`. Any thread may call it.
 ///
@@ -133,7 +161,8 @@ pub unsafe extern "C" fn sv_model_create(dtype: i32, device: i32, seed: u64, mod
     guard::call("sv_model_create", || {
         // SAFETY: as the caller vouches.
         let model = unsafe { out(model, "model")? };
-        let (dtype, device, generator) = (self::dtype(dtype)?, self::device(device)?, Generator::new(seed));
+        let (dtype, device, generator) =
+            (parameter_dtype(dtype)?, self::device(device)?, Generator::new(seed));
         let initializer = nn::Initializer::new(&device).with_dtype(dtype).with_generator(&generator);
         let layers = Layers { list: nn::Sequential::new(), generator, initializer };
         let created = ModelObject::new(ModelContent::Layers(layers), device);
@@ -142,11 +171,31 @@ pub unsafe extern "C" fn sv_model_create(dtype: i32, device: i32, seed: u64, mod
     })
 }
 
+/// A layer with or without parameters, which an optimizer trains.
+#[derive(Clone, Copy, PartialEq)]
+enum HasParameters {
+    No,
+    Yes,
+}
+
+/// Returns an error for a size of 0, which makes a layer of nothing.
+fn check_size(name: &str, size: usize) -> Result<()> {
+    if size == 0 { Err(Failure::argument(name, size, "1 or more")) } else { Ok(()) }
+}
+
 /// Adds a layer at the end of a model, in its mode.
-fn add(function: &'static str, handle: u64, layer: &dyn Fn(&Layers) -> Result<Box<dyn Module>>) -> i32 {
+fn add(
+    function: &'static str,
+    handle: u64,
+    has_parameters: HasParameters,
+    layer: &dyn Fn(&Layers) -> Result<Box<dyn Module>>,
+) -> i32 {
     guard::call(function, || {
         let object = ModelObject::find(handle)?;
         let mut model = object.write();
+        if has_parameters == HasParameters::Yes {
+            model.check_no_optimizer()?;
+        }
         let is_training = model.is_training;
         let ModelContent::Layers(layers) = &mut model.content else {
             return Err(Failure::argument("model", "a transformer", "a model of sv_model_create"));
@@ -179,12 +228,14 @@ impl Module for Boxed {
     }
 }
 
-/// Adds a layer x W + b with a weight of shape (inputs, outputs). `bias` is 1 for one with a bias, or 0.
+/// Adds a layer x W + b with a weight of shape (inputs, outputs), both 1 or more. `bias` is 1 for one with a bias, or 0.
 ///
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_add_linear(model: u64, inputs: usize, outputs: usize, bias: i32) -> i32 {
-    add("sv_model_add_linear", model, &|layers| {
+    add("sv_model_add_linear", model, HasParameters::Yes, &|layers| {
+        check_size("inputs", inputs)?;
+        check_size("outputs", outputs)?;
         Ok(Box::new(match flag(bias, "bias")? {
             true => nn::Linear::new(inputs, outputs, &layers.initializer)?,
             false => nn::Linear::without_bias(inputs, outputs, &layers.initializer)?,
@@ -197,7 +248,9 @@ pub extern "C" fn sv_model_add_linear(model: u64, inputs: usize, outputs: usize,
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_add_embedding(model: u64, rows: usize, width: usize) -> i32 {
-    add("sv_model_add_embedding", model, &|layers| {
+    add("sv_model_add_embedding", model, HasParameters::Yes, &|layers| {
+        check_size("rows", rows)?;
+        check_size("width", width)?;
         Ok(Box::new(nn::Embedding::new(rows, width, &layers.initializer)?))
     })
 }
@@ -216,9 +269,14 @@ pub unsafe extern "C" fn sv_model_add_layer_norm(
     rank: usize,
     eps: f64,
 ) -> i32 {
-    add("sv_model_add_layer_norm", model, &|layers| {
+    add("sv_model_add_layer_norm", model, HasParameters::Yes, &|layers| {
+        check_size("rank", rank)?;
         // SAFETY: as the caller vouches.
         let shape = unsafe { sizes(shape, rank)? };
+        shape.iter().try_for_each(|size| check_size("shape", *size))?;
+        if !(eps.is_finite() && eps >= 0.0) {
+            return Err(Failure::argument("eps", eps, "a finite number from 0 on"));
+        }
         Ok(Box::new(nn::LayerNorm::new(&shape, &layers.initializer)?.with_eps(eps)))
     })
 }
@@ -228,7 +286,7 @@ pub unsafe extern "C" fn sv_model_add_layer_norm(
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_add_dropout(model: u64, probability: f64) -> i32 {
-    add("sv_model_add_dropout", model, &|layers| {
+    add("sv_model_add_dropout", model, HasParameters::No, &|layers| {
         Ok(Box::new(nn::Dropout::new(probability, &layers.generator)?))
     })
 }
@@ -238,7 +296,7 @@ pub extern "C" fn sv_model_add_dropout(model: u64, probability: f64) -> i32 {
 /// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_add_activation(model: u64, activation: i32) -> i32 {
-    add("sv_model_add_activation", model, &|_| {
+    add("sv_model_add_activation", model, HasParameters::No, &|_| {
         Ok(match activation {
             SV_NN_RELU => Box::new(nn::Relu),
             SV_NN_GELU => Box::new(nn::Gelu),
@@ -304,7 +362,7 @@ pub unsafe extern "C" fn sv_model_predict(model: u64, input: u64, result: *mut u
 }
 
 /// Trains a model by one batch: removes the gradients, computes the result and one of `SV_LOSS_...`, the gradients, and a step
-/// of the optimizer. Gives the loss, a tensor of one element; the call does not wait for it.
+/// of the optimizer, which is one of the model. Gives the loss, a tensor of one element; the call does not wait for it.
 ///
 /// Any thread may call it; others that use the optimizer wait meanwhile.
 ///
@@ -324,6 +382,7 @@ pub unsafe extern "C" fn sv_model_train_step(
     unsafe {
         give("sv_model_train_step", result, || {
             let (model, optimizer) = (ModelObject::find(model)?, self::optimizer(optimizer)?);
+            optimizer.check_model(&model)?;
             let (input, target) = (tensor(input, "input")?, tensor(target, "target")?);
             let mut optimizer = optimizer.lock();
             let model = model.read();

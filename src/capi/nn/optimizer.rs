@@ -1,25 +1,40 @@
 //! Optimizers.
 
 use std::ffi::c_char;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
-use super::super::arguments::{or_default, out, structure, text};
+use super::super::arguments::{check_unused, or_default, out, structure, text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::{Object, object};
-use super::super::tensor::give;
-use super::model::{parameters, write_entries};
+use super::super::tensor::{flag, give};
+use super::model::{Model, ModelObject, write_entries};
 use crate::nn::{Adam, AdamW, Optimizer, Sgd, clip_grad_norm};
 use crate::tensor::{Device, Tensor};
 
 /// An optimizer behind a handle.
 #[derive(Clone)]
-pub(crate) struct OptimizerObject(Arc<Mutex<Box<dyn Optimizer + Send>>>);
+pub(crate) struct OptimizerObject {
+    optimizer: Arc<Mutex<Box<dyn Optimizer + Send>>>,
+    model: Weak<RwLock<Model>>,
+}
 object!(OptimizerObject, Optimizer);
 
 impl OptimizerObject {
     pub(super) fn lock(&self) -> MutexGuard<'_, Box<dyn Optimizer + Send>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.optimizer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns an error unless the optimizer has the parameters of this model.
+    pub(super) fn check_model(&self, model: &ModelObject) -> Result<()> {
+        if model.is(&self.model) {
+            return Ok(());
+        }
+        Err(Failure::argument(
+            "optimizer",
+            "one of another model",
+            "an optimizer of the model that is trained",
+        ))
     }
 }
 
@@ -35,7 +50,8 @@ pub const SV_OPTIMIZER_ADAM: i32 = 2;
 /// Adam with decoupled weight decay.
 pub const SV_OPTIMIZER_ADAMW: i32 = 3;
 
-/// The settings of an optimizer. Zeros are the defaults, but for `size` and `kind`.
+/// The settings of an optimizer. Zeros are the defaults, but for `size`, `kind` and `learning_rate`, which the caller sets. A field
+/// that the kind or a flag does not use is 0.
 #[repr(C)]
 #[allow(non_camel_case_types)]
 #[derive(Clone, Copy)]
@@ -46,11 +62,11 @@ pub struct sv_optimizer_options {
     pub kind: i32,
     /// 1 to use `weight_decay`; otherwise it is 0, and 0.01 of `SV_OPTIMIZER_ADAMW`.
     pub has_weight_decay: i32,
-    /// The factor of a step.
+    /// The factor of a step, above 0. A learning rate of 0, such as that of a schedule, is one of `sv_optimizer_set_learning_rate`.
     pub learning_rate: f64,
-    /// The weight decay.
+    /// The weight decay. 0 without `has_weight_decay`.
     pub weight_decay: f64,
-    /// The momentum of `SV_OPTIMIZER_SGD`.
+    /// The momentum of `SV_OPTIMIZER_SGD`; 0 for none.
     pub momentum: f64,
     /// The decay of the mean of gradients of Adam; 0 for 0.9.
     pub beta1: f64,
@@ -63,9 +79,28 @@ pub struct sv_optimizer_options {
 impl sv_optimizer_options {
     fn create(&self, parameters: Vec<crate::nn::Variable>) -> Result<Box<dyn Optimizer + Send>> {
         let rate = self.learning_rate;
+        if rate == 0.0 {
+            let wanted = "a number above 0; sv_optimizer_set_learning_rate sets 0 for a schedule";
+            return Err(Failure::argument(
+                "options.learning_rate",
+                "0, as in a struct that sets none",
+                wanted,
+            ));
+        }
         let (beta1, beta2) = (or_default(self.beta1, 0.9), or_default(self.beta2, 0.999));
         let eps = or_default(self.eps, 1e-8);
-        let decay = super::super::tensor::flag(self.has_weight_decay, "options.has_weight_decay")?;
+        let decay = flag(self.has_weight_decay, "options.has_weight_decay")?;
+        if !decay {
+            check_unused("options.weight_decay", self.weight_decay, "options.has_weight_decay 1")?;
+        }
+        if self.kind == SV_OPTIMIZER_SGD {
+            let of_adam =
+                [("options.beta1", self.beta1), ("options.beta2", self.beta2), ("options.eps", self.eps)];
+            let reads = "the kind SV_OPTIMIZER_ADAM or SV_OPTIMIZER_ADAMW";
+            of_adam.iter().try_for_each(|(name, found)| check_unused(name, *found, reads))?;
+        } else {
+            check_unused("options.momentum", self.momentum, "the kind SV_OPTIMIZER_SGD")?;
+        }
         macro_rules! adam {
             ($name:ident) => {{
                 let optimizer = $name::new(parameters, rate)?.with_betas(beta1, beta2)?.with_eps(eps)?;
@@ -86,7 +121,8 @@ impl sv_optimizer_options {
     }
 }
 
-/// Creates an optimizer of a model's parameters, which has all layers.
+/// Creates an optimizer of a model's parameters. The model has all of its layers: a model without parameters is an error here, and
+/// a layer with parameters that is added while the optimizer lives is one in the function that adds it.
 ///
 /// The caller owns one reference to `*optimizer`. Any thread may call it.
 ///
@@ -102,8 +138,16 @@ pub unsafe extern "C" fn sv_optimizer_create(
     guard::call("sv_optimizer_create", || {
         // SAFETY: as the caller vouches.
         let (options, optimizer) = unsafe { (structure(options, "options")?, out(optimizer, "optimizer")?) };
-        let created = options.create(parameters(model)?)?;
-        let object = OptimizerObject(Arc::new(Mutex::new(created)));
+        let model = ModelObject::find(model)?;
+        let mut of_model = model.write();
+        let parameters = of_model.module().parameters();
+        if parameters.is_empty() {
+            let wanted = "a model with parameters: add its layers first, such as by sv_model_add_linear";
+            return Err(Failure::argument("model", "a model without parameters", wanted));
+        }
+        let created = Arc::new(Mutex::new(options.create(parameters)?));
+        of_model.add_optimizer(&created);
+        let object = OptimizerObject { optimizer: created, model: model.downgrade() };
         optimizer.write(OptimizerObject::table().insert(object)?);
         Ok(())
     })

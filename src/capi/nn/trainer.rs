@@ -47,7 +47,7 @@ pub struct sv_gpt_trainer_options {
     pub accumulation: usize,
     /// Batches of the validation text in an evaluation.
     pub evaluation_batches: usize,
-    /// The largest learning rate.
+    /// The largest learning rate, above 0.
     pub learning_rate: f64,
     /// The learning rate at the end.
     pub min_learning_rate: f64,
@@ -149,6 +149,14 @@ pub unsafe extern "C" fn sv_gpt_trainer_create(
             )
         };
         let (tokenizer, device) = (TokenizerObject::find(tokenizer)?, self::device(device)?);
+        if options.learning_rate == 0.0 {
+            let wanted = "a number above 0, such as that of sv_gpt_trainer_defaults";
+            return Err(Failure::argument(
+                "options.learning_rate",
+                "0, as in a struct that sets none",
+                wanted,
+            ));
+        }
         let options = TrainerOptions {
             steps: options.steps,
             batch: options.batch,
@@ -233,8 +241,9 @@ pub unsafe extern "C" fn sv_gpt_trainer_run(
 }
 
 /// Multiplies the loss by a scale in the steps of a trainer, for a model that computes in f16. A step whose gradients are not
-/// finite is skipped: it leaves the parameters as they were, and the scale is multiplied by `backoff_factor`. After
-/// `growth_interval` steps in a row that were not skipped, the scale is multiplied by `growth_factor`. Factors of 1 keep it.
+/// finite is skipped: it leaves the parameters as they were, and the scale is multiplied by `backoff_factor`, but does not
+/// fall below 2^-14. After `growth_interval` steps in a row that were not skipped, the scale is multiplied by `growth_factor`.
+/// Factors of 1 keep it.
 ///
 /// It must be called before the first step, and before `sv_gpt_trainer_resume`. PyTorch's numbers are 65536, 2, 0.5 and 2000.
 /// Any thread may call it; others that use the trainer or its model wait meanwhile.

@@ -16,6 +16,14 @@ pub(in crate::capi) fn operation(code: u32) -> Result<Operation> {
     Operation::from_code(code).ok_or_else(|| Failure::argument("operation", code, "one of SV_OP_..."))
 }
 
+/// Names the operation in the failure of a function that serves all of them.
+fn of_operation<T>(operation: Operation, result: Result<T>) -> Result<T> {
+    result.map_err(|Failure { status, message }| {
+        let message = format!("{}: {message}", operation.name());
+        Failure { status, message }
+    })
+}
+
 /// Computes an operation of tensors, and writes the handle of its result.
 ///
 /// # Safety
@@ -79,7 +87,7 @@ fn apply_to_pinned<const COUNT: usize>(
 fn apply_to_clones<const COUNT: usize>(operation: Operation, handles: &[u64; COUNT]) -> Result<u64> {
     let mut tensors = [const { None }; COUNT];
     for (space, (handle, name)) in tensors.iter_mut().zip(handles.iter().zip(["x", "y", "z"])) {
-        *space = Some(tensor(*handle, name)?);
+        *space = Some(of_operation(operation, tensor(*handle, name))?);
     }
     let mut operands = [TensorOperand::Number(Number::Bool(false)); COUNT];
     for (operand, tensor) in operands.iter_mut().zip(tensors.iter().flatten()) {
@@ -163,7 +171,7 @@ pub unsafe extern "C" fn sv_operation(
         let operation = self::operation(operation)?;
         check_arity(operation, count)?;
         // SAFETY: as the caller vouches.
-        let operands = unsafe { self::operands(operands, count)? };
+        let operands = of_operation(operation, unsafe { self::operands(operands, count) })?;
         let operands: Vec<TensorOperand<'_>> = operands.iter().map(Operand::operand).collect();
         result.write(enter(apply(operation, &operands)?)?);
         Ok(())
@@ -227,8 +235,11 @@ pub unsafe extern "C" fn sv_operation_in_place(
     let find = || {
         let operation = self::operation(operation)?;
         check_arity(operation, count.saturating_add(1))?;
+        if tensor == 0 {
+            of_operation(operation, self::tensor(tensor, "tensor"))?;
+        }
         // SAFETY: as the caller vouches.
-        Ok((operation, unsafe { operands(others, count)? }))
+        Ok((operation, of_operation(operation, unsafe { operands(others, count) })?))
     };
     change("sv_operation_in_place", (tensor, "tensor"), find, |mut target, (operation, others)| {
         let others: Vec<TensorOperand<'_>> = others.iter().map(Operand::operand).collect();
@@ -256,7 +267,7 @@ pub unsafe extern "C" fn sv_operation_into(
         let operation = self::operation(operation)?;
         check_arity(operation, count)?;
         // SAFETY: as the caller vouches.
-        let operands = unsafe { self::operands(operands, count)? };
+        let operands = of_operation(operation, unsafe { self::operands(operands, count) })?;
         let operands: Vec<TensorOperand<'_>> = operands.iter().map(Operand::operand).collect();
         let Some((TensorOperand::Tensor(first), others)) = operands.split_first() else {
             return Err(Failure::argument("operands", "a number first", "a tensor first"));

@@ -106,6 +106,14 @@ pub(super) fn dtype(code: i32) -> Result<DType> {
     known.map(|(_, dtype)| *dtype).ok_or_else(|| Failure::argument("dtype", code, "one of SV_DTYPE_..."))
 }
 
+/// Returns the dtype of a model's parameters of its code.
+pub(super) fn parameter_dtype(code: i32) -> Result<DType> {
+    let dtype = dtype(code)?;
+    let wanted = "f16, bf16, f32 or f64, which train";
+    let trains = matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64);
+    if trains { Ok(dtype) } else { Err(Failure::argument("dtype", dtype, wanted)) }
+}
+
 /// Returns the code of a dtype.
 pub(super) fn dtype_code(dtype: DType) -> i32 {
     DTYPES.iter().find(|(_, known)| *known == dtype).map_or(SV_DTYPE_NONE, |(code, _)| *code)
@@ -394,7 +402,13 @@ pub(super) fn change<A>(
 
 /// Returns the device of a code: `SV_CPU` or the ordinal of a CUDA device.
 pub(super) fn device(code: i32) -> Result<Device> {
-    if code == SV_CPU { Ok(Device::cpu()) } else { Ok(cuda(code)?.into()) }
+    match code {
+        SV_CPU => Ok(Device::cpu()),
+        code if code < 0 => {
+            Err(Failure::argument("device", code, "SV_CPU or the ordinal of a CUDA device, from 0"))
+        }
+        code => Ok(cuda(code, "a tensor")?.into()),
+    }
 }
 
 /// Returns the code of a device.

@@ -33,7 +33,7 @@ pub(crate) struct Allocation {
     pub(super) holders: AtomicUsize,
     /// Frees memory of other code.
     deleter: Option<Deleter>,
-    /// True for memory of other code that nobody may write to.
+    /// True for memory of other code that this library may not write to.
     pub(super) read_only: bool,
 }
 

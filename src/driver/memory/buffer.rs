@@ -212,7 +212,7 @@ impl DeviceBuffer<u8> {
         }
     }
 
-    /// Returns whether nobody may write to the memory.
+    /// Returns whether this library may not write to the memory.
     pub(crate) fn is_read_only(&self) -> bool {
         self.allocation.read_only
     }

@@ -20,7 +20,7 @@ impl Graph {
     ///
     /// Outputs may contain reductions over groups; the gradients then need a
     /// [`row_program`](Self::row_program). The gradient of an output that has one value per group has one, too. Elements that
-    /// equal the extreme of their group have equal shares of its gradient. An expression of another graph, and a gradient of a
+    /// equal the extreme of their group have equal shares of its gradient, as have the NaNs of a group with NaN. An expression of another graph, and a gradient of a
     /// gradient of [`prod_group`](Expr::prod_group), are errors of [`expression`](Self::expression).
     ///
     /// ```
@@ -151,9 +151,11 @@ fn of_fold<'g>(fold: Fold, x: Expr<'g>, result: Expr<'g>, gradient: Expr<'g>) ->
             Some(gradient * if factor.dtype().is_complex() { factor.conj() } else { factor })
         }
         Fold::Minimum | Fold::Maximum => {
-            let is_extreme = x.eq(result);
-            let count = is_extreme.cast(DType::I64).sum_group();
-            Some(is_extreme.choose(gradient / count.converted(gradient.dtype()), zero))
+            // An extreme that is NaN equals nothing: the NaNs of the group share its gradient.
+            let is_extreme = x.eq(result) | x.is_nan();
+            // A sum of ones stays in f32 where a cast count would be rounded to f16 or bf16.
+            let count = is_extreme.choose(zero + 1.0, zero).sum_group().converted(gradient.dtype());
+            Some(is_extreme.choose(gradient / count, zero))
         }
         Fold::ArgMinimum | Fold::ArgMaximum | Fold::Any | Fold::All => None,
     }

@@ -434,7 +434,7 @@ mod tests {
             let (bias, residual) = (numbers(n), numbers(m * n * batch));
             let by = |threads: usize| {
                 let (mut c, mut aux) = (vec![0.0f32; m * n * batch], vec![0.0f32; m * n * batch]);
-                let epilogue = HostEpilogue::new().bias_of_columns(&bias).activation(Activation::Gelu);
+                let epilogue = HostEpilogue::new().bias_of_columns(&bias).activation(Activation::GeluTanh);
                 let epilogue = epilogue.aux(&mut aux).residual(&residual);
                 multiply_by(threads, &product, (1.0, 0.0), &a, &b, &mut c, epilogue).unwrap();
                 (c, aux)

@@ -278,7 +278,7 @@ mod tests {
         let select = |m, n, k, change: fn(&mut GemmProblem<'_>)| {
             let product = Product::new(m, n, k);
             let mut problem = GemmProblem::from_types(&product, DType::BF16, DType::BF16, H200);
-            problem.epilogue.activation = Activation::Gelu;
+            problem.epilogue.activation = Activation::GeluTanh;
             problem.epilogue.is_derivative = true;
             problem.epilogue.residual = Some(0);
             change(&mut problem);

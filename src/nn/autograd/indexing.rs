@@ -5,7 +5,7 @@ use super::recordable::{RuleOfClosures, linear};
 use super::shape::sizes;
 use super::variable::Variable;
 use crate::error::{Error, Result};
-use crate::tensor::{Index, Tensor};
+use crate::tensor::Tensor;
 
 /// The opposite of a read by index, of tensors or recorded of variables.
 pub(super) trait AddToZeros: Sized {
@@ -162,8 +162,7 @@ impl Variable {
     }
 
     /// Replaces the elements at places that have an index for each of the first dimensions, or adds to them if `accumulate` is
-    /// true. Without it each place must be named once: otherwise the gradients of the elements that do not stay are those of
-    /// the one that does, as in PyTorch.
+    /// true. Without it, of several elements for one place the last one stays, and the gradient of the others is 0.
     ///
     /// # Errors
     ///
@@ -174,21 +173,15 @@ impl Variable {
         let parents = vec![self.tracked(), elements.tracked()];
         Ok(Variable::new(result).recorded("index_put", parents, |_| {
             Box::new(move |gradient| {
-                let entries: Vec<Index<'_>> = indices.iter().map(Index::from).collect();
-                let of_elements = gradient.index(&entries[..])?;
-                let of_self = match accumulate {
-                    true => gradient.clone(),
-                    false => {
-                        let zero = Tensor::zeros(&[], gradient.dtype(), &gradient.device())?;
-                        gradient.index_put(&indices.iter().collect::<Vec<_>>(), &zero, false)?
-                    }
-                };
+                let indices: Vec<&Tensor> = indices.iter().collect();
+                let [of_self, of_elements] = gradient.index_put_gradients(&indices, accumulate)?;
                 Ok(vec![Some(of_self), Some(of_elements)])
             })
         }))
     }
 
-    /// Returns the row of this table at each element of an index of any shape, as a new last dimension.
+    /// Returns the row of this table at each element of an index of any shape, as a new last dimension. The elements are ids: a
+    /// negative one is out of range, and does not count from the end.
     ///
     /// ```
     /// use selvedge::nn::Variable;
@@ -213,10 +206,10 @@ impl Variable {
             let found = format!("a table of shape {}", table.shape());
             return Err(Error::invalid(OPERATION, found, "a matrix of one row for each index"));
         };
-        let rows = index.reshape(&[-1])?;
+        let rows = index.reshape(&[-1])?.row_index()?;
         let mut shape: Vec<isize> = index.shape().iter().map(|&size| size as isize).collect();
         shape.push(width as isize);
-        let selected = table.index_select(0, &rows)?;
+        let selected = table.rows_of_ids(&rows)?;
         let flat = *selected.shape();
         let result = selected.reshape(&shape)?;
         let saved = (*table.shape(), rows, sizes(&flat));

@@ -47,7 +47,13 @@ struct Chunks {
 }
 
 impl Operands<'_> {
-    /// Computes losses and wanted gradients of the sum of the losses; with `scale`, of the sum of each loss times a number.
+    /// Returns whether each label counts.
+    fn is_counted(&self) -> Result<Tensor> {
+        self.labels.cast(DType::I64)?.ne(self.options.ignore_index)
+    }
+
+    /// Computes losses and wanted gradients of the sum of the losses; with `scale`, of the sum of each loss times a number, which
+    /// is not read for ignored labels.
     fn run(&self, wanted: [bool; 2], scale: Option<&Tensor>) -> Result<Chunks> {
         let Operands { rows, weight, labels, .. } = *self;
         let (dtype, device) = (rows.dtype(), rows.device());
@@ -65,6 +71,9 @@ impl Operands<'_> {
             of_weight = Some(Tensor::zeros(&[features, classes], wide, &device)?);
         }
         let options = CrossEntropyOptions { reduction: LossReduction::None, ..self.options };
+        // The gradient of an ignored label is 0, also times infinity.
+        let scale = scale.map(|scale| self.is_counted()?.choose(&scale.cast(wide)?, 0.0)?.unsqueeze(1));
+        let scale = scale.transpose()?;
         let step = rows_of_chunk(count, features, classes);
         for start in (0..count).step_by(step) {
             let length = step.min(count - start);
@@ -79,8 +88,8 @@ impl Operands<'_> {
             let of_chunk = logits.in_place().cross_entropy_with_gradient(&labels, options)?;
             let mut gradient = logits;
             losses.slice_mut(0, range.clone())?.assign(&of_chunk)?;
-            if let Some(scale) = scale {
-                gradient = (&gradient * &chunk(scale)?.cast(wide)?.unsqueeze(1)?)?;
+            if let Some(scale) = &scale {
+                gradient = (&gradient * &chunk(scale)?)?;
             }
             let gradient = gradient.cast(dtype)?;
             if let Some(of_rows) = &mut of_rows {
@@ -169,9 +178,7 @@ pub fn linear_cross_entropy(
     let Chunks { losses, of_rows, of_weight } = operands.run(wanted, None)?;
     let of_batch = labels.shape().first().copied().unwrap_or(1) as f64;
     let divisor = match options.reduction {
-        LossReduction::Mean => {
-            Some(flat.cast(DType::I64)?.ne(options.ignore_index)?.count_nonzero_all()?.cast(losses.dtype())?)
-        }
+        LossReduction::Mean => Some(operands.is_counted()?.count_nonzero_all()?.cast(losses.dtype())?),
         LossReduction::BatchMean => Some(Tensor::full(&[], of_batch, losses.dtype(), &losses.device())?),
         LossReduction::Sum | LossReduction::None => None,
     };
@@ -183,7 +190,8 @@ pub fn linear_cross_entropy(
     Ok(Variable::new(result).recorded(OPERATION, parents, |_| {
         Box::new(move |gradient| {
             let factor = match &divisor {
-                Some(divisor) => (gradient / divisor)?,
+                // Without a label that counts the gradients are 0, and stay 0.
+                Some(divisor) => divisor.eq(0)?.choose(0, &(gradient / divisor)?)?,
                 None => gradient.clone(),
             };
             let scaled =

@@ -48,6 +48,7 @@ mod sort;
 mod tape;
 mod value;
 mod variable;
+mod weighted;
 
 pub use anomaly::detect_anomaly;
 pub(in crate::nn) use anomaly::is_on as detects_anomaly;

@@ -6,7 +6,8 @@ use super::recordable::linear;
 use super::tape::BackwardRule;
 use super::variable::Variable;
 use crate::error::Result;
-use crate::tensor::{Axes, Tensor};
+use crate::nn::precision::{DividedByCount, divided_by_counts, wide_dtype, widened};
+use crate::tensor::{Axes, Tensor, fuse};
 use crate::types::Shape;
 
 /// Returns whether each axis is folded. The axes are those of a reduction that succeeded.
@@ -27,6 +28,11 @@ fn folded(shape: &Shape, axes: Axes<'_>) -> Result<Vec<bool>> {
 fn row(shape: &Shape, axes: Axes<'_>) -> Result<usize> {
     let is_folded = folded(shape, axes)?;
     Ok(shape.iter().zip(is_folded).filter(|(_, is_folded)| *is_folded).map(|(size, _)| *size).product())
+}
+
+/// Returns which elements are the extreme of their row: those that equal it, and the NaNs of a row whose extreme is NaN.
+fn is_extreme(x: &Tensor, extreme: &Tensor) -> Result<Tensor> {
+    fuse([x, extreme], |[x, extreme]| x.eq(extreme) | x.is_nan())
 }
 
 impl Variable {
@@ -59,11 +65,12 @@ impl Variable {
         let x = self.tensor();
         let result = x.mean_keepdim(axes)?;
         let saved = (*x.shape(), row(x.shape(), axes)?);
-        Ok(linear!(self, "mean", result, saved, |(shape, count), gradient| (gradient / *count)?
-            .expand(shape)))
+        Ok(linear!(self, "mean", result, saved, |(shape, count), gradient| {
+            gradient.divided_by_count(*count)?.expand(shape)
+        }))
     }
 
-    /// Gives equal shares of the gradient to all elements that equal the extreme.
+    /// Gives equal shares of the gradient to all elements that are the extreme.
     fn extreme_over(&self, operation: &'static str, result: Tensor, axes: Axes<'_>) -> Result<Variable> {
         let axes = self.folded_axes(axes)?;
         let x = self.save();
@@ -71,8 +78,9 @@ impl Variable {
             let result = result.save();
             Box::new(move |gradient| {
                 let (x, extreme) = (x.tensor(operation)?, result.tensor(operation)?);
-                let is_extreme = x.eq(&extreme)?;
-                let share = (gradient / &is_extreme.count_nonzero_keepdim(&axes[..])?)?;
+                let is_extreme = is_extreme(&x, &extreme)?;
+                let count = is_extreme.count_nonzero_keepdim(&axes[..])?;
+                let share = divided_by_counts(gradient, &count)?;
                 Ok(vec![Some(is_extreme.choose(&share, 0.0)?)])
             })
         }))
@@ -92,16 +100,21 @@ impl Variable {
             let root = is_root.then(|| result.save());
             Box::new(move |gradient| {
                 let x = x.tensor(operation)?;
-                let deviation = (&x - &x.mean_keepdim(&axes[..])?)?;
+                let mean = x.unrounded_mean_keepdim(&axes[..])?;
+                let wide = |x: &Tensor| x.cast(wide_dtype(x.dtype()));
+                let gradient = wide(gradient)?;
                 let scale = match &root {
-                    None => (gradient * (2.0 / divisor))?,
+                    None => (&gradient * (2.0 / divisor))?,
                     Some(root) => {
-                        let root = root.tensor(operation)?;
-                        let scale = (gradient / &(&root * divisor)?)?;
+                        let root = wide(&root.tensor(operation)?)?;
+                        let scale = (&gradient / &(&root * divisor)?)?;
                         root.eq(0.0)?.choose(0.0, &scale)?
                     }
                 };
-                Ok(vec![Some((&deviation * &scale)?)])
+                let of_elements = fuse([&x, &mean, &scale], |[x, mean, scale]| {
+                    ((widened(x) - mean) * scale).cast(x.dtype())
+                })?;
+                Ok(vec![Some(of_elements)])
             })
         }))
     }
@@ -142,8 +155,9 @@ impl Variable {
                     let scale = norm.eq(0)?.choose(0, &(gradient / &norm)?)?;
                     (&x * &scale)?
                 } else if p.is_infinite() {
-                    let is_extreme = x.abs()?.eq(&norm)?;
-                    let share = (gradient / &is_extreme.count_nonzero_keepdim(&axes[..])?)?;
+                    let is_extreme = is_extreme(&x.abs()?, &norm)?;
+                    let count = is_extreme.count_nonzero_keepdim(&axes[..])?;
+                    let share = divided_by_counts(gradient, &count)?;
                     (&x.sign()? * &is_extreme.choose(&share, 0)?)?
                 } else if p == 0.0 {
                     // A count is constant between jumps.
@@ -222,9 +236,9 @@ reductions! {
     prod, prod_keepdim, prod_all [] [] |x, axes| x.product_over(axes);
     /// Returns the mean.
     mean, mean_keepdim, mean_all [] [] |x, axes| x.mean_over(axes);
-    /// Returns the largest element. Equal ones share the gradient.
+    /// Returns the largest element. Equal ones share the gradient; if it is NaN, those that are NaN.
     max, max_keepdim, max_all [] [] |x, axes| x.extreme_over("max", x.tensor().max_keepdim(axes)?, axes);
-    /// Returns the smallest element. Equal ones share the gradient.
+    /// Returns the smallest element. Equal ones share the gradient; if it is NaN, those that are NaN.
     min, min_keepdim, min_all [] [] |x, axes| x.extreme_over("min", x.tensor().min_keepdim(axes)?, axes);
     /// Returns the variance, with the count less `correction` as the divisor.
     var, var_keepdim, var_all [] [correction: usize] |x, axes| x.variance_over(false, axes, correction);

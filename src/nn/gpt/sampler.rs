@@ -1,5 +1,7 @@
 //! [`Sampler`], draws of ids from logits.
 
+use std::cmp::Ordering;
+
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Generator};
 use crate::types::DType;
@@ -83,7 +85,10 @@ impl Sampler {
         }
         let SamplerOptions { temperature, top_k, top_p } = self.options;
         let mut order: Vec<usize> = (0..logits.len()).collect();
-        let most_likely_first = |&a: &usize, &b: &usize| logits[b].total_cmp(&logits[a]).then(a.cmp(&b));
+        // 0.0 and -0.0 are equal logits, and there is no NaN.
+        let most_likely_first = |&a: &usize, &b: &usize| {
+            logits[b].partial_cmp(&logits[a]).unwrap_or(Ordering::Equal).then(a.cmp(&b))
+        };
         let count = match temperature > 0.0 {
             true => top_k.unwrap_or(usize::MAX).min(order.len()),
             false => 1,

@@ -30,7 +30,7 @@ impl Activation {
     /// Returns the elementwise operation, and the same function as part of a product's epilogue if epilogues have it.
     const fn functions(self) -> (Operation, Option<gemm::Activation>) {
         match self {
-            Activation::GeluTanh => (Operation::GeluTanh, Some(gemm::Activation::Gelu)),
+            Activation::GeluTanh => (Operation::GeluTanh, Some(gemm::Activation::GeluTanh)),
             Activation::Gelu => (Operation::Gelu, None),
             Activation::Relu => (Operation::Relu, Some(gemm::Activation::Relu)),
             Activation::Silu => (Operation::Silu, Some(gemm::Activation::Silu)),

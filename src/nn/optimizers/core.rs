@@ -291,8 +291,10 @@ impl<R: StepRule> OptimizerCore<R> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`] and driver errors. No step is counted then.
+    /// [`Error::InvalidArgument`] for a learning rate that is negative or not finite, [`Error::OutOfMemory`] and driver errors. No
+    /// step is counted then.
     pub fn advance(&mut self) -> Result<()> {
+        check_number(R::NAME, "learning rate", self.learning_rate)?;
         let (runs, keys) = self.plan();
         let mut has_moved = runs != self.runs;
         for (row, (dtype, device, steps, decays)) in keys.into_iter().enumerate() {

@@ -45,7 +45,7 @@ pub trait Optimizer {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) and driver errors. Parameters before the failing one have changed.
+    /// As [`advance`](Self::advance), and driver errors. With the latter, parameters before the failing one have changed.
     fn step(&mut self) -> Result<()> {
         self.advance()?;
         self.apply()
@@ -59,6 +59,7 @@ pub trait Optimizer {
     ///
     /// # Errors
     ///
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a learning rate that is negative or not finite,
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) and driver errors. No step is counted then.
     fn advance(&mut self) -> Result<()>;
 
@@ -100,7 +101,8 @@ pub trait Optimizer {
     /// Returns the learning rate.
     fn learning_rate(&self) -> f64;
 
-    /// Sets the learning rate, such as to a schedule's.
+    /// Sets the learning rate, such as to a schedule's. The next [`advance`](Self::advance) refuses one that is negative or not
+    /// finite.
     fn set_learning_rate(&mut self, learning_rate: f64);
 
     /// Returns the learning rate and the state of each parameter as tensors, by the parameter's position and PyTorch's name.

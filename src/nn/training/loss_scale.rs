@@ -23,13 +23,17 @@ use crate::types::DType;
 const SCALE: &str = "loss_scale.scale";
 const GROWTH_TRACKER: &str = "loss_scale.growth_tracker";
 
+/// The scale to which skipped steps lead at most, 2⁻¹⁴. A scale of 0 would make gradients 0 and their factor infinite; this one
+/// is a normal number of each dtype that a loss can have.
+const MINIMUM: f32 = 1.0 / 16384.0;
+
 /// The factor of a loss for gradients in f16, whose small ones would become 0 otherwise. The rules are those of PyTorch's
 /// `GradScaler`.
 ///
 /// A step computes the gradients of the loss times the scale. If the norm of all gradients is infinite or NaN, the step is
-/// skipped: it changes neither parameters nor the optimizer's state, and the scale is multiplied by the backoff. After
-/// `growth_interval` steps in a row that were not skipped, the scale is multiplied by the growth, unless the result is
-/// infinite.
+/// skipped: it changes neither parameters nor the optimizer's state, and the scale is multiplied by the backoff, but does not
+/// fall below 2⁻¹⁴, the smallest normal number of f16. After `growth_interval` steps in a row that were not skipped, the scale
+/// is multiplied by the growth, unless the result is infinite.
 ///
 /// ```
 /// use selvedge::nn::{AdamW, Initializer, Linear, LossScale, Module, Parameters, Reduction, TrainingStep, Variable, mse_loss};
@@ -52,7 +56,7 @@ const GROWTH_TRACKER: &str = "loss_scale.growth_tracker";
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LossScale {
-    /// The scale of the first step.
+    /// The scale of the first step, at least 2⁻¹²⁶, whose reciprocal f32 holds.
     pub initial: f64,
     /// The growth, at least 1.
     pub growth_factor: f64,
@@ -82,7 +86,12 @@ impl LossScale {
     pub fn check(&self) -> Result<()> {
         let is_float = |number: f64| number > 0.0 && (number as f32) > 0.0 && (number as f32).is_finite();
         let numbers = [
-            ("initial", self.initial, is_float(self.initial), "a positive number of f32"),
+            (
+                "initial",
+                self.initial,
+                is_float(self.initial) && self.initial as f32 >= f32::MIN_POSITIVE,
+                "a number of f32 from 2⁻¹²⁶ on, whose reciprocal is finite",
+            ),
             (
                 "growth_factor",
                 self.growth_factor,
@@ -143,11 +152,16 @@ impl LossScaler {
     ///
     /// # Errors
     ///
-    /// As [`Variable::backward`].
+    /// As [`Variable::backward`]; [`Error::InvalidArgument`] for a loss of f16 and a scale that begins below its normal numbers.
     pub fn backward(&self, loss: &Variable) -> Result<()> {
         let shape = loss.shape();
         if shape.count() != 1 {
             return loss.backward();
+        }
+        let initial = self.numbers.initial;
+        if loss.dtype() == DType::F16 && initial < f64::from(MINIMUM) {
+            let found = format!("a loss of f16 and a scale that begins at {initial}");
+            return Err(Error::invalid("LossScale", found, format!("at least {MINIMUM}, or a loss of f32")));
         }
         let sizes: Vec<isize> = shape.iter().map(|&size| size as isize).collect();
         // A gradient may share the memory of the first one.
@@ -165,8 +179,9 @@ impl LossScaler {
             Some(norm) => norm,
             None => Tensor::zeros(&[], DType::F32, &self.scale.device())?,
         };
-        let is_finite = fuse([&norm], |[norm]| norm.is_finite())?;
+        // The quotient of a finite norm can be infinite, and clips to nothing then.
         let norm = fuse([&norm, &self.scale], |[norm, scale]| norm / scale)?;
+        let is_finite = fuse([&norm], |[norm]| norm.is_finite())?;
         let factor = match max_norm {
             Some(max_norm) => fuse((&norm, &self.scale, max_norm), |[norm, scale, max_norm]| {
                 (max_norm / (norm + 1e-6)).minimum(1.0) / scale
@@ -194,7 +209,9 @@ impl LossScaler {
                 let (steps, grown) = (tracker + 1, scale * growth);
                 let is_grown = steps.eq(interval);
                 let larger = is_grown.choose(grown.is_finite().choose(grown, scale), scale);
-                let scale = is_finite.choose(larger, scale * backoff);
+                // A smaller scale is the caller's, and stays.
+                let smaller = (scale * backoff).maximum(scale.minimum(MINIMUM));
+                let scale = is_finite.choose(larger, smaller);
                 [scale, is_finite.choose(is_grown.choose(0, steps), 0)]
             })
         });
@@ -286,9 +303,9 @@ pub(super) fn load_state_dict(
     };
     let scale = entry(SCALE, DType::F32)?.item::<f32>()?;
     let tracker = entry(GROWTH_TRACKER, DType::I32)?.item::<i32>()?;
-    if !(scale.is_finite() && scale > 0.0 && tracker >= 0) {
+    if !(scale.is_finite() && scale >= f32::MIN_POSITIVE && tracker >= 0) {
         let found = format!("a scale of {scale} after {tracker} steps");
-        return Err(Error::invalid(operation, found, "a positive number and a count"));
+        return Err(Error::invalid(operation, found, "a number from 2⁻¹²⁶ on and a count"));
     }
     let mut others = entries.clone();
     others.retain(|name, _| name != SCALE && name != GROWTH_TRACKER);

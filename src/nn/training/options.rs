@@ -75,7 +75,8 @@ impl TrainerOptions {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a count of 0, and for a rate that is negative or not finite.
+    /// [`Error::InvalidArgument`] for a count of 0, for a rate that is negative or not finite, and for a `max_norm` that is negative
+    /// or NaN.
     pub fn check(&self) -> Result<()> {
         let counts = [
             ("batch", self.batch),
@@ -84,6 +85,9 @@ impl TrainerOptions {
         ];
         if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return Err(Error::invalid(OPERATION, format!("{name} = 0"), "at least 1"));
+        }
+        if let Some(max_norm) = self.max_norm.filter(|max_norm| max_norm.is_nan() || *max_norm < 0.0) {
+            return Err(Error::invalid(OPERATION, format!("max_norm = {max_norm}"), "a number from 0 on"));
         }
         let rates = [("learning_rate", self.learning_rate), ("min_learning_rate", self.min_learning_rate)];
         match rates.iter().find(|(_, rate)| !(rate.is_finite() && *rate >= 0.0)) {

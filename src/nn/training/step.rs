@@ -238,7 +238,7 @@ where
         self.grad_norm.as_ref()
     }
 
-    /// Sets the learning rate of the next steps, such as to a schedule's.
+    /// Sets the learning rate of the next steps, such as to a schedule's. The next step refuses one that is negative or not finite.
     pub fn set_learning_rate(&mut self, learning_rate: f64) {
         self.optimizer.set_learning_rate(learning_rate);
     }

@@ -8,8 +8,9 @@
 //! An export holds the elements until the consumer calls its deleter. An import holds the producer's struct, and calls its
 //! deleter once, when no tensor shares the elements any more and all work on them is done.
 //!
-//! Invariants: an import that fails leaves the struct to the caller, who still calls the deleter; elements that are exported
-//! as read-only, or imported as such, are copied before this library writes to them.
+//! Invariants: an import that fails leaves the struct to the caller, who still calls the deleter. This library never writes to
+//! imported elements, whatever their producer's flags say: a write copies them first. So no write depends on who else holds
+//! the elements, and no producer, second import or view sees one.
 //!
 //! Tests: `tests/tensor/dlpack.rs`.
 
@@ -331,18 +332,14 @@ unsafe fn check(tensor: &DLTensor) -> Result<Checked> {
 /// # Safety
 ///
 /// As [`Tensor::from_dlpack`].
-unsafe fn import<M: HasDeleter + 'static>(
-    managed: NonNull<M>,
-    tensor: &DLTensor,
-    read_only: bool,
-) -> Result<Tensor> {
+unsafe fn import<M: HasDeleter + 'static>(managed: NonNull<M>, tensor: &DLTensor) -> Result<Tensor> {
     // SAFETY: the caller vouches for the struct.
     let Checked { address, bytes, dtype, layout, device, pinned } = unsafe { check(tensor)? };
     let storage = match device {
         None => {
             let owner = Box::new(OnDrop::new(managed));
             // SAFETY: the bytes are there until the owner is dropped, as the caller vouches.
-            let memory = unsafe { HostMemory::foreign(address, bytes, read_only, pinned, owner) };
+            let memory = unsafe { HostMemory::foreign(address, bytes, true, pinned, owner) };
             Storage::Host(memory).into()
         }
         Some(device) => {
@@ -356,9 +353,7 @@ unsafe fn import<M: HasDeleter + 'static>(
             // SAFETY: the memory is there until the deleter is called, as the caller vouches.
             let mut buffer =
                 unsafe { DeviceBuffer::<u8>::from_raw(&stream, address.addr() as u64, bytes, deleter)? };
-            if read_only {
-                buffer.set_read_only();
-            }
+            buffer.set_read_only();
             Shared::of_buffer(buffer.into())
         }
     };
@@ -458,6 +453,9 @@ impl Tensor {
     /// Takes over an array of another library without a copy. Its deleter is called once, when no tensor shares the elements
     /// any more and all work on them is done. If the import fails, the struct stays the caller's, who calls the deleter.
     ///
+    /// The first write to the tensor copies the elements, whatever the producer's flags say: the producer, other imports of
+    /// its array and views of this tensor never see a write of this library.
+    ///
     /// The array is on the CPU, in pinned memory (a tensor of the CPU that [is pinned](Self::is_pinned)) or on a CUDA device.
     /// There, the producer has ordered its
     /// work before the stream of this thread's operations ([`Device::stream`]), as `__dlpack__(stream)` does.
@@ -470,7 +468,7 @@ impl Tensor {
     /// # Safety
     ///
     /// The struct is as DLPack describes it, and nobody else takes it over. Until the deleter is called, other code writes to
-    /// the elements only if they are not read-only, and ordered with this library's uses; it sees the writes of this library.
+    /// the elements only if they are not read-only, and ordered with this library's uses, which see its writes.
     pub unsafe fn from_dlpack(managed: NonNull<DLManagedTensorVersioned>) -> Result<Tensor> {
         // SAFETY: the version comes first in every version.
         let version = unsafe { (*managed.as_ptr()).version };
@@ -479,8 +477,8 @@ impl Tensor {
         }
         // SAFETY: as the caller vouches.
         unsafe {
-            let DLManagedTensorVersioned { flags, dl_tensor, .. } = *managed.as_ptr();
-            import(managed, &dl_tensor, flags & DLPACK_FLAG_READ_ONLY != 0)
+            let dl_tensor = (*managed.as_ptr()).dl_tensor;
+            import(managed, &dl_tensor)
         }
     }
 
@@ -497,7 +495,7 @@ impl Tensor {
         // SAFETY: as the caller vouches.
         unsafe {
             let dl_tensor = (*managed.as_ptr()).dl_tensor;
-            import(managed, &dl_tensor, false)
+            import(managed, &dl_tensor)
         }
     }
 }

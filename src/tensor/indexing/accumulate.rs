@@ -17,6 +17,9 @@ use crate::tensor::tensor::one_device;
 use crate::tensor::{Tensor, fuse};
 use crate::types::{DType, Layout, Shape};
 
+/// The bits of a half of a 64-bit integer.
+const HALF: i64 = 32;
+
 /// The combination of elements that go to one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScatterReduction {
@@ -193,6 +196,39 @@ impl Tensor {
             result
         };
         reshaped(&result, self.shape())
+    }
+
+    /// Returns the gradients of an [`index_put`](Self::index_put) for that of its result, which this is: of the tensor, and of the
+    /// elements in the shape that they broadcast to. Without `accumulate`, an element that a later one replaced has none.
+    ///
+    /// # Errors
+    ///
+    /// As [`index_put`](Self::index_put).
+    #[cfg(feature = "nn")]
+    pub(crate) fn index_put_gradients(&self, indices: &[&Tensor], accumulate: bool) -> Result<[Tensor; 2]> {
+        const CALL: IndexOperation = IndexOperation::IndexPut;
+        let places = Coordinates::new(CALL, self, &indices.iter().copied().enumerate().collect::<Vec<_>>())?;
+        let (targets, device) = (&places.targets, self.device());
+        let shape = Shape::new(&[&places.shape, places.rest(self)].concat())?;
+        if shape.count() == 0 {
+            return Ok([self.clone(), Tensor::zeros(&shape, self.dtype(), &device)?]);
+        }
+        let rows = as_rows(self, places.size)?;
+        let at_targets = rows.index_select_unchecked(0, targets)?;
+        if accumulate {
+            return Ok([self.clone(), reshaped(&at_targets, &shape)?]);
+        }
+        // The position of the element that stays at each place, and -1 for places that none is for.
+        let positions = Tensor::arange(0i64, targets.count() as i64, 1i64, DType::I64, &device)?;
+        let mut last = Tensor::full(&[places.size], -1, DType::I64, &device)?;
+        last.in_place().index_copy_unchecked(0, targets, &positions)?;
+        let (of_targets, positions) =
+            (last.take_unchecked(targets)?.unsqueeze(-1)?, positions.unsqueeze(-1)?);
+        let of_elements = fuse([&of_targets, &positions, &at_targets], |[last, position, gradient]| {
+            last.eq(position).choose(gradient, 0)
+        })?;
+        let of_rows = fuse([&last.unsqueeze(-1)?, &rows], |[last, gradient]| last.lt(0).choose(gradient, 0))?;
+        Ok([reshaped(&of_rows, self.shape())?, reshaped(&of_elements, &shape)?])
     }
 
     /// Replaces the elements for which the mask is true by the first elements of `elements`, in row-major order. The mask and
@@ -447,21 +483,62 @@ fn accumulate(
         return Ok(own.clone());
     }
     let dtype = own.dtype();
-    let work = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
+    let work = match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        // A mean is within the dtype, but the sum need not be.
+        _ if dtype.is_integer() && reduction == ScatterReduction::Mean && dtype != DType::U64 => DType::I64,
+        _ => dtype,
+    };
     let runs = Runs::new(targets, own.shape().first().copied().unwrap_or(0))?;
-    let mut combined = runs.combine(&elements.cast(work)?, |x, y| reduction.merge(x, y))?;
-    if include_self {
-        combined = reduction.merge(&own.index_select_unchecked(0, &runs.targets)?.cast(work)?, &combined)?;
-    }
-    if reduction == ScatterReduction::Mean {
-        let own = i64::from(include_self);
-        let lengths = runs.lengths()?.unsqueeze(-1)?.add(own)?.cast(work)?;
-        combined =
-            if work.is_integer() { combined.floor_divide(&lengths)? } else { combined.div(&lengths)? };
-    }
+    let at_runs = match include_self {
+        true => Some(own.index_select_unchecked(0, &runs.targets)?.cast(work)?),
+        false => None,
+    };
+    let combine = |elements: &Tensor, at_runs: Option<&Tensor>| {
+        let combined = runs.combine(elements, |x, y| reduction.merge(x, y))?;
+        at_runs.map_or_else(|| Ok(combined.clone()), |own| reduction.merge(own, &combined))
+    };
+    let elements = elements.cast(work)?;
+    let combined = if reduction != ScatterReduction::Mean {
+        combine(&elements, at_runs.as_ref())?
+    } else {
+        let lengths = runs.lengths()?.unsqueeze(-1)?.add(i64::from(include_self))?.cast(work)?;
+        if !dtype.is_integer() {
+            combine(&elements, at_runs.as_ref())?.div(&lengths)?
+        } else if dtype.size() < 8 {
+            combine(&elements, at_runs.as_ref())?.floor_divide(&lengths)?
+        } else {
+            let of_halves = |half: fn(&Tensor) -> Result<Tensor>| {
+                combine(&half(&elements)?, at_runs.as_ref().map(half).transpose()?.as_ref())
+            };
+            mean_of_halves(&of_halves(upper_half)?, &of_halves(lower_half)?, &lengths)?
+        }
+    };
     let mut result = own.clone();
     result.in_place().index_copy_unchecked(0, &runs.targets, &combined.cast(dtype)?)?;
     Ok(result)
+}
+
+/// The bits of i64 or u64 from the 32nd on, as a number.
+fn upper_half(x: &Tensor) -> Result<Tensor> {
+    x.shift_right(HALF)
+}
+
+/// The first 32 bits of i64 or u64, as a number from 0 on.
+fn lower_half(x: &Tensor) -> Result<Tensor> {
+    x.sub(&x.shift_right(HALF)?.shift_left(HALF)?)
+}
+
+/// Returns (upper · 2³² + lower) / lengths, rounded down, of sums whose combination 64 bits need not hold. The lengths are below
+/// 2³¹: a run of more elements would take more than 32 GiB with its index.
+fn mean_of_halves(upper: &Tensor, lower: &Tensor, lengths: &Tensor) -> Result<Tensor> {
+    fuse([upper, lower, lengths], |[upper, lower, length]| {
+        let carry = lower.shift_right(HALF);
+        let (upper, lower) = (upper + carry, lower - carry.shift_left(HALF));
+        let quotient = upper.floor_divide(length);
+        let rest = (upper - quotient * length).shift_left(HALF) + lower;
+        quotient.shift_left(HALF) + rest.floor_divide(length)
+    })
 }
 
 /// The elements as so many rows.

@@ -1,17 +1,24 @@
-//! Elements by classes, which do not count from the end, for `nll_loss`.
+//! Elements by classes and rows by ids, which do not count from the end, for `nll_loss` and `embedding`.
 //!
 //! The kernels of this folder take a negative index from the end. A negative class therefore becomes an index that is out of
 //! range for every array, and the error has the class again.
 
 use std::sync::OnceLock;
 
-use super::{IndexCheck, IndexOperation};
+use super::{IndexCheck, IndexOperation, indices};
 use crate::error::Result;
+use crate::fuse::Expr;
 use crate::tensor::{Fused, Tensor};
 use crate::types::DType;
 
 /// A class below it is reported as this one, so that no class becomes an index near 0.
 const LEAST: i64 = -(1 << 62);
+
+/// Returns classes of i64 as indices: negative ones are out of range for every array.
+fn encoded(class: Expr<'_>) -> Expr<'_> {
+    let outside = -(class.maximum(LEAST) + 1) + i64::MIN;
+    class.lt(0).choose(outside, class)
+}
 
 impl Tensor {
     /// Returns labels as the index of [`gather_classes`](Self::gather_classes), and true for each ignored label, whose
@@ -25,11 +32,30 @@ impl Tensor {
         let function = FUNCTION.get_or_init(|| {
             Fused::with_outputs(|[label, ignored]| {
                 let is_ignored = label.eq(ignored);
-                let outside = -(label.maximum(LEAST) + 1) + i64::MIN;
-                [is_ignored.choose(0, label.lt(0).choose(outside, label)), is_ignored]
+                [is_ignored.choose(0, encoded(label)), is_ignored]
             })
         });
         function.run_all((&self.cast(DType::I64)?, ignored))
+    }
+
+    /// Returns ids as the index of [`rows_of_ids`](Self::rows_of_ids) and of its gradient.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::DTypeMismatch`](crate::Error::DTypeMismatch) for ids other than integers, and errors of the computation.
+    pub(crate) fn row_index(&self) -> Result<Tensor> {
+        static FUNCTION: OnceLock<Fused<1>> = OnceLock::new();
+        let ids = indices(IndexOperation::Embedding, self.device(), self)?.cast(DType::I64)?;
+        FUNCTION.get_or_init(|| Fused::new(|[id]| encoded(id))).run([&ids])
+    }
+
+    /// Returns the rows of this matrix at ids; the index is that of [`row_index`](Self::row_index).
+    ///
+    /// # Errors
+    ///
+    /// As [`index_select`](Self::index_select), under the name `embedding`.
+    pub(crate) fn rows_of_ids(&self, index: &Tensor) -> Result<Tensor> {
+        self.index_select_by(IndexOperation::Embedding, (0, 0), index, IndexCheck::Report)
     }
 
     /// Gathers the element of each class along `axis`; the index is that of [`class_index`](Self::class_index).

@@ -9,7 +9,7 @@
 //! | `gather` | reads: `gather`, `take_along_axis`, `index_select`, `take` |
 //! | `scatter` | writes: `scatter`, `index_copy`, `put`, `one_hot` |
 //! | `accumulate` | writes that combine elements, and writes by coordinates or masks: `scatter_add`, `index_add`, `index_put` |
-//! | `classes` | reads and writes by classes, which do not count from the end: `nll_loss` |
+//! | `classes` | reads and writes by classes and ids, which do not count from the end: `nll_loss`, `embedding` |
 //! | `index` | `index` and `index_assign`: integers, slices, masks and index arrays in one call |
 //!
 //! Invariants: no index leads outside of memory, whatever it is.

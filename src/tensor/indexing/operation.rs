@@ -44,12 +44,13 @@ operations! {
     SegmentReduce "segment_reduce"
     Index "index"
     NllLoss "nll_loss"
+    Embedding "embedding"
 }
 
 /// The axis of an index that counts all elements, as kernels report it.
 pub(super) const FLAT: u32 = NO_AXIS;
 
-/// Returns the class of an index of `Tensor::class_index`, which encodes negative classes.
+/// Returns the class of an index of `Tensor::class_index` or `Tensor::row_index`, which encode negative classes.
 fn class_of(index: i64) -> i64 {
     if index < 0 { i64::MIN - index - 1 } else { index }
 }
@@ -63,7 +64,10 @@ impl IndexOperation {
     /// The error for an index.
     #[cold]
     pub(super) fn outside(self, axis: Option<usize>, index: i64, size: usize) -> Error {
-        let index = if self == IndexOperation::NllLoss { class_of(index) } else { index };
+        let index = match self {
+            IndexOperation::NllLoss | IndexOperation::Embedding => class_of(index),
+            _ => index,
+        };
         Error::IndexOutOfRange { operation: self.name(), index, axis, size }
     }
 }

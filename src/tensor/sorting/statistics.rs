@@ -44,6 +44,18 @@ impl Tensor {
         self.median_by("nanmedian", axis, NanPolicy::Ignore)
     }
 
+    /// Returns the [`median`](Self::median) of all elements, without dimensions.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn median_all(&self) -> Result<Tensor> {
+        Ok(self.ravel()?.median_by("median", 0, NanPolicy::Propagate)?.0)
+    }
+
+    /// Returns the [`nanmedian`](Self::nanmedian) of all elements, without dimensions.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn nanmedian_all(&self) -> Result<Tensor> {
+        Ok(self.ravel()?.median_by("nanmedian", 0, NanPolicy::Ignore)?.0)
+    }
+
     fn median_by(&self, operation: &'static str, axis: isize, policy: NanPolicy) -> Result<(Tensor, Tensor)> {
         let rows = AxisRows::new(operation, self, axis)?;
         rows.check_not_empty(operation)?;
@@ -88,6 +100,24 @@ impl Tensor {
     /// As [`quantile`](Self::quantile).
     pub fn nanquantile(&self, q: f64, axis: isize) -> Result<Tensor> {
         self.quantile_by("nanquantile", q, axis, NanPolicy::Ignore)
+    }
+
+    /// Returns the `q`-th [`quantile`](Self::quantile) of all elements, without dimensions.
+    ///
+    /// # Errors
+    ///
+    /// As [`quantile`](Self::quantile).
+    pub fn quantile_all(&self, q: f64) -> Result<Tensor> {
+        self.ravel()?.quantile_by("quantile", q, 0, NanPolicy::Propagate)
+    }
+
+    /// Returns the `q`-th [`nanquantile`](Self::nanquantile) of all elements, without dimensions.
+    ///
+    /// # Errors
+    ///
+    /// As [`quantile`](Self::quantile).
+    pub fn nanquantile_all(&self, q: f64) -> Result<Tensor> {
+        self.ravel()?.quantile_by("nanquantile", q, 0, NanPolicy::Ignore)
     }
 
     fn quantile_by(&self, operation: &'static str, q: f64, axis: isize, policy: NanPolicy) -> Result<Tensor> {

@@ -28,6 +28,8 @@ macro_rules! each {
             edge_cases::sinc_of_whole_numbers_is_a_positive_zero_within_its_error,
             indexing::operations_by_index_without_elements_are_empty_or_change_nothing,
             integer_means::means_of_integers_do_not_overflow,
+            integer_means::means_of_integers_by_index_and_segment_do_not_overflow,
+            integer_means::covariances_of_more_elements_than_f16_counts_are_those_of_f64,
             products::a_zero_makes_products_0_whatever_overflows,
             products::complex_products_with_a_zero_are_0,
             promotion::tensors_without_dimensions_take_part_by_kind,

@@ -32,7 +32,7 @@ fn reference(activation: Activation, x: &[f64]) -> Result<[Vec<f64>; 2], Box<dyn
     let x = Variable::with_grad(Tensor::from_slice(x, &[x.len()], &Device::cpu())?)?;
     let value = match activation {
         Activation::Relu => x.relu()?,
-        Activation::Gelu => x.gelu_tanh()?,
+        Activation::GeluTanh => x.gelu_tanh()?,
         Activation::Silu => x.silu()?,
         other => return Err(format!("no operation for {other:?}").into()),
     };

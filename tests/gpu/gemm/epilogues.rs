@@ -196,7 +196,7 @@ fn check<T: Number, C: ResultOf<T> + Real>(
                 let at = pre_activation(residual[place]);
                 match parts.activation {
                     Activation::Relu if parts.derivative => x *= f64::from(u8::from(at > 0.0)),
-                    Activation::Gelu if parts.derivative => {
+                    Activation::GeluTanh if parts.derivative => {
                         allowed[place] = C::SIGMOID * x.abs();
                         x *= gelu_derivative(at);
                     }
@@ -209,7 +209,7 @@ fn check<T: Number, C: ResultOf<T> + Real>(
                         allowed[place] = C::SIGMOID * x.abs();
                         x = silu(x)[0];
                     }
-                    Activation::Gelu => {
+                    Activation::GeluTanh => {
                         allowed[place] = C::SIGMOID * x.abs();
                         x = gelu(x);
                     }
@@ -313,7 +313,7 @@ pub fn by_persistent_clusters(stream: &Stream, all: &[(usize, Parts)]) -> Outcom
             check::<bf16, bf16>(size, layout, parts, 2, |given| given.with_algorithm(stream, algorithm))?;
             check::<f16, f16>(size, layout, parts, 1, |given| given.with_algorithm(stream, algorithm))?;
         }
-        if parts.activation == Activation::Gelu && parts.beta == 0 {
+        if parts.activation == Activation::GeluTanh && parts.beta == 0 {
             let (size, algorithm) = ((16, 67 * 256 + 8, 72), "persistent/256".parse()?);
             check::<bf16, bf16>(size, layout, parts, 1, |given| given.with_algorithm(stream, algorithm))?;
         }
@@ -392,19 +392,19 @@ pub fn by_cublas(stream: &Stream, sizes: &[(usize, usize, usize)]) -> Outcome {
             check::<bf16, bf16>(size, layout, parts, batch, |given| given.on(stream, by))?;
             check::<bf16, f32>(size, layout, parts, batch, |given| given.on(stream, by))?;
             check::<f32, f32>(size, layout, parts, batch, |given| given.on(stream, by))?;
-            if parts.activation != Activation::Gelu {
+            if parts.activation != Activation::GeluTanh {
                 check::<f64, f64>(size, layout, parts, batch, |given| given.on(stream, by))?;
             }
         }
     }
     // With one row any leading dimension works, for aux too.
-    let aux = Parts { aux: true, activation: Activation::Gelu, ..NOTHING };
+    let aux = Parts { aux: true, activation: Activation::GeluTanh, ..NOTHING };
     check::<bf16, bf16>((1, 12, 3), 0, aux, 1, |given| given.on(stream, by))
 }
 
 /// An epilogue that cuBLASLt does not support is an error that names the part, and nothing is written.
 pub fn beyond_cublas(stream: &Stream) -> Outcome {
-    let gelu = Parts { activation: Activation::Gelu, ..NOTHING };
+    let gelu = Parts { activation: Activation::GeluTanh, ..NOTHING };
     for (parts, what) in [
         (Parts { bias: true, by_row: true, ..NOTHING }, "its epilogues have no bias of rows"),
         (Parts { residual: true, ..gelu }, "no residual after an activation"),

@@ -366,7 +366,7 @@ pub fn layers(device: &Device) -> Checked {
         let weights = Tensor::new([[0.5f32, -1.0, 2.0], [1.5, 0.25, -0.75]], device)?;
         let x = Tensor::new([1.0f32, -0.5], device)?;
         let bias = Tensor::new([0.125f32, -2.0, 0.0], device)?;
-        let layer = Matmul::new().bias(&bias).activation(Activation::Gelu);
+        let layer = Matmul::new().bias(&bias).activation(Activation::GeluTanh);
         let (from_row, kept) = layer.of_with_aux(&x, &weights)?;
         let from_column = layer.of(&weights.transpose(0, 1)?, &x)?;
         let dot = Matmul::new().bias(&bias.select(0, 0)?).of(&x, &x)?;

@@ -227,7 +227,7 @@ fn trainer_options(options: &TrainOptions, config: &GptConfig) -> TrainerOptions
         min_learning_rate: learning_rate / 10.0,
         warmup_steps: options.warmup,
         weight_decay: options.weight_decay,
-        max_norm: (options.max_norm > 0.0).then_some(options.max_norm),
+        max_norm: (options.max_norm != 0.0).then_some(options.max_norm),
         seed: options.seed,
         loss_scale: (config.compute_dtype == Some(DType::F16)).then(LossScale::dynamic),
         ..TrainerOptions::default()

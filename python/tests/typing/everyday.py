@@ -1,0 +1,69 @@
+"""Lines that people type. `test_stubs.py` runs them and checks their types by mypy and pyright."""
+
+import numpy as np
+import selvedge as sv
+
+x = sv.Tensor([[1.0, 2.0], [3.0, 4.0]], dtype="f32")
+n: int = len(x)
+rows, columns = x.shape
+total: float = x.sum().item()
+mean: sv.Tensor = x.mean(dim=0, keepdim=True)
+also: sv.Tensor = x.mean(axis=0, keepdims=True)
+spread = x.std(axis=-1, ddof=0)
+biased = x.var(unbiased=False)
+largest = x.max()
+values, places = x.max_with_indices(axis=1)
+middle: sv.Tensor = x.median()
+middles, where = x.median(dim=1)
+share: float = float(x.quantile(0.9))
+bounded = x.clamp(min=0, max=1)
+positive = x.clamp(min=0.0)
+x[0, 1] = 5
+x[x > 3] = 0.0
+x[:, 0] = [1, 2]
+row = x[0]
+last = x[..., -1]
+picked = x[[0, 1], [1, 0]]
+first: float = x[0, 0].item()
+x += 1
+y = 2 * x - 1 / (x + 1)
+z = -y @ x.T
+w = abs(z) ** 0.5 % 3 // 1
+same: bool = bool((y == y).all())
+if x.any():
+    n += 1
+for line in x:
+    n += line.size
+text = f"{x.sum():.2f} {x}"
+table: dict[sv.Tensor, str] = {x: "x"}
+array = x.numpy()
+back = sv.Tensor(array)
+shared = sv.from_dlpack(np.arange(3.0))
+seen = np.asarray(x)
+view = memoryview(x)
+steps: tuple[int, ...] = x.strides
+address: int = x.data_ptr()
+half = x.to("f16").astype(np.float32).cast(sv.f64)
+there = x.to(sv.Device.best()).cpu()
+zeros = sv.zeros((2, 3), dtype="f32")
+ones = sv.ones_like(x)
+filled = sv.full((2,), 7.5).fill_(1)
+counted = sv.arange(0, 10, 2)
+noise = sv.randn((2, 2), generator=sv.Generator(7))
+dice = sv.randint(1, 7, (5,))
+both = sv.cat([x, x], dim=0)
+pile = sv.stack([x, x], axis=0)
+chosen = sv.where(x > 0, x, 0.0)
+scores, ids = x.topk(1, dim=-1)
+ordered, order = x.sort(dim=1, descending=True)
+likely = x.softmax(dim=-1)
+found = x.gather(1, sv.Tensor([[0], [1]]))
+found = x.gather(dim=1, index=sv.Tensor([[0], [1]]))
+flat = x.reshape(-1).flatten().tolist()
+swapped = x.transpose(0, 1).permute(1, 0).contiguous()
+wide = x.unsqueeze(dim=0).squeeze(0).expand(2, 2)
+parts = x.split([1, 1], dim=1)
+number: int = int(sv.Tensor(3)) + [10, 20][sv.Tensor(0)]
+scaled = sv.fuse(lambda a, b: (a * b + 1).relu())
+result = scaled(x, 2.0)
+close: bool = x.allclose(x + 1e-9)
