@@ -1214,7 +1214,7 @@
 #define SV_OP_FMA 47
 
 /**
- * The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z).
+ * The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z); x (1 - z) + y z if y - x of finite ends overflows.
  */
 #define SV_OP_LERP 48
 
@@ -9588,7 +9588,7 @@ int32_t sv_fma(uint64_t x, uint64_t y, uint64_t z, uint64_t *result);
 int32_t sv_fma_in_place(uint64_t x, uint64_t y, uint64_t z);
 
 /**
- * Computes `SV_OP_LERP` of tensors, as `sv_operation`: The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z).
+ * Computes `SV_OP_LERP` of tensors, as `sv_operation`: The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z); x (1 - z) + y z if y - x of finite ends overflows.
  *
  * Any thread may call it.
  *

@@ -3,9 +3,13 @@
 //! Every variant names both sides (found and wanted) and says what to do. Names and texts of driver codes come from the
 //! table of [`crate::sys`], so an error can be shown on a machine without a driver.
 
+mod deferred;
 mod operation;
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
+
+pub(crate) use deferred::report_deferred;
+pub use deferred::{DeferredErrorHook, set_deferred_error_hook};
 
 /// The result of every fallible function of the crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -194,7 +198,7 @@ pub enum Error {
     },
 
     /// A launch passed more or fewer arguments than the kernel has parameters.
-    #[error("kernel '{kernel}' takes {wanted} arguments, {found} were given")]
+    #[error("the arguments of kernel '{kernel}': found {found}; wanted {wanted}")]
     ArgumentCount {
         /// The kernel.
         kernel: String,
@@ -408,6 +412,17 @@ pub enum Error {
         wanted: String,
     },
 
+    /// A file or folder that cannot be written: its path cannot be, or its disk is full.
+    #[error("{path}: found {found}; wanted {wanted}")]
+    FileNotWritten {
+        /// The file.
+        path: String,
+        /// The error of the system.
+        found: String,
+        /// The state that writing needs.
+        wanted: String,
+    },
+
     /// A folder that another process writes.
     #[error(
         "{path}: found the lock of process {pid} on host {host}; wanted a folder that no other process writes: choose \
@@ -573,32 +588,4 @@ fn positions_text(operation: &str, index: i64, size: usize) -> String {
 
 fn list_text(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-}
-
-/// A hook for errors that cannot be returned.
-pub type DeferredErrorHook = dyn Fn(&Error) + Send + Sync;
-
-static HOOK: RwLock<Option<Arc<DeferredErrorHook>>> = RwLock::new(None);
-
-/// Sets the hook for errors that cannot be returned, such as those of `Drop`.
-///
-/// These errors are also written to [`log`] at error level. `None` removes the hook. A panic of the hook is ignored.
-/// The hook may run on any thread, including the driver's, so it must not use this library.
-pub fn set_deferred_error_hook(hook: Option<Box<DeferredErrorHook>>) {
-    *HOOK.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = hook.map(Arc::from);
-}
-
-/// Reports an error that cannot be returned.
-pub(crate) fn report_deferred(error: &Error) {
-    let hook = HOOK.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
-    // A panic of a logger or hook must not cross a `Drop`, nor one of the payload's destructor.
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        log::error!("not returned to a caller: {error}");
-        if let Some(hook) = hook {
-            hook(error);
-        }
-    }));
-    if let Err(payload) = outcome {
-        std::mem::forget(payload);
-    }
 }

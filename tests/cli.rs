@@ -39,6 +39,9 @@ mod train;
 #[cfg(target_os = "linux")]
 #[path = "fake/variant.rs"]
 mod variant;
+#[cfg(target_os = "linux")]
+#[path = "cli/writing.rs"]
+mod writing;
 #[path = "cli/xml.rs"]
 mod xml;
 
@@ -139,6 +142,13 @@ fn info_works_without_a_driver() {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
     assert!(!text.contains('\x1b'), "colour in a pipe: {text}");
+    for part in ["processors", "threads", "instruction sets"] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    let value = json(&succeeds(&["info", "--json"]));
+    let cpu = &value["cpu"];
+    assert!(cpu["processors"].as_u64() > Some(0) && cpu["threads"].as_u64() > Some(0), "{cpu}");
+    assert!(cpu["instruction_sets"].is_array() && cpu["architecture"] == std::env::consts::ARCH, "{cpu}");
 }
 
 /// A pipe may be an image, and what has no end is refused.
@@ -216,7 +226,7 @@ fn the_demonstration_runs_on_the_cpu_and_says_why() {
         "all 5,000 elements within 4 ulp of f64",
         "time   the median",
         "selvedge explain matmul",
-        "cargo run --example",
+        "selvedge --help",
     ] {
         assert!(text.contains(part), "'{part}' is not in: {text}");
     }
@@ -382,7 +392,7 @@ fn bad_input_is_refused_before_a_device_is_looked_for() {
 
     // Arguments against the image's parameters.
     let arguments = |value: &'static str| ["--arg", "out:f32[4]", "--arg", value, "--arg", "4:u32"];
-    refused("scale", &arguments("2.5:f32")[..4], &["'scale' takes 3 arguments, 2 were given"]);
+    refused("scale", &arguments("2.5:f32")[..4], &["the arguments of kernel 'scale': found 2; wanted 3"]);
     refused("scale", &arguments("2.5:f64"), &["argument 1", "a float of 8 bytes", "a float of 4 bytes"]);
     refused("scale", &arguments("2:i32"), &["argument 1", "an integer of 4 bytes", "a float of 4 bytes"]);
     refused("scale", &arguments("b:f32[4]"), &["argument 1", "an address of 8 bytes"]);

@@ -80,7 +80,7 @@ fn kind(error: &Error) -> Kind {
         }
         Error::OutOfMemory { .. } => Kind::OutOfMemory,
         Error::Overflow { .. } | Error::DivisionByZero { .. } => Kind::Arithmetic,
-        Error::File { .. } => Kind::File,
+        Error::File { .. } | Error::FileNotWritten { .. } => Kind::File,
         Error::LibraryUnavailable { .. }
         | Error::MissingSymbol { .. }
         | Error::Driver { .. }

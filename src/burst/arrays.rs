@@ -87,7 +87,7 @@ impl Simulation {
     /// Writes the recorded spikes to an `.npz` file: the arrays `burst` (u64) and `id` (u32).
     ///
     /// # Errors
-    /// [`Error::File`] if the file cannot be written.
+    /// [`Error::FileNotWritten`].
     pub fn write_spikes_npz(&self, path: impl AsRef<Path>) -> Result<()> {
         let (bursts, ids) = self.spikes();
         let mut writer = NpzWriter::create(path)?;

@@ -150,7 +150,7 @@ impl Backend for Auto {
     }
 
     fn run_bursts(&mut self, count: usize) -> Result<Vec<BurstResult>> {
-        let mut results = Vec::with_capacity(count);
+        let mut results = Vec::new();
         while results.len() < count {
             match self.chosen {
                 Some(chosen) => results.extend(self.backends[chosen].run_bursts(count - results.len())?),

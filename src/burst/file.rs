@@ -35,7 +35,7 @@ impl Simulation {
     /// at all. Changes in the parameter queue and structural edits apply first. Staged input, samplers, recordings and rules are not saved.
     ///
     /// # Errors
-    /// [`File`](crate::Error::File) if the file cannot be written; those of the backend.
+    /// [`FileNotWritten`](crate::Error::FileNotWritten); those of the backend.
     ///
     /// # Examples
     /// ```no_run

@@ -5,6 +5,7 @@ use std::mem::{align_of, size_of};
 
 use super::error::{Failure, Result};
 use super::status::SV_ERROR_LENGTH_MISMATCH;
+use crate::Error;
 
 /// The most bytes of a text from C.
 const LONGEST_TEXT: usize = 1 << 30;
@@ -176,6 +177,26 @@ pub(super) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a 
         let found = format!("a byte that is not UTF-8 at {}", error.valid_up_to());
         Failure::argument(name, found, "text in UTF-8")
     })
+}
+
+/// Collects `count` elements, whose number is the caller's: memory that the host lacks is an error.
+pub(super) fn collected<T>(
+    count: usize,
+    name: &str,
+    elements: impl IntoIterator<Item = T>,
+) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(count).map_err(|_| {
+        let asked = format!("{count} elements of {name}");
+        Error::host_memory(count.saturating_mul(size_of::<T>()), asked)
+    })?;
+    all.extend(elements.into_iter().take(count));
+    Ok(all)
+}
+
+/// Copies elements of the caller.
+pub(super) fn copied<T: Copy>(elements: &[T], name: &str) -> Result<Vec<T>> {
+    collected(elements.len(), name, elements.iter().copied())
 }
 
 /// Copies as many elements as fit to the caller's array.

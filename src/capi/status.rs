@@ -115,6 +115,6 @@ pub(super) fn of(error: &Error) -> i32 {
         Error::Overflow { .. } => SV_ERROR_OVERFLOW,
         Error::DivisionByZero { .. } => SV_ERROR_DIVISION_BY_ZERO,
         Error::DTypeMismatch { .. } => SV_ERROR_DTYPE_MISMATCH,
-        Error::File { .. } | Error::FolderLocked { .. } => SV_ERROR_FILE,
+        Error::File { .. } | Error::FileNotWritten { .. } | Error::FolderLocked { .. } => SV_ERROR_FILE,
     }
 }

@@ -19,6 +19,8 @@ use crate::types::DType;
 
 const FORMAT: &str = "selvedge-classifier";
 const VERSION: u64 = 1;
+/// The metadata with the names of the classes, as a JSON array.
+const CLASS_NAMES: &str = "class_names";
 
 impl Classifier {
     /// Writes the weights, the prior, the options and the generative model into a file. The path keeps its old contents until
@@ -39,8 +41,12 @@ impl Classifier {
             entries.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
         let (version, fuses) = (VERSION.to_string(), self.fuses_prior().to_string());
         let dropout = self.dropout().to_string();
-        let metadata =
-            [("format", FORMAT), ("version", &version), ("fuse_prior", &fuses), ("dropout", &dropout)];
+        let mut metadata =
+            vec![("format", FORMAT), ("version", &version), ("fuse_prior", &fuses), ("dropout", &dropout)];
+        let names = serde_json::json!(self.class_names()).to_string();
+        if !self.class_names().is_empty() {
+            metadata.push((CLASS_NAMES, &names));
+        }
         Tensor::write_safetensors(path, &entries, &metadata)
     }
 
@@ -149,6 +155,12 @@ impl ModelFile<'_> {
         });
         // Wrong contents are a defect of the file, not of an argument.
         let mut classifier = read.map_err(|error| self.as_defect(error))?;
+        if let Some(text) = self.file.metadata().get(CLASS_NAMES) {
+            let class_names = serde_json::from_str(text).map_err(|error| {
+                self.refusal(format!("{CLASS_NAMES} '{text}': {error}"), "a JSON array of names")
+            })?;
+            classifier.set_class_names(class_names).map_err(|error| self.as_defect(error))?;
+        }
         if names.iter().any(|name| name == "centres") {
             let centres = self.tensor("centres", DType::F32, 2)?;
             let deviation = self.tensor("deviation", DType::F64, 0)?.item::<f64>()?;

@@ -28,6 +28,7 @@ pub struct Classifier {
     /// The prior as f32 on the device.
     prior_on_device: Tensor,
     fuse_prior: bool,
+    class_names: Vec<String>,
     model: Option<GenerativeModel>,
     history: History,
     /// The pass of one launch, once it was asked for; `None` in it if there is none. Whatever changes its operands clears it.
@@ -71,6 +72,7 @@ impl Classifier {
             prior_on_device: on_device(&prior, device)?,
             prior,
             fuse_prior: *fuse_prior,
+            class_names: Vec::new(),
             model: None,
             history: History::default(),
             fused: OnceLock::new(),
@@ -141,6 +143,28 @@ impl Classifier {
     /// Returns whether beliefs are fused with the prior.
     pub fn fuses_prior(&self) -> bool {
         self.fuse_prior
+    }
+
+    /// Returns the names of the classes, none if they have none.
+    pub fn class_names(&self) -> &[String] {
+        &self.class_names
+    }
+
+    /// Names the classes. [`save`](Self::save) writes the names; an empty list removes them.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for another number of names than of classes, and for two equal names.
+    pub fn set_class_names(&mut self, names: Vec<String>) -> Result<()> {
+        if !names.is_empty() && names.len() != self.classes() {
+            let wanted = format!("{}, one a class", self.classes());
+            return Err(Error::invalid(OPERATION, format!("{} class names", names.len()), wanted));
+        }
+        if let Some((_, name)) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+            return Err(Error::invalid(OPERATION, format!("two classes named '{name}'"), "distinct names"));
+        }
+        self.class_names = names;
+        Ok(())
     }
 
     /// Sets whether beliefs are fused with the prior.

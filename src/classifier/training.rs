@@ -57,7 +57,7 @@ pub struct EpochReport {
 }
 
 /// The course of a training.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct TrainingReport {
     /// Every epoch that ran.
     pub epochs: Vec<EpochReport>,
@@ -71,6 +71,8 @@ pub struct TrainingReport {
     pub validation_rows: usize,
     /// The restored classifier on the validation rows; without such rows, on the training rows.
     pub evaluation: Evaluation,
+    /// The indices of the rows of the evaluation, of i64 and of shape (rows).
+    pub evaluated_rows: Tensor,
 }
 
 /// Rows with their labels.
@@ -147,8 +149,9 @@ impl Classifier {
         let generator = self.network.restart_generator(options.seed).clone();
         let order = generator.permutation(rows, &self.device())?;
         let all = Rows { features: features.clone(), labels };
-        let validation = all.select(&order.slice(0, ..validation_rows as isize)?)?;
-        let training = all.select(&order.slice(0, validation_rows as isize..)?)?;
+        let [for_validation, for_training] =
+            [order.slice(0, ..validation_rows as isize)?, order.slice(0, validation_rows as isize..)?];
+        let (validation, training) = (all.select(&for_validation)?, all.select(&for_training)?);
 
         self.clear_fused_pass();
         let first = self.network.state_dict();
@@ -157,7 +160,10 @@ impl Classifier {
             Ok((epochs, best_epoch)) => {
                 let Fit { training, validation, .. } = fit;
                 let counts = (training.count(), validation.count());
-                let shown = if validation.count() > 0 { validation } else { training };
+                let (shown, evaluated_rows) = match validation.count() {
+                    0 => (training, for_training),
+                    _ => (validation, for_validation),
+                };
                 Ok(TrainingReport {
                     is_stopped_early: epochs.len() < options.epochs,
                     epochs,
@@ -165,6 +171,7 @@ impl Classifier {
                     training_rows: counts.0,
                     validation_rows: counts.1,
                     evaluation: self.evaluate(&shown.features, &shown.labels)?,
+                    evaluated_rows,
                 })
             }
             Err(error) => {

@@ -14,7 +14,7 @@ use super::scalar::{by_value, dtype_of_numbers};
 use crate::error::{Error, Result};
 use crate::types::{DType, NumberKind};
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Nodes {
     pub(crate) nodes: Vec<(Node, DType)>,
     pub(crate) inputs: Vec<DType>,

@@ -68,7 +68,7 @@ pub(crate) use device::{RunOperand, with_operand_list};
 pub use explain::{Explanation, KernelLaunch};
 pub use expression::Expression;
 #[cfg(feature = "nn")]
-pub(crate) use gradient::operand_gradients;
+pub(crate) use gradient::{operand_gradients, product_of_others};
 #[doc(hidden)]
 pub use graph::NodeOrNumber;
 pub(crate) use graph::dtype_of_number;

@@ -262,7 +262,7 @@ ops! {
     45 ShiftRight shift_right 2 Common INTEGERS 0 integer::shift_right => none, "x / 2^y rounded down; 0, or -1 for a negative x, if y is negative or at least the width.";
     46 Select choose 3 Choice ALL 0 compare::select => select, "The second operand if the first is true, otherwise the third.";
     47 Fma fma 3 Common REALS 0 arithmetic::multiply_add => multiply_add, "x · y + z, rounded once; integers wrap.";
-    48 Lerp lerp 3 Common FLOATS 0 arithmetic::interpolate => interpolate, "The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z).";
+    48 Lerp lerp 3 Common FLOATS 0 arithmetic::interpolate => interpolate, "The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z); x (1 - z) + y z if y - x of finite ends overflows.";
     49 Copysign copysign 2 Fraction FLOATS 0 arithmetic::copysign => copysign, "|x| with the sign of y.";
     50 Hypot hypot 2 Fraction FLOATS 2 arithmetic::hypotenuse => hypotenuse, "sqrt(x² + y²) without intermediate overflow; infinite if either operand is.";
     51 Real real 1 Part ALL 0 complex::real => real, "The real part.";

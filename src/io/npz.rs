@@ -8,16 +8,18 @@
 //! Reading a member to its end verifies the checksum.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipArchive, ZipWriter};
+use zip::{CompressionMethod, ZipArchive};
 
 use super::HostArray;
+use super::archive_file::ArchiveFile;
 use super::array::{byte_count, describe, too_large};
+use super::new_file;
 use super::npy::{Contents, file_error, header, open_regular, read_all, read_error};
 use crate::error::{Error, Result};
 use crate::types::DType;
@@ -161,10 +163,11 @@ impl std::fmt::Debug for NpzArray<'_> {
     }
 }
 
-/// An `.npz` file open for writing.
+/// An `.npz` file open for writing. The path gets it at [`finish`](Self::finish); a writer that is dropped before leaves what
+/// the path held.
 pub struct NpzWriter {
     path: PathBuf,
-    archive: ZipWriter<BufWriter<File>>,
+    archive: ArchiveFile,
     options: SimpleFileOptions,
     names: Vec<String>,
     /// The bytes of the last array that are still missing.
@@ -172,11 +175,11 @@ pub struct NpzWriter {
 }
 
 impl NpzWriter {
-    /// Creates an archive without compression, like `np.savez`, and replaces an existing file.
+    /// Creates an archive without compression, like `np.savez`.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if the file cannot be written.
+    /// [`Error::FileNotWritten`].
     pub fn create(path: impl AsRef<Path>) -> Result<NpzWriter> {
         NpzWriter::with(path.as_ref(), CompressionMethod::Stored)
     }
@@ -192,9 +195,8 @@ impl NpzWriter {
 
     fn with(path: &Path, method: CompressionMethod) -> Result<NpzWriter> {
         let path = path.to_owned();
-        let file = File::create(&path).map_err(|error| write_error(&path, &error))?;
+        let archive = ArchiveFile::create(&path).map_err(|error| write_error(&path, &error))?;
         let options = SimpleFileOptions::default().compression_method(method);
-        let archive = ZipWriter::new(BufWriter::new(file));
         Ok(NpzWriter { path, archive, options, names: Vec::new(), left: 0 })
     }
 
@@ -204,7 +206,7 @@ impl NpzWriter {
     ///
     /// [`Error::InvalidArgument`] for a name that the archive already has or that is not a valid file name,
     /// and for more bytes than an array can have; [`Error::LengthMismatch`] if elements of the last array are
-    /// missing; [`Error::File`] as [`create`](Self::create).
+    /// missing; [`Error::FileNotWritten`] as [`create`](Self::create).
     pub fn begin(&mut self, name: &str, dtype: DType, shape: &[usize]) -> Result<()> {
         const OPERATION: &str = "writing an .npz file";
         self.check_complete()?;
@@ -225,8 +227,8 @@ impl NpzWriter {
             // A member over 4 GiB needs zip64 fields, which must be requested in advance.
             let options =
                 self.options.large_file(bytes as u64 + header.len() as u64 > u64::from(u32::MAX) / 2);
-            self.archive.start_file(format!("{name}.npy"), options)?;
-            self.archive.write_all(&header)
+            self.archive.begin(&format!("{name}.npy"), options)?;
+            self.archive.write(&header)
         };
         write().map_err(|error| write_error(&self.path, &error))?;
         self.names.push(name.to_owned());
@@ -238,26 +240,26 @@ impl NpzWriter {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if they cannot be written, [`Error::LengthMismatch`] if the array has fewer.
+    /// [`Error::FileNotWritten`] if they cannot be written, [`Error::LengthMismatch`] if the array has fewer.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(left) = self.left.checked_sub(bytes.len()) else {
             let operation = "writing the last bytes of an .npz file's array";
             return Err(Error::LengthMismatch { operation, wanted: self.left, found: bytes.len() });
         };
-        self.archive.write_all(bytes).map_err(|error| write_error(&self.path, &error))?;
+        self.archive.write(bytes).map_err(|error| write_error(&self.path, &error))?;
         self.left = left;
         Ok(())
     }
 
-    /// Writes the directory, which completes the archive.
+    /// Writes the directory, which completes the archive, and gives the file its name. It replaces what the path held.
     ///
     /// # Errors
     ///
     /// As [`begin`](Self::begin).
     pub fn finish(self) -> Result<()> {
         self.check_complete()?;
-        let finished = self.archive.finish().map_err(std::io::Error::from).and_then(|mut file| file.flush());
-        finished.map_err(|error| write_error(&self.path, &error))
+        let NpzWriter { path, archive, .. } = self;
+        archive.finish().map_err(|error| write_error(&path, &error))
     }
 
     fn check_complete(&self) -> Result<()> {
@@ -336,6 +338,5 @@ fn archive_error(name: &str, error: &ZipError) -> Error {
 }
 
 fn write_error(path: &Path, error: &std::io::Error) -> Error {
-    let found = format!("a write error: {error}");
-    file_error(&path.display().to_string(), found, "a writable path with enough free space for the arrays")
+    new_file::write_error(path, error, "a writable path with enough free space for the arrays")
 }

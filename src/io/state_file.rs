@@ -3,8 +3,7 @@
 //! Layout, little-endian: a magic number of 8 bytes, the version as u32, 0 as u32, the contents that a module defines, and the
 //! SHA-256 of everything before it.
 //!
-//! [`save`] writes a temporary file beside the path and renames it, so a file appears whole or not at all. Files are
-//! untrusted: [`StateReader`] compares a count with the bytes that are left before it allocates memory of that size.
+//! [`save`] writes a [`NewFile`], so a regular file appears whole or not at all. Files are untrusted: [`StateReader`] compares a count with the bytes that are left before it allocates memory of that size.
 //!
 //! Tests: `tests/burst/simulation.rs`, `tests/srt/evolver.rs`.
 
@@ -15,7 +14,7 @@ use std::path::Path;
 use bytemuck::Pod;
 use sha2::{Digest, Sha256};
 
-use super::new_file::NewFile;
+use super::new_file::{NewFile, write_error};
 use crate::error::{Error, Result};
 
 const CHECKSUM_BYTES: u64 = 32;
@@ -53,7 +52,7 @@ impl StateWriter {
 ///
 /// # Errors
 ///
-/// [`Error::File`] if the file cannot be written. A file that had the name stays.
+/// [`Error::FileNotWritten`]. A file that had the name stays.
 pub(crate) fn save(
     path: &Path,
     kind: &StateFileKind,
@@ -68,7 +67,7 @@ pub(crate) fn save(
         writer.file.write_all(&checksum)?;
         writer.file.finish()
     };
-    written().map_err(|error| file_error(path, error, "a file that can be written"))
+    written().map_err(|error| write_error(path, &error, "a writable path with enough free space"))
 }
 
 fn file_error(path: &Path, found: impl std::fmt::Display, wanted: impl Into<String>) -> Error {

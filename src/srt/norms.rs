@@ -130,7 +130,10 @@ pub(super) fn operand(parameter: Option<&Tensor>, default: f64) -> TensorOperand
 /// The mean and the biased variance of each group in f64, and the deviation of each element from the mean.
 struct Moments<'g> {
     mean: Expr<'g>,
-    variance: Expr<'g>,
+    /// The variance of the elements times a factor.
+    scaled_variance: Expr<'g>,
+    /// The factor, if it may be another than 1.
+    factor: Option<Expr<'g>>,
     deviation: Expr<'g>,
 }
 
@@ -146,11 +149,12 @@ impl<'g> Moments<'g> {
     fn of_double(v: Expr<'g>) -> Moments<'g> {
         let mean = v.mean_group();
         let deviation = v - mean;
-        let variance = deviation.square().mean_group();
+        let (squares, factor) = deviation.mean_of_squares_group();
         // The mean of the deviations is the rounding error of the mean.
         let error = deviation.mean_group();
         let mean = mean + error;
-        Moments { mean, variance: (variance - error.square()).maximum(0.0), deviation: v - mean }
+        let scaled_variance = (squares - (error * factor).square()).maximum(0.0);
+        Moments { mean, scaled_variance, factor: Some(factor), deviation: v - mean }
     }
 
     /// The mean is that of f64, whose sums of up to 2^29 equal elements are exact. Deviations from it, as a sum of two f32,
@@ -163,14 +167,29 @@ impl<'g> Moments<'g> {
         // Squares of deviations in this unit neither overflow nor vanish.
         let unit = v.abs().max_group().maximum(f32::MIN_POSITIVE);
         let squares = (deviation * (1.0 / unit)).square().mean_group();
-        let variance = squares.cast(DType::F64) * unit.cast(DType::F64).square();
-        Moments { mean, variance, deviation }
+        let scaled_variance = squares.cast(DType::F64) * unit.cast(DType::F64).square();
+        Moments { mean, scaled_variance, factor: None, deviation }
+    }
+
+    fn variance(&self) -> Expr<'g> {
+        self.factor.map_or(self.scaled_variance, |factor| self.scaled_variance / factor / factor)
+    }
+
+    /// Returns √τ / √(σ² + ε).
+    fn scale(&self, root: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
+        let Some(factor) = self.factor else { return scale(self.scaled_variance, root, eps) };
+        // Where ε s² overflows, squares are too small to count beside ε.
+        let eps = eps.cast(DType::F64);
+        let scaled = eps * factor * factor;
+        let is_eps = scaled.is_infinite();
+        let (sum, factor) = (is_eps.choose(eps, self.scaled_variance + scaled), is_eps.choose(1.0, factor));
+        quotient(root, sum.sqrt() / factor)
     }
 
     /// Returns γ √τ (v - μ) / √(σ² + ε) + β in the dtype of the elements.
     fn scaled(&self, [root, eps, gamma, beta]: [Expr<'g>; 4]) -> Expr<'g> {
         let dtype = self.deviation.dtype();
-        let scale = scale(self.variance, root, eps).cast(dtype);
+        let scale = self.scale(root, eps).cast(dtype);
         gamma.cast(dtype) * (scale * self.deviation) + beta.cast(dtype)
     }
 }
@@ -178,7 +197,11 @@ impl<'g> Moments<'g> {
 /// Returns √τ / √(σ² + ε) in f64, and √τ for a divisor of 0. One division for a group: for each element they would take as long
 /// as its memory.
 fn scale<'g>(variance: Expr<'g>, root: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
-    let spread = (variance + eps.cast(DType::F64)).sqrt();
+    quotient(root, (variance + eps.cast(DType::F64)).sqrt())
+}
+
+/// Returns √τ / `spread`, and √τ for a divisor of 0.
+fn quotient<'g>(root: Expr<'g>, spread: Expr<'g>) -> Expr<'g> {
     root.cast(DType::F64) / spread.eq(0.0).choose(1.0, spread)
 }
 
@@ -193,7 +216,7 @@ type Norm = LazyLock<Fused<5, 3>>;
 fn norm() -> Fused<5, 3> {
     Fused::with_outputs(|[v, root, eps, gamma, beta]| {
         let moments = Moments::new(v);
-        [moments.scaled([root, eps, gamma, beta]), moments.mean, moments.variance]
+        [moments.scaled([root, eps, gamma, beta]), moments.mean, moments.variance()]
     })
 }
 

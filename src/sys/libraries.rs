@@ -1,7 +1,7 @@
 //! The libraries of this process, each loaded on first use and never unloaded.
 //!
 //! A failed load is retried on the next call, because the library may be installed or a variable set meanwhile. Only a
-//! success is cached.
+//! success is cached, and a search for the driver that found no file, until one of its circumstances changes ([`super::missing`]).
 
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use super::driver::CUresult;
 use super::layout::{self, Candidate, Family, Override};
 use super::linker;
 use super::loader::{Failure, How, file_of, refused, taken};
+use super::missing::Circumstances;
 use super::report::{Attempt, LibraryReport, MissingSymbol, Report};
 use super::status::driver_error;
 use super::symbols::{Loaded, Symbol, call, call_raw, cuda_version};
@@ -130,6 +131,14 @@ enum Start {
 }
 
 fn load_driver() -> Result<DriverApi, Box<Failure>> {
+    let circumstances = Circumstances::of_driver(DRIVER_VARIABLE, &environment);
+    if let Some(failure) = circumstances.last_failure() {
+        return Err(failure);
+    }
+    search_driver().inspect_err(|failure| circumstances.remember(failure))
+}
+
+fn search_driver() -> Result<DriverApi, Box<Failure>> {
     let mut attempts = Vec::new();
     let candidates = match layout::override_of(DRIVER_VARIABLE, &environment) {
         Override::Unset => layout::driver_candidates(),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::layout::Environment;
 
 /// The list that `ldconfig` writes.
-const LIST: &str = "/etc/ld.so.cache";
+pub(super) const LIST: &str = "/etc/ld.so.cache";
 
 /// The folders of the system's own libraries.
 const FOLDERS: &[&str] = &["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
@@ -40,17 +40,29 @@ pub(super) fn find(name: &str, environment: Environment<'_>) -> Option<PathBuf> 
 }
 
 fn find_in(name: &str, environment: Environment<'_>, listed: &[u8]) -> Option<PathBuf> {
+    named_folders(environment)
+        .into_iter()
+        .map(|folder| folder.join(name))
+        .chain(in_list(listed, name).map(PathBuf::from))
+        .chain(FOLDERS.iter().map(|folder| Path::new(folder).join(name)))
+        .find(|file| file.is_file())
+}
+
+/// Returns the folders that the linker searches, besides those of its list.
+pub(super) fn folders(environment: Environment<'_>) -> impl Iterator<Item = PathBuf> {
+    named_folders(environment).into_iter().chain(FOLDERS.iter().map(PathBuf::from))
+}
+
+/// Returns the folders of `LD_LIBRARY_PATH`.
+fn named_folders(environment: Environment<'_>) -> Vec<PathBuf> {
     let folders = environment("LD_LIBRARY_PATH").unwrap_or_default();
     let folders = folders.as_encoded_bytes().split(|byte| matches!(byte, b':' | b';'));
     // An empty part would be the current folder; an empty variable has no parts.
     let named = folders.filter(|folder| !folder.is_empty()).map(|folder| {
         // SAFETY: split at ASCII, so each part is as well formed as the whole.
-        PathBuf::from(unsafe { OsStr::from_encoded_bytes_unchecked(folder) }).join(name)
+        PathBuf::from(unsafe { OsStr::from_encoded_bytes_unchecked(folder) })
     });
-    named
-        .chain(in_list(listed, name).map(PathBuf::from))
-        .chain(FOLDERS.iter().map(|folder| Path::new(folder).join(name)))
-        .find(|file| file.is_file())
+    named.collect()
 }
 
 /// Returns the path for a name in the list: a header of 48 bytes, entries of 24 (flags, offsets of name and path, then

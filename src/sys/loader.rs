@@ -43,7 +43,7 @@ impl How {
 }
 
 /// The reason why a library is unavailable, with the attempts.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) error: Error,
     pub(super) attempts: Vec<Attempt>,

@@ -39,6 +39,7 @@ mod layout;
 mod libraries;
 mod linker;
 mod loader;
+mod missing;
 mod report;
 mod status;
 mod symbols;

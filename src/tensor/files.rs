@@ -94,7 +94,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where it cannot be written (what was written until then stays), and what happened on the device
+    /// [`Error::FileNotWritten`] (the path then keeps what it held), and what happened on the device
     /// before.
     pub fn write_npy(&self, path: impl AsRef<Path>) -> Result<()> {
         self.write_npy_with(path, &mut |_, _| {})
@@ -148,7 +148,7 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] where it cannot be written, [`Error::InvalidArgument`] for two arrays of one name or a name that is no
+    /// [`Error::FileNotWritten`], [`Error::InvalidArgument`] for two arrays of one name or a name that is no
     /// file's, and what happened on a device before.
     pub fn write_npz(path: impl AsRef<Path>, arrays: &[(&str, &Tensor)]) -> Result<()> {
         write_archive(NpzWriter::create(path)?, arrays)
@@ -318,7 +318,9 @@ impl Tensor {
         let mut file = SafetensorsWriter::create(path, &listed, metadata)?;
         let bytes_of = |tensor: &Tensor| (tensor.count() * tensor.dtype().size()) as u64;
         let (total, mut before) = (tensors.iter().map(|(_, tensor)| bytes_of(tensor)).sum(), 0);
-        for (name, tensor) in tensors {
+        let mut ordered: Vec<_> = tensors.iter().collect();
+        ordered.sort_by_key(|(name, _)| file.offset_of(name));
+        for (name, tensor) in ordered {
             let dense = tensor.contiguous()?;
             file.begin(name)?;
             dense.for_each_chunk(&mut |chunk| file.write(chunk), &mut |done, _| {

@@ -77,7 +77,11 @@ impl Tensor {
             if step == 0.0 || ![start, end, step].iter().all(|number| number.is_finite()) {
                 return Err(refuse("finite numbers and a step that is not 0"));
             }
-            let count = ((end - start) / step).ceil();
+            let count = match end - start {
+                distance if distance.is_finite() => distance / step,
+                _ => (end / 2.0 - start / 2.0) / step * 2.0,
+            }
+            .ceil();
             if count >= isize::MAX as f64 || count.is_nan() {
                 return Err(too_many());
             }

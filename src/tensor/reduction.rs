@@ -316,10 +316,11 @@ reductions! {
     /// # Ok::<(), selvedge::Error>(())
     /// ```
     var, var_keepdim, var_all [] [correction: usize] |x, axes| x.reduce_variance(ReductionKind::Variance, axes, correction);
-    /// Returns the standard deviation, the root of [`var`](Self::var).
+    /// Returns the standard deviation, the root of [`var`](Self::var), also where that leaves the range of the dtype.
     std, std_keepdim, std_all [] [correction: usize] |x, axes| x.reduce_variance(ReductionKind::StandardDeviation, axes, correction);
     /// Returns the p-norm (sum |x|^p)^(1/p): the largest |x| for an infinite `p`, the smallest for minus infinity, the number of
-    /// elements that are not 0 for 0. The result has the dtype of |x|, f32 for integers. A `p` of NaN is an error.
+    /// elements that are not 0 for 0. The result has the dtype of |x|, f32 for integers. A `p` of NaN is an error. Powers of
+    /// elements that leave the range of the dtype do not change the result: a 2-norm adds the squares of scaled elements then.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};

@@ -130,12 +130,15 @@ impl ReductionKind {
             }
             ReductionKind::Variance | ReductionKind::StandardDeviation => {
                 let mean = graph.input(work);
-                let total = sum(square(x.cast(work) - mean))?;
-                finish(total, &behind, |total| {
-                    let variance = total / behind.scalar(work.part());
-                    let value =
-                        if self == ReductionKind::StandardDeviation { variance.sqrt() } else { variance };
-                    value.cast(result.part())
+                let centred = x.cast(work) - mean;
+                if self == ReductionKind::StandardDeviation {
+                    return finish(graph.reduction(Fold::SumOfSquares, centred)?, &behind, |total| {
+                        let variance = total.real() / behind.scalar(work.part());
+                        (variance.sqrt() / total.imag()).cast(result.part())
+                    });
+                }
+                finish(sum(square(centred))?, &behind, |total| {
+                    (total / behind.scalar(work.part())).cast(result.part())
                 })
             }
             ReductionKind::NormZero => {
@@ -143,7 +146,9 @@ impl ReductionKind {
             }
             ReductionKind::NormOne => finish(sum(size())?, &behind, |total| total.cast(result.part())),
             ReductionKind::NormTwo => {
-                finish(sum(square(x.cast(work)))?, &behind, |total| total.sqrt().cast(result.part()))
+                finish(graph.reduction(Fold::SumOfSquares, x.cast(work))?, &behind, |total| {
+                    (total.real().sqrt() / total.imag()).cast(result.part())
+                })
             }
             ReductionKind::NormInfinity | ReductionKind::NormNegativeInfinity => {
                 let fold = if self == ReductionKind::NormInfinity { Fold::Maximum } else { Fold::Minimum };

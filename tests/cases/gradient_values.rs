@@ -282,7 +282,7 @@ pub fn certain_predictions_that_are_right_have_the_loss_0(device: &Device) {
         close("kl_div of logarithms", &found[0], &[0.0, 0.0, -half, 0.0]);
         close("gradients of kl_div of logarithms", &found[1], &[0.0, 0.0, -1.0, -1.0]);
         close("gradients of logarithms", &found[2], &[0.0, 0.0, 1.0 - half, 1.0]);
-        // What is not a number is no certain prediction.
+        // NaN is no certain prediction.
         let nan = run(&[tensor(&[f64::NAN]), tensor(&[none])], of_logarithms).unwrap();
         assert!(numbers(&nan[0])[0].is_nan());
     }

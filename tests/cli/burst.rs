@@ -194,31 +194,81 @@ fn bad_input_is_refused_before_anything_is_written() {
 #[cfg(target_os = "linux")]
 mod on_the_fake_driver {
     use std::path::Path;
+    use std::process::Command;
 
     use selvedge::io::npz::NpzFile;
+    use serde_json::Value;
 
     use super::super::on_the_fake_driver::{fails, on_fake};
     use super::golden;
     use crate::build::Family;
-    use crate::{FAILED, Folder, json, succeeds};
+    use crate::{FAILED, FAILED_FOR_DEVICE, Folder, json, succeeds};
 
     #[test]
     fn results_that_differ_end_with_code_1() {
         // The fake driver's kernels compute nothing.
         fails(FAILED, &["burst", "verify"], &[]);
     }
-    /// A run of G(1000, 20) on the fake driver whose kernels compute, and whose context is lost in a burst.
-    fn run(arguments: &[&str], burst: &str) -> (Option<i32>, String, String) {
+
+    /// The program on the fake driver, whose kernels of spiking networks compute.
+    fn on_computing_fake(arguments: &[&str]) -> Command {
         const BURST: Family =
             Family { source: "burst.cu", defines: &[], cluster: 1, resident: 1, fault: None };
-        let output = on_fake(arguments)
-            .env("FAKE_RUNNER", crate::build::build(&BURST).unwrap())
+        let mut command = on_fake(arguments);
+        command.env("FAKE_RUNNER", crate::build::build(&BURST).unwrap());
+        command
+    }
+
+    /// A run of G(1000, 20) on the fake driver, whose context is lost in a burst.
+    fn run(arguments: &[&str], burst: &str) -> (Option<i32>, String, String) {
+        let output = on_computing_fake(arguments)
             .env("FAKE_FAULT", "burst_dynamics")
             .env("FAKE_FAULT_AFTER", burst)
             .output()
             .unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+
+    /// The same executable and command line compute on the device where there is a driver, and on the CPU where there is none, to
+    /// the same state. A device that was named is an error there that says what is missing.
+    #[test]
+    fn one_binary_runs_with_and_without_cuda() {
+        let folder = Folder::new("one-binary");
+        let (network, input) = golden(&folder);
+        // So few bursts that `auto` still runs both backends, and compares their results bit for bit.
+        let run_on = |device| {
+            ["burst", "run", &network, "--bursts", "8", "--inject", &input, "--device", device, "--json"]
+        };
+        let with_cuda = |arguments: &[&str]| {
+            let output = on_computing_fake(arguments).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+            json(std::str::from_utf8(&output.stdout).unwrap())
+        };
+        // `succeeds` and `fails` of the crate run it with `SELVEDGE_LIBCUDA=none`.
+        let without_cuda = |arguments: &[&str]| json(&succeeds(arguments));
+
+        let (both, cpu) = (with_cuda(&run_on("auto")), without_cuda(&run_on("auto")));
+        let device = both["device"].as_str().unwrap();
+        assert!(device.starts_with("CUDA, Fake GPU 0 or CPU, "), "{both}");
+        assert!(both["reason"].is_null() && both["lost_after_burst"].is_null(), "{both}");
+        let device = cpu["device"].as_str().unwrap();
+        assert!(device.starts_with("CPU, ") && !device.contains("CUDA"), "{cpu}");
+        assert!(cpu["reason"].as_str().unwrap().contains("the NVIDIA driver could not be loaded"), "{cpu}");
+
+        let cuda = with_cuda(&run_on("0"));
+        assert_eq!(cuda["device"], "CUDA, Fake GPU 0");
+        assert_eq!(cpu["spikes"], 1937);
+        for result in ["spikes", "events", "state_hash"] {
+            assert_eq!((&cuda[result], &both[result]), (&cpu[result], &cpu[result]), "{result}");
+        }
+        let named = &run_on("0")[..9];
+        let missing = ["the NVIDIA driver could not be loaded", "SELVEDGE_LIBCUDA"];
+        crate::fails(FAILED_FOR_DEVICE, named, &missing);
+
+        let devices = |info: Value| info["devices"].as_array().unwrap().len();
+        let info = ["info", "--json"];
+        assert_eq!((devices(with_cuda(&info)) > 0, devices(without_cuda(&info))), (true, 0));
     }
 
     #[test]

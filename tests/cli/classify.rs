@@ -24,7 +24,11 @@ fn a_classifier_of_synthetic_rows_is_trained_drawn_saved_and_run() {
         assert!(texts.iter().any(|text| text == title), "{texts:?}");
         assert!(texts.iter().any(|text| text.starts_with("120 rows, accuracy")), "{texts:?}");
     }
+    // The classifier and the Bayes rule are compared on the rows of the validation.
+    assert_eq!(text.matches(" of the validation rows").count(), 2, "{text}");
     let value = json(&succeeds(&[&train[..], &["--json"]].concat()));
+    let of_120 = value["bayes_accuracy"].as_f64().unwrap() * 120.0;
+    assert!((of_120 - of_120.round()).abs() < 1e-9, "{of_120}");
     assert_eq!((value["epochs"].as_array().unwrap().len(), &value["evaluation"]["rows"]), (2, &120.into()));
 
     let run = ["classify", "run", &model, "--synthetic", "50", "--seed", "1"];
@@ -68,6 +72,40 @@ fn rows_come_from_csv_and_npy_files() {
     assert_eq!((&value["rows"], &value["evaluation"]["accuracy"]), (&40.into(), &1.0.into()));
     let value = json(&succeeds(&["classify", "run", &model, &rows, "--json"]));
     assert_eq!((&value["classes"], value["evaluation"].is_null()), (&serde_json::json!(classes), true));
+}
+
+#[test]
+fn classes_may_have_names_and_cells_quotes() {
+    let folder = Folder::new("classify-names");
+    let [csv, model, results, confusion] =
+        ["rows.csv", "model.safetensors", "results.csv", "confusion.svg"].map(|name| folder.file(name));
+    let mut text = String::from("\u{feff}\"x\",\"y, in cm\",\"class\"\n");
+    for row in 0..40 {
+        let (class, x) = if row % 2 == 0 { ("\"wide, red\"", 2) } else { ("narrow", -2) };
+        text += &format!("\"{x}\",{},{class}\n", row % 5 - 2);
+    }
+    std::fs::write(&csv, &text).unwrap();
+    let options = ["--epochs", "40", "--learning-rate", "0.05", "--hidden", "8", "-o", &model];
+    let shown = ["--json", "--confusion", &confusion];
+    let value = json(&succeeds(&[&["classify", "train", &csv], &options[..], &shown[..]].concat()));
+    assert_eq!(value["class_names"], serde_json::json!(["narrow", "wide, red"]));
+    assert_eq!(value["evaluation"]["accuracy"], 1.0);
+    let texts = xml::texts(&std::fs::read_to_string(&confusion).unwrap()).unwrap();
+    assert!(texts.iter().any(|text| text == "narrow"), "{texts:?}");
+    let run = ["classify", "run", &model, &csv];
+    let shown = succeeds(&[&run[..], &["-o", &results]].concat());
+    assert!(shown.contains("narrow 20, wide, red 20") && shown.contains("100.0 %"), "{shown}");
+    let written = std::fs::read_to_string(&results).unwrap();
+    let mut lines = written.lines();
+    let head = "class,confidence,free_energy,belief_narrow,\"belief_wide, red\"";
+    assert_eq!(lines.next(), Some(head));
+    assert!(lines.next().unwrap().starts_with("\"wide, red\","), "{written}");
+    std::fs::write(&csv, text.replacen("narrow", "nearly", 1)).unwrap();
+    fails(FAILED_FOR_INPUT, &run, &["rows.csv", "label 'nearly' in line 3", "narrow, wide, red"]);
+    std::fs::write(&csv, "1,2,a\n1,2,3\n").unwrap();
+    fails(FAILED_FOR_INPUT, &["classify", "train", &csv], &["'a' in line 1", "line 2 has a number"]);
+    std::fs::write(&csv, "1,\"2,a\n").unwrap();
+    fails(FAILED_FOR_INPUT, &["classify", "train", &csv], &["line 1", "a quote without its end"]);
 }
 
 #[test]
@@ -163,7 +201,7 @@ fn bad_rows_labels_and_models_are_refused() {
         ("1,2,0\n1,2,0.5\n", ["'0.5' in line 2, column 3", "whole number"]),
         ("1,2,0\n1,2\n", ["2 cells in line 2", "3, as in line 1"]),
         ("1\n2\n", ["1 cell in line 1", "the class"]),
-        ("1,2,0\n1,2,-1\n", ["label -1 in row 1", "from 0"]),
+        ("1,2,0\n1,2,-1\n", ["rows.csv", "label -1 in line 2"]),
     ] {
         std::fs::write(&csv, text).unwrap();
         fails(FAILED_FOR_INPUT, &["classify", "train", &csv], &parts);
@@ -191,7 +229,11 @@ fn bad_rows_labels_and_models_are_refused() {
     let picture = folder.file("confusion.svg");
     let run = ["classify", "run", &model, &rows, "--confusion", &picture];
     fails(FAILED_FOR_INPUT, &run, &["a picture without labels"]);
-    fails(FAILED_FOR_INPUT, &[&run[..], &["--labels", &labels]].concat(), &["1 classes", "2 labels"]);
+    fails(
+        FAILED_FOR_INPUT,
+        &[&run[..], &["--labels", &labels]].concat(),
+        &["labels.npy", "2 labels", "1, one a row"],
+    );
 }
 
 /// A model of two features and two classes, and files of rows.
@@ -215,7 +257,11 @@ fn errors_of_a_run_name_the_row_of_the_file() {
     for bad in [2, -1] {
         classes[count - 2] = bad;
         npy::write_slice(&labels, &classes, &[count]).unwrap();
-        fails(FAILED_FOR_INPUT, &of_labels, &[&format!("label {bad} in row 65538"), "below 2"]);
+        fails(
+            FAILED_FOR_INPUT,
+            &of_labels,
+            &["labels.npy", &format!("label {bad} in row 65538"), "a class from 0 to 1"],
+        );
     }
     // A number beyond f32 is infinite there.
     for (bad, text) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (-1e300, "-inf")] {
@@ -230,5 +276,5 @@ fn errors_of_a_run_name_the_row_of_the_file() {
     fails(FAILED_FOR_INPUT, &run, &["rows.npy"]);
     write(&[0.5, 0.5]);
     npy::write_slice::<i64>(&labels, &[], &[0]).unwrap();
-    fails(FAILED_FOR_INPUT, &of_labels, &["1 classes", "0 labels"]);
+    fails(FAILED_FOR_INPUT, &of_labels, &["labels.npy", "0 labels", "1, one a row"]);
 }

@@ -51,6 +51,16 @@ fn an_evolution_resumes_where_it_was_saved_and_is_drawn() {
 }
 
 #[test]
+fn the_defaults_of_an_evolution_raise_the_syntony() {
+    for seed in ["0", "1", "2"] {
+        let value = json(&succeeds(&["srt", "evolve", "--device", "cpu", "--json", "--seed", seed]));
+        let history = value["history"].as_array().unwrap();
+        let [first, last] = [&history[0], &history[history.len() - 1]].map(|one| one.as_f64().unwrap());
+        assert!(first < 0.5 && last > 0.9 && history.len() > 10, "{history:?}");
+    }
+}
+
+#[test]
 fn an_evolution_refuses_bad_options_and_files() {
     let folder = Folder::new("srt-evolve-bad");
     let damaged = folder.file("damaged.evolver");

@@ -5,6 +5,8 @@
 mod cases;
 #[path = "../cases/custom_function.rs"]
 mod custom_function;
+#[path = "../cases/edge_gradients.rs"]
+mod edge_cases;
 
 use cases::{COMPLEX, each_elementwise, result_and_gradients, samples};
 use selvedge::Complex;
@@ -22,7 +24,7 @@ device_tests! {
     gradients_of_elementwise_operations_are_close_to_the_cpu, gradients_of_other_operations_are_close_to_the_cpu,
     gradients_of_complex_operations_are_close_to_the_cpu, gradients_of_masks_dropout_and_checkpoints_are_close_to_the_cpu,
     second_derivatives_of_elementwise_operations_are_close_to_the_cpu,
-    second_derivatives_of_other_operations_are_close_to_the_cpu,
+    second_derivatives_of_other_operations_are_close_to_the_cpu, gradients_at_edges_are_right,
     a_function_with_kernels_of_its_own_is_close_to_the_cpu => in_child(&[]) => needs(Need::Nvrtc),
 }
 
@@ -84,6 +86,15 @@ fn gradients_of_complex_operations_are_close_to_the_cpu() -> Outcome {
             })?;
         }
     }
+    Ok(())
+}
+
+fn gradients_at_edges_are_right() -> Outcome {
+    let device = Device::cuda(0)?;
+    edge_cases::gradients_of_products_are_products_of_the_others(&device);
+    edge_cases::gradients_of_cumulative_products_are_products_of_the_others(&device);
+    edge_cases::elements_that_equal_an_infinite_logsumexp_share_its_gradient(&device);
+    edge_cases::operands_of_which_only_the_sign_counts_have_gradients_of_zeros(&device);
     Ok(())
 }
 

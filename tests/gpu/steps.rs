@@ -15,6 +15,7 @@ use crate::support::{Outcome, device_tests};
 device_tests! {
     a_hundred_captured_steps_have_the_bits_of_uncaptured_ones, two_launches_draw_different_masks,
     a_captured_loss_scale_has_the_bits_of_an_uncaptured_one, a_step_without_memory_changes_nothing => in_child(&[]),
+    a_captured_norm_rescales_the_launches_that_overflow,
     a_captured_trainer_has_the_bits_of_an_uncaptured_one, a_resumed_trainer_has_the_bits_of_one_that_went_on,
 }
 
@@ -64,6 +65,37 @@ fn a_hundred_captured_steps_have_the_bits_of_uncaptured_ones() -> Outcome {
         assert_eq!(found, wanted, "result {at} of {}", uncaptured.len());
     }
     assert_eq!(captured.len(), uncaptured.len());
+    Ok(())
+}
+
+/// One launch of a graph in which squares overflow, between two in which they do not.
+fn a_captured_norm_rescales_the_launches_that_overflow() -> Outcome {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    // A row in a block, and one of several launches.
+    for size in [4, 1000, 300_000] {
+        let mut x = Tensor::ones(&[size], DType::F32, &device)?;
+        x.norm_all(2.0)?;
+        let (graph, (norm, normalized)) = stream.capture(|_| {
+            let norm = x.norm_all(2.0)?;
+            Ok((norm, x.layer_norm(&[size], None, None, 1e-5)?))
+        })?;
+        let graph = graph.instantiate()?;
+        for factor in [1.0f32, 1e30, 1.0, 1e-30] {
+            let next: Vec<f32> = (0..size).map(|at| if at % 2 == 0 { factor } else { -factor }).collect();
+            let next = Tensor::from_slice(&next, &[size], &device)?;
+            x.in_place().assign(&next)?;
+            graph.launch(&stream)?;
+            let wanted = f64::from(factor) * (size as f64).sqrt();
+            let found = f64::from(norm.item::<f32>()?);
+            assert!((found / wanted - 1.0).abs() < 1e-6, "{found:e}, not {wanted:e}, of {size}");
+            if factor >= 1.0 {
+                let found = normalized.narrow(0, 0, 2)?.to_vec::<f32>()?;
+                let is_right = (found[0] - 1.0).abs() < 1e-4 && (found[1] + 1.0).abs() < 1e-4;
+                assert!(is_right, "{found:?} of {size} times {factor:e}");
+            }
+        }
+    }
     Ok(())
 }
 

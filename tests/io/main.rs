@@ -14,6 +14,7 @@ use selvedge::types::{Bool, DType, Element, F8E4M3, F8E5M2};
 
 mod npz;
 mod safetensors;
+mod writing;
 
 /// A file that is removed when the test ends.
 struct Scratch(PathBuf);

@@ -28,7 +28,7 @@ fn archive(name: &str, members: &[(&str, Vec<u8>)], method: CompressionMethod) -
 
 fn message<T: std::fmt::Debug>(result: selvedge::Result<T>) -> String {
     match result {
-        Err(error @ Error::File { .. }) => error.to_string(),
+        Err(error @ (Error::File { .. } | Error::FileNotWritten { .. })) => error.to_string(),
         other => panic!("{other:?}"),
     }
 }

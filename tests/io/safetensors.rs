@@ -370,5 +370,5 @@ fn a_writer_refuses_bad_tensors_and_leaves_the_old_file() {
     assert_eq!(folder.names(), ["kept.safetensors"]);
     assert_eq!(std::fs::read(&path).unwrap(), b"kept");
     let missing = SafetensorsWriter::create(folder.0.join("none/x.safetensors"), &[], &[]);
-    assert!(matches!(missing, Err(Error::File { .. })), "{missing:?}");
+    assert!(matches!(missing, Err(Error::FileNotWritten { .. })), "{missing:?}");
 }

@@ -399,7 +399,7 @@ fn a_folder_that_cannot_be_written_is_found_at_once() {
     }
     for path in paths {
         let error = Checkpoints::open(&path).unwrap_err();
-        assert!(matches!(error, Error::File { .. }), "{error}");
+        assert!(matches!(error, Error::File { .. } | Error::FileNotWritten { .. }), "{error}");
         let message = error.to_string();
         assert!(
             message.contains(&path.display().to_string()) && message.contains("can be written"),
@@ -453,4 +453,38 @@ fn damaged_files_and_newer_versions_are_errors_that_name_the_file() {
         let message = error.to_string();
         assert!(message.contains("version 12") && message.contains("at most version 1"), "{message}");
     }
+}
+
+#[test]
+fn a_run_continues_from_a_checkpoint_before_a_damaged_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut checkpoints = Checkpoints::open(folder.path()).unwrap().with_kept(9).unwrap();
+    let saved = [(4, 0.5), (8, 0.6), (12, 0.4)]
+        .map(|(step, loss)| checkpoints.save(&checkpoint(step, Some(loss))).unwrap());
+    drop(checkpoints);
+    let latest_whole = || {
+        let list = CheckpointList::read(folder.path()).unwrap();
+        list.latest_whole().unwrap().map(|entry| entry.step())
+    };
+    assert_eq!(latest_whole(), Some(12));
+    fs::write(saved[2].join("info.json"), "{").unwrap();
+    assert_eq!(latest_whole(), Some(8));
+    fs::write(saved[1].join("model.safetensors"), "no tensors").unwrap();
+    assert_eq!(latest_whole(), Some(4));
+
+    let mut checkpoints = Checkpoints::open(folder.path()).unwrap().with_kept(9).unwrap();
+    let message = checkpoints.rewind(5).unwrap_err().to_string();
+    assert!(message.contains("no checkpoint of step 5"), "{message}");
+    let moved = checkpoints.rewind(4).unwrap();
+    let names: Vec<_> = moved.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, ["checkpoint_step_000008.set-aside", "checkpoint_step_000012.set-aside"]);
+    assert_eq!(steps(&checkpoints.list().unwrap()), [4]);
+    // The best loss is that of the course of step 4, not that of step 12.
+    checkpoints.save(&checkpoint(8, Some(0.45))).unwrap();
+    let list = checkpoints.list().unwrap();
+    assert_eq!(list.best().unwrap().map(|entry| entry.step()), Some(8));
+    // A step that is set aside twice has two names.
+    checkpoints.rewind(4).unwrap();
+    assert!(folder.path().join("checkpoint_step_000008.set-aside-2").is_dir());
+    assert!(checkpoints.rewind(4).unwrap().is_empty());
 }

@@ -103,6 +103,38 @@ fn generation_follows_from_the_seed_and_goes_past_the_context() -> Result<()> {
 }
 
 #[test]
+fn a_generation_of_a_shorter_context_reads_no_more_ids() -> Result<()> {
+    let model = model(small())?;
+    let most = model.config().context;
+    let greedy = |prompt: &[u32], context: usize, count: usize| -> Result<Vec<u32>> {
+        let sampler = Sampler::new(SamplerOptions::greedy(), 1)?;
+        Generation::new(&model, prompt, sampler)?.with_context(context)?.take(count).collect()
+    };
+    let sampler = Sampler::new(SamplerOptions::greedy(), 1)?;
+    let whole: Vec<u32> =
+        Generation::new(&model, &[4, 2], sampler.clone())?.take(20).collect::<Result<_>>()?;
+    assert_eq!(greedy(&[4, 2], most, 20)?, whole);
+    // Of a prompt that is longer than the context, the last half of the context is read.
+    let prompt = [1u32, 9, 3, 7, 2, 8];
+    let mut text = prompt.to_vec();
+    for count in 1..=3 {
+        let found = greedy(&prompt, 4, count)?;
+        let read: Vec<i64> = text[4..].iter().map(|&id| i64::from(id)).collect();
+        let ids = Tensor::from_slice(&read, &[1, read.len()], &Device::cpu())?;
+        let logits = model.forward(&Variable::new(ids))?;
+        let wanted = logits.tensor().select(1, -1)?.argmax(&[1])?.to_vec::<i64>()?;
+        assert_eq!(i64::from(found[count - 1]), wanted[0], "id {count}");
+        text.push(found[count - 1]);
+    }
+    for context in [0, most + 1] {
+        let generation = Generation::new(&model, &[1], sampler.clone())?;
+        let message = generation.with_context(context).map(drop).unwrap_err().to_string();
+        assert!(message.contains(&format!("a context of {context}")), "{message}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_sampler_draws_among_the_ids_that_its_options_leave() -> Result<()> {
     let logits = [1.0f32, 3.0, 2.0, 3.0, f32::NEG_INFINITY];
     // Zeros of both signs are equal logits, so the lower id is first.

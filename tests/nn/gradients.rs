@@ -17,6 +17,31 @@ fn gradients_of_other_operations_are_their_differences() {
     cases::all().into_iter().for_each(|(name, inputs, function)| check(&name, &inputs, function));
 }
 
+/// Squares leave the range of the dtype, the norms and their gradients do not.
+#[test]
+fn gradients_of_large_and_small_norms_and_deviations_are_those_of_usual_ones() {
+    for (dtype, factors) in [
+        (DType::F32, &[1.0, 1e20, 1e30, 3e37, 1e-25, 1e-37][..]),
+        (DType::F64, &[1.0, 1e154, 1e300, 1e-170, 1e-300]),
+    ] {
+        for &factor in factors {
+            let gradient = |elements: &[f64], function: fn(&Variable) -> Result<Variable>| {
+                let elements: Vec<f64> = elements.iter().map(|x| x * factor).collect();
+                let x = Tensor::new(elements, &Device::cpu()).unwrap().cast(dtype).unwrap();
+                let x = Variable::with_grad(x).unwrap();
+                function(&x).unwrap().backward().unwrap();
+                x.grad().unwrap().cast(DType::F64).unwrap().to_vec::<f64>().unwrap()
+            };
+            let norm = gradient(&[3.0, 4.0], |x| x.norm_all(2.0));
+            // (x - mean) / (n std), without a correction.
+            let deviation = gradient(&[1.0, -1.0], |x| x.std_all(0));
+            for (found, wanted) in norm.iter().chain(&deviation).zip([0.6, 0.8, 0.5, -0.5]) {
+                assert!((found - wanted).abs() < 1e-6, "{norm:?} {deviation:?} of {factor:e} in {dtype}");
+            }
+        }
+    }
+}
+
 #[test]
 fn gradients_of_complex_operations_are_their_differences() {
     for (name, function) in COMPLEX {

@@ -385,3 +385,28 @@ fn a_trainer_in_f16_follows_f32_and_resumes_to_the_same_bits() -> Result<()> {
     assert!(error.contains("loss_scale.scale"), "{error}");
     Ok(())
 }
+
+/// Squares of the gradients leave the range of f32, gradients do not.
+#[test]
+fn a_large_loss_scale_skips_no_step() -> Result<()> {
+    let run = |scale: Option<f64>| -> Result<Vec<f32>> {
+        let model = Linear::new(2, 1, &Initializer::new(&Device::cpu()).with_seed(1))?;
+        let parameters = Parameters::new(&model)?;
+        let loss = |inputs: &[Variable]| model.forward(&inputs[0])?.sum_all();
+        let optimizer = Sgd::new(parameters.variables(), 0.1)?;
+        let mut step = TrainingStep::new(&parameters, optimizer, loss)?.with_max_norm(2.5)?;
+        if let Some(scale) = scale {
+            step = step.with_loss_scale(LossScale::fixed(scale))?;
+        }
+        step.run(&[&Tensor::new([[3.0f32, 4.0]], &Device::cpu())?])?;
+        let found = model.state_dict().values().map(Tensor::to_vec::<f32>).collect::<Result<Vec<_>>>()?;
+        Ok(found.concat())
+    };
+    let wanted = run(None)?;
+    for scale in [1e15, 1e30, 1e-30] {
+        for (found, wanted) in run(Some(scale))?.iter().zip(&wanted) {
+            assert!((found - wanted).abs() < 1e-6, "{found}, not {wanted}, with a scale of {scale:e}");
+        }
+    }
+    Ok(())
+}

@@ -14,6 +14,7 @@ mod checkpoints;
 #[path = "../cases/custom_function.rs"]
 mod custom_function;
 mod differences;
+mod edge_gradients;
 mod fused;
 mod gpt;
 mod gradient_values;

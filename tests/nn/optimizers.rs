@@ -119,6 +119,35 @@ fn a_step_between_a_forward_and_its_backward_is_an_error() {
     assert_eq!(numbers(&x.tensor()), [0.5]);
 }
 
+/// A variable with this gradient.
+fn with_gradient(gradient: &[f32]) -> selvedge::Result<Variable> {
+    let device = Device::cpu();
+    let x = Variable::with_grad(Tensor::zeros(&[gradient.len()], DType::F32, &device)?)?;
+    let gradient = Tensor::from_slice(gradient, &[gradient.len()], &device)?;
+    (&x * &gradient)?.sum_all()?.backward()?;
+    Ok(x)
+}
+
+#[test]
+fn clip_grad_norm_of_gradients_whose_squares_leave_the_range_is_right() -> selvedge::Result<()> {
+    for factor in [1e20f32, 1e30, 1e-30] {
+        let given = [3.0 * factor, 4.0 * factor];
+        let max_norm = if factor > 1.0 { 1.0 } else { f64::from(2.5 * factor) };
+        let x = with_gradient(&given)?;
+        let norm = clip_grad_norm(std::slice::from_ref(&x), max_norm)?.item::<f32>()?;
+        assert!((norm / (5.0 * factor) - 1.0).abs() < 1e-6, "{norm:e}");
+        let found = x.grad().map(|gradient| gradient.to_vec::<f32>()).transpose()?.unwrap_or_default();
+        if factor > 1.0 {
+            assert!((found[0] - 0.6).abs() < 1e-6 && (found[1] - 0.8).abs() < 1e-6, "{found:?}");
+        }
+        let x = with_gradient(&given)?;
+        clip_grad_norm(std::slice::from_ref(&x), f64::INFINITY)?;
+        let found = x.grad().map(|gradient| gradient.to_vec::<f32>()).transpose()?.unwrap_or_default();
+        assert_eq!(found, given);
+    }
+    Ok(())
+}
+
 #[test]
 fn clip_grad_norm_scales_all_gradients_by_their_common_norm() {
     let (x, y, unused) = (leaf(&[0.0, 0.0]), leaf(&[0.0]), leaf(&[1.0]));

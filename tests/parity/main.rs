@@ -37,6 +37,7 @@ mod row_powers;
 mod row_runs;
 mod row_sections;
 mod row_spans;
+mod row_squares;
 mod row_sums;
 mod rows;
 mod rows_in_place;
@@ -115,6 +116,7 @@ fn main() -> std::process::ExitCode {
         row_lengths::always(),
         row_sections::always(),
         row_spans::always(),
+        row_squares::tests(),
         row_sums::always(),
         rares::tests(),
         native::always(),

@@ -91,7 +91,7 @@ fn reduction(fold: Fold, dtype: DType) -> Reduction {
 }
 
 /// Runs on the CPU; the output's memory is changed.
-fn on_host(reduction: &Reduction, inputs: &[Array], scalars: &[Number], output: &mut Array) {
+pub fn on_host(reduction: &Reduction, inputs: &[Array], scalars: &[Number], output: &mut Array) {
     let sources: Vec<Vec<u128>> = inputs.iter().map(|input| aligned(&input.bytes)).collect();
     let mut target = aligned(&output.bytes);
     let of_host: Vec<HostInput<'_>> = inputs

@@ -96,6 +96,7 @@ macro_rules! floats {
                     if above.total_cmp(&z).is_lt() { above } else { z }
                 }
                 Fma => x.mul_add(y, z),
+                Lerp if !(y - x).is_finite() && x.is_finite() && y.is_finite() => x * (1.0 - z) + y * z,
                 Lerp if z < 0.5 => x + z * (y - x),
                 Lerp => y - (y - x) * (1.0 - z),
                 Copysign => x.copysign(y),

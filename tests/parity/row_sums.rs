@@ -8,6 +8,7 @@ use super::arrays::{Array, assert_same};
 use super::harness;
 use super::reductions::{contiguous, plain};
 use super::row_runs::{on_device, on_host, run_plan};
+use super::row_squares;
 use super::texts;
 use super::value::special;
 use crate::common::suite::Test;
@@ -29,6 +30,21 @@ fn layer_norm_backward([x, gradient, weight]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
 fn shares([x, gradient, weight]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
     let share = x / x.abs().sum_group();
     vec![share * weight, (share * gradient).sum_over_groups()]
+}
+
+/// One stage, which runs twice for some rows.
+fn norms([x, gradient, weight]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
+    let (sum, factor) = x.sum_of_squares_group();
+    let unit = x / (sum.sqrt() / factor);
+    vec![unit * weight, (unit * gradient).sum_over_groups()]
+}
+
+/// Two stages, of which the second one runs twice for some rows.
+fn deviations([x, gradient, weight]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
+    let centred = x - x.mean_group();
+    let (mean, factor) = centred.mean_of_squares_group();
+    let h = centred * mean.rsqrt() * factor;
+    vec![h * weight, (gradient * h).sum_over_groups(), (h * gradient).sum_group()]
 }
 
 /// No reduction of groups, and indices in the terms.
@@ -86,6 +102,8 @@ struct Groups {
     along: Layout,
     groups: Layout,
     axes: &'static [isize],
+    /// True if squares of some groups of x leave the range.
+    is_changed: bool,
 }
 
 impl Groups {
@@ -95,13 +113,19 @@ impl Groups {
             along: contiguous(&[1, length]),
             groups: contiguous(&[rows, 1]),
             axes: &[1],
+            is_changed: false,
         }
     }
 
     fn inputs(&self, dtype: DType) -> [Array; 3] {
         let values = plain(dtype);
         let array = |layout, seed| Array::new(dtype, layout, &values, seed);
-        [array(self.elements, 3), array(self.elements, 5), array(self.along, 7)]
+        let mut x = array(self.elements, 3);
+        if self.is_changed {
+            let length = self.along.count();
+            row_squares::change(&mut x, |place| place / length);
+        }
+        [x, array(self.elements, 5), array(self.along, 7)]
     }
 
     fn output_layouts(&self, program: &RowProgram) -> Vec<Layout> {
@@ -204,6 +228,7 @@ pub fn always() -> Vec<Test> {
     one("kernels_have_the_bits_of_the_cpu", kernels);
     one("one_kernel_has_the_bits_of_two", fused);
     one("clusters_have_the_bits_of_the_cpu", clusters);
+    one("sums_of_squares_leave_the_range", squares);
     one("long_terms_are_stored", long_terms);
     one("layouts_do_not_change_the_order", layouts);
     one("wrong_uses_are_refused", refused);
@@ -294,6 +319,25 @@ fn clusters() {
     }
 }
 
+/// A part of a warp, a warp, a block, and clusters, with rows of every change, several in turn for each of them.
+fn squares() {
+    const MANY: usize = 1 << 16;
+    for (rows, length, dtype, many) in [
+        (200, 4, DType::F32, MANY),
+        (65, 9, DType::F64, MANY),
+        (65, 256, DType::BF16, MANY),
+        (65, 1030, DType::F32, MANY),
+        (9, 5000, DType::F32, 1 << 14),
+        (9, 9224, DType::BF16, 1 << 14),
+    ] {
+        for given in [("norms", norms), ("deviations", deviations)] as [Program; 2] {
+            let groups = Groups { is_changed: true, ..Groups::rows(rows, length) };
+            let schedule = check_kernels(given, dtype, &groups, Some(many));
+            assert!(schedule.starts_with("one kernel and the sums of chunks"), "{schedule}");
+        }
+    }
+}
+
 /// Indices of elements, values of groups and random words in terms of too many instructions for the kernel of the sums.
 fn deep([x, _, _]: [Expr<'_>; 3]) -> Vec<Expr<'_>> {
     let index = x.index_in_group().cast(x.dtype());
@@ -319,6 +363,7 @@ fn layouts() {
         groups: contiguous(groups),
         along: contiguous(along),
         axes,
+        is_changed: false,
     };
     let transposed = view(contiguous(&[30, 3, 8]).transpose(0, 1));
     let all = [

@@ -361,7 +361,10 @@ fn damaged_and_newer_files_are_refused_and_stay() {
     }
     assert_ne!(error(&[&good[..], &[0]].concat()), "");
     assert!(Evolver::restore(folder.path().join("none"), &Device::cpu()).is_err());
-    assert!(matches!(evolver.save(folder.path().join("no/folder.evolver")), Err(Error::File { .. })));
+    assert!(matches!(
+        evolver.save(folder.path().join("no/folder.evolver")),
+        Err(Error::FileNotWritten { .. })
+    ));
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod index_expressions;
 mod indexing;
 mod iteration;
 mod kernels;
+mod large_counts;
 mod matmul;
 mod model;
 mod narrow_casts;

@@ -162,7 +162,7 @@ fn rows<'a>(reports: &[&'a Report]) -> Vec<Row<'a>> {
 
 /// Summarises a report's figures beside the reference that a user would pick: the library, or else the reference of most.
 ///
-/// Figures of other references take no part, because a mean over several references is the speed of nothing. Where the
+/// Figures of other references take no part, because a mean over several references is the speed of nothing. If the
 /// report has geometric means itself, they are the mean, and its other figures are the range alone.
 fn summary(report: &Report) -> Row<'static> {
     let mut groups: Vec<(String, Vec<&Figure>)> = Vec::new();

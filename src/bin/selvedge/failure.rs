@@ -22,7 +22,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A result that is wrong or could not be kept, although the input was good.
+    /// A result that is wrong or could not be written, although the input was good.
     pub fn failed(message: impl std::fmt::Display) -> Failure {
         Failure { code: FAILED, message: message.to_string() }
     }

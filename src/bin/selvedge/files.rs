@@ -53,7 +53,6 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
 }
 
 /// Writes a result.
-pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))
+pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+    Ok(selvedge::io::write_file(path, bytes.as_ref())?)
 }

@@ -1,6 +1,6 @@
 //! `selvedge generate`: a trained language model continues a prompt.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -36,8 +36,11 @@ fn run(options: &GenerateOptions) -> Result<Report, Failure> {
         top_p: options.top_p,
     };
     let sampler = Sampler::new(sampler, options.seed)?;
-    let prompt = trained.tokenizer.encode(&options.prompt)?;
-    let generation = Generation::new(&trained.model, &prompt, sampler)?;
+    let prompt = match &options.prompt {
+        Some(prompt) => trained.tokenizer.encode(prompt)?,
+        None => source::default_prompt(&*trained.tokenizer, &trained.stored_prompt()),
+    };
+    let generation = Generation::new(&trained.model, &prompt, sampler)?.with_context(trained.context)?;
     let mut writer = Writer::new(&*trained.tokenizer, !options.json);
     writer.write(&prompt)?;
     let start = Instant::now();
@@ -49,7 +52,7 @@ fn run(options: &GenerateOptions) -> Result<Report, Failure> {
         }
     }
     let seconds = start.elapsed().as_secs_f64();
-    let text = writer.finish();
+    let text = writer.finish()?;
     let rate = count as f64 / seconds.max(1e-9);
     let mut note = format!("{} ids at {} ids/s on {device}\n", grouped(count), grouped(rate as u64));
     if let Some(reason) = &reason {
@@ -79,7 +82,7 @@ impl Writer<'_> {
         Writer { tokenizer, bytes: Vec::new(), written: 0, prints }
     }
 
-    /// Returns `false` if the reader went away.
+    /// Returns `false` if the reader of stdout went away.
     fn write(&mut self, ids: &[u32]) -> Result<bool, Failure> {
         self.bytes.extend(self.tokenizer.decode_bytes(ids)?);
         if !self.prints {
@@ -93,15 +96,14 @@ impl Writer<'_> {
         };
         let text = String::from_utf8_lossy(&self.bytes[self.written..end]).into_owned();
         self.written = end;
-        let mut stdout = std::io::stdout().lock();
-        Ok(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_ok())
+        output::write_to_reader(&text)
     }
 
-    fn finish(self) -> String {
+    fn finish(self) -> Result<String, Failure> {
         let text = String::from_utf8_lossy(&self.bytes).into_owned();
         if self.prints && !text.ends_with('\n') {
-            output::write_stdout("\n");
+            output::write_to_reader("\n")?;
         }
-        text
+        Ok(text)
     }
 }

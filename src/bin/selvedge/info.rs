@@ -1,10 +1,11 @@
-//! `selvedge info`: the devices, the driver and the optional libraries, each path tried and why it was or was not taken.
+//! `selvedge info`: the CPU, the devices, the driver and the optional libraries, each path tried and why it was or was not taken.
 //!
 //! Nothing here fails: a missing driver is what the command is asked about.
 
 use selvedge::Error;
 use selvedge::driver::{Device, driver_isa, driver_version};
 use selvedge::sys::{self, LibraryReport};
+use selvedge::thread_count;
 use serde_json::{Value, json};
 
 use crate::output::{self, Report, Style, Table};
@@ -13,6 +14,23 @@ use crate::output::{self, Report, Style, Table};
 pub fn info() -> Report {
     let style = Style::of_stdout();
     let mut text = format!("{}\n", style.bold(&format!("selvedge {}", env!("CARGO_PKG_VERSION"))));
+
+    text += &heading(style, "CPU");
+    let (processors, threads) = (std::thread::available_parallelism().map_or(1, usize::from), thread_count());
+    let sets = instruction_sets();
+    let mut table = Table::new("<<");
+    table.row(["architecture".to_owned(), std::env::consts::ARCH.to_owned()]);
+    table.row(["processors".to_owned(), format!("{processors} that this process may run on")]);
+    table.row(["threads".to_owned(), format!("{threads} at most in an operation")]);
+    let known = if sets.is_empty() { "none of those that kernels use".to_owned() } else { sets.join(" ") };
+    table.row(["instruction sets".to_owned(), known]);
+    text += &table.render(style);
+    let cpu = json!({
+        "architecture": std::env::consts::ARCH,
+        "processors": processors,
+        "threads": threads,
+        "instruction_sets": sets,
+    });
 
     text += &heading(style, "driver");
     let driver = match (driver_version(), driver_isa()) {
@@ -82,12 +100,28 @@ pub fn info() -> Report {
 
     let json = json!({
         "version": env!("CARGO_PKG_VERSION"),
+        "cpu": cpu,
         "driver": driver,
         "devices": devices,
         "devices_error": problem,
         "libraries": report.libraries.iter().map(library_json).collect::<Vec<_>>(),
     });
     Report { text, json }
+}
+
+/// Returns the instruction sets of this CPU among those that kernels of the CPU use.
+fn instruction_sets() -> Vec<&'static str> {
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
+    let mut sets = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        // The macro takes literals alone.
+        macro_rules! add {
+            ($($name:tt)*) => { $(if std::arch::is_x86_feature_detected!($name) { sets.push($name); })* };
+        }
+        add!("avx2" "fma" "f16c" "avx512f" "avx512bw" "avx512dq" "avx512vl");
+    }
+    sets
 }
 
 fn heading(style: Style, name: &str) -> String {

@@ -8,9 +8,8 @@
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
-
-use clap::Parser;
 
 mod build_images;
 mod burst;
@@ -36,7 +35,7 @@ mod srt;
 mod svg;
 mod train;
 
-use options::{Command, Options};
+use options::Command;
 use selvedge::{DType, Device, Tensor};
 
 /// Runs the command line of this process.
@@ -47,7 +46,7 @@ pub fn main() -> ExitCode {
 /// Runs a command line, which begins with the program's name. `python -m selvedge` calls it too, so it returns rather than exits.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let asks_for_json = arguments.iter().any(|argument| argument == "--json");
-    let options = match Options::try_parse_from(arguments) {
+    let options = match options::parse(arguments) {
         Ok(options) => options,
         // Help and version are no errors; wrong usage is, and JSON may have been asked for before it was met.
         Err(error) if error.use_stderr() && asks_for_json => {
@@ -56,9 +55,12 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             return failure::Failure { code: failure::BAD_INPUT, message }.print(true);
         }
         Err(error) => {
-            // A reader that went away early is no error.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { failure::BAD_INPUT } else { 0 });
+            let printed = error.print().and_then(|()| std::io::stdout().flush());
+            return match output::is_read(printed) {
+                _ if error.use_stderr() => ExitCode::from(failure::BAD_INPUT),
+                Ok(_) => ExitCode::SUCCESS,
+                Err(failure) => failure.print(false),
+            };
         }
     };
     if !matches!(options.command, Command::Info(_)) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::failure::FAILED;
+use crate::failure::Failure;
 
 /// The result of a command in both forms.
 #[derive(Debug)]
@@ -25,13 +25,24 @@ pub fn print(report: &Report, json: bool) -> ExitCode {
 
 /// Writes to stdout. A reader that has gone is no failure, a full disk is.
 pub fn write_stdout(text: &str) -> ExitCode {
+    match write_to_reader(text) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(failure) => failure.print(false),
+    }
+}
+
+/// Writes to stdout. Returns `false` if its reader has gone, which is no failure.
+pub fn write_to_reader(text: &str) -> Result<bool, Failure> {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            eprintln!("{} the output cannot be written: {error}", Style::of_stderr().error("error:"));
-            ExitCode::from(FAILED)
-        }
-        _ => ExitCode::SUCCESS,
+    is_read(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// Returns `false` for the error of writing to a reader that has gone.
+pub fn is_read(written: std::io::Result<()>) -> Result<bool, Failure> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::failed(format!("the output cannot be written: {error}"))),
     }
 }
 

@@ -407,7 +407,7 @@ impl Loaded {
             self.prepare_graph(kernels, packed, with_spikes)?;
         }
         let first = self.burst + 1;
-        let mut results = Vec::with_capacity(count);
+        let mut results = Vec::new();
         let run = self.launch_and_collect(first, count, packs, with_spikes, &mut results);
         if run.is_err() {
             // Bursts that were launched run all the same, unless the context is lost.

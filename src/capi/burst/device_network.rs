@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::super::arguments::{out, out_structure, slice, slice_mut};
+use super::super::arguments::{collected, out, out_structure, slice, slice_mut};
 use super::super::device;
 use super::super::error::{Failure, Result};
 use super::super::guard;
@@ -66,8 +66,11 @@ unsafe fn injections(
     // SAFETY: as the caller vouches.
     let (ids, potentials) = unsafe { (slice(ids, count, "ids")?, slice(potentials, count, "potentials")?) };
     let pairs = ids.iter().zip(potentials);
-    let injections: Vec<Injection> =
-        pairs.map(|(&id, &potential)| Injection::new(id, potential)).collect::<crate::Result<_>>()?;
+    let mut injections: Vec<Injection> =
+        collected(count, "ids", pairs.map(|(&id, _)| Injection { id, thousandths: 0 }))?;
+    for (injection, &potential) in injections.iter_mut().zip(potentials) {
+        *injection = Injection::new(injection.id, potential)?;
+    }
     let sum = staged_with(&injections, beside)?;
     Ok((injections, sum))
 }
@@ -435,12 +438,12 @@ pub unsafe extern "C" fn sv_device_network_set_weights(
     count: usize,
 ) -> i32 {
     guard::call("sv_device_network_set_weights", || {
+        let object = self::device_network(device_network)?;
         // SAFETY: as the caller vouches.
         let (synapses, weights) =
             unsafe { (slice(synapses, count, "synapses")?, slice(weights, count, "weights")?) };
         let change = |(synapse, weight): (&u64, &u8)| WeightChange { synapse: *synapse, weight: *weight };
-        let changes: Vec<WeightChange> = synapses.iter().zip(weights).map(change).collect();
-        let object = self::device_network(device_network)?;
+        let changes = collected(count, "synapses", synapses.iter().zip(weights).map(change))?;
         Ok(object.lock().cuda.set_weights(&changes)?)
     })
 }

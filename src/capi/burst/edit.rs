@@ -1,8 +1,8 @@
 //! Synapses and neurons that are created or removed while a simulation runs, and the network that this makes.
 
-use super::super::arguments::{out, slice};
+use super::super::arguments::{collected, copied, out, slice};
 use super::super::guard;
-use super::{enter_network, network, with_simulation, write_some};
+use super::{enter_network, network, simulation_of, with_simulation, write_some};
 use crate::burst::SynapseArrays;
 
 /// Creates synapses, which carry spikes from the next burst on. Arrays may be in any order; on an error nothing is created.
@@ -25,21 +25,25 @@ pub unsafe extern "C" fn sv_simulation_create_synapses(
     count: usize,
 ) -> i32 {
     guard::call("sv_simulation_create_synapses", || {
+        let object = simulation_of(simulation)?;
         // SAFETY: as the caller vouches.
-        let (ends, mut values) = unsafe {
+        let (source, target, weight, psp) = unsafe {
             (
-                [slice(source, count, "source")?, slice(target, count, "target")?].map(<[u32]>::to_vec),
-                vec![slice(weight, count, "weight")?.to_vec(), slice(psp, count, "psp")?.to_vec()],
+                slice(source, count, "source")?,
+                slice(target, count, "target")?,
+                slice(weight, count, "weight")?,
+                slice(psp, count, "psp")?,
             )
         };
-        values.push(match kind.is_null() {
-            true => vec![0; count],
+        let kind = match kind.is_null() {
+            true => collected(count, "kind", std::iter::repeat(0))?,
             // SAFETY: as above.
-            false => unsafe { slice(kind, count, "kind")? }.to_vec(),
-        });
-        with_simulation(simulation, move |simulation| {
-            let [source, target] = &ends;
-            let (weight, psp, kind) = (&values[0], &values[1], &values[2]);
+            false => copied(unsafe { slice(kind, count, "kind")? }, "kind")?,
+        };
+        let (source, target) = (copied(source, "source")?, copied(target, "target")?);
+        let (weight, psp) = (copied(weight, "weight")?, copied(psp, "psp")?);
+        object.with(move |simulation| {
+            let (source, target, weight, psp, kind) = (&source, &target, &weight, &psp, &kind);
             Ok(simulation.create_synapses(&SynapseArrays { source, target, weight, psp, kind })?)
         })
     })
@@ -61,10 +65,11 @@ pub unsafe extern "C" fn sv_simulation_remove_synapses(
     count: usize,
 ) -> i32 {
     guard::call("sv_simulation_remove_synapses", || {
+        let object = simulation_of(simulation)?;
         // SAFETY: as the caller vouches.
-        let (source, target) =
-            unsafe { (slice(source, count, "source")?.to_vec(), slice(target, count, "target")?.to_vec()) };
-        with_simulation(simulation, move |simulation| Ok(simulation.remove_synapses(&source, &target)?))
+        let (source, target) = unsafe { (slice(source, count, "source")?, slice(target, count, "target")?) };
+        let (source, target) = (copied(source, "source")?, copied(target, "target")?);
+        object.with(move |simulation| Ok(simulation.remove_synapses(&source, &target)?))
     })
 }
 
@@ -79,9 +84,10 @@ pub unsafe extern "C" fn sv_simulation_remove_synapses(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_remove_neurons(simulation: u64, ids: *const u32, count: usize) -> i32 {
     guard::call("sv_simulation_remove_neurons", || {
+        let object = simulation_of(simulation)?;
         // SAFETY: as the caller vouches.
-        let ids = unsafe { slice(ids, count, "ids")? }.to_vec();
-        with_simulation(simulation, move |simulation| Ok(simulation.remove_neurons(&ids)?))
+        let ids = copied(unsafe { slice(ids, count, "ids")? }, "ids")?;
+        object.with(move |simulation| Ok(simulation.remove_neurons(&ids)?))
     })
 }
 

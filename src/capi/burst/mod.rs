@@ -151,6 +151,19 @@ impl SimulationObject {
     fn lock(&self) -> MutexGuard<'_, SimulationState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// As [`SimulationState::with`].
+    fn with<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Simulation) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        self.lock().with(work)
+    }
+}
+
+/// Returns the simulation of a handle. Arrays of the caller are copied after this, since the handle costs nothing to check.
+fn simulation_of(handle: u64) -> Result<SimulationObject> {
+    SimulationObject::table().get(handle, "simulation")
 }
 
 impl SimulationState {
@@ -192,9 +205,7 @@ fn with_simulation<R: Send + 'static>(
     handle: u64,
     work: impl FnOnce(&mut Simulation) -> Result<R> + Send + 'static,
 ) -> Result<R> {
-    let object = SimulationObject::table().get(handle, "simulation")?;
-    let mut state = object.lock();
-    state.with(work)
+    simulation_of(handle)?.with(work)
 }
 
 /// Enters a simulation that stands behind a burst, and returns its handle.

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::arguments::{out, slice, slice_mut, structure, text};
+use super::super::arguments::{collected, out, slice, slice_mut, structure, text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::tensor::flag;
@@ -163,7 +163,10 @@ pub unsafe extern "C" fn sv_network_create(arrays: *const sv_network_arrays, net
         // SAFETY: as the caller vouches.
         let (neurons, areas) = unsafe { (neurons(arrays)?, areas(arrays)?) };
         let count = arrays.synapses;
-        let excitatory = vec![0; if arrays.synapse_kind.is_null() { count } else { 0 }];
+        let excitatory = match arrays.synapse_kind.is_null() {
+            true => collected(count, "arrays->synapse_kind", std::iter::repeat(0))?,
+            false => Vec::new(),
+        };
         // SAFETY: as the caller vouches.
         let arrays = unsafe {
             SynapseArrays {

@@ -2,12 +2,12 @@
 
 use std::ffi::c_char;
 
-use super::super::arguments::{out, slice, text};
+use super::super::arguments::{copied, out, slice, text};
 use super::super::error::Failure;
 use super::super::guard;
 use super::super::handle::Object;
 use super::super::tensor::flag;
-use super::{SimulationObject, with_simulation, write_some, write_spikes};
+use super::{SimulationObject, simulation_of, with_simulation, write_some, write_spikes};
 
 /// Starts the recording of spikes with 1, and ends it with 0. Either drops the spikes that were recorded.
 ///
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn sv_simulation_spikes(
         let (bursts, found, total) = with_simulation(simulation, move |simulation| {
             let (bursts, ids) = simulation.spikes();
             let fits = ids.len().min(capacity);
-            Ok((bursts[..fits].to_vec(), ids[..fits].to_vec(), ids.len()))
+            Ok((copied(&bursts[..fits], "numbers")?, copied(&ids[..fits], "ids")?, ids.len()))
         })?;
         // SAFETY: as the caller vouches.
         unsafe {
@@ -88,9 +88,10 @@ pub unsafe extern "C" fn sv_simulation_record_potentials(
     count: usize,
 ) -> i32 {
     guard::call("sv_simulation_record_potentials", || {
+        let object = simulation_of(simulation)?;
         // SAFETY: as the caller vouches.
-        let ids = unsafe { slice(ids, count, "ids")? }.to_vec();
-        with_simulation(simulation, move |simulation| Ok(simulation.record_potentials(&ids)?))
+        let ids = copied(unsafe { slice(ids, count, "ids")? }, "ids")?;
+        object.with(move |simulation| Ok(simulation.record_potentials(&ids)?))
     })
 }
 
@@ -114,7 +115,7 @@ pub unsafe extern "C" fn sv_simulation_potentials(
         let count = unsafe { out(count, "count")? };
         let (found, total) = with_simulation(simulation, move |simulation| {
             let found = simulation.potentials();
-            Ok((found[..found.len().min(capacity)].to_vec(), found.len()))
+            Ok((copied(&found[..found.len().min(capacity)], "potentials")?, found.len()))
         })?;
         // SAFETY: as the caller vouches.
         unsafe { write_some(&found, potentials, capacity, "potentials")? };

@@ -2,14 +2,16 @@
 
 use std::ffi::c_char;
 
-use super::super::arguments::{OutStructure, out, out_structure, slice, slice_mut, text, write_text};
+use super::super::arguments::{
+    OutStructure, collected, out, out_structure, slice, slice_mut, text, write_text,
+};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::Object;
 use super::super::tensor::flag;
 use super::{
-    Owner, SimulationObject, backend, check_count, enter_simulation, lost, network, sv_simulation_options,
-    with_simulation, write_spikes,
+    Owner, SimulationObject, backend, check_count, enter_simulation, lost, network, simulation_of,
+    sv_simulation_options, with_simulation, write_spikes,
 };
 use crate::burst::{BurstCounts, BurstResult, NeuronField, NeuronSelection, Neurons, Simulation};
 
@@ -189,11 +191,12 @@ pub unsafe extern "C" fn sv_simulation_inject(
     count: usize,
 ) -> i32 {
     guard::call("sv_simulation_inject", || {
+        let object = simulation_of(simulation)?;
         // SAFETY: as the caller vouches.
         let (ids, potentials) =
             unsafe { (slice(ids, count, "ids")?, slice(potentials, count, "potentials")?) };
-        let inputs: Vec<(u32, f32)> = ids.iter().copied().zip(potentials.iter().copied()).collect();
-        with_simulation(simulation, move |simulation| Ok(simulation.inject(&inputs)?))
+        let inputs = collected(count, "ids", ids.iter().copied().zip(potentials.iter().copied()))?;
+        object.with(move |simulation| Ok(simulation.inject(&inputs)?))
     })
 }
 

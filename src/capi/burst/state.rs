@@ -1,10 +1,10 @@
 //! The state of a simulation, its weights, and the hashes by which runs are compared.
 
-use super::super::arguments::{check_reserved, out, slice, slice_mut, structure};
+use super::super::arguments::{check_reserved, collected, out, slice, slice_mut, structure};
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::Object;
-use super::{SimulationObject, check_count, with_simulation};
+use super::{SimulationObject, check_count, simulation_of, with_simulation};
 use crate::burst::{BurstResult, NetworkState, NeuronState, Spike, SpikeHash, WeightChange};
 
 /// A state from which a run continues.
@@ -106,8 +106,12 @@ pub(super) unsafe fn given_state(state: *const sv_network_state) -> Result<Netwo
     Ok(NetworkState {
         seed: given.seed,
         burst: given.burst,
-        neurons: potentials.iter().zip(left).zip(counts).map(neuron).collect(),
-        fired: ids.iter().zip(at).map(spike).collect(),
+        neurons: collected(
+            neurons,
+            "state->potentials",
+            potentials.iter().zip(left).zip(counts).map(neuron),
+        )?,
+        fired: collected(fired, "state->fired_ids", ids.iter().zip(at).map(spike))?,
     })
 }
 
@@ -202,7 +206,7 @@ pub unsafe extern "C" fn sv_spike_hash_add(
             (slice(ids, count, "ids")?, slice(potentials, count, "potentials")?, slice_mut(hash, 1, "hash")?)
         };
         let spike = |(id, potential): (&u32, &f32)| Spike { id: *id, potential: *potential };
-        let fired: Vec<Spike> = ids.iter().zip(potentials).map(spike).collect();
+        let fired: Vec<Spike> = collected(count, "ids", ids.iter().zip(potentials).map(spike))?;
         for hash in hash {
             let mut sum = SpikeHash::continued(*hash);
             sum.add(u64::from(number), &fired);
@@ -248,11 +252,12 @@ pub unsafe extern "C" fn sv_simulation_set_weights(
     count: usize,
 ) -> i32 {
     guard::call("sv_simulation_set_weights", || {
+        let object = simulation_of(simulation)?;
         // SAFETY: as the caller vouches.
         let (synapses, weights) =
             unsafe { (slice(synapses, count, "synapses")?, slice(weights, count, "weights")?) };
         let change = |(synapse, weight): (&u64, &u8)| WeightChange { synapse: *synapse, weight: *weight };
-        let changes: Vec<WeightChange> = synapses.iter().zip(weights).map(change).collect();
-        with_simulation(simulation, move |simulation| Ok(simulation.set_weights(&changes)?))
+        let changes = collected(count, "synapses", synapses.iter().zip(weights).map(change))?;
+        object.with(move |simulation| Ok(simulation.set_weights(&changes)?))
     })
 }

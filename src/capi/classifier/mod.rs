@@ -11,8 +11,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::arguments::{
-    check_count, check_reserved, check_unused, or_default, out, out_structure, slice, slice_mut, structure,
-    text, write_some,
+    check_count, check_reserved, check_unused, copied, or_default, out, out_structure, slice, slice_mut,
+    structure, text, write_some,
 };
 use super::buffer::User;
 use super::error::Result;
@@ -185,8 +185,8 @@ pub unsafe extern "C" fn sv_classifier_create(
         // SAFETY: as the caller vouches.
         let (hidden, prior) = unsafe {
             (
-                slice(options.hidden, options.hidden_count, "options->hidden")?.to_vec(),
-                slice(options.prior, options.classes, "options->prior")?.to_vec(),
+                copied(slice(options.hidden, options.hidden_count, "options->hidden")?, "options->hidden")?,
+                copied(slice(options.prior, options.classes, "options->prior")?, "options->prior")?,
             )
         };
         check_reserved("options->reserved", options.reserved)?;

@@ -20,14 +20,14 @@ pub mod sorting;
 pub mod statistics;
 pub mod views;
 
-use super::arguments::{check_reserved, out, slice};
+use super::arguments::{check_reserved, collected, out, slice};
 use super::device::{SV_CPU, cuda};
 use super::error::{Failure, Result};
 use super::guard;
 use super::handle::{Object, object};
 use crate::fuse::Number;
 use crate::tensor::{Device, Tensor, TensorMut, TensorOperand};
-use crate::types::{DType, Shape, Slice};
+use crate::types::{DType, MAXIMUM_RANK, Shape, Slice};
 
 /// A tensor behind a handle. A small operation uses it where it is: a tensor's layout has room for every rank, and copying it
 /// would cost more than the rest of the call.
@@ -422,6 +422,9 @@ pub(super) fn device_code(device: &Device) -> i32 {
 ///
 /// As [`slice`].
 pub(super) unsafe fn sizes(shape: *const i64, rank: usize) -> Result<Vec<usize>> {
+    if rank > MAXIMUM_RANK {
+        return Err(Failure::argument("rank", rank, &format!("at most {MAXIMUM_RANK} dimensions")));
+    }
     // SAFETY: as the caller vouches.
     let shape = unsafe { slice(shape, rank, "shape")? };
     let size =
@@ -439,7 +442,7 @@ pub(super) unsafe fn sizes(shape: *const i64, rank: usize) -> Result<Vec<usize>>
 pub(super) unsafe fn axes(axes: *const i64, count: usize, name: &str) -> Result<Vec<isize>> {
     // SAFETY: as the caller vouches.
     let axes = unsafe { slice(axes, count, name)? };
-    Ok(axes.iter().map(|axis| *axis as isize).collect())
+    collected(count, name, axes.iter().map(|axis| *axis as isize))
 }
 
 /// Returns axes, or none for NULL, which stands for all axes.

@@ -1158,10 +1158,10 @@ pub extern "C" fn sv_fma_in_place(x: u64, y: u64, z: u64) -> i32 {
     call_in_place("sv_fma_in_place", Operation::Fma, x, [y, z])
 }
 
-/// The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z).
+/// The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z); x (1 - z) + y z if y - x of finite ends overflows.
 pub const SV_OP_LERP: u32 = 48;
 
-/// Computes `SV_OP_LERP` of tensors, as `sv_operation`: The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z).
+/// Computes `SV_OP_LERP` of tensors, as `sv_operation`: The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z); x (1 - z) + y z if y - x of finite ends overflows.
 ///
 /// Any thread may call it.
 ///

@@ -40,7 +40,8 @@ pub(crate) fn square_root(d: Derivation<'_>) -> OperandGradients<'_> {
 }
 
 pub(crate) fn reciprocal_square_root(d: Derivation<'_>) -> OperandGradients<'_> {
-    d.times(d.result * d.result * d.result * -0.5)
+    // The cube alone may overflow where its half does not.
+    d.times(d.result * d.result * (d.result * -0.5))
 }
 
 pub(crate) fn square(d: Derivation<'_>) -> OperandGradients<'_> {
@@ -62,8 +63,7 @@ pub(crate) fn multiply_add(d: Derivation<'_>) -> OperandGradients<'_> {
 }
 
 pub(crate) fn interpolate(d: Derivation<'_>) -> OperandGradients<'_> {
-    let along = d.gradient * d.z();
-    three(d.gradient - along, along, d.gradient * (d.y() - d.x()))
+    three(d.gradient * (1.0 - d.z()), d.gradient * d.z(), d.gradient * (d.y() - d.x()))
 }
 
 /// 0 at 0, where the sign of the result says nothing about x.
@@ -71,8 +71,37 @@ pub(crate) fn copysign(d: Derivation<'_>) -> OperandGradients<'_> {
     one(zero_if(d.x().eq(0.0), d.gradient * d.result.sign() * d.x().sign()))
 }
 
+/// The direction of the point (x, y), 0 at the origin.
 pub(crate) fn hypotenuse(d: Derivation<'_>) -> OperandGradients<'_> {
-    two(d.gradient * (d.x() / d.result), d.gradient * (d.y() / d.result))
+    let Polar { direction: [along_x, along_y], .. } = Polar::new(d.x(), d.y());
+    two(d.gradient * along_x, d.gradient * along_y)
+}
+
+/// A point of the plane as its direction and its length in two factors, of which neither overflows.
+pub(super) struct Polar<'g> {
+    /// A vector of length 1, and 0 at the origin.
+    pub(super) direction: [Expr<'g>; 2],
+    /// The larger magnitude of a coordinate, and 1 at the origin.
+    pub(super) size: Expr<'g>,
+    /// The length over the size, from 1 to sqrt(2).
+    pub(super) stretch: Expr<'g>,
+}
+
+impl<'g> Polar<'g> {
+    /// Infinite coordinates count as equally large, and finite ones beside them as 0.
+    pub(super) fn new(x: Expr<'g>, y: Expr<'g>) -> Polar<'g> {
+        let size = x.abs().maximum(y.abs());
+        let is_origin = size.eq(0.0);
+        let size = is_origin.choose(1.0, size);
+        let [x, y] = [x, y].map(|part| part.is_infinite().choose(part.sign(), part / size));
+        let stretch = is_origin.choose(1.0, (x * x + y * y).sqrt());
+        Polar { direction: [x / stretch, y / stretch], size, stretch }
+    }
+
+    /// Returns g times the direction over the length, the size of the angle's derivatives.
+    pub(super) fn over_length(&self, gradient: Expr<'g>) -> [Expr<'g>; 2] {
+        self.direction.map(|part| gradient * part / self.stretch / self.size)
+    }
 }
 
 pub(crate) fn radians(d: Derivation<'_>) -> OperandGradients<'_> {

@@ -8,8 +8,7 @@ use super::super::graph::{Expr, Graph};
 use super::super::node::{Node, NodeIndex};
 use super::super::reduce::Fold;
 use super::super::rows::is_per_group;
-use super::operand_gradients;
-use crate::types::DType;
+use super::{operand_gradients, product_of_others};
 
 impl Graph {
     /// Returns the gradients with respect to nodes of this graph, given outputs with the gradients of a loss
@@ -134,22 +133,23 @@ impl Graph {
 
 /// Returns the gradient of the elements of a group from the gradient of their reduction. `None` is 0.
 fn of_fold<'g>(fold: Fold, x: Expr<'g>, result: Expr<'g>, gradient: Expr<'g>) -> Option<Expr<'g>> {
+    if fold == Fold::SumOfSquares {
+        // The factor is constant between jumps.
+        let (factor, gradient) = (result.imag(), gradient.real());
+        let twice = (x * factor) * (gradient * factor) * 2.0;
+        return Some(twice);
+    }
     let zero = gradient.graph.number(0, gradient.dtype());
+    if fold == Fold::Product {
+        let factor = product_of_others(x);
+        // If there are zeros, the factors do not depend on the elements as the products do.
+        factor.graph.0.borrow_mut().not_differentiable.push(factor.node);
+        let factor = if factor.dtype().is_complex() { factor.conj() } else { factor };
+        return Some(gradient * factor.converted(gradient.dtype()));
+    }
     let (x, result) = (x.converted(gradient.dtype()), result.converted(gradient.dtype()));
     match fold {
         Fold::Sum => Some(gradient),
-        Fold::Product => {
-            // Without the zeros, because the product of the others has no quotient where one of them is 0.
-            let is_zero = x.eq(0.0);
-            let zeros = is_zero.cast(DType::I64).sum_group();
-            let others = is_zero.choose(zero + 1.0, x).prod_group().converted(gradient.dtype());
-            let of_zero = zeros.eq(1).choose(others, zero);
-            let of_other = zeros.eq(0).choose(others / x, zero);
-            let factor = is_zero.choose(of_zero, of_other);
-            // If there are zeros, the factors do not depend on the elements as the products do.
-            factor.graph.0.borrow_mut().not_differentiable.push(factor.node);
-            Some(gradient * if factor.dtype().is_complex() { factor.conj() } else { factor })
-        }
         Fold::Minimum | Fold::Maximum => {
             // An extreme that is NaN equals nothing: the NaNs of the group share its gradient.
             let is_extreme = x.eq(result) | x.is_nan();
@@ -157,6 +157,7 @@ fn of_fold<'g>(fold: Fold, x: Expr<'g>, result: Expr<'g>, gradient: Expr<'g>) ->
             let count = is_extreme.choose(zero + 1.0, zero).sum_group().converted(gradient.dtype());
             Some(is_extreme.choose(gradient / count, zero))
         }
+        Fold::Product | Fold::SumOfSquares => None,
         Fold::ArgMinimum | Fold::ArgMaximum | Fold::Any | Fold::All => None,
     }
 }

@@ -3,7 +3,7 @@
 
 use num_complex::Complex;
 
-use super::arithmetic::zero_if;
+use super::arithmetic::Polar;
 use super::{Derivation, OperandGradients, one};
 
 const I: Complex<f64> = Complex::new(0.0, 1.0);
@@ -29,7 +29,6 @@ pub(crate) fn angle(d: Derivation<'_>) -> OperandGradients<'_> {
     if !d.is_complex() {
         return [None; 3];
     }
-    // Twice the magnitude: its square may overflow.
-    let magnitude = d.x().abs();
-    one(zero_if(magnitude.eq(0.0), d.x() / magnitude * (d.gradient / magnitude) * I))
+    let [along_real, along_imaginary] = Polar::new(d.x().real(), d.x().imag()).over_length(d.gradient);
+    one(along_real.cast(d.x().dtype()) * I - along_imaginary)
 }

@@ -4,11 +4,14 @@ use super::{Derivation, OperandGradients, one, two};
 
 pub(crate) fn quotient(d: Derivation<'_>) -> OperandGradients<'_> {
     let numerator = d.gradient / d.y().conj();
-    two(numerator, -(numerator * d.result.conj()))
+    // The reciprocal of a subnormal divisor overflows where its product with the result does not.
+    let of_small = d.gradient * (d.result / d.y()).conj();
+    let product = numerator.is_infinite().choose(of_small, numerator * d.result.conj());
+    two(numerator, -product)
 }
 
 pub(crate) fn reciprocal(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(-(d.gradient * (d.result * d.result).conj()))
+    one(-(d.gradient * d.result.conj() * d.result.conj()))
 }
 
 /// x - y floor(x / y) between its jumps.

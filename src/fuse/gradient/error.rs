@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
-use super::{Derivation, OperandGradients, one};
+use super::{Derivation, OperandGradients, bounded, one};
 
 /// 2/sqrt(π) e^(-x²).
 pub(crate) fn error(d: Derivation<'_>) -> OperandGradients<'_> {
@@ -15,7 +15,7 @@ pub(crate) fn complementary_error(d: Derivation<'_>) -> OperandGradients<'_> {
 
 /// Φ(x) + x φ(x), with Φ by `erfc`, which is accurate for negative x.
 pub(crate) fn gelu(d: Derivation<'_>) -> OperandGradients<'_> {
-    let x = d.x();
+    let x = bounded(d.x());
     let distribution = (x * -FRAC_1_SQRT_2).erfc() * 0.5;
     let density = (x * x * -0.5).exp() * (FRAC_2_SQRT_PI * FRAC_1_SQRT_2 * 0.5);
     one(d.gradient * (distribution + x * density))
@@ -25,7 +25,8 @@ pub(crate) fn gelu(d: Derivation<'_>) -> OperandGradients<'_> {
 pub(crate) fn gelu_tanh(d: Derivation<'_>) -> OperandGradients<'_> {
     const SCALE: f64 = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
     const CUBIC: f64 = 0.044715;
-    let (x, square) = (d.x(), d.x() * d.x());
+    let x = bounded(d.x());
+    let square = x * x;
     let s = (x * (square * CUBIC + 1.0) * (2.0 * SCALE)).sigmoid();
     let inner = (square * (3.0 * CUBIC) + 1.0) * (2.0 * SCALE);
     one(d.gradient * s * (x * (1.0 - s) * inner + 1.0))

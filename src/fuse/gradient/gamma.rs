@@ -13,7 +13,8 @@ const COEFFICIENTS: [f64; 7] =
     [1.0 / 12.0, -1.0 / 120.0, 1.0 / 252.0, -1.0 / 240.0, 1.0 / 132.0, -691.0 / 32760.0, 1.0 / 12.0];
 
 /// ψ(x): the asymptotic series ln y - 1/(2y) - Σ B(2k) / (2k y^2k) at y = x + 8 and the recurrence (Abramowitz
-/// and Stegun 6.3.18, 6.3.6); below 1/2 by ψ(1 - x) - π / tan(πx).
+/// and Stegun 6.3.18, 6.3.6); below 1/2 by ψ(1 - x) - π / tan(πx). As in PyTorch, a zero's sign is its side of the pole, and
+/// the other poles give NaN.
 fn digamma(x: Expr<'_>) -> Expr<'_> {
     let is_reflected = x.lt(0.5);
     let start = is_reflected.choose(1.0 - x, x);
@@ -30,8 +31,11 @@ fn digamma(x: Expr<'_>) -> Expr<'_> {
     }
     let value = y.log() - inverse * 0.5 - series - steps;
     // The tangent has period 1 in x, and x less its nearest integer is exact.
-    let reflection = ((x - x.round()) * PI).tan().reciprocal() * PI;
-    is_reflected.choose(value - reflection, value)
+    let fraction = x.eq(0.0).choose(x, x - x.round());
+    let reflection = (fraction * PI).tan().reciprocal() * PI;
+    // A pole below 0 has no side.
+    let is_pole = fraction.eq(0.0).logical_and(x.lt(0.0));
+    is_pole.choose(f64::NAN, is_reflected.choose(value - reflection, value))
 }
 
 pub(crate) fn logarithm_of_gamma(d: Derivation<'_>) -> OperandGradients<'_> {

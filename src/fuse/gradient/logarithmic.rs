@@ -16,10 +16,10 @@ pub(crate) fn of_sum(d: Derivation<'_>) -> OperandGradients<'_> {
     two(d.gradient * difference.sigmoid(), d.gradient * (-difference).sigmoid())
 }
 
-/// The gradients of x ln(y) at y = `argument`. As in PyTorch, x of 0 gives 0 for `argument` of at most 0.
+/// The gradients of x ln(y) at y = `argument`: both are 0 for x of 0 and `argument` of at most 0, where the function is 0.
 fn by<'g>(d: Derivation<'g>, logarithm: Expr<'g>, argument: Expr<'g>) -> OperandGradients<'g> {
     let is_zero = d.x().eq(0.0).logical_and(argument.le(0.0));
-    two(zero_if(is_zero, d.gradient * logarithm), d.gradient * d.x() / argument)
+    two(zero_if(is_zero, d.gradient * logarithm), zero_if(is_zero, d.gradient * d.x() / argument))
 }
 
 pub(crate) fn by_logarithm(d: Derivation<'_>) -> OperandGradients<'_> {

@@ -6,12 +6,16 @@
 //!
 //! - At a kink: `relu` and `abs` have gradient 0 at 0, `maximum` and `minimum` give half to each of two equal
 //!   operands, and `clamp` passes the gradient at its bounds.
+//! - At a point where a convex function has no derivative, `hypot` at the origin included, the gradient is the subgradient
+//!   of least length.
+//! - At infinity the gradient is the limit of the derivative, if the function or its derivative has a limit.
 //! - For complex numbers the gradient is the conjugate Wirtinger derivative: g = ∂L/∂Re + i ∂L/∂Im of the real
 //!   loss L. An operation f with a complex derivative therefore multiplies g by the conjugate of f'.
 //!
 //! Gradients of f16 and bf16 are computed in f32 and rounded once.
 //!
-//! Tests: `tests/tensor/gradients.rs` compares the derivative of every operation with differences.
+//! Tests: `tests/tensor/gradients.rs` compares the derivative of every operation with differences,
+//! `tests/cases/values/derivatives.rs` with a table of derivatives at the edges of its domain.
 
 mod arithmetic;
 mod chain;
@@ -23,6 +27,7 @@ mod error;
 mod gamma;
 mod logarithmic;
 mod power;
+mod product;
 mod trigonometric;
 
 pub(crate) use arithmetic::*;
@@ -34,7 +39,10 @@ pub(crate) use error::*;
 pub(crate) use gamma::*;
 pub(crate) use logarithmic::*;
 pub(crate) use power::*;
+pub(crate) use product::product_of_others;
 pub(crate) use trigonometric::*;
+
+use num_complex::Complex;
 
 use super::graph::Expr;
 #[cfg(feature = "nn")]
@@ -108,6 +116,18 @@ impl<'g> Expr<'g> {
             .zip(&nodes.nodes)
             .any(|(is_needed, (node, _))| *is_needed && matches!(node, Node::Input(_)))
     }
+}
+
+/// Returns x within bounds past which a function that is constant or linear there, to all digits, has its derivative's limit.
+/// The products of such a derivative then neither overflow nor have infinite factors.
+fn bounded(x: Expr<'_>) -> Expr<'_> {
+    x.minimum(1000.0).maximum(-1000.0)
+}
+
+/// Returns 1 + ix and 1 - ix.
+fn rotated(x: Expr<'_>) -> [Expr<'_>; 2] {
+    let rotated = x * Complex::new(0.0, 1.0);
+    [rotated + 1.0, 1.0 - rotated]
 }
 
 /// Returns 1 - x², as a product that is accurate near 1 and -1.

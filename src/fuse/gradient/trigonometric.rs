@@ -2,7 +2,9 @@
 
 use std::f64::consts::PI;
 
-use super::{Derivation, OperandGradients, one, one_minus_square, two};
+use super::super::graph::Expr;
+use super::arithmetic::{Polar, zero_if};
+use super::{Derivation, OperandGradients, one, one_minus_square, rotated, two};
 
 pub(crate) fn sine(d: Derivation<'_>) -> OperandGradients<'_> {
     d.times(d.x().cos())
@@ -17,25 +19,38 @@ pub(crate) fn tangent(d: Derivation<'_>) -> OperandGradients<'_> {
 }
 
 pub(crate) fn arc_sine(d: Derivation<'_>) -> OperandGradients<'_> {
-    d.times(one_minus_square(d.x()).rsqrt())
+    d.times(arc_sine_slope(d))
 }
 
 pub(crate) fn arc_cosine(d: Derivation<'_>) -> OperandGradients<'_> {
-    d.times(-one_minus_square(d.x()).rsqrt())
+    d.times(-arc_sine_slope(d))
 }
 
+/// 1 / sqrt(1 - x²). The roots of the factors of complex numbers have the branch cuts of the function.
+fn arc_sine_slope(d: Derivation<'_>) -> Expr<'_> {
+    match d.is_complex() {
+        true => (d.x() + 1.0).rsqrt() * (-d.x() + 1.0).rsqrt(),
+        false => one_minus_square(d.x()).rsqrt(),
+    }
+}
+
+/// 1 / (1 + x²) as two quotients, because the square may overflow.
 pub(crate) fn arc_tangent(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(d.gradient / (d.x() * d.x() + 1.0).conj())
+    if d.is_complex() {
+        let [plus, minus] = rotated(d.x());
+        return one(d.gradient / plus.conj() / minus.conj());
+    }
+    let length = d.x().hypot(1.0);
+    one(d.gradient / length / length)
 }
 
-/// For the angle of the point (y, x): x / r² and -y / r². Dividing twice by r avoids an overflow of r².
+/// For the angle of the point (y, x): x / r² and -y / r², 0 at the origin.
 pub(crate) fn arc_tangent_2(d: Derivation<'_>) -> OperandGradients<'_> {
-    let radius = d.x().hypot(d.y());
-    let slope = d.gradient / radius;
-    two(slope * (d.y() / radius), -(slope * (d.x() / radius)))
+    let [along_x, along_y] = Polar::new(d.y(), d.x()).over_length(d.gradient);
+    two(along_x, -along_y)
 }
 
-/// π (t cos t - sin t) / t² with t = πx. Below 1/2 the difference cancels, and the Taylor series
+/// (cos t - sin(t) / t) / x with t = πx, whose sine and cosine are those of x less its nearest integer. Below 1/2 the difference cancels, and the Taylor series
 /// Σ (-1)^k 2k t^(2k-1) / (2k+1)! takes its place.
 pub(crate) fn sinc(d: Derivation<'_>) -> OperandGradients<'_> {
     const TERMS: usize = 8;
@@ -51,6 +66,11 @@ pub(crate) fn sinc(d: Derivation<'_>) -> OperandGradients<'_> {
     for coefficient in coefficients.into_iter().rev().skip(2) {
         series = series * square + coefficient;
     }
-    let direct = (t * t.cos() - t.sin()) / square;
-    one(d.gradient * t.abs().lt(0.5).choose(series * t, direct) * PI)
+    let nearest = d.x().round();
+    let rest = (d.x() - nearest) * PI;
+    let is_even = nearest.eq((nearest * 0.5).floor() * 2.0);
+    let difference = rest.cos() - rest.sin() / t;
+    let direct = is_even.choose(difference, -difference) / d.x();
+    let direct = zero_if(d.x().is_infinite(), direct);
+    one(d.gradient * t.abs().lt(0.5).choose(series * t * PI, direct))
 }

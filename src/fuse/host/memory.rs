@@ -8,6 +8,7 @@ use super::block::{Block, Lanes};
 use crate::types::DType;
 
 /// The memory of an operand.
+#[derive(Clone)]
 pub(in crate::fuse) struct HostOperand {
     pub(in crate::fuse) memory: *mut u8,
     pub(in crate::fuse) dtype: DType,

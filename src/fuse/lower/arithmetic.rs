@@ -2,6 +2,7 @@
 
 use super::super::operation::ValueParts;
 use super::super::program::{Program, Value};
+use super::term::formula;
 use super::{Precision, complex, division, each, one, rounded, short};
 use crate::types::DType;
 
@@ -178,6 +179,12 @@ pub(crate) fn interpolate(program: &mut Program, dtype: DType, operands: &[Value
     let far = program.subtract(y, left);
     let is_near = program.less(weight, half);
     let result = program.choose(is_near, near, far);
+    let [result] = formula(program, [x, y, weight, distance, result], |[x, y, weight, distance, result]| {
+        // The distance of finite ends may overflow.
+        let [has_distance, has_x, has_y] = [distance, x, y].map(|x| x.absolute().less(f64::INFINITY));
+        let is_past = !has_distance & has_x & has_y;
+        is_past.rarely([result], || [x * (x.constant(1.0) - weight) + y * weight])
+    });
     one(rounded(program, dtype, result))
 }
 

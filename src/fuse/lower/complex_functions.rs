@@ -37,10 +37,12 @@ fn nan(like: Term<'_>) -> Term<'_> {
     like.constant(f64::NAN)
 }
 
-/// Returns e^x times two factors of at most 1, which are 0 or finite whenever y is.
-fn scaled_by_exponential<'p>(x: Term<'p>, y: Term<'p>, factors: Complex<'p>) -> Complex<'p> {
+/// Returns e^x · 2^shift times two factors of at most 1, which are 0 or finite whenever y is. A shift of a factor in its place may
+/// lose the last digits of a subnormal one.
+fn scaled_by_exponential<'p>(x: Term<'p>, y: Term<'p>, shift: f64, factors: Complex<'p>) -> Complex<'p> {
     let zero = x.constant(0.0);
-    let exponent = in_powers_of_2(Pair { head: x, rest: zero }, 1.0);
+    let Pair { head, rest } = in_powers_of_2(Pair { head: x, rest: zero }, 1.0);
+    let exponent = Pair { head: if shift == 0.0 { head } else { head + shift }, rest };
     let scaled = power_of_2(exponent);
     let scale = scaled.normal(x.constant(1.0));
     // The factor first: it may be subnormal.
@@ -63,7 +65,7 @@ fn scaled_by_exponential<'p>(x: Term<'p>, y: Term<'p>, factors: Complex<'p>) -> 
 
 fn exponential_of([x, y]: Complex<'_>) -> Complex<'_> {
     let [sine, cosine] = sine_and_cosine(y);
-    scaled_by_exponential(x, y, [cosine, sine])
+    scaled_by_exponential(x, y, 0.0, [cosine, sine])
 }
 
 /// Returns sinh and cosh of a real number of moderate size.
@@ -83,7 +85,7 @@ fn sinh_of([x, y]: Complex<'_>) -> Complex<'_> {
     let [sine, cosine] = sine_and_cosine(y);
     let [sinh, cosh] = hyperbolic(x);
     is_special(x, y, x.either(80.0, 700.0)).rarely([sinh * cosine, cosh * sine], || {
-        let [real, imaginary] = scaled_by_exponential(x.absolute(), y, [cosine * 0.5, sine * 0.5]);
+        let [real, imaginary] = scaled_by_exponential(x.absolute(), y, -1.0, [cosine, sine]);
         let real = real.by_sign(x);
         [x.equal(0.0).select(x, real), imaginary]
     })
@@ -93,8 +95,7 @@ fn cosh_of([x, y]: Complex<'_>) -> Complex<'_> {
     let [sine, cosine] = sine_and_cosine(y);
     let [sinh, cosh] = hyperbolic(x);
     is_special(x, y, x.either(80.0, 700.0)).rarely([cosh * cosine, sinh * sine], || {
-        let [real, imaginary] =
-            scaled_by_exponential(x.absolute(), y, [cosine * 0.5, (sine * 0.5).by_sign(x)]);
+        let [real, imaginary] = scaled_by_exponential(x.absolute(), y, -1.0, [cosine, sine.by_sign(x)]);
         [real, x.equal(0.0).select(x, imaginary)]
     })
 }
@@ -108,10 +109,10 @@ fn tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
     is_special(x, y, x.either(11.0, 22.0)).rarely(usual, || {
         let size = x.absolute();
         let factor = sine * cosine;
-        let [imaginary, _] = scaled_by_exponential(size * -2.0, y, [factor, factor]);
+        let [imaginary, _] = scaled_by_exponential(size * -2.0, y, 2.0, [factor, factor]);
         // 2 x may be infinite for a finite x.
         let is_undefined = is_finite(x) & !is_finite(y);
-        let imaginary = is_undefined.select(nan(x), imaginary * 4.0);
+        let imaginary = is_undefined.select(nan(x), imaginary);
         let real = is_undefined.select(nan(x), x.constant(1.0).with_sign(x));
         let real = x.equal(0.0).select(x, real);
         let no_angle = x.is_nan() & y.equal(0.0);
@@ -194,6 +195,18 @@ fn is_moderate<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
     x.absolute().less(limit) & y.absolute().less(limit)
 }
 
+/// Returns whether y is so small, and x within 1 and -1, that the halves of y in the roots of 1 - z and 1 + z lose digits.
+fn is_flat<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
+    let height = y.absolute();
+    let is_small = y.constant(0.0).less(height) & height.less(y.either(2f64.powi(-90), 2f64.powi(-800)));
+    is_small & x.absolute().less(1.0)
+}
+
+/// Returns the imaginary part of the inverse sine of x + iy for such a y: y / sqrt(1 - x²).
+fn flat_height<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
+    y / ((x + 1.0) * (x.constant(1.0) - x)).square_root()
+}
+
 /// Returns asinh |z| for a finite z so large that 1/z² vanishes beside 1: ln |2z|.
 fn logarithm_of_double(z: Complex<'_>) -> Term<'_> {
     logarithm_of_length(z) + LN_2
@@ -205,12 +218,14 @@ fn arc_sine_of([x, y]: Complex<'_>) -> Complex<'_> {
     let width = below[0].fma(above[0], -(below[1] * above[1]));
     let height = below[0].fma(above[1], -(below[1] * above[0]));
     let usual = [angle_of(x, width), arc_sinh(height).with_sign(y)];
-    (!is_moderate(x, y)).rarely(usual, || {
+    let is_flat = is_flat(x, y);
+    (!is_moderate(x, y) | is_flat).rarely(usual, || {
         let has_angle = is_infinite(x) | is_infinite(y) | !x.unordered(y);
         // Infinite if either part is.
         let imaginary = has_angle.select(logarithm_of_double([x, y]).with_sign(y), nan(x));
         let angle = has_angle.select(angle_of(x, y.absolute()), nan(x));
-        [x.equal(0.0).select(x, angle), imaginary]
+        let imaginary = is_flat.select(flat_height(x, y), imaginary);
+        [is_flat.select(usual[0], x.equal(0.0).select(x, angle)), imaginary]
     })
 }
 
@@ -219,11 +234,13 @@ fn arc_cosine_of([x, y]: Complex<'_>) -> Complex<'_> {
     let above = square_root_of([x + 1.0, y]);
     let height = above[0].fma(below[1], -(above[1] * below[0]));
     let usual = [angle_of(below[0], above[0]) * 2.0, arc_sinh(height).with_sign(-y)];
-    (!is_moderate(x, y)).rarely(usual, || {
+    let is_flat = is_flat(x, y);
+    (!is_moderate(x, y) | is_flat).rarely(usual, || {
         let has_angle = is_infinite(x) | is_infinite(y) | !x.unordered(y);
         let imaginary = has_angle.select(logarithm_of_double([x, y]).with_sign(-y), nan(x));
         let angle = has_angle.select(angle_of(y.absolute(), x), nan(x));
-        [x.equal(0.0).select(x.constant(FRAC_PI_2), angle), imaginary]
+        let imaginary = is_flat.select(-flat_height(x, y), imaginary);
+        [is_flat.select(usual[0], x.equal(0.0).select(x.constant(FRAC_PI_2), angle)), imaginary]
     })
 }
 

@@ -80,6 +80,7 @@ impl ReductionState {
             scalars: self.scalars(),
             steps: self.steps(),
             is_ampere,
+            rescales: self.rescaled.is_some(),
         };
         work.plan()
     }
@@ -183,6 +184,8 @@ impl Reduction {
             };
             let writes_scratch =
                 launch.operands[reads..].iter().any(|(place, _)| *place == KernelMemory::Scratch);
+            let in_scratch = |(place, _): &(KernelMemory, usize)| *place == KernelMemory::Scratch;
+            let first_scratch = launch.operands.iter().position(in_scratch);
             let mut memory: Vec<Operand<'_>> = Vec::with_capacity(launch.operands.len());
             for (index, &(place, offset)) in launch.operands.iter().enumerate() {
                 let view = match (place, scratch) {
@@ -193,7 +196,9 @@ impl Reduction {
                 let access = match place {
                     // All of scratch memory is one operand, with write access if the launch writes one of its
                     // planes.
-                    KernelMemory::Scratch if writes_scratch && index == reads => OperandAccess::Write,
+                    KernelMemory::Scratch if writes_scratch && first_scratch == Some(index) => {
+                        OperandAccess::Write
+                    }
                     KernelMemory::Scratch if writes_scratch => OperandAccess::Shared,
                     KernelMemory::Input(_) | KernelMemory::Scratch => OperandAccess::Read,
                     KernelMemory::Output => OperandAccess::Write,

@@ -177,6 +177,19 @@ impl Dimensions {
         dimensions
     }
 
+    /// Adds an input after the others, with one value for each row in the order of the kept dimensions.
+    pub(in crate::fuse) fn with_row_values(mut self) -> Dimensions {
+        let place = self.inputs();
+        let mut stride = 1;
+        for dimension in &mut self.kept {
+            dimension.strides.insert(place, stride);
+            stride *= dimension.size as isize;
+        }
+        self.folded.iter_mut().for_each(|dimension| dimension.strides.insert(place, 0));
+        self.offsets.insert(place, 0);
+        self
+    }
+
     pub(in crate::fuse) fn inputs(&self) -> usize {
         self.offsets.len() - 1
     }

@@ -36,10 +36,83 @@ pub enum Fold {
     Any,
     /// True if all elements are nonzero.
     All,
+    /// Σ (s x)² and the factor s, as the parts of a complex number; |x| of complex elements. s is 1, or a power of
+    /// two if the sum of squares is infinite or near the end of the normal range. f16 and bf16 are added in f32.
+    SumOfSquares,
+}
+
+/// The exponents of the factors that rescale elements of f32 and of f64, and of the sums below which they do.
+///
+/// They bring every element that matters, and its square, into the normal range. In f32, an infinite sum of squares becomes at
+/// least 2^128 · 2^-180 = 2^-52, beside which all squares below 2^-126 of 2^40 elements vanish; and at most 2^76 an element. Of a sum
+/// below 2^-100, squares may have lost digits below the normal range, which 2^26 of them would show; elements are from 2^-149 to
+/// 2^-50, and their squares become 2^-118 to 2^80. A power of two changes no digit of other sums.
+const RESCALING: [(i32, i32); 2] = [(90, -100), (600, -960)];
+
+/// A sum of squares that may have left the normal range.
+pub(in crate::fuse) trait Rescale: Copy {
+    /// Returns the factor of the elements whose sum of squares this is: 1, or a power of two if the sum is infinite or too
+    /// small.
+    fn rescale(self) -> Self;
+
+    /// Returns the least sum that is not too small.
+    fn least() -> Self;
+}
+
+macro_rules! rescale {
+    ($type:ident, $exponents:expr) => {
+        impl Rescale for $type {
+            fn rescale(self) -> $type {
+                let factor = $type::from(2u8).powi($exponents.0);
+                match self {
+                    sum if sum == $type::INFINITY => factor.recip(),
+                    sum if sum < $type::least() => factor,
+                    _ => 1.0,
+                }
+            }
+
+            fn least() -> $type {
+                $type::from(2u8).powi($exponents.1)
+            }
+        }
+    };
+}
+
+rescale!(f32, RESCALING[0]);
+rescale!(f64, RESCALING[1]);
+
+/// The bits that a kernel compares a sum of squares with, and those of its factors.
+pub(in crate::fuse) struct RescalingBits {
+    pub(in crate::fuse) infinity: u64,
+    pub(in crate::fuse) least: u64,
+    /// The factors of an infinite sum and of one that is too small.
+    pub(in crate::fuse) factors: [u64; 2],
+    pub(in crate::fuse) one: u64,
+}
+
+impl RescalingBits {
+    /// Returns the bits for sums in this kind of register.
+    pub(in crate::fuse) fn new(kind: RegisterKind) -> RescalingBits {
+        let (of_f32, of_f64) = (|x: f32| u64::from(x.to_bits()), f64::to_bits);
+        match kind {
+            RegisterKind::Float64 => RescalingBits {
+                infinity: of_f64(f64::INFINITY),
+                least: of_f64(f64::least()),
+                factors: [f64::INFINITY.rescale(), 0f64.rescale()].map(of_f64),
+                one: of_f64(1.0),
+            },
+            _ => RescalingBits {
+                infinity: of_f32(f32::INFINITY),
+                least: of_f32(f32::least()),
+                factors: [f32::INFINITY.rescale(), 0f32.rescale()].map(of_f32),
+                one: of_f32(1.0),
+            },
+        }
+    }
 }
 
 impl Fold {
-    /// All folds.
+    /// All folds but [`SumOfSquares`](Self::SumOfSquares), whose result has two parts.
     pub const EVERY: [Fold; 8] = [
         Fold::Sum,
         Fold::Product,
@@ -62,13 +135,14 @@ impl Fold {
             Fold::ArgMaximum => "argmax",
             Fold::Any => "any",
             Fold::All => "all",
+            Fold::SumOfSquares => "sum_of_squares",
         }
     }
 
     /// Returns whether an empty reduction has a value: true for sums, products and tests, false for minima
     /// and maxima.
     pub const fn has_empty(self) -> bool {
-        matches!(self, Fold::Sum | Fold::Product | Fold::Any | Fold::All)
+        matches!(self, Fold::Sum | Fold::Product | Fold::Any | Fold::All | Fold::SumOfSquares)
     }
 
     /// Returns the dtype of the result for elements of a dtype.
@@ -83,6 +157,8 @@ impl Fold {
             Fold::Any | Fold::All => DType::Bool,
             Fold::Sum | Fold::Product => whole(dtype),
             Fold::Minimum | Fold::Maximum => dtype,
+            Fold::SumOfSquares if matches!(dtype, DType::F64 | DType::C128) => DType::C128,
+            Fold::SumOfSquares => DType::C64,
         })
     }
 
@@ -101,7 +177,13 @@ impl Fold {
             let found = dtype.to_string();
             return Err(Error::DTypeMismatch { operation: self.name(), wanted: wanted.to_owned(), found });
         }
+        if self == Fold::SumOfSquares && !(dtype.is_float() || dtype.is_complex()) {
+            let (wanted, found) = ("a float or complex dtype".to_owned(), dtype.to_string());
+            return Err(Error::DTypeMismatch { operation: self.name(), wanted, found });
+        }
         Ok(match self {
+            Fold::SumOfSquares if matches!(dtype, DType::F64 | DType::C128) => DType::F64,
+            Fold::SumOfSquares => DType::F32,
             Fold::Any | Fold::All => DType::U8,
             Fold::Sum | Fold::Product if matches!(dtype, DType::F16 | DType::BF16) => DType::F32,
             Fold::Sum | Fold::Product => whole(dtype),
@@ -118,7 +200,12 @@ impl Fold {
 
     /// Returns whether merging two values in either order gives the same bits.
     pub(in crate::fuse) fn is_commutative(self) -> bool {
-        self == Fold::Sum || !self.has_order()
+        self.is_sum() || !self.has_order()
+    }
+
+    /// Returns whether values are merged by addition.
+    pub(in crate::fuse) fn is_sum(self) -> bool {
+        matches!(self, Fold::Sum | Fold::SumOfSquares)
     }
 
     /// Returns whether a value includes its index.
@@ -177,7 +264,11 @@ impl FoldRules {
             program
         });
         let identity = identity(fold, dtype);
-        let empty = if fold == Fold::Sum { [0; 2] } else { identity };
+        let empty = match fold {
+            Fold::Sum => [0; 2],
+            Fold::SumOfSquares => [0, RescalingBits::new(kinds[0]).one],
+            _ => identity,
+        };
         FoldRules { kinds, identity, empty, merge, append, restore }
     }
 
@@ -210,7 +301,7 @@ fn combine(
 ) -> [Value; 2] {
     let both = [left, right];
     match fold {
-        Fold::Sum => arithmetic::add(program, dtype, &both),
+        Fold::Sum | Fold::SumOfSquares => arithmetic::add(program, dtype, &both),
         Fold::Product => product::combined(program, dtype, left, right),
         Fold::Minimum => compare::minimum(program, dtype, &both),
         Fold::Maximum => compare::maximum(program, dtype, &both),
@@ -289,8 +380,8 @@ fn identity(fold: Fold, dtype: DType) -> [u64; 2] {
     };
     let fractional = is_float || dtype.is_complex();
     match fold {
-        Fold::Sum if fractional => [float(-0.0); 2],
-        Fold::Sum | Fold::Any => [0; 2],
+        Fold::Sum | Fold::SumOfSquares if fractional => [float(-0.0); 2],
+        Fold::Sum | Fold::SumOfSquares | Fold::Any => [0; 2],
         Fold::Product if fractional => [float(1.0), float(0.0)],
         Fold::Product | Fold::All => [1, 0],
         Fold::Minimum => [most(), 0],

@@ -40,6 +40,7 @@ pub(in crate::fuse) mod plan;
 pub(in crate::fuse) mod ptx;
 mod scan;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -69,6 +70,8 @@ pub(in crate::fuse) struct ReductionState {
     pub(in crate::fuse) rules: FoldRules,
     /// The expression of the inputs, in the dtype that is folded.
     pub(in crate::fuse) prologue: Arc<ExpressionState>,
+    /// Of a [`Fold::SumOfSquares`], the squares of the elements times a factor, the input after those of the prologue.
+    pub(in crate::fuse) rescaled: Option<Arc<ExpressionState>>,
     /// The expression of the folded value.
     pub(in crate::fuse) epilogue: Arc<ExpressionState>,
     merge: Schedule,
@@ -79,6 +82,11 @@ pub(in crate::fuse) struct ReductionState {
 }
 
 impl ReductionState {
+    /// Returns the expression of a kernel's elements, with a factor as the last input of a [`Fold::SumOfSquares`].
+    pub(in crate::fuse) fn element(&self) -> &ExpressionState {
+        self.rescaled.as_ref().unwrap_or(&self.prologue)
+    }
+
     /// Returns the number of scalars of both expressions, including literals.
     fn scalars(&self) -> usize {
         self.prologue.scalars.len() + self.epilogue.scalars.len()
@@ -166,16 +174,45 @@ impl Graph {
         let result = fold.result(dtype)?;
         let accumulator = fold.accumulator(dtype)?;
         let of = if matches!(fold, Fold::Any | Fold::All) { of.cast(DType::Bool) } else { of };
-        let prologue = self.expression(&[of.cast(accumulator)])?;
+        let is_squared = fold == Fold::SumOfSquares;
+        let of = if is_squared && dtype.is_complex() { of } else { of.cast(accumulator) };
+        let prologue = self.expression(&[if is_squared { square(of) } else { of }])?;
         if prologue.inputs().is_empty() {
             return Err(Error::invalid(fold.name(), "a graph without inputs", "at least one"));
         }
         refuse_coordinates(fold.name(), &prologue)?;
         let behind = Graph::new();
-        let value = behind.input(if fold.has_index() { DType::I64 } else { accumulator });
+        let value = behind.input(match fold {
+            Fold::SumOfSquares => result,
+            _ if fold.has_index() => DType::I64,
+            _ => accumulator,
+        });
         let epilogue = behind.expression(&[value.cast(result)])?;
-        Ok(Reduction::new(fold, accumulator, prologue.0, epilogue.0))
+        let rescaled = if is_squared { Some(rescaled(self, of, accumulator)?) } else { None };
+        Ok(Reduction::new(fold, accumulator, prologue.0, rescaled, epilogue.0))
     }
+}
+
+/// |x|².
+fn square(x: super::Expr<'_>) -> super::Expr<'_> {
+    if x.dtype().is_complex() { x.real().square() + x.imag().square() } else { x.square() }
+}
+
+/// Returns the squares of elements times a factor, which is a further input.
+///
+/// # Errors
+///
+/// As [`Graph::expression`].
+fn rescaled(graph: &Graph, of: super::Expr<'_>, accumulator: DType) -> Result<Arc<ExpressionState>> {
+    // The caller's graph keeps its inputs.
+    let graph = Graph(RefCell::new(graph.0.borrow().clone()));
+    let of = super::Expr { graph: &graph, node: of.node };
+    let factor = graph.input(accumulator);
+    let scaled = match of.dtype().is_complex() {
+        true => (of.real() * factor).square() + (of.imag() * factor).square(),
+        false => (of * factor).square(),
+    };
+    Ok(graph.expression(&[scaled])?.0)
 }
 
 impl Reduction {
@@ -183,6 +220,7 @@ impl Reduction {
         fold: Fold,
         accumulator: DType,
         prologue: Arc<ExpressionState>,
+        rescaled: Option<Arc<ExpressionState>>,
         epilogue: Arc<ExpressionState>,
     ) -> Reduction {
         let rules = FoldRules::new(fold, accumulator);
@@ -192,6 +230,7 @@ impl Reduction {
             fold,
             rules,
             prologue,
+            rescaled,
             epilogue,
             merge,
             append,
@@ -214,8 +253,9 @@ impl Reduction {
             return Err(Error::invalid("the epilogue of a reduction", format!("{expression:?}"), wanted));
         }
         refuse_coordinates("the epilogue of a reduction", expression)?;
-        let ReductionState { fold, prologue, .. } = &*self.0;
-        Ok(Reduction::new(*fold, prologue.outputs[0], prologue.clone(), expression.0.clone()))
+        let ReductionState { fold, prologue, rescaled, .. } = &*self.0;
+        let (accumulator, last) = (prologue.outputs[0], expression.0.clone());
+        Ok(Reduction::new(*fold, accumulator, prologue.clone(), rescaled.clone(), last))
     }
 
     /// Returns the bytes of the value of an empty reduction, and a layout that broadcasts it to the output.
@@ -243,7 +283,8 @@ impl Reduction {
         self.0.fold
     }
 
-    /// Returns the dtype of the value before the last expression: f32 for sums of f16, i64 for indices.
+    /// Returns the dtype of the value before the last expression: f32 for sums of f16, i64 for indices, a complex dtype for
+    /// [`Fold::SumOfSquares`].
     pub fn accumulator(&self) -> DType {
         self.0.epilogue.inputs[0]
     }

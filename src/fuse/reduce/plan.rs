@@ -33,6 +33,8 @@ const ALONE: usize = 32;
 const MERGED_BYTES: usize = 128;
 /// The instruction count above which the rounds of a segment become a loop.
 const UNROLLED: usize = 1600;
+/// The most blocks of a second pass, which loop over those of the first one: most find nothing to do, and end at once.
+pub(super) const AGAIN_BLOCKS: u32 = 1024;
 /// PTX 8.0 limits a kernel's parameters to 4 KB.
 const MAXIMUM_PARAMETER_BYTES: usize = 4000;
 
@@ -87,6 +89,8 @@ pub(super) struct FoldKey {
     pub(super) tail: bool,
     /// True if the kernel writes partial values to scratch memory.
     pub(super) partial: bool,
+    /// True if it is the second pass of a sum of squares, over rows with a code.
+    pub(super) again: bool,
     /// True for compute capability 8.0 or higher, which has conversions to bf16 and extremes that are NaN beside NaN.
     pub(super) is_ampere: bool,
 }
@@ -106,6 +110,9 @@ pub(super) struct MergeKey {
     pub(super) kept: usize,
     pub(super) tail: bool,
     pub(super) partial: bool,
+    /// True if it is of the second pass of a sum of squares, and if it stores the codes for one.
+    pub(super) again: bool,
+    pub(super) stores_codes: bool,
     pub(super) is_ampere: bool,
 }
 
@@ -157,6 +164,8 @@ pub(in crate::fuse) struct ReductionParameters {
     kept: usize,
     folded: usize,
     operands: usize,
+    /// True if the number of blocks follows.
+    has_blocks: bool,
 }
 
 impl ReductionParameters {
@@ -168,7 +177,19 @@ impl ReductionParameters {
         folded: usize,
         operands: usize,
     ) -> ReductionParameters {
-        ReductionParameters { scalars, word: if wide { 8 } else { 4 }, kept, folded, operands }
+        ReductionParameters {
+            scalars,
+            word: if wide { 8 } else { 4 },
+            kept,
+            folded,
+            operands,
+            has_blocks: false,
+        }
+    }
+
+    /// Returns the offset of the number of blocks of the first pass, in a second one.
+    pub(super) fn blocks(self) -> usize {
+        self.stride(self.operands, 0)
     }
 
     fn at(self, word: usize) -> usize {
@@ -206,7 +227,8 @@ impl ReductionParameters {
     }
 
     pub(in crate::fuse) fn bytes(self) -> usize {
-        self.stride(self.operands, 0).next_multiple_of(8)
+        let blocks = if self.has_blocks { self.word } else { 0 };
+        (self.stride(self.operands, 0) + blocks).next_multiple_of(8)
     }
 
     /// Returns a block with everything but the scalars.
@@ -288,6 +310,8 @@ pub(super) struct PlanInput<'a> {
     /// Instructions of an element.
     pub(super) steps: usize,
     pub(super) is_ampere: bool,
+    /// True if a second pass multiplies elements by a factor.
+    pub(super) rescales: bool,
 }
 
 fn power_below(x: usize) -> usize {
@@ -303,11 +327,30 @@ impl PlanInput<'_> {
     /// blocks.
     pub(super) fn plan(&self) -> Result<ReductionPlan> {
         let mut plan = ReductionPlan { launches: Vec::new(), scratch: 0 };
-        let mut left = self.fold(&mut plan)?;
-        while left > 1 {
-            left = self.merge(&mut plan, left)?;
+        self.pass(&mut plan, false)?;
+        let first = plan.launches.len();
+        // One launch has both passes.
+        if self.rescales && first > 1 {
+            let codes = plan.scratch;
+            let bytes = codes + (self.dimensions.rows * size_of::<u32>()).next_multiple_of(256);
+            // The partial values of the first pass are in nobody's way.
+            plan.scratch = 0;
+            self.pass(&mut plan, true)?;
+            plan.scratch = bytes;
+            for launch in &mut plan.launches[first - 1..] {
+                launch.operands.push((KernelMemory::Scratch, codes));
+            }
         }
         Ok(plan)
+    }
+
+    /// Adds the launches of a pass.
+    fn pass(&self, plan: &mut ReductionPlan, again: bool) -> Result<()> {
+        let mut left = self.fold(plan, again)?;
+        while left > 1 {
+            left = self.merge(plan, left, again)?;
+        }
+        Ok(())
     }
 
     fn row(&self) -> usize {
@@ -367,7 +410,7 @@ impl PlanInput<'_> {
         (0..self.output()).map(class).collect()
     }
 
-    fn fold(&self, plan: &mut ReductionPlan) -> Result<usize> {
+    fn fold(&self, plan: &mut ReductionPlan, again: bool) -> Result<usize> {
         let dimensions = self.dimensions;
         let leader = dimensions.leader;
         let (inner, first_kept) = (dimensions.folded.first(), dimensions.kept.first());
@@ -428,10 +471,12 @@ impl PlanInput<'_> {
                 }),
             tail: !self.row().is_multiple_of(covered),
             partial: above > 1,
+            again,
             is_ampere: self.is_ampere,
         };
-        let parameters =
+        let mut parameters =
             ReductionParameters::new(self.scalars, key.wide, key.kept, key.folded, self.bytes.len());
+        parameters.has_blocks = again;
         let of_items = items.div_ceil(across);
         let sizes: Vec<(usize, Vec<isize>)> = dimensions
             .kept
@@ -445,13 +490,18 @@ impl PlanInput<'_> {
             .chain(dimensions.folded.iter().map(|dimension| (dimension.size, dimension.strides.clone())))
             .collect();
         let by = if columns { of_items } else { above };
-        let block = parameters.block(self.row(), items, dimensions.rows, by, &sizes)?;
+        let mut block = parameters.block(self.row(), items, dimensions.rows, by, &sizes)?;
+        let mut blocks = blocks(of_items, above)?;
+        if again {
+            block[parameters.blocks()..][..4].copy_from_slice(&blocks.to_le_bytes());
+            blocks = blocks.min(AGAIN_BLOCKS);
+        }
         let mut operands: Vec<(KernelMemory, usize)> = (0..dimensions.inputs())
             .map(|input| (KernelMemory::Input(input), dimensions.offsets[input] * self.bytes[input]))
             .collect();
         self.results(plan, &mut operands, above);
         plan.launches.push(PlannedLaunch {
-            blocks: blocks(of_items, above)?,
+            blocks,
             threads: key.threads * key.warps * key.across,
             key: ReductionKey::Fold(key),
             parameters,
@@ -475,7 +525,7 @@ impl PlanInput<'_> {
     }
 
     /// Merges the `count` partial values of every row, which the last launch wrote.
-    fn merge(&self, plan: &mut ReductionPlan, count: usize) -> Result<usize> {
+    fn merge(&self, plan: &mut ReductionPlan, count: usize, again: bool) -> Result<usize> {
         let rows = self.dimensions.rows;
         let most = power_below(MERGED_BYTES / self.rules.bytes());
         let alone = count <= ALONE.min(most);
@@ -493,6 +543,8 @@ impl PlanInput<'_> {
             kept: self.dimensions.kept.len(),
             tail,
             partial: above > 1,
+            again,
+            stores_codes: self.rescales && !again && above == 1,
             is_ampere: self.is_ampere,
         };
         let parameters = ReductionParameters::new(self.scalars, key.wide, key.kept, 0, 1);

@@ -345,7 +345,7 @@ impl RowProgramState {
             let launches = RowLaunches::Expression(explained);
             found.kernels.push(RowKernel::new((last, name.to_owned()), [&operands, &written], launches));
         }
-        found.schedule = format!("{} kernels, because {reason}", found.kernels.len());
+        found.schedule = format!("{}, because {reason}", kernels(found.kernels.len()));
         Ok(found)
     }
 
@@ -422,14 +422,19 @@ impl RowProgramState {
     }
 }
 
+/// Returns such as `1 kernel` or `2 kernels`.
+fn kernels(count: usize) -> String {
+    if count == 1 { "1 kernel".to_owned() } else { format!("{count} kernels") }
+}
+
 impl fmt::Display for RowExplanation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (read, written) = (self.bytes_read(), self.bytes_written());
         writeln!(formatter, "{}", self.schedule)?;
         writeln!(
             formatter,
-            "{} kernels read {read} bytes and write {written}; {} bytes of temporary memory",
-            self.kernels.len(),
+            "{}: {read} bytes read, {written} written; {} bytes of temporary memory",
+            kernels(self.kernels.len()),
             self.temporary()
         )?;
         for kernel in &self.kernels {

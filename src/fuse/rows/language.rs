@@ -38,6 +38,28 @@ impl<'g> Expr<'g> {
         (sum / Expr { graph: self.graph, node: size }).converted(result)
     }
 
+    /// Returns Σ (s x)² of a group and the factor s. s is 1, or a power of two if the sum of squares is infinite or below the
+    /// normal range, so that √(Σ (s x)²) / s neither overflows nor vanishes where the norm does not. Both are f32, or f64
+    /// for elements of f64; the elements are real.
+    #[must_use]
+    pub fn sum_of_squares_group(self) -> (Expr<'g>, Expr<'g>) {
+        if self.dtype().is_complex() {
+            let found = format!("elements of {}", self.dtype());
+            self.graph.0.borrow_mut().refuse("sum_of_squares_group", found, "real floats");
+        }
+        let both = self.group(Fold::SumOfSquares);
+        (both.real(), both.imag())
+    }
+
+    /// Returns the mean of (s x)² in a group and the factor s, as [`sum_of_squares_group`](Self::sum_of_squares_group).
+    #[must_use]
+    pub fn mean_of_squares_group(self) -> (Expr<'g>, Expr<'g>) {
+        let (sum, factor) = self.sum_of_squares_group();
+        let dtype = sum.dtype();
+        let size = self.graph.0.borrow_mut().push(Node::GroupSize, dtype);
+        (sum / Expr { graph: self.graph, node: size }, factor)
+    }
+
     /// Returns the product of a group, in the dtype of [`Fold::Product`]; 1 for an empty group.
     #[must_use]
     pub fn prod_group(self) -> Expr<'g> {

@@ -28,7 +28,7 @@
 //! device. Scalars and the size of a group are parameters of kernels, never text.
 //!
 //! Tests: `tests/tensor/rows.rs`, `tests/tensor/row_blocks.rs`; the kernels in `tests/parity/rows.rs`,
-//! `tests/parity/row_spans.rs`, `tests/parity/row_draws.rs` and `tests/parity/row_sections.rs`.
+//! `tests/parity/row_spans.rs`, `tests/parity/row_draws.rs`, `tests/parity/row_squares.rs` and `tests/parity/row_sections.rs`.
 
 #[cfg(target_arch = "x86_64")]
 mod blocks;

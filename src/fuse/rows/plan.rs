@@ -262,7 +262,9 @@ impl RowProgramState {
         };
         let folds = self.reductions.iter().map(|reduction| {
             let rules = &reduction.reduction.0.rules;
-            rules.append.steps.len() + rules.kinds.len()
+            // The square of an element is no step.
+            let square = usize::from(reduction.reduction.0.rescaled.is_some());
+            rules.append.steps.len() + rules.kinds.len() + square
         });
         Ok(stages.stages.iter().map(of_stage).sum::<usize>() + folds.sum::<usize>())
     }

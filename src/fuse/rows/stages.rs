@@ -30,6 +30,8 @@ pub(super) struct Stage {
     pub(super) outputs: Vec<usize>,
     /// The steps that the stage needs, if every value is computed anew.
     pub(super) wanted: Vec<bool>,
+    /// True if it sums squares, and so may run twice. It keeps no values for later stages.
+    pub(super) rescales: bool,
 }
 
 /// The lowered expression of a program, by stages.
@@ -76,12 +78,14 @@ impl RowStages {
         let mut stages: Vec<Stage> = (0..last)
             .map(|phase| {
                 let numbers = (0..reductions.len()).filter(|&number| reductions[number].phase == phase);
-                let reductions: Vec<usize> = numbers.collect();
-                Stage { wanted: wanted(&reductions), outputs: reductions.clone(), reductions }
+                let numbers: Vec<usize> = numbers.collect();
+                let rescales =
+                    numbers.iter().any(|&number| reductions[number].reduction.0.rescaled.is_some());
+                Stage { wanted: wanted(&numbers), outputs: numbers.clone(), reductions: numbers, rescales }
             })
             .collect();
         let outputs: Vec<usize> = (reductions.len()..program.outputs.len()).collect();
-        stages.push(Stage { reductions: Vec::new(), wanted: wanted(&outputs), outputs });
+        stages.push(Stage { reductions: Vec::new(), wanted: wanted(&outputs), outputs, rescales: false });
         let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
         let groups = expression.program.groups().into_iter();
         let neighbours = groups.map(|group| group.map_or(1, |(_, count)| count)).collect();
@@ -199,8 +203,9 @@ impl RowStages {
         let mut all = Vec::with_capacity(self.stages.len());
         let mut computed: Vec<bool> = vec![false; count];
         for (number, stage) in self.stages.iter().enumerate() {
-            let candidates: Vec<bool> =
-                (0..count).map(|index| stage.wanted[index] && !computed[index] && is_kept(index)).collect();
+            let is_candidate =
+                |index: usize| !stage.rescales && stage.wanted[index] && !computed[index] && is_kept(index);
+            let candidates: Vec<bool> = (0..count).map(is_candidate).collect();
             let mut kept = vec![false; count];
             for later in &self.stages[number + 1..] {
                 let roots = later.outputs.iter().flat_map(|&output| program.outputs[output]);

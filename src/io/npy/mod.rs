@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use super::HostArray;
 use super::array::{byte_count, describe, too_large};
+use super::new_file::{self, NewFile};
 use crate::error::{Error, Result};
 use crate::types::{DType, Element};
 
@@ -259,7 +260,7 @@ pub fn read_as(path: impl AsRef<Path>, dtype: DType) -> Result<HostArray> {
 ///
 /// # Errors
 ///
-/// [`Error::File`] if the file cannot be written. A failed write leaves a partial file.
+/// [`Error::FileNotWritten`]. A failed write leaves what the path held.
 pub fn write(path: impl AsRef<Path>, array: &HostArray) -> Result<()> {
     write_bytes(path.as_ref(), array.dtype(), array.shape(), array.as_bytes())
 }
@@ -289,11 +290,12 @@ fn write_bytes(path: &Path, dtype: DType, shape: &[usize], bytes: &[u8]) -> Resu
 }
 
 /// An `.npy` file open for writing. [`create`](Self::create) writes the header, and [`write`](Self::write)
-/// the elements in any number of calls.
+/// the elements in any number of calls. The path gets the file at [`finish`](Self::finish); a writer that is
+/// dropped before leaves what the path held.
 #[derive(Debug)]
 pub struct NpyWriter {
     path: PathBuf,
-    file: File,
+    file: NewFile,
     dtype: DType,
     shape: Vec<usize>,
     /// The bytes that are still missing.
@@ -301,19 +303,19 @@ pub struct NpyWriter {
 }
 
 impl NpyWriter {
-    /// Creates a file, writes the header of a row-major array, and replaces an existing file.
+    /// Creates a file and writes the header of a row-major array.
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if the file cannot be written, [`Error::InvalidArgument`] for more bytes than an array
+    /// [`Error::FileNotWritten`], [`Error::InvalidArgument`] for more bytes than an array
     /// can have.
     pub fn create(path: impl AsRef<Path>, dtype: DType, shape: &[usize]) -> Result<NpyWriter> {
         let path = path.as_ref().to_owned();
         let left = byte_count(dtype, shape)
             .ok_or_else(|| Error::invalid("writing an .npy file", describe(dtype, shape), too_large()))?;
-        let open = || -> std::io::Result<File> {
+        let open = || -> std::io::Result<NewFile> {
             let header = header::write(dtype, shape)?;
-            let mut file = File::create(&path)?;
+            let mut file = NewFile::create(&path)?;
             file.write_all(&header)?;
             Ok(file)
         };
@@ -327,7 +329,7 @@ impl NpyWriter {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if they cannot be written, [`Error::LengthMismatch`] if the array has fewer.
+    /// [`Error::FileNotWritten`] if they cannot be written, [`Error::LengthMismatch`] if the array has fewer.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(left) = self.left.checked_sub(bytes.len()) else {
             let operation = "writing the last bytes of an .npy file";
@@ -339,25 +341,23 @@ impl NpyWriter {
         Ok(())
     }
 
-    /// Completes the file. All elements must have been written.
+    /// Completes the file and gives it its name. It replaces what the path held. All elements must have been written.
     ///
     /// # Errors
     ///
     /// As [`write`](Self::write).
-    pub fn finish(mut self) -> Result<()> {
+    pub fn finish(self) -> Result<()> {
         if self.left > 0 {
             let operation = "ending an .npy file: missing bytes";
             return Err(Error::LengthMismatch { operation, wanted: 0, found: self.left });
         }
-        self.file.flush().map_err(|error| write_error(&self.path, self.dtype, &self.shape, &error))
+        let NpyWriter { path, file, dtype, shape, .. } = self;
+        file.finish_without_sync().map_err(|error| write_error(&path, dtype, &shape, &error))
     }
 }
 
 fn write_error(path: &Path, dtype: DType, shape: &[usize], error: &std::io::Error) -> Error {
     let bytes = byte_count(dtype, shape).unwrap_or(0);
-    Error::File {
-        path: path.display().to_string(),
-        found: format!("a write error: {error}"),
-        wanted: format!("a writable path with {bytes} bytes of free space for {}", describe(dtype, shape)),
-    }
+    let wanted = format!("a writable path with {bytes} bytes of free space for {}", describe(dtype, shape));
+    new_file::write_error(path, error, wanted)
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use ::safetensors::tensor::TensorInfo;
 
 use super::header::{LENGTH_BYTES, MAXIMUM_BYTES, METADATA};
-use super::{name_of, quoted, refusal};
+use super::{name_of, quoted};
 use crate::error::{Error, Result};
 use crate::io::array::{byte_count, describe, too_large};
-use crate::io::new_file::NewFile;
+use crate::io::new_file::{self, NewFile};
 use crate::types::DType;
 
 const OPERATION: &str = "writing a safetensors file";
@@ -39,8 +39,8 @@ impl SafetensorsWriter {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for two tensors or two metadata entries of one name, the name `__metadata__`,
-    /// a dtype that the format lacks (`c128`), and more bytes than a header or a file can have; [`Error::File`]
-    /// if the file cannot be written.
+    /// a dtype that the format lacks (`c128`), and more bytes than a header or a file can have;
+    /// [`Error::FileNotWritten`].
     pub fn create(
         path: impl AsRef<Path>,
         tensors: &[(&str, DType, &[usize])],
@@ -55,12 +55,18 @@ impl SafetensorsWriter {
         Ok(writer)
     }
 
+    /// Returns the offset of a tensor in the file, by which tensors of a device or a pipe must be written.
+    pub(crate) fn offset_of(&self, name: &str) -> u64 {
+        self.missing.get(name).map_or(0, |range| range.0)
+    }
+
     /// Begins a tensor. [`write`](Self::write) then adds its elements.
     ///
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for a name that [`create`](Self::create) did not get or that was begun,
-    /// and if elements of the last tensor are missing; [`Error::File`] as there.
+    /// and if elements of the last tensor are missing; [`Error::FileNotWritten`], also for a tensor of a device or
+    /// a pipe that does not follow the one before.
     pub fn begin(&mut self, name: &str) -> Result<()> {
         self.check_complete()?;
         let Some((start, end)) = self.missing.remove(name) else {
@@ -75,7 +81,7 @@ impl SafetensorsWriter {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if they cannot be written, [`Error::LengthMismatch`] if the tensor has fewer.
+    /// [`Error::FileNotWritten`] if they cannot be written, [`Error::LengthMismatch`] if the tensor has fewer.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let Some(left) = self.left.0.checked_sub(bytes.len() as u64) else {
             let operation = "writing the last bytes of a safetensors file's tensor";
@@ -94,8 +100,8 @@ impl SafetensorsWriter {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if a tensor was not begun, or elements of the last are missing; [`Error::File`]
-    /// if the file cannot be written.
+    /// [`Error::InvalidArgument`] if a tensor was not begun, or elements of the last are missing;
+    /// [`Error::FileNotWritten`].
     pub fn finish(self) -> Result<()> {
         self.check_complete()?;
         if let Some(name) = self.missing.keys().min() {
@@ -190,6 +196,5 @@ fn json(value: &impl serde::Serialize) -> Result<String> {
 }
 
 fn write_error(path: &Path, error: &std::io::Error) -> Error {
-    let found = format!("a write error: {error}");
-    refusal(&path.display().to_string(), found, "a writable path with enough free space for the tensors")
+    new_file::write_error(path, error, "a writable path with enough free space for the tensors")
 }

@@ -103,41 +103,32 @@ impl Variable {
                 let mean = x.unrounded_mean_keepdim(&axes[..])?;
                 let wide = |x: &Tensor| x.cast(wide_dtype(x.dtype()));
                 let gradient = wide(gradient)?;
-                let scale = match &root {
-                    None => (&gradient * (2.0 / divisor))?,
+                let of_elements = match &root {
+                    None => fuse([&x, &mean, &(&gradient * (2.0 / divisor))?], |[x, mean, scale]| {
+                        ((widened(x) - mean) * scale).cast(x.dtype())
+                    })?,
                     Some(root) => {
-                        let root = wide(&root.tensor(operation)?)?;
-                        let scale = (&gradient / &(&root * divisor)?)?;
-                        root.eq(0.0)?.choose(0.0, &scale)?
+                        let (root, scale) = (wide(&root.tensor(operation)?)?, (&gradient / divisor)?);
+                        // Deviations are at most √n times the root, whatever it is.
+                        fuse([&x, &mean, &root, &scale], |[x, mean, root, scale]| {
+                            let share = root.eq(0.0).choose(0.0, (widened(x) - mean) / root);
+                            (share * scale).cast(x.dtype())
+                        })?
                     }
                 };
-                let of_elements = fuse([&x, &mean, &scale], |[x, mean, scale]| {
-                    ((widened(x) - mean) * scale).cast(x.dtype())
-                })?;
                 Ok(vec![Some(of_elements)])
             })
         }))
     }
 
-    /// The gradient of an element is the product of the others.
+    /// The gradient of an element times the product of the others.
     fn product_over(&self, axes: Axes<'_>) -> Result<Variable> {
         const OPERATION: &str = "prod";
         let result = self.tensor().prod_keepdim(axes)?;
         let axes = self.folded_axes(axes)?;
         let x = self.save();
         Ok(self.reduced(OPERATION, result, |_| {
-            Box::new(move |gradient| {
-                let x = x.tensor(OPERATION)?;
-                let x = if x.dtype().is_complex() { x.conj()? } else { x };
-                let is_zero = x.eq(0)?;
-                let zeros = is_zero.count_nonzero_keepdim(&axes[..])?;
-                let product = is_zero.choose(1, &x)?.prod_keepdim(&axes[..])?;
-                let share = (gradient * &product)?;
-                // With one zero it alone has a gradient, and with more no element has.
-                let of_others = zeros.eq(0)?.choose(&(&share / &x)?, 0)?;
-                let is_alone = is_zero.logical_and(&zeros.eq(1)?)?;
-                Ok(vec![Some(is_alone.choose(&share, &of_others)?)])
-            })
+            Box::new(move |gradient| Ok(vec![Some(x.tensor(OPERATION)?.prod_gradient(gradient, &axes)?)]))
         }))
     }
 
@@ -152,8 +143,9 @@ impl Variable {
             Box::new(move |gradient| {
                 let (x, norm) = (x.tensor(OPERATION)?, norm.tensor(OPERATION)?);
                 let found = if p == 2.0 {
-                    let scale = norm.eq(0)?.choose(0, &(gradient / &norm)?)?;
-                    (&x * &scale)?
+                    // A quotient that is at most 1, whatever the norm.
+                    let share = norm.eq(0)?.choose(0, &(&x / &norm)?)?;
+                    (&share * gradient)?
                 } else if p.is_infinite() {
                     let is_extreme = is_extreme(&x.abs()?, &norm)?;
                     let count = is_extreme.count_nonzero_keepdim(&axes[..])?;
@@ -181,12 +173,20 @@ impl Variable {
     fn logsumexp_over(&self, axes: Axes<'_>) -> Result<Variable> {
         const OPERATION: &str = "logsumexp";
         let result = self.tensor().logsumexp_keepdim(axes)?;
+        let axes = self.folded_axes(axes)?;
         let x = self.save();
         Ok(self.reduced(OPERATION, result, |result| {
             let result = result.save();
             Box::new(move |gradient| {
-                let share = (&x.tensor(OPERATION)? - &result.tensor(OPERATION)?)?.exp()?;
-                Ok(vec![Some((&share * gradient)?)])
+                let (x, result) = (x.tensor(OPERATION)?, result.tensor(OPERATION)?);
+                // The elements that equal an infinite result share it.
+                let is_infinite = fuse([&x, &result], |[x, result]| x.eq(result) & result.is_infinite())?;
+                let count = is_infinite.count_nonzero_keepdim(&axes[..])?;
+                let gradient = divided_by_counts(gradient, &count.maximum(1)?)?;
+                let share = fuse([&x, &result, &gradient], |[x, result, gradient]| {
+                    x.eq(result).choose(0.0, x - result).exp() * gradient
+                })?;
+                Ok(vec![Some(share)])
             })
         }))
     }
@@ -232,7 +232,7 @@ macro_rules! reductions {
 reductions! {
     /// Returns the sum.
     sum, sum_keepdim, sum_all [] [] |x, axes| x.sum_over(axes);
-    /// Returns the product.
+    /// Returns the product. Its gradient is that of the product of the other elements, whatever the product itself is.
     prod, prod_keepdim, prod_all [] [] |x, axes| x.product_over(axes);
     /// Returns the mean.
     mean, mean_keepdim, mean_all [] [] |x, axes| x.mean_over(axes);
@@ -247,6 +247,6 @@ reductions! {
     /// Returns the p-norm (sum |x|^p)^(1/p), as [`Tensor::norm`]. Its gradient is 0 for elements that are 0; equal extremes share
     /// that of an infinite p.
     norm, norm_keepdim, norm_all [p: f64] [] |x, axes| x.norm_over(p, axes);
-    /// Returns the logarithm of the sum of exponentials.
+    /// Returns the logarithm of the sum of exponentials. Elements that equal an infinite result share its gradient.
     logsumexp, logsumexp_keepdim, logsumexp_all [] [] |x, axes| x.logsumexp_over(axes);
 }

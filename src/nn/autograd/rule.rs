@@ -176,6 +176,11 @@ impl TypedOperation {
         let gradients = operand_gradients(self.operation, nodes, result, incoming);
         for ((gradient, &wanted), kind) in gradients.iter().zip(&self.wanted).zip(&self.kinds) {
             sources.push(match gradient {
+                // An operand on which the result depends by jumps alone has a gradient of zeros.
+                None if wanted => {
+                    outputs.push(graph.number(0, dtype_of(kind)));
+                    GradientSource::Output(outputs.len() - 1)
+                }
                 Some(gradient) if wanted => {
                     let gradient = gradient.cast(dtype_of(kind));
                     if gradient.is_node_of(incoming) {

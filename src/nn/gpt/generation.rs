@@ -19,6 +19,8 @@ pub struct Generation<'m> {
     sampler: Sampler,
     cache: KeyValueCache,
     ids: Vec<i64>,
+    /// The most ids that the model reads at once.
+    context: usize,
     /// How many of `ids` the cache does not have.
     unread: usize,
 }
@@ -40,11 +42,27 @@ impl<'m> Generation<'m> {
         }
         let ids: Vec<i64> = prompt.iter().map(|&id| i64::from(id)).collect();
         let unread = ids.len();
-        Ok(Generation { model, sampler, cache: KeyValueCache::new(), ids, unread })
+        let context = model.config().context;
+        Ok(Generation { model, sampler, cache: KeyValueCache::new(), ids, context, unread })
+    }
+
+    /// Sets the most ids that the model reads at once, its context otherwise: a model that was trained on shorter sequences
+    /// has no trained positions past their end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for 0, and for more than the model's context.
+    pub fn with_context(self, context: usize) -> Result<Generation<'m>> {
+        let most = self.model.config().context;
+        if context == 0 || context > most {
+            let wanted = format!("1 to the model's, {most}");
+            return Err(Error::invalid(OPERATION, format!("a context of {context}"), wanted));
+        }
+        Ok(Generation { context, ..self })
     }
 
     fn next_id(&mut self) -> Result<u32> {
-        let context = self.model.config().context;
+        let context = self.context;
         if self.cache.length() + self.unread > context {
             self.cache.clear();
             self.unread = if self.ids.len() > context { (context / 2).max(1) } else { self.ids.len() };

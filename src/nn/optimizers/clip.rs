@@ -10,7 +10,8 @@ use crate::types::DType;
 
 /// Multiplies all gradients by max_norm / (norm + 1e-6) if the norm of all of them together exceeds `max_norm`. Returns
 /// the norm as a tensor without dimensions. Nothing waits for the device. A norm of NaN makes every gradient NaN, and an infinite
-/// norm makes finite gradients 0 and infinite ones NaN, as PyTorch's `clip_grad_norm_` does.
+/// norm makes finite gradients 0 and infinite ones NaN, as PyTorch's `clip_grad_norm_` does. Squares that leave the range of the
+/// dtype make no norm infinite. With an infinite `max_norm` the gradients stay as they are, unless the norm is NaN.
 ///
 /// ```
 /// use selvedge::nn::{Variable, clip_grad_norm};

@@ -67,6 +67,9 @@ pub struct CheckpointInfo {
     pub model: Value,
     /// The configuration of the training, such as the steps of a schedule.
     pub training: Value,
+    /// The options of the program that trains, such as the path of its text. Null if it stores none.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub program: Value,
 }
 
 /// The state of a run of training.
@@ -144,7 +147,7 @@ impl CheckpointInfo {
         let json: Value = serde_json::from_slice(&text).map_err(damaged)?;
         match json["format_version"].as_u64() {
             Some(version) if version > FORMAT_VERSION => {
-                let wanted = format!("at most version {FORMAT_VERSION}: use a newer selvedge");
+                let wanted = format!("at most version {FORMAT_VERSION}: {NEWER}");
                 return Err(file_error(&name, format!("version {version} of the checkpoint format"), wanted));
             }
             Some(1..) => {}
@@ -180,6 +183,14 @@ fn read_text(path: &Path) -> Result<Vec<u8>> {
 }
 
 const KIND: &str = "checkpoint";
+
+/// The advice in the error of a checkpoint that a newer version wrote.
+const NEWER: &str = "use a newer selvedge";
+
+/// Returns `true` for the error of a checkpoint that a newer version wrote.
+pub(super) fn is_newer(error: &Error) -> bool {
+    matches!(error, Error::File { wanted, .. } if wanted.ends_with(NEWER))
+}
 
 /// Reads the hashes of a checkpoint's files by name.
 fn read_hashes(folder: &Path) -> Result<BTreeMap<String, String>> {

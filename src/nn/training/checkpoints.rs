@@ -7,9 +7,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::checkpoint::{BestCheckpoint, Checkpoint, CheckpointInfo};
+use super::checkpoint::{BestCheckpoint, Checkpoint, CheckpointInfo, is_newer};
 use super::lock::FolderLock;
 use crate::error::{Error, Result};
+use crate::io::new_file;
 use crate::io::npy::file_error;
 use crate::tensor::Device;
 
@@ -17,6 +18,8 @@ const PREFIX: &str = "checkpoint_step_";
 const WRITTEN: &str = "tmp";
 const REPLACED: &str = "replaced";
 const REMOVED: &str = "removed";
+/// The ending of a checkpoint that a run which continued from an earlier one left behind.
+const SET_ASIDE: &str = "set-aside";
 /// The checkpoints that stay if nothing else is said.
 const KEPT: usize = 3;
 
@@ -54,19 +57,31 @@ pub struct Checkpoints {
 
 impl Checkpoints {
     /// Opens a folder for writing, creates it if it is missing, and locks it. A lock whose process has ended on this host is
-    /// taken over with a warning in the log.
+    /// taken over with a warning in the log. The best loss so far is that of the last checkpoint whose information can be read.
     ///
     /// # Errors
     ///
-    /// [`Error::FolderLocked`] if another process writes the folder; [`Error::File`] if the folder cannot be created or
-    /// written, and if its latest checkpoint is damaged or of a newer version.
+    /// [`Error::FolderLocked`] if another process writes the folder; [`Error::FileNotWritten`] if the folder cannot be created or
+    /// written; [`Error::File`] if it is no folder or a newer version wrote its latest checkpoint.
     pub fn open(folder: impl AsRef<Path>) -> Result<Checkpoints> {
         let folder = folder.as_ref().to_owned();
+        if folder.exists() && !folder.is_dir() {
+            return Err(file_error(&folder.display().to_string(), "a file", "a folder that can be written"));
+        }
         fs::create_dir_all(&folder).map_err(|error| write_error(&folder, &error))?;
         let lock = FolderLock::acquire(&folder)?;
         recover(&folder)?;
-        let list = CheckpointList::read(&folder)?;
-        let best = list.latest().map(CheckpointEntry::info).transpose()?.and_then(|info| info.best);
+        let mut best = None;
+        for entry in CheckpointList::read(&folder)?.entries.iter().rev() {
+            match entry.info() {
+                Ok(info) => {
+                    best = info.best;
+                    break;
+                }
+                Err(error) if is_newer(&error) => return Err(error),
+                Err(error) => log::warn!("a checkpoint is damaged: {error}"),
+            }
+        }
         Ok(Checkpoints { folder, lock, kept: KEPT, best })
     }
 
@@ -88,7 +103,7 @@ impl Checkpoints {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if the checkpoint cannot be written, [`Error::FolderLocked`] if another process took the lock over,
+    /// [`Error::FileNotWritten`] if the checkpoint cannot be written, [`Error::FolderLocked`] if another process took the lock over,
     /// [`Error::InvalidArgument`] for tensors that safetensors cannot hold, [`Error::OutOfMemory`] and driver errors. The
     /// folder stays as it was.
     pub fn save(&mut self, checkpoint: &Checkpoint) -> Result<PathBuf> {
@@ -112,6 +127,35 @@ impl Checkpoints {
         self.best = best;
         self.prune(step);
         Ok(path)
+    }
+
+    /// Prepares a run that continues from the checkpoint of `step`, with the best loss of that time: later checkpoints get
+    /// the ending `.set-aside`, and no list has them any more. Returns their new paths.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if there is no such checkpoint or its information is damaged; [`Error::FileNotWritten`] if a folder cannot
+    /// be renamed.
+    pub fn rewind(&mut self, step: u64) -> Result<Vec<PathBuf>> {
+        self.lock.check()?;
+        let list = self.list()?;
+        let Some(entry) = list.at(step) else {
+            let found = format!("no checkpoint of step {step}");
+            return Err(file_error(&self.folder.display().to_string(), found, "the step of a checkpoint"));
+        };
+        self.best = entry.info()?.best;
+        let mut moved = Vec::new();
+        for entry in list.entries.iter().filter(|entry| entry.step > step) {
+            let name = |number: u32| match number {
+                1 => entry.path.with_extension(SET_ASIDE),
+                number => entry.path.with_extension(format!("{SET_ASIDE}-{number}")),
+            };
+            let path = (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(1));
+            fs::rename(&entry.path, &path).map_err(|error| write_error(&entry.path, &error))?;
+            moved.push(path);
+        }
+        sync_folder(&self.folder)?;
+        Ok(moved)
     }
 
     /// Returns the number and the host of the ended process whose lock [`open`](Self::open) took over, if there was one.
@@ -221,6 +265,27 @@ impl CheckpointList {
         self.entries.last()
     }
 
+    /// Returns the checkpoint of a step.
+    pub fn at(&self, step: u64) -> Option<&CheckpointEntry> {
+        self.entries.iter().find(|entry| entry.step == step)
+    }
+
+    /// Returns the last checkpoint whose files are all undamaged. It reads every file of those that it tries.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfMemory`].
+    pub fn latest_whole(&self) -> Result<Option<&CheckpointEntry>> {
+        for entry in self.entries.iter().rev() {
+            match entry.load(&Device::cpu()) {
+                Ok(_) => return Ok(Some(entry)),
+                Err(Error::File { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns the checkpoint of the lowest loss, if any was saved with a loss and it is still there.
     ///
     /// # Errors
@@ -235,8 +300,7 @@ impl CheckpointList {
 
 /// Returns the error of a failed write to a checkpoint or its folder.
 pub(super) fn write_error(path: &Path, error: &std::io::Error) -> Error {
-    let wanted = "a folder that can be written, with enough free space";
-    file_error(&path.display().to_string(), format!("a write error: {error}"), wanted)
+    new_file::write_error(path, error, "a folder that can be written, with enough free space")
 }
 
 /// Returns the best checkpoint once this one is saved. NaN and infinities, which JSON lacks, do not count.

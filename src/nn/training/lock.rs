@@ -63,8 +63,8 @@ impl FolderLock {
     ///
     /// # Errors
     ///
-    /// [`Error::FolderLocked`] if another process holds the lock; [`Error::File`] if the folder cannot be written, and for
-    /// a lock that is damaged.
+    /// [`Error::FolderLocked`] if another process holds the lock; [`Error::FileNotWritten`]; [`Error::File`] for a lock that is
+    /// damaged.
     pub(super) fn acquire(folder: &Path) -> Result<FolderLock> {
         let path = folder.join(NAME);
         let owner = LockOwner::current();

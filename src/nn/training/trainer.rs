@@ -347,6 +347,7 @@ impl Trainer {
                 tokenizer: self.tokenizer.clone(),
                 model: self.model.config().to_json(),
                 training: serde_json::json!(self.options),
+                program: Value::Null,
             },
             parameters: self.model.state_dict(),
             optimizer: loss_scale::state_dict(&self.optimizer, self.scaler.as_ref())?,

@@ -21,7 +21,7 @@ impl Evolver {
     ///
     /// # Errors
     ///
-    /// [`Error::File`](crate::Error::File) if the file cannot be written; those of the device.
+    /// [`Error::FileNotWritten`](crate::Error::FileNotWritten); those of the device.
     ///
     /// # Examples
     ///

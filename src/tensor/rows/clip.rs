@@ -11,7 +11,8 @@ impl Tensor {
     /// the squares of all elements. Norm and factor stay on the device as tensors without dimensions, so nothing waits.
     ///
     /// As with PyTorch's `clip_grad_norm_`, a norm of NaN makes every element NaN, and an infinite norm makes finite elements
-    /// 0 and infinite ones NaN.
+    /// 0 and infinite ones NaN. Squares that leave the range of the dtype make no norm infinite. With an infinite `max_norm`
+    /// the tensors stay as they are, unless the norm is NaN.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -45,7 +46,11 @@ impl Tensor {
             return Err(Error::invalid(OPERATION, found, "a number that is at least 0"));
         }
         let norm = Tensor::global_norm(tensors)?;
-        let factor = (&(&norm + 1e-6)?.reciprocal()? * max_norm)?.minimum(1.0)?;
+        let factor = match max_norm.is_infinite() {
+            // No norm exceeds it, an infinite one neither.
+            true => norm.is_nan()?.choose(&norm, 1.0)?,
+            false => (&(&norm + 1e-6)?.reciprocal()? * max_norm)?.minimum(1.0)?,
+        };
         Ok((factor, norm))
     }
 

@@ -6,6 +6,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `product_backward` | gradient of a product |
 //! | `softmax_backward` | gradients of softmax and its logarithm |
 //! | `norm_backward` | gradients of layer, RMS, group and batch normalisation |
 //! | `losses` | cross-entropy and its gradient |
@@ -24,6 +25,8 @@ mod losses_in_place;
 mod norm_backward;
 #[cfg(feature = "nn")]
 mod probabilities;
+#[cfg(feature = "nn")]
+mod product_backward;
 mod softmax_backward;
 
 use std::sync::OnceLock;
@@ -61,15 +64,25 @@ fn centred(x: Expr<'_>) -> Expr<'_> {
     x - x.mean_group()
 }
 
-/// (x - mean) / sqrt(variance + eps).
-fn normalised<'g>(x: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
-    let centred = centred(x);
-    centred * (centred.square().mean_group() + eps).rsqrt()
+/// 1 / sqrt(mean(x²) + eps), in the dtype in which it is computed.
+fn reciprocal_root<'g>(x: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
+    let (mean, factor) = x.mean_of_squares_group();
+    // The mean is that of (s x)². Where eps s² overflows, squares are too small to count beside eps.
+    let eps = eps.cast(mean.dtype());
+    let scaled = eps * factor * factor;
+    let is_eps = scaled.is_infinite();
+    is_eps.choose(eps, mean + scaled).rsqrt() * is_eps.choose(1.0, factor)
 }
 
-/// x / sqrt(mean(x²) + eps).
+/// (x - mean) / sqrt(variance + eps), in the dtype in which it is computed.
+fn normalised<'g>(x: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
+    let centred = centred(x);
+    centred * reciprocal_root(centred, eps)
+}
+
+/// x / sqrt(mean(x²) + eps), in the dtype in which it is computed.
 fn root_normalised<'g>(x: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
-    x * (x.square().mean_group() + eps).rsqrt()
+    x * reciprocal_root(x, eps)
 }
 
 /// x / max(norm, eps).
@@ -84,7 +97,8 @@ fn mean(x: Expr<'_>) -> Expr<'_> {
 
 /// The biased variance, in the dtype in which it is computed.
 fn variance(x: Expr<'_>) -> Expr<'_> {
-    centred(x).square().mean_group().cast(computed(x.dtype()))
+    let (mean, factor) = centred(x).mean_of_squares_group();
+    mean / factor / factor
 }
 
 /// momentum · new + (1 - momentum) · running, in the dtype of the momentum. An interpolation from running to new would give
@@ -114,7 +128,9 @@ macro_rules! affine {
         let eps = TensorOperand::from($eps);
         match ($weight, $bias) {
             (None, None) => {
-                fuse_groups(operation, [x, eps], axes, |[x, eps]| [$function(x, eps) $(, $further(x))*])
+                fuse_groups(operation, [x, eps], axes, |[x, eps]| {
+                    [$function(x, eps).cast(x.dtype()) $(, $further(x))*]
+                })
             }
             (Some(weight), None) => {
                 fuse_groups(operation, [x, eps, weight.into()], axes, |[x, eps, weight]| {
@@ -470,7 +486,8 @@ impl Tensor {
             }),
             1.0 => fuse_groups(OPERATION, [x, eps], axes, |[x, eps]| [divided(x, x.abs().sum_group(), eps)]),
             2.0 => fuse_groups(OPERATION, [x, eps], axes, |[x, eps]| {
-                [divided(x, x.square().sum_group().sqrt(), eps)]
+                let (sum, factor) = x.sum_of_squares_group();
+                [divided(x, sum.sqrt() / factor, eps)]
             }),
             f64::INFINITY => {
                 fuse_groups(OPERATION, [x, eps], axes, |[x, eps]| [divided(x, x.abs().max_group(), eps)])
@@ -503,7 +520,8 @@ impl Tensor {
         self.check_float(OPERATION)?;
         let [result] = fuse_groups(OPERATION, [self.into()], &GroupAxes::from(axes.into()), |[x]| {
             let centred = centred(x);
-            [centred / centred.square().mean_group().sqrt()]
+            let (mean, factor) = centred.mean_of_squares_group();
+            [(centred / (mean.sqrt() / factor)).cast(x.dtype())]
         })?;
         Ok(result)
     }

@@ -6,7 +6,7 @@
 //! layer normalisation they are sums over groups of the same row program; RMS normalisation has no bias. For group
 //! normalisation they are column sums over the mean and r of each group, which the first pass returns.
 
-use super::computed;
+use super::{computed, reciprocal_root};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::tensor::groups::{GroupAxes, fuse_groups};
@@ -28,7 +28,7 @@ pub struct NormGradients {
 fn of_centred<'g>([x, gradient, weight, residual, eps]: [Expr<'g>; 5]) -> [Expr<'g>; 4] {
     let mean = x.mean_group();
     let centred = x - mean;
-    let root = (centred.square().mean_group() + eps).rsqrt();
+    let root = reciprocal_root(centred, eps);
     let (h, v) = (centred * root, gradient * weight);
     let result = root * (v - v.mean_group() - h * (v * h).mean_group()) + residual;
     [result.cast(x.dtype()), mean.cast(computed(x.dtype())), root.cast(computed(x.dtype())), h]
@@ -36,7 +36,7 @@ fn of_centred<'g>([x, gradient, weight, residual, eps]: [Expr<'g>; 5]) -> [Expr<
 
 /// The gradient of x and h, with h = x r and r = 1 / sqrt(mean(x²) + eps).
 fn of_root<'g>([x, gradient, weight, residual, eps]: [Expr<'g>; 5]) -> [Expr<'g>; 2] {
-    let root = (x.square().mean_group() + eps).rsqrt();
+    let root = reciprocal_root(x, eps);
     let (h, v) = (x * root, gradient * weight);
     let result = root * (v - h * (v * h).mean_group()) + residual;
     [result.cast(x.dtype()), h]
@@ -50,7 +50,7 @@ fn of_shared<'g>(x: Expr<'g>, term: Expr<'g>) -> Expr<'g> {
 /// The gradients of x, the weight and the bias, if weight and bias have one value per group.
 fn of_channels<'g>([x, gradient, weight, residual, eps]: [Expr<'g>; 5]) -> [Expr<'g>; 3] {
     let centred = x - x.mean_group();
-    let root = (centred.square().mean_group() + eps).rsqrt();
+    let root = reciprocal_root(centred, eps);
     let h = centred * root;
     let product = gradient * h;
     let result = root * weight * (gradient - gradient.mean_group() - h * product.mean_group()) + residual;

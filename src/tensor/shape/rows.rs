@@ -51,7 +51,12 @@ impl Tensor {
     /// [`InvalidArgument`](Error::InvalidArgument) for an axis out of range.
     pub fn unbind(&self, axis: isize) -> Result<Vec<Tensor>> {
         let at = self.shape().axis("unbind", axis)?;
-        (0..self.shape()[at]).map(|index| self.select(axis, index as isize)).collect()
+        let count = self.shape()[at];
+        let mut views = super::split::list_of_views("unbind", count)?;
+        for index in 0..count {
+            views.push(self.select(axis, index as isize)?);
+        }
+        Ok(views)
     }
 
     /// Returns the view at an index of the leading dimensions, which it lacks: `x.get(&[i, j])` is PyTorch's `x[i, j]`. A

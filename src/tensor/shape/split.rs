@@ -25,13 +25,13 @@ impl Tensor {
             let wanted = format!("sizes whose sum is {whole}, the size of axis {at}");
             return Err(Error::invalid("split", format!("sizes {sizes:?}"), wanted));
         }
+        let mut parts = list_of_views("split", sizes.len())?;
         let mut start = 0;
-        let mut part = |&size: &usize| {
-            let layout = self.layout().narrow(axis, start, size)?;
+        for &size in sizes {
+            parts.push(self.view_as(self.layout().narrow(axis, start, size)?));
             start += size;
-            Ok(self.view_as(layout))
-        };
-        sizes.iter().map(&mut part).collect()
+        }
+        Ok(parts)
     }
 
     /// Returns views of at most `count` parts along an axis, all of one size except the last, which may be smaller.
@@ -47,7 +47,8 @@ impl Tensor {
     ///
     /// # Errors
     ///
-    /// [`InvalidArgument`](Error::InvalidArgument) for no parts, or an axis that is not there.
+    /// [`InvalidArgument`](Error::InvalidArgument) for no parts, or an axis that is not there;
+    /// [`OutOfMemory`](Error::OutOfMemory) for more views than the host has memory for.
     pub fn chunk(&self, count: usize, axis: isize) -> Result<Vec<Tensor>> {
         let at = self.shape().axis("chunk", axis)?;
         let whole = self.shape()[at];
@@ -55,10 +56,21 @@ impl Tensor {
             return Err(Error::invalid("chunk", "0 parts", "at least one"));
         }
         let size = whole.div_ceil(count).max(1);
-        let mut sizes = vec![size; whole / size];
-        if !whole.is_multiple_of(size) || whole == 0 {
-            sizes.push(whole % size);
+        let count = whole.div_ceil(size).max(1);
+        let mut parts = list_of_views("chunk", count)?;
+        for start in (0..count).map(|part| part * size) {
+            parts.push(self.view_as(self.layout().narrow(axis, start, size.min(whole - start))?));
         }
-        self.split(&sizes, axis)
+        Ok(parts)
     }
+}
+
+/// Returns an empty list with memory for so many views. A broadcast axis may have more positions than the host has memory for.
+pub(super) fn list_of_views(operation: &'static str, count: usize) -> Result<Vec<Tensor>> {
+    let mut views = Vec::new();
+    views.try_reserve_exact(count).map_err(|_| {
+        let bytes = count.saturating_mul(size_of::<Tensor>());
+        Error::host_memory(bytes, format!("{operation}: {count} views"))
+    })?;
+    Ok(views)
 }

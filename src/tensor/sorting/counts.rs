@@ -38,10 +38,15 @@ impl Tensor {
         if self.count() == 0 {
             return Tensor::zeros(&[minlength], DType::I64, &self.device());
         }
+        // The counts need the elements side by side, so a view of more than the memory holds is refused before it is read.
+        let elements = flat(self)?;
         let bounds: [i128; 2] = match self.dtype() {
-            DType::U64 => [self.min_all()?.item::<u64>()?, self.max_all()?.item::<u64>()?].map(i128::from),
+            DType::U64 => {
+                [elements.min_all()?.item::<u64>()?, elements.max_all()?.item::<u64>()?].map(i128::from)
+            }
             _ => {
-                let [least, greatest] = [self.min_all()?, self.max_all()?].map(|x| x.cast(DType::I64));
+                let [least, greatest] =
+                    [elements.min_all()?, elements.max_all()?].map(|x| x.cast(DType::I64));
                 [least?.item::<i64>()?, greatest?.item::<i64>()?].map(i128::from)
             }
         };
@@ -54,7 +59,7 @@ impl Tensor {
             let found = format!("the greatest element {} and minlength {minlength}", bounds[1]);
             return Err(Error::invalid(OPERATION, found, "fewer counts than memory has addresses"));
         }
-        tally(OPERATION, self, count)
+        tally(OPERATION, &elements, count)
     }
 
     /// Returns the number of elements in each of `bins` bins of equal width from `min` to `max`, in this tensor's dtype, a
@@ -88,8 +93,9 @@ impl Tensor {
             (min, max) = (least?, greatest?);
         }
         if min == max {
-            // All elements are one number.
-            (min, max) = (min - 1.0, max + 1.0);
+            // All elements are one number, beside which 1 may be nothing.
+            let around = (min.abs() * 2f64.powi(-40)).max(1.0);
+            (min, max) = ((min - around).max(f64::MIN), (max + around).min(f64::MAX));
         }
         if !(min.is_finite() && max.is_finite() && min < max) {
             return Err(Error::invalid(
@@ -109,10 +115,14 @@ impl Tensor {
             }
         }
         let wide = self.cast(DType::F64)?;
-        let bounds = Tensor::from_slice(&[min, max, bins as f64], &[3], &self.device())?;
-        let [min, max, count] = [0, 1, 2].map(|at| bounds.select(0, at));
-        let numbers = fuse([&wide, &min?, &max?, &count?], |[x, min, max, count]| {
-            let bin = ((x - min) / (max - min) * count).floor().minimum(count - 1);
+        // Halves, whose distance is finite.
+        let scale = if (max - min).is_finite() { 1.0 } else { 0.5 };
+        let bounds = Tensor::from_slice(&[min, max, bins as f64, scale], &[4], &self.device())?;
+        let [min, max, count, scale] = [0, 1, 2, 3].map(|at| bounds.select(0, at));
+        let numbers = fuse([&wide, &min?, &max?, &count?, &scale?], |[x, min, max, count, scale]| {
+            let least = min * scale;
+            let share = (x * scale - least) / (max * scale - least);
+            let bin = (share * count).floor().minimum(count - 1);
             (x.ge(min) & x.le(max)).choose(bin, -1).cast(DType::I64)
         })?;
         tally(OPERATION, &numbers, bins)?.cast(self.dtype())

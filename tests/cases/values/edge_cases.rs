@@ -6,12 +6,12 @@ use selvedge::fuse::Operation;
 use selvedge::tensor::{Device, Fused, Tensor};
 use selvedge::types::{DType, Element};
 
-fn list<T: Element>(values: &[T], device: &Device) -> Tensor {
+pub(super) fn list<T: Element>(values: &[T], device: &Device) -> Tensor {
     Tensor::from_slice(values, &[values.len()], device).unwrap()
 }
 
-type Function = (&'static str, fn(&Tensor) -> selvedge::Result<Tensor>, Fused<1>, WithOutput);
-type WithOutput = fn(&Tensor, &mut Tensor) -> selvedge::Result<()>;
+pub(super) type Function = (&'static str, fn(&Tensor) -> selvedge::Result<Tensor>, Fused<1>, WithOutput);
+pub(super) type WithOutput = fn(&Tensor, &mut Tensor) -> selvedge::Result<()>;
 
 macro_rules! functions {
     ($($name:ident)*) => {
@@ -24,12 +24,12 @@ macro_rules! functions {
     };
 }
 
-fn functions() -> [Function; 16] {
+pub(super) fn functions() -> [Function; 16] {
     functions! { asin acos asinh acosh atan atanh tanh tan sqrt log exp sinh cosh sin cos sign }
 }
 
 /// Returns whether a part is the wanted one: zeros and infinities with their signs, NaN for NaN, else to within an error.
-fn is_close(found: f64, wanted: f64, error: f64) -> bool {
+pub(super) fn is_close(found: f64, wanted: f64, error: f64) -> bool {
     let is_exact = wanted == 0.0 || wanted.is_infinite();
     match wanted.is_nan() {
         true => found.is_nan(),

@@ -40,15 +40,31 @@ pub(super) fn action(reader: &Reader, places: &HashMap<String, usize>, mnemonic:
         ("membar", _) => Action::Nothing,
         ("bar", Some("sync")) => {
             assert_eq!(rest, "0", "the one barrier");
-            Action::Barrier
+            Action::Barrier(None)
+        }
+        ("bar", Some("red")) => {
+            assert_eq!((mnemonic, &*all[1]), ("bar.red.or.pred", "0"), "the one barrier");
+            Action::Barrier(Some([reader.register(&all[0]), reader.register(&all[2])]))
+        }
+        ("vote", _) => {
+            assert_eq!((mnemonic, &*all[2]), ("vote.sync.any.pred", "-1"), "all of a warp");
+            Action::Shuffle(Shuffle {
+                result: reader.register(&all[0]),
+                value: reader.register(&all[1]),
+                which: Source::Immediate(0),
+                mode: ShuffleMode::Any,
+                mask: 0,
+            })
         }
         ("bar", Some("warp")) => {
             assert_eq!(rest, "-1", "all of a warp");
             Action::WarpBarrier
         }
         ("barrier", Some("cluster")) => match mnemonic {
-            "barrier.cluster.arrive.relaxed.aligned" => Action::Arrive,
-            "barrier.cluster.wait.aligned" => Action::ClusterBarrier,
+            "barrier.cluster.arrive.relaxed.aligned" | "barrier.cluster.arrive.release.aligned" => {
+                Action::Arrive
+            }
+            "barrier.cluster.wait.aligned" | "barrier.cluster.wait.acquire.aligned" => Action::ClusterBarrier,
             _ => panic!("instruction {mnemonic}"),
         },
         ("cp", Some("async")) if mnemonic == "cp.async.wait_all" => Action::WaitForCopies(None),

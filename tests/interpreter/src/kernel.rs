@@ -51,6 +51,8 @@ pub enum ShuffleMode {
     Butterfly,
     /// This lane of each segment, whose lanes have the same bits of the mask.
     Index,
+    /// Whether the value of any lane is not 0.
+    Any,
 }
 
 /// The operands of a shuffle.
@@ -169,7 +171,8 @@ pub(super) enum Action {
     },
     Nothing,
     Jump(usize),
-    Barrier,
+    /// The barrier of a block; with (result, value), also whether any of its threads has a value other than 0.
+    Barrier(Option<[usize; 2]>),
     WarpBarrier,
     Arrive,
     ClusterBarrier,
@@ -378,9 +381,9 @@ impl Kernel {
 
     /// Returns whether the threads of a block synchronize.
     pub fn meets(&self) -> bool {
-        self.lines
-            .iter()
-            .any(|line| matches!(line.action, Action::Barrier | Action::Shuffle(_) | Action::ClusterBarrier))
+        self.lines.iter().any(|line| {
+            matches!(line.action, Action::Barrier(_) | Action::Shuffle(_) | Action::ClusterBarrier)
+        })
     }
 
     /// Returns the shuffle in this line.

@@ -5,7 +5,7 @@
 //! advance as far as they can, some are delayed until nothing else can run, and a thread may pause between
 //! any two accesses that other blocks see. A kernel whose threads all stop is wrong.
 
-use super::kernel::{ClusterShape, Kernel, Shuffle, ShuffleMode, Source, Stop};
+use super::kernel::{Action, ClusterShape, Kernel, Shuffle, ShuffleMode, Source, Stop};
 use super::memory::{Memory, Shared};
 use super::pure::LANES;
 use super::registers::Registers;
@@ -276,8 +276,14 @@ impl Kernel {
             match stop {
                 Some(Stop::Barrier(_)) if !is_cluster && all.len() > *each => shared.barrier_of(threads),
                 Some(Stop::Barrier(_)) if !is_cluster => shared.barrier(),
-                Some(Stop::ClusterBarrier(_)) if is_cluster => shared.barrier(),
+                Some(Stop::ClusterBarrier(_)) if is_cluster => {
+                    transactions.meet();
+                    shared.barrier();
+                }
                 _ => continue,
+            }
+            if let Some(Stop::Barrier(at)) = stop {
+                self.vote(at - 1, of);
             }
             for warp in of {
                 warp.stop = None;
@@ -285,6 +291,17 @@ impl Kernel {
             }
         }
         Ok(true)
+    }
+
+    /// Gives the threads of a block, which are all at the barrier in this line, whether any of them has a value other than 0.
+    fn vote(&self, at: usize, warps: &mut [Warp]) {
+        let Action::Barrier(Some([result, value])) = self.lines[at].action else { return };
+        let has_value =
+            |warp: &Warp| (0..warp.threads.len()).any(|lane| warp.registers.get(value, lane) != 0);
+        let any = warps.iter().any(has_value);
+        for warp in warps {
+            (0..warp.threads.len()).for_each(|lane| warp.registers.set(result, lane, any.into()));
+        }
     }
 
     /// Exchanges the values of a warp's threads, which are all at this shuffle.
@@ -303,6 +320,7 @@ impl Kernel {
                 ShuffleMode::Down => index + which,
                 ShuffleMode::Butterfly => index ^ which,
                 ShuffleMode::Index => (index & shuffle.mask) | (which & !shuffle.mask),
+                ShuffleMode::Any => return values.iter().any(|value| *value != 0).into(),
             };
             values[from]
         });

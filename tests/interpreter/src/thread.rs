@@ -271,7 +271,7 @@ impl Thread {
                     return Some(Stop::Pause);
                 }
             }
-            Action::Barrier => return Some(Stop::Barrier(self.at)),
+            Action::Barrier(_) => return Some(Stop::Barrier(self.at)),
             Action::Return => {
                 assert!(self.copies.is_empty(), "a copy that nobody waits for");
                 transactions.end(self.rank.into());

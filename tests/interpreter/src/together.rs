@@ -116,7 +116,7 @@ impl Action {
             Action::Add { .. }
             | Action::Swap { .. }
             | Action::Shuffle(_)
-            | Action::Barrier
+            | Action::Barrier(_)
             | Action::WarpBarrier
             | Action::ClusterBarrier
             | Action::Return => true,

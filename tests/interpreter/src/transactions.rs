@@ -158,6 +158,11 @@ impl Transactions {
         sent.readers.insert(warp, self.stores.get(&warp).copied().unwrap_or(0));
     }
 
+    /// All threads of the cluster meet, so each knows what the others have read.
+    pub fn meet(&mut self) {
+        self.sent.values_mut().for_each(|sent| sent.readers.clear());
+    }
+
     /// Records the end of a thread of a block.
     pub fn end(&mut self, block: u64) {
         *self.ended.entry(block).or_default() += 1;

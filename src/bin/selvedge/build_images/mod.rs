@@ -243,8 +243,7 @@ fn write(
     let images = made.iter().filter(|(name, _)| *name != MANIFEST);
     for (name, bytes) in images.chain(made.get_key_value(MANIFEST)) {
         if present.get(name) != Some(bytes) {
-            let path = folder.join(name);
-            std::fs::write(&path, bytes).map_err(|error| failed(&path, error))?;
+            files::write(&folder.join(name), bytes)?;
         }
     }
     for name in present.keys().filter(|name| !made.contains_key(*name)) {

@@ -44,10 +44,10 @@ impl ClassifyPictures {
     }
 
     /// Draws the pictures, and returns their names and files.
-    fn draw(&self, evaluation: &Evaluation) -> Result<Vec<(&'static str, &Path)>, Failure> {
+    fn draw(&self, evaluation: &Evaluation, names: &[String]) -> Result<Vec<(&'static str, &Path)>, Failure> {
         let mut written: Vec<(&'static str, &Path)> = Vec::new();
         if let Some(path) = &self.confusion {
-            files::write(path, &plot::confusion(evaluation))?;
+            files::write(path, &plot::confusion(evaluation, names))?;
             written.push(("confusion", path));
         }
         if let Some(path) = &self.calibration {
@@ -71,6 +71,11 @@ fn evaluation_json(evaluation: &Evaluation) -> Value {
         "calibration": bins.collect::<Vec<_>>(),
         "calibration_error": evaluation.calibration_error(),
     })
+}
+
+/// Returns the name of a class, `c` and its number if the classes have none.
+fn class_name(names: &[String], class: usize) -> String {
+    names.get(class).cloned().unwrap_or_else(|| format!("c{class}"))
 }
 
 /// Returns a percentage with one digit.

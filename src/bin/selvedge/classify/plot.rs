@@ -2,7 +2,7 @@
 
 use selvedge::classifier::Evaluation;
 
-use super::percent;
+use super::{class_name, percent};
 use crate::output::{counted, grouped};
 use crate::svg::{Area, FAINT, Font, GRID, INK, Picture};
 
@@ -22,22 +22,37 @@ fn title(picture: &mut Picture, title: &str, evaluation: &Evaluation) {
 }
 
 /// Draws the counts: a row for each label, a column for each class that was found.
-pub fn confusion(evaluation: &Evaluation) -> String {
+pub fn confusion(evaluation: &Evaluation, names: &[String]) -> String {
     let matrix = evaluation.confusion();
     let cell = (640.0 / matrix.len().max(1) as f64).clamp(14.0, 84.0);
     let (left, size) = (112.0, cell * matrix.len() as f64);
     let mut picture = Picture::new((left + size + MARGIN).max(420.0));
     title(&mut picture, "Confusion matrix", evaluation);
     let font = Font::new(11.0).faint();
+    // A name that is longer than its place ends with dots.
+    let short = |class: usize, width: f64| {
+        let name = class_name(names, class);
+        let most = ((width / font.width("x")) as usize).max(3);
+        match name.chars().count() > most {
+            true => name.chars().take(most - 1).chain(['…']).collect(),
+            false => name,
+        }
+    };
     for (label, line) in matrix.iter().enumerate() {
         let (y, total) = (TOP + cell * label as f64, line.iter().sum::<u64>());
-        picture.text(left - 8.0, y + cell / 2.0 + 4.0, font.end(), &format!("c{label}"));
+        picture.text(left - 8.0, y + cell / 2.0 + 4.0, font.end(), &short(label, left - 12.0));
         for (class, &count) in line.iter().enumerate() {
             let x = left + cell * class as f64;
             let part = if total == 0 { 0.0 } else { count as f64 / total as f64 };
             let shade = ((part * (SHADES.len() - 1) as f64).round() as usize).min(SHADES.len() - 1);
             let area = Area { x, y, width: cell - 1.0, height: cell - 1.0 };
-            let text = format!("label c{label}, class c{class}: {} ({})", grouped(count), percent(part));
+            let text = format!(
+                "label {}, class {}: {} ({})",
+                class_name(names, label),
+                class_name(names, class),
+                grouped(count),
+                percent(part)
+            );
             picture.area_with_title(area, SHADES[shade], &text);
             if cell >= 40.0 {
                 let colour = if shade >= DARK { "#ffffff" } else { INK };
@@ -48,7 +63,7 @@ pub fn confusion(evaluation: &Evaluation) -> String {
     }
     for class in 0..matrix.len() {
         let x = left + cell * (class as f64 + 0.5);
-        picture.text(x, TOP + size + 17.0, font.middle(), &format!("c{class}"));
+        picture.text(x, TOP + size + 17.0, font.middle(), &short(class, cell));
     }
     let middle = left + size / 2.0;
     picture.text(middle, TOP + size + 40.0, Font::new(12.0).faint().middle(), "class that was found");
@@ -104,12 +119,16 @@ mod tests {
             Evaluation::new(found, &vec![0.75; found.len()], &vec![0; found.len()], classes).unwrap()
         };
         for evaluation in [of(&[], 0), of(&[], 2), of(&[0, 1, 0], 2), of(&[70], 90)] {
-            for picture in [confusion(&evaluation), calibration(&evaluation)] {
+            for picture in [confusion(&evaluation, &[]), calibration(&evaluation)] {
                 assert!(picture.ends_with("</svg>\n") && !picture.contains("NaN"), "{picture}");
             }
         }
-        let picture = confusion(&of(&[0, 1, 0], 2));
+        let picture = confusion(&of(&[0, 1, 0], 2), &[]);
         assert!(picture.contains("label c0, class c1: 1 (33.3 %)"), "{picture}");
+        let names = ["a".to_owned(), "a name that is too long".to_owned()];
+        let picture = confusion(&of(&[0, 1, 0], 2), &names);
+        assert!(picture.contains("label a, class a name that is too long: 1 (33.3 %)"), "{picture}");
+        assert!(picture.contains(">a name that is…<"), "{picture}");
         assert_eq!(calibration(&of(&[0, 1, 0], 2)).matches("<circle").count(), 1);
     }
 }

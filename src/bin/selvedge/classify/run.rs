@@ -8,8 +8,8 @@ use selvedge::classifier::{Classifier, Evaluation, GenerativeModel, synthetic};
 use selvedge::{DType, Device, Error, Tensor};
 use serde_json::{Value, json};
 
-use super::data::{self, Columns, Rows};
-use super::{add_files, evaluation_json, percent};
+use super::data::{self, Columns, LabelSource};
+use super::{add_files, class_name, evaluation_json, percent};
 use crate::device::{self, reason_text};
 use crate::failure::Failure;
 use crate::files;
@@ -40,27 +40,27 @@ pub fn run(options: &ClassifyRunOptions) -> Result<Report, Failure> {
     if options.fuse_prior {
         classifier.set_fuse_prior(true);
     }
-    let (rows, model) = rows(options, classifier.features())?;
+    let Source { features, labels, model } = rows(options, &classifier)?;
     if let Some(model) = model {
         classifier.set_generative_model(Some(&model))?;
     }
-    if rows.labels.is_none() && !options.pictures.is_empty() {
+    if labels.is_none() && !options.pictures.is_empty() {
         let (found, wanted) = ("a picture without labels".to_owned(), "the class of each row".to_owned());
         return Err(Error::InvalidArgument { operation: "classify run", found, wanted }.into());
     }
     let start = Instant::now();
-    let results = classify(&mut classifier, &rows.features, &device, options.learn_prior)?;
+    let results = classify(&mut classifier, &features, &device, options.learn_prior)?;
     let seconds = start.elapsed().as_secs_f64();
-    let evaluation = match &rows.labels {
+    let evaluation = match &labels {
         Some(labels) => Some(evaluation(&results, labels, classifier.classes())?),
         None => None,
     };
     let mut written: Vec<(&str, &Path)> = match &evaluation {
-        Some(evaluation) => options.pictures.draw(evaluation)?,
+        Some(evaluation) => options.pictures.draw(evaluation, classifier.class_names())?,
         None => Vec::new(),
     };
     if let Some(path) = &options.output {
-        files::write(path, &table(&results, classifier.classes()))?;
+        files::write(path, &table(&results, &classifier))?;
         written.push(("results", path));
     }
     if let Some(path) = &options.save {
@@ -70,8 +70,14 @@ pub fn run(options: &ClassifyRunOptions) -> Result<Report, Failure> {
     Ok(report(&classifier, &results, evaluation.as_ref(), seconds, reason.as_ref(), &written))
 }
 
-/// Returns the rows, and the generative model that the options name.
-fn rows(options: &ClassifyRunOptions, features: usize) -> Result<(Rows, Option<GenerativeModel>), Failure> {
+/// Rows on the CPU, their classes if they are known, and the generative model that the options name.
+struct Source {
+    features: Tensor,
+    labels: Option<Tensor>,
+    model: Option<GenerativeModel>,
+}
+
+fn rows(options: &ClassifyRunOptions, classifier: &Classifier) -> Result<Source, Failure> {
     // clap takes a file of rows for the group of --synthetic.
     if options.generative && options.rows.synthetic.is_none() {
         let (found, wanted) = ("--generative with rows of a file".to_owned(), "--synthetic".to_owned());
@@ -84,14 +90,17 @@ fn rows(options: &ClassifyRunOptions, features: usize) -> Result<(Rows, Option<G
     if let Some(count) = options.rows.synthetic {
         let drawn = synthetic(count as usize, options.seed, &Device::cpu())?;
         let model = if options.generative { Some(drawn.model) } else { model };
-        return Ok((Rows { features: drawn.features, labels: Some(drawn.labels) }, model));
+        return Ok(Source { features: drawn.features, labels: Some(drawn.labels), model });
     }
     let path = options.rows.data.as_deref().unwrap_or(Path::new(""));
-    let rows = data::read(path, Columns::Known(features))?;
-    match &options.labels {
-        Some(path) => Ok((Rows { labels: Some(data::read_labels(path)?), ..rows }, model)),
-        None => Ok((rows, model)),
-    }
+    let rows = data::read(path, Columns::Known(classifier.features()))?;
+    let labels = match &options.labels {
+        Some(path) => Some(data::read_labels(path)?),
+        None => rows.labels,
+    };
+    let count = rows.features.shape().first().copied().unwrap_or(0);
+    let resolve = |labels: LabelSource| labels.resolve(count, classifier.classes(), classifier.class_names());
+    Ok(Source { features: rows.features, labels: labels.map(resolve).transpose()?, model })
 }
 
 fn classify(
@@ -143,16 +152,26 @@ fn evaluation(results: &Results, labels: &Tensor, classes: usize) -> Result<Eval
 }
 
 /// Returns the results as CSV.
-fn table(results: &Results, classes: usize) -> String {
+fn table(results: &Results, classifier: &Classifier) -> String {
+    let (classes, names) = (classifier.classes(), classifier.class_names());
+    // A number stays one, so that the column can be read as it was written.
+    let name = |class: usize| match names.get(class) {
+        Some(name) if name.contains(['"', ',']) => format!("\"{}\"", name.replace('"', "\"\"")),
+        Some(name) => name.clone(),
+        None => class.to_string(),
+    };
     let mut text = String::from("class,confidence,free_energy");
     // Writing to a `String` cannot fail.
     for class in 0..classes {
-        let _ = write!(text, ",belief_{class}");
+        let _ = match names.get(class).filter(|name| name.contains(['"', ','])) {
+            Some(name) => write!(text, ",\"belief_{}\"", name.replace('"', "\"\"")),
+            None => write!(text, ",belief_{}", name(class)),
+        };
     }
     text.push('\n');
     let columns = results.classes.iter().zip(&results.confidences).zip(&results.free_energies);
     for (((class, confidence), energy), beliefs) in columns.zip(results.beliefs.chunks(classes.max(1))) {
-        let _ = write!(text, "{class},{confidence},{energy}");
+        let _ = write!(text, "{},{confidence},{energy}", name(*class as usize));
         for belief in beliefs {
             let _ = write!(text, ",{belief}");
         }
@@ -176,7 +195,9 @@ fn report(
     let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
     row("rows", grouped(count as u64));
     row("device", classifier.device().to_string());
-    let shown = counts.iter().enumerate().map(|(class, &count)| format!("c{class} {}", grouped(count)));
+    let names = classifier.class_names();
+    let shown = counts.iter().enumerate();
+    let shown = shown.map(|(class, &count)| format!("{} {}", class_name(names, class), grouped(count)));
     row("classes", shown.collect::<Vec<_>>().join(", "));
     let mode = if classifier.generative_model().is_some() { "full" } else { "KL" };
     row("free energy", format!("{mean:.4} on average, {mode} mode"));
@@ -194,7 +215,7 @@ fn report(
     let mut first = Table::with_head(">>>>", ["row", "class", "confidence", "free energy"]);
     for at in 0..count.min(SHOWN) {
         let (confidence, energy) = (results.confidences[at], results.free_energies[at]);
-        let class = format!("c{}", results.classes[at]);
+        let class = class_name(names, results.classes[at] as usize);
         first.row([at.to_string(), class, format!("{confidence:.4}"), format!("{energy:.4}")]);
     }
     text += &format!("\n{}", first.render(Style::of_stdout()));
@@ -205,6 +226,7 @@ fn report(
         "rows": count,
         "device": classifier.device().to_string(),
         "classes": results.classes,
+        "class_names": names,
         "confidences": results.confidences,
         "free_energies": results.free_energies,
         "mean_free_energy": mean,

@@ -6,7 +6,7 @@ use std::time::Instant;
 use selvedge::classifier::{
     Classifier, ClassifierOptions, DEFAULT_PRIOR, GenerativeModel, TrainingOptions, synthetic,
 };
-use selvedge::{DType, Device, Error, Tensor};
+use selvedge::{Device, Error, Tensor};
 use serde_json::json;
 
 use super::data::{self, Columns};
@@ -22,6 +22,8 @@ struct Source {
     features: Tensor,
     labels: Tensor,
     model: Option<GenerativeModel>,
+    prior: Vec<f64>,
+    class_names: Vec<String>,
 }
 
 pub fn train(options: &ClassifyTrainOptions) -> Result<Report, Failure> {
@@ -31,19 +33,19 @@ pub fn train(options: &ClassifyTrainOptions) -> Result<Report, Failure> {
     }
     let (device, reason) = device::choose(options.device)?;
     let source = source(options, &device)?;
-    let prior = prior(options, &source)?;
     let features = source.features.shape().last().copied().unwrap_or(0);
     let mut classifier = Classifier::new(
         &ClassifierOptions {
             features,
             hidden: options.hidden.clone(),
-            prior,
+            prior: source.prior.clone(),
             fuse_prior: options.fuse_prior,
             dropout: options.dropout,
             seed: options.seed,
         },
         &device,
     )?;
+    classifier.set_class_names(source.class_names.clone())?;
     let training = TrainingOptions {
         epochs: options.epochs as usize,
         batch: options.batch as usize,
@@ -59,16 +61,17 @@ pub fn train(options: &ClassifyTrainOptions) -> Result<Report, Failure> {
     })?;
     drop(progress);
     let seconds = start.elapsed().as_secs_f64();
-    // Of synthetic data, the Bayes rule shows the best possible accuracy.
+    // Of synthetic data, the Bayes rule shows the best possible accuracy, of the rows of the evaluation.
     let bayes = match &source.model {
         Some(model) => {
-            let classes = model.bayes_classes(&source.features, &DEFAULT_PRIOR)?;
-            Some(part_of_equal(&classes, &source.labels)?)
+            let rows = &trained.evaluated_rows;
+            let classes = model.bayes_classes(&source.features.index_select(0, rows)?, &DEFAULT_PRIOR)?;
+            Some(part_of_equal(&classes, &source.labels.index_select(0, rows)?)?)
         }
         None => None,
     };
     let evaluation = &trained.evaluation;
-    let mut written: Vec<(&str, &Path)> = options.pictures.draw(evaluation)?;
+    let mut written: Vec<(&str, &Path)> = options.pictures.draw(evaluation, &source.class_names)?;
     if let Some(path) = &options.output {
         classifier.save(path)?;
         written.push(("model", path));
@@ -93,9 +96,13 @@ pub fn train(options: &ClassifyTrainOptions) -> Result<Report, Failure> {
             format!("{:.4} in training, {:.4} in validation", best.training_loss, best.validation_loss),
         );
     }
-    row("accuracy", percent(evaluation.accuracy()));
+    let of = match trained.validation_rows {
+        0 => "of the training rows",
+        _ => "of the validation rows",
+    };
+    row("accuracy", format!("{} {of}", percent(evaluation.accuracy())));
     if let Some(bayes) = bayes {
-        row("Bayes rule", format!("{} of all rows", percent(bayes)));
+        row("Bayes rule", format!("{} {of}", percent(bayes)));
     }
     row("calibration error", format!("{:.3}", evaluation.calibration_error()));
     row("time", output::seconds(seconds));
@@ -118,6 +125,7 @@ pub fn train(options: &ClassifyTrainOptions) -> Result<Report, Failure> {
         "widths": classifier.widths(),
         "parameters": classifier.parameter_count(),
         "prior": classifier.prior(),
+        "class_names": classifier.class_names(),
         "training_rows": trained.training_rows,
         "validation_rows": trained.validation_rows,
         "device": device.to_string(),
@@ -136,7 +144,14 @@ pub fn train(options: &ClassifyTrainOptions) -> Result<Report, Failure> {
 fn source(options: &ClassifyTrainOptions, device: &Device) -> Result<Source, Failure> {
     if let Some(count) = options.rows.synthetic {
         let drawn = synthetic(count as usize, options.seed, device)?;
-        return Ok(Source { features: drawn.features, labels: drawn.labels, model: Some(drawn.model) });
+        let prior = if options.prior.is_empty() { DEFAULT_PRIOR.to_vec() } else { options.prior.clone() };
+        return Ok(Source {
+            features: drawn.features,
+            labels: drawn.labels,
+            model: Some(drawn.model),
+            prior,
+            class_names: Vec::new(),
+        });
     }
     let path = options.rows.data.as_deref().unwrap_or(Path::new(""));
     let columns = if options.labels.is_some() { Columns::Features } else { Columns::Labelled };
@@ -151,29 +166,28 @@ fn source(options: &ClassifyTrainOptions, device: &Device) -> Result<Source, Fai
             Error::File { path: path.display().to_string(), found: "no labels".to_owned(), wanted }.into()
         );
     };
-    Ok(Source { features: rows.features.to(device)?, labels: labels.to(device)?, model: None })
+    const MOST_CLASSES: usize = 65_536;
+    let class_names = labels.names();
+    let classes = match (options.prior.len(), class_names.len()) {
+        (0, 0) => MOST_CLASSES,
+        (0, names) => names,
+        (prior, _) => prior,
+    };
+    let count = rows.features.shape().first().copied().unwrap_or(0);
+    let labels = labels.resolve(count, classes, &class_names)?;
+    let prior = match options.prior.is_empty() {
+        true => parts(&labels.to_vec::<i64>()?),
+        false => options.prior.clone(),
+    };
+    let (features, labels) = (rows.features.to(device)?, labels.to(device)?);
+    Ok(Source { features, labels, model: None, prior, class_names })
 }
 
-/// Returns the given prior, or the parts of the classes.
-fn prior(options: &ClassifyTrainOptions, source: &Source) -> Result<Vec<f64>, Failure> {
-    if !options.prior.is_empty() {
-        return Ok(options.prior.clone());
-    }
-    if source.model.is_some() {
-        return Ok(DEFAULT_PRIOR.to_vec());
-    }
-    const MOST_CLASSES: i64 = 65_536;
-    let labels = source.labels.cast(DType::I64)?.to_vec::<i64>()?;
-    if let Some((row, label)) =
-        labels.iter().enumerate().find(|(_, label)| !(0..MOST_CLASSES).contains(*label))
-    {
-        let found = format!("label {label} in row {row}");
-        let wanted = format!("a class from 0 to {}", MOST_CLASSES - 1);
-        return Err(Error::InvalidArgument { operation: "classify train", found, wanted }.into());
-    }
+/// Returns the parts of the classes among labels, with one row more for each class.
+fn parts(labels: &[i64]) -> Vec<f64> {
     let classes = labels.iter().max().map_or(1, |&most| most as usize + 1);
     let mut counts = vec![1u64; classes];
     labels.iter().for_each(|&label| counts[label as usize] += 1);
     let total = (labels.len() + classes) as f64;
-    Ok(counts.iter().map(|&count| count as f64 / total).collect())
+    counts.iter().map(|&count| count as f64 / total).collect()
 }

@@ -59,7 +59,7 @@ const NEXT: &str = "\
 selvedge demo --npy x.npy y.npy                an expression of your own arrays
 selvedge explain matmul 4096 4096 4096 bf16    the kernel of a product, and the reason for it
 selvedge info                                  the devices, the driver and the libraries
-cargo run --example 12-fused-expressions       a Rust program with more of this; the folder examples has others
+selvedge --help                                the other commands
 ";
 
 /// The device as JSON.

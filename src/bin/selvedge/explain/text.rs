@@ -479,10 +479,14 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
                 let shifted = x - x.max_group();
                 shifted - shifted.exp().sum_group().log()
             }
-            "normalize" => (x / x.square().sum_group().sqrt().maximum(1e-12)).cast(x.dtype()),
+            "normalize" => {
+                let (sum, factor) = x.sum_of_squares_group();
+                (x / (sum.sqrt() / factor).maximum(1e-12)).cast(x.dtype())
+            }
             "standardize" => {
                 let centred = x - x.mean_group();
-                centred / centred.square().mean_group().sqrt()
+                let (mean, factor) = centred.mean_of_squares_group();
+                (centred / (mean.sqrt() / factor)).cast(x.dtype())
             }
             "cross_entropy" => {
                 let largest = x.max_group();
@@ -491,7 +495,7 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
             }
             "layer_norm" | "batch_norm" | "group_norm" => {
                 let centred = x - x.mean_group();
-                weighted(centred * (centred.square().mean_group() + 1e-5).rsqrt())
+                weighted(centred * reciprocal_root(centred, 1e-5))
             }
             _ => {
                 let epsilon = match x.dtype() {
@@ -500,10 +504,18 @@ impl<'g, F: Fn(&str) -> DType> Parser<'g, F> {
                     DType::F64 => f64::EPSILON,
                     _ => f64::from(f32::EPSILON),
                 };
-                weighted(x * (x.square().mean_group() + epsilon).rsqrt())
+                weighted(x * reciprocal_root(x, epsilon))
             }
         })
     }
+}
+
+/// 1 / sqrt(mean(x²) + eps), as the tensors' normalisations compute it.
+fn reciprocal_root(x: Expr<'_>, eps: f64) -> Expr<'_> {
+    let (mean, factor) = x.mean_of_squares_group();
+    let scaled = factor * eps * factor;
+    let is_eps = scaled.is_infinite();
+    is_eps.choose(x.graph().number(eps, mean.dtype()), mean + scaled).rsqrt() * is_eps.choose(1.0, factor)
 }
 
 fn is_computable(dtype: DType) -> bool {

@@ -36,7 +36,7 @@ pub enum ClassifyCommand {
 
 const DATA_HELP: &str = "\
 DATA.npy has a row of numbers for each input, and --labels names an .npy file with the class of each. DATA.csv has a line for
-each input, perhaps after a line of names; without --labels its last column is the class. Classes count from 0.";
+each input, perhaps after a line of names; without --labels its last column is the class, a number from 0 on or a name.";
 
 /// The rows and their labels.
 #[derive(Debug, Args)]

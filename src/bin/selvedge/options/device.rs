@@ -1,10 +1,15 @@
 //! [`DeviceChoice`], the value of `--device` where the CPU is a choice.
 
+use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// The device of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum DeviceChoice {
+    #[default]
     Auto,
     Cpu,
     Cuda(usize),
@@ -22,6 +27,30 @@ impl FromStr for DeviceChoice {
                 number.parse().map(DeviceChoice::Cuda).map_err(|_| wanted())
             }
         }
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceChoice::Auto => formatter.write_str("auto"),
+            DeviceChoice::Cpu => formatter.write_str("cpu"),
+            DeviceChoice::Cuda(ordinal) => ordinal.fmt(formatter),
+        }
+    }
+}
+
+impl TryFrom<String> for DeviceChoice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<DeviceChoice, String> {
+        text.parse()
+    }
+}
+
+impl From<DeviceChoice> for String {
+    fn from(choice: DeviceChoice) -> String {
+        choice.to_string()
     }
 }
 

@@ -1,6 +1,8 @@
 //! The options of the command line, each larger command's in a file of its name.
 
-use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 macro_rules! exit_codes {
     () => {
@@ -57,9 +59,24 @@ pub struct Options {
     pub command: Command,
 }
 
+/// Parses a command line. A number below 0 after an option is its value, so that the option's check names it.
+pub fn parse(arguments: Vec<OsString>) -> Result<Options, clap::Error> {
+    let mut command = with_negative_numbers(Options::command());
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    Options::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| match argument.get_action() {
+        clap::ArgAction::Set | clap::ArgAction::Append => argument.allow_negative_numbers(true),
+        _ => argument,
+    });
+    command.mut_subcommands(with_negative_numbers)
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show devices, the driver and optional libraries, and where they were looked for
+    /// Show the CPU, devices, the driver and optional libraries, and where they were looked for
     Info(InfoOptions),
     /// Run a kernel, of an image or of CUDA C++, on .npy files
     Run(RunOptions),
@@ -155,7 +172,6 @@ mod tests {
 
     #[test]
     fn help_names_json_where_a_command_takes_it() {
-        use clap::CommandFactory;
         fn check(command: &clap::Command) {
             let takes = command.get_arguments().any(|argument| argument.get_id() == "json");
             let names = command.get_after_help().is_some_and(|help| help.to_string().contains("--json"));
@@ -167,7 +183,6 @@ mod tests {
 
     #[test]
     fn the_options_are_consistent() {
-        use clap::CommandFactory;
         Options::command().debug_assert();
     }
 }

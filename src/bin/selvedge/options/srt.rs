@@ -51,7 +51,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES, after_long_help = format!("{EVOLVE_HELP}\n\n{EXIT_CODES}"))]
 pub struct SrtEvolveOptions {
-    /// The points of the state [default: 256]
+    /// The points of the state [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
     pub n: Option<u64>,
     /// The candidates of a generation [default: 64]
@@ -63,7 +63,7 @@ pub struct SrtEvolveOptions {
     /// The seed of all random numbers [default: 0]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
-    /// The width of the interval of mutations [default: 0.1]
+    /// The width of the interval of mutations [default: 3]
     #[arg(long, value_name = "WIDTH")]
     pub scale: Option<f64>,
     /// The largest |a| and |b| of snapped points [default: 100]

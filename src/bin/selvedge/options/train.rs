@@ -30,81 +30,97 @@ const TRAIN_HELP: &str = "\
 Without --text the model is trained on the book in data/alice. A run saves checkpoints in its folder, and Ctrl-C, SIGTERM and
 SIGUSR1 leave one behind (exit codes 130, 143, 143).
 
+Checkpoints store every option, and --resume takes them from there. --steps, --every, --sample, --plot and --device may change;
+a change of any other option needs --force, and --model, --tokenizer and --run cannot change.
+
 Examples:
   selvedge train
   selvedge train --text book.txt --steps 2000 --run book
-  selvedge train --text book.txt --steps 4000 --run book --resume
-  selvedge generate --run book --prompt 'Once upon a time'";
+  selvedge train --run book --resume --steps 4000
+  selvedge generate --run book";
 
+/// The options of a run. One that is not given has its default in a new run, and its stored value in a resumed one.
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES, after_long_help = format!("{TRAIN_HELP}\n\n{EXIT_CODES}"))]
 pub struct TrainOptions {
     /// The text [default: the book that comes with this program]
     #[arg(long, value_name = "FILE")]
     pub text: Option<PathBuf>,
-    /// The model: tiny, gpt2, or a config.json of GPT-2
-    #[arg(long, value_name = "tiny|gpt2|FILE", default_value = "tiny")]
-    pub model: String,
+    /// The model: tiny, gpt2, or a config.json of GPT-2 [default: tiny]
+    #[arg(long, value_name = "tiny|gpt2|FILE")]
+    pub model: Option<String>,
     /// The dtype to compute in [default: f32, or that of the model's file]
     #[arg(long, value_enum)]
     pub dtype: Option<ComputeDType>,
-    /// The tokenizer
-    #[arg(long, value_enum, default_value_t = TokenizerKind::Char)]
-    pub tokenizer: TokenizerKind,
-    /// Steps of the run
-    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
-    pub steps: u64,
-    /// Sequences of a batch
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
-    pub batch: u64,
+    /// The tokenizer [default: char]
+    #[arg(long, value_enum)]
+    pub tokenizer: Option<TokenizerKind>,
+    /// Steps of the run [default: 300]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub steps: Option<u64>,
+    /// Sequences of a batch [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub batch: Option<u64>,
     /// Ids of a sequence [default: the model's context]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub context: Option<u64>,
-    /// Batches of a step
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
-    pub accumulation: u64,
-    /// The largest learning rate [default: 1 / the model's width]
+    /// Batches of a step [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub accumulation: Option<u64>,
+    /// The largest learning rate [default: 6e-3 / (1 + (width / 256)²)]
     #[arg(long, value_name = "RATE")]
     pub learning_rate: Option<f64>,
-    /// Steps of the warm-up
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub warmup: u64,
-    /// The decay of matrices
-    #[arg(long, value_name = "RATE", default_value_t = 0.1)]
-    pub weight_decay: f64,
-    /// The largest norm of all gradients together; 0 leaves them
-    #[arg(long, value_name = "NORM", default_value_t = 1.0)]
-    pub max_norm: f64,
+    /// Steps of the warm-up [default: a tenth of the steps]
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u64>,
+    /// The decay of matrices [default: 0.1]
+    #[arg(long, value_name = "RATE")]
+    pub weight_decay: Option<f64>,
+    /// The largest norm of all gradients together; 0 leaves them [default: 1]
+    #[arg(long, value_name = "NORM", value_parser = max_norm)]
+    pub max_norm: Option<f64>,
     /// The probability of dropout [default: 0, or that of the model's file]
     #[arg(long, value_name = "P")]
     pub dropout: Option<f64>,
-    /// The seed of weights, batches and dropout
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
-    /// Steps between evaluations, each of which saves a checkpoint
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
-    pub every: u64,
+    /// The seed of weights, batches and dropout [default: 1]
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+    /// Steps between evaluations, each of which saves a checkpoint [default: 50]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub every: Option<u64>,
     /// The folder of checkpoints [default: the first that is free of selvedge-run, selvedge-run-2, ...]
     #[arg(long, value_name = "FOLDER")]
     pub run: Option<PathBuf>,
-    /// Continue the last checkpoint of the folder
+    /// Continue the last checkpoint of the folder, with its options
     #[arg(long, requires = "run")]
     pub resume: bool,
-    /// Continue although the text is another one
+    /// Continue this checkpoint of the folder instead of the last one, and set later ones aside
+    #[arg(long, value_name = "N", requires = "resume")]
+    pub step: Option<u64>,
+    /// Continue although an option or the text is another one
     #[arg(long, requires = "resume")]
     pub force: bool,
     /// Draw the losses [default: loss.svg in the folder]
     #[arg(long, value_name = "LOSS.svg")]
     pub plot: Option<PathBuf>,
-    /// Ids of a sample: before the training, after it, and at the first three evaluations
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    pub sample: u64,
-    /// The device: auto, cpu, or a device's ordinal
-    #[arg(long, value_name = "auto|cpu|I", default_value = "auto")]
-    pub device: DeviceChoice,
+    /// Ids of a sample: before the training, after it, and at the first three evaluations; 0 writes none [default: 200]
+    #[arg(long, value_name = "N")]
+    pub sample: Option<u64>,
+    /// The device: auto, cpu, or a device's ordinal [default: auto]
+    #[arg(long, value_name = "auto|cpu|I")]
+    pub device: Option<DeviceChoice>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Parses a norm, which NaN and numbers below 0 are not.
+fn max_norm(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(norm) if norm >= 0.0 => Ok(norm),
+        Ok(norm) => Err(format!("found {norm}; wanted a number from 0 on")),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -116,9 +132,9 @@ pub struct GenerateOptions {
     /// The checkpoint's step [default: the last one]
     #[arg(long, value_name = "N")]
     pub step: Option<u64>,
-    /// The text to continue
-    #[arg(long, value_name = "TEXT", default_value = "\n")]
-    pub prompt: String,
+    /// The text to continue [default: a line's end, or the first word of the run's text if it has no line's end]
+    #[arg(long, value_name = "TEXT")]
+    pub prompt: Option<String>,
     /// Ids to write
     #[arg(long, value_name = "N", default_value_t = 400)]
     pub length: u64,
@@ -151,7 +167,7 @@ pub struct EvaluateOptions {
     /// The checkpoint's step [default: the last one]
     #[arg(long, value_name = "N")]
     pub step: Option<u64>,
-    /// The text [default: the book that comes with this program]
+    /// The text [default: that of the run]
     #[arg(long, value_name = "FILE")]
     pub text: Option<PathBuf>,
     /// Sequences of a batch

@@ -16,7 +16,9 @@ use crate::output::{self, Progress, Report, Style, Table, grouped};
 
 /// The purpose of the stream that gives the first state; a generation uses purposes 1 and 2.
 const FIRST_STATE: u64 = 0;
-const DEFAULT_POINTS: u64 = 256;
+/// A state whose syntony rises from about 0.2 to 1 in some tens of generations.
+const DEFAULT_POINTS: u64 = 8;
+const DEFAULT_SCALE: f64 = 3.0;
 
 pub fn evolve(options: &SrtEvolveOptions) -> Result<Report, Failure> {
     for path in [&options.plot, &options.save].into_iter().flatten() {
@@ -51,7 +53,7 @@ fn first(options: &SrtEvolveOptions, device: &Device) -> Result<Evolver, Failure
         seed: options.seed.unwrap_or(default.seed),
         population: options.population.map_or(default.population, |count| count as usize),
         survivors: options.survivors.map_or(default.survivors, |count| count as usize),
-        mutation_scale: options.scale.unwrap_or(default.mutation_scale),
+        mutation_scale: options.scale.unwrap_or(DEFAULT_SCALE),
         bound: options.bound.unwrap_or(default.bound),
         threshold: options.threshold.unwrap_or(default.threshold),
         max_generations: u64::MAX,

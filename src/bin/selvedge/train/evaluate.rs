@@ -14,12 +14,16 @@ use crate::output::{Progress, Report, Style, Table, grouped};
 pub fn evaluate(options: &EvaluateOptions) -> Result<Report, Failure> {
     let (device, reason) = device::choose(options.device)?;
     let trained = source::trained(&options.run, options.step, &device)?;
-    let (text, name) = source::text(options.text.as_deref())?;
+    let info = &trained.checkpoint.info;
+    let (text, name) = match &options.text {
+        Some(path) => source::text(Some(path))?,
+        None => source::text_of_run(info)?,
+    };
+    let is_text_of_run = text.hash() == info.text_hash;
     let text = TokenizedText::new(text, &*trained.tokenizer)?;
-    let config = *trained.model.config();
-    let batches = Batches::new(&text, Split::Validation, options.batch as usize, config.context, 0)?;
+    let batches = Batches::new(&text, Split::Validation, options.batch as usize, trained.context, 0)?;
     let ids = text.range(Split::Validation).len();
-    let windows = ids.saturating_sub(1) / config.context;
+    let windows = ids.saturating_sub(1) / trained.context;
     let progress = Progress::of_steps("evaluates", windows as u64);
     let start = Instant::now();
     let (mut sum, mut rows) = (0.0, 0);
@@ -34,13 +38,14 @@ pub fn evaluate(options: &EvaluateOptions) -> Result<Report, Failure> {
     drop(progress);
     let seconds = start.elapsed().as_secs_f64();
     let loss = sum / rows.max(1) as f64;
-    let evaluated = rows * config.context;
+    let evaluated = rows * trained.context;
     let rate = evaluated as f64 / seconds.max(1e-9);
     let entropy = text.unigram_entropy();
-    let step = trained.checkpoint.info.step;
+    let step = info.step;
     let mut table = Table::new("<<");
     let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
-    row("text", format!("{name}, {} ids of its validation part", grouped(evaluated as u64)));
+    let other = if is_text_of_run { "" } else { ", not the text of the run" };
+    row("text", format!("{name}, {} ids of its validation part{other}", grouped(evaluated as u64)));
     row("step", grouped(step));
     row("loss", format!("{loss:.4} nats an id, {:.3} bits", loss / std::f64::consts::LN_2));
     row("perplexity", format!("{:.3}", loss.exp()));
@@ -52,6 +57,7 @@ pub fn evaluate(options: &EvaluateOptions) -> Result<Report, Failure> {
     }
     let json = json!({
         "text": name,
+        "is_text_of_run": is_text_of_run,
         "step": step,
         "ids": evaluated,
         "loss": loss,

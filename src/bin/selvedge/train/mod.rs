@@ -1,8 +1,9 @@
 //! `selvedge train` and `selvedge eval`: a language model trained and evaluated on a text.
 //!
-//! `train` prints while it runs; with `--json` it prints one object at the end. `run` has the loop, `report` the text and the
-//! JSON, `plot` the picture, `memory` the batch that fits when memory is short, `signals` the flag that a signal sets, `evaluate` the
-//! other command, and `source` the text and the checkpoint that both need.
+//! `train` prints while it runs; with `--json` it prints one object at the end. `run` has the loop, `resume` its beginning, `settings`
+//! the options, `losses` the file of losses, `report` the text and the JSON, `plot` the picture, `memory` the batch that fits when
+//! memory is short, `signals` the flag that a signal sets, `evaluate` the other command, and `source` the text and the checkpoint
+//! that both need.
 
 use std::process::ExitCode;
 
@@ -10,10 +11,13 @@ use crate::options::TrainOptions;
 use crate::output;
 
 mod evaluate;
+mod losses;
 mod memory;
 mod plot;
 mod report;
+mod resume;
 mod run;
+mod settings;
 mod signals;
 pub mod source;
 

@@ -7,6 +7,8 @@ use crate::svg::{Area, FAINT, Font, GRID, INK, Picture, round_step};
 const WIDTH: f64 = 1000.0;
 const AREA: Area = Area { x: 82.0, y: 104.0, width: 790.0, height: 380.0 };
 const MARGIN: f64 = 32.0;
+/// The least distance between the names of two lines.
+const NAME_HEIGHT: f64 = 15.0;
 const TRAINING: &str = "#9db8d2";
 const VALIDATION: &str = "#17497c";
 const ENTROPY: &str = "#b3541e";
@@ -53,7 +55,6 @@ pub fn draw(losses: &[(u64, f64)], evaluations: &[Evaluation], entropy: f64) -> 
     picture.text(middle, AREA.bottom() + 40.0, Font::new(12.0).faint().middle(), "step");
 
     picture.line((AREA.x, y(entropy)), (AREA.right(), y(entropy)), ENTROPY, true);
-    picture.text(AREA.right() + 10.0, y(entropy) + 4.0, Font::new(12.0).colour(ENTROPY), "single ids");
     let training: Vec<(f64, f64)> =
         losses.iter().filter(|(_, loss)| loss.is_finite()).map(|(at, loss)| (x(*at), y(*loss))).collect();
     picture.curve(&training, TRAINING, 1.2);
@@ -67,10 +68,80 @@ pub fn draw(losses: &[(u64, f64)], evaluations: &[Evaluation], entropy: f64) -> 
         let title = format!("step {}: {:.4}", grouped(evaluation.step), evaluation.validation);
         picture.circle(*point, 3.0, VALIDATION, &title);
     }
-    if let Some((_, at)) = validation.last() {
-        picture.text(AREA.right() + 10.0, at + 4.0, Font::new(12.0).bold().colour(VALIDATION), "validation");
+    // A line's name stands beside its end.
+    let font = Font::new(12.0);
+    let mut names = vec![(y(entropy), "single ids", font.colour(ENTROPY))];
+    names.extend(training.last().map(|(_, at)| (*at, "training", font.colour(TRAINING))));
+    names.extend(validation.last().map(|(_, at)| (*at, "validation", font.bold().colour(VALIDATION))));
+    let heights = apart(&names.iter().map(|(at, ..)| *at).collect::<Vec<_>>(), NAME_HEIGHT);
+    for ((_, name, font), at) in names.iter().zip(heights) {
+        picture.text(AREA.right() + 10.0, at + 4.0, *font, name);
     }
-    let font = Font::new(12.0).colour(TRAINING);
-    picture.text(AREA.right() + 10.0, AREA.y + 10.0, font, "training");
     picture.finish(AREA.bottom() + 64.0, title)
+}
+
+/// Returns heights near these, in their order, of which no two are closer than `distance`.
+fn apart(heights: &[f64], distance: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..heights.len()).collect();
+    order.sort_by(|&a, &b| heights[a].total_cmp(&heights[b]));
+    // Groups of names that touch, each as its members and their centre.
+    let mut groups: Vec<(Vec<usize>, f64)> = Vec::new();
+    for at in order {
+        let (mut members, mut centre) = (vec![at], heights[at]);
+        while let Some((before, before_centre)) = groups.pop() {
+            let half = (members.len() + before.len()) as f64 / 2.0 * distance;
+            if centre - before_centre >= half {
+                groups.push((before, before_centre));
+                break;
+            }
+            members.splice(0..0, before);
+            centre = members.iter().map(|&at| heights[at]).sum::<f64>() / members.len() as f64;
+        }
+        groups.push((members, centre));
+    }
+    let mut moved = heights.to_vec();
+    for (members, centre) in groups {
+        let first = centre - (members.len() - 1) as f64 / 2.0 * distance;
+        members.iter().enumerate().for_each(|(number, &at)| moved[at] = first + number as f64 * distance);
+    }
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_their_distance() {
+        for (heights, wanted) in [
+            (&[10.0, 50.0][..], &[10.0, 50.0][..]),
+            (&[10.0, 10.0], &[3.0, 17.0]),
+            (&[30.0, 28.0, 29.0], &[43.0, 15.0, 29.0]),
+            (&[0.0, 30.0, 31.0], &[0.0, 23.5, 37.5]),
+            (&[], &[]),
+        ] {
+            let moved = apart(heights, 14.0);
+            assert_eq!(moved, wanted, "{heights:?}");
+        }
+    }
+
+    #[test]
+    fn losses_of_any_course_are_drawn() {
+        let evaluation = |step, validation| Evaluation {
+            step,
+            training: None,
+            validation,
+            ids_per_second: 0.0,
+            seconds: 0.0,
+        };
+        for (losses, evaluations) in [
+            (vec![], vec![]),
+            (vec![], vec![evaluation(0, 4.0)]),
+            (vec![(1, 4.0), (2, f64::NAN)], vec![evaluation(0, 4.0), evaluation(2, f64::INFINITY)]),
+            (vec![(7, 4.0), (8, 1e30)], vec![evaluation(8, 3.0)]),
+        ] {
+            let picture = draw(&losses, &evaluations, 3.0);
+            assert!(picture.ends_with("</svg>\n") && !picture.contains("NaN"), "{picture}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::run::Course;
 use super::signals::Signal;
-use crate::output::{Report, Style, Table, grouped, indented, seconds};
+use crate::output::{Report, Style, Table, counted, grouped, indented, seconds};
 
 /// The facts that are known before the first step.
 pub struct Start {
@@ -23,10 +23,23 @@ pub struct Start {
     /// The process whose lock of the folder was stale.
     pub ended_writer: Option<String>,
     pub first_step: u64,
+    /// The last step of the run.
+    pub steps: u64,
+    /// The options of a resumed run that differ from those of its checkpoint.
+    pub changes: Vec<String>,
+    /// The new paths of checkpoints after the one that the run continues from.
+    pub set_aside: Vec<PathBuf>,
+    /// A text for the model to continue.
+    pub prompt: String,
     pub sample: String,
 }
 
 impl Start {
+    /// Returns `true` for a run that has no step to take.
+    pub fn is_finished(&self) -> bool {
+        self.first_step >= self.steps
+    }
+
     pub fn render(&self, style: Style) -> String {
         let mut table = Table::new("<<");
         let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
@@ -35,7 +48,9 @@ impl Start {
         row(
             "model",
             format!(
-                "{layers} layers, {width} wide, {heads} heads, context {context}: {} parameters",
+                "{}, {width} wide, {}, context {context}: {} parameters",
+                counted(layers as u64, "layer"),
+                counted(heads as u64, "head"),
                 grouped(self.config.parameter_count() as u64)
             ),
         );
@@ -48,13 +63,30 @@ impl Start {
             "entropy of single ids",
             format!("{:.4} nats, the loss of their frequencies alone", self.entropy),
         );
+        if self.first_step > 0 {
+            row("resumed", format!("after step {} of {}", grouped(self.first_step), grouped(self.steps)));
+        }
+        for change in &self.changes {
+            row("changed", change.clone());
+        }
+        for path in &self.set_aside {
+            row("set aside", path.display().to_string());
+        }
         let mut text = table.render(style);
+        if self.is_finished() {
+            let steps = grouped(self.steps);
+            return text + &format!("\nThe run has its {steps} steps; a larger --steps goes on.\n");
+        }
         text += &sample("before the training", &self.sample, style);
         text + "\n"
     }
 }
 
+/// Returns a sample with its heading, or nothing for none.
 fn sample(when: &str, text: &str, style: Style) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
     format!("\n{}\n{}", style.bold(&format!("A sample {when}:")), indented(text, 4))
 }
 
@@ -105,26 +137,35 @@ pub struct Finished {
 /// Returns the end of the text, and the JSON of the whole run.
 pub fn report(start: &Start, finished: &Finished) -> Report {
     let style = Style::of_stdout();
-    let mut text = sample("after the training", &finished.sample, style);
-    let folder = start.folder.display();
+    let mut text = match start.is_finished() {
+        true => String::new(),
+        false => sample("after the training", &finished.sample, style),
+    };
+    let folder = quoted(&start.folder.display().to_string());
     if let Some(signal) = finished.signal {
         let name = if signal == Signal::Interrupt { "Ctrl-C" } else { "a signal" };
         let step = grouped(finished.last_step);
-        text += &format!("\nEnded by {name} after step {step}; --run {folder} --resume continues.\n");
+        text += &format!("\nEnded by {name} after step {step} of {}.\n", grouped(start.steps));
     }
     let mut table = Table::new("<<");
     let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
     row("picture", finished.plot.display().to_string());
-    row("continue a text", format!("selvedge generate --run {folder} --prompt 'Alice '"));
-    row(
-        "train on",
-        format!("selvedge train --run {folder} --resume --steps {}", 2 * finished.last_step.max(1)),
-    );
+    let prompt = match start.prompt.as_str() {
+        "" => String::new(),
+        prompt => format!(" --prompt {}", quoted(prompt)),
+    };
+    row("continue a text", format!("selvedge generate --run {folder}{prompt}"));
+    // A run that a signal ended has steps left.
+    let steps = if finished.last_step < start.steps { start.steps } else { 2 * finished.last_step.max(1) };
+    row("train on", format!("selvedge train --run {folder} --resume --steps {steps}"));
     text += &format!("\n{}", table.render(style));
+    // The losses before a resume are in the file of losses.
+    let is_new = |step: u64| start.first_step == 0 || step > start.first_step;
     let evaluations: Vec<_> = finished
         .course
         .evaluations
         .iter()
+        .filter(|evaluation| is_new(evaluation.step))
         .map(|evaluation| {
             json!({
                 "step": evaluation.step,
@@ -133,6 +174,7 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
             })
         })
         .collect();
+    let losses = finished.course.losses.iter().filter(|(step, _)| is_new(*step)).map(|(_, loss)| loss);
     let samples = &finished.course.samples;
     let samples: Vec<_> = samples.iter().map(|(step, text)| json!({ "step": step, "text": text })).collect();
     let json = json!({
@@ -148,7 +190,9 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
         "lock_taken_over_from": start.ended_writer,
         "first_step": start.first_step,
         "last_step": finished.last_step,
-        "losses": finished.course.losses.iter().map(|(_, loss)| loss).collect::<Vec<_>>(),
+        "changed": start.changes,
+        "set_aside": start.set_aside,
+        "losses": losses.collect::<Vec<_>>(),
         "evaluations": evaluations,
         "seconds": finished.seconds,
         "ids_per_second": finished.steps_per_second * finished.ids_of_a_step as f64,
@@ -159,4 +203,27 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
         "ended_by_signal": finished.signal.is_some(),
     });
     Report { text, json }
+}
+
+/// Returns a word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./+=,@".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        for (word, text) in
+            [("a/b-1.x", "a/b-1.x"), ("my run", "'my run'"), ("it's", "'it'\\''s'"), ("", "''")]
+        {
+            assert_eq!(quoted(word), text);
+        }
+    }
 }

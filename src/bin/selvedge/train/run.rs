@@ -1,26 +1,25 @@
 //! The loop of a run: steps, evaluations, checkpoints, samples.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use selvedge::Error;
 use selvedge::nn::{
-    ByteTokenizer, CharTokenizer, CheckpointList, Checkpoints, Generation, Gpt, GptConfig, LossScale, Module,
-    Sampler, SamplerOptions, TextFile, Tokenizer, Trainer, TrainerOptions,
+    Checkpoints, Generation, Gpt, Module, Sampler, SamplerOptions, Tokenizer, Trainer, TrainerOptions,
 };
-use selvedge::{DType, Device, Error};
 
+use super::losses::LossFile;
 use super::report::{Evaluation, Finished, Start, report, sample_after_step};
+use super::resume::{self, Prepared, Resumed};
+use super::settings::Settings;
 use super::signals::{Signal, Signals};
 use super::{memory, plot, source};
 use crate::device::{self, reason_text};
 use crate::failure::Failure;
 use crate::files;
-use crate::options::{ComputeDType, TokenizerKind, TrainOptions};
+use crate::options::TrainOptions;
 use crate::output::{Progress, Report, Style, grouped};
 
-/// The folder of a run that names none.
-const FOLDER: &str = "selvedge-run";
 /// The most likely ids that a sample draws from.
 const SAMPLE_TOP_K: usize = 40;
 const SAMPLE_TEMPERATURE: f64 = 0.8;
@@ -50,43 +49,56 @@ impl Screen {
 
 pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     let screen = Screen { prints: !options.json };
-    if let Some(path) = &options.plot {
+    let resumed = if options.resume { Some(Resumed::open(options)?) } else { None };
+    let prepared = match &resumed {
+        Some(resumed) => resumed.prepare(options)?,
+        None => Prepared::new(options)?,
+    };
+    let Prepared { text, name, tokenizer, settings, changes } = prepared;
+    let Settings { config, numbers, stored } = &settings;
+    if let Some(path) = &stored.plot {
         files::check_writable(path)?;
     }
-    let (device, reason) = device::choose(options.device)?;
-    let (text, name) = source::text(options.text.as_deref())?;
-    let tokenizer = tokenizer(options, &text)?;
-    let config = config(options, tokenizer.vocab_size())?;
-    let numbers = trainer_options(options, &config);
-    let new = |text, options| Trainer::new(config, text, &*tokenizer, options, &device);
+    let (device, reason) = device::choose(stored.device)?;
+    let new = |text, numbers| Trainer::new(*config, text, &*tokenizer, numbers, &device);
     // A new run with another batch, for the advice of an error.
     let steps_of_batch = |batch| {
-        let smaller = TrainerOptions { batch: batch as usize, ..numbers };
-        let mut trainer = new(source::text(options.text.as_deref())?.0, smaller)?;
+        let smaller = TrainerOptions { batch: batch as usize, ..*numbers };
+        let mut trainer = new(source::text(stored.text.as_deref())?.0, smaller)?;
         (0..memory::STEPS).try_for_each(|_| trainer.step().map(drop))
     };
-    let explained = |error| memory::explained(error, (options.batch, options.accumulation), steps_of_batch);
-    let mut trainer = new(text, numbers).map_err(explained)?;
-    let (mut checkpoints, folder) = open(options)?;
-    if options.resume {
-        resume(&mut trainer, &folder, options.force, &device)?;
-    }
-    let plot = options.plot.clone().unwrap_or_else(|| folder.join("loss.svg"));
+    let sizes = (numbers.batch as u64, numbers.accumulation as u64);
+    let explained = |error| memory::explained(error, sizes, steps_of_batch);
+    let mut trainer = new(text, *numbers).map_err(explained)?;
+    let (mut checkpoints, folder, set_aside) = match resumed {
+        Some(resumed) => resumed.load(&mut trainer, &settings, options.force, &device)?,
+        None => {
+            let (checkpoints, folder) = resume::new_folder(options)?;
+            (checkpoints, folder, Vec::new())
+        }
+    };
+    let plot = stored.plot.clone().unwrap_or_else(|| folder.join("loss.svg"));
     let signals = Signals::catch()?;
+    let mut course = Course::default();
+    let mut losses = LossFile::open(&folder, trainer.step_count(), &mut course)?;
     let mut start = Start {
         text: name,
         ids: trainer.text().len(),
         entropy: trainer.text().unigram_entropy(),
         vocab_size: tokenizer.vocab_size(),
-        config,
+        config: *config,
         device: device.to_string(),
         cpu_because: reason.as_ref().map(Error::to_string),
         folder: folder.clone(),
         ended_writer: checkpoints.ended_writer().map(|(pid, host)| format!("process {pid} on host {host}")),
         first_step: trainer.step_count(),
+        steps: numbers.steps,
+        changes,
+        set_aside,
+        prompt: stored.prompt.clone(),
         sample: String::new(),
     };
-    start.sample = sample(trainer.model_mut(), &*tokenizer, options)?;
+    start.sample = sample(trainer.model_mut(), &*tokenizer, &settings)?;
     screen.print(&start.render(Style::of_stdout()));
     if let Some(writer) = &start.ended_writer {
         screen.print(&format!("The lock of {writer}, which has ended, was taken over.\n"));
@@ -94,21 +106,46 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     if let Some(reason) = &reason {
         screen.print(&format!("{}\n", reason_text(reason)));
     }
-    screen.print(&Evaluation::head(Style::of_stdout()));
+    if !start.is_finished() {
+        screen.print(&Evaluation::head(Style::of_stdout()));
+    }
 
-    let mut course = Course::default();
     let begun = Instant::now();
-    let result =
-        steps(options, (&mut trainer, &*tokenizer), &mut checkpoints, (&signals, &screen), &mut course);
+    let mut loop_of_steps = Steps {
+        settings: &settings,
+        tokenizer: &*tokenizer,
+        checkpoints: &mut checkpoints,
+        losses: &mut losses,
+        signals: &signals,
+        screen: &screen,
+        course: &mut course,
+    };
+    let result = loop_of_steps.run(&mut trainer);
+    let draw = |course: &Course| {
+        files::write(&plot, &plot::draw(&course.losses, &course.evaluations, start.entropy))
+    };
     let signal = match result {
         Ok(signal) => signal,
         Err(error) => {
             drop(trainer);
-            return Err(explained(error));
+            let has_losses = !course.losses.is_empty();
+            let mut failure = match error {
+                StepsError::Trainer(error) => explained(error),
+                StepsError::Losses(failure) => failure,
+            };
+            // The picture shows how the run came to its end. The first error is the one to report.
+            if has_losses && draw(&course).is_ok() {
+                failure.message += &format!("; {} has the losses until then", plot.display());
+            }
+            return Err(failure);
         }
     };
-    let sample = sample(trainer.model_mut(), &*tokenizer, options)?;
-    files::write(&plot, &plot::draw(&course.losses, &course.evaluations, start.entropy))?;
+    // Nothing has changed since the first sample.
+    let sample = match start.is_finished() {
+        true => start.sample.clone(),
+        false => sample(trainer.model_mut(), &*tokenizer, &settings)?,
+    };
+    draw(&course)?;
     let finished = Finished {
         last_step: trainer.step_count(),
         seconds: begun.elapsed().as_secs_f64(),
@@ -130,13 +167,20 @@ pub struct Course {
     pub evaluations: Vec<Evaluation>,
     /// Steps and the samples after them.
     pub samples: Vec<(u64, String)>,
-    /// Seconds of steps alone.
+    /// The steps of this process, and their seconds.
+    steps: u64,
     step_seconds: f64,
 }
 
 impl Course {
     fn steps_per_second(&self) -> f64 {
-        self.losses.len() as f64 / self.step_seconds.max(1e-9)
+        self.steps as f64 / self.step_seconds.max(1e-9)
+    }
+
+    /// Returns the last step that has a loss.
+    pub fn last(&self) -> Option<u64> {
+        let evaluated = self.evaluations.last().map(|evaluation| evaluation.step);
+        self.losses.last().map(|(step, _)| *step).max(evaluated)
     }
 
     /// Returns the loss of the last step and the rate so far, for the bar.
@@ -147,174 +191,121 @@ impl Course {
     }
 }
 
-/// Takes steps until the last one or a signal. Each evaluation saves a checkpoint.
-fn steps(
-    options: &TrainOptions,
-    (trainer, tokenizer): (&mut Trainer, &dyn Tokenizer),
-    checkpoints: &mut Checkpoints,
-    (signals, screen): (&Signals, &Screen),
-    course: &mut Course,
-) -> Result<Option<Signal>, Error> {
-    let progress = Progress::of_steps("steps", options.steps);
-    let mut signal = signals.received();
-    if trainer.step_count() == 0 {
-        evaluate(trainer, course, screen)?;
+/// The loop of steps.
+struct Steps<'a> {
+    settings: &'a Settings,
+    tokenizer: &'a dyn Tokenizer,
+    checkpoints: &'a mut Checkpoints,
+    losses: &'a mut LossFile,
+    signals: &'a Signals,
+    screen: &'a Screen,
+    course: &'a mut Course,
+}
+
+/// An error of the training, or one of the file of losses.
+enum StepsError {
+    Trainer(Error),
+    Losses(Failure),
+}
+
+impl From<Error> for StepsError {
+    fn from(error: Error) -> StepsError {
+        StepsError::Trainer(error)
     }
-    while trainer.step_count() < options.steps && signal.is_none() {
-        let begun = Instant::now();
-        let report = trainer.step()?;
-        course.step_seconds += begun.elapsed().as_secs_f64();
-        course.losses.push((report.step, report.loss));
-        progress.set(report.step);
-        progress.describe(course.last_step(trainer.ids_of_a_step()));
-        signal = signals.received();
-        let is_last = report.step >= options.steps;
-        if is_last || report.step % options.every == 0 || signal.is_some() {
-            // A signal leaves no time for an evaluation.
-            let has_time = signal.is_none();
-            if has_time {
-                progress.suspend(|| evaluate(trainer, course, screen))?;
-            }
-            checkpoints.save(&trainer.checkpoint()?)?;
-            if has_time && !is_last && course.samples.len() < EARLY_SAMPLES {
-                progress.suspend(|| write_sample((trainer, tokenizer), options, course, screen))?;
-            }
+}
+
+impl Steps<'_> {
+    /// Takes steps until the last one or a signal. Each evaluation saves a checkpoint.
+    fn run(&mut self, trainer: &mut Trainer) -> Result<Option<Signal>, StepsError> {
+        let (last, every) = (self.settings.numbers.steps, self.settings.stored.every);
+        let mut signal = self.signals.received();
+        if trainer.step_count() >= last {
+            return Ok(signal);
         }
-    }
-    Ok(signal)
-}
-
-fn evaluate(trainer: &mut Trainer, course: &mut Course, screen: &Screen) -> Result<(), Error> {
-    let validation = trainer.evaluate()?;
-    let since = course.evaluations.last().map_or(0, |evaluation| evaluation.step);
-    let recent: Vec<f64> =
-        course.losses.iter().filter(|(step, _)| *step > since).map(|(_, loss)| *loss).collect();
-    let training = (!recent.is_empty()).then(|| recent.iter().sum::<f64>() / recent.len() as f64);
-    let evaluation = Evaluation {
-        step: trainer.step_count(),
-        training,
-        validation,
-        ids_per_second: course.steps_per_second() * trainer.ids_of_a_step() as f64,
-        seconds: course.step_seconds,
-    };
-    screen.print(&evaluation.line());
-    course.evaluations.push(evaluation);
-    Ok(())
-}
-
-/// Prints and records a sample of the model as it is now.
-fn write_sample(
-    (trainer, tokenizer): (&mut Trainer, &dyn Tokenizer),
-    options: &TrainOptions,
-    course: &mut Course,
-    screen: &Screen,
-) -> Result<(), Error> {
-    let text = sample(trainer.model_mut(), tokenizer, options)?;
-    let step = trainer.step_count();
-    screen.print(&format!("{}\n", sample_after_step(step, &text, Style::of_stdout())));
-    course.samples.push((step, text));
-    Ok(())
-}
-
-fn trainer_options(options: &TrainOptions, config: &GptConfig) -> TrainerOptions {
-    let learning_rate = options.learning_rate.unwrap_or(1.0 / config.width as f64);
-    TrainerOptions {
-        steps: options.steps,
-        batch: options.batch as usize,
-        context: options.context.map(|count| count as usize),
-        accumulation: options.accumulation as usize,
-        learning_rate,
-        min_learning_rate: learning_rate / 10.0,
-        warmup_steps: options.warmup,
-        weight_decay: options.weight_decay,
-        max_norm: (options.max_norm != 0.0).then_some(options.max_norm),
-        seed: options.seed,
-        loss_scale: (config.compute_dtype == Some(DType::F16)).then(LossScale::dynamic),
-        ..TrainerOptions::default()
-    }
-}
-
-fn tokenizer(options: &TrainOptions, text: &TextFile) -> Result<Box<dyn Tokenizer>, Failure> {
-    Ok(match options.tokenizer {
-        TokenizerKind::Char => Box::new(CharTokenizer::from_text(text)?),
-        TokenizerKind::Byte => Box::new(ByteTokenizer),
-    })
-}
-
-/// Returns the configuration of a name or a file, with the vocabulary of the tokenizer.
-fn config(options: &TrainOptions, vocab_size: usize) -> Result<GptConfig, Failure> {
-    let config = match options.model.as_str() {
-        "tiny" => GptConfig::tiny(vocab_size),
-        "gpt2" => GptConfig::gpt2(),
-        path => {
-            let text = files::read_text(Path::new(path), "tiny, gpt2, or a configuration of GPT-2 in JSON")?;
-            GptConfig::from_json(&text)?
+        let progress = Progress::of_steps("steps", last);
+        if trainer.step_count() == 0 {
+            progress.suspend(|| self.evaluate(trainer))?;
         }
-    };
-    let compute_dtype = match options.dtype {
-        None => config.compute_dtype,
-        Some(ComputeDType::F32) => None,
-        Some(ComputeDType::Bf16) => Some(DType::BF16),
-        Some(ComputeDType::F16) => Some(DType::F16),
-    };
-    let dropout = options.dropout.unwrap_or(config.dropout);
-    Ok(GptConfig { vocab_size, dropout, compute_dtype, ..config })
-}
-
-/// Opens the folder of the run.
-fn open(options: &TrainOptions) -> Result<(Checkpoints, PathBuf), Failure> {
-    let Some(folder) = &options.run else {
-        let free = (1..).map(|number| match number {
-            1 => PathBuf::from(FOLDER),
-            number => PathBuf::from(format!("{FOLDER}-{number}")),
-        });
-        for folder in free {
-            if !folder.exists() {
-                return Ok((Checkpoints::open(&folder)?, folder));
+        while trainer.step_count() < last && signal.is_none() {
+            let begun = Instant::now();
+            let report = trainer.step()?;
+            self.course.step_seconds += begun.elapsed().as_secs_f64();
+            self.course.steps += 1;
+            self.course.losses.push((report.step, report.loss));
+            progress.set(report.step);
+            progress.describe(self.course.last_step(trainer.ids_of_a_step()));
+            signal = self.signals.received();
+            let is_last = report.step >= last;
+            if is_last || report.step % every == 0 || signal.is_some() {
+                // A signal leaves no time for an evaluation.
+                let has_time = signal.is_none();
+                if has_time {
+                    progress.suspend(|| self.evaluate(trainer))?;
+                }
+                self.save(trainer)?;
+                if has_time && !is_last && self.course.samples.len() < EARLY_SAMPLES {
+                    progress.suspend(|| self.write_sample(trainer))?;
+                }
             }
         }
-        return Err(Failure::failed(format!("no name like {FOLDER} is free")));
-    };
-    let checkpoints = Checkpoints::open(folder)?;
-    if !options.resume {
-        if let Some(latest) = checkpoints.list()?.latest() {
-            let path = folder.display().to_string();
-            let found = format!("a run at step {}", latest.step());
-            let wanted = "a new folder, or --resume to continue the run".to_owned();
-            return Err(Error::File { path, found, wanted }.into());
-        }
+        Ok(signal)
     }
-    Ok((checkpoints, folder.clone()))
+
+    /// Saves a checkpoint with the options of the run, then the losses.
+    fn save(&mut self, trainer: &Trainer) -> Result<(), StepsError> {
+        let mut checkpoint = trainer.checkpoint()?;
+        checkpoint.info.program = serde_json::json!(self.settings.stored);
+        self.checkpoints.save(&checkpoint)?;
+        self.losses.append(self.course).map_err(StepsError::Losses)
+    }
+
+    fn evaluate(&mut self, trainer: &mut Trainer) -> Result<(), Error> {
+        let validation = trainer.evaluate()?;
+        let course = &mut *self.course;
+        let since = course.evaluations.last().map_or(0, |evaluation| evaluation.step);
+        let recent: Vec<f64> =
+            course.losses.iter().filter(|(step, _)| *step > since).map(|(_, loss)| *loss).collect();
+        let training = (!recent.is_empty()).then(|| recent.iter().sum::<f64>() / recent.len() as f64);
+        let evaluation = Evaluation {
+            step: trainer.step_count(),
+            training,
+            validation,
+            ids_per_second: course.steps_per_second() * trainer.ids_of_a_step() as f64,
+            seconds: course.step_seconds,
+        };
+        self.screen.print(&evaluation.line());
+        course.evaluations.push(evaluation);
+        Ok(())
+    }
+
+    /// Prints and records a sample of the model as it is now.
+    fn write_sample(&mut self, trainer: &mut Trainer) -> Result<(), Error> {
+        let text = sample(trainer.model_mut(), self.tokenizer, self.settings)?;
+        if text.is_empty() {
+            return Ok(());
+        }
+        let step = trainer.step_count();
+        self.screen.print(&format!("{}\n", sample_after_step(step, &text, Style::of_stdout())));
+        self.course.samples.push((step, text));
+        Ok(())
+    }
 }
 
-fn resume(trainer: &mut Trainer, folder: &Path, force: bool, device: &Device) -> Result<(), Failure> {
-    let list = CheckpointList::read(folder)?;
-    let Some(latest) = list.latest() else {
-        let (path, found) = (folder.display().to_string(), "no checkpoint".to_owned());
-        let wanted = "the folder of a run to resume".to_owned();
-        return Err(Error::File { path, found, wanted }.into());
-    };
-    match trainer.resume(&latest.load(device)?, force) {
-        Err(error @ Error::InvalidArgument { .. }) if error.to_string().contains("hash") => {
-            let mut failure = Failure::from(error);
-            failure.message += "; --force continues with this text";
-            Err(failure)
-        }
-        result => Ok(result?),
+/// Returns a sample of the model's text, which is empty if none is wanted.
+fn sample(model: &mut Gpt, tokenizer: &dyn Tokenizer, settings: &Settings) -> Result<String, Error> {
+    let Settings { numbers, stored, .. } = settings;
+    if stored.sample == 0 {
+        return Ok(String::new());
     }
-}
-
-/// Returns a sample of the model's text.
-fn sample(model: &mut Gpt, tokenizer: &dyn Tokenizer, options: &TrainOptions) -> Result<String, Error> {
     model.eval();
     let sampler = SamplerOptions {
         temperature: SAMPLE_TEMPERATURE,
         top_k: Some(SAMPLE_TOP_K),
         ..SamplerOptions::default()
     };
-    // A line's end, or the first id of a vocabulary without one.
-    let prompt = tokenizer.encode("\n").unwrap_or_else(|_| vec![0]);
-    let generation = Generation::new(model, &prompt, Sampler::new(sampler, options.seed)?)?;
-    let ids = generation.take(options.sample as usize).collect::<Result<Vec<u32>, Error>>()?;
-    tokenizer.decode(&ids)
+    let prompt = source::default_prompt(tokenizer, &stored.prompt);
+    let context = numbers.context.unwrap_or(model.config().context);
+    let generation = Generation::new(model, &prompt, Sampler::new(sampler, numbers.seed)?)?;
+    let ids = generation.with_context(context)?.take(stored.sample as usize);
+    tokenizer.decode(&ids.collect::<Result<Vec<u32>, Error>>()?)
 }

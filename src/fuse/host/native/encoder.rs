@@ -1,8 +1,8 @@
 //! x86-64 instructions as bytes: vector instructions in their VEX and EVEX encodings, and the few scalar ones of a
 //! kernel's loop.
 //!
-//! An [`Op`] has the W bit of the EVEX form. VEX ignores the bit wherever its own form differs, so one description
-//! serves both encodings.
+//! An [`Op`] has the W bit of the EVEX form. The VEX form has it where [`has_vex_w`] says so, and 0 elsewhere: processors
+//! ignore the bit there, but valgrind refuses the instruction.
 
 /// A vector instruction: opcode map (1: 0F, 2: 0F38, 3: 0F3A), mandatory prefix (0: none, 1: 66, 2: F3, 3: F2), W
 /// and opcode.
@@ -16,6 +16,16 @@ pub(super) struct Op {
 
 pub(super) const fn op(map: u8, prefix: u8, w: u8, opcode: u8) -> Op {
     Op { map, prefix, w, opcode }
+}
+
+/// True for an instruction whose VEX form distinguishes words of 64 bits by W: fused multiply-adds, shifts by lane, masked
+/// moves and gathers of integers, permutations of 64-bit lanes, and moves of general registers.
+const fn has_vex_w(op: Op) -> bool {
+    match op.map {
+        1 => op.prefix == 1 && matches!(op.opcode, 0x6e | 0x7e),
+        2 => matches!(op.opcode, 0x45..=0x47 | 0x8c | 0x8e | 0x90..=0x93 | 0x96..=0xbf),
+        _ => matches!(op.opcode, 0x00 | 0x01),
+    }
 }
 
 /// A general register.
@@ -119,7 +129,8 @@ impl Code {
         };
         self.begin_vector([0xc4]);
         self.bytes.push(inverted(reg >> 3 & 1) << 7 | 0x40 | inverted(base >> 3 & 1) << 5 | op.map);
-        self.bytes.push(op.w << 7 | (!v & 15) << 3 | length << 2 | op.prefix);
+        let w = if has_vex_w(op) { op.w } else { 0 };
+        self.bytes.push(w << 7 | (!v & 15) << 3 | length << 2 | op.prefix);
         self.bytes.push(op.opcode);
         self.modrm(reg, rm);
     }
@@ -231,6 +242,39 @@ mod tests {
                 "vaddps xmm11, xmm12, [rdx + 64]",
                 bytes(|code| code.vex(add, 0, 11, 12, Rm::Memory(POOL, 64))),
                 &[0xc4, 0x61, 0x18, 0x58, 0x9a, 0x40, 0, 0, 0],
+            ),
+            (
+                "vmovq [rdx], xmm0",
+                bytes(|code| code.vex(op(1, 1, 1, 0xd6), 0, 0, 0, Rm::Memory(POOL, 0))),
+                &[0xc4, 0xe1, 0x79, 0xd6, 0x82, 0, 0, 0, 0],
+            ),
+            (
+                "vmulpd ymm1, ymm2, ymm3",
+                bytes(|code| code.vex(op(1, 1, 1, 0x59), 1, 1, 2, Rm::Register(3))),
+                &[0xc4, 0xe1, 0x6d, 0x59, 0xcb],
+            ),
+            (
+                "vbroadcastsd ymm1, [rdx]",
+                bytes(|code| code.vex(op(2, 1, 1, 0x19), 1, 1, 0, Rm::Memory(POOL, 0))),
+                &[0xc4, 0xe2, 0x7d, 0x19, 0x8a, 0, 0, 0, 0],
+            ),
+            (
+                "vfmadd231pd ymm1, ymm2, ymm3",
+                bytes(|code| code.vex(fma, 1, 1, 2, Rm::Register(3))),
+                &[0xc4, 0xe2, 0xed, 0xb8, 0xcb],
+            ),
+            (
+                "vpsrlvq ymm1, ymm2, ymm3",
+                bytes(|code| code.vex(op(2, 1, 1, 0x45), 1, 1, 2, Rm::Register(3))),
+                &[0xc4, 0xe2, 0xed, 0x45, 0xcb],
+            ),
+            (
+                "vpermq ymm1, ymm2, 1",
+                bytes(|code| {
+                    code.vex(op(3, 1, 1, 0x00), 1, 1, 0, Rm::Register(2));
+                    code.immediate(1);
+                }),
+                &[0xc4, 0xe3, 0xfd, 0x00, 0xca, 1],
             ),
             (
                 "vaddps zmm20, zmm21, zmm22",

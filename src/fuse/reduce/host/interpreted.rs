@@ -18,7 +18,8 @@ use super::super::ReductionState;
 use super::super::dimensions::Dimensions;
 use super::super::fold::bytes;
 use super::super::plan::{LANES, SEGMENT};
-use super::{ROWS_OF_A_TASK, SEGMENTS_OF_A_TASK, is_across};
+use super::{ROWS_OF_A_TASK, SEGMENTS_OF_A_TASK, is_across, slots};
+use crate::error::Result;
 use crate::threads::{run_on_threads, thread_count};
 
 // A block holds the lanes of a segment.
@@ -44,8 +45,8 @@ pub(super) fn run(
     dimensions: Dimensions,
     operands: Vec<HostOperand>,
     scalars: &[[u64; 2]],
-) {
-    Run::new(state, dimensions, operands, scalars).all();
+) -> Result<()> {
+    Run::new(state, dimensions, operands, scalars).all()
 }
 
 /// A run in progress, shared by its threads.
@@ -100,7 +101,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn all(&self) {
+    fn all(&self) -> Result<()> {
         let segments = self.row.div_ceil(SEGMENT);
         let width = if self.across || self.row < WIDTH { WIDTH } else { ROWS_OF_A_TASK };
         let of_rows = self.rows.div_ceil(width);
@@ -110,7 +111,7 @@ impl<'a> Run<'a> {
         let of_segments = segments.div_ceil(together);
         // Partial values by group of rows and group of segments; used only if a row takes several tasks.
         let partial: Vec<Mutex<Option<Box<BlockParts>>>> =
-            (0..if few { of_rows * of_segments } else { 0 }).map(|_| Mutex::new(None)).collect();
+            slots(self.state.fold.name(), if few { of_rows * of_segments } else { 0 })?;
         let next = AtomicUsize::new(0);
         let work = || {
             let mut workspace = Workspace::new(self);
@@ -146,6 +147,7 @@ impl<'a> Run<'a> {
             self.top(&mut workspace, rows.len());
             self.store(&mut workspace, rows);
         }
+        Ok(())
     }
 
     /// Folds segments of rows; the values are in `lanes`, by row.

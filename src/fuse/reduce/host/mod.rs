@@ -20,6 +20,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::super::expression::ExpressionState;
 use super::super::host::block::{Block, LANES as WIDTH};
 use super::super::host::memory::HostOperand;
 use super::super::host::scratch::Scratch;
@@ -27,7 +28,7 @@ use super::super::host::{HostInput, HostOutput, run_on_inputs};
 use super::super::number::Number;
 use super::super::space::Space;
 use super::dimensions::Dimensions;
-use super::fold::Fold;
+use super::fold::{Fold, Rescale, RescalingBits};
 use super::plan::SEGMENT;
 use super::{Reduction, ReductionState};
 use crate::error::{Error, Result};
@@ -102,11 +103,12 @@ impl Reduction {
         }
         operands.push(HostOperand { memory: output.memory(), dtype: self.output() });
         let of_floats = state.prologue.outputs.first().is_some_and(|x| x.is_float() || x.is_complex());
+        // The interpreter rescales nothing.
+        let interpreted = interpreted && state.fold != Fold::SumOfSquares;
         match interpreted || (state.fold == Fold::Product && of_floats) {
             true => interpreted::run(state, dimensions, operands, &bits),
             false => run(state, dimensions, operands, &bits),
         }
-        Ok(())
     }
 }
 
@@ -118,7 +120,7 @@ macro_rules! with_kernel {
         let dtype = state.prologue.outputs[0];
         let least = matches!(state.fold, Fold::Minimum | Fold::ArgMinimum | Fold::All);
         // Any and all are the greatest and the least of 0 and 1.
-        let (sum, signed) = (state.fold == Fold::Sum, dtype.is_signed_integer());
+        let (sum, signed) = (state.fold.is_sum(), dtype.is_signed_integer());
         macro_rules! with {
             ($value:expr) => {{
                 let $kernel = $value;
@@ -140,9 +142,55 @@ macro_rules! with_kernel {
 }
 
 /// Runs any fold but a product of floats.
-fn run(state: &ReductionState, dimensions: Dimensions, operands: Vec<HostOperand>, scalars: &[[u64; 2]]) {
-    let run = Run::new(state, dimensions, operands, scalars);
-    with_kernel!(state, kernel => run.all(kernel));
+fn run(
+    state: &ReductionState,
+    dimensions: Dimensions,
+    operands: Vec<HostOperand>,
+    scalars: &[[u64; 2]],
+) -> Result<()> {
+    let Some(rescaled) = &state.rescaled else {
+        let run = Run::new(state, &state.prologue, dimensions, operands, scalars);
+        return with_kernel!(state, kernel => run.all(kernel, None));
+    };
+    let first = Run::new(state, &state.prologue, dimensions.clone(), operands.clone(), scalars);
+    with_kernel!(state, kernel => first.all(kernel, None))?;
+    let width = first.rows_of_a_task();
+    let mut rare = first.rare.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if rare.is_empty() {
+        return Ok(());
+    }
+    rare.sort_unstable_by_key(|(row, _)| *row);
+    let Dimensions { rows, .. } = dimensions;
+    let mut groups: Vec<usize> = rare.iter().map(|(row, _)| row / width).collect();
+    groups.dedup();
+    // One type for both dtypes: f32 has the lower half.
+    let dtype = state.prologue.outputs[0];
+    let bytes = dtype.size();
+    let one = RescalingBits::new(state.rules.kinds[0]).one;
+    let mut factors: Vec<u64> = slots(state.fold.name(), (rows * bytes).div_ceil(8))?;
+    let memory: &mut [u8] = bytemuck::cast_slice_mut(&mut factors);
+    memory.chunks_exact_mut(bytes).take(rows).for_each(|to| to.copy_from_slice(&one.to_le_bytes()[..bytes]));
+    for (row, factor) in &rare {
+        memory[row * bytes..][..bytes].copy_from_slice(&factor.to_le_bytes()[..bytes]);
+    }
+    let mut operands = operands;
+    operands.insert(operands.len() - 1, HostOperand { memory: memory.as_mut_ptr(), dtype });
+    let mut again = Run::new(state, rescaled, dimensions.with_row_values(), operands, scalars);
+    again.factors = memory;
+    // Rows have the same tasks as before.
+    again.width = Some(width);
+    with_kernel!(state, kernel => again.all(kernel, Some(&groups)))
+}
+
+/// Returns a slot for the partial value of each task. A broadcast row may have more tasks than the host has memory for.
+fn slots<T: Default>(operation: &'static str, tasks: usize) -> Result<Vec<T>> {
+    let mut slots = Vec::new();
+    slots.try_reserve_exact(tasks).map_err(|_| {
+        let asked = format!("{operation}: the partial values of {tasks} tasks");
+        Error::host_memory(tasks.saturating_mul(size_of::<T>()), asked)
+    })?;
+    slots.resize_with(tasks, T::default);
+    Ok(slots)
 }
 
 /// A run in progress, shared by its threads.
@@ -158,6 +206,12 @@ struct Run<'a> {
     /// The space with the rows innermost, for the output.
     of_rows: Space,
     scalars_behind: &'a [[u64; 2]],
+    /// The rows of a task, if another run has chosen them.
+    width: Option<usize>,
+    /// By row, the factor of its elements; 1 if there are none.
+    factors: &'a [u8],
+    /// The rows whose sum of squares has left the range, with the factors that bring it back.
+    rare: Mutex<Vec<(usize, u64)>>,
 }
 
 /// Keys of rows, and the rows' indices if the fold has some.
@@ -182,6 +236,7 @@ struct Workspace<'s, T> {
 impl<'a> Run<'a> {
     fn new(
         state: &'a ReductionState,
+        expression: &'a ExpressionState,
         dimensions: Dimensions,
         operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
@@ -198,14 +253,20 @@ impl<'a> Run<'a> {
             row: dimensions.row,
             rows: dimensions.rows,
             pitches,
-            source: Source::new(state, dimensions.space(!across), operands, before),
+            source: Source::new((expression, &state.epilogue), dimensions.space(!across), operands, before),
             of_rows: dimensions.space(false),
             scalars_behind: behind,
+            width: None,
+            factors: &[],
+            rare: Mutex::default(),
         }
     }
 
     /// Returns the rows of a task.
     fn rows_of_a_task(&self) -> usize {
+        if let Some(width) = self.width {
+            return width;
+        }
         match self.across {
             // Columns of memory that are read as they are; others come in whole blocks.
             true if self.source.is_direct() => COLUMNS,
@@ -215,18 +276,23 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn all<K: FoldKernel>(&self, kernel: K) {
+    /// Runs the tasks of all rows, or of those `groups` of the rows of a task.
+    fn all<K: FoldKernel>(&self, kernel: K, groups: Option<&[usize]>) -> Result<()> {
         let segments = self.row.div_ceil(SEGMENT);
         let width = self.rows_of_a_task();
-        let of_rows = self.rows.div_ceil(width);
-        let threads = threads_for(self.source.estimate(self.row * self.rows));
+        let of_rows = groups.map_or(self.rows.div_ceil(width), <[usize]>::len);
+        let rows_of = |group: usize| {
+            let first = width * groups.map_or(group, |groups| groups[group]);
+            first..self.rows.min(first + width)
+        };
+        let threads = threads_for(self.source.estimate(self.row * self.rows.min(of_rows * width)));
         let few = of_rows < 4 * threads && segments > SEGMENTS_OF_A_TASK;
         let together = if few { SEGMENTS_OF_A_TASK } else { segments };
         let of_segments = segments.div_ceil(together);
         let parts = if self.state.fold.has_index() { 1 } else { self.state.rules.kinds.len() };
         // The keys of parts by task; used only if a row takes several tasks.
         let partial: Vec<Mutex<Vec<Keys<K::Lane>>>> =
-            (0..if few { of_rows * of_segments } else { 0 }).map(|_| Mutex::default()).collect();
+            slots(self.state.fold.name(), if few { of_rows * of_segments } else { 0 })?;
         let next = AtomicUsize::new(0);
         let work = || {
             let mut workspace = self.workspace(kernel);
@@ -236,7 +302,7 @@ impl<'a> Run<'a> {
                     break;
                 }
                 let (group, part) = (task / of_segments, task % of_segments);
-                let rows = group * width..self.rows.min((group + 1) * width);
+                let rows = rows_of(group);
                 let first = part * together * SEGMENT;
                 let elements = first..self.row.min(first + together * SEGMENT);
                 let keys: Vec<_> = (0..parts)
@@ -251,11 +317,11 @@ impl<'a> Run<'a> {
         };
         run_on_threads(threads, &work);
         if !few {
-            return;
+            return Ok(());
         }
         let mut workspace = self.workspace(kernel);
         for (group, tasks) in partial.chunks(of_segments).enumerate() {
-            let rows = group * width..self.rows.min((group + 1) * width);
+            let rows = rows_of(group);
             let taken =
                 |task: &Mutex<_>| std::mem::take(&mut *task.lock().unwrap_or_else(PoisonError::into_inner));
             let of_tasks: Vec<Vec<Keys<K::Lane>>> = tasks.iter().map(taken).collect();
@@ -265,6 +331,7 @@ impl<'a> Run<'a> {
             let merged: Vec<_> = merged.collect();
             self.store(kernel, &mut workspace, rows, &merged);
         }
+        Ok(())
     }
 
     fn workspace<K: FoldKernel>(&self, _: K) -> Workspace<'_, K::Lane> {
@@ -315,12 +382,27 @@ impl<'a> Run<'a> {
         keys: &[Keys<K::Lane>],
     ) {
         let (program, schedule) = (&self.state.epilogue.program, &self.state.epilogue.schedule);
-        let has_index = self.state.fold.has_index();
+        let (has_index, is_squared) = (self.state.fold.has_index(), self.state.rescaled.is_some());
+        if is_squared && self.factors.is_empty() {
+            self.find_rare(&rows, keys.first().map_or(&[][..], |keys| bytemuck::cast_slice(&keys.keys)));
+        }
         for from in (0..rows.len()).step_by(WIDTH) {
             let count = WIDTH.min(rows.len() - from);
             let mut load = |_: u32, part: u32, block: &mut Block| {
                 if has_index {
                     block[..count].copy_from_slice(&keys[0].indices[from..from + count]);
+                    return;
+                }
+                if is_squared && part == 1 {
+                    let lanes = bytemuck::cast_slice_mut::<u64, u8>(block);
+                    let first = (rows.start + from) * size_of::<K::Lane>();
+                    match self.factors.get(first..first + count * size_of::<K::Lane>()) {
+                        Some(factors) => lanes[..factors.len()].copy_from_slice(factors),
+                        None if size_of::<K::Lane>() == 4 => {
+                            bytemuck::cast_slice_mut(&mut lanes[..4 * count]).fill(1f32);
+                        }
+                        None => bytemuck::cast_slice_mut(&mut lanes[..8 * count]).fill(1f64),
+                    }
                     return;
                 }
                 // A real value has one part, which the second stands for too.
@@ -346,6 +428,32 @@ impl<'a> Run<'a> {
     }
 }
 
+impl Run<'_> {
+    /// Records the rows whose sums of squares, as bytes, have left the range.
+    fn find_rare(&self, rows: &Range<usize>, sums: &[u8]) {
+        let bytes = sums.len() / rows.len().max(1);
+        let factors = sums.chunks_exact(bytes.max(1)).map(rescaling_of);
+        let rare = rows.clone().zip(factors).filter_map(|(row, factor)| Some((row, factor?)));
+        let rare: Vec<(usize, u64)> = rare.collect();
+        if !rare.is_empty() {
+            self.rare.lock().unwrap_or_else(PoisonError::into_inner).extend(rare);
+        }
+    }
+}
+
+/// Returns the bits of the factor of a sum of squares, which are those of f32 or f64; none if it is 1.
+fn rescaling_of(sum: &[u8]) -> Option<u64> {
+    let mut bits = [0; 8];
+    bits[..sum.len()].copy_from_slice(sum);
+    let bits = u64::from_le_bytes(bits);
+    match sum.len() {
+        4 => {
+            Some(f32::from_bits(bits as u32).rescale()).filter(|one| *one != 1.0).map(|x| x.to_bits().into())
+        }
+        _ => Some(f64::from_bits(bits).rescale()).filter(|one| *one != 1.0).map(f64::to_bits),
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 impl Reduction {
     /// Returns the dtype of a row's value, if [`fold_rows`](Self::fold_rows) computes it.
@@ -354,8 +462,9 @@ impl Reduction {
         let dtype = state.prologue.outputs[0];
         let is_fold =
             source::is_lane(dtype) && !matches!(state.fold, Fold::Product) && !state.fold.has_index();
-        let is_stored = state.epilogue.outputs[0] == dtype && input_of(&state.epilogue.program).is_some();
-        (is_fold && is_stored).then_some(dtype)
+        let is_as_it_is = state.epilogue.outputs == state.epilogue.inputs;
+        let is_stored = is_as_it_is && input_of(&state.epilogue.program).is_some();
+        (is_fold && is_stored).then_some(state.epilogue.outputs[0])
     }
 
     /// Returns whether the elements that it folds are those of its input.
@@ -368,7 +477,7 @@ impl Reduction {
     ///
     /// # Safety
     ///
-    /// The reduction has a [`row_value`](Self::row_value). Both addresses are aligned to its dtype; there are as many
+    /// The reduction has a [`row_value`](Self::row_value), of which a sum of squares stores the first part. Both addresses are aligned to its dtype; there are as many
     /// elements and, writable, as many values.
     pub(in crate::fuse) unsafe fn fold_rows(
         &self,
@@ -379,6 +488,38 @@ impl Reduction {
     ) {
         // SAFETY: the caller guarantees it.
         with_kernel!(&self.0, kernel => unsafe { fold_rows(kernel, elements, row, count, values) });
+    }
+
+    /// Turns the sums of squares that [`fold_rows`](Self::fold_rows) has stored for `count` rows into values with a factor of
+    /// 1, and calls `rescale` with each row whose sum has left the range and the memory of its value.
+    ///
+    /// # Safety
+    ///
+    /// The reduction is a [`Fold::SumOfSquares`] with a [`row_value`](Self::row_value), of which the memory has `count`.
+    pub(in crate::fuse) unsafe fn with_factors(
+        &self,
+        values: *mut u8,
+        count: usize,
+        mut rescale: impl FnMut(usize, &mut [u8]),
+    ) {
+        let size = self.0.prologue.outputs[0].size();
+        let one = RescalingBits::new(self.0.rules.kinds[0]).one.to_le_bytes();
+        // SAFETY: the caller guarantees it.
+        let all = unsafe { std::slice::from_raw_parts_mut(values, 2 * size * count) };
+        // A value takes the place of two sums, from the last one on.
+        for row in (0..count).rev() {
+            all.copy_within(row * size..(row + 1) * size, 2 * row * size);
+            let (sum, factor) = all[2 * row * size..][..2 * size].split_at_mut(size);
+            factor.copy_from_slice(&one[..size]);
+            if rescaling_of(sum).is_some() {
+                rescale(row, &mut all[2 * row * size..][..2 * size]);
+            }
+        }
+    }
+
+    /// Returns whether the value has a factor, which [`with_factors`](Self::with_factors) adds.
+    pub(in crate::fuse) fn has_factor(&self) -> bool {
+        self.0.rescaled.is_some()
     }
 }
 

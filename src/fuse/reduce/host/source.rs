@@ -2,6 +2,7 @@
 
 use bytemuck::Pod;
 
+use super::super::super::expression::ExpressionState;
 use super::super::super::host::block::{Block, LANES as WIDTH};
 use super::super::super::host::memory::HostOperand;
 #[cfg(target_arch = "x86_64")]
@@ -10,7 +11,6 @@ use super::super::super::host::run_on_inputs;
 use super::super::super::host::scratch::Scratch;
 use super::super::super::program::{Program, Step};
 use super::super::super::space::Space;
-use super::super::ReductionState;
 use super::registers;
 use crate::types::DType;
 
@@ -19,7 +19,7 @@ pub(in crate::fuse::reduce) const SCRATCH: usize = 4096;
 
 /// The inputs of a run, and the expression of them.
 pub(in crate::fuse::reduce) struct Source<'a> {
-    state: &'a ReductionState,
+    expression: &'a ExpressionState,
     space: Space,
     operands: Vec<HostOperand>,
     scalars: &'a [[u64; 2]],
@@ -43,28 +43,27 @@ pub(in crate::fuse::reduce) struct Prologue<'s> {
 }
 
 impl<'a> Source<'a> {
-    /// Creates the source of a space whose elements have been checked against the memory of the operands.
+    /// Creates the source of the values of an expression, which `epilogue` follows, in a space whose elements have been checked against the memory of the operands.
     pub(in crate::fuse::reduce) fn new(
-        state: &'a ReductionState,
+        (expression, epilogue): (&'a ExpressionState, &ExpressionState),
         space: Space,
         operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
     ) -> Source<'a> {
-        let plain = input_of(&state.prologue.program);
+        let plain = input_of(&expression.program);
         let run = |operand: usize| {
             let is_adjacent = space.strides(operand)[0] == 1 || space.sizes[0] == 1;
             (is_lane(operands[operand].dtype) && is_adjacent).then_some(space.sizes[0])
         };
         let output = operands.len() - 1;
-        let (run, output_run) =
-            (plain.and_then(run), input_of(&state.epilogue.program).and_then(|_| run(output)));
+        let (run, output_run) = (plain.and_then(run), input_of(&epilogue.program).and_then(|_| run(output)));
         #[cfg(target_arch = "x86_64")]
         let native = match plain {
             Some(_) => None,
-            None => NativeValues::new(&state.prologue, &space, &operands, scalars),
+            None => NativeValues::new(expression, &space, &operands, scalars),
         };
         Source {
-            state,
+            expression,
             space,
             operands,
             scalars,
@@ -83,7 +82,7 @@ impl<'a> Source<'a> {
         let registers = match self.plain {
             Some(_) => vec![[0; WIDTH]],
             None if self.is_native() => Vec::new(),
-            None => registers(&self.state.prologue.program, &self.state.prologue.schedule, self.scalars),
+            None => registers(&self.expression.program, &self.expression.schedule, self.scalars),
         };
         Prologue {
             source: self,
@@ -111,8 +110,8 @@ impl<'a> Source<'a> {
         let each = match (self.run, self.plain) {
             (Some(_), _) => 100,
             (_, Some(_)) => 400,
-            _ if self.is_native() => 200 + 15 * self.state.prologue.schedule.each.len(),
-            _ => 300 + 150 * self.state.prologue.schedule.each.len(),
+            _ if self.is_native() => 200 + 15 * self.expression.schedule.each.len(),
+            _ => 300 + 150 * self.expression.schedule.each.len(),
         };
         elements.saturating_mul(each)
     }
@@ -193,8 +192,8 @@ impl Prologue<'_> {
             unsafe { native.write(start, count, scratch.as_mut_ptr().cast()) };
             return &scratch[..count];
         }
-        let Source { state, space, operands, scalars, plain, .. } = self.source;
-        let (program, schedule) = (&state.prologue.program, &state.prologue.schedule);
+        let Source { expression, space, operands, scalars, plain, .. } = self.source;
+        let (program, schedule) = (&expression.program, &expression.schedule);
         let registers = &mut self.registers;
         for (index, to) in scratch[..count].chunks_mut(WIDTH).enumerate() {
             let (from, lanes) = (start + index * WIDTH, to.len());

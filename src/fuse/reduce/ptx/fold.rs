@@ -4,6 +4,7 @@ use super::super::super::instruction::RegisterKind;
 use super::super::super::program::{Step, parts};
 use super::super::super::ptx::{Name, StateSpace};
 use super::super::plan::{Direction, FoldKey, LANES, ReductionAccess, SEGMENT};
+use super::rescale::Passes;
 use super::{Folded, KernelWriter};
 use crate::types::DType;
 
@@ -24,6 +25,8 @@ struct Thread {
     index: Name,
     /// Its warp in the block; empty if a row has one warp.
     warp: Name,
+    /// Its row, or its vector of rows, in the block.
+    across: Name,
     /// The index in the row of its first element.
     first: Name,
     /// By used input, the address of the row's first element.
@@ -48,7 +51,17 @@ struct Access {
 
 impl KernelWriter<'_> {
     pub(super) fn fold(&mut self, key: &FoldKey) {
-        let thread = self.thread(key);
+        let blocks = key.again.then(|| self.begin_blocks());
+        let thread = self.thread(key, blocks.as_ref().map(|blocks| &*blocks.block));
+        let rows = if key.direction == Direction::Columns { key.vector as usize } else { 1 };
+        if let Some(blocks) = &blocks {
+            self.take_codes(blocks, &thread.item, rows);
+        }
+        let has_passes = self.state.rescaled.is_some() && !key.partial;
+        let passes = has_passes.then(|| self.begin_passes(&thread.across, rows, rows * key.across as usize));
+        if self.state.rescaled.is_some() && self.factors.is_empty() {
+            self.unit_factors(rows);
+        }
         let (groups, rounds) = (key.groups as usize, key.rounds as usize);
         let mut lanes: Vec<Folded> = Vec::new();
         let state = self.state;
@@ -79,7 +92,15 @@ impl KernelWriter<'_> {
                 }
             }
         }
-        self.finish(key, &thread, lanes);
+        self.finish(key, &thread, lanes, passes.as_ref());
+        self.line("$exit:");
+        if let Some(passes) = &passes {
+            self.again(passes);
+        }
+        if let Some(blocks) = &blocks {
+            self.end_blocks(blocks);
+        }
+        self.line("ret;");
     }
 
     /// Folds every `step`th group of a thread's lanes, starting with `first`, and halves them to the lanes of
@@ -112,10 +133,13 @@ impl KernelWriter<'_> {
         lanes
     }
 
-    fn thread(&mut self, key: &FoldKey) -> Thread {
+    fn thread(&mut self, key: &FoldKey, block: Option<&str>) -> Thread {
         let state = self.state;
         let rows = key.direction == Direction::Rows;
-        let (block, group) = self.block(key.partial, rows);
+        let (block, group) = match block {
+            Some(block) => self.block_of(block, key.partial, rows),
+            None => self.block(key.partial, rows),
+        };
         let index = self.bits32("mov.u32", &["%tid.x"]);
         let shift = |count: u32| count.trailing_zeros().to_string();
         let mask = |count: u32| (count - 1).to_string();
@@ -130,6 +154,7 @@ impl KernelWriter<'_> {
             let across = self.bits32("and.b32", &[&index, &mask(key.across)]);
             (self.bits32("shr.u32", &[&index, &shift(key.across)]), across, Name::new())
         };
+        let in_block = across.clone();
         let across = self.widened(&across);
         let item = self.times_plus(&block, &key.across.to_string(), &across);
         let items = self.word(self.parameters.items());
@@ -164,7 +189,7 @@ impl KernelWriter<'_> {
             coordinates[0] = self.index("mul.lo.u32", "mul.lo.u64", &[&coordinates[0], &vector]);
             item = self.index("mul.lo.u32", "mul.lo.u64", &[&item, &vector]);
         }
-        let program = &state.prologue.program;
+        let program = &state.element().program;
         let wanted = program.live(program.outputs[0].into_iter());
         let once = program.uniform(|_| false);
         let only_once: Vec<bool> = wanted.iter().zip(&once).map(|(wanted, once)| *wanted && *once).collect();
@@ -182,6 +207,7 @@ impl KernelWriter<'_> {
             lane,
             index,
             warp,
+            across: in_block,
             first,
             bases: Vec::new(),
             still: Vec::new(),
@@ -269,11 +295,16 @@ impl KernelWriter<'_> {
     /// Computes the values of an access's elements.
     fn elements(&mut self, key: &FoldKey, thread: &Thread, access: &Access) -> Vec<Folded> {
         let state = self.state;
-        let program = &state.prologue.program;
-        let output = program.outputs[0];
+        let program = &state.element().program;
+        let (output, factor) = (program.outputs[0], state.prologue.inputs.len());
         let mut elements = Vec::with_capacity(key.vector as usize);
         for element in 0..key.vector as usize {
+            let row = if key.direction == Direction::Columns { element } else { 0 };
+            let factor_of_row = self.factors.get(row).cloned().unwrap_or_default();
             let load = |input: u32, part: u32| -> Name {
+                if input as usize == factor {
+                    return factor_of_row.clone();
+                }
                 let loaded = &access.loaded[input as usize];
                 let found = loaded.get(element).or(loaded.first());
                 found.map_or(Name::new(), |parts| parts[part as usize].clone())
@@ -335,7 +366,7 @@ impl KernelWriter<'_> {
     }
 
     /// Halves the lanes of all threads that share a segment, merges their segments, and stores the results.
-    fn finish(&mut self, key: &FoldKey, thread: &Thread, lanes: Vec<Folded>) {
+    fn finish(&mut self, key: &FoldKey, thread: &Thread, lanes: Vec<Folded>, passes: Option<&Passes>) {
         let vector = key.vector as usize;
         let mut values = self.halve(lanes, vector);
         let first = self.predicate("setp.eq.u32", &[&thread.lane, "0"]);
@@ -358,6 +389,9 @@ impl KernelWriter<'_> {
             values = self.halve_block(key, thread, values);
         }
         self.line(format!("@!{first} bra $exit;"));
+        if let Some(passes) = passes {
+            self.put_codes(passes, &values);
+        }
         self.line(format!("@!{} bra $exit;", thread.inside));
         match &thread.group {
             Some(group) => self.store_partial(&values, group, &thread.item),
@@ -366,8 +400,6 @@ impl KernelWriter<'_> {
                 self.store_results(&values, &thread.coordinates, operand, key.stores_vectors);
             }
         }
-        self.line("$exit:");
-        self.line("ret;");
     }
 
     /// Halves the lanes of a block's threads through shared memory: the upper half writes, the lower half

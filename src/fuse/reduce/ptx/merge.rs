@@ -22,6 +22,10 @@ impl KernelWriter<'_> {
         let last = self.index("sub.u32", "sub.u64", &[&items, "1"]);
         let row = self.lesser(&row, &last);
 
+        if key.again {
+            self.take_code(&row);
+        }
+
         let first = match (threads, &group) {
             (1, None) => "0".to_owned(),
             (1, Some(group)) => self.index("mul.lo.u32", "mul.lo.u64", &[group, &count.to_string()]),
@@ -51,6 +55,9 @@ impl KernelWriter<'_> {
         match group {
             Some(group) => self.store_partial(&[value], &group, &row),
             None => {
+                if key.stores_codes {
+                    self.store_code(&row, &value);
+                }
                 let coordinates = self.decode(&row, 0..key.kept);
                 self.store_results(&[value], &coordinates, 0, false);
             }

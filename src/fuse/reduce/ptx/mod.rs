@@ -10,6 +10,7 @@
 mod chain;
 mod fold;
 mod merge;
+mod rescale;
 mod scan;
 mod shared;
 
@@ -39,6 +40,10 @@ pub(in crate::fuse) struct KernelWriter<'a> {
     /// A register with the start of shared memory, if one is kept.
     pub(in crate::fuse) start: Option<Name>,
     pub(in crate::fuse) addresses: Vec<Name>,
+    /// The parameter with the address of the rows' codes, which follows the other addresses, if the kernel uses them.
+    pub(in crate::fuse) codes: Option<Name>,
+    /// By row of the thread, the factor of the elements of a sum of squares.
+    pub(in crate::fuse) factors: Vec<Name>,
     /// The element at hand, for programs with coordinates.
     pub(in crate::fuse) position: ElementPosition,
 }
@@ -83,15 +88,22 @@ pub(super) fn write(
         _ => 1,
     };
     let sources = if let ReductionKey::Merge(_) = key { parts } else { state.prologue.inputs.len() };
+    let has_codes = match key {
+        ReductionKey::Fold(key) => key.again,
+        ReductionKey::Merge(key) => key.again || key.stores_codes,
+        ReductionKey::Scan(_) => false,
+    };
     let name = |access: &'static str| move |index: usize| format!("{ENTRY}_{access}_{index}");
     let mut kernel = KernelWriter {
-        writer: Writer::new(&state.prologue.program, &[], 0, &plain, scalars),
+        writer: Writer::new(&state.element().program, &[], 0, &plain, scalars),
         state,
         parameters,
         wide,
         shared: 0,
         start: None,
         addresses: (0..sources).map(name("read")).chain((0..results).map(name("write"))).collect(),
+        codes: has_codes.then(|| format!("{ENTRY}_codes")),
+        factors: Vec::new(),
         position: ElementPosition::default(),
     };
     match key {
@@ -111,7 +123,8 @@ pub(super) fn write(
 impl KernelWriter<'_> {
     pub(in crate::fuse) fn text(&self, threads: u32, blocks: &str, target: u32) -> String {
         let KernelWriter { writer, shared, .. } = self;
-        let addresses: String = self.addresses.iter().map(|name| format!(".param .u64 {name},\n")).collect();
+        let addresses: String =
+            self.addresses.iter().chain(&self.codes).map(|name| format!(".param .u64 {name},\n")).collect();
         let shared = match shared {
             0 => String::new(),
             bytes => format!(".shared .align 128 .b8 shared[{bytes}];\n"),
@@ -219,7 +232,12 @@ impl KernelWriter<'_> {
     /// Emits the rows and the segments of the block.
     fn block(&mut self, partial: bool, quotient_is_rows: bool) -> (Name, Option<Name>) {
         let block = self.bits32("mov.u32", &["%ctaid.x"]);
-        let block = self.widened(&block);
+        self.block_of(&block, partial, quotient_is_rows)
+    }
+
+    /// Emits the rows and the segments of a block with this index.
+    fn block_of(&mut self, block: &str, partial: bool, quotient_is_rows: bool) -> (Name, Option<Name>) {
+        let block = self.widened(block);
         if !partial {
             return (block, None);
         }
@@ -497,8 +515,12 @@ impl KernelWriter<'_> {
         let has_index = state.fold.has_index();
         let elements: Vec<[Name; 2]> = values
             .iter()
-            .map(|value| {
-                let value = self.restored(value);
+            .enumerate()
+            .map(|(row, value)| {
+                let mut value = self.restored(value);
+                if let Some(factor) = self.factors.get(row) {
+                    value[1].clone_from(factor);
+                }
                 let load = |_: u32, part: u32| value[if has_index { 1 } else { part as usize }].clone();
                 let names = self.evaluate(program, &[], &wanted, state.prologue.scalars.len(), &load);
                 outputs.map(|value| names[value.index()].clone())

@@ -158,6 +158,7 @@ impl Scan {
             scalars: state.scalars(),
             steps: 0,
             is_ampere,
+            rescales: false,
         };
         let (row, rows) = (dimensions.row, dimensions.rows);
         let (tile, most) = (tile(state), accesses(state));

@@ -42,9 +42,10 @@ impl BlockFinishes {
     ) -> Result<BlockFinishes> {
         let mut folded: HashMap<NodeIndex, usize> = HashMap::new();
         for (number, (&argument, of)) in arguments.iter().zip(reductions).enumerate() {
-            // A plain fold reads an input, and one in another dtype has converted elements.
+            // A plain fold reads an input, one in another dtype has converted elements, and a sum of squares has squares.
             let dtype = nodes.dtype(argument);
-            if !of.reduction.is_plain() && of.reduction.0.prologue.outputs[0] == dtype {
+            let has_elements = !of.reduction.is_plain() && !of.reduction.has_factor();
+            if has_elements && of.reduction.0.prologue.outputs[0] == dtype {
                 folded.entry(argument).or_insert(number);
             }
         }

@@ -120,6 +120,8 @@ struct BlockStage {
     sizes: Vec<usize>,
     /// The reduction whose elements the stage computes; none for outputs.
     reduction: Option<usize>,
+    /// The scalars of the expression.
+    scalars: Vec<Number>,
     is_per_group: bool,
     /// The values of groups that the stage computes for later ones: not those of a reduction.
     values: Range<usize>,
@@ -391,6 +393,7 @@ impl BlockPlan {
     ) -> Option<BlockStage> {
         let elements = self.row.saturating_mul(self.rows);
         let is_plain = reduction.is_some_and(|(_, is_plain)| is_plain);
+        let of_stage = operands.scalars(scalars, shape);
         let constants = match is_plain {
             true => None,
             false => {
@@ -398,7 +401,7 @@ impl BlockPlan {
                 if native.reads_coordinates() {
                     return None;
                 }
-                let bits = expression.scalar_bits(&operands.scalars(scalars, shape)).ok()?;
+                let bits = expression.scalar_bits(&of_stage).ok()?;
                 Some(native.constants(&expression.program, &expression.schedule, &bits))
             }
         };
@@ -420,6 +423,7 @@ impl BlockPlan {
             constants,
             sources: operands.inputs.iter().map(source).collect::<Option<Vec<_>>>()?,
             reduction: reduction.map(|(number, _)| number),
+            scalars: of_stage,
             is_per_group: false,
             values: 0..0,
             outputs: Vec::new(),

@@ -8,9 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::super::super::host::memory::spread;
 use super::super::super::host::native::{CallBuffers, fence};
 use super::super::super::host::scratch::Scratch;
+use super::super::super::host::{HostInput, HostOutput};
 use super::super::RowProgramState;
-use super::{ALIGNMENT, BlockAccess, BlockPlan, BlockSource, PART};
+use super::{ALIGNMENT, BlockAccess, BlockPlan, BlockSource, BlockStage, PART};
+use crate::error::Result;
 use crate::threads::{run_on_threads, threads_for};
+use crate::types::{DType, Layout, Shape};
 
 /// The elements of blocks that a thread takes at once, and the least number of times that each thread takes some.
 const CLAIM_ELEMENTS: usize = 1 << 16;
@@ -179,6 +182,14 @@ impl<'a> BlockRun<'a> {
                 let reduction = &self.state.reductions[number].reduction;
                 // SAFETY: as above, and the scratch memory has a value for each row.
                 unsafe { reduction.fold_rows(from, plan.row, count, at(values.values)) };
+                if reduction.has_factor() {
+                    let rescale = |row: usize, value: &mut [u8]| {
+                        // SAFETY: the elements of the sources are still there.
+                        unsafe { self.rescale(stage, (inputs, scratch), row, value) };
+                    };
+                    // SAFETY: as above.
+                    unsafe { reduction.with_factors(at(values.values), count, rescale) };
+                }
             }
             let computed = stage.reduction.map_or(stage.values.clone(), |number| number..number + 1);
             for values in &plan.values[computed] {
@@ -196,6 +207,51 @@ impl<'a> BlockRun<'a> {
                 }
             }
         }
+    }
+
+    /// Computes the value of one of a block's rows whose sum of squares has left the range.
+    ///
+    /// # Safety
+    ///
+    /// As [`block`](Self::block), after the stage.
+    unsafe fn rescale(
+        &self,
+        stage: &BlockStage,
+        (inputs, scratch): (&[*mut u8], *mut u8),
+        row: usize,
+        value: &mut [u8],
+    ) {
+        let plan = self.plan;
+        let Some(reduction) = stage.reduction.map(|number| &self.state.reductions[number].reduction) else {
+            return;
+        };
+        let of_source = |(source, &dtype): (&BlockSource, &DType)| {
+            let size = dtype.size();
+            let (first, elements) = match *source {
+                BlockSource::Operand(input) => (inputs[input].wrapping_add(row * plan.row * size), plan.row),
+                BlockSource::Folded(value) => {
+                    (scratch.wrapping_add(plan.values[value].folded + row * plan.row * size), plan.row)
+                }
+                BlockSource::Values(value) | BlockSource::Spread(value) => {
+                    (scratch.wrapping_add(plan.values[value].values + row * size), 1)
+                }
+            };
+            // SAFETY: a source has as many elements for each row, and one value.
+            let memory = unsafe { std::slice::from_raw_parts(first, elements * size) };
+            HostInput::of_bytes(
+                dtype,
+                memory,
+                Layout::contiguous(&[elements])?.expand(&Shape::new(&[plan.row])?)?,
+            )
+        };
+        let sources = stage.sources.iter().zip(&stage.expression.inputs).map(of_source);
+        let run = || -> Result<()> {
+            let inputs = sources.collect::<Result<Vec<_>>>()?;
+            let mut output = HostOutput::of_bytes(reduction.output(), value, Layout::contiguous(&[1])?)?;
+            reduction.run_host(&inputs, &stage.scalars, &mut output)
+        };
+        let found = run();
+        debug_assert!(found.is_ok(), "operands of the plan: {found:?}");
     }
 
     /// Returns the address of a block's elements of an input, which are in scratch memory if they are not contiguous.

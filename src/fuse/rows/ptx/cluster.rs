@@ -20,7 +20,7 @@ const BARRIER: usize = 16;
 pub(super) struct Barrier {
     address: Name,
     /// The bytes that complete a phase.
-    bytes: Name,
+    pub(super) bytes: Name,
     /// The predicate of the block's first thread, which arrives with the number of bytes.
     first: Name,
 }
@@ -78,7 +78,7 @@ impl RowWriter<'_> {
     }
 
     /// Emits the bytes that a barrier waits for.
-    fn expect(&mut self, Barrier { address, bytes, first }: &Barrier) {
+    pub(super) fn expect(&mut self, Barrier { address, bytes, first }: &Barrier) {
         let mnemonic = "mbarrier.arrive.expect_tx.shared::cta.b64";
         self.kernel.line(format!("@{first} {mnemonic} _, [{address}], {bytes};"));
     }
@@ -90,14 +90,25 @@ impl RowWriter<'_> {
             return;
         };
         let barrier = Barrier { address: self.of_row(&barrier.address, BARRIER), ..barrier };
-        let phase = if self.phase.is_empty() { "0" } else { &*self.phase };
+        let mut phase = if self.phase.is_empty() { "0".to_owned() } else { self.phase.clone() };
+        let second = self.passes.as_ref().map(|passes| passes.second.clone());
+        if let Some(second) = &second {
+            // Each pass completes a phase.
+            phase = self.kernel.bits32("xor.b32", &[second, &phase]);
+        }
         let place = format!("[{}]", barrier.address);
         let kernel = &mut self.kernel;
         let label = format!("$wait_{}", kernel.writer.unique());
         kernel.line(format!("{label}:"));
-        let is_complete = kernel.predicate("mbarrier.try_wait.parity.shared::cta.b64", &[&place, phase]);
+        let is_complete = kernel.predicate("mbarrier.try_wait.parity.shared::cta.b64", &[&place, &phase]);
         kernel.line(format!("@!{is_complete} bra {label};"));
+        if let Some(passes) = &mut self.passes {
+            passes.barrier = Some(barrier.clone());
+        }
         if !self.phase.is_empty() {
+            if let Some(second) = &second {
+                self.pass_phase(second, &barrier);
+            }
             // For a later row. No block sends its values before it has those of this block's next stage or row.
             self.expect(&barrier);
         }

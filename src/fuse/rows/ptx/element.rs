@@ -265,6 +265,7 @@ impl RowWriter<'_> {
             if state.fold.has_index() {
                 value[1] = self.index_in_row(&access.place, element);
             }
+            let value = self.squared(reduction, self.row_of(element), value);
             values.push(match access.valid.is_empty() {
                 true => self.kernel.in_registers(&value),
                 false => self.kernel.or_identity(&value, &access.valid),

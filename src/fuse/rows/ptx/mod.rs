@@ -18,6 +18,7 @@ mod cluster;
 mod columns;
 mod element;
 mod fold;
+mod rescale;
 mod rounds;
 mod segments;
 mod shared;
@@ -39,6 +40,7 @@ use super::{RowOutput, RowProgramState, RowReduction};
 use chunks::Sums;
 use cluster::Barrier;
 use element::Access;
+use rescale::Passes;
 use shared::Slot;
 
 /// The name of dynamic shared memory.
@@ -86,6 +88,8 @@ struct RowWriter<'a> {
     /// The position of the row's first element among all elements, in 64 bits, if the program reads positions.
     position: Name,
     sums: Sums,
+    /// The passes of the stage at hand, if it sums squares.
+    passes: Option<Passes>,
 }
 
 /// The position of a thread.
@@ -205,6 +209,8 @@ fn written(
             shared: 0,
             start: None,
             addresses,
+            codes: None,
+            factors: Vec::new(),
             position: ElementPosition::default(),
         },
         reductions: reductions.all,
@@ -231,6 +237,7 @@ fn written(
         thread: Thread::default(),
         position: Name::new(),
         sums: Sums::new(usize::MAX),
+        passes: None,
     };
     emit(&mut writer);
     writer.kernel.line("ret;");
@@ -356,6 +363,7 @@ impl<'a> RowWriter<'a> {
             places.map(|(round, group)| self.access(&first, round, group)).collect();
         for (number, stage) in stages.stages.iter().enumerate() {
             let wanted = self.prepare(number);
+            self.begin_passes(number);
             // Loads before a store stay before it. Full blocks lack the registers for all loads of the last stage, and so
             // do the many elements of a thread of a column.
             let is_tight = stage.reductions.is_empty() && (key.has_columns || key.warps > WARP / 2);
@@ -367,6 +375,7 @@ impl<'a> RowWriter<'a> {
                 let folded = self.fold_lanes(number, &mut accesses, &wanted);
                 self.mark_kept(number);
                 self.fold_columns(&stage.reductions, folded);
+                self.end_passes();
                 continue;
             }
             if !is_tight && self.loops(number) {
@@ -411,6 +420,7 @@ impl<'a> RowWriter<'a> {
         let folded: Vec<(usize, Folded)> =
             folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
         self.rows(folded);
+        self.end_passes();
     }
 
     /// Folds the values of segments, which the warps hold, to the values of rows.
@@ -482,6 +492,7 @@ impl<'a> RowWriter<'a> {
         let state = &*self.reductions[reduction].reduction.0;
         self.kernel.state = state;
         let value = self.kernel.restored(value);
+        let value = self.with_factor(reduction, row, value);
         let program = &state.epilogue.program;
         let wanted = program.live(program.outputs[0].into_iter());
         let part_of = |part: u32| if state.fold.has_index() { 1 } else { part as usize };

@@ -26,6 +26,7 @@ impl RowWriter<'_> {
         for (number, stage) in stages.stages.iter().enumerate() {
             let wanted = self.prepare(number);
             let planes: Vec<_> = stage.reductions.iter().map(|&reduction| self.planes(reduction)).collect();
+            self.begin_passes(number);
             let kernel = &mut self.kernel;
             let from = kernel.index("mov.u32", "mov.u64", &[&self.thread.first]);
             let segment = match key.warps {
@@ -52,6 +53,7 @@ impl RowWriter<'_> {
             self.mark_kept(number);
             if segment.is_empty() {
                 self.rows(folded);
+                self.end_passes();
                 continue;
             }
             for ((reduction, value), planes) in folded.iter().zip(&planes) {
@@ -75,6 +77,7 @@ impl RowWriter<'_> {
                 let value = self.collect(reduction, planes);
                 self.finish(reduction, &value, 0);
             }
+            self.end_passes();
         }
     }
 

@@ -160,7 +160,8 @@ impl<'a> Run<'a> {
         threads: Option<usize>,
     ) -> Run<'a> {
         let (before, scalars_behind) = scalars.split_at(state.prologue.scalars.len());
-        let source = Source::new(state, dimensions.space(true), operands, before);
+        let source =
+            Source::new((&state.prologue, &state.epilogue), dimensions.space(true), operands, before);
         let (row, rows) = (dimensions.row, dimensions.rows);
         let time = source.estimate(row * rows).saturating_add((row * rows).saturating_mul(SCAN_TIME));
         let threads = threads.unwrap_or_else(|| threads_for(time));

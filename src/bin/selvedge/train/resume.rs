@@ -1,0 +1,174 @@
+//! The beginning of a run: its text, options and folder, new or from a checkpoint.
+
+use std::path::{Path, PathBuf};
+
+use selvedge::nn::{
+    ByteTokenizer, CharTokenizer, CheckpointInfo, CheckpointList, Checkpoints, TextFile, Tokenizer, Trainer,
+    tokenizer_from_json,
+};
+use selvedge::{Device, Error};
+
+use super::settings::{Changes, Settings, Stored, absolute, check_model};
+use super::source;
+use crate::failure::Failure;
+use crate::options::{TokenizerKind, TrainOptions};
+
+/// The folder of a run that names none.
+const FOLDER: &str = "selvedge-run";
+/// The entries of a checkpoint's optimizer that belong to the loss scale.
+const LOSS_SCALE: &str = "loss_scale.";
+
+/// All that a trainer needs, and the text's name.
+pub struct Prepared {
+    pub text: TextFile,
+    pub name: String,
+    pub tokenizer: Box<dyn Tokenizer>,
+    pub settings: Settings,
+    /// The options of a resumed run that differ from those of its checkpoint.
+    pub changes: Vec<String>,
+}
+
+impl Prepared {
+    /// Prepares a new run.
+    pub fn new(options: &TrainOptions) -> Result<Prepared, Failure> {
+        let (text, name) = source::text(options.text.as_deref())?;
+        let tokenizer: Box<dyn Tokenizer> = match options.tokenizer.unwrap_or(TokenizerKind::Char) {
+            TokenizerKind::Char => Box::new(CharTokenizer::from_text(&text)?),
+            TokenizerKind::Byte => Box::new(ByteTokenizer),
+        };
+        let mut settings = Settings::new(options, &text, &*tokenizer)?;
+        settings.apply(options);
+        Ok(Prepared { text, name, tokenizer, settings, changes: Vec::new() })
+    }
+}
+
+/// A run to resume, whose folder this process has locked.
+pub struct Resumed {
+    checkpoints: Checkpoints,
+    folder: PathBuf,
+    list: CheckpointList,
+    step: u64,
+    info: CheckpointInfo,
+}
+
+impl Resumed {
+    /// Opens the folder of the run, and reads the information of the checkpoint.
+    pub fn open(options: &TrainOptions) -> Result<Resumed, Failure> {
+        let folder = options.run.clone().unwrap_or_else(|| PathBuf::from(FOLDER));
+        if !folder.exists() {
+            return Err(no_checkpoint(&folder));
+        }
+        let checkpoints = Checkpoints::open(&folder)?;
+        let list = checkpoints.list()?;
+        if list.latest().is_none() {
+            return Err(no_checkpoint(&folder));
+        }
+        let entry = source::entry(&list, &folder, options.step)?;
+        let info = entry.info().map_err(|error| source::unreadable(error, &list))?;
+        let step = entry.step();
+        Ok(Resumed { checkpoints, folder, list, step, info })
+    }
+
+    /// Returns the text and the options of the checkpoint, with the options that are given.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for options and a text that change the course of the run, unless `--force` is given.
+    pub fn prepare(&self, options: &TrainOptions) -> Result<Prepared, Failure> {
+        let mut settings = Settings::of_checkpoint(&self.info)?;
+        check_model(options, &self.info, &settings.config)?;
+        let (text, name) = match &options.text {
+            Some(path) => source::text(Some(path))?,
+            // --force continues with a text that has changed.
+            None if options.force => source::stored_text(settings.stored.text.as_deref())?,
+            None => source::text_of_run(&self.info).map_err(|failure| Failure {
+                message: format!("{}; --force continues with another text", failure.message),
+                ..failure
+            })?,
+        };
+        let Changes { mut of_course, others } = settings.apply(options);
+        if text.hash() != self.info.text_hash {
+            let found = format!("the text {name} with the hash {}", text.hash());
+            of_course.insert(0, format!("{found} in place of one with the hash {}", self.info.text_hash));
+        }
+        if !of_course.is_empty() && !options.force {
+            let found = format!("{}, after step {}", of_course.join(", "), self.step);
+            let wanted =
+                "the options of the checkpoint, which need not be given; --force continues with others";
+            return Err(Error::InvalidArgument {
+                operation: "train --resume",
+                found,
+                wanted: wanted.to_owned(),
+            }
+            .into());
+        }
+        if options.text.is_some() {
+            settings.stored.text = absolute(options.text.as_deref());
+        }
+        let mut changes = [of_course, others].concat();
+        if Stored::of(&self.info)?.is_none() {
+            changes.push(
+                "the checkpoint is of an older version: --every, --sample, --plot and --device are those of a new run"
+                    .to_owned(),
+            );
+        }
+        let tokenizer = tokenizer_from_json(&self.info.tokenizer)?;
+        Ok(Prepared { text, name, tokenizer, settings, changes })
+    }
+
+    /// Loads the checkpoint into a trainer, and sets later checkpoints aside. Returns these too.
+    pub fn load(
+        self,
+        trainer: &mut Trainer,
+        settings: &Settings,
+        is_forced: bool,
+        device: &Device,
+    ) -> Result<(Checkpoints, PathBuf, Vec<PathBuf>), Failure> {
+        let Resumed { mut checkpoints, folder, list, step, .. } = self;
+        let entry = source::entry(&list, &folder, Some(step))?;
+        let mut checkpoint = entry.load(device).map_err(|error| source::unreadable(error, &list))?;
+        if is_forced {
+            // --force lets these differ. The parameters must have the shapes of the checkpoint.
+            checkpoint.info.model = settings.config.to_json();
+            checkpoint.info.data_seed = settings.numbers.seed;
+            let fresh = trainer.checkpoint()?.optimizer;
+            let has_scale = |name: &str| name.starts_with(LOSS_SCALE);
+            checkpoint.optimizer.retain(|name, _| !has_scale(name) || fresh.contains_key(name));
+            for (name, tensor) in fresh.into_iter().filter(|(name, _)| has_scale(name)) {
+                checkpoint.optimizer.entry(name).or_insert(tensor);
+            }
+        }
+        trainer.resume(&checkpoint, is_forced)?;
+        let set_aside = checkpoints.rewind(step)?;
+        Ok((checkpoints, folder, set_aside))
+    }
+}
+
+fn no_checkpoint(folder: &Path) -> Failure {
+    let (path, found) = (folder.display().to_string(), "no checkpoint".to_owned());
+    Error::File { path, found, wanted: "the folder of a run to resume".to_owned() }.into()
+}
+
+/// Opens the folder of a new run.
+pub fn new_folder(options: &TrainOptions) -> Result<(Checkpoints, PathBuf), Failure> {
+    let Some(folder) = &options.run else {
+        let free = (1..).map(|number| match number {
+            1 => PathBuf::from(FOLDER),
+            number => PathBuf::from(format!("{FOLDER}-{number}")),
+        });
+        for folder in free {
+            if !folder.exists() {
+                return Ok((Checkpoints::open(&folder)?, folder));
+            }
+        }
+        return Err(Failure::failed(format!("no name like {FOLDER} is free")));
+    };
+    let checkpoints = Checkpoints::open(folder)?;
+    if let Some(latest) = checkpoints.list()?.latest() {
+        let path = folder.display().to_string();
+        let found = format!("a run at step {}", latest.step());
+        let wanted = "a new folder, or --resume to continue the run".to_owned();
+        return Err(Error::File { path, found, wanted }.into());
+    }
+    Ok((checkpoints, folder.clone()))
+}

@@ -1,0 +1,306 @@
+//! The options of a run: those of the command line, those that its checkpoints store, and the defaults.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use selvedge::nn::{CheckpointInfo, GptConfig, LossScale, TextFile, Tokenizer, TrainerOptions};
+use selvedge::{DType, Error};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::files;
+use crate::options::{ComputeDType, DeviceChoice, TokenizerKind, TrainOptions};
+
+/// The options that a checkpoint has beside those of the model and of the trainer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The text's absolute path, or none for the book.
+    pub text: Option<PathBuf>,
+    pub every: u64,
+    pub sample: u64,
+    /// The picture's absolute path, or none for the one in the folder.
+    pub plot: Option<PathBuf>,
+    pub device: DeviceChoice,
+    /// A text for the model to continue, which its tokenizer knows.
+    pub prompt: String,
+}
+
+impl Default for Stored {
+    fn default() -> Stored {
+        Stored {
+            text: None,
+            every: 50,
+            sample: 200,
+            plot: None,
+            device: DeviceChoice::Auto,
+            prompt: String::new(),
+        }
+    }
+}
+
+impl Stored {
+    /// Returns the options of a checkpoint, or none for one of a version that stored none.
+    pub fn of(info: &CheckpointInfo) -> Result<Option<Stored>, Failure> {
+        if info.program.is_null() {
+            return Ok(None);
+        }
+        let stored = Stored::deserialize(&info.program).map_err(|error| Error::InvalidArgument {
+            operation: "train",
+            found: format!("a checkpoint whose options cannot be read: {error}"),
+            wanted: "the options of `selvedge train`".to_owned(),
+        })?;
+        Ok(Some(stored))
+    }
+}
+
+/// All options of a run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub config: GptConfig,
+    pub numbers: TrainerOptions,
+    pub stored: Stored,
+}
+
+/// The options of a resumed run that differ from those of its checkpoint.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// Changes after which the run is another one.
+    pub of_course: Vec<String>,
+    pub others: Vec<String>,
+}
+
+/// The effect of a change of an option.
+#[derive(Clone, Copy, PartialEq)]
+enum Effect {
+    Course,
+    None,
+}
+
+impl Changes {
+    /// Sets an option, if it is given.
+    fn set<T: PartialEq + Display + Clone>(
+        &mut self,
+        effect: Effect,
+        name: &str,
+        value: &mut T,
+        given: Option<T>,
+    ) {
+        if let Some(given) = given.filter(|given| given != value) {
+            let list = if effect == Effect::Course { &mut self.of_course } else { &mut self.others };
+            list.push(format!("{name} {given} in place of {value}"));
+            *value = given;
+        }
+    }
+}
+
+/// The default of the largest learning rate of a narrow model.
+const RATE_OF_NARROW: f64 = 6e-3;
+/// The width whose default is half of that.
+const WIDTH_OF_HALF: f64 = 256.0;
+/// The part of the steps in which a run warms up.
+const WARMUP_PART: u64 = 10;
+
+/// Returns the default of the largest learning rate of a width: 4.8e-3 for 128, and 6e-4 for 768, which is the usual one for
+/// GPT-2.
+pub fn default_learning_rate(width: usize) -> f64 {
+    RATE_OF_NARROW / (1.0 + (width as f64 / WIDTH_OF_HALF).powi(2))
+}
+
+/// Returns the steps of the warm-up of a run.
+pub fn default_warmup(steps: u64) -> u64 {
+    steps / WARMUP_PART
+}
+
+impl Settings {
+    /// Returns the defaults of a new run.
+    pub fn new(
+        options: &TrainOptions,
+        text: &TextFile,
+        tokenizer: &dyn Tokenizer,
+    ) -> Result<Settings, Failure> {
+        let config = named_config(options.model.as_deref().unwrap_or("tiny"), tokenizer.vocab_size())?;
+        let steps = options.steps.unwrap_or(TrainerOptions::default().steps);
+        let learning_rate = default_learning_rate(config.width);
+        let numbers = TrainerOptions {
+            steps,
+            learning_rate,
+            min_learning_rate: learning_rate / 10.0,
+            warmup_steps: default_warmup(steps),
+            ..TrainerOptions::default()
+        };
+        let stored =
+            Stored { text: absolute(options.text.as_deref()), prompt: first_word(text), ..Stored::default() };
+        Ok(Settings { config, numbers, stored })
+    }
+
+    /// Returns the options of a checkpoint. The options of the command that it does not store have their defaults.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a configuration that cannot be read.
+    pub fn of_checkpoint(info: &CheckpointInfo) -> Result<Settings, Failure> {
+        let config = GptConfig::from_json(&info.model.to_string())?;
+        let numbers =
+            TrainerOptions::deserialize(&info.training).map_err(|error| Error::InvalidArgument {
+                operation: "train",
+                found: format!("a checkpoint whose training cannot be read: {error}"),
+                wanted: "the options of a trainer".to_owned(),
+            })?;
+        Ok(Settings { config, numbers, stored: Stored::of(info)?.unwrap_or_default() })
+    }
+
+    /// Sets the options that are given.
+    pub fn apply(&mut self, options: &TrainOptions) -> Changes {
+        let mut changes = Changes::default();
+        let Settings { config, numbers, stored } = self;
+        let count = |given: Option<u64>| given.map(|count| count as usize);
+        let (course, none) = (Effect::Course, Effect::None);
+        let mut dtype = named(config.compute_dtype);
+        let given = options.dtype.map(|dtype| named(compute_dtype(dtype)));
+        changes.set(course, "--dtype", &mut dtype, given);
+        if let Some(dtype) = options.dtype {
+            config.compute_dtype = compute_dtype(dtype);
+        }
+        let is_f16 = config.compute_dtype == Some(DType::F16);
+        numbers.loss_scale = is_f16.then(|| numbers.loss_scale.unwrap_or(LossScale::dynamic()));
+        changes.set(course, "--dropout", &mut config.dropout, options.dropout);
+        changes.set(course, "--batch", &mut numbers.batch, count(options.batch));
+        let mut context = numbers.context.unwrap_or(config.context);
+        changes.set(course, "--context", &mut context, count(options.context));
+        numbers.context = Some(context);
+        changes.set(course, "--accumulation", &mut numbers.accumulation, count(options.accumulation));
+        let before = numbers.learning_rate;
+        changes.set(course, "--learning-rate", &mut numbers.learning_rate, options.learning_rate);
+        if numbers.learning_rate != before {
+            numbers.min_learning_rate = numbers.learning_rate / 10.0;
+        }
+        changes.set(course, "--warmup", &mut numbers.warmup_steps, options.warmup);
+        changes.set(course, "--weight-decay", &mut numbers.weight_decay, options.weight_decay);
+        let mut norm = numbers.max_norm.unwrap_or(0.0);
+        // Clipping to infinity is none, and JSON has no infinity.
+        let given = options.max_norm.map(|norm| if norm.is_finite() { norm } else { 0.0 });
+        changes.set(course, "--max-norm", &mut norm, given);
+        numbers.max_norm = (norm > 0.0).then_some(norm);
+        changes.set(course, "--seed", &mut numbers.seed, options.seed);
+        changes.set(none, "--steps", &mut numbers.steps, options.steps);
+        changes.set(none, "--every", &mut stored.every, options.every);
+        changes.set(none, "--sample", &mut stored.sample, options.sample);
+        changes.set(none, "--device", &mut stored.device, options.device);
+        if options.plot.is_some() {
+            stored.plot = absolute(options.plot.as_deref());
+        }
+        changes
+    }
+}
+
+/// Refuses a model or a tokenizer that is not the checkpoint's.
+pub fn check_model(options: &TrainOptions, info: &CheckpointInfo, config: &GptConfig) -> Result<(), Failure> {
+    let refused = |found: String, wanted: String| -> Failure {
+        Error::InvalidArgument { operation: "train --resume", found, wanted }.into()
+    };
+    if let Some(kind) = options.tokenizer {
+        let (kind, name) = match kind {
+            TokenizerKind::Char => ("characters", "char"),
+            TokenizerKind::Byte => ("bytes", "byte"),
+        };
+        if info.tokenizer["kind"] != kind {
+            let wanted = format!("the checkpoint's, of {}; leave --tokenizer out", info.tokenizer["kind"]);
+            return Err(refused(format!("--tokenizer {name}"), wanted));
+        }
+    }
+    if let Some(name) = &options.model {
+        let GptConfig { dropout, compute_dtype, .. } = *config;
+        let given = GptConfig { dropout, compute_dtype, ..named_config(name, config.vocab_size)? };
+        let (given, stored) = (given.to_json(), config.to_json());
+        let entries = given.as_object().into_iter().flatten();
+        let others: Vec<String> = entries
+            .filter(|(name, value)| stored.get(name) != Some(value))
+            .map(|(name, value)| {
+                format!("{name} {value} in place of {}", stored.get(name).unwrap_or(&Value::Null))
+            })
+            .collect();
+        if !others.is_empty() {
+            let wanted = "the checkpoint's model; leave --model out".to_owned();
+            return Err(refused(format!("--model {name} with {}", others.join(", ")), wanted));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the configuration of a name or a file, with the vocabulary of the tokenizer.
+fn named_config(name: &str, vocab_size: usize) -> Result<GptConfig, Failure> {
+    let config = match name {
+        "tiny" => GptConfig::tiny(vocab_size),
+        "gpt2" => GptConfig::gpt2(),
+        path => {
+            let text = files::read_text(Path::new(path), "tiny, gpt2, or a configuration of GPT-2 in JSON")?;
+            GptConfig::from_json(&text)?
+        }
+    };
+    Ok(GptConfig { vocab_size, ..config })
+}
+
+fn compute_dtype(dtype: ComputeDType) -> Option<DType> {
+    match dtype {
+        ComputeDType::F32 => None,
+        ComputeDType::Bf16 => Some(DType::BF16),
+        ComputeDType::F16 => Some(DType::F16),
+    }
+}
+
+fn named(compute_dtype: Option<DType>) -> &'static str {
+    compute_dtype.map_or("f32", DType::name)
+}
+
+/// Returns the path as it is from any folder.
+pub fn absolute(path: Option<&Path>) -> Option<PathBuf> {
+    path.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+}
+
+/// Returns the first word of a text, or its first character if it has no word.
+fn first_word(text: &TextFile) -> String {
+    const BYTES: usize = 1 << 16;
+    const LETTERS: usize = 12;
+    let bytes: &[u8] = text;
+    let start = bytes.get(..BYTES).unwrap_or(bytes);
+    // The last character may be cut.
+    let start = match std::str::from_utf8(start) {
+        Ok(start) => start,
+        Err(error) => std::str::from_utf8(&start[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    let word = start.split(|letter: char| !letter.is_alphanumeric()).find(|word| !word.is_empty());
+    match word {
+        Some(word) => word.chars().take(LETTERS).collect(),
+        None => start.chars().find(|letter| !letter.is_control()).map(String::from).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_rate_has_a_limit_for_narrow_models() {
+        for (width, wanted) in [(1, 6e-3), (32, 5.9e-3), (128, 4.8e-3), (256, 3e-3), (768, 6e-4)] {
+            let rate = default_learning_rate(width);
+            assert!((rate / wanted - 1.0).abs() < 0.01, "{width}: {rate}");
+        }
+        assert_eq!([1, 300, 20_000].map(default_warmup), [0, 30, 2000]);
+    }
+
+    #[test]
+    fn a_prompt_is_the_first_word_of_a_text() {
+        for (text, wanted) in [
+            ("It was", "It"),
+            ("\n\n  'Twas", "Twas"),
+            ("-- + --", "-"),
+            ("\n\t", ""),
+            ("abcdefghijklmnop", "abcdefghijkl"),
+            ("é\n", "é"),
+        ] {
+            assert_eq!(first_word(&TextFile::from_bytes(text)), wanted, "{text:?}");
+        }
+        assert_eq!(first_word(&TextFile::from_bytes([0xff, b'a'])), "");
+    }
+}
