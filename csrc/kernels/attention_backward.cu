@@ -250,8 +250,8 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* dk_map, 
         if (thread == 0) barrier_arrive(barrier);
     };
     // The first 64 columns of this consumer's rows of V, as operands A in registers: this spares bandwidth of shared memory. There are no
-    // registers for more.
-    constexpr int v_steps = 4;
+    // registers for more, and f16, which takes more to widen, has registers for 48 columns beside a band of 64.
+    constexpr int v_steps = IsBand && D == 64 && NAME_OF(ELEMENT)[0] == 'f' ? 3 : 4;
     u32 v_rows[4 * v_steps];
     auto load_v_rows = [&]() {
 #pragma unroll

@@ -27,13 +27,6 @@ __device__ inline f32 exp2_approximate(f32 x) {
     return power;
 }
 
-// log2(x) with an absolute error of at most 2^-22 between 0.5 and 2, else within 2 ulp. Subnormal numbers become 0.
-__device__ inline f32 log2_approximate(f32 x) {
-    f32 logarithm;
-    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(x));
-    return logarithm;
-}
-
 // 1 / x within 1 ulp. Subnormal numbers become 0.
 __device__ inline f32 reciprocal_approximate(f32 x) {
     f32 inverse;

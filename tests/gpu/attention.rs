@@ -32,12 +32,20 @@ fn causal(is_causal: bool) -> AttentionOptions {
 }
 
 /// Queries, keys, values and the result's gradient, rounded to a dtype.
-fn samples([batch, heads, key_heads, queries, keys, width]: Sizes, dtype: DType) -> selvedge::Result<[Tensor; 4]> {
+fn samples(
+    [batch, heads, key_heads, queries, keys, width]: Sizes,
+    dtype: DType,
+) -> selvedge::Result<[Tensor; 4]> {
     let cpu = Device::cpu();
     let draw = |seed, heads, length| {
         Generator::new(seed).randn(&[batch, heads, length, width], DType::F32, &cpu)?.cast(dtype)
     };
-    Ok([draw(1, heads, queries)?, draw(2, key_heads, keys)?, draw(3, key_heads, keys)?, draw(4, heads, queries)?])
+    Ok([
+        draw(1, heads, queries)?,
+        draw(2, key_heads, keys)?,
+        draw(3, key_heads, keys)?,
+        draw(4, heads, queries)?,
+    ])
 }
 
 /// The result and the gradients of queries, keys and values.

@@ -85,21 +85,12 @@ pub fn check(
     Err(Failure { code: BAD_INPUT, message: problems.join("\n") })
 }
 
-/// Assembles an image for its own architecture, as text of another PTX ISA if one is given. A warning that wgmma instructions are
-/// serialized is an error.
-pub fn keep(ptxas: &Path, image: &Image, target: Target, isa: Option<&str>) -> Result<Vec<u8>, Failure> {
+/// Assembles an image for its own architecture. A warning that wgmma instructions are serialized is an error.
+pub fn keep(ptxas: &Path, image: &Image, target: Target) -> Result<Vec<u8>, Failure> {
     let folder = Folder::new("keep")?;
     let path = folder.0.join(image.line.file());
     let failed = |error: std::io::Error| Failure::failed(format!("{}: {error}", path.display()));
-    let text = match isa {
-        None => image.bytes.clone(),
-        Some(isa) => {
-            let text = String::from_utf8_lossy(&image.bytes);
-            let isa_of_text = format!(".version {}.{}", image.line.isa.0, image.line.isa.1);
-            text.replacen(&isa_of_text, &format!(".version {isa}"), 1).into_bytes()
-        }
-    };
-    std::fs::write(&path, text).map_err(failed)?;
+    std::fs::write(&path, &image.bytes).map_err(failed)?;
     let made = path.with_extension("cubin");
     let said = run(ptxas, &path, target, &made).map_err(|message| Failure { code: BAD_INPUT, message })?;
     if let Some(line) = said.lines().find(|line| line.contains("Potential Performance Loss")) {

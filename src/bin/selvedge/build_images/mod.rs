@@ -154,7 +154,7 @@ fn assemble_kept(
             let file = manifest::file(&family.name, *target);
             let Some(text) = images.iter().find(|image| image.line.file() == file) else { continue };
             let machine = manifest::machine_target(*target);
-            let bytes = assemble::keep(ptxas, text, machine, family.assembler_isa())?;
+            let bytes = assemble::keep(ptxas, text, machine)?;
             let isa = isa_of(&bytes, machine)?;
             let line = Line::of(family, machine, &tools.of_image(machine, family), isa, fnv1a(&bytes));
             kept.push(Image { line, bytes });
@@ -207,7 +207,8 @@ fn image(family: &Family, target: Target, compiler: &str) -> Result<Image, Failu
         if !family.assembled.contains(&target) {
             compile(manifest::machine_target(target))?;
         }
-        plain::plain(&String::from_utf8_lossy(compiled.image())).into_bytes()
+        let text = plain::plain(&String::from_utf8_lossy(compiled.image()));
+        family.assembler_isa().map_or(text.clone(), |isa| plain::with_isa(&text, isa)).into_bytes()
     } else {
         compiled.image().to_vec()
     };
