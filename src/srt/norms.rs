@@ -178,7 +178,7 @@ impl<'g> Moments<'g> {
     /// Returns √τ / √(σ² + ε).
     fn scale(&self, root: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
         let Some(factor) = self.factor else { return scale(self.scaled_variance, root, eps) };
-        // Where ε s² overflows, squares are too small to count beside ε.
+        // If ε s² overflows, squares are too small to count beside ε.
         let eps = eps.cast(DType::F64);
         let scaled = eps * factor * factor;
         let is_eps = scaled.is_infinite();

@@ -14,7 +14,7 @@ use super::value::{Value, read, special, write};
 use crate::common::suite::Test;
 use ptx_interpreter::Schedule;
 
-/// What happens to the elements of one group after another.
+/// The change of the elements of one group after another.
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
     Times(i32),

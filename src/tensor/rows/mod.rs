@@ -67,7 +67,7 @@ fn centred(x: Expr<'_>) -> Expr<'_> {
 /// 1 / sqrt(mean(x²) + eps), in the dtype in which it is computed.
 fn reciprocal_root<'g>(x: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
     let (mean, factor) = x.mean_of_squares_group();
-    // The mean is that of (s x)². Where eps s² overflows, squares are too small to count beside eps.
+    // The mean is that of (s x)². If eps s² overflows, squares are too small to count beside eps.
     let eps = eps.cast(mean.dtype());
     let scaled = eps * factor * factor;
     let is_eps = scaled.is_infinite();

@@ -51,7 +51,7 @@ pub enum ShuffleMode {
     Butterfly,
     /// This lane of each segment, whose lanes have the same bits of the mask.
     Index,
-    /// Whether the value of any lane is not 0.
+    /// True if the value of any lane is not 0.
     Any,
 }
 
