@@ -169,7 +169,7 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* o_map, c
     auto release = [&](u32 barrier) {
         if (thread == 0) barrier_arrive(barrier);
     };
-    if (consumer == 0) named_barrier_arrive(1, 256);
+    if (consumer + 1 == Consumers) named_barrier_arrive(1, 256);
 
     auto issue_scores = [&]() {
         const u32 rows = base + Storage::q + q.stage * Storage::q_bytes + consumer * 64 * 128;
@@ -202,6 +202,8 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* o_map, c
         release(base + Storage::v_empty + 8 * v.stage);
         v.advance();
     };
+    // A stage is released once all warps have waited for it: a warp that waits late could miss the phase. Products make them meet elsewhere.
+    auto synchronize_warps = [&]() { named_barrier(8 + consumer, 128); };
     // Blocks that only other consumers read: this one takes part in the turns, and frees the stages.
     auto skip_k = [&]() {
         wait_for_k();
@@ -211,6 +213,7 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* o_map, c
     };
     auto skip_v = [&]() {
         wait_for_v();
+        synchronize_warps();
         finish_v();
     };
     Tile tile;
@@ -242,14 +245,14 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* o_map, c
         // The staging buffer is free once the last store has read it.
         const u32 staging = base + Storage::o + consumer * 64 * 128;
         if (thread == 0) stores_read<0>();
-        named_barrier(8 + consumer, 128);
+        synchronize_warps();
 #pragma unroll
         for (int j = 0; j < D / 8; j += 2) {
             const u32 words[4] = {word(2 * j), word(2 * j + 1), word(2 * j + 2), word(2 * j + 3)};
             blocks_to_shared(swizzled(staging + j / 8 * Storage::rows * 128, 16 * warp + lane % 16, j % 8 + lane / 16), words);
         }
         publish_to_copies();
-        named_barrier(8 + consumer, 128);
+        synchronize_warps();
         if (thread == 0) {
             for (u32 panel = 0; panel < Storage::panels; panel++) {
                 store_box(o_map, staging + panel * Storage::rows * 128, panel_columns * panel, to.row + 64 * consumer, to.head,
@@ -271,6 +274,7 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* o_map, c
                     const f32 lse[2] = {-infinity(), -infinity()}, scale[2] = {};
                     store(tile, lse, scale, true);
                 }
+                synchronize_warps();
                 release(base + Storage::q_empty + 8 * q.stage);
                 q.advance();
                 next_tile();
