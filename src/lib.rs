@@ -49,6 +49,8 @@
 #![cfg_attr(not(feature = "tensor"), allow(dead_code, unused_imports))]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+#[cfg(feature = "tensor")]
+pub mod attention;
 #[cfg(feature = "burst")]
 pub mod burst;
 #[cfg(feature = "capi")]

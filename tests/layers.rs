@@ -24,6 +24,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("images", 2),
     ("io", 2),
     ("launcher", 2),
+    ("attention", 3),
     ("fuse", 3),
     ("gemm", 3),
     ("sort", 3),

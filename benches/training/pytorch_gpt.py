@@ -1,8 +1,9 @@
 """PyTorch's side of `selvedge train`: the same model, batch and optimizer on random ids, in ids a second.
 
     pytorch_gpt.py [--device cuda|cpu] [--batch N] [--mode eager|compiled|graphs] [--bf16] [--steps N] [--generate N]
+                   [--layers N] [--width N] [--heads N] [--context N] [--vocabulary N]
 
-Prints one line of JSON. `graphs` is torch.compile with mode "reduce-overhead" of the model, which runs CUDA graphs. A step is
+GPT-2 124M is `--layers 12 --width 768 --heads 12 --context 1024`. Prints one line of JSON. `graphs` is torch.compile with mode "reduce-overhead" of the model, which runs CUDA graphs. A step is
 forward, backward, clipping of the gradients' norm and AdamW (fused). Attention is scaled_dot_product_attention.
 """
 
@@ -61,7 +62,10 @@ def main():
     parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--generate", type=int, default=0)
+    for name in ("layers", "width", "heads", "context", "vocabulary"):
+        parser.add_argument(f"--{name}", type=int, default=globals()[name.upper()])
     options = parser.parse_args()
+    globals().update({name: getattr(options, name.lower()) for name in ("LAYERS", "WIDTH", "HEADS", "CONTEXT", "VOCABULARY")})
     device, on_gpu = options.device, options.device == "cuda"
     synchronize = torch.cuda.synchronize if on_gpu else lambda: None
     torch.manual_seed(1)

@@ -79,6 +79,11 @@ __device__ inline void named_barrier(u32 name, u32 threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }
 
+// Arrives at the hardware barrier number `name` without waiting there.
+__device__ inline void named_barrier_arrive(u32 name, u32 threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory");
+}
+
 // ---- bulk tensor copies (TMA); one thread issues them ----
 
 __device__ inline void prefetch_map(const TensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map)); }
@@ -90,6 +95,22 @@ __device__ inline void copy_box(u32 to, const TensorMap* map, u32 barrier, i32 x
         " [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
         "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z)
         : "memory");
+}
+
+// The same of a map of four dimensions.
+__device__ inline void copy_box(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z, i32 w) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        " [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
+        "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
+        : "memory");
+}
+
+// Loads contiguous bytes into shared memory. The number of bytes and both addresses are multiples of 16.
+__device__ inline void copy_bytes(u32 to, const void* from, u32 bytes, u32 barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
+                 "r"(bytes), "r"(barrier)
+                 : "memory");
 }
 
 // Prefetches the box into the L2 cache.
@@ -114,6 +135,15 @@ __device__ inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i
         "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];\n"
         "cp.async.bulk.commit_group;" ::"l"(map),
         "r"(from), "r"(x), "r"(y), "r"(z)
+        : "memory");
+}
+
+// The same to a map of four dimensions.
+__device__ inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i32 z, i32 w) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];\n"
+        "cp.async.bulk.commit_group;" ::"l"(map),
+        "r"(from), "r"(x), "r"(y), "r"(z), "r"(w)
         : "memory");
 }
 
@@ -171,6 +201,9 @@ __device__ inline void prefetch(const void* address) { asm volatile("prefetch.gl
 __device__ inline void to_shared(u32 place, u16 bits) {
     asm volatile("st.shared::cta.u16 [%0], %1;" ::"r"(place), "h"(bits) : "memory");
 }
+__device__ inline void to_shared(u32 place, u32 bits) {
+    asm volatile("st.shared::cta.u32 [%0], %1;" ::"r"(place), "r"(bits) : "memory");
+}
 __device__ inline void to_shared(u32 place, f32 number) {
     asm volatile("st.shared::cta.f32 [%0], %1;" ::"r"(place), "f"(number) : "memory");
 }
@@ -225,6 +258,15 @@ __device__ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(place), "r"(block[0]),
                  "r"(block[1]), "r"(block[2]), "r"(block[3])
                  : "memory");
+}
+
+// ---- arithmetic ----
+
+// log2(x) with an absolute error of at most 2^-22 between 0.5 and 2, else within 2 ulp. Subnormal numbers become 0.
+__device__ inline f32 log2_approximate(f32 x) {
+    f32 logarithm;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(x));
+    return logarithm;
 }
 
 // ---- programmatic dependent launch: consecutive kernels on a stream overlap ----

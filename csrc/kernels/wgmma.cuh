@@ -7,7 +7,8 @@
 // An operand has one of two layouts of rows of 128 bytes (64 elements):
 // - *depth-contiguous* (CUTLASS: K-major): a row is 64 k of one m or n. 8 rows are 1024 bytes. The next 16 k begin 32 bytes later.
 // - *span-contiguous* (CUTLASS: MN-major): a row is 64 m or n of one k, and 64 rows are a panel of 8192 bytes. 8 rows are 1024 bytes.
-//   The next 16 k begin 2048 bytes later, the next 64 m or n 8192 bytes later.
+//   The next 16 k begin 2048 bytes later, the next 64 m or n a panel later. Operands of more k have panels of 128 bytes for each k.
+// A can be in registers too: a[4] holds A[16 w + g + 8 h][8 j + 2 q] and the next k in a[2 j + h], as D of 16 columns rounded in pairs.
 //
 // Between `wgmma_begin` and `wgmma_wait` nothing may access the registers of D. The PTX manual's "Asynchronous warpgroup level matrix
 // multiply-accumulate" defines the instruction and the descriptors.
@@ -31,11 +32,11 @@ __device__ inline void wgmma_wait() {
 
 // Returns the matrix descriptor of an operand that begins at a multiple of 1024 bytes. Its fields are in units of 16 bytes: the stride
 // byte offset (`eight_rows`), and the leading byte offset (`next_panel`), which depth-contiguous operands ignore.
-template <bool SpanContiguous>
+template <bool SpanContiguous, u32 PanelBytes = 8192>
 __device__ inline u64 wgmma_operand(u32 address) {
     constexpr u64 swizzle_128 = 1ull << 62;
     constexpr u64 eight_rows = (u64)(1024 / 16) << 32;
-    constexpr u64 next_panel = (u64)(SpanContiguous ? 8192 / 16 : 1) << 16;
+    constexpr u64 next_panel = (u64)(SpanContiguous ? PanelBytes / 16 : 1) << 16;
     return swizzle_128 | eight_rows | next_panel | (address & 0x3ffff) / 16;
 }
 
@@ -133,6 +134,36 @@ __device__ inline void wgmma(f32 (&d)[Columns / 2], u64 a, u64 b, u32 add) {
               NUMBERS_0_31 COMMA NUMBERS_32_63 COMMA NUMBERS_64_95 COMMA NUMBERS_96_127, "%128", "%129", "%130", "%131",
               "%132");
     }
+}
+
+#define WGMMA_OF_REGISTERS(n, registers, numbers, a0, a1, a2, a3, b_at, add_at, b_transposed_at)                  \
+    asm volatile(                                                                                                 \
+        "{\n"                                                                                                     \
+        ".reg .pred adds;\n"                                                                                      \
+        "setp.ne.b32 adds, " add_at ", 0;\n"                                                                      \
+        "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." NAME_OF(ELEMENT) "." NAME_OF(ELEMENT) " {" registers "}, {" \
+        a0 ", " a1 ", " a2 ", " a3 "}, " b_at ", adds, 1, 1, " b_transposed_at ";\n"                              \
+        "}"                                                                                                       \
+        : numbers                                                                                                 \
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"((int)SpanContiguousB))
+
+// Issues one product whose A is in registers, which nothing may write before the product has ended.
+template <int Columns, bool SpanContiguousB>
+__device__ inline void wgmma_of_registers(f32 (&d)[Columns / 2], const u32* a, u64 b, u32 add) {
+    static_assert(Columns == 64 || Columns == 128, "no such product is written down here");
+    if constexpr (Columns == 64) {
+        WGMMA_OF_REGISTERS("64", REGISTERS_0_31, NUMBERS_0_31, "%32", "%33", "%34", "%35", "%36", "%37", "%38");
+    } else {
+        WGMMA_OF_REGISTERS("128", REGISTERS_0_31 ", " REGISTERS_32_63, NUMBERS_0_31 COMMA NUMBERS_32_63, "%64", "%65", "%66",
+                           "%67", "%68", "%69", "%70");
+    }
+}
+
+// Keeps the compiler from moving reads of accumulators up across a wait for their products.
+template <int Count>
+__device__ inline void pin(f32 (&d)[Count]) {
+#pragma unroll
+    for (int i = 0; i < Count; i++) asm volatile("" : "+f"(d[i])::"memory");
 }
 
 // Returns two numbers rounded to ELEMENT in one register, the first in the lower half.

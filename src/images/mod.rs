@@ -40,7 +40,7 @@ pub(crate) use load::{Entry, kernel, missing_image};
 pub use load::{load, preload};
 pub use properties::DeviceProperties;
 pub use select::{Overrides, select, select_with};
-pub(crate) use tensor_maps::{MAP_ALIGNMENT, MatrixLayout};
+pub(crate) use tensor_maps::{MAP_ALIGNMENT, MAP_STRIDE, MatrixLayout, tensor_element};
 
 /// One embedded image: a family compiled for a target.
 #[derive(Clone, Copy, PartialEq, Eq)]

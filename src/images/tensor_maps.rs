@@ -9,7 +9,7 @@ use crate::types::DType;
 /// Bytes that the rows and matrices of a tensor map begin at multiples of.
 pub(crate) const MAP_ALIGNMENT: usize = 16;
 /// The largest distance in bytes from a row or matrix to the next that a tensor map holds.
-const MAP_STRIDE: u64 = (1 << 40) - 1;
+pub(crate) const MAP_STRIDE: u64 = (1 << 40) - 1;
 
 /// A batch of row-major matrices in memory, with its distances in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl MatrixLayout {
 }
 
 /// The element type of a tensor map. TMA has no complex numbers, and copies c64 as 64-bit words.
-fn tensor_element(dtype: DType) -> Result<TensorElement> {
+pub(crate) fn tensor_element(dtype: DType) -> Result<TensorElement> {
     Ok(match dtype {
         DType::F16 => TensorElement::F16,
         DType::BF16 => TensorElement::BF16,

@@ -99,6 +99,8 @@
 //! # }
 //! ```
 
+#[cfg(feature = "nn")]
+mod attention;
 mod axes;
 mod cached_operation;
 mod comparison;
@@ -141,6 +143,8 @@ mod storage;
 #[allow(clippy::module_inception, reason = "the module is named after its type")]
 mod tensor;
 
+#[cfg(feature = "nn")]
+pub(crate) use attention::{Attention, AttentionResult, ResultOrder};
 pub use axes::Axes;
 #[cfg(feature = "nn")]
 pub(crate) use cached_operation::OperandKind;

@@ -30,6 +30,7 @@ mod support;
 
 mod accumulation;
 mod arguments;
+mod attention;
 mod attributes;
 mod bad_input;
 mod boxes_and_lists;
@@ -129,6 +130,7 @@ fn device_tests() -> Vec<DeviceTest> {
         catalogue::device_tests(),
         nn::device_tests(),
         gradients::device_tests(),
+        attention::device_tests(),
         gradient_values::device_tests(),
         steps::device_tests(),
         classifier::device_tests(),
@@ -169,6 +171,7 @@ const BESIDE_OTHERS: &[&str] = &[
     "nn",
     "gradient_values",
     "gradients",
+    "attention",
     "classifier",
     "gemm",
     "srt",

@@ -19,6 +19,7 @@
 
 mod anomaly;
 mod attention;
+mod attention_engine;
 mod batch_norm;
 mod changes;
 mod checkpoint;

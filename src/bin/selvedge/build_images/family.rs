@@ -81,6 +81,14 @@ impl Family {
         !self.code_only.contains(&target)
     }
 
+    /// Returns the PTX ISA of text that is assembled, such as `8.1`, if the options name one (`-DPTX_ISA=8.1`).
+    ///
+    /// A compiler writes its own ISA into the text. A newer assembler takes instructions of later ones in inline assembly if the
+    /// text says so, and machine code loads from the same drivers on.
+    pub fn assembler_isa(&self) -> Option<&str> {
+        self.options.iter().find_map(|option| option.strip_prefix(ASSEMBLER_ISA))
+    }
+
     /// The source's own name, without its folder.
     pub fn file_name(&self) -> String {
         file_name(&self.path)
@@ -123,6 +131,9 @@ pub fn families(options: &BuildImagesOptions) -> Result<Vec<Family>, Failure> {
     }
     Ok(families)
 }
+
+/// The option that names the PTX ISA of text that is assembled.
+const ASSEMBLER_ISA: &str = "-DPTX_ISA=";
 
 /// The suffix of a listed target whose PTX and assembled machine code are both written.
 const WITH_CODE: &str = "+cubin";

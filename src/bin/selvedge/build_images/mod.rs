@@ -207,7 +207,8 @@ fn image(family: &Family, target: Target, compiler: &str) -> Result<Image, Failu
         if !family.assembled.contains(&target) {
             compile(manifest::machine_target(target))?;
         }
-        plain::plain(&String::from_utf8_lossy(compiled.image())).into_bytes()
+        let text = plain::plain(&String::from_utf8_lossy(compiled.image()));
+        family.assembler_isa().map_or(text.clone(), |isa| plain::with_isa(&text, isa)).into_bytes()
     } else {
         compiled.image().to_vec()
     };

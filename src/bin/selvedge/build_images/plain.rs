@@ -101,9 +101,23 @@ fn without_comments(text: &str) -> String {
     out + rest
 }
 
+/// Returns the text with another PTX ISA in its `.version` directive.
+pub fn with_isa(text: &str, isa: &str) -> String {
+    let replaced = |line: &str| match line.strip_prefix(".version ") {
+        Some(_) => format!(".version {isa}\n"),
+        None => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(replaced).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_isa_is_that_of_the_directive() {
+        assert_eq!(with_isa(".version 8.0\n.target sm_90a\n", "8.1"), ".version 8.1\n.target sm_90a\n");
+    }
 
     #[test]
     fn comments_and_empty_lines_go() {

@@ -1,0 +1,41 @@
+//! Attention that stores no scores: softmax(scale Q Kᵀ) V and its gradients, on device memory and layouts.
+//!
+//! The module knows dtypes, layouts and slices, not tensors. [`forward`] also writes the logarithm of each row's sum of exponentials
+//! (LSE), from which [`backward`] computes the probabilities again. So memory grows with the length, not with its square.
+//!
+//! One engine exists: the tensor cores of compute capability 9.0 (`hopper.rs`, `csrc/kernels/attention_forward.cu` and
+//! `attention_backward.cu`). [`unsupported`] returns the reason why it does not compute a problem, without a device's help; the
+//! caller then uses products and a softmax. A launch that fails after that is an error, not a reason to compute otherwise.
+//!
+//! Positions: the last query and the last key are at the same position. A query at position i reads the keys of a [`Band`]: from
+//! i - `before` to i + `after`. A causal mask is an `after` of 0.
+//!
+//! Invariants: results have the same bits on every run, because additions have a fixed order. Each launch has a workspace of its own,
+//! which is freed on the launch's stream, so launches share no counter.
+//!
+//! Tests: in the files, `tests/fake/emulated/attention.rs`, `tests/gpu/attention.rs`.
+
+mod hopper;
+mod problem;
+mod unsupported;
+
+pub(crate) use hopper::is_mapped;
+pub use hopper::{Gradients, backward, forward};
+pub use problem::{Band, Problem};
+pub use unsupported::Unsupported;
+
+use crate::images::DeviceProperties;
+
+/// The computation of a problem: its result alone, or its gradients too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass {
+    /// [`forward`].
+    Forward,
+    /// [`forward`] and [`backward`].
+    Backward,
+}
+
+/// Returns the reason why no engine computes a problem on such a device, and `None` if one does.
+pub fn unsupported(problem: &Problem, pass: Pass, properties: DeviceProperties) -> Option<Unsupported> {
+    hopper::unsupported(problem, pass, properties)
+}

@@ -1,0 +1,160 @@
+//! Attention by an engine that stores no scores: results and gradients beside f64 on the CPU, bits, memory, and packed operands.
+
+use selvedge::nn::{AttentionOptions, Variable, scaled_dot_product_attention};
+use selvedge::tensor::{Device, Generator, Tensor};
+use selvedge::types::DType;
+
+use crate::support::{Outcome, device_tests};
+
+device_tests! {
+    results_and_gradients_are_close_to_f64, operands_in_a_packed_tensor_are_read_where_they_are, two_runs_have_equal_bits,
+    queries_before_the_first_key_have_zeros, lengths_whose_scores_no_device_holds => alone(),
+}
+
+/// Batch, query heads, key heads, queries, keys and head dimension.
+type Sizes = [usize; 6];
+
+/// Odd lengths, one query, one key, grouped heads, more queries than keys, and every kernel's tile with and without a remainder.
+const SIZES: &[Sizes] = &[
+    [2, 3, 3, 200, 200, 64],
+    [1, 4, 2, 1, 333, 64],
+    [1, 4, 1, 129, 300, 128],
+    [2, 2, 2, 300, 129, 64],
+    [1, 2, 2, 256, 256, 128],
+    [1, 2, 1, 65, 1, 64],
+    [1, 2, 2, 193, 193, 40],
+    [3, 1, 1, 70, 150, 96],
+    [1, 2, 2, 31, 33, 8],
+];
+
+fn causal(is_causal: bool) -> AttentionOptions {
+    AttentionOptions { is_causal, ..AttentionOptions::default() }
+}
+
+/// Queries, keys, values and the result's gradient, rounded to a dtype.
+fn samples(
+    [batch, heads, key_heads, queries, keys, width]: Sizes,
+    dtype: DType,
+) -> selvedge::Result<[Tensor; 4]> {
+    let cpu = Device::cpu();
+    let draw = |seed, heads, length| {
+        Generator::new(seed).randn(&[batch, heads, length, width], DType::F32, &cpu)?.cast(dtype)
+    };
+    Ok([
+        draw(1, heads, queries)?,
+        draw(2, key_heads, keys)?,
+        draw(3, key_heads, keys)?,
+        draw(4, heads, queries)?,
+    ])
+}
+
+/// The result and the gradients of queries, keys and values.
+fn with_gradients(x: &[Tensor; 4], options: &AttentionOptions) -> selvedge::Result<[Tensor; 4]> {
+    let [queries, keys, values, gradient] = x;
+    let inputs = [queries, keys, values].map(|x| Variable::with_grad(x.clone()));
+    let [queries, keys, values] = inputs;
+    let inputs = [queries?, keys?, values?];
+    let result = scaled_dot_product_attention(&inputs[0], &inputs[1], &inputs[2], options)?;
+    result.backward_with(gradient)?;
+    let [queries, keys, values] = inputs.map(|input| input.grad().ok_or("no gradient"));
+    let missing = |_| selvedge::Error::invalid("attention", "no gradient", "one of each operand");
+    Ok([result.tensor(), queries.map_err(missing)?, keys.map_err(missing)?, values.map_err(missing)?])
+}
+
+/// Asserts that a tensor of 16 bits is within `tolerance` of f64 numbers, relative to their root mean square.
+fn assert_close(name: &str, found: &Tensor, wanted: &Tensor, tolerance: f64) -> Outcome {
+    let found = found.to(&Device::cpu())?.cast(DType::F64)?.to_vec::<f64>()?;
+    let wanted = wanted.to_vec::<f64>()?;
+    assert_eq!(found.len(), wanted.len(), "{name}");
+    let square = |of: &mut dyn Iterator<Item = f64>| of.map(|x| x * x).sum::<f64>();
+    let error = square(&mut found.iter().zip(&wanted).map(|(found, wanted)| found - wanted)).sqrt();
+    let norm = square(&mut wanted.iter().copied()).sqrt();
+    assert!(error <= tolerance * norm.max(1e-3), "{name}: an error of {error:e} beside a norm of {norm:e}");
+    Ok(())
+}
+
+fn results_and_gradients_are_close_to_f64() -> Outcome {
+    let device = Device::cuda(0)?;
+    for (dtype, tolerance) in [(DType::BF16, 6e-3), (DType::F16, 1e-3)] {
+        for &sizes in SIZES {
+            for is_causal in [false, true] {
+                let x = samples(sizes, dtype)?;
+                let [wide, there] = [|x: &Tensor| x.cast(DType::F64), |x: &Tensor| x.to(&Device::cuda(0)?)]
+                    .map(|convert: fn(&Tensor) -> selvedge::Result<Tensor>| x.each_ref().map(convert));
+                let [a, b, c, d] = wide;
+                let wanted = with_gradients(&[a?, b?, c?, d?], &causal(is_causal))?;
+                let [a, b, c, d] = there;
+                let found = with_gradients(&[a?, b?, c?, d?], &causal(is_causal))?;
+                for (part, name) in ["result", "of queries", "of keys", "of values"].iter().enumerate() {
+                    assert_eq!(found[part].device(), device);
+                    let name = format!("{name}, {dtype}, {sizes:?}, is_causal {is_causal}");
+                    // A query that reads one key has a gradient of 0, whose rounding errors are no share of it.
+                    assert_close(&name, &found[part], &wanted[part], tolerance)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn operands_in_a_packed_tensor_are_read_where_they_are() -> Outcome {
+    let device = Device::cuda(0)?;
+    let [batch, length, heads, width] = [2, 150, 3, 64];
+    let packed = Generator::new(7).randn(&[batch, length, 3 * heads, width], DType::BF16, &device)?;
+    let gradient = Generator::new(8).randn(&[batch, heads, length, width], DType::BF16, &device)?;
+    let part = |first: usize| packed.narrow(2, first * heads, heads)?.transpose(1, 2);
+    let strided = [part(0)?, part(1)?, part(2)?, gradient.clone()];
+    let [a, b, c] = [part(0)?.contiguous()?, part(1)?.contiguous()?, part(2)?.contiguous()?];
+    let found = with_gradients(&strided, &causal(true))?;
+    let wanted = with_gradients(&[a, b, c, gradient], &causal(true))?;
+    for (found, wanted) in found.iter().zip(&wanted) {
+        assert_eq!(found.to_bytes()?, wanted.to_bytes()?);
+    }
+    Ok(())
+}
+
+fn two_runs_have_equal_bits() -> Outcome {
+    let device = Device::cuda(0)?;
+    for (dtype, is_causal) in [(DType::BF16, false), (DType::BF16, true), (DType::F16, true)] {
+        let sizes = [2, 16, 4, 1500, 1500, if is_causal { 64 } else { 128 }];
+        let [a, b, c, d] = samples(sizes, dtype)?.map(|x| x.to(&device));
+        let x = [a?, b?, c?, d?];
+        let bytes = || -> Result<Vec<Vec<u8>>, selvedge::Error> {
+            with_gradients(&x, &causal(is_causal))?.iter().map(Tensor::to_bytes).collect()
+        };
+        let first = bytes()?;
+        for _ in 0..3 {
+            assert!(bytes()? == first, "{dtype}, is_causal {is_causal}");
+        }
+    }
+    Ok(())
+}
+
+fn queries_before_the_first_key_have_zeros() -> Outcome {
+    let device = Device::cuda(0)?;
+    let [a, b, c, d] = samples([1, 2, 2, 300, 40, 64], DType::BF16)?.map(|x| x.to(&device));
+    let [result, of_queries, ..] = with_gradients(&[a?, b?, c?, d?], &causal(true))?;
+    for x in [result, of_queries] {
+        let of_first = x.narrow(2, 0, 260)?.cast(DType::F32)?.to_vec::<f32>()?;
+        assert!(of_first.iter().all(|x| *x == 0.0));
+        let of_rest = x.narrow(2, 260, 40)?.cast(DType::F32)?.to_vec::<f32>()?;
+        assert!(of_rest.iter().any(|x| *x != 0.0) && of_rest.iter().all(|x| x.is_finite()));
+    }
+    Ok(())
+}
+
+/// The scores of 2^18 positions would take 256 GB in f32.
+fn lengths_whose_scores_no_device_holds() -> Outcome {
+    let device = Device::cuda(0)?;
+    let [batch, heads, length, width] = [1, 1, 1 << 18, 64];
+    let draw = |seed| Generator::new(seed).randn(&[batch, heads, length, width], DType::BF16, &device);
+    let x = [draw(1)?, draw(2)?, draw(3)?, draw(4)?];
+    let found = with_gradients(&x, &causal(true))?;
+    // The first query reads the first key alone.
+    let first = |x: &Tensor| x.narrow(2, 0, 1)?.to_bytes();
+    assert_eq!(first(&found[0])?, first(&x[2])?);
+    for x in &found {
+        assert!(x.cast(DType::F32)?.sum_all()?.item::<f32>()?.is_finite());
+    }
+    Ok(())
+}
