@@ -19,6 +19,7 @@ mod hopper;
 mod problem;
 mod unsupported;
 
+#[cfg(feature = "nn")]
 pub(crate) use hopper::is_mapped;
 pub use hopper::{Gradients, backward, forward};
 pub use problem::{Band, Problem};
