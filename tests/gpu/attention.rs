@@ -56,9 +56,8 @@ fn with_gradients(x: &[Tensor; 4], options: &AttentionOptions) -> selvedge::Resu
     let inputs = [queries?, keys?, values?];
     let result = scaled_dot_product_attention(&inputs[0], &inputs[1], &inputs[2], options)?;
     result.backward_with(gradient)?;
-    let [queries, keys, values] = inputs.map(|input| input.grad().ok_or("no gradient"));
-    let missing = |_| selvedge::Error::invalid("attention", "no gradient", "one of each operand");
-    Ok([result.tensor(), queries.map_err(missing)?, keys.map_err(missing)?, values.map_err(missing)?])
+    let [queries, keys, values] = inputs.map(|input| input.grad().expect("a gradient of each operand"));
+    Ok([result.tensor(), queries, keys, values])
 }
 
 /// Asserts that a tensor of 16 bits is within `tolerance` of f64 numbers, relative to their root mean square.
