@@ -1,4 +1,4 @@
-// What runs beside the threads of the emulated device: copies, stores and products, done at a time that the seed draws.
+// Work beside the threads of the emulated device: copies, stores and products, done at a time that the seed draws.
 #pragma once
 #include <cstddef>
 #include <cstdint>

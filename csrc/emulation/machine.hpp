@@ -117,7 +117,7 @@ struct Fiber {
 
 // Threads that wait for each other: part of a warp, a warpgroup, a block, or a cluster.
 struct Meeting {
-    std::vector<Fiber*> waiting, arrived;  // Those that have arrived do not wait.
+    std::vector<Fiber*> waiting, arrived;  // Fibers that have arrived do not wait.
     unsigned threads = 0;                  // Of a named barrier.
 };
 

@@ -27,7 +27,7 @@
 // - Heads of a group alternate in the order of blocks, so the block before in the chain has started earlier.
 //
 // Invariants:
-// - A block takes its number from a counter when it starts, and waits for blocks with smaller numbers alone. Those are resident or have
+// - A block takes its number from a counter when it starts, and waits for blocks with smaller numbers alone. They are resident or have
 //   ended, whatever order the hardware starts blocks in.
 // - `added` is a ring of four barriers a consumer. No consumer arrives for addition i + 4 before `signal_successors` has counted i
 //   (`counted`): a barrier two phases ahead would look like one whose phase has not ended.

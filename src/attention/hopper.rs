@@ -15,7 +15,7 @@ use crate::images::{
 };
 use crate::types::{DType, Layout};
 
-/// The kernels of an element type and head dimension. Those of a pair are for problems without a band, and with one.
+/// The kernels of an element type and head dimension. The first entry of a pair is for problems without a band, the second one for those with one.
 struct Kernels {
     forward: &'static str,
     forward_entries: [&'static str; 2],

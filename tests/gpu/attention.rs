@@ -68,7 +68,7 @@ fn assert_close(name: &str, found: &Tensor, wanted: &Tensor, tolerance: f64) -> 
     let square = |of: &mut dyn Iterator<Item = f64>| of.map(|x| x * x).sum::<f64>();
     let error = square(&mut found.iter().zip(&wanted).map(|(found, wanted)| found - wanted)).sqrt();
     let norm = square(&mut wanted.iter().copied()).sqrt();
-    assert!(error <= tolerance * norm.max(1e-3), "{name}: an error of {error:e} beside a norm of {norm:e}");
+    assert!(error <= tolerance * norm.max(0.1), "{name}: an error of {error:e} beside a norm of {norm:e}");
     Ok(())
 }
 

@@ -24,7 +24,7 @@ pub struct Family {
     pub cluster: u32,
     /// Clusters that run beside each other: 1 where shared memory is a variable of the source, which all blocks then share.
     pub resident: u32,
-    /// Whether clusters start in any order, because the kernels do not rely on an ascending one.
+    /// True if clusters start in any order, because the kernels do not rely on an ascending one.
     pub any_order: bool,
     /// An injected fault: a text of the kernels' sources and its replacement.
     pub fault: Option<(&'static str, &'static str)>,
