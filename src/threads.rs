@@ -220,10 +220,10 @@ pub(crate) fn run_on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
     struct Withdraw(u64);
     impl Drop for Withdraw {
         fn drop(&mut self) {
-            if let Some(panic) = withdraw(self.0) {
-                if !std::thread::panicking() {
-                    resume_unwind(panic);
-                }
+            if let Some(panic) = withdraw(self.0)
+                && !std::thread::panicking()
+            {
+                resume_unwind(panic);
             }
         }
     }

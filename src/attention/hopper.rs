@@ -206,10 +206,7 @@ pub(super) fn unsupported(
     pass: Pass,
     properties: DeviceProperties,
 ) -> Option<Unsupported> {
-    match check(problem, pass, properties) {
-        Ok(_) => None,
-        Err(reason) => Some(reason),
-    }
+    check(problem, pass, properties).err()
 }
 
 fn check(

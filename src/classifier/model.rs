@@ -305,14 +305,14 @@ impl Classifier {
     /// Classifies rows, and returns the free energies of the last ones if they are on the host.
     fn pass(&self, features: &Tensor) -> Result<(ClassificationBatch, Option<Vec<f64>>)> {
         check_matrix(OPERATION, features, self.features(), &self.device)?;
-        if features.count() > 0 {
-            if let Some(pass) = self.fused_pass()? {
-                if let Some((found, last)) = pass.rows(features)? {
-                    return Ok((found, Some(last)));
-                }
-                // The kernel found a bad feature; this names it.
-                check_finite(OPERATION, &features.to(&Device::cpu())?)?;
+        if features.count() > 0
+            && let Some(pass) = self.fused_pass()?
+        {
+            if let Some((found, last)) = pass.rows(features)? {
+                return Ok((found, Some(last)));
             }
+            // The kernel found a bad feature; this names it.
+            check_finite(OPERATION, &features.to(&Device::cpu())?)?;
         }
         check_finite(OPERATION, features)?;
         let (prior, model) = (&self.prior_on_device, self.model.as_ref());

@@ -119,10 +119,10 @@ impl Bound {
     #[cold]
     fn tighten(&self, mut mode: CUstreamCaptureMode) {
         // SAFETY: the pointer is to a local; the mode is the one that was there before.
-        if let Err(error) = unsafe { call!(self.device, cuThreadExchangeStreamCaptureMode(&mut mode)) } {
-            if !gone(&error) {
-                report_deferred(&error);
-            }
+        if let Err(error) = unsafe { call!(self.device, cuThreadExchangeStreamCaptureMode(&mut mode)) }
+            && !gone(&error)
+        {
+            report_deferred(&error);
         }
     }
 }

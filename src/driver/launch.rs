@@ -359,10 +359,10 @@ impl FunctionState {
     /// Registers the stream as a user of the kernel's code. A graph holds the kernel.
     #[inline]
     fn enter(self: &Arc<Self>, stream: &Arc<StreamState>) -> Result<()> {
-        if capture::any() {
-            if let CaptureRoute::Captured = capture::enter_function(stream, self) {
-                return Ok(());
-            }
+        if capture::any()
+            && let CaptureRoute::Captured = capture::enter_function(stream, self)
+        {
+            return Ok(());
         }
         self.module.usage.enter(stream, Access::Read)
     }

@@ -47,10 +47,10 @@ impl Drop for StreamHandle {
             return;
         }
         let result = self.state.device.close_stream(&self.state).and_then(|()| self.state.detach());
-        if let Err(error) = result {
-            if !gone(&error) {
-                report_deferred(&error);
-            }
+        if let Err(error) = result
+            && !gone(&error)
+        {
+            report_deferred(&error);
         }
     }
 }
@@ -175,10 +175,10 @@ impl StreamState {
             self.device.check_alive()?;
             allocation.device.check_alive()?;
         }
-        if capture::any() {
-            if let CaptureRoute::Captured = capture::enter(self, allocation, access)? {
-                return Ok(());
-            }
+        if capture::any()
+            && let CaptureRoute::Captured = capture::enter(self, allocation, access)?
+        {
+            return Ok(());
         }
         allocation.enter(self, access)
     }

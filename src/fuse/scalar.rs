@@ -255,10 +255,11 @@ fn mirrored(operation: Operation) -> Operation {
 fn comparison(operation: Operation, number: &mut Number, common: DType) -> Operation {
     use Operation::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
     let is_ordered = !matches!(operation, Equal | NotEqual);
-    if let (Number::Complex(x), false) = (*number, is_ordered) {
-        if x.im == 0.0 && !common.is_complex() {
-            *number = Number::Real(x.re);
-        }
+    if let (Number::Complex(x), false) = (*number, is_ordered)
+        && x.im == 0.0
+        && !common.is_complex()
+    {
+        *number = Number::Real(x.re);
     }
     if common.is_float() || common.is_complex() {
         let Ok(dtype) = common.promote_number(number.kind()) else { return operation };

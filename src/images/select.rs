@@ -107,12 +107,12 @@ pub(super) fn select_among(
     overrides: Overrides,
 ) -> Result<Image> {
     let own = of_family(images, family)?;
-    if let Some(architecture) = overrides.architecture {
-        if !target::assembles_for(architecture, capability) {
-            let device = TargetArchitecture { capability, suffix: ArchitectureSuffix::None };
-            let wanted = format!("an architecture that this device, an {device}, runs");
-            return Err(Error::invalid("SELVEDGE_ARCH", architecture, wanted));
-        }
+    if let Some(architecture) = overrides.architecture
+        && !target::assembles_for(architecture, capability)
+    {
+        let device = TargetArchitecture { capability, suffix: ArchitectureSuffix::None };
+        let wanted = format!("an architecture that this device, an {device}, runs");
+        return Err(Error::invalid("SELVEDGE_ARCH", architecture, wanted));
     }
     let device = TargetArchitecture { capability, suffix: ArchitectureSuffix::Architecture };
     let ceiling = target::order(overrides.architecture.unwrap_or(device));

@@ -37,10 +37,10 @@ fn read_units(file: &mut File, bytes: &mut [u8], threads: usize) -> io::Result<(
     let (shared, failure): (&File, OnceLock<io::Error>) = (file, OnceLock::new());
     crate::threads::in_units(threads, UNIT, bytes, |first, unit| {
         // After a failure nobody reads the rest.
-        if failure.get().is_none() {
-            if let Err(error) = shared.read_exact_at(unit, start + first as u64) {
-                let _ = failure.set(error);
-            }
+        if failure.get().is_none()
+            && let Err(error) = shared.read_exact_at(unit, start + first as u64)
+        {
+            let _ = failure.set(error);
         }
     });
     if let Some(error) = failure.into_inner() {

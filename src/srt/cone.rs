@@ -157,11 +157,11 @@ fn project_pair(v: &Row) -> Row {
         return [f64::NAN; WIDTH];
     }
     for pair in point.chunks_exact_mut(2) {
-        if let [x, y] = pair {
-            if *x < PHI * *y {
-                let par = PROJECTION_NORM * (PHI * *x + *y);
-                (*x, *y) = (PROJECTION_NORM * (PHI * par), PROJECTION_NORM * par);
-            }
+        if let [x, y] = pair
+            && *x < PHI * *y
+        {
+            let par = PROJECTION_NORM * (PHI * *x + *y);
+            (*x, *y) = (PROJECTION_NORM * (PHI * par), PROJECTION_NORM * par);
         }
     }
     point

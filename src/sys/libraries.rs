@@ -389,11 +389,11 @@ fn preload_builtins(api: &NvrtcApi) {
         false => format!("libnvrtc-builtins.so.{major}.{minor}"),
     };
     let path = Path::new(&api.loaded.path).with_file_name(file);
-    if path.is_absolute() {
-        if let Ok(library) = How::File(path).open() {
-            // Never unloaded, like NVRTC.
-            std::mem::forget(library);
-        }
+    if path.is_absolute()
+        && let Ok(library) = How::File(path).open()
+    {
+        // Never unloaded, like NVRTC.
+        std::mem::forget(library);
     }
 }
 

@@ -195,10 +195,10 @@ impl<const INPUTS: usize, const OUTPUTS: usize> Fused<INPUTS, OUTPUTS> {
         let inputs = inputs(operands);
         let key = (kinds, stored, inputs.numbers().iter().map(|number| bits(*number)).collect());
         let last = || self.by_value.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, expression)) = &*last() {
-            if *known == key {
-                return Ok(expression.clone());
-            }
+        if let Some((known, expression)) = &*last()
+            && *known == key
+        {
+            return Ok(expression.clone());
         }
         let expression = Arc::new(lower(&kinds, inputs.numbers(), &stored, &self.build)?);
         let replaced = last().replace((key, expression.clone()));
@@ -468,10 +468,10 @@ pub(super) fn holds_all(operands: &[TensorOperand<'_>]) -> Result<bool> {
     }
     let common = common_dtype(operands.iter().filter_map(|operand| OperandKind::of(operand).dtype()))?;
     for operand in operands {
-        if let TensorOperand::Number(number) = operand {
-            if !number.fits(dtype_of_number(number.kind(), common)?) {
-                return Ok(false);
-            }
+        if let TensorOperand::Number(number) = operand
+            && !number.fits(dtype_of_number(number.kind(), common)?)
+        {
+            return Ok(false);
         }
     }
     Ok(true)

@@ -61,11 +61,11 @@ pub(super) fn take(size: usize) -> Option<NonNull<u8>> {
 /// The block has no other owner, all its bytes were written, and [`take`]n blocks of the size are freed with this layout,
 /// [`padded`](super::host_memory::padded).
 pub(super) unsafe fn give(block: NonNull<u8>, layout: Layout) {
-    if let Ok(mut kept) = KEPT.try_lock() {
-        if kept.bytes + layout.size() <= MOST_BYTES {
-            kept.bytes += layout.size();
-            return kept.by_size.entry(layout.size()).or_default().push(block);
-        }
+    if let Ok(mut kept) = KEPT.try_lock()
+        && kept.bytes + layout.size() <= MOST_BYTES
+    {
+        kept.bytes += layout.size();
+        return kept.by_size.entry(layout.size()).or_default().push(block);
     }
     // SAFETY: the caller guarantees it.
     unsafe { deallocate_block(block, layout) };

@@ -8,6 +8,11 @@ use selvedge::nn::{
 };
 use selvedge::{DType, Device, Error, Result, Tensor};
 
+/// A function of variables.
+type Function = fn(&[Variable]) -> Result<Variable>;
+/// The shapes of an array and of the written elements, and the gradients of both.
+type WriteCase<'a> = (&'a [usize], &'a [usize], &'a [f64], &'a [f64]);
+
 /// Calls a macro with the name of each function.
 macro_rules! each {
     ($tests:ident) => {
@@ -195,7 +200,7 @@ fn gradients(operands: &[Tensor], function: fn(&[Variable]) -> Result<Variable>)
 pub fn an_extreme_that_is_nan_gives_its_gradient_to_the_nans(device: &Device) {
     let nan = f64::NAN;
     let x = Tensor::new([[2.0, nan, 1.0], [3.0, 3.0, 1.0], [nan, 0.0, nan]], device).unwrap();
-    const EXTREMES: [fn(&[Variable]) -> Result<Variable>; 4] = [
+    const EXTREMES: [Function; 4] = [
         |x| x[0].max(1),
         |x| x[0].min_keepdim(1),
         |x| FusedFunction::new(|[x]| x.max_group()).run([&x[0]]),
@@ -216,7 +221,7 @@ pub fn an_extreme_that_is_nan_gives_its_gradient_to_the_nans(device: &Device) {
 }
 
 pub fn of_several_writes_to_a_place_the_last_one_has_the_gradient(device: &Device) {
-    const WRITES: [fn(&[Variable]) -> Result<Variable>; 5] = [
+    const WRITES: [Function; 5] = [
         |x| {
             let rows = Tensor::new([1i64, 1], &x[0].device())?;
             x[0].index_put(&[&rows], &x[1], false)
@@ -242,7 +247,7 @@ pub fn of_several_writes_to_a_place_the_last_one_has_the_gradient(device: &Devic
         },
     ];
     let ones = |shape: &[usize]| Tensor::ones(shape, DType::F64, device).unwrap();
-    let cases: [(&[usize], &[usize], &[f64], &[f64]); 5] = [
+    let cases: [WriteCase<'_>; 5] = [
         (&[2], &[2], &[1.0, 0.0], &[0.0, 1.0]),
         (&[2, 2], &[3], &[1.0, 0.0, 0.0, 1.0], &[0.0, 1.0, 1.0]),
         (&[2, 3], &[2, 2, 3], &[0.0; 6], &[0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0]),

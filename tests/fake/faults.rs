@@ -70,13 +70,13 @@ fn all(variant: &Variant, code: i32, settings: &[(&str, &str)]) -> Result<(), Fa
             scope.spawn(|| {
                 while let Some((number, name)) = calls.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let arguments = [number.to_string(), name.clone(), code.to_string()];
-                    if let Err(failed) = children::must_succeed(variant, "fault", &arguments, settings) {
-                        if let Ok(mut wrong) = wrong.lock() {
-                            wrong.insert(
-                                *number,
-                                format!("call {number}, {name}: {}", failed.message().unwrap_or("")),
-                            );
-                        }
+                    if let Err(failed) = children::must_succeed(variant, "fault", &arguments, settings)
+                        && let Ok(mut wrong) = wrong.lock()
+                    {
+                        wrong.insert(
+                            *number,
+                            format!("call {number}, {name}: {}", failed.message().unwrap_or("")),
+                        );
                     }
                 }
             });

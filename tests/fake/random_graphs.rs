@@ -135,10 +135,10 @@ fn inside(fake: &Fake, state: &mut State, random: &mut Random, origin: (usize, &
                 return Ok(());
             }
             let dropped = state.buffers.swap_remove(random.below(state.buffers.len()));
-            if let Some(capture) = &mut state.capture {
-                if capture.owns(&dropped.cell) {
-                    capture.step(Step::Drop { cell: dropped.cell.clone() });
-                }
+            if let Some(capture) = &mut state.capture
+                && capture.owns(&dropped.cell)
+            {
+                capture.step(Step::Drop { cell: dropped.cell.clone() });
             }
         }
         20..50 => random::launch(fake, state, random, device, &stream, Kind::Graphs)?,

@@ -63,10 +63,10 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             };
         }
     };
-    if !matches!(options.command, Command::Info(_)) {
-        if let Err(error) = check_environment() {
-            return failure::Failure::from(error).print(asks_for_json);
-        }
+    if !matches!(options.command, Command::Info(_))
+        && let Err(error) = check_environment()
+    {
+        return failure::Failure::from(error).print(asks_for_json);
     }
     let (result, json) = match &options.command {
         Command::Info(options) => (Ok(info::info()), options.json),

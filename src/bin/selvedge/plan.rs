@@ -124,10 +124,10 @@ pub fn plan(specs: &[Spec], outputs: &[OutputSpec]) -> Result<Vec<Argument>, Fai
     let mut arguments: Vec<(Option<String>, Argument)> = Vec::new();
     for spec in specs {
         let (name, argument) = argument(spec)?;
-        if let Some(name) = &name {
-            if arguments.iter().any(|(other, _)| other.as_ref() == Some(name)) {
-                return Err(invalid(format!("two arguments with the name '{name}'"), "a name for each"));
-            }
+        if let Some(name) = &name
+            && arguments.iter().any(|(other, _)| other.as_ref() == Some(name))
+        {
+            return Err(invalid(format!("two arguments with the name '{name}'"), "a name for each"));
         }
         arguments.push((name, argument));
     }

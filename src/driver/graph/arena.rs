@@ -155,10 +155,10 @@ impl Drop for GraphArena {
                 self.device.abandon(block);
                 continue;
             }
-            if let Err(error) = self.device.give_back_after(block, blocks.after.clone()) {
-                if !gone(&error) {
-                    report_deferred(&error);
-                }
+            if let Err(error) = self.device.give_back_after(block, blocks.after.clone())
+                && !gone(&error)
+            {
+                report_deferred(&error);
             }
         }
     }

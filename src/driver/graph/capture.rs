@@ -219,10 +219,11 @@ pub(crate) fn not_capturable(operation: &'static str, buffer: impl Into<String>)
 
 /// Reports a failure to discard a capture. The caller already returns another error.
 pub(super) fn report_end(ended: Result<()>) {
-    if let Err(error) = ended {
-        if !gone(&error) && !matches!(error, Error::NotCapturable { .. }) {
-            report_deferred(&error);
-        }
+    if let Err(error) = ended
+        && !gone(&error)
+        && !matches!(error, Error::NotCapturable { .. })
+    {
+        report_deferred(&error);
     }
 }
 
@@ -554,10 +555,10 @@ impl Capture {
     /// Returns an event in the capture, behind all operations captured on the stream so far.
     pub(crate) fn mark(&self, stream: &StreamState) -> Result<Arc<EventCell>> {
         let position = stream.issued();
-        if let Some((event, behind)) = self.streams().marks.get(&stream.id) {
-            if *behind == position {
-                return Ok(event.clone());
-            }
+        if let Some((event, behind)) = self.streams().marks.get(&stream.id)
+            && *behind == position
+        {
+            return Ok(event.clone());
         }
         let event = self.record(stream)?;
         self.streams().marks.insert(stream.id, (event.clone(), position));

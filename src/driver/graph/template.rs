@@ -270,10 +270,10 @@ impl Graph {
         let (from, to) = self.edges()?;
         let place: HashMap<_, _> = names.iter().map(|node| &node.0).zip(0usize..).collect();
         for (from, to) in from.iter().zip(&to) {
-            if let (Some(&from), Some(&to)) = (place.get(from), place.get(to)) {
-                if let Some(node) = nodes.get_mut(to) {
-                    node.after.push(from);
-                }
+            if let (Some(&from), Some(&to)) = (place.get(from), place.get(to))
+                && let Some(node) = nodes.get_mut(to)
+            {
+                node.after.push(from);
             }
         }
         Ok(nodes)

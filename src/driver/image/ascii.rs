@@ -62,10 +62,11 @@ fn blank_comments(text: &mut [u8]) {
             }
             (same, ..) => same,
         };
-        if !byte.is_ascii() && matches!(context, LexicalContext::Line | LexicalContext::Block) {
-            if let Some(byte) = text.get_mut(at) {
-                *byte = b' ';
-            }
+        if !byte.is_ascii()
+            && matches!(context, LexicalContext::Line | LexicalContext::Block)
+            && let Some(byte) = text.get_mut(at)
+        {
+            *byte = b' ';
         }
         at += length;
     }

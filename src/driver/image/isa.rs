@@ -65,10 +65,10 @@ pub fn check(image: &ImageInfo, capability: (i32, i32), driver_version: i32) -> 
             Some(refusal) => refusals.push(refusal),
         }
     }
-    if image.kind != ImageKind::Fatbin {
-        if let Some(Refusal { found, wanted, .. }) = refusals.pop() {
-            return Err(Error::UnsupportedImage { found, wanted });
-        }
+    if image.kind != ImageKind::Fatbin
+        && let Some(Refusal { found, wanted, .. }) = refusals.pop()
+    {
+        return Err(Error::UnsupportedImage { found, wanted });
     }
     let held: Vec<String> = image.entries.iter().map(entry_text).collect();
     let held = if held.is_empty() { "neither PTX nor machine code".to_owned() } else { held.join(", ") };

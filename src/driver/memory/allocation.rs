@@ -44,10 +44,10 @@ impl Allocation {
         let device = stream.device;
         // Checked here, because a cached block needs no driver call.
         device.check_alive()?;
-        if capture::any() {
-            if let Some(allocation) = capture::allocate(stream, bytes)? {
-                return Ok(allocation);
-            }
+        if capture::any()
+            && let Some(allocation) = capture::allocate(stream, bytes)?
+        {
+            return Ok(allocation);
         }
         // Results returned in registers, not through memory, save some nanoseconds.
         let block = match device.allocate_cached(stream, bytes) {

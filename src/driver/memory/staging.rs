@@ -383,11 +383,11 @@ impl Stream {
                     copies.push_back(stream.record()?);
                 }
                 // The slot of the copy queued `queued` chunks earlier is needed next.
-                if let Some(earlier) = chunk.checked_sub(plan.queued) {
-                    if let Some(copied) = copies.pop_front() {
-                        wait_for(stream, &copied)?;
-                        queue.release(earlier + plan.slots + 1);
-                    }
+                if let Some(earlier) = chunk.checked_sub(plan.queued)
+                    && let Some(copied) = copies.pop_front()
+                {
+                    wait_for(stream, &copied)?;
+                    queue.release(earlier + plan.slots + 1);
                 }
             }
             Ok(())

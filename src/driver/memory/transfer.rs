@@ -211,10 +211,10 @@ impl<T: Pod> Drop for Transfer<T> {
                 TransferEnd::Event(event) => Ok(event),
                 TransferEnd::Stream => self.stream.mark(),
             };
-            if let Err(error) = &event {
-                if !gone(error) {
-                    report_deferred(error);
-                }
+            if let Err(error) = &event
+                && !gone(error)
+            {
+                report_deferred(error);
             }
             buffer.retire(event.ok());
         }

@@ -169,10 +169,10 @@ pub(super) fn select(problem: &GemmProblem<'_>) -> std::result::Result<Configura
     if product.k() == 0 {
         return Err(Unsupported::NoDepth);
     }
-    if problem.epilogue.is_derivative {
-        if let Some(reason) = lacks_derivative(problem) {
-            return Err(reason);
-        }
+    if problem.epilogue.is_derivative
+        && let Some(reason) = lacks_derivative(problem)
+    {
+        return Err(reason);
     }
     if let Some(operand) = unmapped(problem).next().filter(|_| !packing_pays(problem)) {
         return Err(Unsupported::Alignment(operand, MAP_ALIGNMENT as u64));

@@ -180,10 +180,10 @@ pub(in crate::nn) fn gradient_run(variables: &[Variable]) -> Result<Option<Tenso
     if !variables.iter().all(Variable::has_gradient) {
         return Ok(None);
     }
-    if let [variable] = variables {
-        if variable.place().is_none() {
-            return Ok(variable.grad());
-        }
+    if let [variable] = variables
+        && variable.place().is_none()
+    {
+        return Ok(variable.grad());
     }
     let (first, last) = ends(variables, |variable| variable.node()?.place())?;
     let tensor = first.storage.read().view_as(first.run_to(&last)?);

@@ -110,12 +110,11 @@ impl SavedLayer {
     /// Returns the gradient of the sum, given that of the next layer's sum and that layer's weight, transposed: one product where
     /// an engine has the derivative as an epilogue.
     fn product_times_derivative(&self, of_next_sum: &Tensor, weight: &Tensor) -> Result<Tensor> {
-        if let Some((activation, at)) = &self.derivative {
-            if let Some(activation) = activation.epilogue() {
-                if let Some(of_sum) = Matmul::times_derivative(of_next_sum, weight, activation, at)? {
-                    return Ok(of_sum);
-                }
-            }
+        if let Some((activation, at)) = &self.derivative
+            && let Some(activation) = activation.epilogue()
+            && let Some(of_sum) = Matmul::times_derivative(of_next_sum, weight, activation, at)?
+        {
+            return Ok(of_sum);
         }
         self.times_derivative(&product(of_next_sum, weight, [false, true])?)
     }

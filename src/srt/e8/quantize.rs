@@ -30,10 +30,8 @@ fn nearest_of_d8(x: &Row) -> Row {
             (largest, at) = (deviation, k);
         }
     }
-    if is_odd {
-        if let (Some(entry), Some(x)) = (point.get_mut(at), x.get(at)) {
-            *entry += if *x >= *entry { 1.0 } else { -1.0 };
-        }
+    if is_odd && let (Some(entry), Some(x)) = (point.get_mut(at), x.get(at)) {
+        *entry += if *x >= *entry { 1.0 } else { -1.0 };
     }
     point
 }

@@ -111,11 +111,11 @@ impl Generator {
         let compute = part_of(OPERATION, dtype)?;
         let operands = [low.into(), high.into()];
         real(OPERATION, dtype, &operands)?;
-        if let [Some(low), Some(high)] = operands.each_ref().map(number) {
-            if low > high || !(low.is_finite() && high.is_finite()) {
-                let found = format!("numbers from {low} to {high}");
-                return Err(Error::invalid(OPERATION, found, "finite ends, the lower one first"));
-            }
+        if let [Some(low), Some(high)] = operands.each_ref().map(number)
+            && (low > high || !(low.is_finite() && high.is_finite()))
+        {
+            let found = format!("numbers from {low} to {high}");
+            return Err(Error::invalid(OPERATION, found, "finite ends, the lower one first"));
         }
         held(OPERATION, dtype, &operands)?;
         let shape = Shape::new(shape)?;

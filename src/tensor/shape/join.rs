@@ -72,11 +72,11 @@ impl Tensor {
     ///
     /// As [`cat`](Self::cat), if the shapes are not equal or their rank is the largest.
     pub fn stack(tensors: &[&Tensor], axis: isize) -> Result<Tensor> {
-        if let Some((first, others)) = tensors.split_first() {
-            if let Some(other) = others.iter().find(|other| other.shape() != first.shape()) {
-                let found = format!("shapes {} and {}", first.shape(), other.shape());
-                return Err(Error::invalid("stack", found, "equal shapes"));
-            }
+        if let Some((first, others)) = tensors.split_first()
+            && let Some(other) = others.iter().find(|other| other.shape() != first.shape())
+        {
+            let found = format!("shapes {} and {}", first.shape(), other.shape());
+            return Err(Error::invalid("stack", found, "equal shapes"));
         }
         let views: Result<Vec<Tensor>> =
             tensors.iter().map(|tensor| Ok(tensor.view_as(tensor.layout().unsqueeze(axis)?))).collect();

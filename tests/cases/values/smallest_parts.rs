@@ -1,5 +1,7 @@
 //! The smallest parts of results of complex functions.
 
+use std::f64::consts::{FRAC_PI_3, FRAC_PI_6};
+
 use num_complex::Complex;
 use selvedge::tensor::Device;
 use selvedge::types::DType;
@@ -21,11 +23,11 @@ pub fn complex_functions_have_the_smallest_parts(device: &Device) {
         ("exp", [80.0, ONE], [5.54062238439351e34, 7.764065638654332e-11]),
         ("tanh", [50.0, 1.0], [1.0, 6.765311025183563e-44]),
         ("tan", [1.0, 50.0], [6.765311025183563e-44, 1.0]),
-        ("asin", [0.5, ONE], [0.5235987755982989, ONE]),
+        ("asin", [0.5, ONE], [FRAC_PI_6, ONE]),
         ("asin", [0.25, 3.0 * ONE], [0.25268025514207865, 3.0 * ONE]),
-        ("acos", [-0.5, ONE], [2.0943951023931957, -ONE]),
-        ("asinh", [ONE, 0.5], [ONE, 0.5235987755982989]),
-        ("acosh", [0.5, ONE], [ONE, 1.0471975511965979]),
+        ("acos", [-0.5, ONE], [2.0 * FRAC_PI_3, -ONE]),
+        ("asinh", [ONE, 0.5], [ONE, FRAC_PI_6]),
+        ("acosh", [0.5, ONE], [ONE, FRAC_PI_3]),
         ("atan", [3.0 * ONE, 0.0], [3.0 * ONE, 0.0]),
         ("atanh", [0.5, 3.0 * ONE], [0.5493061443340549, 4.0 * ONE]),
     ];

@@ -77,11 +77,11 @@ pub fn run(options: &BurstRunOptions) -> Result<Report, Failure> {
     };
     let mut written: Vec<(&str, &Path)> = Vec::new();
     if let Some(path) = &options.raster {
-        files::write(path, &raster::draw(&recording))?;
+        files::write(path, raster::draw(&recording))?;
         written.push(("raster", path));
     }
     if let Some(path) = &options.rates {
-        files::write(path, &rates::draw(&recording))?;
+        files::write(path, rates::draw(&recording))?;
         written.push(("rates", path));
     }
     if let Some(path) = &options.spikes {

@@ -47,11 +47,11 @@ impl ClassifyPictures {
     fn draw(&self, evaluation: &Evaluation, names: &[String]) -> Result<Vec<(&'static str, &Path)>, Failure> {
         let mut written: Vec<(&'static str, &Path)> = Vec::new();
         if let Some(path) = &self.confusion {
-            files::write(path, &plot::confusion(evaluation, names))?;
+            files::write(path, plot::confusion(evaluation, names))?;
             written.push(("confusion", path));
         }
         if let Some(path) = &self.calibration {
-            files::write(path, &plot::calibration(evaluation))?;
+            files::write(path, plot::calibration(evaluation))?;
             written.push(("calibration", path));
         }
         Ok(written)

@@ -60,7 +60,7 @@ pub fn run(options: &ClassifyRunOptions) -> Result<Report, Failure> {
         None => Vec::new(),
     };
     if let Some(path) = &options.output {
-        files::write(path, &table(&results, &classifier))?;
+        files::write(path, table(&results, &classifier))?;
         written.push(("results", path));
     }
     if let Some(path) = &options.save {

@@ -47,7 +47,7 @@ pub fn replay(options: &ReplayOptions) -> Result<Report, Failure> {
     };
     keep_peaks(&trace, &mut report);
     if let Some(path) = &options.save {
-        files::write(path, &trace.to_json())?;
+        files::write(path, trace.to_json())?;
     }
     let replayed = Replayed { name: printable(&trace.device), events: trace.events.len(), settings, report };
     let mut report = Report { text: text(&replayed), json: json(&replayed) };

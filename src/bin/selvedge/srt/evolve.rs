@@ -36,7 +36,7 @@ pub fn evolve(options: &SrtEvolveOptions) -> Result<Report, Failure> {
 
     let mut written: Vec<(&str, &Path)> = Vec::new();
     if let Some(path) = &options.plot {
-        files::write(path, &plot::draw(evolver.history(), evolver.is_converged()))?;
+        files::write(path, plot::draw(evolver.history(), evolver.is_converged()))?;
         written.push(("plot", path));
     }
     if let Some(path) = &options.save {

@@ -28,7 +28,7 @@ impl LossFile {
             text.lines().skip(1).for_each(|line| add(line, steps, course));
         }
         let mut file = LossFile { path, written: None };
-        files::write(&file.path, &format!("{HEAD}{}", file.lines(course)))?;
+        files::write(&file.path, format!("{HEAD}{}", file.lines(course)))?;
         file.written = course.last();
         Ok(file)
     }

@@ -121,9 +121,8 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
         course: &mut course,
     };
     let result = loop_of_steps.run(&mut trainer);
-    let draw = |course: &Course| {
-        files::write(&plot, &plot::draw(&course.losses, &course.evaluations, start.entropy))
-    };
+    let draw =
+        |course: &Course| files::write(&plot, plot::draw(&course.losses, &course.evaluations, start.entropy));
     let signal = match result {
         Ok(signal) => signal,
         Err(error) => {

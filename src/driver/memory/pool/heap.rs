@@ -99,10 +99,10 @@ impl Heap {
         if let Some(found) = self.cached(stream, bytes) {
             return Ok(Some(found));
         }
-        if self.poll(backing, stream)? {
-            if let Some(found) = self.cached(stream, bytes) {
-                return Ok(Some(found));
-            }
+        if self.poll(backing, stream)?
+            && let Some(found) = self.cached(stream, bytes)
+        {
+            return Ok(Some(found));
         }
         if let Some(found) = self.side_by_side(stream, bytes) {
             return Ok(Some(found));
@@ -174,10 +174,10 @@ impl Heap {
         let (mut after, mut total, mut at) = (FreeAfter::NOTHING, 0, Some(first));
         while let Some(index) = at.filter(|_| total < bytes) {
             let node = arena.node(index);
-            if let NodeState::Free(of) = node.state {
-                if of.owner != COMPLETE {
-                    after = FreeAfter { owner: stream, position: after.position.max(of.position) };
-                }
+            if let NodeState::Free(of) = node.state
+                && of.owner != COMPLETE
+            {
+                after = FreeAfter { owner: stream, position: after.position.max(of.position) };
             }
             total += node.bytes;
             at = arena.next(index);

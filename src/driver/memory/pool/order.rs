@@ -49,10 +49,11 @@ impl Orders {
         if order.stream.strong_count() == 0 {
             order.stream = stream.clone();
         }
-        if let Some((event, position)) = last {
-            if order.marks.back().is_none_or(|(newest, _)| newest < position) && *position > order.done {
-                order.marks.push_back((*position, event.clone()));
-            }
+        if let Some((event, position)) = last
+            && order.marks.back().is_none_or(|(newest, _)| newest < position)
+            && *position > order.done
+        {
+            order.marks.push_back((*position, event.clone()));
         }
     }
 
@@ -79,20 +80,20 @@ impl Orders {
             }
             order.done = GROUP_POSITION;
         }
-        if order.marks.is_empty() {
-            if let Some(stream) = order.stream.upgrade() {
-                if stream.issued() > order.done {
-                    match idle_position(&stream)? {
-                        Some(position) => order.done = position,
-                        // Recorded for the next query.
-                        None => {
-                            let (event, position) = stream.mark_at()?;
-                            order.marks.push_back((position, event));
-                        }
+        if order.marks.is_empty()
+            && let Some(stream) = order.stream.upgrade()
+        {
+            if stream.issued() > order.done {
+                match idle_position(&stream)? {
+                    Some(position) => order.done = position,
+                    // Recorded for the next query.
+                    None => {
+                        let (event, position) = stream.mark_at()?;
+                        order.marks.push_back((position, event));
                     }
                 }
-                held.push(stream);
             }
+            held.push(stream);
         }
         while let Some((position, event)) = order.marks.front() {
             if !is_complete(event, here)? {

@@ -123,10 +123,10 @@ impl<'a> Analysis<'a> {
     fn fold_negations(&mut self) {
         let steps = &self.program.steps;
         for (index, &(step, _)) in steps.iter().enumerate() {
-            if let Step::Apply(Instruction::NegateFloat32 | Instruction::NegateFloat64, [a, ..]) = step {
-                if !self.uniform[index] {
-                    self.negated[index] = Some(self.of(a));
-                }
+            if let Step::Apply(Instruction::NegateFloat32 | Instruction::NegateFloat64, [a, ..]) = step
+                && !self.uniform[index]
+            {
+                self.negated[index] = Some(self.of(a));
             }
         }
         for &value in self.program.outputs.iter().flatten() {

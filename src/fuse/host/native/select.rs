@@ -132,10 +132,10 @@ impl Generator<'_> {
         let wide = is_wide(kind);
         let length = self.length(kind);
         let step = Applied { position, index, instruction, operands, wide, length };
-        if let Some(direct) = direct_of(instruction) {
-            if !(direct.needs_avx512 && self.is_vex()) {
-                return self.apply_direct(&step, direct);
-            }
+        if let Some(direct) = direct_of(instruction)
+            && !(direct.needs_avx512 && self.is_vex())
+        {
+            return self.apply_direct(&step, direct);
         }
         match self.apply_general(&step) {
             Err(Unsupported::Instruction(_)) => {}

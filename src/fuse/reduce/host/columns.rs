@@ -49,11 +49,11 @@ impl Run<'_> {
     ) {
         let width = columns.len();
         let place = |element: usize| element * self.rows + columns.start;
-        if let Some(pitch) = self.pitches.as_ref().and_then(|pitches| self.source.pitch(pitches)) {
-            if let Some(memory) = self.source.address(place(elements.start), width) {
-                let matrix = Matrix { memory, elements: elements.len(), pitch };
-                return each(elements.start, matrix);
-            }
+        if let Some(pitch) = self.pitches.as_ref().and_then(|pitches| self.source.pitch(pitches))
+            && let Some(memory) = self.source.address(place(elements.start), width)
+        {
+            let matrix = Matrix { memory, elements: elements.len(), pitch };
+            return each(elements.start, matrix);
         }
         // All columns of adjacent elements are adjacent in the order of the space.
         let together = if width == self.rows { (SCRATCH / width).max(1) } else { 1 };
