@@ -107,10 +107,10 @@ fn refusal(program: &Path, library: &Path) -> Result<String, String> {
 /// Returns a line of output without the folders of one machine.
 fn portable(line: &str) -> String {
     for (folder, name) in [("/registry/src/", "$CARGO/"), ("/library/", "$RUST/")] {
-        if let (Some((head, path)), Some((_, end))) = (line.split_once(" /"), line.split_once(folder)) {
-            if path.contains(folder) {
-                return format!("{head} {name}{end}");
-            }
+        if let (Some((head, path)), Some((_, end))) = (line.split_once(" /"), line.split_once(folder))
+            && path.contains(folder)
+        {
+            return format!("{head} {name}{end}");
         }
     }
     line.to_owned()

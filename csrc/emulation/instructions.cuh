@@ -25,6 +25,5 @@ inline u16 to_half(f32 x) {
     return (u16)(sign | (((exponent + 14) << 10) + (int)rounded));
 }
 inline f32 exp2_approximate(f32 x) { return exp2f(x); }
-inline f32 log2_approximate(f32 x) { return log2f(x); }
 inline f32 reciprocal_approximate(f32 x) { return 1.0f / x; }
 inline f32 tanh_approximate(f32 x) { return tanhf(x); }

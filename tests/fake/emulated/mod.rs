@@ -6,7 +6,6 @@
 
 #[cfg(feature = "nn")]
 mod activations;
-mod attention;
 mod build;
 #[cfg(feature = "burst")]
 mod burst;
@@ -59,7 +58,7 @@ const fn family(
     cluster: u32,
     resident: u32,
 ) -> Family {
-    Family { source, defines, cluster, resident, any_order: false, fault: None }
+    Family { source, defines, cluster, resident, fault: None }
 }
 
 const PERSISTENT_BF16: Family = family("gemm_wgmma.cu", &["-DELEMENT=bf16"], 2, 2);
@@ -483,7 +482,7 @@ type Child = fn(&Fake) -> Outcome;
 
 /// The children of this module and of those in it.
 fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
-    let all = CHILDREN.iter().chain(attention::CHILDREN);
+    let all = CHILDREN.iter();
     #[cfg(feature = "burst")]
     let all = all.chain(burst::CHILDREN);
     #[cfg(feature = "classifier")]
