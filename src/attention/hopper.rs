@@ -1,13 +1,14 @@
 //! The engine of compute capability 9.0: `csrc/kernels/attention_forward.cu` and `attention_backward.cu`.
 
-use bytemuck::{Pod, Zeroable};
+mod parameters;
+
+use parameters::{BackwardProblem, BandParameters, ForwardProblem, RowsProblem, WithMemory};
 
 use super::problem::{Band, Problem, Sizes};
 use super::{Pass, Unsupported};
-use crate::driver::image::ArgumentKind;
 use crate::driver::{
-    DeviceSlice, DeviceSliceMut, KernelArgument, LaunchConfig, LaunchTarget, Stream, TensorMap,
-    TensorMapLayout, TensorPromotion, TensorSwizzle,
+    DeviceSlice, DeviceSliceMut, LaunchConfig, Stream, TensorMap, TensorMapLayout, TensorPromotion,
+    TensorSwizzle,
 };
 use crate::error::{Error, Result};
 use crate::images::{
@@ -79,105 +80,6 @@ const BACKWARD_CACHE: usize = 24 << 20;
 const MIN_ALTERNATING_HEADS: usize = 16;
 /// Words before the counts of additions: the counter of blocks.
 const PROGRESS_START: usize = 4;
-
-/// The band in the kernels: exactly `Band` of attention.cuh.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct BandParameters {
-    queries: i32,
-    keys: i32,
-    before: i32,
-    after: i32,
-}
-
-/// Exactly `ForwardProblem` of attention_forward.cu.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct ForwardProblem {
-    lse: u64,
-    next_tile: u64,
-    band: BandParameters,
-    heads: i32,
-    queries_per_key: i32,
-    tiles_per_head: i32,
-    tiles: i32,
-    heads_per_group: i32,
-    all_heads: i32,
-    scale: f32,
-    padding: u32,
-}
-
-/// Exactly `BackwardProblem` of attention_backward.cu.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct BackwardProblem {
-    lse: u64,
-    delta: u64,
-    dq_sums: u64,
-    progress: u64,
-    dq: u64,
-    dq_strides: [i64; 3],
-    band: BandParameters,
-    heads: i32,
-    queries_per_key: i32,
-    padded: i32,
-    dimension: i32,
-    heads_per_group: i32,
-    all_kv_heads: i32,
-    scale: f32,
-    padding: u32,
-}
-
-/// Exactly `RowsProblem` of attention_backward.cu.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct RowsProblem {
-    o: u64,
-    d_o: u64,
-    dq: u64,
-    forward_lse: u64,
-    lse: u64,
-    delta: u64,
-    progress: u64,
-    o_strides: [i64; 3],
-    do_strides: [i64; 3],
-    dq_strides: [i64; 3],
-    heads: i32,
-    queries: i32,
-    padded: i32,
-    dimension: i32,
-    rows_without_keys: i32,
-    padding: u32,
-}
-
-/// A kernel's parameters, with the memory at their addresses.
-struct WithMemory<'a, P, const READS: usize, const WRITES: usize> {
-    parameters: P,
-    reads: [DeviceSlice<'a, u8>; READS],
-    writes: [DeviceSliceMut<'a, u8>; WRITES],
-}
-
-// SAFETY: the pointer is that of the parameters, and their memory is entered.
-unsafe impl<P: Pod, const READS: usize, const WRITES: usize> KernelArgument
-    for WithMemory<'_, P, READS, WRITES>
-{
-    const KIND: ArgumentKind = ArgumentKind::Bytes;
-    const SIZE: usize = size_of::<P>();
-
-    fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
-        for read in &self.reads {
-            <DeviceSlice<'_, u8> as KernelArgument>::enter(read, target)?;
-        }
-        for written in &self.writes {
-            <DeviceSliceMut<'_, u8> as KernelArgument>::enter(written, target)?;
-        }
-        Ok(())
-    }
-
-    fn pointer(&self) -> *mut std::ffi::c_void {
-        std::ptr::from_ref(&self.parameters).cast_mut().cast()
-    }
-}
 
 /// Returns the index of the smallest tile that holds a head dimension.
 fn tile_index(dimension: usize) -> Option<usize> {
