@@ -16,7 +16,7 @@ use selvedge::images::{self, Image, Overrides};
 
 /// Families for one architecture alone.
 fn is_for_hopper(family: &str) -> bool {
-    let prefixes = ["gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_"];
+    let prefixes = ["attention_", "gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_"];
     prefixes.iter().any(|prefix| family.starts_with(prefix))
 }
 
@@ -154,7 +154,7 @@ fn sm_60_has_every_family_but_those_of_one_architecture() {
 fn embedded_images_stay_small() {
     let total: usize = images::all().iter().map(|image| image.packed_length()).sum();
     println!("{} images take {total} bytes", images::all().len());
-    assert!(total < 1_700_000, "{total} bytes");
+    assert!(total < 1_900_000, "{total} bytes");
 }
 
 /// FNV-1a of 64 bits, as `selvedge build-images` has it.

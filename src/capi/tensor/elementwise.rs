@@ -87,7 +87,7 @@ fn apply_to_pinned<const COUNT: usize>(
 fn apply_to_clones<const COUNT: usize>(operation: Operation, handles: &[u64; COUNT]) -> Result<u64> {
     let mut tensors = [const { None }; COUNT];
     for (space, (handle, name)) in tensors.iter_mut().zip(handles.iter().zip(["x", "y", "z"])) {
-        *space = Some(of_operation(operation, tensor(*handle, name))?);
+        *space = Some(tensor(*handle, name)?);
     }
     let mut operands = [TensorOperand::Number(Number::Bool(false)); COUNT];
     for (operand, tensor) in operands.iter_mut().zip(tensors.iter().flatten()) {
