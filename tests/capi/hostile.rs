@@ -25,8 +25,6 @@ const ALLOWS_NULL: &[&str] = &["sv_release", "sv_set_executor", "sv_tensor_meshg
 const ALLOWS_ZERO: &[&str] = &["sv_release", "sv_permutation"];
 /// Functions that take pointers of the driver or of other libraries, which get NULL alone: no check could know others.
 const TRUSTS_POINTERS: &[&str] = &["_from_raw", "_from_dlpack"];
-/// Functions with handles that read an array of the caller's count before they look at a handle.
-const READS_ARRAYS_FIRST: &[&str] = &[];
 /// Structs with a size that only callbacks get.
 const ONLY_OF_CALLBACKS: [&str; 1] = ["sv_classifier_epoch"];
 /// Functions that look at handles before a struct, with a handle that they take.
@@ -191,32 +189,6 @@ impl Function {
     }
 }
 
-/// Writes calls with counts that no memory has and a handle that is none: the handle is looked at before the arrays, of which
-/// the memory has one element.
-fn large_calls(text: &mut String, function: &Function) {
-    let is_count = |parameter: &Parameter| parameter.kind == "size_t";
-    let has_count = function.has_handles() && function.parameters.iter().any(is_count);
-    if !has_count || function.is_exempt(TRUSTS_POINTERS) || function.is_exempt(READS_ARRAYS_FIRST) {
-        return;
-    }
-    let call = function.call(Handles::Number("0"), |_| false);
-    let (name, arguments) = call.split_once('(').unwrap_or_default();
-    let arguments: Vec<&str> = arguments.trim_end_matches(')').split(", ").collect();
-    for count in ["(size_t)1 << 44", "(size_t)1 << 62"] {
-        let arguments: Vec<&str> = (arguments.iter().zip(&function.parameters))
-            .map(|(argument, parameter)| if is_count(parameter) { count } else { argument })
-            .collect();
-        let may_succeed = i32::from(function.is_exempt(ALLOWS_ZERO));
-        writeln!(text, "    clear();").unwrap();
-        writeln!(
-            text,
-            "    expect(\"{name}\", \"{count} elements\", {may_succeed}, {name}({}));",
-            arguments.join(", ")
-        )
-        .unwrap();
-    }
-}
-
 /// Returns the structs of the header that begin with their size.
 fn sized_structures(header: &str) -> Vec<&str> {
     let structures = header.split("typedef struct ").skip(1).filter_map(|part| part.split_once('{'));
@@ -301,7 +273,6 @@ pub fn program(header: &str) -> String {
     for function in &others {
         calls(&mut text, function);
         released_calls(&mut text, function, &sized);
-        large_calls(&mut text, function);
         taken.extend(size_calls(&mut text, function, &sized));
     }
     let unseen: Vec<&str> = sized.iter().copied().filter(|name| !taken.contains(name)).collect();
