@@ -112,7 +112,9 @@ fn kernels_that_overlap_wait_first() {
     const ACCESSES: [u16; 8] = [0x980, 0x981, 0x985, 0x986, 0x98e, 0x5b4, 0x3b5, 0x3ba];
     let is_access = |opcode: &u16| ACCESSES.contains(opcode);
     let mut kernels = 0;
-    for image in images::all().iter().filter(|image| is_for_hopper(image.family())) {
+    // Launches of attention do not overlap the kernel before.
+    let overlaps = |family: &str| is_for_hopper(family) && !family.starts_with("attention_");
+    for image in images::all().iter().filter(|image| overlaps(image.family())) {
         let code = image.bytes().unwrap();
         for kernel in kernels_of(image) {
             let opcodes = opcodes(&code, &kernel);
@@ -123,7 +125,7 @@ fn kernels_that_overlap_wait_first() {
             kernels += 1;
         }
     }
-    let families = entries::families().into_iter().filter(|family| is_for_hopper(family));
+    let families = entries::families().into_iter().filter(|family| overlaps(family));
     assert_eq!(kernels, families.map(|family| entries::declared(family, "sm_90a").len()).sum::<usize>());
 }
 
