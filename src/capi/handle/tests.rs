@@ -40,7 +40,10 @@ fn a_released_handle_never_reaches_its_successor() {
 #[test]
 fn handles_that_were_never_given_are_refused() {
     let table: Table<Number> = Table::new();
-    assert!(message(table.get(0, "x")).starts_with("x: found 0; wanted the handle of a live generator"));
+    assert!(
+        message(table.get(0, "x"))
+            .starts_with("x: found 0, which is no object; wanted the handle of a live generator")
+    );
     assert!(message(table.get(1 << 56 | 1 << 32, "x")).contains("the handle of a stream"));
     assert!(message(table.get(u64::MAX, "x")).contains("never gave"));
     assert!(message(table.get(13 << 56 | 1 << 32 | 7, "x")).contains("never gave"));
