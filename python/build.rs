@@ -83,10 +83,11 @@ fn operations(source: &str, documents: &mut BTreeMap<String, String>) {
     let mut name = None;
     for line in source.lines() {
         let words: Vec<&str> = line.split_whitespace().take(4).collect();
-        if let [number, _, found, arity] = words[..] {
-            if number.parse::<u32>().is_ok() && ["1", "2", "3"].contains(&arity) {
-                name = Some(found.to_owned());
-            }
+        if let [number, _, found, arity] = words[..]
+            && number.parse::<u32>().is_ok()
+            && ["1", "2", "3"].contains(&arity)
+        {
+            name = Some(found.to_owned());
         }
         let text = line.split_once('"').and_then(|(_, rest)| rest.rsplit_once('"'));
         if let (Some(known), Some((text, _))) = (&name, text) {

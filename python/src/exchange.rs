@@ -226,10 +226,10 @@ pub fn import(array: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         let device = managed.as_ref().dl_tensor.device;
         let imported = wait_for_producer(table, device.device_type, device.device_id, failed)
             .and_then(|()| Ok(Tensor::from_dlpack(managed)?));
-        if imported.is_err() {
-            if let Some(deleter) = managed.as_ref().deleter {
-                deleter(managed.as_ptr());
-            }
+        if imported.is_err()
+            && let Some(deleter) = managed.as_ref().deleter
+        {
+            deleter(managed.as_ptr());
         }
         imported.map(Some)
     }

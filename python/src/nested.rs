@@ -158,10 +158,10 @@ impl Collector {
             return Err(self.error(type_name(object), wanted).into());
         }
         // NumPy's scalars and arrays without dimensions. An item is a number at once: other items could go on for ever.
-        if let Ok(item) = object.call_method0("item") {
-            if self.number(&item)? {
-                return Ok(());
-            }
+        if let Ok(item) = object.call_method0("item")
+            && self.number(&item)?
+        {
+            return Ok(());
         }
         Err(self.error(type_name(object), "a bool, int, float or complex number").into())
     }
