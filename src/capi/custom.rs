@@ -167,7 +167,7 @@ pub unsafe extern "C" fn sv_custom_run(
         // SAFETY: as the caller vouches.
         let inputs = unsafe { tensors(inputs, inputs_count, "inputs")? };
         let inputs = inputs.iter().map(Tensor::contiguous).collect::<crate::Result<Vec<_>>>()?;
-        let mut outputs = Vec::with_capacity(types.len());
+        let mut outputs = Vec::new();
         for output in types {
             let rank = usize::try_from(output.rank)
                 .map_err(|_| Failure::argument("outputs.rank", output.rank, "a rank from 0 on"))?;

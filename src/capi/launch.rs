@@ -34,6 +34,8 @@ pub const SV_LAUNCH_PRIORITY: u32 = 4;
 
 /// The most bytes of a kernel's parameter.
 const LARGEST_VALUE: usize = 1 << 16;
+/// The most arguments of a launch: a kernel has at most 32,764 bytes of parameters, and each has at least one.
+const MAX_ARGUMENTS: usize = 32_764;
 
 /// One argument of a launch. Fields that the kind does not use are zero.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -179,6 +181,9 @@ pub unsafe extern "C" fn sv_launch(
         let function = self::function(function, "function")?;
         let stream = self::stream(stream, "stream")?;
         let config = self::config(config)?;
+        if count > MAX_ARGUMENTS {
+            return Err(Failure::argument("count", count, &format!("at most {MAX_ARGUMENTS}")));
+        }
         let buffers = buffers(given)?;
         // SAFETY: as the caller vouches.
         let arguments = unsafe { self::arguments(given, &buffers)? };

@@ -50,11 +50,6 @@ const OTHERS_FIRST: &[&str] = &[
     "sv_ternary",
     "sv_operation_in_place",
     "sv_operation_into",
-    // Elements of arrays of zeros, which are no handles.
-    "sv_tensor_index_put",
-    "sv_tensor_index_put_in_place",
-    "sv_tensor_index_assign",
-    "sv_tensor_index_assign_in_place",
     // Null memory.
     "sv_buffer_from_raw",
 ];
@@ -189,6 +184,32 @@ impl Function {
     }
 }
 
+/// Writes calls with counts that no memory has and a handle that is none: the handle is looked at before the arrays, of which
+/// the memory has one element.
+fn large_calls(text: &mut String, function: &Function) {
+    let is_count = |parameter: &Parameter| parameter.kind == "size_t";
+    let has_count = function.has_handles() && function.parameters.iter().any(is_count);
+    if !has_count || function.is_exempt(TRUSTS_POINTERS) {
+        return;
+    }
+    let call = function.call(Handles::Number("0"), |_| false);
+    let (name, arguments) = call.split_once('(').unwrap_or_default();
+    let arguments: Vec<&str> = arguments.trim_end_matches(')').split(", ").collect();
+    for count in ["(size_t)1 << 44", "(size_t)1 << 62"] {
+        let arguments: Vec<&str> = (arguments.iter().zip(&function.parameters))
+            .map(|(argument, parameter)| if is_count(parameter) { count } else { argument })
+            .collect();
+        let may_succeed = i32::from(function.is_exempt(ALLOWS_ZERO));
+        writeln!(text, "    clear();").unwrap();
+        writeln!(
+            text,
+            "    expect(\"{name}\", \"{count} elements\", {may_succeed}, {name}({}));",
+            arguments.join(", ")
+        )
+        .unwrap();
+    }
+}
+
 /// Returns the structs of the header that begin with their size.
 fn sized_structures(header: &str) -> Vec<&str> {
     let structures = header.split("typedef struct ").skip(1).filter_map(|part| part.split_once('{'));
@@ -273,6 +294,7 @@ pub fn program(header: &str) -> String {
     for function in &others {
         calls(&mut text, function);
         released_calls(&mut text, function, &sized);
+        large_calls(&mut text, function);
         taken.extend(size_calls(&mut text, function, &sized));
     }
     let unseen: Vec<&str> = sized.iter().copied().filter(|name| !taken.contains(name)).collect();

@@ -1,6 +1,6 @@
 //! Complex numbers, residuals, weights and corrections.
 
-use super::super::arguments::slice;
+use super::super::arguments::{collected, slice};
 use super::super::error::{Failure, Result};
 use super::super::tensor::{flag, give, tensor};
 use super::number;
@@ -359,11 +359,9 @@ pub unsafe extern "C" fn sv_srt_correct_chain(
             let (values, corrections) = (tensor(values, "values")?, corrections(divisors, signs, count)?);
             let (starts, lengths) =
                 (slice(starts, elements, "starts")?, slice(lengths, elements, "lengths")?);
-            let ranges: Vec<_> = starts
-                .iter()
-                .zip(lengths)
-                .map(|(start, length)| *start..start.saturating_add(*length))
-                .collect();
+            let ranges =
+                starts.iter().zip(lengths).map(|(start, length)| *start..start.saturating_add(*length));
+            let ranges = collected(elements, "starts", ranges)?;
             Ok(srt::correct_chain(&values, &corrections, &ranges)?)
         })
     }

@@ -4,7 +4,7 @@
 use super::super::error::{Failure, Result};
 use super::index::Items;
 use super::reduce::{SV_REDUCE_MAX, SV_REDUCE_MEAN, SV_REDUCE_MIN, SV_REDUCE_PROD, SV_REDUCE_SUM};
-use super::{Operand, change, flag, give, number, sv_number};
+use super::{Operand, change, flag, give, number, read, sv_number};
 use crate::fuse::Number;
 use crate::tensor::{ScatterReduction, Tensor, TensorMut};
 
@@ -73,7 +73,7 @@ impl Write {
     }
 }
 
-/// Runs the body of a function whose result is a tensor after a write.
+/// Runs the body of a function whose result is a tensor after a write. The handle is checked before `write` reads arrays.
 ///
 /// # Safety
 ///
@@ -85,12 +85,21 @@ pub(super) unsafe fn give_written(
     write: &dyn Fn() -> Result<Write>,
 ) -> i32 {
     // SAFETY: as the caller vouches.
-    unsafe { give(function, result, || write()?.result(&super::tensor(tensor, "tensor")?)) }
+    unsafe {
+        give(function, result, || {
+            let tensor = super::tensor(tensor, "tensor")?;
+            write()?.result(&tensor)
+        })
+    }
 }
 
-/// Runs the body of a function that writes to a tensor.
+/// Runs the body of a function that writes to a tensor. The handle is checked before `write` reads arrays.
 pub(super) fn write_to(function: &'static str, tensor: u64, write: &dyn Fn() -> Result<Write>) -> i32 {
-    change(function, (tensor, "tensor"), write, |target, write| write.change(target))
+    let find = || {
+        read(tensor, "tensor", |_| ())?;
+        write()
+    };
+    change(function, (tensor, "tensor"), find, |target, write| write.change(target))
 }
 
 fn reduction(code: i32) -> Result<ScatterReduction> {

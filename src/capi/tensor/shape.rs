@@ -148,9 +148,12 @@ pub unsafe extern "C" fn sv_tensor_pad(
     // SAFETY: as the caller vouches.
     unsafe {
         give("sv_tensor_pad", result, || {
-            let count =
-                count.checked_mul(2).ok_or_else(|| Failure::argument("count", count, "at most 16"))?;
-            let widths = slice(widths, count, "widths")?;
+            let tensor = super::tensor(tensor, "tensor")?;
+            if count > tensor.rank() {
+                let wanted = format!("at most {}, the axes of the tensor", tensor.rank());
+                return Err(Failure::argument("count", count, &wanted));
+            }
+            let widths = slice(widths, 2 * count, "widths")?;
             let width = |width: i64| {
                 usize::try_from(width).map_err(|_| Failure::argument("widths", width, "widths from 0 on"))
             };
@@ -163,7 +166,7 @@ pub unsafe extern "C" fn sv_tensor_pad(
                 SV_PADDING_CIRCULAR => Padding::Circular,
                 other => return Err(Failure::argument("mode", other, "one of SV_PADDING_...")),
             };
-            Ok(super::tensor(tensor, "tensor")?.pad(&pairs, padding)?)
+            Ok(tensor.pad(&pairs, padding)?)
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Views: tensors that share the elements of another one, without a copy.
 
+use super::super::arguments::{collected, slice, slice_mut};
 use super::super::error::Failure;
 use super::{axes, give, sizes, sv_slice};
 
@@ -21,7 +22,7 @@ pub unsafe extern "C" fn sv_tensor_slice(
     unsafe {
         give("sv_tensor_slice", result, || {
             let mut view = super::tensor(tensor, "tensor")?;
-            for slice in super::super::arguments::slice(slices, count, "slices")? {
+            for slice in slice(slices, count, "slices")? {
                 let (axis, slice) = slice.parts();
                 view = view.slice(axis, slice)?;
             }
@@ -325,17 +326,14 @@ pub unsafe extern "C" fn sv_tensor_split(
 ) -> i32 {
     super::super::guard::call("sv_tensor_split", || {
         // SAFETY: as the caller vouches.
-        let (results, sizes) = unsafe {
-            (
-                super::super::arguments::slice_mut(results, count, "results")?,
-                super::super::arguments::slice(sizes, count, "sizes")?,
-            )
-        };
-        let size = |size: &i64| {
-            usize::try_from(*size).map_err(|_| Failure::argument("sizes", *size, "sizes from 0 on"))
-        };
-        let sizes = sizes.iter().map(size).collect::<super::super::error::Result<Vec<usize>>>()?;
-        let parts = super::tensor(tensor, "tensor")?.split(&sizes, axis as isize)?;
+        let (results, sizes) =
+            unsafe { (slice_mut(results, count, "results")?, slice(sizes, count, "sizes")?) };
+        let tensor = super::tensor(tensor, "tensor")?;
+        if let Some(size) = sizes.iter().find(|size| **size < 0) {
+            return Err(Failure::argument("sizes", *size, "sizes from 0 on"));
+        }
+        let sizes = collected(count, "sizes", sizes.iter().map(|size| *size as usize))?;
+        let parts = tensor.split(&sizes, axis as isize)?;
         results.copy_from_slice(&super::enter_all(parts)?);
         Ok(())
     })
