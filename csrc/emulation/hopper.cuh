@@ -1,6 +1,8 @@
 // csrc/kernels/hopper.cuh, emulated: barriers in shared memory, bulk tensor copies, clusters. A copy arrives at any time; a multicast
 // arrives at each block at a time of its own.
 #pragma once
+#include <array>
+
 #include "ampere.cuh"
 #include "machine.hpp"
 #include "types.cuh"
@@ -14,13 +16,16 @@ namespace emulated {
 
 struct MapView {
     unsigned char* start;
-    u64 size[3], stride[3];  // Strides in bytes.
-    u32 box[3], element;
+    u64 size[4] = {1, 1, 1, 1}, stride[4] = {};  // Strides in bytes.
+    u32 box[4] = {1, 1, 1, 1}, element;
     bool swizzled;
 
-    explicit MapView(const TensorMap* map) {
+    // The instruction names 3 or 4 dimensions.
+    MapView(const TensorMap* map, u32 dimensions) {
         const u64 kind = map->words[1];
-        if ((kind & 0xff) != 3) fail("a map of %u dimensions", (u32)(kind & 0xff));
+        if ((kind & 0xff) != dimensions) {
+            fail("a map of %u dimensions where the instruction has %u", (u32)(kind & 0xff), dimensions);
+        }
         const u32 swizzle = kind >> 24 & 0xff;
         if (swizzle != 0 && swizzle != 3) fail("a swizzle that is not emulated");
         static const u8 sizes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
@@ -29,7 +34,7 @@ struct MapView {
         start = (unsigned char*)map->words[0];
         swizzled = swizzle == 3;
         stride[0] = element;
-        for (u32 i = 0; i < 3; i++) {
+        for (u32 i = 0; i < dimensions; i++) {
             size[i] = map->words[2 + i];
             box[i] = map->words[7] >> 12 * i & 0xfff;
             if (i) stride[i] = map->words[8 + i - 1];
@@ -37,45 +42,59 @@ struct MapView {
         if (swizzled && box[0] * element != 128) fail("a box of %u bytes a row in a swizzle of 128", box[0] * element);
     }
 
-    u32 bytes() const { return box[0] * box[1] * box[2] * element; }
+    u32 bytes() const { return box[0] * box[1] * box[2] * box[3] * element; }
 
     // use(offset in shared memory from the box's start, the element's address or null where there is none).
     template <typename Use>
-    void each(const i32 (&at)[3], u32 address, Use use) const {
-        for (u32 z = 0; z < box[2]; z++) {
-            for (u32 y = 0; y < box[1]; y++) {
-                for (u32 x = 0; x < box[0]; x++) {
-                    const i64 place[3] = {(i64)at[0] + x, (i64)at[1] + y, (i64)at[2] + z};
-                    bool inside = true;
-                    u64 offset = 0;
-                    for (u32 i = 0; i < 3; i++) {
-                        inside = inside && place[i] >= 0 && (u64)place[i] < size[i];
-                        offset += (u64)place[i] * stride[i];
-                    }
-                    u32 to = address + ((z * box[1] + y) * box[0] + x) * element;
-                    if (swizzled) to ^= to >> 3 & 0x70;
-                    use(to - address, inside ? start + offset : nullptr);
-                }
+    void each(const std::array<i32, 4>& at, u32 address, Use use) const {
+        for (u32 row = 0; row < box[1] * box[2] * box[3]; row++) {
+            const u32 in_box[4] = {0, row % box[1], row / box[1] % box[2], row / box[1] / box[2]};
+            bool inside = true;
+            u64 offset = 0;
+            for (u32 i = 1; i < 4; i++) {
+                const i64 place = (i64)at[i] + in_box[i];
+                inside = inside && place >= 0 && (u64)place < size[i];
+                offset += (u64)place * stride[i];
+            }
+            for (u32 column = 0; column < box[0]; column++) {
+                const i64 place = (i64)at[0] + column;
+                const bool exists = inside && place >= 0 && (u64)place < size[0];
+                u32 to = address + (row * box[0] + column) * element;
+                if (swizzled) to ^= to >> 3 & 0x70;
+                use(to - address, exists ? start + offset + (u64)place * element : nullptr);
             }
         }
     }
 };
 
-inline void copy_box(Block* block, u32 to, const MapView& map, u32 barrier, const i32 (&at)[3]) {
+inline void copy_box(Block* block, u32 to, const MapView& map, u32 barrier, const std::array<i32, 4>& from) {
     touches("a copy");
-    if (at[0] * (i64)map.element % 16) fail("a box that begins at %d, no multiple of 16 bytes", at[0]);
-    const i32 x = at[0], y = at[1], z = at[2];
+    if (from[0] * (i64)map.element % 16) fail("a box that begins at %d, no multiple of 16 bytes", from[0]);
     const u32 address = to & 0xffffff;
     aligned(address, 128, "a box");
     const u32 start = offset_in(block, address, map.bytes(), "a box");
     begin([=] {
-        const i32 from[3] = {x, y, z};
         map.each(from, address, [&](u32 offset, const unsigned char* element) {
             static const unsigned char zeros[16] = {};
             beside_writes(block, start + offset, element ? element : zeros, map.element, "a copy");
         });
         told(block, barrier, map.bytes());
     });
+}
+
+inline void store_box(const MapView& map, u32 from, const std::array<i32, 4>& at) {
+    Fiber& self = now();
+    Block* const block = self.block;
+    touches("a store");
+    aligned(from, 128, "a box");
+    const u32 start = offset_in(block, from, map.bytes(), "a box");
+    self.stores.add(begin([=] {
+        map.each(at, from, [&](u32 offset, unsigned char* element) {
+            const unsigned char* bytes = beside_reads(block, start + offset, map.element, "a store");
+            if (element) memcpy(element, bytes, map.element);
+        });
+    }));
+    self.stores.commit();
 }
 
 }  // namespace emulated
@@ -119,9 +138,30 @@ inline void barrier_wait(u32 barrier, u32 parity) {
     emulated::leave(parity ? "a barrier's odd phase" : "a barrier's even phase");
 }
 
+namespace emulated {
+
+// The barrier at which the running thread arrives.
+inline Meeting& named_meeting(u32 name, u32 threads) {
+    if (threads % 32 || name > 15) fail("barrier %u of %u threads", name, threads);
+    Meeting& meeting = now().block->named[name];
+    if (meeting.waiting.empty() && meeting.arrived.empty()) meeting.threads = threads;
+    if (meeting.threads != threads) {
+        fail("barrier %u of %u threads, where others wait for %u", name, threads, meeting.threads);
+    }
+    for (Fiber* fiber : meeting.arrived) {
+        if (fiber == &now()) fail("a thread that has arrived at barrier %u comes again before all are there", name);
+    }
+    return meeting;
+}
+
+}  // namespace emulated
+
 inline void named_barrier(u32 name, u32 threads) {
-    if (threads % 32 || name > 15) emulated::fail("barrier %u of %u threads", name, threads);
-    emulated::meet(emulated::now().block->named[name], threads, "a named barrier", nullptr, [](auto&) {});
+    emulated::meet(emulated::named_meeting(name, threads), threads, "a named barrier", nullptr, [](auto&) {});
+}
+inline void named_barrier_arrive(u32 name, u32 threads) {
+    emulated::arrive_at(emulated::named_meeting(name, threads), threads);
+    emulated::dawdle();
 }
 
 // ---- bulk tensor copies ----
@@ -130,35 +170,41 @@ inline void prefetch_map(const TensorMap*) {}
 inline void prefetch_box(const TensorMap*, i32, i32, i32) {}
 
 inline void copy_box(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z) {
-    const i32 at[3] = {x, y, z};
-    emulated::copy_box(emulated::block_of(to), to, emulated::MapView(map), barrier, at);
+    emulated::copy_box(emulated::block_of(to), to, emulated::MapView(map, 3), barrier, {x, y, z, 0});
+    emulated::dawdle();
+}
+inline void copy_box(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z, i32 w) {
+    emulated::copy_box(emulated::block_of(to), to, emulated::MapView(map, 4), barrier, {x, y, z, w});
+    emulated::dawdle();
+}
+inline void copy_bytes(u32 to, const void* from, u32 bytes, u32 barrier) {
+    emulated::Block* const block = emulated::block_of(to);
+    emulated::touches("a copy");
+    emulated::aligned(bytes, 16, "a copy of bytes");
+    emulated::aligned(to & 0xffffff, 16, "a copy");
+    if ((u64)from % 16) emulated::fail("a copy from an address that is no multiple of 16");
+    const u32 start = emulated::offset_in(block, to, bytes, "a copy");
+    emulated::begin([=] {
+        emulated::beside_writes(block, start, from, bytes, "a copy");
+        emulated::told(block, barrier, bytes);
+    });
     emulated::dawdle();
 }
 inline void copy_box_to_blocks(u32 to, const TensorMap* map, u32 barrier, i32 x, i32 y, i32 z, u16 blocks) {
-    const i32 at[3] = {x, y, z};
     emulated::Cluster* const cluster = emulated::now().block->cluster;
     for (u32 rank = 0; rank < 16; rank++) {
         if (!(blocks >> rank & 1)) continue;
         if (rank >= cluster->blocks.size()) emulated::fail("a copy to block %u of the cluster", rank);
-        emulated::copy_box(cluster->blocks[rank].get(), to, emulated::MapView(map), barrier, at);
+        emulated::copy_box(cluster->blocks[rank].get(), to, emulated::MapView(map, 3), barrier, {x, y, z, 0});
     }
     emulated::dawdle();
 }
 
 inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i32 z) {
-    emulated::Fiber& self = emulated::now();
-    emulated::Block* const block = self.block;
-    emulated::touches("a store");
-    const emulated::MapView view(map);
-    const u32 start = emulated::offset_in(block, from, view.bytes(), "a box");
-    self.stores.add(emulated::begin([=] {
-        const i32 at[3] = {x, y, z};
-        view.each(at, from, [&](u32 offset, unsigned char* element) {
-            const unsigned char* bytes = emulated::beside_reads(block, start + offset, view.element, "a store");
-            if (element) memcpy(element, bytes, view.element);
-        });
-    }));
-    self.stores.commit();
+    emulated::store_box(emulated::MapView(map, 3), from, {x, y, z, 0});
+}
+inline void store_box(const TensorMap* map, u32 from, i32 x, i32 y, i32 z, i32 w) {
+    emulated::store_box(emulated::MapView(map, 4), from, {x, y, z, w});
 }
 
 // Cache policies have no effect here.
@@ -206,6 +252,7 @@ inline void wait_semaphore(const u32* flag) {
 inline void prefetch(const void*) {}
 
 inline void to_shared(u32 place, u16 bits) { emulated::store_shared(place, &bits, 2); }
+inline void to_shared(u32 place, u32 bits) { emulated::store_shared(place, &bits, 4); }
 inline void to_shared(u32 place, f32 number) { emulated::store_shared(place, &number, 4); }
 inline void to_shared(u32 place, const f32 (&two)[2]) { emulated::store_shared(place, two, 8); }
 inline void to_shared(u32 place, const f32 (&four)[4]) { emulated::store_shared(place, four, 16); }
@@ -238,6 +285,10 @@ inline void blocks_to_shared(u32 place, const u32 (&block)[4]) {
         emulated::grid()->running = self;
     });
 }
+
+// ---- arithmetic ----
+
+inline f32 log2_approximate(f32 x) { return log2f(x); }
 
 // ---- programmatic dependent launch: the next kernel always starts as late as it can here ----
 

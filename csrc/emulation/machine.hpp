@@ -7,8 +7,8 @@
 //
 // The order is drawn from a seed: any thread that does not wait may be next, some are slower than others, and asynchronous work
 // (copies, products of the tensor cores, stores) is done at any time between where it
-// is begun and where it is waited for. So a stage that is overwritten too early, a barrier with a wrong count, or a phase
-// with a wrong parity gives wrong numbers, an error or a deadlock here, for some seed.
+// is begun and where it is waited for; some of it as late as a tile takes. So a stage that is overwritten too early, a barrier
+// with a wrong count, or a phase with a wrong parity gives wrong numbers, an error or a deadlock here, for some seed.
 //
 // A kernel that is launched so that it may begin before the one ahead of it has ended finds memory as nobody left it until it
 // has waited, and what it writes before is lost (`Earlier`). A thread that copies without having waited, or having met at a
@@ -88,58 +88,11 @@ inline uint32_t draw(uint32_t below) {
     return (uint32_t)((state >> 32) % below);
 }
 
-// ---- what runs beside the threads ----
+}  // namespace emulated
 
-// A copy, store or product in progress. It is done when a thread waits for it, or at any time before.
-struct Deed {
-    std::function<void()> work;
-    bool done = false;
-    void finish() {
-        if (done) return;
-        done = true;
-        auto own = std::move(work);
-        own();
-    }
-};
-typedef std::shared_ptr<Deed> DeedPointer;
-// Groups of deeds in the order in which they were committed; the last one is open.
-struct Groups {
-    std::vector<std::vector<DeedPointer>> groups = std::vector<std::vector<DeedPointer>>(1);
-    DeedPointer last;  // For deeds that run in order.
-    void add(DeedPointer deed) { groups.back().push_back(std::move(deed)); }
-    void commit() { groups.emplace_back(); }
-    // Until at most so many committed groups are unfinished.
-    void wait(size_t left) {
-        while (groups.size() - 1 > left) {
-            for (DeedPointer& deed : groups.front()) deed->finish();
-            groups.erase(groups.begin());
-        }
-    }
-};
-inline std::vector<DeedPointer>& pending() {
-    static std::vector<DeedPointer> deeds;
-    return deeds;
-}
-inline DeedPointer begin(std::function<void()> work) {
-    DeedPointer deed = std::make_shared<Deed>();
-    deed->work = std::move(work);
-    pending().push_back(deed);
-    return deed;
-}
-// Does one of what is pending; whether there was anything.
-inline bool progress() {
-    std::vector<DeedPointer>& deeds = pending();
-    while (!deeds.empty()) {
-        const size_t at = draw((uint32_t)deeds.size());
-        DeedPointer deed = deeds[at];
-        deeds[at] = deeds.back();
-        deeds.pop_back();
-        if (deed->done) continue;
-        deed->finish();
-        return true;
-    }
-    return false;
-}
+#include "deeds.hpp"
+
+namespace emulated {
 
 // ---- threads ----
 
@@ -157,12 +110,15 @@ struct Fiber {
     bool behind = false;  // True once it has waited for the kernels ahead.
     void* given = nullptr;  // Its contribution to a meeting.
     Groups copies, stores;
+    const void* polled = nullptr;  // The count that it has loaded last, and its value.
+    uint32_t polled_value = 0;
     std::vector<std::pair<unsigned, unsigned>> unpublished;  // Ranges of shared memory that bulk copies may not see yet.
 };
 
 // Threads that wait for each other: part of a warp, a warpgroup, a block, or a cluster.
 struct Meeting {
-    std::vector<Fiber*> waiting;
+    std::vector<Fiber*> waiting, arrived;  // Fibers that have arrived do not wait.
+    unsigned threads = 0;                  // Of a named barrier.
 };
 
 struct Barrier {
@@ -185,6 +141,7 @@ struct Block {
     std::map<uint32_t, Barrier> barriers;
     std::map<unsigned, Meeting> named, warps, warpgroups;
     std::map<unsigned, Groups> products;  // Of a warpgroup.
+    std::vector<DeedPointer> additions;   // Stores and additions to sums in global memory that no fence has ordered yet.
     std::vector<std::unique_ptr<Fiber>> fibers;
 };
 
@@ -204,6 +161,7 @@ struct Grid {
     unsigned alive = 0;
     const char* name = "";
     Earlier earlier;
+    std::map<const void*, std::vector<Fiber*>> watching;  // Threads that wait until memory at an address changes.
 };
 
 inline Grid*& grid() {
@@ -260,16 +218,40 @@ inline void dawdle() {
     if (draw(4) == 0) leave(nullptr);
 }
 
+// Waits until another thread says that memory at this address has changed.
+inline void wait_for_change(const void* at, const char* what) {
+    Grid* const all = grid();
+    all->watching[at].push_back(all->running);
+    leave(what);
+}
+inline void changed(const void* at) {
+    auto found = grid()->watching.find(at);
+    if (found == grid()->watching.end()) return;
+    std::vector<Fiber*> all = std::move(found->second);
+    grid()->watching.erase(found);
+    for (Fiber* fiber : all) wake(fiber);
+}
+
+// Arrives at a meeting without waiting for the others.
+inline void arrive_at(Meeting& meeting, unsigned threads) {
+    meeting.arrived.push_back(grid()->running);
+    if (meeting.waiting.size() + meeting.arrived.size() < threads) return;
+    for (Fiber* fiber : meeting.waiting) wake(fiber);
+    meeting.waiting.clear();
+    meeting.arrived.clear();
+}
+
 // The last of `threads` to come does the work for all of them, and all go on.
 template <typename Work>
 inline void meet(Meeting& meeting, unsigned threads, const char* what, void* given, Work work) {
     Fiber* const self = grid()->running;
     self->given = given;
     meeting.waiting.push_back(self);
-    if (meeting.waiting.size() < threads) {
+    if (meeting.waiting.size() + meeting.arrived.size() < threads) {
         leave(what);
         return;
     }
+    meeting.arrived.clear();
     std::vector<Fiber*> all;
     all.swap(meeting.waiting);
     work(all);
@@ -466,11 +448,11 @@ inline std::unique_ptr<Cluster> start(Grid& all, unsigned first, unsigned blocks
     return cluster;
 }
 
-// Runs clusters of so many blocks, in ascending order, until all threads have ended. From 1 to `resident` clusters are resident at a time,
-// as on a device that other kernels share: a cluster that waits for one with a higher number does not end. If the kernel
-// `overlaps` the kernels ahead of it, they leave the present contents of `memory`.
-inline void run(const char* name, Place size, Place block, unsigned cluster_blocks, unsigned resident, unsigned shared,
-                bool overlaps, const Memory* memory, size_t memories, std::function<void()> entry) {
+// Runs clusters of so many blocks until all threads have ended, in ascending order or, if `any_order`, in a random one. From 1 to
+// `resident` clusters are resident at a time, as on a device that other kernels share: a cluster that waits for one that starts later
+// does not end. If the kernel `overlaps` the kernels ahead of it, they leave the present contents of `memory`.
+inline void run(const char* name, Place size, Place block, unsigned cluster_blocks, unsigned resident, bool any_order,
+                unsigned shared, bool overlaps, const Memory* memory, size_t memories, std::function<void()> entry) {
     Grid all;
     all.size = size;
     all.block = block;
@@ -481,21 +463,27 @@ inline void run(const char* name, Place size, Place block, unsigned cluster_bloc
     if (size.y != 1 || size.z != 1 || block.y != 1 || block.z != 1) fail("only grids and blocks of one dimension");
     if (overlaps) all.earlier.begin(memory, memories, draw(2) << draw(12));
     if (size.x % cluster_blocks) fail("%u blocks in clusters of %u", size.x, cluster_blocks);
-    for (unsigned first = 0; first < size.x;) {
+    std::vector<unsigned> order(size.x / cluster_blocks);
+    for (unsigned i = 0; i < order.size(); i++) {
+        const unsigned other = any_order ? draw(i + 1) : i;
+        order[i] = order[other];
+        order[other] = i * cluster_blocks;
+    }
+    for (unsigned begun = 0; begun < order.size();) {
         size_t stack = 0;
         std::vector<std::unique_ptr<Cluster>> clusters;
         const unsigned at_a_time = 1 + draw(resident);
-        for (unsigned i = 0; i < at_a_time && first < size.x; i++, first += cluster_blocks) {
-            clusters.push_back(start(all, first, cluster_blocks, stack));
+        for (unsigned i = 0; i < at_a_time && begun < order.size(); i++, begun++) {
+            clusters.push_back(start(all, order[begun], cluster_blocks, stack));
         }
         // How seldom what runs beside the threads gets on: for some time hardly at all.
         unsigned idle = 8;
         while (all.alive) {
             if (draw(512) == 0) idle = 1u << draw(12);
-            if (draw(idle) == 0) progress();
+            if (draw(idle) == 0) progress(!all.ready.empty());
             if (all.earlier.runs && all.earlier.often && draw(all.earlier.often) == 0) end_earlier();
             if (all.ready.empty()) {
-                if (progress()) continue;
+                if (progress(false)) continue;
                 if (all.earlier.runs) {
                     end_earlier();
                     continue;
@@ -516,6 +504,7 @@ inline void run(const char* name, Place size, Place block, unsigned cluster_bloc
             size_t at = draw((uint32_t)all.ready.size());
             const size_t other = draw((uint32_t)all.ready.size());
             if (all.ready[other]->slowness < all.ready[at]->slowness && draw(8)) at = other;
+            steps()++;
             Fiber* const fiber = all.ready[at];
             all.ready[at] = all.ready.back();
             all.ready.pop_back();
@@ -524,7 +513,7 @@ inline void run(const char* name, Place size, Place block, unsigned cluster_bloc
             all.running = nullptr;
         }
         // Asynchronous work that no thread waited for still happens, if it can.
-        while (progress()) {
+        while (progress(false)) {
         }
     }
     grid() = nullptr;
@@ -554,45 +543,5 @@ struct Kernel {
 };
 
 }  // namespace emulated
-
-// ---- functions of the language ----
-
-inline int min(int a, int b) { return a < b ? a : b; }
-inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
-inline long long max(long long a, long long b) { return a > b ? a : b; }
-inline int max(int a, int b) { return a > b ? a : b; }
-inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
-
-inline float __uint_as_float(unsigned bits) {
-    float number;
-    memcpy(&number, &bits, 4);
-    return number;
-}
-inline unsigned __float_as_uint(float number) {
-    unsigned bits;
-    memcpy(&bits, &number, 4);
-    return bits;
-}
-
-inline void __syncthreads() {
-    emulated::Block* const block = emulated::now().block;
-    emulated::meet(block->named[0], block->alive, "__syncthreads", nullptr, [](auto&) {});
-}
-inline void __syncwarp() {
-    emulated::meet_warp("__syncwarp", nullptr, [](auto&) {});
-}
-
-template <typename Value>
-inline Value __shfl_sync(unsigned mask, Value value, int lane) {
-    if (mask != 0xffffffff) emulated::fail("a shuffle of part of a warp");
-    Value given[2] = {value, value};
-    int from = lane;
-    std::pair<Value*, int*> brought = {given, &from};
-    emulated::meet_warp("__shfl_sync", &brought, [](emulated::Fiber** lanes) {
-        auto of = [&](unsigned lane) { return (std::pair<Value*, int*>*)lanes[lane]->given; };
-        for (unsigned lane = 0; lane < 32; lane++) of(lane)->first[1] = of((unsigned)*of(lane)->second % 32)->first[0];
-    });
-    return given[1];
-}
 
 #include "arithmetic.hpp"

@@ -177,6 +177,7 @@ EXPORT CUresult cuDeviceGetAttribute(int *out, int attribute, CUdevice d) {
     if (attribute == 75) *out = G.capability / 10;
     if (attribute == 76) *out = G.capability % 10;
     if (attribute == 120 || attribute == 127) *out = G.capability >= 90; /* clusters, tensor maps */
+    if (attribute == 16 && G.multiprocessors) *out = G.multiprocessors;
     if (attribute == G.hidden_attribute) *out = 0;
     return call_end(&c, SUCCESS);
 }

@@ -149,6 +149,7 @@ FAKE_API void fake_set_devices(int count);         /* 0 to 8 */
 FAKE_API void fake_set_init(int code);             /* what cuInit answers */
 FAKE_API void fake_set_memory(uint64_t bytes);     /* capacity of each device */
 FAKE_API void fake_set_capability(int capability); /* 90 for 9.0, all devices */
+FAKE_API void fake_set_multiprocessors(int count); /* of each device; default 132 */
 FAKE_API void fake_hide_attribute(int attribute);  /* of a device: it answers 0, for all devices; default 0, none */
 FAKE_API void fake_set_peer_access(int possible);  /* cuDeviceCanAccessPeer between different devices; default 1 */
 FAKE_API void fake_set_strict(int strict);         /* 1: nothing runs before it is forced; default 0 */

@@ -322,6 +322,7 @@ typedef struct globals {
     /* settings */
     int version, devices, init_code, capability;
     int hidden_attribute;
+    int multiprocessors; /* 0: 132 */
     bool peer_possible, strict, threads_ordered, reset_recovers, faults_spread, default_streams;
     uint64_t memory, granularity, random;
     const char *fault_kernel; /* the first letters of a name, or null */

@@ -34,6 +34,25 @@ struct Band {
     __device__ i32 end_of_queries(i32 key) const { return key - (keys - queries) + before + 1; }
 };
 
+// One of several sequences, in device memory: exactly four numbers of `attention::Operands::sequences`.
+struct alignas(16) Sequence {
+    i32 first_query, queries, first_key, keys;
+};
+
+// Options that the kernels `varied` read at run time: exactly `attention::hopper::Variations` of the Rust side.
+struct Variations {
+    const Sequence* sequences;  // Null where each batch is one sequence.
+    const u64* generator;       // The seed and the first block of random bits, in place of `seed` and a first block of 0; or null.
+    u64 seed, offset;
+    i32 is_packed;              // Sequences are in a batch of 1, one after the other.
+    i32 array_queries;          // Positions of an array of queries, and of LSE: without sequences those of the band.
+    i32 max_queries, max_keys;  // Of a sequence.
+    f32 soft_cap;               // c of c tanh(x / c) for scaled scores x; 0 for none.
+    u32 threshold;              // Probabilities whose 16 random bits are below it are replaced by 0.
+    f32 kept_scale;             // The factor of the others.
+    u32 padding;
+};
+
 __device__ inline i32 blocks_of(i32 count, i32 size) { return (count + size - 1) / size; }
 
 __device__ inline f32 infinity() { return __int_as_float(0x7f800000); }

@@ -4,7 +4,7 @@ mod parameters;
 
 use parameters::{BackwardProblem, BandParameters, ForwardProblem, RowsProblem, WithMemory};
 
-use super::problem::{Band, Problem, Sizes};
+use super::problem::{Band, Operands, Problem, Sizes};
 use super::{Pass, Unsupported};
 use crate::driver::{
     DeviceSlice, DeviceSliceMut, LaunchConfig, Stream, TensorMap, TensorMapLayout, TensorPromotion,
@@ -264,7 +264,7 @@ fn backward_shared_bytes(tile: &Tile) -> usize {
 
 /// Writes the result and the LSE of a problem.
 ///
-/// `memory` holds the queries, keys and values from the layouts' offsets on, `result` the result in `layout`, which has the shape of
+/// `operands` is the memory of the queries, keys and values, `result` that of the result in `layout`, which has the shape of
 /// the queries. `lse` has an element for each batch, head and query: ln Σ exp(scale · score), and -∞ where a query reads no key.
 ///
 /// # Errors
@@ -275,7 +275,7 @@ fn backward_shared_bytes(tile: &Tile) -> usize {
 pub fn forward(
     stream: &Stream,
     problem: &Problem,
-    memory: [DeviceSlice<'_, u8>; 3],
+    operands: Operands<'_>,
     (result, layout): (DeviceSliceMut<'_, u8>, &Layout),
     lse: DeviceSliceMut<'_, f32>,
 ) -> Result<()> {
@@ -307,7 +307,7 @@ pub fn forward(
         scale: problem.scale as f32,
         padding: 0,
     };
-    let [queries, keys, values] = memory;
+    let Operands { queries, keys, values, .. } = operands;
     let map_q = call.map(queries, &problem.queries, rows)?;
     let map_k = call.map(keys, &problem.keys, BLOCK_KEYS)?;
     let map_v = call.map(values, &problem.values, BLOCK_KEYS)?;
@@ -343,7 +343,7 @@ pub struct Gradients<'a> {
 pub fn backward(
     stream: &Stream,
     problem: &Problem,
-    memory: [DeviceSlice<'_, u8>; 3],
+    operands: Operands<'_>,
     result: (DeviceSlice<'_, u8>, &Layout),
     lse: DeviceSlice<'_, f32>,
     gradient: (DeviceSlice<'_, u8>, &Layout),
@@ -425,7 +425,7 @@ pub fn backward(
         scale: problem.scale as f32,
         padding: 0,
     };
-    let [queries, keys, values] = memory;
+    let Operands { queries, keys, values, .. } = operands;
     let map_q = call.map(queries, &problem.queries, tile.rows)?;
     let map_k = call.map(keys, &problem.keys, BLOCK_KEYS)?;
     let map_v = call.map(values, &problem.values, BLOCK_KEYS)?;
@@ -480,7 +480,7 @@ mod tests {
 
     fn problem(dtype: DType, sizes: [usize; 4]) -> Problem {
         let layout = Layout::contiguous(&sizes).unwrap();
-        Problem { dtype, queries: layout, keys: layout, values: layout, band: Band::causal(), scale: 0.125 }
+        Problem { band: Band::causal(), scale: 0.125, ..Problem::new(dtype, layout, layout, layout) }
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! Invariants: results have the same bits on every run, because additions have a fixed order. Each launch has a workspace of its own,
 //! which is freed on the launch's stream, so launches share no counter.
 //!
-//! Tests: in the files, `tests/gpu/attention.rs`.
+//! Tests: in the files, `tests/fake/emulated/attention.rs`, `tests/gpu/attention.rs`.
 
 mod hopper;
 mod problem;
@@ -22,7 +22,7 @@ mod unsupported;
 #[cfg(feature = "nn")]
 pub(crate) use hopper::is_mapped;
 pub use hopper::{Gradients, backward, forward};
-pub use problem::{Band, Problem};
+pub use problem::{Band, Dropout, Operands, Problem, Sequences};
 pub use unsupported::Unsupported;
 
 use crate::images::DeviceProperties;

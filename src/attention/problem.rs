@@ -1,5 +1,6 @@
-//! The description of an attention: dtype, layouts, scale and band.
+//! The description of an attention: dtype, layouts, and how scores become probabilities.
 
+use crate::driver::DeviceSlice;
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout};
 
@@ -32,7 +33,48 @@ impl Band {
     }
 }
 
-/// An attention: layouts of (batch, heads, length, head dimension), in elements of one dtype, the band and the scale.
+/// Random probabilities that are replaced by 0; the others are multiplied by 65536 / (65536 - `threshold`).
+///
+/// A probability is replaced if 16 random bits of its position are below the threshold. A block of Philox 4x32-10 has the bits of eight
+/// positions. Blocks are counted from `offset` on, by head of all batches, 16 queries, 16 keys, and 32 lanes. Word w of lane l has those
+/// of query l / 4 + 8 (w % 2) and of keys 2 (l % 4) + 8 (w / 2), in the lower half, and the one after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dropout {
+    /// The key of the stream.
+    pub seed: u64,
+    /// The first block of the stream; with [`Operands::generator`] the distance from the block that is in memory.
+    pub offset: u64,
+    /// The probability in units of 1 / 65536, at most 65536.
+    pub threshold: u32,
+}
+
+impl Dropout {
+    /// Returns the factor of the probabilities that stay; 0 where none does.
+    pub fn scale(self) -> f64 {
+        if self.threshold < 1 << 16 { 65536.0 / (65536.0 - f64::from(self.threshold)) } else { 0.0 }
+    }
+
+    /// Returns how many blocks of the stream an attention takes.
+    pub fn blocks(batch: usize, heads: usize, queries: usize, keys: usize) -> u64 {
+        (batch * heads) as u64 * queries.div_ceil(16) as u64 * keys.div_ceil(16) as u64 * 32
+    }
+}
+
+/// Sequences of different lengths, whose first positions and lengths are in [`Operands::sequences`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sequences {
+    /// The number of sequences.
+    pub count: usize,
+    /// True if the sequences lie one after the other in a batch of 1. Else each is the beginning of its batch's positions, and results
+    /// and gradients of the other positions are 0.
+    pub is_packed: bool,
+    /// The most queries of a sequence.
+    pub max_queries: usize,
+    /// The most keys of a sequence.
+    pub max_keys: usize,
+}
+
+/// An attention: layouts of (batch, heads, length, head dimension) in elements of one dtype, and how scores become probabilities.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem {
     /// The dtype of queries, keys, values, the result and the gradients.
@@ -47,6 +89,34 @@ pub struct Problem {
     pub band: Band,
     /// The factor of the scores.
     pub scale: f64,
+    /// The limit c of scaled scores x, which become c tanh(x / c).
+    pub soft_cap: Option<f64>,
+    /// Which probabilities are replaced by 0.
+    pub dropout: Option<Dropout>,
+    /// The sequences; without them each batch is one.
+    pub sequences: Option<Sequences>,
+}
+
+/// The memory that an attention reads, from the layouts' offsets on.
+#[derive(Clone, Copy)]
+pub struct Operands<'a> {
+    /// The memory of the queries, in bytes.
+    pub queries: DeviceSlice<'a, u8>,
+    /// The memory of the keys, in bytes.
+    pub keys: DeviceSlice<'a, u8>,
+    /// The memory of the values, in bytes.
+    pub values: DeviceSlice<'a, u8>,
+    /// For each of the [`Sequences`] its first query, its number of queries, its first key and its number of keys.
+    pub sequences: Option<DeviceSlice<'a, i32>>,
+    /// The seed and the first block of the [`Dropout`], in place of its seed.
+    pub generator: Option<DeviceSlice<'a, u64>>,
+}
+
+impl<'a> Operands<'a> {
+    /// Returns operands without sequences and a generator.
+    pub fn new(queries: DeviceSlice<'a, u8>, keys: DeviceSlice<'a, u8>, values: DeviceSlice<'a, u8>) -> Self {
+        Operands { queries, keys, values, sequences: None, generator: None }
+    }
 }
 
 /// The sizes of a problem.
@@ -62,6 +132,22 @@ pub(super) struct Sizes {
 }
 
 impl Problem {
+    /// Returns the attention of queries, keys and values without a band, whose scale is 1 / sqrt(head dimension).
+    pub fn new(dtype: DType, queries: Layout, keys: Layout, values: Layout) -> Problem {
+        let dimension = queries.shape().last().copied().unwrap_or(1).max(1);
+        Problem {
+            dtype,
+            queries,
+            keys,
+            values,
+            band: Band::default(),
+            scale: 1.0 / (dimension as f64).sqrt(),
+            soft_cap: None,
+            dropout: None,
+            sequences: None,
+        }
+    }
+
     /// Checks the shapes and returns the sizes.
     ///
     /// # Errors

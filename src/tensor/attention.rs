@@ -4,7 +4,7 @@ use super::device::stream;
 use super::kernel::Output;
 use super::storage::MemoryMut;
 use super::tensor::Tensor;
-use crate::attention::{self, Band, Gradients, Pass, Problem, Unsupported};
+use crate::attention::{self, Band, Gradients, Operands, Pass, Problem, Unsupported};
 use crate::driver::{DeviceSlice, DeviceSliceMut};
 use crate::error::{Error, Result};
 use crate::images::{DeviceProperties, MAP_ALIGNMENT};
@@ -58,7 +58,7 @@ impl Attention {
         }
         let problem = |inputs: &[Tensor; 3]| {
             let [queries, keys, values] = inputs.each_ref().map(|input| *input.layout());
-            Problem { dtype, queries, keys, values, band, scale }
+            Problem { band, scale, ..Problem::new(dtype, queries, keys, values) }
         };
         let mut found = Attention { problem: problem(&inputs), inputs };
         for index in 0..found.inputs.len() {
@@ -100,11 +100,11 @@ impl Attention {
         };
         let mut result = Output::new(&device, queries.dtype(), &sizes)?;
         let mut lse = Output::new(&device, DType::F32, &[batch, heads, length])?;
-        let memory = [memory(queries)?, memory(keys)?, memory(values)?];
+        let operands = Operands::new(memory(queries)?, memory(keys)?, memory(values)?);
         let (mut of_result, mut of_lse) = (result.memory_mut(), lse.memory_mut());
         let to = (written(&mut of_result)?, &layout);
         let stream = stream(&device)?;
-        attention::forward(&stream, &self.problem, memory, to, written(&mut of_lse)?.reinterpret()?)?;
+        attention::forward(&stream, &self.problem, operands, to, written(&mut of_lse)?.reinterpret()?)?;
         let result = result.into_tensor();
         let result = if order == ResultOrder::ByPosition { result.transpose(1, 2)? } else { result };
         Ok(AttentionResult { result, lse: lse.into_tensor() })
@@ -151,12 +151,12 @@ impl Attention {
         let is_taken = attention::is_mapped(gradient.layout()) && is_aligned(gradient)?;
         let copy = if is_taken { None } else { Some(gradient.copy()?) };
         let gradient = copy.as_ref().unwrap_or(gradient);
-        let inputs = [memory(queries)?, memory(keys)?, memory(values)?];
+        let operands = Operands::new(memory(queries)?, memory(keys)?, memory(values)?);
         let stream = stream(&queries.device())?;
         attention::backward(
             &stream,
             &self.problem,
-            inputs,
+            operands,
             (memory(&forward.result)?, forward.result.layout()),
             memory(&forward.lse)?.reinterpret()?,
             (memory(gradient)?, gradient.layout()),

@@ -212,8 +212,14 @@ mod on_the_fake_driver {
 
     /// The program on the fake driver, whose kernels of spiking networks compute.
     fn on_computing_fake(arguments: &[&str]) -> Command {
-        const BURST: Family =
-            Family { source: "burst.cu", defines: &[], cluster: 1, resident: 1, fault: None };
+        const BURST: Family = Family {
+            source: "burst.cu",
+            defines: &[],
+            cluster: 1,
+            resident: 1,
+            any_order: false,
+            fault: None,
+        };
         let mut command = on_fake(arguments);
         command.env("FAKE_RUNNER", crate::build::build(&BURST).unwrap());
         command

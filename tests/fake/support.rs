@@ -149,6 +149,7 @@ control! {
     fake_set_memory(u64);
     fake_set_granularity(u64);
     fake_set_capability(c_int);
+    fake_set_multiprocessors(c_int);
     fake_hide_attribute(c_int);
     fake_set_peer_access(c_int);
     fake_set_strict(c_int);
@@ -221,6 +222,8 @@ setters! {
     set_granularity(u64) = fake_set_granularity;
     /// 90 for 9.0.
     set_capability(i32) = fake_set_capability;
+    /// The multiprocessors of each device, before its properties are first read; 132 where not set.
+    set_multiprocessors(i32) = fake_set_multiprocessors;
     /// A device attribute that answers 0 from now on.
     hide_attribute(i32) = fake_hide_attribute;
     /// Sets whether devices can reach each other.

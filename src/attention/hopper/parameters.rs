@@ -16,6 +16,24 @@ pub(super) struct BandParameters {
     pub(super) after: i32,
 }
 
+/// Exactly `Variations` of attention.cuh.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub(super) struct Variations {
+    pub(super) sequences: u64,
+    pub(super) generator: u64,
+    pub(super) seed: u64,
+    pub(super) offset: u64,
+    pub(super) is_packed: i32,
+    pub(super) array_queries: i32,
+    pub(super) max_queries: i32,
+    pub(super) max_keys: i32,
+    pub(super) soft_cap: f32,
+    pub(super) threshold: u32,
+    pub(super) kept_scale: f32,
+    pub(super) padding: u32,
+}
+
 /// Exactly `ForwardProblem` of attention_forward.cu.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -24,6 +24,8 @@ pub struct Family {
     pub cluster: u32,
     /// Clusters that run beside each other: 1 where shared memory is a variable of the source, which all blocks then share.
     pub resident: u32,
+    /// True if clusters start in any order: kernels that rely on an ascending one have `false`.
+    pub any_order: bool,
     /// An injected fault: a text of the kernels' sources and its replacement.
     pub fault: Option<(&'static str, &'static str)>,
 }
@@ -47,7 +49,7 @@ EXPORT int emulated_run(const Launch* launch) {
         if (strcmp(kernel.name, launch->kernel)) continue;
         const unsigned *grid = launch->grid, *block = launch->block;
         emulated::run(kernel.name, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]},
-                      launch->cluster ? launch->cluster : CLUSTER, RESIDENT, launch->shared, launch->programmatic != 0,
+                      launch->cluster ? launch->cluster : CLUSTER, RESIDENT, ANY_ORDER, launch->shared, launch->programmatic != 0,
                       launch->memory, launch->memories, kernel.entry(launch->values));
         return 1;
     }
@@ -142,7 +144,9 @@ pub fn build(family: &Family) -> io::Result<PathBuf> {
             let _ = writeln!(list, "    {{\"{name}\", run_{name}}},");
         }
         let _ = writeln!(text, "static const emulated::Kernel kernels[] = {{\n{list}}};");
-        let _ = writeln!(text, "enum {{ CLUSTER = {}, RESIDENT = {} }};", family.cluster, family.resident);
+        let Family { cluster, resident, any_order, .. } = *family;
+        let order = u8::from(any_order);
+        let _ = writeln!(text, "enum {{ CLUSTER = {cluster}, RESIDENT = {resident}, ANY_ORDER = {order} }};");
         fs::write(&main, text + BEHIND)?;
         let mut command = compiler();
         flags(&mut command);

@@ -1,4 +1,4 @@
-//! Faults injected into the kernels of products: the tests of the parent module must find each of them.
+//! Faults injected into the kernels of products and of attention: the tests of the parent module must find each of them.
 
 use half::bf16;
 
@@ -6,6 +6,7 @@ use super::super::children;
 use super::super::products::cases::Case;
 use super::super::support::Fake;
 use super::super::variant::Variant;
+use super::attention::{self, FAULTY_BACKWARD, FAULTY_FORWARD};
 use super::build::Family;
 use super::{
     BULK_F32, MANY, Outcome, PERSISTENT_BF16, SIMT, SPLIT_K_BF16, emulate, passes, with_every_algorithm,
@@ -14,7 +15,7 @@ use super::{
 use crate::common::suite::{Test, detail};
 
 /// Faults that a reader overlooks easily: a kernel with any of them must not pass.
-const FAULTS: [(Family, (&str, &str)); 17] = [
+const FAULTS: [(Family, (&str, &str)); 29] = [
     // A stage is released while it is multiplied.
     (SPLIT_K_BF16, ("barrier_arrive(empty + 8 * last)", "barrier_arrive(empty + 8 * state.stage)")),
     // Too few arrivals, or too many bytes, are waited for.
@@ -85,13 +86,69 @@ const FAULTS: [(Family, (&str, &str)); 17] = [
             "barrier_initialise(empty + 8 * stage, 1)",
         ),
     ),
+    // Attention multiplies keys before they are there, or masks one key too few.
+    (
+        FAULTY_FORWARD,
+        (
+            "            wait_for_k();\n            wait_for_turn();\n            issue_scores();\n            wait_for_v();",
+            "            wait_for_turn();\n            issue_scores();\n            wait_for_v();",
+        ),
+    ),
+    (FAULTY_FORWARD, ("i / 2 * 8 + i % 2 < end ? score", "i / 2 * 8 + i % 2 <= end ? score")),
+    // A stage is released while it is multiplied, and registers of an operand change meanwhile.
+    (
+        FAULTY_FORWARD,
+        (
+            "            wgmma_wait<0>();\n            pin(o);\n            finish_v();",
+            "            finish_v();\n            wgmma_wait<0>();\n            pin(o);",
+        ),
+    ),
+    (
+        FAULTY_FORWARD,
+        (
+            "            softmax(false, masks_ends || masks_beginnings);\n",
+            "            softmax(false, masks_ends || masks_beginnings);\n            round_probabilities();\n",
+        ),
+    ),
+    // The staging buffer is overwritten while the last store reads it.
+    (
+        FAULTY_FORWARD,
+        (
+            "        if (thread == 0) stores_read<0>();\n        synchronize_warps();",
+            "        synchronize_warps();",
+        ),
+    ),
+    // A consumer skips a key block and keeps its turn.
+    (
+        FAULTY_FORWARD,
+        ("        wait_for_turn();\n        end_turn();\n        finish_k();", "        finish_k();"),
+    ),
+    // A stage is released before all warps of a consumer that skips it have waited for it.
+    (FAULTY_FORWARD, ("        synchronize_warps();\n        finish_v();", "        finish_v();")),
+    // An addition does not wait for its predecessor, is counted before the device sees it, or waits for a block that starts later.
+    (
+        FAULTY_BACKWARD,
+        (
+            "        while (predecessors > 0 && load_acquire(p.progress + walk.at) < predecessors) continue;\n",
+            "",
+        ),
+    ),
+    (FAULTY_BACKWARD, ("        fence_device();\n", "")),
+    (FAULTY_BACKWARD, ("const u32 number = atomicAdd(p.progress, 1);", "const u32 number = blockIdx.x;")),
+    // A buffer of dS is overwritten while the other consumer multiplies it, and so are K and V.
+    (FAULTY_BACKWARD, ("buffer = buffer == 2 ? 0 : buffer + 1;", "buffer = buffer == 1 ? 0 : buffer + 1;")),
+    (FAULTY_BACKWARD, ("    named_barrier(1, 256);\n    if (!adds)", "    if (!adds)")),
 ];
 
 /// Child: products with one of the faults: split-K, persistent clusters whose tiles take fewer steps than they have parts, stream-K,
-/// and large tiles of `f32` that use each stage more than once.
+/// large tiles of `f32` that use each stage more than once, and attention.
 pub(super) fn faulty(fake: &Fake, number: &str) -> Outcome {
     let (family, fault) = *FAULTS.get(number.parse::<usize>()?).ok_or("no such fault")?;
-    emulate(fake, &[Family { fault: Some(fault), ..family }])?;
+    let faulty = Family { fault: Some(fault), ..family };
+    if [FAULTY_FORWARD, FAULTY_BACKWARD].contains(&family) {
+        return attention::faulty(fake, faulty);
+    }
+    emulate(fake, &[faulty])?;
     if family.source == BULK_F32.source {
         let case = Case { multiple: 4, batch: MANY, ..Case::new(8, 68, 108) };
         return with_seeds(20, |stream| passes(case.check::<f32, f32>(stream, SIMT)));

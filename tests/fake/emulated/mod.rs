@@ -6,6 +6,7 @@
 
 #[cfg(feature = "nn")]
 mod activations;
+mod attention;
 mod build;
 #[cfg(feature = "burst")]
 mod burst;
@@ -58,7 +59,7 @@ const fn family(
     cluster: u32,
     resident: u32,
 ) -> Family {
-    Family { source, defines, cluster, resident, fault: None }
+    Family { source, defines, cluster, resident, any_order: false, fault: None }
 }
 
 const PERSISTENT_BF16: Family = family("gemm_wgmma.cu", &["-DELEMENT=bf16"], 2, 2);
@@ -482,7 +483,7 @@ type Child = fn(&Fake) -> Outcome;
 
 /// The children of this module and of those in it.
 fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
-    let all = CHILDREN.iter();
+    let all = CHILDREN.iter().chain(attention::CHILDREN);
     #[cfg(feature = "burst")]
     let all = all.chain(burst::CHILDREN);
     #[cfg(feature = "classifier")]
