@@ -210,7 +210,7 @@ fn integers(argument: &'static str, object: &Bound<'_, PyAny>) -> Result<Vec<isi
 }
 
 /// Returns the text of an integer, for errors. Python writes no integer of more than 4300 digits.
-fn text(object: &Bound<'_, PyAny>) -> String {
+pub fn text(object: &Bound<'_, PyAny>) -> String {
     object.str().map_or_else(|_| "an integer of thousands of digits".to_owned(), |text| text.to_string())
 }
 

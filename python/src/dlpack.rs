@@ -16,6 +16,7 @@ use selvedge::tensor::dlpack::{
 };
 use selvedge::{Device, Tensor};
 
+use crate::arguments::InRange;
 use crate::error::{Result, invalid, type_name, wrong_type};
 use crate::exchange;
 use crate::tensor::PyTensor;
@@ -105,14 +106,16 @@ impl PyTensor {
     fn __dlpack__<'py>(
         &self,
         py: Python<'py>,
-        stream: Option<isize>,
-        max_version: Option<(u32, u32)>,
-        dl_device: Option<(i32, i32)>,
+        stream: Option<InRange<isize>>,
+        max_version: Option<(InRange<u32>, InRange<u32>)>,
+        dl_device: Option<(InRange<i32>, InRange<i32>)>,
         copy: Option<bool>,
     ) -> Result<Bound<'py, PyAny>> {
-        let is_legacy = max_version.is_none_or(|(major, _)| major < DLPACK_MAJOR_VERSION);
+        let is_legacy = max_version.is_none_or(|(major, _)| major.0 < DLPACK_MAJOR_VERSION);
         let mut tensor = self.tensor(py);
-        let other = dl_device.filter(|wanted| *wanted != device_of(&tensor));
+        let other = dl_device
+            .map(|(kind, ordinal)| (kind.0, ordinal.0))
+            .filter(|wanted| *wanted != device_of(&tensor));
         if let Some(wanted) = other.filter(|wanted| wanted.0 != CPU) {
             let text = format!(
                 "__dlpack__: found dl_device={wanted:?}; wanted the device of the tensor, or the CPU"
@@ -130,7 +133,7 @@ impl PyTensor {
             tensor = py.detach(move_out)?;
         }
         let is_owned = is_legacy || copy == Some(true);
-        let consumer = consumer(&tensor.device(), stream)?;
+        let consumer = consumer(&tensor.device(), stream.map(|stream| stream.0))?;
         if is_legacy {
             let managed = py.detach(|| tensor.into_dlpack_legacy(consumer.as_ref()).map(SendPointer))?;
             return Ok(capsule(py, managed.0.as_ptr().cast(), LEGACY, free_legacy)?);

@@ -134,13 +134,23 @@ pub fn exceptions(py: Python<'_>) -> PyResult<&Vec<(&'static str, Py<PyType>)>> 
     })
 }
 
-/// Returns the exception of an error.
-pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
+fn exception(py: Python<'_>, kind: Kind, text: String) -> PyErr {
     match exceptions(py) {
-        Ok(exceptions) => match exceptions.get(kind(error) as usize) {
-            Some((_, exception)) => PyErr::from_type(exception.bind(py).clone(), (error.to_string(),)),
-            None => PyRuntimeError::new_err(error.to_string()),
+        Ok(exceptions) => match exceptions.get(kind as usize) {
+            Some((_, exception)) => PyErr::from_type(exception.bind(py).clone(), (text,)),
+            None => PyRuntimeError::new_err(text),
         },
         Err(failure) => failure,
     }
+}
+
+/// Returns the exception of an error.
+pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    exception(py, kind(error), error.to_string())
+}
+
+/// Returns the exception of an index of more than 64 bits, which no dimension has.
+pub fn index_beyond_64_bits(py: Python<'_>, index: &str) -> PyErr {
+    let text = format!("an index: found {index}; wanted an integer of at most 64 bits");
+    exception(py, Kind::IndexOutOfRange, text)
 }

@@ -344,8 +344,12 @@ HUGE = 2**70
         lambda x: sv.burst.Network(1, [], [], [], []).run(-1),
         lambda x: sv.burst.Network.generated("S", HUGE, 1),
         lambda x: sv.output((-1,), "f32"),
+        lambda x: x.__dlpack__(stream=HUGE),
+        lambda x: x.__dlpack__(stream=-HUGE),
+        lambda x: x.__dlpack__(max_version=(HUGE, 0)),
+        lambda x: x.__dlpack__(dl_device=(1, HUGE)),
     ],
-    ids=range(40),
+    ids=range(44),
 )
 def test_an_integer_that_an_argument_cannot_hold_is_an_error_of_the_library(call):
     with pytest.raises(sv.ArgumentError, match="wanted"):

@@ -46,9 +46,11 @@ ARGUMENTS = {
     "layer_norm rms_norm": "(count,)",
     "multinomial": "(count,)",
     "diff": "()",
+    "bincount": "()",
+    "histc": "(4,)",
 }
 DTYPES = {"bit_and": "i64", "bit_or": "i64", "bit_xor": "i64", "bit_not": "i64", "shift_left": "i64", "shift_right": "i64", "mul_high": "u64"}
-DTYPES |= {"one_hot": "i64", "choose": "bool"}
+DTYPES |= {"one_hot": "i64", "choose": "bool", "bincount": "i64"}
 
 WITHOUT = (
     "neg abs sign sqrt rsqrt reciprocal square floor ceil trunc round frac relu is_nan is_infinite is_finite logical_not bit_not "
@@ -82,6 +84,11 @@ CALLS = [
     "one.expand(count) @ one.expand(count, 1)", "one.expand(count, 1) @ one.expand(1, count)", "sv.fuse(lambda x: x + 1)(one.expand(count))",
     "sv.output((count,), 'f32')", "sv.srt.fibonacci_sequence(count)", "sv.srt.e8_weights(count)", "sv.srt.noise_words(1, 0, (count,))",
     "sv.srt.gauss(1, 0, (count,))", "sv.srt.RunningStatistics(count)", "sv.burst.Network(count, [], [], [], [])",
+    "sv.burst.Network(1, i, i, i, i)", "sv.burst.Network(1, [], [], [], [], threshold=x)", "sv.burst.Network(1, [], [], [], []).inject(i, 1)",
+    "sv.burst.Network(1, [], [], [], []).inject([0], x)", "sv.burst.Network(1, [], [], [], []).inject([count], 1)",
+    "sv.burst.Network(1, [], [], [], []).set_power(0, count, 1)", "sv.burst.Network.generated('G', count, 1)",
+    "sv.burst.Network.generated('G', 1, count)", "sv.burst.Network.generated('S', 1, 1, count)",
+    "sv.Tensor([count]).bincount()", "one.histc(count, 0, 2)",
     "sv.srt.SymExpr.input(count)", "repr(sv.Tensor(1).expand(count))[:5]",
 ]
 

@@ -99,7 +99,7 @@ def test_masks_and_indices_of_tensors_select():
 
 @pytest.mark.parametrize(
     "index, error",
-    [(2, IndexError), ((0, -4), IndexError), ((0, 0, 0, 0), ValueError), ("a", TypeError), (1.5, TypeError), (True, TypeError), ([5], IndexError), (slice(None, None, 0), ValueError), ((..., ...), ValueError), ([[0], [1, 2]], ValueError)],
+    [(2, IndexError), ((0, -4), IndexError), (2**63, IndexError), (-(2**70), IndexError), ((0, 2**70), IndexError), (np.uint64(2**63), IndexError), ((0, 0, 0, 0), ValueError), ("a", TypeError), (1.5, TypeError), (True, TypeError), ([5], IndexError), (slice(None, None, 0), ValueError), ((..., ...), ValueError), ([[0], [1, 2]], ValueError)],
     ids=str,
 )
 def test_bad_indices_are_exceptions(index, error):

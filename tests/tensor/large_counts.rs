@@ -53,6 +53,7 @@ fn the_calls() {
             ("bincount of bytes", nothing(bytes.bincount(0))),
             ("minlength", nothing(one.bincount(count))),
             ("histc", nothing(floats.histc(4, 0.0, 1.0))),
+            ("histc of all", nothing(floats.histc(4, 0.0, 0.0))),
             ("bins", nothing(Tensor::zeros(&[1], DType::F32, &cpu).unwrap().histc(count, 0.0, 1.0))),
             ("contiguous", nothing(x.contiguous())),
             ("cast", nothing(x.cast(DType::F32))),

@@ -1,5 +1,6 @@
 //! `x[…]` and `x[…] = values`, by the rules of NumPy.
 
+use pyo3::exceptions::PyOverflowError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PySlice, PyTuple};
@@ -8,8 +9,8 @@ use selvedge::types::Slice;
 use selvedge::{DType, Device, Tensor};
 
 use super::{PyTensor, new_tensor};
-use crate::arguments::Operand;
-use crate::error::{Result, type_name, wrong_type};
+use crate::arguments::{Operand, text};
+use crate::error::{Result, index_beyond_64_bits, type_name, wrong_type};
 use crate::nested;
 
 /// An entry of an index expression, which owns its array.
@@ -67,8 +68,13 @@ fn entry(object: &Bound<'_, PyAny>, device: &Device) -> Result<Entry> {
         // A list without elements is an index without positions.
         return Ok(Entry::Tensor(if index.count() == 0 { index.cast(DType::I64)? } else { index }));
     }
-    if let Ok(position) = object.extract::<isize>() {
-        return Ok(Entry::At(position));
+    match object.extract::<isize>() {
+        Ok(position) => return Ok(Entry::At(position)),
+        Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
+            return Err(index_beyond_64_bits(object.py(), &text(object)).into());
+        }
+        // Another object may be an array.
+        Err(_) => {}
     }
     match new_tensor(object, None, Some(*device)) {
         Ok(index) if index.rank() > 0 => Ok(Entry::Tensor(index)),

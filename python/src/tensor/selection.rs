@@ -8,47 +8,40 @@ use super::PyTensor;
 use crate::arguments::{InRange, NumberArgument, TensorArgument, axis_or, given, given_axis};
 use crate::error::{Result, invalid};
 
+/// Methods that sort along an axis, the last one by default.
+macro_rules! sorts {
+    ($($name:ident $map:ident $result:ty;)*) => {
+        #[pymethods]
+        impl PyTensor {
+            $(
+                #[doc = doc!($name)]
+                #[pyo3(
+                    signature = (axis=None, descending=false, *, dim=None),
+                    text_signature = "($self, axis=-1, descending=False, *, dim=None)"
+                )]
+                fn $name(
+                    &self,
+                    py: Python<'_>,
+                    axis: Option<InRange<isize>>,
+                    descending: bool,
+                    dim: Option<InRange<isize>>,
+                ) -> Result<$result> {
+                    let axis = axis_or(stringify!($name), axis, dim, -1)?;
+                    self.$map(py, |tensor| tensor.$name(axis, descending))
+                }
+            )*
+        }
+    };
+}
+
+sorts! {
+    sort map_two (PyTensor, PyTensor);
+    sorted map PyTensor;
+    argsort map PyTensor;
+}
+
 #[pymethods]
 impl PyTensor {
-    #[doc = doc!(sort)]
-    #[pyo3(signature = (axis=None, descending=false, *, dim=None), text_signature = "($self, axis=-1, descending=False, *, dim=None)")]
-    fn sort(
-        &self,
-        py: Python<'_>,
-        axis: Option<InRange<isize>>,
-        descending: bool,
-        dim: Option<InRange<isize>>,
-    ) -> Result<(PyTensor, PyTensor)> {
-        let axis = axis_or("sort", axis, dim, -1)?;
-        self.map_two(py, |tensor| tensor.sort(axis, descending))
-    }
-
-    #[doc = doc!(sorted)]
-    #[pyo3(signature = (axis=None, descending=false, *, dim=None), text_signature = "($self, axis=-1, descending=False, *, dim=None)")]
-    fn sorted(
-        &self,
-        py: Python<'_>,
-        axis: Option<InRange<isize>>,
-        descending: bool,
-        dim: Option<InRange<isize>>,
-    ) -> Result<PyTensor> {
-        let axis = axis_or("sorted", axis, dim, -1)?;
-        self.map(py, |tensor| tensor.sorted(axis, descending))
-    }
-
-    #[doc = doc!(argsort)]
-    #[pyo3(signature = (axis=None, descending=false, *, dim=None), text_signature = "($self, axis=-1, descending=False, *, dim=None)")]
-    fn argsort(
-        &self,
-        py: Python<'_>,
-        axis: Option<InRange<isize>>,
-        descending: bool,
-        dim: Option<InRange<isize>>,
-    ) -> Result<PyTensor> {
-        let axis = axis_or("argsort", axis, dim, -1)?;
-        self.map(py, |tensor| tensor.argsort(axis, descending))
-    }
-
     #[doc = doc!(msort)]
     fn msort(&self, py: Python<'_>) -> Result<PyTensor> {
         self.map(py, |tensor| tensor.msort())

@@ -86,9 +86,12 @@ impl Tensor {
         if bins == 0 {
             return Err(Error::invalid(OPERATION, "bins = 0", "at least one bin"));
         }
+        // As in `bincount`: the reductions would read a broadcast view for years before the counts run out of memory.
+        let elements = flat(self)?;
         let (mut min, mut max) = (min, max);
         if min == max && self.count() > 0 {
-            let bounds = [self.min_all()?, self.max_all()?].map(|bound| bound.cast(DType::F64)?.item());
+            let bounds = [elements.min_all()?, elements.max_all()?];
+            let bounds = bounds.map(|bound| bound.cast(DType::F64)?.item());
             let [least, greatest] = bounds;
             (min, max) = (least?, greatest?);
         }
@@ -105,16 +108,17 @@ impl Tensor {
             ));
         }
         // An infinite distance of the bounds, and more bins than there is memory for, are left to the expression.
-        if !self.device().is_cpu() && (max - min).is_finite() && bins <= sort::MAXIMUM_BINS {
-            let elements = flat(self)?;
-            if let Some(bytes) = aligned_bytes(OPERATION, &elements)? {
-                let counts = count_on_device(OPERATION, &elements, bins, |stream, counts| {
-                    sort::count_in_range(stream, elements.dtype(), bytes, [min, max], counts)
-                })?;
-                return counts.cast(self.dtype());
-            }
+        if !self.device().is_cpu()
+            && (max - min).is_finite()
+            && bins <= sort::MAXIMUM_BINS
+            && let Some(bytes) = aligned_bytes(OPERATION, &elements)?
+        {
+            let counts = count_on_device(OPERATION, &elements, bins, |stream, counts| {
+                sort::count_in_range(stream, elements.dtype(), bytes, [min, max], counts)
+            })?;
+            return counts.cast(self.dtype());
         }
-        let wide = self.cast(DType::F64)?;
+        let wide = elements.cast(DType::F64)?;
         // Halves, whose distance is finite.
         let scale = if (max - min).is_finite() { 1.0 } else { 0.5 };
         let bounds = Tensor::from_slice(&[min, max, bins as f64, scale], &[4], &self.device())?;
