@@ -37,6 +37,7 @@
 
 mod autograd;
 mod backend;
+mod checks;
 mod gpt;
 mod initializer;
 mod layers;

@@ -79,7 +79,7 @@ fn an_infinite_running_mean_stays_infinite_as_in_pytorch() {
     for (momentum, wanted) in
         [(0.1, f64::INFINITY), (0.5, f64::INFINITY), (0.9, f64::INFINITY), (1.0, f64::NAN)]
     {
-        let mut layer = BatchNorm1d::new(1, &initializer()).unwrap().with_momentum(momentum);
+        let mut layer = BatchNorm1d::new(1, &initializer()).unwrap().with_momentum(momentum).unwrap();
         let mut state = layer.state_dict();
         let infinite = Tensor::new([f64::INFINITY], &Device::cpu()).unwrap();
         state.insert("running_mean".to_owned(), infinite);

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use selvedge::nn::{
-    Dropout, Embedding, Gelu, GeluTanh, Initializer, LayerNorm, Linear, Module, Relu, RmsNorm, Sequential,
-    Sigmoid, Silu, Tanh, Variable, WeightDistribution, no_grad,
+    BatchNorm1d, BatchNorm2d, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu, GeluTanh,
+    Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu, RmsNorm,
+    Sequential, Sigmoid, Silu, Tanh, TransformerBlock, Variable, WeightDistribution, no_grad,
 };
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Tensor};
@@ -87,7 +88,7 @@ fn embedding_and_norms_have_the_values_of_their_formulas() {
     let tokens = Variable::new(Tensor::new([2i64, 0], &Device::cpu()).unwrap());
     assert_eq!(numbers(&table.forward(&tokens).unwrap()), [rows[4], rows[5], rows[0], rows[1]]);
 
-    let norm = LayerNorm::new(&[2], &initializer()).unwrap().with_eps(0.75);
+    let norm = LayerNorm::new(&[2], &initializer()).unwrap().with_eps(0.75).unwrap();
     // The mean is 2 and the variance 1/4.
     assert_eq!(numbers(&norm.forward(&constant(&[1.5, 2.5], &[1, 2])).unwrap()), [-0.5, 0.5]);
 
@@ -95,7 +96,44 @@ fn embedding_and_norms_have_the_values_of_their_formulas() {
     // The mean square is 25, and the eps of f64 does not change it.
     let found = numbers(&norm.forward(&constant(&[1.0, 7.0], &[1, 2])).unwrap());
     assert!((found[0] - 0.2).abs() < 1e-15 && (found[1] - 1.4).abs() < 1e-15, "{found:?}");
-    assert_eq!(numbers(&norm.with_eps(11.0).forward(&constant(&[1.0, 7.0], &[2])).unwrap())[0], 1.0 / 6.0);
+    let norm = norm.with_eps(11.0).unwrap();
+    assert_eq!(numbers(&norm.forward(&constant(&[1.0, 7.0], &[2])).unwrap())[0], 1.0 / 6.0);
+}
+
+#[test]
+fn norms_refuse_numbers_that_make_every_result_nan() {
+    let initializer = initializer();
+    let block = || {
+        let attention = MultiHeadAttention::new(2, MultiHeadAttentionOptions::new(1), &initializer).unwrap();
+        let mlp = FeedForward::new(2, FeedForwardOptions::default(), &initializer).unwrap();
+        TransformerBlock::new(attention, mlp, &initializer).unwrap()
+    };
+    for eps in [f64::NAN, -1e-5, f64::INFINITY, f64::NEG_INFINITY] {
+        let cases = [
+            ("LayerNorm", LayerNorm::new(&[2], &initializer).unwrap().with_eps(eps).map(drop)),
+            ("RmsNorm", RmsNorm::new(&[2], &initializer).unwrap().with_eps(eps).map(drop)),
+            ("BatchNorm1d", BatchNorm1d::new(2, &initializer).unwrap().with_eps(eps).map(drop)),
+            ("BatchNorm2d", BatchNorm2d::new(2, &initializer).unwrap().with_eps(eps).map(drop)),
+            ("LayerNorm", block().with_eps(eps).map(drop)),
+        ];
+        for (layer, result) in cases {
+            let text = format!("{layer}: found an eps of {eps}; wanted a finite number that is at least 0");
+            assert_eq!(result.unwrap_err().to_string(), text);
+        }
+    }
+    for momentum in [f64::NAN, -0.1, 1.5, f64::INFINITY] {
+        let cases = [
+            ("BatchNorm1d", BatchNorm1d::new(2, &initializer).unwrap().with_momentum(momentum).map(drop)),
+            ("BatchNorm2d", BatchNorm2d::new(2, &initializer).unwrap().with_momentum(momentum).map(drop)),
+        ];
+        for (layer, result) in cases {
+            let text = format!("{layer}: found a momentum of {momentum}; wanted one from 0 to 1");
+            assert_eq!(result.unwrap_err().to_string(), text);
+        }
+    }
+    // The ends of the ranges are numbers of both.
+    LayerNorm::new(&[2], &initializer).unwrap().with_eps(0.0).unwrap();
+    BatchNorm1d::new(2, &initializer).unwrap().with_momentum(0.0).unwrap().with_momentum(1.0).unwrap();
 }
 
 #[test]

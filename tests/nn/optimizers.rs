@@ -185,11 +185,35 @@ fn optimizers_refuse_what_they_cannot_change() {
             "AdamW: found a learning rate of NaN; wanted a finite number that is at least 0",
         ),
         (
-            Adam::new(vec![x], 0.1).unwrap().with_betas(0.9, 1.0).map(drop),
+            Adam::new(vec![x.clone()], 0.1).unwrap().with_betas(0.9, 1.0).map(drop),
             "Adam: found a second beta of 1; wanted a number of at least 0 and below 1",
         ),
+        (Sgd::new(Vec::new(), 0.1).map(drop), "Sgd: found no parameters; wanted at least one"),
+        (Adam::new(Vec::new(), 0.1).map(drop), "Adam: found no parameters; wanted at least one"),
+        (AdamW::new(Vec::new(), 0.1).map(drop), "AdamW: found no parameters; wanted at least one"),
     ];
     for (result, text) in cases {
         assert_eq!(result.unwrap_err().to_string(), text);
+    }
+    let sgd = || Sgd::new(vec![x.clone()], 0.1).unwrap();
+    let adam = || Adam::new(vec![x.clone()], 0.1).unwrap();
+    let adam_w = || AdamW::new(vec![x.clone()], 0.1).unwrap();
+    for number in [f64::NAN, -0.5, f64::INFINITY, f64::NEG_INFINITY] {
+        let cases = [
+            ("Sgd: found a momentum", sgd().with_momentum(number).map(drop)),
+            ("Sgd: found a weight decay", sgd().with_weight_decay(number).map(drop)),
+            ("Adam: found a first beta", adam().with_betas(number, 0.5).map(drop)),
+            ("Adam: found a second beta", adam().with_betas(0.5, number).map(drop)),
+            ("Adam: found an eps", adam().with_eps(number).map(drop)),
+            ("Adam: found a weight decay", adam().with_weight_decay(number).map(drop)),
+            ("AdamW: found a first beta", adam_w().with_betas(number, 0.5).map(drop)),
+            ("AdamW: found a second beta", adam_w().with_betas(0.5, number).map(drop)),
+            ("AdamW: found an eps", adam_w().with_eps(number).map(drop)),
+            ("AdamW: found a weight decay", adam_w().with_weight_decay(number).map(drop)),
+        ];
+        for (found, result) in cases {
+            let text = result.unwrap_err().to_string();
+            assert!(text.starts_with(&format!("{found} of {number}; wanted ")), "{text}");
+        }
     }
 }

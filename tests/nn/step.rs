@@ -72,8 +72,8 @@ fn bad_steps_are_errors() -> Result<()> {
     let error = step()?.with_max_norm(f64::NAN).map(|_| ()).expect_err("NaN").to_string();
     assert!(error.contains("max_norm of NaN"), "{error}");
     let nothing = Parameters::new(&Sequential::new())?;
-    let empty =
-        TrainingStep::new(&nothing, Sgd::new(Vec::new(), 0.1)?, |inputs: &[Variable]| loss(&one, inputs));
+    let optimizer = Sgd::new(other.parameters(), 0.1)?;
+    let empty = TrainingStep::new(&nothing, optimizer, |inputs: &[Variable]| loss(&one, inputs));
     assert!(empty.map(|_| ()).expect_err("no parameters").to_string().contains("no parameters"));
     let [x, _] = batch(0)?;
     assert!(step()?.run(&[&x, &x]).is_err(), "shapes that do not meet");

@@ -277,7 +277,7 @@ pub unsafe extern "C" fn sv_model_add_layer_norm(
         if !(eps.is_finite() && eps >= 0.0) {
             return Err(Failure::argument("eps", eps, "a finite number from 0 on"));
         }
-        Ok(Box::new(nn::LayerNorm::new(&shape, &layers.initializer)?.with_eps(eps)))
+        Ok(Box::new(nn::LayerNorm::new(&shape, &layers.initializer)?.with_eps(eps)?))
     })
 }
 

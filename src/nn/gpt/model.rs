@@ -98,7 +98,7 @@ impl Gpt {
                 false => None,
             },
             blocks,
-            ln_f: LayerNorm::new(&[width], &initializer)?.with_eps(config.norm_eps),
+            ln_f: LayerNorm::new(&[width], &initializer)?.with_eps(config.norm_eps)?,
             lm_head,
         })
     }
@@ -234,7 +234,7 @@ fn block(config: &GptConfig, initializer: &Initializer, generator: &Generator) -
     if dropout > 0.0 {
         attention = attention.with_dropout(dropout, generator)?;
     }
-    let block = TransformerBlock::new(attention, feed_forward, initializer)?.with_eps(config.norm_eps);
+    let block = TransformerBlock::new(attention, feed_forward, initializer)?.with_eps(config.norm_eps)?;
     if dropout > 0.0 { block.with_dropout(dropout, generator) } else { Ok(block) }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::nn::autograd::{AttentionOptions, packed_attention};
+use crate::nn::checks::check_probability;
 use crate::nn::module::prefixed;
 use crate::nn::{Initializer, Linear, Module, Variable, scaled_dot_product_attention};
 use crate::tensor::Generator;
@@ -94,10 +95,7 @@ impl MultiHeadAttention {
     ///
     /// [`Error::InvalidArgument`] for a probability outside 0 to 1.
     pub fn with_dropout(self, probability: f64, generator: &Generator) -> Result<MultiHeadAttention> {
-        if !(0.0..=1.0).contains(&probability) {
-            let found = format!("a dropout of {probability}");
-            return Err(Error::invalid(NAME, found, "one from 0 to 1"));
-        }
+        check_probability(NAME, "a dropout", probability)?;
         Ok(MultiHeadAttention { dropout: probability, generator: Some(generator.clone()), ..self })
     }
 

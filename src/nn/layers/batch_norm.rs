@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::error::{Error, Result};
+use crate::nn::checks::{check_number, check_probability};
 use crate::nn::{Initializer, Module, Variable, is_grad_enabled};
 
 /// The state that both layers have.
@@ -92,15 +93,23 @@ macro_rules! layers {
             }
 
             /// Sets the number that is added to the variance.
-            #[must_use]
-            pub fn with_eps(self, eps: f64) -> $name {
-                $name(BatchNorm { eps, ..self.0 })
+            ///
+            /// # Errors
+            ///
+            /// [`Error::InvalidArgument`] for a number that is negative or not finite.
+            pub fn with_eps(self, eps: f64) -> Result<$name> {
+                check_number(stringify!($name), "an eps", eps)?;
+                Ok($name(BatchNorm { eps, ..self.0 }))
             }
 
             /// Sets the weight of a new statistic in the running ones.
-            #[must_use]
-            pub fn with_momentum(self, momentum: f64) -> $name {
-                $name(BatchNorm { momentum, ..self.0 })
+            ///
+            /// # Errors
+            ///
+            /// [`Error::InvalidArgument`] for a number outside 0 to 1.
+            pub fn with_momentum(self, momentum: f64) -> Result<$name> {
+                check_probability(stringify!($name), "a momentum", momentum)?;
+                Ok($name(BatchNorm { momentum, ..self.0 }))
             }
         }
 
@@ -134,7 +143,7 @@ layers! {
     /// ```
     /// use selvedge::nn::{BatchNorm1d, Initializer, Module, Variable};
     /// use selvedge::{Device, Tensor};
-    /// let layer = BatchNorm1d::new(1, &Initializer::new(&Device::cpu()))?.with_momentum(0.5);
+    /// let layer = BatchNorm1d::new(1, &Initializer::new(&Device::cpu()))?.with_momentum(0.5)?;
     /// let x = Variable::new(Tensor::new([[1.0f32], [3.0]], &Device::cpu())?);
     /// layer.forward(&x)?;
     /// let state = layer.state_dict();

@@ -1,6 +1,7 @@
 //! [`Dropout`], random zeros.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::nn::checks::check_probability;
 use crate::nn::{Module, Variable};
 use crate::tensor::Generator;
 use crate::types::DType;
@@ -37,15 +38,9 @@ impl Dropout {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a probability outside 0 to 1.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a probability outside 0 to 1.
     pub fn new(probability: f64, generator: &Generator) -> Result<Dropout> {
-        if !(0.0..=1.0).contains(&probability) {
-            return Err(Error::invalid(
-                "Dropout",
-                format!("a probability of {probability}"),
-                "one from 0 to 1",
-            ));
-        }
+        check_probability("Dropout", "a probability", probability)?;
         Ok(Dropout { probability, generator: generator.clone(), is_training: true })
     }
 

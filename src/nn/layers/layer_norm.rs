@@ -1,6 +1,7 @@
 //! [`LayerNorm`], normalisation over the last axes.
 
 use crate::error::{Error, Result};
+use crate::nn::checks::check_number;
 use crate::nn::{Initializer, Module, Variable};
 use crate::types::Shape;
 
@@ -24,9 +25,13 @@ impl LayerNorm {
     }
 
     /// Sets the number that is added to the variance.
-    #[must_use]
-    pub fn with_eps(self, eps: f64) -> LayerNorm {
-        LayerNorm { eps, ..self }
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a number that is negative or not finite.
+    pub fn with_eps(self, eps: f64) -> Result<LayerNorm> {
+        check_number("LayerNorm", "an eps", eps)?;
+        Ok(LayerNorm { eps, ..self })
     }
 
     /// Returns weight, bias and eps.

@@ -1,6 +1,7 @@
 //! [`RmsNorm`], normalisation by the root mean square.
 
 use crate::error::{Error, Result};
+use crate::nn::checks::check_number;
 use crate::nn::{Initializer, Module, Variable};
 
 /// Computes x / sqrt(mean(x²) + eps) · weight over the last axes.
@@ -22,9 +23,13 @@ impl RmsNorm {
     }
 
     /// Sets the number that is added to the mean square.
-    #[must_use]
-    pub fn with_eps(self, eps: f64) -> RmsNorm {
-        RmsNorm { eps: Some(eps), ..self }
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a number that is negative or not finite.
+    pub fn with_eps(self, eps: f64) -> Result<RmsNorm> {
+        check_number("RmsNorm", "an eps", eps)?;
+        Ok(RmsNorm { eps: Some(eps), ..self })
     }
 }
 

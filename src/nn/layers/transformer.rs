@@ -67,9 +67,12 @@ impl TransformerBlock {
     }
 
     /// Sets the number that both norms add to the variance.
-    #[must_use]
-    pub fn with_eps(self, eps: f64) -> TransformerBlock {
-        TransformerBlock { ln_1: self.ln_1.with_eps(eps), ln_2: self.ln_2.with_eps(eps), ..self }
+    ///
+    /// # Errors
+    ///
+    /// As [`LayerNorm::with_eps`].
+    pub fn with_eps(self, eps: f64) -> Result<TransformerBlock> {
+        Ok(TransformerBlock { ln_1: self.ln_1.with_eps(eps)?, ln_2: self.ln_2.with_eps(eps)?, ..self })
     }
 
     /// Returns the norm before the attention.

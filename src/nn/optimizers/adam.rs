@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::Optimizer;
-use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, check_fraction, check_number, outputs, scaled};
+use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, outputs, scaled};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::nn::Variable;
+use crate::nn::checks::{check_fraction, check_number};
 use crate::nn::precision::widened;
 use crate::tensor::{Fused, Tensor, TensorMut};
 
@@ -117,8 +118,8 @@ macro_rules! optimizers {
             ///
             /// # Errors
             ///
-            /// [`Error::InvalidArgument`] for a learning rate that is negative or not finite, and for parameters other than
-            /// leaves with a gradient; [`Error::DTypeMismatch`] for complex ones.
+            /// [`Error::InvalidArgument`] for a learning rate that is negative or not finite, for no parameters, and for
+            /// parameters other than leaves with a gradient; [`Error::DTypeMismatch`] for complex ones.
             pub fn new(parameters: Vec<Variable>, learning_rate: f64) -> Result<$name> {
                 new(parameters, learning_rate, $decay).map($name)
             }
@@ -129,8 +130,8 @@ macro_rules! optimizers {
             ///
             /// [`Error::InvalidArgument`] for a number outside 0 to 1, without 1.
             pub fn with_betas(mut self, first: f64, second: f64) -> Result<$name> {
-                check_fraction(stringify!($name), "first beta", first)?;
-                check_fraction(stringify!($name), "second beta", second)?;
+                check_fraction(stringify!($name), "a first beta", first)?;
+                check_fraction(stringify!($name), "a second beta", second)?;
                 self.0.rule = AdamRule::new((first, second), self.0.rule.eps);
                 Ok(self)
             }
@@ -141,7 +142,7 @@ macro_rules! optimizers {
             ///
             /// [`Error::InvalidArgument`] for a number that is negative or not finite.
             pub fn with_eps(mut self, eps: f64) -> Result<$name> {
-                check_number(stringify!($name), "eps", eps)?;
+                check_number(stringify!($name), "an eps", eps)?;
                 self.0.rule = AdamRule::new(self.0.rule.betas, eps);
                 Ok(self)
             }
@@ -152,7 +153,7 @@ macro_rules! optimizers {
             ///
             /// As [`with_eps`](Self::with_eps).
             pub fn with_weight_decay(mut self, weight_decay: f64) -> Result<$name> {
-                check_number(stringify!($name), "weight decay", weight_decay)?;
+                check_number(stringify!($name), "a weight decay", weight_decay)?;
                 self.0.weight_decay = weight_decay;
                 Ok(self)
             }

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::nn::Variable;
 use crate::nn::autograd::{FlatPlace, gradient_run, in_shape, no_grad, update_run};
+use crate::nn::checks::check_number;
 use crate::nn::precision::{wide_dtype, widened};
 use crate::tensor::{Device, Fused, Tensor, TensorMut, TensorOperand};
 use crate::types::{DType, Shape};
@@ -203,10 +204,13 @@ impl Group {
 impl<R: StepRule> OptimizerCore<R> {
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a learning rate that is negative or not finite, and for a parameter that is no leaf with
-    /// a gradient.
+    /// [`Error::InvalidArgument`] for a learning rate that is negative or not finite, for no parameters, and for a parameter
+    /// that is no leaf with a gradient.
     pub fn new(rule: R, parameters: Vec<Variable>, learning_rate: f64) -> Result<OptimizerCore<R>> {
-        check_number(R::NAME, "learning rate", learning_rate)?;
+        check_number(R::NAME, "a learning rate", learning_rate)?;
+        if parameters.is_empty() {
+            return Err(Error::invalid(R::NAME, "no parameters", "at least one"));
+        }
         let mut variables: Vec<Variable> = Vec::with_capacity(parameters.len());
         for (position, parameter) in parameters.into_iter().enumerate() {
             if !parameter.requires_grad() || !parameter.is_leaf() {
@@ -294,7 +298,7 @@ impl<R: StepRule> OptimizerCore<R> {
     /// [`Error::InvalidArgument`] for a learning rate that is negative or not finite, [`Error::OutOfMemory`] and driver errors. No
     /// step is counted then.
     pub fn advance(&mut self) -> Result<()> {
-        check_number(R::NAME, "learning rate", self.learning_rate)?;
+        check_number(R::NAME, "a learning rate", self.learning_rate)?;
         let (runs, keys) = self.plan();
         let mut has_moved = runs != self.runs;
         for (row, (dtype, device, steps, decays)) in keys.into_iter().enumerate() {
@@ -391,28 +395,4 @@ impl<R: StepRule> OptimizerCore<R> {
 pub(super) fn outputs<const COUNT: usize>(outputs: Vec<TensorMut<'_>>) -> Result<[TensorMut<'_>; COUNT]> {
     let found = outputs.len();
     outputs.try_into().map_err(|_| Error::LengthMismatch { operation: "step", wanted: COUNT, found })
-}
-
-/// Checks a number of an optimizer.
-///
-/// # Errors
-///
-/// [`Error::InvalidArgument`] for a number that is negative, infinite or NaN.
-pub(super) fn check_number(operation: &'static str, name: &str, number: f64) -> Result<()> {
-    if number.is_finite() && number >= 0.0 {
-        return Ok(());
-    }
-    Err(Error::invalid(operation, format!("a {name} of {number}"), "a finite number that is at least 0"))
-}
-
-/// Checks a decay of moments.
-///
-/// # Errors
-///
-/// [`Error::InvalidArgument`] for a number outside 0 to 1, without 1.
-pub(super) fn check_fraction(operation: &'static str, name: &str, number: f64) -> Result<()> {
-    if (0.0..1.0).contains(&number) {
-        return Ok(());
-    }
-    Err(Error::invalid(operation, format!("a {name} of {number}"), "a number of at least 0 and below 1"))
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::Optimizer;
-use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, check_number, outputs, scaled};
+use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, outputs, scaled};
 use crate::error::Result;
 use crate::fuse::Expr;
 use crate::nn::Variable;
+use crate::nn::checks::check_number;
 use crate::nn::precision::widened;
 use crate::tensor::{Fused, Tensor, TensorMut};
 
@@ -98,8 +99,8 @@ impl Sgd {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a learning rate that is negative or not finite, and for
-    /// parameters other than leaves with a gradient.
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a learning rate that is negative or not finite, for no
+    /// parameters, and for parameters other than leaves with a gradient.
     pub fn new(parameters: Vec<Variable>, learning_rate: f64) -> Result<Sgd> {
         let rule = SgdRule {
             momentum: 0.0,
@@ -125,7 +126,7 @@ impl Sgd {
     ///
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a number that is negative or not finite.
     pub fn with_momentum(mut self, momentum: f64) -> Result<Sgd> {
-        check_number(NAME, "momentum", momentum)?;
+        check_number(NAME, "a momentum", momentum)?;
         self.0.rule.momentum = momentum;
         Ok(self)
     }
@@ -136,7 +137,7 @@ impl Sgd {
     ///
     /// As [`with_momentum`](Self::with_momentum).
     pub fn with_weight_decay(mut self, weight_decay: f64) -> Result<Sgd> {
-        check_number(NAME, "weight decay", weight_decay)?;
+        check_number(NAME, "a weight decay", weight_decay)?;
         self.0.weight_decay = weight_decay;
         Ok(self)
     }
