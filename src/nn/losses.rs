@@ -132,12 +132,12 @@ impl Function for BinaryCrossEntropy {
     }
 }
 
-/// eᵗ (t - x), and 0 for the logarithm t of a probability of 0, where a difference of infinities would be NaN.
+/// eᵗ (t - x), and 0 where eᵗ is 0, also where t - x is infinite or NaN, unless x is NaN.
 fn log_target_losses() -> &'static FusedFunction<2> {
     static LOSSES: OnceLock<FusedFunction<2>> = OnceLock::new();
     LOSSES.get_or_init(|| {
         FusedFunction::new(|[x, t]| {
-            let is_none = t.eq(f64::NEG_INFINITY) & x.eq(x);
+            let is_none = t.exp().eq(0.0) & x.eq(x);
             let [x, t] = [x, t].map(|operand| is_none.choose(0.0, operand));
             is_none.choose(0.0, t.exp() * (t - x))
         })
@@ -145,7 +145,9 @@ fn log_target_losses() -> &'static FusedFunction<2> {
 }
 
 /// Returns the divergence of `target` from `input`, which is given as logarithms: t (ln t - x), and with `is_log_target`
-/// eᵗ (t - x). A target of probability 0 has the loss 0, whatever number the input is. PyTorch's default reduction is the mean; [`Reduction::BatchMean`] is the divergence's definition.
+/// eᵗ (t - x). A target of probability 0, which a logarithm of a very small one is too, has the loss 0, whatever number the
+/// input is; PyTorch gives NaN for some. PyTorch's default reduction is the mean; [`Reduction::BatchMean`] is the divergence's
+/// definition.
 ///
 /// # Errors
 ///

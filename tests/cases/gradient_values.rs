@@ -287,10 +287,22 @@ pub fn certain_predictions_that_are_right_have_the_loss_0(device: &Device) {
         close("kl_div of logarithms", &found[0], &[0.0, 0.0, -half, 0.0]);
         close("gradients of kl_div of logarithms", &found[1], &[0.0, 0.0, -1.0, -1.0]);
         close("gradients of logarithms", &found[2], &[0.0, 0.0, 1.0 - half, 1.0]);
+        // The exponential of -10,000 is 0 in every dtype.
+        let x = [tensor(&[-0.7, none, inf, 1e4, none]), tensor(&[-1e4, -1e4, -1e4, -1e4, -1e4])];
+        let found = run(&x, of_logarithms).unwrap();
+        for (name, found) in ["kl_div", "its gradient", "the gradient of the target"].iter().zip(&found) {
+            close(&format!("{name} of logarithms of very small probabilities"), found, &[0.0; 5]);
+        }
         // NaN is no certain prediction.
-        let nan = run(&[tensor(&[f64::NAN]), tensor(&[none])], of_logarithms).unwrap();
-        assert!(numbers(&nan[0])[0].is_nan());
+        for (x, t) in [(f64::NAN, none), (f64::NAN, -1e4), (-0.7, f64::NAN)] {
+            let nan = run(&[tensor(&[x]), tensor(&[t])], of_logarithms).unwrap();
+            assert!(numbers(&nan[0])[0].is_nan(), "{x}, {t} of {dtype}");
+        }
     }
+    // A difference that overflows, of a probability that underflows.
+    let far = [Tensor::new([1.5e308], device).unwrap(), Tensor::new([-1.5e308], device).unwrap()];
+    let found = run(&far, of_logarithms).unwrap();
+    assert!(found.iter().all(|found| numbers(found) == [0.0]), "{found:?}");
     // The gradient of a target is -x, also where its term has no weight.
     let targets =
         run(&[Tensor::new([3.0, inf], device).unwrap(), Tensor::new([0.0, 1.0], device).unwrap()], |x| {
