@@ -23,8 +23,8 @@ use crate::tensor::{Device, Tensor};
 
 const FAMILY: &str = "classifier";
 const HIDDEN: [usize; 3] = [64, 32, 16];
-const MOST_CLASSES: usize = 8;
-const MOST_FEATURES: usize = 128;
+const MAX_CLASSES: usize = 8;
+const MAX_FEATURES: usize = 128;
 
 /// Rows and threads of a block of `classifier_rows`.
 const ROWS_OF_A_BLOCK: usize = 128;
@@ -57,11 +57,11 @@ struct Exchange {
     class: u32,
     energy: f32,
     confidence: f32,
-    posterior: [f32; MOST_CLASSES],
-    beliefs: [f32; MOST_CLASSES],
+    posterior: [f32; MAX_CLASSES],
+    beliefs: [f32; MAX_CLASSES],
     /// The first [`HISTORY_LENGTH`] are used.
     energies: [f32; 128],
-    features: [f32; MOST_FEATURES],
+    features: [f32; MAX_FEATURES],
 }
 
 /// The operands of a pass that the kernels compute.
@@ -74,10 +74,10 @@ pub(super) struct FusedPass {
 /// Returns the shared memory of a block: `SharedStorage` of the kernels.
 fn shared_bytes(features: u32) -> u32 {
     let [first, second, third] = HIDDEN.map(|width| width as u32);
-    let classes = MOST_CLASSES as u32;
+    let classes = MAX_CLASSES as u32;
     let network = features * first + first * second + second * third + third * classes;
     let biases = first + second + third + classes;
-    let own = classes + features * classes + classes + first + MOST_FEATURES as u32;
+    let own = classes + features * classes + classes + first + MAX_FEATURES as u32;
     (network + biases + own) * size_of::<f32>() as u32
 }
 
@@ -85,7 +85,7 @@ fn shared_bytes(features: u32) -> u32 {
 fn fits(widths: &[usize]) -> bool {
     match widths {
         [features, hidden @ .., classes] => {
-            hidden == HIDDEN && *features <= MOST_FEATURES && features % 4 == 0 && *classes <= MOST_CLASSES
+            hidden == HIDDEN && *features <= MAX_FEATURES && features % 4 == 0 && *classes <= MAX_CLASSES
         }
         _ => false,
     }
@@ -192,7 +192,7 @@ impl FusedPass {
             return Ok(None);
         }
         let classes = self.problem.classes as usize;
-        let numbers = |all: [f32; MOST_CLASSES]| all.iter().take(classes).map(|&x| x.into()).collect();
+        let numbers = |all: [f32; MAX_CLASSES]| all.iter().take(classes).map(|&x| x.into()).collect();
         Ok(Some(Classification {
             class: exchange.class as usize,
             posterior: numbers(exchange.posterior),
@@ -215,7 +215,7 @@ fn packed(network: &Network, prior: &Tensor, model: Option<&GenerativeModel>) ->
         }
         for row in elements.chunks(classes) {
             packed.extend(row);
-            packed.extend(std::iter::repeat_n(0.0, MOST_CLASSES - classes));
+            packed.extend(std::iter::repeat_n(0.0, MAX_CLASSES - classes));
         }
         Ok(())
     };
@@ -278,6 +278,6 @@ mod tests {
             assert_eq!(fits(widths), wanted, "{widths:?}");
         }
         // Without the opt-in to more.
-        assert!(shared_bytes(MOST_FEATURES as u32) <= 48 << 10);
+        assert!(shared_bytes(MAX_FEATURES as u32) <= 48 << 10);
     }
 }

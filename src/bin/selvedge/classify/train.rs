@@ -166,10 +166,10 @@ fn source(options: &ClassifyTrainOptions, device: &Device) -> Result<Source, Fai
             Error::File { path: path.display().to_string(), found: "no labels".to_owned(), wanted }.into()
         );
     };
-    const MOST_CLASSES: usize = 65_536;
+    const MAX_CLASSES: usize = 65_536;
     let class_names = labels.names();
     let classes = match (options.prior.len(), class_names.len()) {
-        (0, 0) => MOST_CLASSES,
+        (0, 0) => MAX_CLASSES,
         (0, names) => names,
         (prior, _) => prior,
     };

@@ -83,8 +83,7 @@ fn add(line: &str, steps: u64, course: &mut Course) {
         course.losses.push((step, loss));
     }
     if let Ok(validation) = validation.parse() {
-        let evaluation = Evaluation { step, training: None, validation, ids_per_second: 0.0, seconds: 0.0 };
-        course.evaluations.push(evaluation);
+        course.evaluations.push(Evaluation::of_validation(step, validation));
     }
 }
 
@@ -98,16 +97,9 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let mut course = Course::default();
         let mut file = LossFile::open(&folder, 0, &mut course).unwrap();
-        let evaluation = |step, validation| Evaluation {
-            step,
-            training: None,
-            validation,
-            ids_per_second: 0.0,
-            seconds: 0.0,
-        };
-        course.evaluations.push(evaluation(0, 4.5));
+        course.evaluations.push(Evaluation::of_validation(0, 4.5));
         course.losses.extend([(1, 4.0), (2, 3.5)]);
-        course.evaluations.push(evaluation(2, 3.25));
+        course.evaluations.push(Evaluation::of_validation(2, 3.25));
         file.append(&course).unwrap();
         course.losses.push((3, 3.0));
         file.append(&course).unwrap();

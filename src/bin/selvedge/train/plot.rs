@@ -127,18 +127,14 @@ mod tests {
 
     #[test]
     fn losses_of_any_course_are_drawn() {
-        let evaluation = |step, validation| Evaluation {
-            step,
-            training: None,
-            validation,
-            ids_per_second: 0.0,
-            seconds: 0.0,
-        };
         for (losses, evaluations) in [
             (vec![], vec![]),
-            (vec![], vec![evaluation(0, 4.0)]),
-            (vec![(1, 4.0), (2, f64::NAN)], vec![evaluation(0, 4.0), evaluation(2, f64::INFINITY)]),
-            (vec![(7, 4.0), (8, 1e30)], vec![evaluation(8, 3.0)]),
+            (vec![], vec![Evaluation::of_validation(0, 4.0)]),
+            (
+                vec![(1, 4.0), (2, f64::NAN)],
+                vec![Evaluation::of_validation(0, 4.0), Evaluation::of_validation(2, f64::INFINITY)],
+            ),
+            (vec![(7, 4.0), (8, 1e30)], vec![Evaluation::of_validation(8, 3.0)]),
         ] {
             let picture = draw(&losses, &evaluations, 3.0);
             assert!(picture.ends_with("</svg>\n") && !picture.contains("NaN"), "{picture}");

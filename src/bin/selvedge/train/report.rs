@@ -107,6 +107,11 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
+    /// Returns the evaluation of a step of which only the validation loss is known.
+    pub fn of_validation(step: u64, validation: f64) -> Evaluation {
+        Evaluation { step, training: None, validation, ids_per_second: 0.0, seconds: 0.0 }
+    }
+
     pub fn head(style: Style) -> String {
         let line =
             format!("{:>8}{:>14}{:>14}{:>14}{:>12}", "step", "training", "validation", "ids/s", "time");
