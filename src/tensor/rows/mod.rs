@@ -457,7 +457,7 @@ impl Tensor {
     }
 
     /// Returns x / max(‖x‖ₚ, eps) with the [`norm`](Self::norm) over the axes. PyTorch's defaults are p = 2, axis 1 and an
-    /// `eps` of 1e-12.
+    /// `eps` of 1e-12. A norm of p = 2 may be beyond the range of the dtype; the quotients by another infinite norm are 0.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -486,8 +486,14 @@ impl Tensor {
             }),
             1.0 => fuse_groups(OPERATION, [x, eps], axes, |[x, eps]| [divided(x, x.abs().sum_group(), eps)]),
             2.0 => fuse_groups(OPERATION, [x, eps], axes, |[x, eps]| {
+                // Elements and norm times the factor, because the norm may be infinite where the quotients are not.
                 let (sum, factor) = x.sum_of_squares_group();
-                [divided(x, sum.sqrt() / factor, eps)]
+                let eps = eps.cast(sum.dtype());
+                let scaled = eps * factor;
+                // A factor that makes eps infinite is that of a norm below eps.
+                let is_eps = scaled.is_infinite();
+                let divisor = is_eps.choose(eps, sum.sqrt().maximum(scaled));
+                [(x * is_eps.choose(1.0, factor) / divisor).cast(x.dtype())]
             }),
             f64::INFINITY => {
                 fuse_groups(OPERATION, [x, eps], axes, |[x, eps]| [divided(x, x.abs().max_group(), eps)])

@@ -59,6 +59,38 @@ fn norms(device: &Device) -> selvedge::Result<()> {
             assert_close("cdist", &a.cdist(&b, 2.0)?, &[5.0 * factor], error);
         }
     }
+    // Norms beyond the range, of a group in registers and of longer ones.
+    for (dtype, most, error) in
+        [(DType::F32, 3e38, 4e-7), (DType::F64, 1.7e308, 1e-15), (DType::BF16, 3e38, 8e-3)]
+    {
+        for size in [2usize, 31, 1025, 70_000] {
+            let signs = Tensor::arange(0.0, size as f64, 1.0, DType::F64, device)?.cos()?.sign()?;
+            let x = (&signs * most)?.cast(dtype)?;
+            let wanted = (&signs / (size as f64).sqrt())?;
+            assert_close("normalize of the largest", &x.normalize(2.0, 0, 1e-12)?, &numbers(&wanted), error);
+            assert_close(
+                "rms_norm of the largest",
+                &x.rms_norm(&[size], None, Some(1e-5))?,
+                &numbers(&signs),
+                error,
+            );
+        }
+        let x = Tensor::new([most, -most], device)?.cast(dtype)?;
+        assert_close(
+            "layer_norm of the largest",
+            &x.layer_norm(&[2], None, None, 1e-5)?,
+            &[1.0, -1.0],
+            error,
+        );
+        assert_close("standardize of the largest", &x.standardize(0)?, &[1.0, -1.0], error);
+        let wanted = numbers(&x.max_all()?);
+        assert_close("biased deviation of the largest", &x.std(0, 0)?, &wanted, error);
+    }
+    // An eps that the factor of small squares would make infinite.
+    let x = Tensor::new([1e-36f32, 0.0], device)?;
+    assert_close("normalize by a large eps", &x.normalize(2.0, 0, 1e10)?, &[0.0, 0.0], 0.0);
+    assert_close("normalize of zeros", &x.zeros_like()?.normalize(2.0, 0, 1e-12)?, &[0.0, 0.0], 0.0);
+    assert_close("normalize by eps", &x.normalize(2.0, 0, 1e-2)?, &[1e-34, 0.0], 4e-7);
     let x = Tensor::new([3e20f32, f32::INFINITY], device)?;
     assert_close("norm of an infinity", &x.norm_all(2.0)?, &[f64::INFINITY], 0.0);
     let x = Tensor::new([3e20f32, f32::NAN, f32::INFINITY], device)?;
