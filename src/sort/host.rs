@@ -1,19 +1,17 @@
-//! The CPU implementations: [`argsort_host`], [`sort_values_host`], [`search_host`] and [`tally_host`].
+//! The CPU implementations: [`argsort_host`], [`sort_values_host`] and [`tally_host`].
 
 use std::ops::{BitOr, Range, Shl};
 use std::sync::{Mutex, PoisonError};
 
+use super::elements::Elements;
 use super::key::SortKey;
 use super::radix::{KeyWord, POSITION_BITS, allocate, sort};
 use super::{Rows, check_length};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::threads::{in_units, run_on_threads, thread_count};
-use crate::types::DType;
 
 /// The elements in a unit of work of a thread.
-const UNIT: usize = 1 << 15;
-/// The keys that are read at a time, so that the cache holds them.
-const BLOCK: usize = 512;
+pub(super) const UNIT: usize = 1 << 15;
 
 /// Writes the position of each element of a row in sorted order, for each row of `elements`.
 ///
@@ -31,8 +29,9 @@ const BLOCK: usize = 512;
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] for bytes that are not whole rows, [`Error::LengthMismatch`] for another number of positions,
-/// [`Error::OutOfMemory`].
+/// [`InvalidArgument`](crate::Error::InvalidArgument) for bytes that are not whole rows,
+/// [`LengthMismatch`](crate::Error::LengthMismatch) for another number of positions,
+/// [`OutOfMemory`](crate::Error::OutOfMemory).
 pub fn argsort_host(key: SortKey, elements: &[u8], rows: usize, positions: &mut [i64]) -> Result<()> {
     const OPERATION: &str = "argsort";
     let elements = Elements::new(OPERATION, key, elements)?;
@@ -65,7 +64,7 @@ fn write_positions<T: KeyWord + From<u64> + Shl<u32, Output = T> + BitOr<Output 
         &|words, positions| {
             positions.iter_mut().zip(words).for_each(|(to, word)| *to = i64::from(word.position()));
         },
-        &|_, _, _| {},
+        &|_, _, _, _| {},
     )
 }
 
@@ -111,7 +110,9 @@ pub fn sort_values_host(key: SortKey, elements: &[u8], rows: usize, sorted: &mut
                     (inverse.bits_of(u64::from(word)) as u32).to_ne_bytes()
                 }),
             },
-            &|words, row, bytes| elements.restore_bits(words, row * rows.length, bytes),
+            &|words, row, bytes, threads| {
+                elements.restore_bits(words, row * rows.length, bytes, threads);
+            },
         )
     } else {
         sort_rows::<u64, u8>(
@@ -120,7 +121,9 @@ pub fn sort_values_host(key: SortKey, elements: &[u8], rows: usize, sorted: &mut
             (sorted, size),
             &|first, position, words| elements.keyed(first, position, words, |key, _| key),
             &|words, bytes| write_elements(words, bytes, |word| inverse.bits_of(word).to_ne_bytes()),
-            &|words, row, bytes| elements.restore_bits(words, row * rows.length, bytes),
+            &|words, row, bytes, threads| {
+                elements.restore_bits(words, row * rows.length, bytes, threads);
+            },
         )
     }
 }
@@ -133,8 +136,8 @@ fn write_elements<T: Copy, const SIZE: usize>(words: &[T], bytes: &mut [u8], bit
 type ReadWords<'a, T> = &'a (dyn Fn(usize, usize, &mut [T]) + Sync);
 /// Writes the results of sorted words.
 type WriteResults<'a, T, R> = &'a (dyn Fn(&[T], &mut [R]) + Sync);
-/// Completes the results of a whole row: its words, its number and its results.
-type FinishRow<'a, T, R> = &'a (dyn Fn(&[T], usize, &mut [R]) + Sync);
+/// Completes the results of a whole row: its words, its number and its results, on at most so many threads.
+type FinishRow<'a, T, R> = &'a (dyn Fn(&[T], usize, &mut [R], usize) + Sync);
 
 /// Sorts rows by the keys in these bits of words, and writes so many results an element.
 fn sort_rows<T: KeyWord, R: Send>(
@@ -159,7 +162,7 @@ fn sort_rows<T: KeyWord, R: Send>(
                 let (first, count) = (first / width, results.len() / width);
                 write(words.get(first..first + count).unwrap_or_default(), results);
             });
-            finish(words, row, results);
+            finish(words, row, results, threads);
         }
         return Ok(());
     }
@@ -183,7 +186,7 @@ fn sort_rows<T: KeyWord, R: Send>(
                 read(row * rows.length, 0, &mut words);
                 sort(&mut words, &mut spare, bits.clone(), 1);
                 write(&words, results);
-                finish(&words, row, results);
+                finish(&words, row, results, 1);
             }
         }
     });
@@ -194,193 +197,6 @@ fn sort_rows<T: KeyWord, R: Send>(
         }
         _ => Ok(()),
     }
-}
-
-/// Elements in memory, read as keys.
-#[derive(Clone, Copy)]
-struct Elements<'a> {
-    key: SortKey,
-    bytes: &'a [u8],
-}
-
-impl<'a> Elements<'a> {
-    fn new(operation: &'static str, key: SortKey, bytes: &'a [u8]) -> Result<Elements<'a>> {
-        if !bytes.len().is_multiple_of(key.dtype().size()) {
-            let found = format!("{} bytes", bytes.len());
-            return Err(Error::invalid(operation, found, format!("whole elements of {}", key.dtype())));
-        }
-        Ok(Elements { key, bytes })
-    }
-
-    fn count(self) -> usize {
-        self.bytes.len() / self.key.dtype().size()
-    }
-
-    /// Writes the keys of elements from `start` on.
-    fn read(self, start: usize, to: &mut [u64]) {
-        macro_rules! read {
-            ($($size:literal $unsigned:ident: $($dtype:ident)*;)*) => {
-                match self.key.dtype() {
-                    $($(DType::$dtype => {
-                        // The map of a constant dtype leaves no decision to the loop.
-                        let key = self.key.of_dtype(DType::$dtype);
-                        let bytes = self.bytes.get(start * $size..(start + to.len()) * $size).unwrap_or_default();
-                        for (to, element) in to.iter_mut().zip(bytes.chunks_exact($size)) {
-                            let bits = element.try_into().map_or(0, <$unsigned>::from_ne_bytes);
-                            *to = key.of_bits(bits.into());
-                        }
-                    })*)*
-                    DType::C64 | DType::C128 | DType::F8E4M3 | DType::F8E5M2 => {}
-                }
-            };
-        }
-        read! {
-            1 u8: Bool U8 I8;
-            2 u16: U16 I16 F16 BF16;
-            4 u32: U32 I32 F32;
-            8 u64: U64 I64 F64;
-        }
-    }
-
-    /// Calls `work` with the keys of elements from `start` on, a block at a time. An iterator over more than the block comes
-    /// second in a `zip` with the keys, so that the last block's end takes none of it.
-    #[inline(always)]
-    fn for_keys(self, start: usize, count: usize, mut work: impl FnMut(&[u64])) {
-        let mut keys = [0; BLOCK];
-        for first in (0..count).step_by(BLOCK) {
-            let keys = keys.get_mut(..BLOCK.min(count - first)).unwrap_or_default();
-            self.read(start + first, keys);
-            work(keys);
-        }
-    }
-
-    /// Writes words of the keys of elements from `start` on, and of positions from `position` on.
-    #[inline(always)]
-    fn keyed<T>(self, start: usize, position: usize, to: &mut [T], word: impl Fn(u64, u64) -> T) {
-        let (mut position, count) = (position as u64, to.len());
-        let mut to = to.iter_mut();
-        self.for_keys(start, count, |keys| {
-            for (key, to) in keys.iter().zip(to.by_ref()) {
-                *to = word(*key, position);
-                position += 1;
-            }
-        });
-    }
-
-    /// Returns the keys of all elements.
-    fn keys(self, operation: &'static str) -> Result<Vec<u64>> {
-        let mut keys = allocate(operation, self.count())?;
-        in_units(thread_count(), UNIT, &mut keys, |first, keys| self.read(first, keys));
-        Ok(keys)
-    }
-
-    /// Writes the elements of a row again whose key others of other bits have, in the order in which they are in the row.
-    fn restore_bits<T: Copy + Into<u64>>(self, sorted: &[T], start: usize, results: &mut [u8]) {
-        let size = self.key.dtype().size();
-        for shared in self.key.shared_keys() {
-            let first = sorted.partition_point(|key| (*key).into() < shared);
-            let count = sorted.partition_point(|key| (*key).into() <= shared) - first;
-            let run = results.get_mut(first * size..(first + count) * size).unwrap_or_default();
-            let mut run = run.chunks_exact_mut(size).peekable();
-            let mut row = self.bytes.get(start * size..).unwrap_or_default().chunks_exact(size);
-            let mut left = sorted.len();
-            // The search ends with the last one.
-            while left > 0 && run.peek().is_some() {
-                let block = left.min(BLOCK);
-                self.for_keys(start + sorted.len() - left, block, |keys| {
-                    for (key, element) in keys.iter().zip(row.by_ref()) {
-                        if *key == shared {
-                            run.next().into_iter().for_each(|to| to.copy_from_slice(element));
-                        }
-                    }
-                });
-                left -= block;
-            }
-        }
-    }
-}
-
-/// Returns the row and the place in it of the first element that comes before its predecessor, if there is one.
-///
-/// # Errors
-///
-/// As [`argsort_host`].
-pub fn first_unsorted_host(key: SortKey, elements: &[u8], rows: usize) -> Result<Option<(usize, usize)>> {
-    const OPERATION: &str = "searchsorted";
-    let elements = Elements::new(OPERATION, key, elements)?;
-    let length = Rows::new(OPERATION, elements.count(), rows)?.length;
-    for row in 0..rows {
-        let (mut previous, mut place, mut found) = (0, 0, None);
-        elements.for_keys(row * length, length, |keys| {
-            // Without a decision for each key, since nearly every row is sorted.
-            let before = std::iter::once(previous).chain(keys.iter().copied());
-            let is_sorted =
-                keys.iter().zip(before).fold(true, |sorted, (key, before)| sorted & (before <= *key));
-            if !is_sorted && found.is_none() {
-                let before = std::iter::once(previous).chain(keys.iter().copied());
-                found = keys.iter().zip(before).position(|(key, before)| before > *key).map(|at| place + at);
-            }
-            previous = keys.last().copied().unwrap_or(previous);
-            place += keys.len();
-        });
-        if let Some(place) = found {
-            return Ok(Some((row, place)));
-        }
-    }
-    Ok(None)
-}
-
-/// Writes, for each value, the number of elements of its sorted row that come before it: those less than the value, or, if
-/// `right`, those not greater than it.
-///
-/// `sequences` and `values` are the bytes of as many contiguous rows of `key.dtype()`. In a row that is not sorted the result
-/// is some number up to the row's length.
-///
-/// ```
-/// use selvedge::DType;
-/// use selvedge::sort::{SortKey, search_host};
-/// let key = SortKey::new("search", DType::U8, false)?;
-/// let mut positions = [0; 3];
-/// search_host(key, &[1, 3, 3, 5], &[0, 3, 9], 1, false, &mut positions)?;
-/// assert_eq!(positions, [0, 1, 4]);
-/// search_host(key, &[1, 3, 3, 5], &[0, 3, 9], 1, true, &mut positions)?;
-/// assert_eq!(positions, [0, 3, 4]);
-/// # Ok::<(), selvedge::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// As [`argsort_host`].
-pub fn search_host(
-    key: SortKey,
-    sequences: &[u8],
-    values: &[u8],
-    rows: usize,
-    right: bool,
-    positions: &mut [i64],
-) -> Result<()> {
-    const OPERATION: &str = "searchsorted";
-    let (sequences, values) =
-        (Elements::new(OPERATION, key, sequences)?, Elements::new(OPERATION, key, values)?);
-    let of_sequences = Rows::new(OPERATION, sequences.count(), rows)?;
-    let of_values = Rows::new(OPERATION, values.count(), rows)?;
-    check_length(OPERATION, positions.len(), values.count())?;
-    if positions.is_empty() {
-        return Ok(());
-    }
-    let sequences = sequences.keys(OPERATION)?;
-    in_units(thread_count(), UNIT, positions, |first, positions| {
-        let (mut number, count, mut positions) = (first, positions.len(), positions.iter_mut());
-        values.for_keys(first, count, |keys| {
-            for (key, to) in keys.iter().zip(positions.by_ref()) {
-                let start = number / of_values.length.max(1) * of_sequences.length;
-                let sequence = sequences.get(start..start + of_sequences.length).unwrap_or_default();
-                *to = sequence.partition_point(|other| if right { other <= key } else { other < key }) as i64;
-                number += 1;
-            }
-        });
-    });
-    Ok(())
 }
 
 /// Adds to each of the counts the number of indices that name it. An index that names none is left out.
@@ -399,11 +215,13 @@ pub fn tally_host(indices: &[i64], counts: &mut [i64]) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::search_host;
     use super::*;
+    use crate::types::DType;
 
     /// Words of a linear congruential generator, of which `mask` leaves some bits.
-    fn words(count: usize, mask: u64) -> Vec<u64> {
+    pub fn words(count: usize, mask: u64) -> Vec<u64> {
         let mut state = 1u64;
         let mut next = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -440,6 +258,36 @@ mod tests {
                     let at = |(place, at): (usize, &i64)| words[place / length * length + *at as usize];
                     let values = wanted.iter().enumerate().map(at);
                     assert!(values.flat_map(u64::to_ne_bytes).eq(sorted), "{subject}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn elements_of_one_key_keep_their_bits_and_order_with_any_number_of_threads() {
+        let special = [0.0, -0.0, f32::NAN, -f32::NAN, f32::from_bits(0x7fc0_1234), 1.0, -1.0];
+        for (rows, length) in [(1, 70_001), (3, 5000), (300, 7)] {
+            // All kinds of bits, and all but one element with the bits of the map from keys.
+            for kinds in [special.len(), 1] {
+                let count = rows * length;
+                let mut numbers: Vec<f32> =
+                    words(count, u64::MAX).iter().map(|word| special[*word as usize % kinds]).collect();
+                numbers[count - 2] = -0.0;
+                let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_ne_bytes()).collect();
+                for is_descending in [false, true] {
+                    let key = SortKey::new("sort", DType::F32, is_descending).unwrap();
+                    let mut wanted = numbers.clone();
+                    for row in wanted.chunks_mut(length) {
+                        row.sort_by_key(|x| key.of_bits(x.to_bits().into()));
+                    }
+                    let wanted: Vec<u8> = wanted.iter().flat_map(|x| x.to_ne_bytes()).collect();
+                    for threads in [1, 3] {
+                        let mut sorted = vec![0; bytes.len()];
+                        crate::set_threads(threads);
+                        sort_values_host(key, &bytes, rows, &mut sorted).unwrap();
+                        crate::set_threads(0);
+                        assert!(sorted == wanted, "{rows} rows, {kinds} kinds, {threads} threads");
+                    }
                 }
             }
         }

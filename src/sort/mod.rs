@@ -26,18 +26,21 @@
 //! `tests/fake/emulated/topk.rs`, `tests/tensor/sorting.rs`.
 
 mod device;
+mod elements;
 mod histogram;
 mod host;
 mod key;
 mod onesweep;
 mod radix;
+mod search;
 mod select;
 mod topk;
 
 pub use device::{argsort, search, sort, sort_values};
 pub use histogram::{MAXIMUM_BINS, count_between_edges, count_in_range, tally};
-pub use host::{argsort_host, first_unsorted_host, search_host, sort_values_host, tally_host};
+pub use host::{argsort_host, sort_values_host, tally_host};
 pub use key::SortKey;
+pub use search::{first_unsorted_host, search_host};
 pub use select::{Selection, true_positions_host};
 pub use topk::{has_topk, topk};
 
