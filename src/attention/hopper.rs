@@ -1,15 +1,16 @@
 //! The engine of compute capability 9.0: `csrc/kernels/attention_forward.cu` and `attention_backward.cu`.
 
+mod backward;
+mod forward;
 mod parameters;
 
-use parameters::{BackwardProblem, BandParameters, ForwardProblem, RowsProblem, WithMemory};
+pub use backward::{Gradients, backward};
+pub use forward::forward;
+use parameters::BandParameters;
 
-use super::problem::{Band, Operands, Problem, Sizes};
+use super::problem::{Band, Problem, Sizes};
 use super::{Pass, Unsupported};
-use crate::driver::{
-    DeviceSlice, DeviceSliceMut, LaunchConfig, Stream, TensorMap, TensorMapLayout, TensorPromotion,
-    TensorSwizzle,
-};
+use crate::driver::{DeviceSlice, Stream, TensorMap, TensorMapLayout, TensorPromotion, TensorSwizzle};
 use crate::error::{Error, Result};
 use crate::images::{
     self, DeviceProperties, Entry, MAP_ALIGNMENT, MAP_STRIDE, missing_image, tensor_element,
@@ -72,15 +73,6 @@ const PADDING: usize = 128;
 const PANEL: u32 = 64;
 /// The limits of a band that limits nothing, and the most queries and keys.
 const UNLIMITED: usize = 1 << 30;
-/// Bytes of keys and values, and of what a head's backward reads, that the L2 cache holds at a time. Tiles of other heads wait.
-/// From measurements on an H200, whose cache has 50 MB: causal backward of 2048 keys rose from 0.83 to 1.08 of cuDNN's speed.
-const FORWARD_CACHE: usize = 32 << 20;
-const BACKWARD_CACHE: usize = 24 << 20;
-/// The fewest heads that alternate in the order of the backward's blocks, so that a block seldom waits for the one before it.
-const MIN_ALTERNATING_HEADS: usize = 16;
-/// Words before the counts of additions: the counter of blocks.
-const PROGRESS_START: usize = 4;
-
 /// Returns the index of the smallest tile that holds a head dimension.
 fn tile_index(dimension: usize) -> Option<usize> {
     TILES.iter().position(|tile| dimension <= tile.dimension)
@@ -240,215 +232,6 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns the address of a layout's first element, and its strides between batches, heads and positions.
-fn place(address: u64, layout: &Layout) -> (u64, [i64; 3]) {
-    let strides = layout.strides();
-    let stride = |axis: usize| strides.get(axis).copied().unwrap_or(0) as i64;
-    (address + (layout.offset() * size_of::<u16>()) as u64, [stride(0), stride(1), stride(2)])
-}
-
-/// Returns the smallest memory that holds the kernel's shared storage.
-fn forward_shared_bytes(tile: &Tile) -> usize {
-    let row = tile.dimension * size_of::<u16>();
-    let barriers = 32 + 32 * tile.forward_stages;
-    3 * 64 * tile.consumers * row + 2 * tile.forward_stages * BLOCK_KEYS * row + barriers + 32 + 1024
-}
-
-fn backward_shared_bytes(tile: &Tile) -> usize {
-    let (row, stages) = (tile.dimension * size_of::<u16>(), tile.backward_stages);
-    let queries = 2 * stages * tile.rows * (row + size_of::<f32>());
-    let scores = 3 * BLOCK_KEYS * tile.rows * size_of::<u16>();
-    let barriers = 8 + 32 * stages + 8 + 64;
-    2 * BLOCK_KEYS * row + queries + scores + barriers + 16 + 16 + 1024
-}
-
-/// Writes the result and the LSE of a problem.
-///
-/// `operands` is the memory of the queries, keys and values, `result` that of the result in `layout`, which has the shape of
-/// the queries. `lse` has an element for each batch, head and query: ln Σ exp(scale · score), and -∞ where a query reads no key.
-///
-/// # Errors
-///
-/// [`Error::InvalidArgument`] with the reason for a problem that [`unsupported`](super::unsupported) refuses, and for memory that
-/// the layouts exceed or that is not aligned to 16 bytes; [`Error::LengthMismatch`] for an LSE of another length;
-/// [`Error::OutOfMemory`]; the errors of loading an image and of a launch.
-pub fn forward(
-    stream: &Stream,
-    problem: &Problem,
-    operands: Operands<'_>,
-    (result, layout): (DeviceSliceMut<'_, u8>, &Layout),
-    lse: DeviceSliceMut<'_, f32>,
-) -> Result<()> {
-    const OPERATION: &str = "attention::forward";
-    let call = Call::new(OPERATION, stream, problem, Pass::Forward)?;
-    let Call { sizes, tile, kernels, .. } = call;
-    check_layout(OPERATION, (result.address(), result.len()), layout, &problem.queries)?;
-    check_lse(OPERATION, &call, lse.len())?;
-    let rows = 64 * tile.consumers;
-    let tiles_per_head = sizes.queries.div_ceil(rows);
-    let tiles = tiles_per_head * call.all_heads();
-    // Each launch counts its tiles in a workspace of its own, because launches of two streams may overlap.
-    let mut counter = stream.uninitialized::<u32>(usize::from(tiles > call.multiprocessors))?;
-    if !counter.is_empty() {
-        stream.fill(&mut counter, 0)?;
-    }
-    let counter = counter.slice_mut(..)?;
-    let keys_and_values = 2 * sizes.keys * sizes.dimension * size_of::<u16>();
-    let parameters = ForwardProblem {
-        lse: lse.address(),
-        next_tile: if counter.is_empty() { 0 } else { counter.address() },
-        band: call.band(),
-        heads: sizes.heads as i32,
-        queries_per_key: call.queries_per_key() as i32,
-        tiles_per_head: tiles_per_head as i32,
-        tiles: tiles as i32,
-        heads_per_group: (FORWARD_CACHE / keys_and_values).clamp(1, call.all_heads()) as i32,
-        all_heads: call.all_heads() as i32,
-        scale: problem.scale as f32,
-        padding: 0,
-    };
-    let Operands { queries, keys, values, .. } = operands;
-    let map_q = call.map(queries, &problem.queries, rows)?;
-    let map_k = call.map(keys, &problem.keys, BLOCK_KEYS)?;
-    let map_v = call.map(values, &problem.values, BLOCK_KEYS)?;
-    let mut map_o = call.map(DeviceSlice::from(&result), layout, 64)?;
-    let entry = kernels.forward_entries[usize::from(!problem.band.is_full())];
-    let function = call.function(kernels.forward, entry)?;
-    let config =
-        LaunchConfig::new(tiles.min(call.multiprocessors) as u32, (128 * (1 + tile.consumers)) as u32)
-            .shared(forward_shared_bytes(tile) as u32);
-    let parameters =
-        WithMemory { parameters, reads: [], writes: [lse.reinterpret()?, counter.reinterpret()?] };
-    // SAFETY: the kernel takes four maps and these parameters. It reads the memory of the first three maps, and writes that of the
-    // last one, the LSE, whose length was checked, and the counter. All of it is entered.
-    unsafe { function.launch(stream, config, (&map_q, &map_k, &map_v, &mut map_o, parameters)) }
-}
-
-/// The memory of the gradients of queries, keys and values, and their layouts in it, which have the shapes of the operands and share
-/// no element.
-pub struct Gradients<'a> {
-    /// The memory, in bytes.
-    pub memory: DeviceSliceMut<'a, u8>,
-    /// The layouts of the gradients of queries, keys and values.
-    pub layouts: [Layout; 3],
-}
-
-/// Writes the gradients of a problem, by the result and the LSE of [`forward`] and the gradient of the result.
-///
-/// `result` and `gradient` are in layouts of the shape of the queries.
-///
-/// # Errors
-///
-/// As [`forward`].
-pub fn backward(
-    stream: &Stream,
-    problem: &Problem,
-    operands: Operands<'_>,
-    result: (DeviceSlice<'_, u8>, &Layout),
-    lse: DeviceSlice<'_, f32>,
-    gradient: (DeviceSlice<'_, u8>, &Layout),
-    gradients: Gradients<'_>,
-) -> Result<()> {
-    const OPERATION: &str = "attention::backward";
-    let call = Call::new(OPERATION, stream, problem, Pass::Backward)?;
-    let Call { sizes, tile, kernels, .. } = call;
-    let place_of = |memory: &DeviceSlice<'_, u8>| (memory.address(), memory.len());
-    check_layout(OPERATION, place_of(&result.0), result.1, &problem.queries)?;
-    check_layout(OPERATION, place_of(&gradient.0), gradient.1, &problem.queries)?;
-    let written = (gradients.memory.address(), gradients.memory.len());
-    for (layout, operand) in gradients.layouts.iter().zip([&problem.queries, &problem.keys, &problem.values])
-    {
-        check_layout(OPERATION, written, layout, operand)?;
-    }
-    check_lse(OPERATION, &call, lse.len())?;
-    let (all_heads, padded) = (call.all_heads(), call.padded());
-    let rows = all_heads * padded;
-    // Sums of dQ, LSE in powers of 2, delta, and the counts of additions.
-    let mut workspace =
-        stream.uninitialized::<u32>(rows * tile.dimension + 2 * rows + PROGRESS_START + rows / 32)?;
-    let mut workspace = workspace.slice_mut(..)?;
-    let dq_sums = workspace.address();
-    let own_lse = dq_sums + (rows * tile.dimension * size_of::<f32>()) as u64;
-    let delta = own_lse + (rows * size_of::<f32>()) as u64;
-    let progress = delta + (rows * size_of::<f32>()) as u64;
-    let Gradients { memory: mut written, layouts } = gradients;
-    let (dq, dq_strides) = place(written.address(), &layouts[0]);
-    let (o, o_strides) = place(result.0.address(), result.1);
-    let (d_o, do_strides) = place(gradient.0.address(), gradient.1);
-    let band = call.band();
-    let prepare = RowsProblem {
-        o,
-        d_o,
-        dq,
-        forward_lse: lse.address(),
-        lse: own_lse,
-        delta,
-        progress,
-        o_strides,
-        do_strides,
-        dq_strides,
-        heads: sizes.heads as i32,
-        queries: sizes.queries as i32,
-        padded: padded as i32,
-        dimension: sizes.dimension as i32,
-        rows_without_keys: (sizes.queries as i64 - sizes.keys as i64 - i64::from(band.after)).max(0) as i32,
-        padding: 0,
-    };
-    let blocks = all_heads * padded * tile.dimension / 2048;
-    let parameters = WithMemory {
-        parameters: prepare,
-        reads: [result.0, gradient.0, lse.reinterpret()?],
-        writes: [written.reborrow(), workspace.reborrow().reinterpret()?],
-    };
-    let function = call.function(kernels.backward, kernels.prepare)?;
-    // SAFETY: the kernel reads the result and its gradient, whose layouts were checked against their memory by the maps below or
-    // here, and writes the workspace and the first rows of the gradient of the queries.
-    unsafe { function.launch(stream, LaunchConfig::new(blocks as u32, 256), (parameters,))? };
-
-    let all_kv_heads = sizes.batch * sizes.key_heads;
-    let of_head = sizes.queries * tile.dimension * 8 * call.queries_per_key();
-    let heads_per_group = (BACKWARD_CACHE / of_head).max(MIN_ALTERNATING_HEADS).min(all_kv_heads);
-    let parameters = BackwardProblem {
-        lse: own_lse,
-        delta,
-        dq_sums,
-        progress,
-        dq,
-        dq_strides,
-        band,
-        heads: sizes.heads as i32,
-        queries_per_key: call.queries_per_key() as i32,
-        padded: padded as i32,
-        dimension: sizes.dimension as i32,
-        heads_per_group: heads_per_group as i32,
-        all_kv_heads: all_kv_heads as i32,
-        scale: problem.scale as f32,
-        padding: 0,
-    };
-    let Operands { queries, keys, values, .. } = operands;
-    let map_q = call.map(queries, &problem.queries, tile.rows)?;
-    let map_k = call.map(keys, &problem.keys, BLOCK_KEYS)?;
-    let map_v = call.map(values, &problem.values, BLOCK_KEYS)?;
-    let map_do = call.map(gradient.0, gradient.1, tile.rows)?;
-    let mut map_dk = call.map(DeviceSlice::from(&written), &layouts[1], 64)?;
-    let mut map_dv = call.map(DeviceSlice::from(&written), &layouts[2], 64)?;
-    let blocks = sizes.keys.div_ceil(BLOCK_KEYS) * all_kv_heads;
-    let entry = kernels.backward_entries[usize::from(!problem.band.is_full())];
-    let function = call.function(kernels.backward, entry)?;
-    let config = LaunchConfig::new(blocks as u32, 384).shared(backward_shared_bytes(tile) as u32);
-    let parameters =
-        WithMemory { parameters, reads: [], writes: [written.reborrow(), workspace.reinterpret()?] };
-    // SAFETY: the kernel takes six maps and these parameters. It reads the memory of the first four maps, and writes that of the last
-    // two, the gradient of the queries, whose layout was checked, and the workspace. All of it is entered.
-    unsafe {
-        function.launch(
-            stream,
-            config,
-            (&map_q, &map_k, &map_v, &map_do, &mut map_dk, &mut map_dv, parameters),
-        )
-    }
-}
-
 /// Checks the layout of a result or of a gradient, which has the shape of an operand, in memory of an address and length in bytes.
 fn check_layout(
     operation: &'static str,
@@ -472,6 +255,7 @@ fn check_lse(operation: &'static str, call: &Call<'_>, found: usize) -> Result<(
 
 #[cfg(test)]
 mod tests {
+    use super::parameters::{BackwardProblem, ForwardProblem, RowsProblem};
     use super::*;
     use crate::images::entries;
 
@@ -505,8 +289,8 @@ mod tests {
     #[test]
     fn shared_storage_fits_a_block() {
         for tile in &TILES {
-            assert!((160 << 10..=227 << 10).contains(&forward_shared_bytes(tile)));
-            assert!((160 << 10..=227 << 10).contains(&backward_shared_bytes(tile)));
+            assert!((160 << 10..=227 << 10).contains(&forward::shared_bytes(tile)));
+            assert!((160 << 10..=227 << 10).contains(&backward::shared_bytes(tile)));
         }
     }
 
