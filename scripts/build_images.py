@@ -55,6 +55,10 @@ def references():
                 pairs[name(element, layout)] = name(element, layouts[0])
         pairs[name("f16", layouts[0])] = name("bf16", layouts[0])
     pairs["gemm_mma_bf16.sm_80.ptx"] = "gemm_mma_f16.sm_80.ptx"
+    for kernel, dimensions in [("forward", [64, 128, 192, 256]), ("backward", [64, 128])]:
+        for dimension in dimensions:
+            name = lambda element: f"attention_{kernel}_{element}_{dimension}.sm_90a.cubin"
+            pairs[name("f16")] = name("bf16")
     for element in ["c128", "f64"]:
         pairs[f"gemm_mma_{element}.sm_90.ptx"] = f"gemm_mma_{element}.sm_80.ptx"
     return pairs

@@ -67,3 +67,16 @@ inline void blocks_from_shared(u32* block, u32 place) {
         }
     });
 }
+
+inline u32 transposed(u32 two) {
+    u32 own[2] = {two, 0};
+    emulated::meet_warp("movmatrix", own, [](emulated::Fiber** lanes) {
+        auto of = [&](u32 lane) { return (u32*)lanes[lane]->given; };
+        for (u32 lane = 0; lane < 32; lane++) {
+            const u32 column = lane / 4, row = 2 * (lane % 4);
+            auto element = [&](u32 row) { return (u32)emulated::half_of(of(row * 4 + column / 2)[0], column % 2); };
+            of(lane)[1] = element(row) | element(row + 1) << 16;
+        }
+    });
+    return own[1];
+}

@@ -48,3 +48,11 @@ __device__ inline void blocks_from_shared(u32* block, u32 place) {
                      : "memory");
     }
 }
+
+// Transposes a block of 8 x 8 elements of 16 bits that a warp holds (movmatrix): lane l gives two elements of row l / 4, columns
+// 2 (l % 4) and the next, and gets those of column l / 4, rows 2 (l % 4) and the next.
+__device__ inline u32 transposed(u32 two) {
+    u32 result;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(two));
+    return result;
+}

@@ -3,12 +3,13 @@
 mod backward;
 mod forward;
 mod parameters;
+mod sequences;
 
 pub use backward::{Gradients, backward};
 pub use forward::forward;
-use parameters::BandParameters;
+use parameters::{BandParameters, Variations};
 
-use super::problem::{Band, Problem, Sizes};
+use super::problem::{Band, Operands, Problem, Sequences, Sizes};
 use super::{Pass, Unsupported};
 use crate::driver::{DeviceSlice, Stream, TensorMap, TensorMapLayout, TensorPromotion, TensorSwizzle};
 use crate::error::{Error, Result};
@@ -17,13 +18,14 @@ use crate::images::{
 };
 use crate::types::{DType, Layout};
 
-/// The kernels of an element type and head dimension. The first entry of a pair is for problems without a band, the second one for those with one.
+/// The kernels of an element type and head dimension. Entries are for problems without a band, for those with one, and for those with
+/// the options of [`Variations`].
 struct Kernels {
     forward: &'static str,
-    forward_entries: [&'static str; 2],
+    forward_entries: [&'static str; 3],
     backward: &'static str,
     prepare: &'static str,
-    backward_entries: [&'static str; 2],
+    backward_entries: [&'static str; 3],
 }
 
 macro_rules! kernels {
@@ -33,39 +35,61 @@ macro_rules! kernels {
             forward_entries: [
                 concat!("attention_forward_", $element, "_", $dimension, "_full"),
                 concat!("attention_forward_", $element, "_", $dimension, "_band"),
+                concat!("attention_forward_", $element, "_", $dimension, "_varied"),
             ],
             backward: concat!("attention_backward_", $element, "_", $dimension),
             prepare: concat!("attention_backward_", $element, "_", $dimension, "_prepare"),
             backward_entries: [
                 concat!("attention_backward_", $element, "_", $dimension, "_full"),
                 concat!("attention_backward_", $element, "_", $dimension, "_band"),
+                concat!("attention_backward_", $element, "_", $dimension, "_varied"),
             ],
         }
     };
 }
 
-/// By element type, f16 and bf16, and head dimension, 64 and 128.
-static KERNELS: [[Kernels; 2]; 2] =
-    [[kernels!("f16", "64"), kernels!("f16", "128")], [kernels!("bf16", "64"), kernels!("bf16", "128")]];
+macro_rules! kernels_of {
+    ($element:literal) => {
+        [
+            kernels!($element, "64"),
+            kernels!($element, "128"),
+            kernels!($element, "192"),
+            kernels!($element, "256"),
+        ]
+    };
+}
+
+/// By element type, f16 and bf16, and the head dimensions of [`TILES`]. The backward's exist up to [`BACKWARD_DIMENSION`].
+static KERNELS: [[Kernels; 4]; 2] = [kernels_of!("f16"), kernels_of!("bf16")];
 
 /// The tile of a head dimension: exactly the `CONFIGURATION_` macros of the kernels.
 struct Tile {
     /// The largest head dimension.
     dimension: usize,
-    /// Consumer warpgroups of the forward, of 64 queries each, and its stages of keys and values.
+    /// Consumer warpgroups of the forward, of 64 queries each, its keys of a block, and its stages of keys and values.
     consumers: usize,
+    forward_keys: usize,
     forward_stages: usize,
-    /// Queries of a step of the backward, and its stages of them.
+    /// Queries of a step of the backward, and its stages of them; 0 above [`BACKWARD_DIMENSION`].
     rows: usize,
     backward_stages: usize,
 }
 
-static TILES: [Tile; 2] = [
-    Tile { dimension: 64, consumers: 3, forward_stages: 3, rows: 128, backward_stages: 2 },
-    Tile { dimension: 128, consumers: 2, forward_stages: 2, rows: 64, backward_stages: 3 },
+/// Returns the tile of a head dimension above [`BACKWARD_DIMENSION`].
+const fn wide_tile(dimension: usize, forward_keys: usize) -> Tile {
+    Tile { dimension, consumers: 2, forward_keys, forward_stages: 2, rows: 0, backward_stages: 0 }
+}
+
+static TILES: [Tile; 4] = [
+    Tile { dimension: 64, consumers: 3, forward_keys: 128, forward_stages: 3, rows: 128, backward_stages: 2 },
+    Tile { dimension: 128, consumers: 2, forward_keys: 128, forward_stages: 2, rows: 64, backward_stages: 3 },
+    wide_tile(192, 112),
+    wide_tile(256, 80),
 ];
 
-/// Keys of a block, forward and backward.
+/// The largest head dimension of the backward.
+const BACKWARD_DIMENSION: usize = 128;
+/// Keys of a block of the backward, and the most of the forward.
 const BLOCK_KEYS: usize = 128;
 /// The multiple that rows of the backward's workspace are rounded up to.
 const PADDING: usize = 128;
@@ -118,10 +142,17 @@ fn check(
     let Some(tile) = tile_index(dimension).filter(|_| is_multiple && dimension == value_dimension) else {
         return Err(Unsupported::Dimension(dimension, value_dimension));
     };
+    if pass == Pass::Backward && dimension > BACKWARD_DIMENSION {
+        return Err(Unsupported::Backward(dimension));
+    }
     if !((scale as f32).is_normal() && scale > 0.0) {
         return Err(Unsupported::Scale(scale));
     }
-    for (count, name) in [(batch, "batch"), (heads, "heads"), (queries, "queries"), (keys, "keys")] {
+    check_options(problem, &sizes)?;
+    let sequences = problem.sequences.map_or(batch, |sequences| sequences.count);
+    for (count, name) in
+        [(batch, "batch"), (heads, "heads"), (queries, "queries"), (keys, "keys"), (sequences, "sequences")]
+    {
         if count == 0 {
             return Err(Unsupported::Empty(name));
         }
@@ -130,10 +161,13 @@ fn check(
         return Err(Unsupported::TooMany("queries or keys"));
     }
     // The kernels count rows of all heads, and blocks of keys, in 32 bits.
-    let rows = batch.saturating_mul(heads).saturating_mul(queries.next_multiple_of(PADDING));
-    let blocks = batch.saturating_mul(key_heads).saturating_mul(keys.next_multiple_of(BLOCK_KEYS));
-    if rows.max(blocks) > i32::MAX as usize / 2 {
-        return Err(Unsupported::TooMany("rows of all heads"));
+    let longest = problem.sequences.map_or((queries, keys), |of| (of.max_queries, of.max_keys));
+    for (count, (queries, keys)) in [(batch, (queries, keys)), (sequences, longest)] {
+        let rows = count.saturating_mul(heads).saturating_mul(queries.next_multiple_of(PADDING));
+        let blocks = count.saturating_mul(key_heads).saturating_mul(keys.next_multiple_of(BLOCK_KEYS));
+        if rows.max(blocks) > i32::MAX as usize / 2 {
+            return Err(Unsupported::TooMany("rows of all heads"));
+        }
     }
     for (layout, name) in
         [(&problem.queries, "queries"), (&problem.keys, "keys"), (&problem.values, "values")]
@@ -150,10 +184,31 @@ fn check(
     }
 }
 
+/// Checks the options that only the kernels `varied` read.
+fn check_options(problem: &Problem, sizes: &Sizes) -> std::result::Result<(), Unsupported> {
+    if let Some(cap) = problem.soft_cap.filter(|&cap| !((cap as f32).is_normal() && cap > 0.0)) {
+        return Err(Unsupported::SoftCap(cap));
+    }
+    if let Some(dropout) = problem.dropout.filter(|dropout| dropout.threshold > 1 << 16) {
+        return Err(Unsupported::Threshold(dropout.threshold));
+    }
+    let Sizes { batch, queries, keys, .. } = *sizes;
+    let exceed = |sequences: &Sequences| {
+        let batches = if sequences.is_packed { 1 } else { sequences.count };
+        batch != batches || sequences.max_queries > queries || sequences.max_keys > keys
+    };
+    match problem.sequences.filter(exceed) {
+        Some(sequences) => Err(Unsupported::Sequences(sequences, [batch, queries, keys])),
+        None => Ok(()),
+    }
+}
+
 /// A problem that the engine computes, on a stream.
 struct Call<'a> {
+    operation: &'static str,
     stream: &'a Stream,
     problem: &'a Problem,
+    pass: Pass,
     sizes: Sizes,
     tile: &'static Tile,
     kernels: &'static Kernels,
@@ -175,7 +230,7 @@ impl<'a> Call<'a> {
         let tile = tile_index(sizes.dimension).unwrap_or(TILES.len() - 1);
         let multiprocessors = properties.multiprocessors as usize;
         let (tile, kernels) = (&TILES[tile], kernels(problem.dtype, tile));
-        Ok(Call { stream, problem, sizes, tile, kernels, multiprocessors })
+        Ok(Call { operation, stream, problem, pass, sizes, tile, kernels, multiprocessors })
     }
 
     fn function(&self, family: &'static str, entry: &'static str) -> Result<crate::driver::Function> {
@@ -218,6 +273,22 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Returns the number of sequences; without any that is the batch.
+    fn sequences(&self) -> usize {
+        self.problem.sequences.map_or(self.sizes.batch, |sequences| sequences.count)
+    }
+
+    /// Returns the options of the kernels `varied`, or `None` if the problem has none of them.
+    fn variations(&self, operands: &Operands<'_>) -> Result<Option<Variations>> {
+        let variations = Variations::new(self.operation, self.problem, &self.sizes, operands)?;
+        if self.problem.sequences.is_none() {
+            return Ok(variations);
+        }
+        let report = self.stream.device().report_address()?.0;
+        let report_code = sequences::unfit_sequence(self.pass).code();
+        Ok(variations.map(|variations| Variations { report, report_code, ..variations }))
+    }
+
     fn all_heads(&self) -> usize {
         self.sizes.batch * self.sizes.heads
     }
@@ -226,10 +297,18 @@ impl<'a> Call<'a> {
         self.sizes.heads / self.sizes.key_heads
     }
 
-    /// Returns the queries of each head, rounded up for the backward's workspace.
+    /// Returns the queries of each head of a sequence, rounded up for the backward's workspace.
     fn padded(&self) -> usize {
-        self.sizes.queries.next_multiple_of(PADDING)
+        let packed = self.problem.sequences.filter(|sequences| sequences.is_packed);
+        packed.map_or(self.sizes.queries, |sequences| sequences.max_queries).max(1).next_multiple_of(PADDING)
     }
+}
+
+/// Returns the address of a layout's first element, and its strides between batches, heads and positions.
+fn place(address: u64, layout: &Layout) -> (u64, [i64; 3]) {
+    let strides = layout.strides();
+    let stride = |axis: usize| strides.get(axis).copied().unwrap_or(0) as i64;
+    (address + (layout.offset() * size_of::<u16>()) as u64, [stride(0), stride(1), stride(2)])
 }
 
 /// Checks the layout of a result or of a gradient, which has the shape of an operand, in memory of an address and length in bytes.
@@ -255,8 +334,11 @@ fn check_lse(operation: &'static str, call: &Call<'_>, found: usize) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use super::parameters::{BackwardProblem, ForwardProblem, RowsProblem};
+    use super::parameters::{
+        BackwardProblem, ForwardProblem, KeyGradients, RowsProblem, VariedForwardProblem,
+    };
     use super::*;
+    use crate::attention::Dropout;
     use crate::images::entries;
 
     const H200: DeviceProperties =
@@ -269,12 +351,14 @@ mod tests {
 
     #[test]
     fn kernels_are_those_that_the_list_of_images_declares() {
-        for kernels in KERNELS.iter().flatten() {
+        for (kernels, tile) in KERNELS.iter().flat_map(|kernels| kernels.iter().zip(&TILES)) {
             let mut forward = kernels.forward_entries;
             forward.sort_unstable();
             assert_eq!(entries::declared(kernels.forward, "sm_90a"), forward);
-            let mut backward = [kernels.prepare, kernels.backward_entries[0], kernels.backward_entries[1]];
+            let [full, band, varied] = kernels.backward_entries;
+            let mut backward = vec![kernels.prepare, full, band, varied];
             backward.sort_unstable();
+            backward.retain(|_| tile.dimension <= BACKWARD_DIMENSION);
             assert_eq!(entries::declared(kernels.backward, "sm_90a"), backward);
         }
     }
@@ -282,15 +366,19 @@ mod tests {
     #[test]
     fn parameters_have_the_kernels_sizes() {
         assert_eq!(size_of::<ForwardProblem>(), 64);
+        assert_eq!(size_of::<Variations>(), 72);
+        assert_eq!(size_of::<VariedForwardProblem>(), 176);
         assert_eq!(size_of::<BackwardProblem>(), 112);
-        assert_eq!(size_of::<RowsProblem>(), 152);
+        assert_eq!(size_of::<KeyGradients>(), 120);
+        assert_eq!(size_of::<RowsProblem>(), 232);
     }
 
     #[test]
     fn shared_storage_fits_a_block() {
         for tile in &TILES {
-            assert!((160 << 10..=227 << 10).contains(&forward::shared_bytes(tile)));
-            assert!((160 << 10..=227 << 10).contains(&backward::shared_bytes(tile)));
+            assert!((160 << 10..=227 << 10).contains(&forward::shared_bytes(tile, true)));
+            let has_backward = tile.dimension <= BACKWARD_DIMENSION;
+            assert!(!has_backward || (160 << 10..=227 << 10).contains(&backward::shared_bytes(tile)));
         }
     }
 
@@ -308,15 +396,30 @@ mod tests {
             |strides: [isize; 4], offset| Layout::strided(&[2, 3, 1000, 64], &strides, offset).unwrap();
         let packed = strided([576_000, 64, 576, 1], 192);
         assert_eq!(reason(&Problem { queries: packed, ..good }, H200), "");
+        let dropout = Dropout { seed: 0, offset: 0, threshold: 65_537 };
+        let sequences = Sequences { count: 3, is_packed: false, max_queries: 9, max_keys: 8 };
+        let packed = Sequences { count: 2, is_packed: true, ..sequences };
+        let longer = Sequences { count: 2, max_keys: 1001, ..sequences };
         for (changed, wanted) in [
             (problem(DType::F32, [2, 3, 1000, 64]), "attention of f32"),
             (problem(DType::BF16, [2, 3, 1000, 68]), "dimension of 68"),
-            (problem(DType::BF16, [2, 3, 1000, 136]), "dimension of 136"),
+            (
+                problem(DType::BF16, [2, 3, 1000, 136]),
+                "head dimension of 136 has an engine for the result alone",
+            ),
+            (problem(DType::BF16, [2, 3, 1000, 256]), "gradients take multiples of 8 up to 128"),
+            (problem(DType::BF16, [2, 3, 1000, 264]), "dimension of 264"),
             (problem(DType::BF16, [0, 3, 1000, 64]), "no batch"),
             (problem(DType::BF16, [2, 3, 0, 64]), "no queries"),
             (Problem { scale: 0.0, ..good }, "a scale of 0"),
             (Problem { scale: f64::NAN, ..good }, "a scale of NaN"),
             (Problem { scale: -1.0, ..good }, "a scale of -1"),
+            (Problem { soft_cap: Some(0.0), ..good }, "a soft cap of 0"),
+            (Problem { soft_cap: Some(f64::INFINITY), ..good }, "a soft cap of inf"),
+            (Problem { dropout: Some(dropout), ..good }, "a dropout threshold of 65537"),
+            (Problem { sequences: Some(sequences), ..good }, "3 sequences of at most 9 queries and 8 keys"),
+            (Problem { sequences: Some(packed), ..good }, "2 packed sequences"),
+            (Problem { sequences: Some(longer), ..good }, "1001 keys in a batch of 2 with"),
             (Problem { keys: strided([192_000, 64, 192, 1], 4), ..good }, "keys whose head dimension"),
             (Problem { values: strided([1, 128_000, 128, 2], 0), ..good }, "values whose head dimension"),
             (Problem { keys: strided([192_000, 0, 64, 1], 0), ..good }, "keys whose head dimension"),
@@ -324,6 +427,18 @@ mod tests {
         ] {
             let found = reason(&changed, H200);
             assert!(found.contains(wanted), "{wanted}: {found}");
+        }
+        for dimension in [136, 192, 200, 256] {
+            let wide = problem(DType::F16, [2, 3, 1000, dimension]);
+            let sequences = Some(Sequences { count: 2, ..sequences });
+            for wide in [wide, Problem { soft_cap: Some(9.0), sequences, ..wide }] {
+                let found = unsupported(&wide, Pass::Forward, H200);
+                assert!(found.is_none(), "{dimension}: {found:?}");
+            }
+        }
+        for dimension in [252, 264] {
+            let found = unsupported(&problem(DType::F16, [2, 3, 1000, dimension]), Pass::Forward, H200);
+            assert!(matches!(found, Some(Unsupported::Dimension(..))), "{dimension}: {found:?}");
         }
         let older = DeviceProperties { capability: (8, 0), ..H200 };
         assert!(!reason(&good, older).is_empty());

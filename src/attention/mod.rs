@@ -5,7 +5,8 @@
 //!
 //! One engine exists: the tensor cores of compute capability 9.0 (`hopper.rs`, `csrc/kernels/attention_forward.cu` and
 //! `attention_backward.cu`). [`unsupported`] returns the reason why it does not compute a problem, without a device's help; the
-//! caller then uses products and a softmax. A launch that fails after that is an error, not a reason to compute otherwise.
+//! caller then uses products and a softmax. [`forward`] takes head dimensions up to 256, [`backward`] up to 128. A launch that fails
+//! after that is an error, not a reason to compute otherwise.
 //!
 //! Positions: the last query and the last key are at the same position. A query at position i reads the keys of a [`Band`]: from
 //! i - `before` to i + `after`. A causal mask is an `after` of 0.

@@ -66,7 +66,7 @@ pub struct Sequences {
     /// The number of sequences.
     pub count: usize,
     /// True if the sequences lie one after the other in a batch of 1. Else each is the beginning of its batch's positions, and results
-    /// and gradients of the other positions are 0.
+    /// and gradients of the other positions are 0. The first positions in memory are then unused.
     pub is_packed: bool,
     /// The most queries of a sequence.
     pub max_queries: usize,
@@ -89,7 +89,8 @@ pub struct Problem {
     pub band: Band,
     /// The factor of the scores.
     pub scale: f64,
-    /// The limit c of scaled scores x, which become c tanh(x / c).
+    /// The limit c of scaled scores x, which become c tanh(x / c). The kernels compute the hyperbolic tangent by `tanh.approx.f32`,
+    /// whose relative error is at most 2^-11, so scores have an error of up to 5e-4 c.
     pub soft_cap: Option<f64>,
     /// Which probabilities are replaced by 0.
     pub dropout: Option<Dropout>,
@@ -106,7 +107,10 @@ pub struct Operands<'a> {
     pub keys: DeviceSlice<'a, u8>,
     /// The memory of the values, in bytes.
     pub values: DeviceSlice<'a, u8>,
-    /// For each of the [`Sequences`] its first query, its number of queries, its first key and its number of keys.
+    /// For each of the [`Sequences`] its first query, its number of queries, its first key and its number of keys, from a multiple of
+    /// 16 bytes on. Negative numbers, and those that exceed the layouts or the most of a sequence, are limited, so no memory outside is
+    /// read or written. They are a [device-side error](crate::driver::KernelError) of the operation, and so is a packed sequence that begins
+    /// before the end of the one before it.
     pub sequences: Option<DeviceSlice<'a, i32>>,
     /// The seed and the first block of the [`Dropout`], in place of its seed.
     pub generator: Option<DeviceSlice<'a, u64>>,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::problem::Sequences;
 use crate::error::Error;
 use crate::types::DType;
 
@@ -17,8 +18,16 @@ pub enum Unsupported {
     Type(DType),
     /// The head dimension of queries and keys, and that of the values.
     Dimension(usize, usize),
+    /// The engine computes results of this head dimension, but no gradients.
+    Backward(usize),
     /// The scale is not a positive number that f32 holds.
     Scale(f64),
+    /// The soft cap is not a positive number that f32 holds.
+    SoftCap(f64),
+    /// The threshold of the dropout is above 65536.
+    Threshold(u32),
+    /// The sequences do not fit batch, queries and keys.
+    Sequences(Sequences, [usize; 3]),
     /// This operand's last axis is not contiguous, or its other axes do not begin at multiples of 16 bytes.
     Layout(&'static str),
     /// There are no elements of these.
@@ -41,10 +50,30 @@ impl fmt::Display for Unsupported {
             }
             Unsupported::Dimension(dimension, of_values) => write!(
                 formatter,
-                "a head dimension of {dimension} with values of {of_values} has no engine; equal multiples of 8 up to 128 have one"
+                "a head dimension of {dimension} with values of {of_values} has no engine; equal multiples of 8 up to 256 have one"
+            ),
+            Unsupported::Backward(dimension) => write!(
+                formatter,
+                "a head dimension of {dimension} has an engine for the result alone; gradients take multiples of 8 up to 128"
             ),
             Unsupported::Scale(scale) => {
                 write!(formatter, "a scale of {scale} has no engine; positive numbers have one")
+            }
+            Unsupported::SoftCap(cap) => {
+                write!(formatter, "a soft cap of {cap} has no engine; positive numbers have one")
+            }
+            Unsupported::Threshold(threshold) => {
+                write!(formatter, "a dropout threshold of {threshold} of 65536; give at most 65536")
+            }
+            Unsupported::Sequences(sequences, [batch, queries, keys]) => {
+                let Sequences { count, is_packed, max_queries, max_keys } = sequences;
+                let packed = if *is_packed { " packed" } else { "" };
+                write!(
+                    formatter,
+                    "{count}{packed} sequences of at most {max_queries} queries and {max_keys} keys in a batch of {batch} with \
+                     {queries} queries and {keys} keys; give packed sequences a batch of 1, others one for each, and none \
+                     that is longer"
+                )
             }
             Unsupported::Layout(operand) => write!(
                 formatter,

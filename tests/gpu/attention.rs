@@ -7,7 +7,7 @@ use selvedge::types::DType;
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    results_and_gradients_are_close_to_f64, operands_in_a_packed_tensor_are_read_where_they_are, two_runs_have_equal_bits,
+    results_and_gradients_are_close_to_f64, results_of_wide_heads_are_close_to_f64, gradients_of_wide_heads_are_close_to_f64, operands_in_a_packed_tensor_are_read_where_they_are, two_runs_have_equal_bits,
     queries_before_the_first_key_have_zeros, lengths_whose_scores_no_device_holds => alone(),
 }
 
@@ -26,6 +26,9 @@ const SIZES: &[Sizes] = &[
     [3, 1, 1, 70, 150, 96],
     [1, 2, 2, 31, 33, 8],
 ];
+
+/// Head dimensions that have an engine for the result alone.
+const WIDE_SIZES: &[Sizes] = &[[1, 2, 2, 300, 300, 192], [1, 4, 2, 129, 300, 256], [1, 2, 1, 65, 1, 200]];
 
 fn causal(is_causal: bool) -> AttentionOptions {
     AttentionOptions { is_causal, ..AttentionOptions::default() }
@@ -90,6 +93,47 @@ fn results_and_gradients_are_close_to_f64() -> Outcome {
                     // A query that reads one key has a gradient of 0, whose rounding errors are no share of it.
                     assert_close(&name, &found[part], &wanted[part], tolerance)?;
                 }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn results_of_wide_heads_are_close_to_f64() -> Outcome {
+    let device = Device::cuda(0)?;
+    for (dtype, tolerance) in [(DType::BF16, 6e-3), (DType::F16, 1e-3)] {
+        for &sizes in WIDE_SIZES {
+            for is_causal in [false, true] {
+                let [queries, keys, values, _] = samples(sizes, dtype)?;
+                let result = |convert: &dyn Fn(&Tensor) -> selvedge::Result<Tensor>| {
+                    let [a, b, c] = [&queries, &keys, &values].map(|x| convert(x).map(Variable::new));
+                    scaled_dot_product_attention(&a?, &b?, &c?, &causal(is_causal))
+                };
+                let wanted = result(&|x| x.cast(DType::F64))?.tensor();
+                let found = result(&|x| x.to(&device))?.tensor();
+                assert_eq!(found.device(), device);
+                let name = format!("result, {dtype}, {sizes:?}, is_causal {is_causal}");
+                assert_close(&name, &found, &wanted, tolerance)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The forward is composed too, because no engine would compute its backward.
+fn gradients_of_wide_heads_are_close_to_f64() -> Outcome {
+    let device = Device::cuda(0)?;
+    for (dtype, tolerance) in [(DType::BF16, 3e-2), (DType::F16, 4e-3)] {
+        for &sizes in WIDE_SIZES {
+            let x = samples(sizes, dtype)?;
+            let of = |convert: &dyn Fn(&Tensor) -> selvedge::Result<Tensor>| {
+                let [a, b, c, d] = x.each_ref().map(convert);
+                with_gradients(&[a?, b?, c?, d?], &causal(true))
+            };
+            let (wanted, found) = (of(&|x| x.cast(DType::F64))?, of(&|x| x.to(&device))?);
+            for (part, name) in ["result", "of queries", "of keys", "of values"].iter().enumerate() {
+                let name = format!("{name}, {dtype}, {sizes:?}");
+                assert_close(&name, &found[part], &wanted[part], tolerance)?;
             }
         }
     }

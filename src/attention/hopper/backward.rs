@@ -1,7 +1,9 @@
 //! The backward's launches.
 
-use super::parameters::{BackwardProblem, RowsProblem, WithMemory};
-use super::{BLOCK_KEYS, Call, Tile, check_layout, check_lse};
+use bytemuck::Zeroable;
+
+use super::parameters::{BackwardProblem, KeyGradients, RowsProblem, Variations, WithMemory};
+use super::{BLOCK_KEYS, Call, Tile, check_layout, check_lse, place};
 use crate::attention::{Operands, Pass, Problem};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
@@ -15,20 +17,13 @@ const MIN_ALTERNATING_HEADS: usize = 16;
 /// Words before the counts of additions: the counter of blocks.
 const PROGRESS_START: usize = 4;
 
-/// Returns the address of a layout's first element, and its strides between batches, heads and positions.
-fn place(address: u64, layout: &Layout) -> (u64, [i64; 3]) {
-    let strides = layout.strides();
-    let stride = |axis: usize| strides.get(axis).copied().unwrap_or(0) as i64;
-    (address + (layout.offset() * size_of::<u16>()) as u64, [stride(0), stride(1), stride(2)])
-}
-
 /// Returns the smallest memory that holds the kernel's shared storage.
 pub(super) fn shared_bytes(tile: &Tile) -> usize {
     let (row, stages) = (tile.dimension * size_of::<u16>(), tile.backward_stages);
     let queries = 2 * stages * tile.rows * (row + size_of::<f32>());
     let scores = 3 * BLOCK_KEYS * tile.rows * size_of::<u16>();
     let barriers = 8 + 32 * stages + 8 + 64;
-    2 * BLOCK_KEYS * row + queries + scores + barriers + 16 + 16 + 1024
+    2 * BLOCK_KEYS * row + queries + scores + barriers + 16 + 16 + 16 + 1024
 }
 
 /// The memory of the gradients of queries, keys and values, and their layouts in it, which have the shapes of the operands and share
@@ -40,13 +35,13 @@ pub struct Gradients<'a> {
     pub layouts: [Layout; 3],
 }
 
-/// Writes the gradients of a problem, by the result and the LSE of [`forward`] and the gradient of the result.
+/// Writes the gradients of a problem, by the result and the LSE of [`forward`](crate::attention::forward) and the gradient of the result.
 ///
-/// `result` and `gradient` are in layouts of the shape of the queries.
+/// `result` and `gradient` are in layouts of the shape of the queries. Gradients at positions of no packed sequence are not written.
 ///
 /// # Errors
 ///
-/// As [`forward`].
+/// As [`forward`](crate::attention::forward).
 pub fn backward(
     stream: &Stream,
     problem: &Problem,
@@ -68,7 +63,8 @@ pub fn backward(
         check_layout(OPERATION, written, layout, operand)?;
     }
     check_lse(OPERATION, &call, lse.len())?;
-    let (all_heads, padded) = (call.all_heads(), call.padded());
+    let options = call.variations(&operands)?;
+    let (all_heads, padded) = (call.sequences() * sizes.heads, call.padded());
     let rows = all_heads * padded;
     // Sums of dQ, LSE in powers of 2, delta, and the counts of additions.
     let mut workspace =
@@ -80,6 +76,8 @@ pub fn backward(
     let progress = delta + (rows * size_of::<f32>()) as u64;
     let Gradients { memory: mut written, layouts } = gradients;
     let (dq, dq_strides) = place(written.address(), &layouts[0]);
+    let (dk, [_, dk_strides @ ..]) = place(written.address(), &layouts[1]);
+    let (dv, [_, dv_strides @ ..]) = place(written.address(), &layouts[2]);
     let (o, o_strides) = place(result.0.address(), result.1);
     let (d_o, do_strides) = place(gradient.0.address(), gradient.1);
     let band = call.band();
@@ -94,26 +92,32 @@ pub fn backward(
         o_strides,
         do_strides,
         dq_strides,
+        band,
+        variations: options.unwrap_or(Variations::zeroed()),
         heads: sizes.heads as i32,
-        queries: sizes.queries as i32,
         padded: padded as i32,
         dimension: sizes.dimension as i32,
-        rows_without_keys: (sizes.queries as i64 - sizes.keys as i64 - i64::from(band.after)).max(0) as i32,
         padding: 0,
     };
     let blocks = all_heads * padded * tile.dimension / 2048;
+    let [sequences, generator] = Variations::memory(&operands)?;
     let parameters = WithMemory {
         parameters: prepare,
-        reads: [result.0, gradient.0, lse.reinterpret()?],
+        reads: [result.0, gradient.0, lse.reinterpret()?, sequences],
         writes: [written.reborrow(), workspace.reborrow().reinterpret()?],
     };
     let function = call.function(kernels.backward, kernels.prepare)?;
     // SAFETY: the kernel reads the result and its gradient, whose layouts were checked against their memory by the maps below or
-    // here, and writes the workspace and the first rows of the gradient of the queries.
+    // here, and the sequences, which it limits to the arrays. It writes the workspace and rows of the gradient of the queries.
     unsafe { function.launch(stream, LaunchConfig::new(blocks as u32, 256), (parameters,))? };
 
-    let all_kv_heads = sizes.batch * sizes.key_heads;
-    let of_head = sizes.queries * tile.dimension * 8 * call.queries_per_key();
+    let all_kv_heads = call.sequences() * sizes.key_heads;
+    let packed = problem.sequences.filter(|sequences| sequences.is_packed);
+    let key_blocks = packed.map_or(sizes.keys, |sequences| sequences.max_keys).div_ceil(BLOCK_KEYS);
+    if key_blocks == 0 {
+        return Ok(());
+    }
+    let of_head = padded * tile.dimension * 8 * call.queries_per_key();
     let heads_per_group = (CACHE / of_head).max(MIN_ALTERNATING_HEADS).min(all_kv_heads);
     let parameters = BackwardProblem {
         lse: own_lse,
@@ -139,19 +143,39 @@ pub fn backward(
     let map_do = call.map(gradient.0, gradient.1, tile.rows)?;
     let mut map_dk = call.map(DeviceSlice::from(&written), &layouts[1], 64)?;
     let mut map_dv = call.map(DeviceSlice::from(&written), &layouts[2], 64)?;
-    let blocks = sizes.keys.div_ceil(BLOCK_KEYS) * all_kv_heads;
-    let entry = kernels.backward_entries[usize::from(!problem.band.is_full())];
+    let [full, band, varied] = kernels.backward_entries;
+    let entry = match options {
+        Some(_) => varied,
+        None if problem.band.is_full() => full,
+        None => band,
+    };
     let function = call.function(kernels.backward, entry)?;
-    let config = LaunchConfig::new(blocks as u32, 384).shared(shared_bytes(tile) as u32);
+    let config = LaunchConfig::new((key_blocks * all_kv_heads) as u32, 384).shared(shared_bytes(tile) as u32);
     let parameters =
         WithMemory { parameters, reads: [], writes: [written.reborrow(), workspace.reinterpret()?] };
-    // SAFETY: the kernel takes six maps and these parameters. It reads the memory of the first four maps, and writes that of the last
-    // two, the gradient of the queries, whose layout was checked, and the workspace. All of it is entered.
+    let Some(variations) = options else {
+        // SAFETY: the kernel takes six maps and these parameters. It reads the memory of the first four maps, and writes that of the
+        // last two, the gradient of the queries, whose layout was checked, and the workspace. All of it is entered.
+        return unsafe {
+            function.launch(
+                stream,
+                config,
+                (&map_q, &map_k, &map_v, &map_do, &mut map_dk, &mut map_dv, parameters),
+            )
+        };
+    };
+    let options = WithMemory {
+        parameters: KeyGradients { variations, dk, dv, dk_strides, dv_strides },
+        reads: [sequences, generator],
+        writes: [],
+    };
+    // SAFETY: as above. It also reads the sequences, which it limits to the arrays, and the generator, whose lengths were checked, and
+    // writes the gradients of keys and values without their maps, in layouts that were checked.
     unsafe {
         function.launch(
             stream,
             config,
-            (&map_q, &map_k, &map_v, &map_do, &mut map_dk, &mut map_dv, parameters),
+            (&map_q, &map_k, &map_v, &map_do, &mut map_dk, &mut map_dv, parameters, options),
         )
     }
 }

@@ -1,7 +1,7 @@
 //! The forward's launch.
 
-use super::parameters::{ForwardProblem, WithMemory};
-use super::{BLOCK_KEYS, Call, Tile, check_layout, check_lse};
+use super::parameters::{ForwardProblem, Variations, VariedForwardProblem, WithMemory};
+use super::{Call, Tile, check_layout, check_lse, place};
 use crate::attention::{Operands, Pass, Problem};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
@@ -11,22 +11,32 @@ use crate::types::Layout;
 const CACHE: usize = 32 << 20;
 
 /// Returns the smallest memory that holds the kernel's shared storage.
-pub(super) fn shared_bytes(tile: &Tile) -> usize {
+pub(super) fn shared_bytes(tile: &Tile, is_varied: bool) -> usize {
     let row = tile.dimension * size_of::<u16>();
-    let barriers = 32 + 32 * tile.forward_stages;
-    3 * 64 * tile.consumers * row + 2 * tile.forward_stages * BLOCK_KEYS * row + barriers + 32 + 1024
+    let stages = tile.forward_stages;
+    let barriers = 32 + 32 * stages;
+    // Longer descriptors of tiles, and one more barrier of each stage.
+    let of_options = if is_varied { 32 + 8 * stages } else { 0 };
+    // Two tiles of queries and one of results; above 128 columns one buffer is both.
+    let rows = if tile.dimension > 128 { 1 } else { 3 } * 64 * tile.consumers;
+    (rows + 2 * stages * tile.forward_keys) * row + barriers + 32 + of_options + 1024
 }
 
 /// Writes the result and the LSE of a problem.
 ///
 /// `operands` is the memory of the queries, keys and values, `result` that of the result in `layout`, which has the shape of
 /// the queries. `lse` has an element for each batch, head and query: ln Σ exp(scale · score), and -∞ where a query reads no key.
+/// Positions of no packed sequence get no result and no LSE.
 ///
 /// # Errors
 ///
-/// [`Error::InvalidArgument`] with the reason for a problem that [`unsupported`](crate::attention::unsupported) refuses, and for memory that
-/// the layouts exceed or that is not aligned to 16 bytes; [`Error::LengthMismatch`] for an LSE of another length;
-/// [`Error::OutOfMemory`]; the errors of loading an image and of a launch.
+/// [`Error::InvalidArgument`](crate::Error::InvalidArgument) with the reason for a problem that
+/// [`unsupported`](crate::attention::unsupported) refuses, for memory that the layouts exceed or that is not aligned to 16 bytes, and
+/// for operands without the sequences of the problem or of another length;
+/// [`Error::LengthMismatch`](crate::Error::LengthMismatch) for an LSE of another length;
+/// [`Error::OutOfMemory`](crate::Error::OutOfMemory); the errors of loading an image and of a launch.
+/// The next wait for the device returns a [device-side error](crate::driver::KernelError) for sequences that do not fit
+/// ([`Operands::sequences`]).
 pub fn forward(
     stream: &Stream,
     problem: &Problem,
@@ -39,16 +49,24 @@ pub fn forward(
     let Call { sizes, tile, kernels, .. } = call;
     check_layout(OPERATION, (result.address(), result.len()), layout, &problem.queries)?;
     check_lse(OPERATION, &call, lse.len())?;
+    let options = call.variations(&operands)?;
     let rows = 64 * tile.consumers;
-    let tiles_per_head = sizes.queries.div_ceil(rows);
-    let tiles = tiles_per_head * call.all_heads();
+    // Queries after a sequence that is not packed have results, which are 0.
+    let packed = problem.sequences.filter(|sequences| sequences.is_packed);
+    let tiles_per_head = packed.map_or(sizes.queries, |sequences| sequences.max_queries).div_ceil(rows);
+    let all_heads = call.sequences() * sizes.heads;
+    let tiles = tiles_per_head * all_heads;
+    if tiles == 0 {
+        return Ok(());
+    }
     // Each launch counts its tiles in a workspace of its own, because launches of two streams may overlap.
     let mut counter = stream.uninitialized::<u32>(usize::from(tiles > call.multiprocessors))?;
     if !counter.is_empty() {
         stream.fill(&mut counter, 0)?;
     }
     let counter = counter.slice_mut(..)?;
-    let keys_and_values = 2 * sizes.keys * sizes.dimension * size_of::<u16>();
+    let longest = problem.sequences.map_or(sizes.keys, |sequences| sequences.max_keys.max(1));
+    let keys_and_values = 2 * longest * sizes.dimension * size_of::<u16>();
     let parameters = ForwardProblem {
         lse: lse.address(),
         next_tile: if counter.is_empty() { 0 } else { counter.address() },
@@ -57,24 +75,48 @@ pub fn forward(
         queries_per_key: call.queries_per_key() as i32,
         tiles_per_head: tiles_per_head as i32,
         tiles: tiles as i32,
-        heads_per_group: (CACHE / keys_and_values).clamp(1, call.all_heads()) as i32,
-        all_heads: call.all_heads() as i32,
+        heads_per_group: (CACHE / keys_and_values).clamp(1, all_heads) as i32,
+        all_heads: all_heads as i32,
         scale: problem.scale as f32,
         padding: 0,
     };
     let Operands { queries, keys, values, .. } = operands;
     let map_q = call.map(queries, &problem.queries, rows)?;
-    let map_k = call.map(keys, &problem.keys, BLOCK_KEYS)?;
-    let map_v = call.map(values, &problem.values, BLOCK_KEYS)?;
+    let map_k = call.map(keys, &problem.keys, tile.forward_keys)?;
+    let map_v = call.map(values, &problem.values, tile.forward_keys)?;
     let mut map_o = call.map(DeviceSlice::from(&result), layout, 64)?;
-    let entry = kernels.forward_entries[usize::from(!problem.band.is_full())];
+    let [full, band, varied] = kernels.forward_entries;
+    let entry = match options {
+        Some(_) => varied,
+        None if problem.band.is_full() => full,
+        None => band,
+    };
     let function = call.function(kernels.forward, entry)?;
     let config =
         LaunchConfig::new(tiles.min(call.multiprocessors) as u32, (128 * (1 + tile.consumers)) as u32)
-            .shared(shared_bytes(tile) as u32);
-    let parameters =
-        WithMemory { parameters, reads: [], writes: [lse.reinterpret()?, counter.reinterpret()?] };
-    // SAFETY: the kernel takes four maps and these parameters. It reads the memory of the first three maps, and writes that of the
-    // last one, the LSE, whose length was checked, and the counter. All of it is entered.
+            .shared(shared_bytes(tile, options.is_some()) as u32);
+    let Some(options) = options else {
+        let parameters =
+            WithMemory { parameters, reads: [], writes: [lse.reinterpret()?, counter.reinterpret()?] };
+        // SAFETY: the kernel takes four maps and these parameters. It reads the memory of the first three maps, and writes that of the
+        // last one, the LSE, whose length was checked, and the counter. All of it is entered.
+        return unsafe { function.launch(stream, config, (&map_q, &map_k, &map_v, &mut map_o, parameters)) };
+    };
+    let (o, o_strides) = place(result.address(), layout);
+    let dimension = sizes.dimension as i32;
+    let parameters = WithMemory {
+        parameters: VariedForwardProblem {
+            problem: parameters,
+            options,
+            o,
+            o_strides,
+            dimension,
+            padding: 0,
+        },
+        reads: Variations::memory(&operands)?,
+        writes: [lse.reinterpret()?, counter.reinterpret()?],
+    };
+    // SAFETY: as above. It also reads the sequences and the generator, whose lengths were checked, and writes the result without its map,
+    // in a layout that was checked. It limits sequences to the arrays.
     unsafe { function.launch(stream, config, (&map_q, &map_k, &map_v, &mut map_o, parameters)) }
 }

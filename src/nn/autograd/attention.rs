@@ -49,9 +49,9 @@ pub struct AttentionOptions {
 ///
 /// A query that may read no key has a result of 0.
 ///
-/// On a device of compute capability 9.0, attention of f16 and bf16 without a mask and dropout, with a head dimension of at most 128 that
-/// is a multiple of 8, stores no scores ([`crate::attention`]). Otherwise the scores take memory in proportion to the product of
-/// the lengths, and the log says why.
+/// On a device of compute capability 9.0, attention of f16 and bf16 without a mask and dropout, with a head dimension that is a multiple
+/// of 8, stores no scores ([`crate::attention`]): up to 128 where a gradient is wanted, else up to 256. Otherwise the scores take memory
+/// in proportion to the product of the lengths, and the log says why.
 ///
 /// ```
 /// use selvedge::nn::{AttentionOptions, Variable, scaled_dot_product_attention};

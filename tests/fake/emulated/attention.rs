@@ -3,6 +3,9 @@
 //! Every output is NaN before, also between the elements of its layout, which must stay so. Gradients have the same bits under
 //! another schedule. Blocks start in any order.
 
+mod options;
+mod sequences;
+
 use bytemuck::Pod;
 use half::{bf16, f16};
 use selvedge::attention::{Band, Gradients, Operands, Problem, backward, forward};
@@ -25,11 +28,15 @@ const FORWARD_BF16: Family = attention(FORWARD, &["-DELEMENT=bf16"]);
 const BACKWARD_BF16: Family = attention(BACKWARD, &["-DELEMENT=bf16"]);
 /// The families of the injected faults.
 pub(super) const FAULTY_FORWARD: Family = attention(FORWARD, &["-DELEMENT=f16", "-DDIMENSION=64"]);
+pub(super) const FAULTY_WIDE: Family = attention(FORWARD, &["-DELEMENT=f16", "-DDIMENSION=192"]);
 pub(super) const FAULTY_BACKWARD: Family = attention(BACKWARD, &["-DELEMENT=f16", "-DDIMENSION=64"]);
 
 pub(super) static CHILDREN: &[(&str, Child)] = &[
     ("attention_f16", |fake| in_every_case::<f16>(fake, &[FORWARD_F16, BACKWARD_F16])),
     ("attention_bf16", |fake| in_every_case::<bf16>(fake, &[FORWARD_BF16, BACKWARD_BF16])),
+    ("attention_options_f16", |fake| options::in_every_case::<f16>(fake, &[FORWARD_F16, BACKWARD_F16])),
+    ("attention_options_bf16", |fake| options::in_every_case::<bf16>(fake, &[FORWARD_BF16, BACKWARD_BF16])),
+    ("attention_sequences", |fake| sequences::that_do_not_fit(fake, &[FORWARD_F16, BACKWARD_F16])),
 ];
 
 /// Fewer than most cases have tiles, so that blocks take several.
@@ -103,6 +110,23 @@ const LENGTHS: [(usize, usize); 11] = [
     (130, 257),
     (390, 390),
 ];
+/// The largest head dimension of the backward.
+const BACKWARD_DIMENSION: usize = 128;
+/// Head dimensions of the forward alone, and lengths around its tiles of 128 queries and blocks of 112 and 80 keys.
+const WIDE_DIMENSIONS: [usize; 4] = [136, 192, 200, 256];
+const WIDE_LENGTHS: [(usize, usize); 11] = [
+    (1, 1),
+    (1, 225),
+    (129, 1),
+    (63, 80),
+    (64, 81),
+    (65, 112),
+    (128, 113),
+    (130, 130),
+    (257, 257),
+    (257, 130),
+    (130, 257),
+];
 
 fn bands() -> [Band; 6] {
     let band = |before, after| Band { before, after };
@@ -117,10 +141,10 @@ fn bands() -> [Band; 6] {
 }
 
 /// Every head dimension with all lengths. The dtypes alternate in the bands, because each case takes a second.
-fn cases(dtype: DType) -> Vec<Case> {
+fn cases(dtype: DType, dimensions: &[usize], lengths: &[(usize, usize)]) -> Vec<Case> {
     let (mut cases, bands) = (Vec::new(), bands());
-    for (index, dimension) in DIMENSIONS.into_iter().enumerate() {
-        for (queries, keys) in LENGTHS {
+    for (index, &dimension) in dimensions.iter().enumerate() {
+        for &(queries, keys) in lengths {
             let number = cases.len();
             let band = bands[(number + index + usize::from(dtype == DType::BF16)) % bands.len()];
             let (batch, heads, key_heads) = HEADS[number % HEADS.len()];
@@ -299,25 +323,30 @@ fn reference<T: Element>(case: &Case, [q, k, v, d_o]: [&Array; 4], layouts: &[La
     Reference { result, lse, gradients }
 }
 
+/// Compares an element with a value whose terms have a magnitude.
+fn compare_element<T: Element>(element: T, value: f64, magnitude: f64) -> Result<(), String> {
+    let found = element.value();
+    // Numbers without terms are 0 exactly.
+    let least = if magnitude == 0.0 { 0.0 } else { T::SMALLEST };
+    let allowed = 1.25 * T::UNIT * (magnitude + value.abs() + least);
+    if (found - value).abs() > allowed || found.is_nan() {
+        return Err(format!("{found} in place of {value} within {allowed}"));
+    }
+    Ok(())
+}
+
 /// Compares elements in memory, of which those outside of the layouts are as before.
 fn compare<T: Element>(name: &str, memory: &[T], parts: &[(&Layout, &Wanted)]) -> Outcome {
     let mut is_outside = vec![true; memory.len()];
     for (index, (layout, wanted)) in parts.iter().enumerate() {
         for (place, offset) in offsets(layout).into_iter().enumerate() {
             is_outside[offset] = false;
-            let (found, value) = (memory[offset].value(), wanted.value.numbers[place]);
-            let magnitude = wanted.magnitude.numbers[place];
-            // Numbers without terms are 0 exactly.
-            let least = if magnitude == 0.0 { 0.0 } else { T::SMALLEST };
-            let allowed = 1.25 * T::UNIT * (magnitude + value.abs() + least);
-            if (found - value).abs() > allowed || found.is_nan() {
+            let (value, magnitude) = (wanted.value.numbers[place], wanted.magnitude.numbers[place]);
+            if let Err(error) = compare_element(memory[offset], value, magnitude) {
                 let [_, heads, length, dimension] = wanted.value.sizes;
                 let (row, column) = (place / dimension, place % dimension);
                 let at = [row / length / heads, row / length % heads, row % length, column];
-                return Err(format!(
-                    "{name} {index}: {found} at {at:?} in place of {value} within {allowed}"
-                )
-                .into());
+                return Err(format!("{name} {index} at {at:?}: {error}").into());
             }
         }
     }
@@ -336,7 +365,7 @@ fn elements<T: Element>(stream: &Stream, memory: &DeviceBuffer<u8>) -> selvedge:
     Ok(stream.download(memory)?.chunks_exact(2).map(bytemuck::pod_read_unaligned).collect())
 }
 
-/// Runs the forward, and the backward so many times, and compares both with the definition.
+/// Runs the forward, and the backward so many times, and compares both with the definition. The backward refuses wide heads.
 fn check<T: Element>(stream: &Stream, case: &Case, backwards: usize) -> Outcome {
     let mut numbers = Numbers(1 + case.queries as u64);
     let mut random = |count: usize, most: f64| -> Vec<T> {
@@ -402,8 +431,13 @@ fn in_every_case<T: Element>(fake: &Fake, families: &[Family]) -> Outcome {
     fake.set_multiprocessors(MULTIPROCESSORS);
     emulate(fake, families)?;
     with_seeds(2, |stream| {
-        for case in every(7, "attention", cases(T::DTYPE)) {
-            check::<T>(stream, &case, 2).map_err(|error| format!("{case:?}: {error}"))?;
+        for (name, dimensions, lengths, backwards) in [
+            ("attention", &DIMENSIONS[..], &LENGTHS, 2),
+            ("wide attention", &WIDE_DIMENSIONS[..], &WIDE_LENGTHS, 0),
+        ] {
+            for case in every(7, name, cases(T::DTYPE, dimensions, lengths)) {
+                check::<T>(stream, &case, backwards).map_err(|error| format!("{case:?}: {error}"))?;
+            }
         }
         Ok(())
     })
@@ -414,6 +448,7 @@ fn in_every_case<T: Element>(fake: &Fake, families: &[Family]) -> Outcome {
 pub(super) fn faulty(fake: &Fake, family: Family) -> Outcome {
     fake.set_multiprocessors(MULTIPROCESSORS);
     let is_forward = family.source == FORWARD;
+    let dimension = if family.defines == FAULTY_WIDE.defines { 192 } else { 64 };
     if is_forward {
         emulate(fake, &[family])?;
     } else {
@@ -434,12 +469,12 @@ pub(super) fn faulty(fake: &Fake, family: Family) -> Outcome {
                 key_heads: heads.div_ceil(2),
                 queries,
                 keys,
-                dimension: 64,
+                dimension,
                 band,
                 is_packed: false,
             };
             check::<f16>(stream, &case, usize::from(!is_forward))?;
         }
-        Ok(())
+        options::faulty(stream, dimension)
     })
 }

@@ -6,7 +6,7 @@ use super::super::children;
 use super::super::products::cases::Case;
 use super::super::support::Fake;
 use super::super::variant::Variant;
-use super::attention::{self, FAULTY_BACKWARD, FAULTY_FORWARD};
+use super::attention::{self, FAULTY_BACKWARD, FAULTY_FORWARD, FAULTY_WIDE};
 use super::build::Family;
 use super::{
     BULK_F32, MANY, Outcome, PERSISTENT_BF16, SIMT, SPLIT_K_BF16, emulate, passes, with_every_algorithm,
@@ -15,7 +15,7 @@ use super::{
 use crate::common::suite::{Test, detail};
 
 /// Faults that a reader overlooks easily: a kernel with any of them must not pass.
-const FAULTS: [(Family, (&str, &str)); 29] = [
+const FAULTS: [(Family, (&str, &str)); 38] = [
     // A stage is released while it is multiplied.
     (SPLIT_K_BF16, ("barrier_arrive(empty + 8 * last)", "barrier_arrive(empty + 8 * state.stage)")),
     // Too few arrivals, or too many bytes, are waited for.
@@ -118,6 +118,15 @@ const FAULTS: [(Family, (&str, &str)); 29] = [
             "        synchronize_warps();",
         ),
     ),
+    // The only buffer of Q, in which O is staged, is overwritten while a store reads it, or while warps do.
+    (FAULTY_WIDE, ("            if (thread == 0) stores_read<0>();\n", "")),
+    (
+        FAULTY_WIDE,
+        (
+            "            if (Which == is_varied) synchronize_warps();  // Threads of all warps may have stored O.\n",
+            "",
+        ),
+    ),
     // A consumer skips a key block and keeps its turn.
     (
         FAULTY_FORWARD,
@@ -125,6 +134,15 @@ const FAULTS: [(Family, (&str, &str)); 29] = [
     ),
     // A stage is released before all warps of a consumer that skips it have waited for it.
     (FAULTY_FORWARD, ("        synchronize_warps();\n        finish_v();", "        finish_v();")),
+    // A value behind the end of a sequence stays, or its 0 is not published to the tensor cores.
+    (FAULTY_FORWARD, ("u32 chunk = 8 * count + lane", "u32 chunk = 8 * count + 8 + lane")),
+    (
+        FAULTY_FORWARD,
+        (
+            "                publish_to_copies();\n            }\n            barrier_arrive",
+            "            }\n            barrier_arrive",
+        ),
+    ),
     // An addition does not wait for its predecessor, is counted before the device sees it, or waits for a block that starts later.
     (
         FAULTY_BACKWARD,
@@ -138,6 +156,14 @@ const FAULTS: [(Family, (&str, &str)); 29] = [
     // A buffer of dS is overwritten while the other consumer multiplies it, and so are K and V.
     (FAULTY_BACKWARD, ("buffer = buffer == 2 ? 0 : buffer + 1;", "buffer = buffer == 1 ? 0 : buffer + 1;")),
     (FAULTY_BACKWARD, ("    named_barrier(1, 256);\n    if (!adds)", "    if (!adds)")),
+    // A block behind the last key of a sequence adds too.
+    (FAULTY_BACKWARD, ("        if (key >= of.keys || of.queries == 0) return work;\n", "")),
+    // Keys or gradients of the result behind the end of a sequence stay.
+    (FAULTY_BACKWARD, ("if (work.key + block_keys > work.band.keys) {", "if (false) {")),
+    (FAULTY_BACKWARD, ("const i32 rows = work.band.queries - block * Rows;", "const i32 rows = Rows;")),
+    // The random bits of queries and keys change places, and a soft cap has the slope of 1.
+    (FAULTY_BACKWARD, ("random[i] = transposed(random[i]);", "random[i] = random[i];")),
+    (FAULTY_BACKWARD, ("is_capped ? fmaxf(", "false ? fmaxf(")),
 ];
 
 /// Child: products with one of the faults: split-K, persistent clusters whose tiles take fewer steps than they have parts, stream-K,
@@ -145,7 +171,7 @@ const FAULTS: [(Family, (&str, &str)); 29] = [
 pub(super) fn faulty(fake: &Fake, number: &str) -> Outcome {
     let (family, fault) = *FAULTS.get(number.parse::<usize>()?).ok_or("no such fault")?;
     let faulty = Family { fault: Some(fault), ..family };
-    if [FAULTY_FORWARD, FAULTY_BACKWARD].contains(&family) {
+    if [FAULTY_FORWARD, FAULTY_WIDE, FAULTY_BACKWARD].contains(&family) {
         return attention::faulty(fake, faulty);
     }
     emulate(fake, &[faulty])?;

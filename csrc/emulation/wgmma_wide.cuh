@@ -1,0 +1,3 @@
+// csrc/kernels/wgmma_wide.cuh, emulated: products are of any size.
+#pragma once
+#include "wgmma.cuh"
