@@ -5,11 +5,7 @@ use crate::error::Result;
 use crate::fuse::Expr;
 use crate::tensor::{Tensor, fuse};
 use crate::types::DType;
-
-/// Returns f32 for f16 and bf16, and any other dtype as it is.
-pub(super) fn wide_dtype(dtype: DType) -> DType {
-    if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
-}
+pub(super) use crate::types::wide_dtype;
 
 /// Returns the operand in its [`wide_dtype`].
 pub(super) fn widened(x: Expr<'_>) -> Expr<'_> {

@@ -99,7 +99,7 @@
 //! # }
 //! ```
 
-#[cfg(feature = "nn")]
+#[cfg_attr(not(feature = "nn"), allow(dead_code, unused_imports, reason = "only nn has gradients"))]
 mod attention;
 mod axes;
 mod cached_operation;
@@ -144,7 +144,8 @@ mod storage;
 mod tensor;
 
 #[cfg(feature = "nn")]
-pub(crate) use attention::{Attention, AttentionResult, ResultOrder};
+pub(crate) use attention::{Attention, AttentionResult, ComposedAttention, ResultOrder};
+pub use attention::{AttentionOptions, SequenceLengths};
 pub use axes::Axes;
 #[cfg(feature = "nn")]
 pub(crate) use cached_operation::OperandKind;
@@ -171,4 +172,6 @@ pub use rows::{CrossEntropyOptions, LossReduction, NormGradients};
 #[cfg(feature = "nn")]
 pub(crate) use rows::{Probabilities, machine_epsilon};
 pub use shape::{Padding, Rows};
+#[cfg(feature = "nn")]
+pub(crate) use shape::{in_shape, sizes};
 pub use tensor::Tensor;

@@ -181,6 +181,11 @@ fn wanted() -> String {
     format!("one of {} (NumPy's names, such as float32, work too)", names.join(", "))
 }
 
+/// Returns f32 for f16 and bf16, and any other dtype as it is.
+pub(crate) fn wide_dtype(dtype: DType) -> DType {
+    if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

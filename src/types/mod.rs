@@ -15,6 +15,7 @@ mod shape;
 mod views;
 
 pub use dtype::DType;
+pub(crate) use dtype::wide_dtype;
 pub use element::{Bool, Element, F8E4M3, F8E5M2};
 pub use layout::Layout;
 pub use promotion::NumberKind;

@@ -1,14 +1,17 @@
 //! Attention by an engine that stores no scores: results and gradients beside f64 on the CPU, bits, memory, and packed operands.
 
-use selvedge::nn::{AttentionOptions, Variable, scaled_dot_product_attention};
-use selvedge::tensor::{Device, Generator, Tensor};
+use selvedge::nn::AttentionOptions;
+use selvedge::tensor::{Device, Generator, SequenceLengths, Tensor};
 use selvedge::types::DType;
 
+use crate::attention_cases::{assert_close, cases, with_gradients};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
-    results_and_gradients_are_close_to_f64, results_of_wide_heads_are_close_to_f64, gradients_of_wide_heads_are_close_to_f64, operands_in_a_packed_tensor_are_read_where_they_are, two_runs_have_equal_bits,
-    queries_before_the_first_key_have_zeros, lengths_whose_scores_no_device_holds => alone(),
+    results_and_gradients_are_close_to_f64, results_of_wide_heads_are_close_to_f64, gradients_of_wide_heads_are_close_to_f64,
+    operands_in_a_packed_tensor_are_read_where_they_are, two_runs_have_equal_bits,
+    queries_before_the_first_key_have_zeros, every_option_agrees_with_the_composed_form_in_f64,
+    a_padded_length_beyond_the_array_is_reported_at_the_next_wait => alone(), lengths_whose_scores_no_device_holds => alone(),
 }
 
 /// Batch, query heads, key heads, queries, keys and head dimension.
@@ -51,27 +54,24 @@ fn samples(
     ])
 }
 
-/// The result and the gradients of queries, keys and values.
-fn with_gradients(x: &[Tensor; 4], options: &AttentionOptions) -> selvedge::Result<[Tensor; 4]> {
-    let [queries, keys, values, gradient] = x;
-    let inputs = [queries, keys, values].map(|x| Variable::with_grad(x.clone()));
-    let [queries, keys, values] = inputs;
-    let inputs = [queries?, keys?, values?];
-    let result = scaled_dot_product_attention(&inputs[0], &inputs[1], &inputs[2], options)?;
-    result.backward_with(gradient)?;
-    let [queries, keys, values] = inputs.map(|input| input.grad().expect("a gradient of each operand"));
-    Ok([result.tensor(), queries, keys, values])
+fn every_option_agrees_with_the_composed_form_in_f64() -> Outcome {
+    let device = Device::cuda(0)?;
+    for case in cases() {
+        case.check(&device)?;
+    }
+    Ok(())
 }
 
-/// Asserts that a tensor of 16 bits is within `tolerance` of f64 numbers, relative to their root mean square.
-fn assert_close(name: &str, found: &Tensor, wanted: &Tensor, tolerance: f64) -> Outcome {
-    let found = found.to(&Device::cpu())?.cast(DType::F64)?.to_vec::<f64>()?;
-    let wanted = wanted.to_vec::<f64>()?;
-    assert_eq!(found.len(), wanted.len(), "{name}");
-    let square = |of: &mut dyn Iterator<Item = f64>| of.map(|x| x * x).sum::<f64>();
-    let error = square(&mut found.iter().zip(&wanted).map(|(found, wanted)| found - wanted)).sqrt();
-    let norm = square(&mut wanted.iter().copied()).sqrt();
-    assert!(error <= tolerance * norm.max(0.1), "{name}: an error of {error:e} beside a norm of {norm:e}");
+fn a_padded_length_beyond_the_array_is_reported_at_the_next_wait() -> Outcome {
+    let device = Device::cuda(0)?;
+    let x = Tensor::zeros(&[2, 1, 5, 8], DType::F32, &device)?;
+    let keys = Some(Tensor::new([3i64, 6], &device)?);
+    let lengths = Some(SequenceLengths::Padded { queries: None, keys });
+    let options = selvedge::tensor::AttentionOptions { lengths, ..Default::default() };
+    let result = x.scaled_dot_product_attention(&x, &x, &options).and_then(|_| device.synchronize());
+    let error = result.expect_err("a length of 6 in an array of 5").to_string();
+    let wanted = "scaled_dot_product_attention: found a sequence length of 6; wanted one from 0 to 5";
+    assert!(error.contains(wanted), "{error}");
     Ok(())
 }
 
@@ -91,7 +91,7 @@ fn results_and_gradients_are_close_to_f64() -> Outcome {
                     assert_eq!(found[part].device(), device);
                     let name = format!("{name}, {dtype}, {sizes:?}, is_causal {is_causal}");
                     // A query that reads one key has a gradient of 0, whose rounding errors are no share of it.
-                    assert_close(&name, &found[part], &wanted[part], tolerance)?;
+                    assert_close(&name, &found[part], &wanted[part], tolerance, 0.1)?;
                 }
             }
         }

@@ -31,6 +31,9 @@ mod support;
 mod accumulation;
 mod arguments;
 mod attention;
+#[allow(dead_code, reason = "the definition is compared on the CPU")]
+#[path = "../cases/attention.rs"]
+mod attention_cases;
 mod attributes;
 mod bad_input;
 mod boxes_and_lists;

@@ -5,6 +5,9 @@
 mod common;
 
 mod attention;
+#[path = "../cases/attention.rs"]
+mod attention_cases;
+mod attention_options;
 mod backend;
 mod batch_norm;
 #[path = "../cases/gradients.rs"]

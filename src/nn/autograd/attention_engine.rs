@@ -4,19 +4,14 @@
 //!
 //! Tests: `tests/gpu/attention.rs`.
 
-use super::attention::{AttentionOptions, OPERATION};
+use super::attention::OPERATION;
 use super::shape::in_shape;
 use super::variable::Variable;
-use crate::attention::{Band, Pass};
-use crate::error::{Error, Result};
+use crate::attention::Pass;
+use crate::error::Result;
 use crate::tensor::kernel::Output;
-use crate::tensor::{Attention, AttentionResult, ResultOrder, Tensor};
+use crate::tensor::{Attention, AttentionOptions, AttentionResult, ResultOrder, Tensor};
 use crate::types::Layout;
-
-/// Returns the default factor of the scores, 1 / sqrt(head dimension).
-pub(super) fn default_scale(width: usize) -> f64 {
-    1.0 / (width.max(1) as f64).sqrt()
-}
 
 /// The heads of a packed input: those of the queries, then those of the keys, then those of the values.
 #[derive(Clone, Copy)]
@@ -47,53 +42,28 @@ impl PackedHeads {
 }
 
 /// The options of attention that an engine may compute.
-#[derive(Clone, Copy)]
-pub(super) struct EngineAttention {
-    band: Band,
-    scale: Option<f64>,
-}
+pub(super) struct EngineAttention<'a>(&'a AttentionOptions);
 
-impl EngineAttention {
-    /// Returns the options, or `None` for those that no engine has.
-    pub fn new(options: &AttentionOptions) -> Option<EngineAttention> {
-        if options.mask.is_some() || options.dropout != 0.0 {
-            return None;
-        }
-        let band = if options.is_causal { Band::causal() } else { Band::default() };
-        Some(EngineAttention { band, scale: options.scale })
-    }
-
-    /// Returns the attention of operands, or `None` where no engine computes it.
-    fn of(self, inputs: [Tensor; 3], pass: Pass) -> Result<Option<Attention>> {
-        let width = inputs[0].shape().last().copied().unwrap_or(1);
-        let scale = self.scale.unwrap_or(default_scale(width));
-        match Attention::new(inputs, self.band, scale, pass)? {
-            Ok(attention) => Ok(Some(attention)),
-            Err(reason) => {
-                log::debug!("{OPERATION} stores its scores: {reason}");
-                Ok(None)
-            }
-        }
-    }
-
-    /// Returns the attention of a forward for its backward.
-    fn again(self, inputs: [Tensor; 3]) -> Result<Attention> {
-        let changed = || Error::invalid(OPERATION, "operands that no engine takes", "those of the forward");
-        self.of(inputs, Pass::Backward)?.ok_or_else(changed)
+impl EngineAttention<'_> {
+    pub fn new(options: &AttentionOptions) -> EngineAttention<'_> {
+        EngineAttention(options)
     }
 
     /// Returns the result of queries, keys and values, or `None` where no engine computes it.
     pub fn recorded(self, inputs: [&Variable; 3]) -> Result<Option<Variable>> {
         let parents = inputs.map(Variable::tracked);
         let pass = if parents.iter().any(Option::is_some) { Pass::Backward } else { Pass::Forward };
-        let Some(attention) = self.of(inputs.map(Variable::tensor), pass)? else { return Ok(None) };
+        let Some(attention) = Attention::new(&inputs.map(Variable::tensor), self.0, pass)? else {
+            return Ok(None);
+        };
         let AttentionResult { result, lse } = attention.forward(ResultOrder::ByHead)?;
+        let settings = attention.into_settings();
         let (saved, lse) = (inputs.map(Variable::save), Variable::new(lse).save());
         Ok(Some(Variable::new(result).recorded(OPERATION, parents.into(), |result| {
             let result = result.save();
             Box::new(move |gradient| {
                 let [queries, keys, values] = saved.each_ref().map(|saved| saved.tensor(OPERATION));
-                let attention = self.again([queries?, keys?, values?])?;
+                let attention = Attention::again([queries?, keys?, values?], settings.clone())?;
                 let forward =
                     AttentionResult { result: result.tensor(OPERATION)?, lse: lse.tensor(OPERATION)? };
                 Ok(attention.backward(&forward, gradient)?.map(Some).into())
@@ -106,8 +76,11 @@ impl EngineAttention {
     pub fn recorded_packed(self, packed: &Variable, heads: PackedHeads) -> Result<Option<Variable>> {
         let parent = packed.tracked();
         let pass = if parent.is_some() { Pass::Backward } else { Pass::Forward };
-        let Some(attention) = self.of(heads.split(packed.tensor())?, pass)? else { return Ok(None) };
+        let Some(attention) = Attention::new(&heads.split(packed.tensor())?, self.0, pass)? else {
+            return Ok(None);
+        };
         let AttentionResult { result, lse } = attention.forward(ResultOrder::ByPosition)?;
+        let settings = attention.into_settings();
         let result = result.transpose(1, 2)?.flatten(2, 3)?;
         let (saved, lse) = (packed.save(), Variable::new(lse).save());
         Ok(Some(Variable::new(result).recorded(OPERATION, vec![parent], |result| {
@@ -116,7 +89,7 @@ impl EngineAttention {
                 let by_head = |x: &Tensor| x.unflatten(-1, &[heads.heads as isize, -1])?.transpose(1, 2);
                 let packed = saved.tensor(OPERATION)?;
                 let (shape, unpacked) = (*packed.shape(), packed.unflatten(-1, &[heads.all() as isize, -1])?);
-                let attention = self.again(heads.split(packed)?)?;
+                let attention = Attention::again(heads.split(packed)?, settings.clone())?;
                 let forward = AttentionResult {
                     result: by_head(&result.tensor(OPERATION)?)?,
                     lse: lse.tensor(OPERATION)?,

@@ -3,18 +3,10 @@
 use super::recordable::{RuleOfClosures, linear};
 use super::variable::Variable;
 use crate::error::Result;
+pub(in crate::nn) use crate::tensor::in_shape;
+pub(super) use crate::tensor::sizes;
 use crate::tensor::{Device, Tensor, TensorMut};
 use crate::types::{DType, Shape, Slice};
-
-/// Returns the elements of a tensor in a shape with as many.
-pub(in crate::nn) fn in_shape(tensor: &Tensor, shape: &Shape) -> Result<Tensor> {
-    tensor.reshape(&sizes(shape))
-}
-
-/// Returns the sizes of a shape as arguments of a reshape.
-pub(super) fn sizes(shape: &Shape) -> Vec<isize> {
-    shape.iter().map(|&size| size as isize).collect()
-}
 
 impl Variable {
     /// Records a view that has all elements in the same order.

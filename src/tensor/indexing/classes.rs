@@ -1,4 +1,4 @@
-//! Elements by classes and rows by ids, which do not count from the end, for `nll_loss` and `embedding`.
+//! Elements by classes and rows by ids, which do not count from the end, for `nll_loss` and `embedding`, and lengths of sequences.
 //!
 //! The kernels of this folder take a negative index from the end. A negative class therefore becomes an index that is out of
 //! range for every array, and the error has the class again.
@@ -20,6 +20,25 @@ fn encoded(class: Expr<'_>) -> Expr<'_> {
     class.lt(0).choose(outside, class)
 }
 
+impl Tensor {
+    /// Returns these lengths of sequences as i32, each of which is checked to be from 0 to `most`: at once on the CPU, at the next wait on a
+    /// device.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for another length, under the name `scaled_dot_product_attention`;
+    /// [`Error::DTypeMismatch`](crate::Error::DTypeMismatch) for lengths other than integers; errors of the computation.
+    pub(in crate::tensor) fn checked_lengths(&self, most: usize) -> Result<Tensor> {
+        static FUNCTION: OnceLock<Fused<1>> = OnceLock::new();
+        let call = IndexOperation::AttentionLengths;
+        let lengths = indices(call, self.device(), self)?.cast(DType::I64)?;
+        let index = FUNCTION.get_or_init(|| Fused::new(|[length]| encoded(length))).run([&lengths])?;
+        // Each length selects itself, because every device checks indices.
+        Tensor::arange(0, most + 1, 1, DType::I32, &self.device())?.taken(call, &index, IndexCheck::Report)
+    }
+}
+
+#[cfg(feature = "nn")]
 impl Tensor {
     /// Returns labels as the index of [`gather_classes`](Self::gather_classes), and true for each ignored label, whose
     /// index is 0.

@@ -165,7 +165,7 @@ impl Tensor {
     ///
     /// As [`gather`](Self::gather), where they concern the index.
     pub fn take(&self, index: &Tensor) -> Result<Tensor> {
-        self.taken(index, IndexCheck::Report)
+        self.taken(IndexOperation::Take, index, IndexCheck::Report)
     }
 
     /// As [`take`](Self::take), with zeros where an index is out of range.
@@ -174,12 +174,12 @@ impl Tensor {
     ///
     /// As [`take`](Self::take), but for indices out of range.
     pub fn take_unchecked(&self, index: &Tensor) -> Result<Tensor> {
-        self.taken(index, IndexCheck::Ignore)
+        self.taken(IndexOperation::Take, index, IndexCheck::Ignore)
     }
 
-    fn taken(&self, index: &Tensor, check: IndexCheck) -> Result<Tensor> {
-        let index = indices(IndexOperation::Take, self.device(), index)?;
+    pub(super) fn taken(&self, call: IndexOperation, index: &Tensor, check: IndexCheck) -> Result<Tensor> {
+        let index = indices(call, self.device(), index)?;
         let array = flattened(self)?;
-        read(IndexOperation::Take, &array, &IndexedAxis::flat(array.layout()), &index, index.layout(), check)
+        read(call, &array, &IndexedAxis::flat(array.layout()), &index, index.layout(), check)
     }
 }

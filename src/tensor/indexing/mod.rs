@@ -9,13 +9,12 @@
 //! | `gather` | reads: `gather`, `take_along_axis`, `index_select`, `take` |
 //! | `scatter` | writes: `scatter`, `index_copy`, `put`, `one_hot` |
 //! | `accumulate` | writes that combine elements, and writes by coordinates or masks: `scatter_add`, `index_add`, `index_put` |
-//! | `classes` | reads and writes by classes and ids, which do not count from the end: `nll_loss`, `embedding` |
+//! | `classes` | reads and writes by classes and ids, which do not count from the end: `nll_loss`, `embedding`; the lengths of attention's sequences |
 //! | `index` | `index` and `index_assign`: integers, slices, masks and index arrays in one call |
 //!
 //! Invariants: no index leads outside of memory, whatever it is.
 
 mod accumulate;
-#[cfg(feature = "nn")]
 mod classes;
 mod gather;
 mod host;

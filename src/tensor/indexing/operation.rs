@@ -45,12 +45,13 @@ operations! {
     Index "index"
     NllLoss "nll_loss"
     Embedding "embedding"
+    AttentionLengths "scaled_dot_product_attention"
 }
 
 /// The axis of an index that counts all elements, as kernels report it.
 pub(super) const FLAT: u32 = NO_AXIS;
 
-/// Returns the class of an index of `Tensor::class_index` or `Tensor::row_index`, which encode negative classes.
+/// Returns the class of an index of `Tensor::class_index`, `Tensor::row_index` or `Tensor::checked_lengths`, which encode negative ones.
 fn class_of(index: i64) -> i64 {
     if index < 0 { i64::MIN - index - 1 } else { index }
 }
@@ -65,9 +66,15 @@ impl IndexOperation {
     #[cold]
     pub(super) fn outside(self, axis: Option<usize>, index: i64, size: usize) -> Error {
         let index = match self {
-            IndexOperation::NllLoss | IndexOperation::Embedding => class_of(index),
+            IndexOperation::NllLoss | IndexOperation::Embedding | IndexOperation::AttentionLengths => {
+                class_of(index)
+            }
             _ => index,
         };
+        if self == IndexOperation::AttentionLengths {
+            let wanted = format!("one from 0 to {}, the length of the array", size.saturating_sub(1));
+            return Error::invalid(self.name(), format!("a sequence length of {index}"), wanted);
+        }
         Error::IndexOutOfRange { operation: self.name(), index, axis, size }
     }
 }

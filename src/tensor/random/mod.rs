@@ -13,7 +13,7 @@ mod sampling;
 
 #[cfg(feature = "nn")]
 pub(crate) use captured::CapturedGenerators;
-pub(in crate::tensor) use captured::refuse_draw_on_host;
+pub(in crate::tensor) use captured::{StreamPlace, refuse_draw_on_host};
 pub use generator::{Generator, GeneratorState};
 #[cfg(feature = "nn")]
 pub(crate) use replay::RecordedDraws;

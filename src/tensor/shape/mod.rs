@@ -13,6 +13,9 @@ mod views;
 
 pub use pad::Padding;
 pub use rows::Rows;
+pub(crate) use views::in_shape;
+#[cfg(feature = "nn")]
+pub(crate) use views::sizes;
 
 use super::cached_operation::{CachedOperation, OperandKind};
 use super::kernel::{Output, OutputTarget};

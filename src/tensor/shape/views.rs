@@ -68,6 +68,16 @@ views! {
     diagonal(offset: isize, first: isize, second: isize) |layout| layout.diagonal(offset, first, second);
 }
 
+/// Returns the elements of a tensor in a shape with as many.
+pub(crate) fn in_shape(tensor: &Tensor, shape: &Shape) -> Result<Tensor> {
+    tensor.reshape(&sizes(shape))
+}
+
+/// Returns the sizes of a shape as arguments of a reshape.
+pub(crate) fn sizes(shape: &Shape) -> Vec<isize> {
+    shape.iter().map(|&size| size as isize).collect()
+}
+
 impl Tensor {
     /// Slices a dimension, as Python's `start:stop:step`: negative positions count from the end, positions past either end are
     /// clamped, and [`Slice::step`] sets a step, which may be negative.
