@@ -2944,6 +2944,81 @@ typedef struct sv_srt_exact {
 } sv_srt_exact;
 
 /**
+ * Options of scaled dot-product attention. Zeros are the defaults, but for `size`.
+ */
+typedef struct sv_attention_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * A mask that broadcasts to (batch, query heads, query length, key length): bools that are true where a query reads a key, or
+   * floats that are added to the scaled scores. 0 for none.
+   */
+  uint64_t mask;
+  /**
+   * The generator of the dropout; 0 for the device's own.
+   */
+  uint64_t generator;
+  /**
+   * The number of queries of each batch, integers of shape (batch). 0 for all.
+   */
+  uint64_t query_lengths;
+  /**
+   * The number of keys of each batch. 0 for all.
+   */
+  uint64_t key_lengths;
+  /**
+   * The first query of each sequence in a batch of 1, and the end of the last one; NULL where each batch is one sequence.
+   */
+  const int64_t *query_offsets;
+  /**
+   * The first key of each sequence in a batch of 1, and the end of the last one.
+   */
+  const int64_t *key_offsets;
+  /**
+   * The number of elements of `query_offsets`, and of `key_offsets`: one more than there are sequences. 0 without them.
+   */
+  size_t offset_count;
+  /**
+   * The factor of the scores. 0 without `has_scale`.
+   */
+  double scale;
+  /**
+   * The limit c of the scaled scores x, which become c tanh(x / c). 0 for none.
+   */
+  double soft_cap;
+  /**
+   * The probability that a probability is replaced by 0.
+   */
+  double dropout;
+  /**
+   * How many keys before its own position a query reads. 0 without `has_window_before`.
+   */
+  int64_t window_before;
+  /**
+   * How many keys after its own position a query reads. 0 without `has_window_after`.
+   */
+  int64_t window_after;
+  /**
+   * 1 for the factor `scale`; 0 for 1 / sqrt(head dimension).
+   */
+  int32_t has_scale;
+  /**
+   * 1 if a query reads no later key. The last query is at the last key's position.
+   */
+  int32_t is_causal;
+  /**
+   * 1 to limit the keys before a query's position.
+   */
+  int32_t has_window_before;
+  /**
+   * 1 to limit the keys after a query's position.
+   */
+  int32_t has_window_after;
+} sv_attention_options;
+
+/**
  * Positions along an axis, as `start:stop:step` in Python. The layout is permanent.
  */
 typedef struct sv_slice {
@@ -8156,6 +8231,23 @@ int32_t sv_tensor_segment_reduce(uint64_t tensor,
                                  int32_t reduction,
                                  const struct sv_number *initial,
                                  uint64_t *result);
+
+/**
+ * Computes softmax(scale * Q K^T) V for queries of shape (batch, heads, length, head dimension). Keys and values have the same
+ * axes, with a length of their own and a number of heads that divides the queries'. A query that may read no key has a result
+ * of 0. `options` may be NULL. Without a mask no scores are stored on the CPU, and on devices of compute capability 9.0 for f16 and
+ * bf16 where the head dimension is a multiple of 8.
+ *
+ * Any thread may call it.
+ *
+ * Requires: `options` is NULL or points to a struct with its size set, whose offsets point to `offset_count` numbers each, and `result`
+ * points to a `uint64_t`.
+ */
+int32_t sv_tensor_scaled_dot_product_attention(uint64_t queries,
+                                               uint64_t keys,
+                                               uint64_t values,
+                                               const struct sv_attention_options *options,
+                                               uint64_t *result);
 
 /**
  * Copies a tensor's elements to the host, in row-major order. `bytes` is their number times the size of one. Waits for the

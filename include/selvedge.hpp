@@ -6,6 +6,7 @@
 #ifndef SELVEDGE_HPP
 #define SELVEDGE_HPP
 
+#include "selvedge/attention.hpp"
 #include "selvedge/burst.hpp"
 #include "selvedge/burst_network.hpp"
 #include "selvedge/catalogue.hpp"

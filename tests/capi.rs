@@ -13,6 +13,8 @@ use selvedge::capi::tensor::{
 
 #[path = "capi/arrays.rs"]
 mod arrays;
+#[path = "capi/attention.rs"]
+mod attention;
 #[path = "capi/burst.rs"]
 mod burst;
 #[path = "capi/classifier.rs"]

@@ -237,7 +237,7 @@ const METHOD_TOPICS: [(&str, &[&str]); 19] = [
     ("Search, sets and counts", &["sorting/search", "sorting/distinct", "sorting/counts"]),
     ("Softmax and normalisation", &["rows/mod"]),
     ("Losses and gradients", &["rows/losses", "rows/softmax_backward", "rows/norm_backward"]),
-    ("Products", &["matmul/mod", "diagonals"]),
+    ("Products and attention", &["matmul/mod", "diagonals", "attention/mod"]),
     ("Views", &["shape/views"]),
     ("Rows and single elements", &["shape/rows"]),
     ("Joining and splitting", &["shape/join", "shape/split"]),

@@ -14,6 +14,13 @@ use crate::tensor::PyTensor;
 #[pyclass(name = "Generator", module = "selvedge", frozen)]
 pub struct PyGenerator(Generator);
 
+impl PyGenerator {
+    /// Returns the generator of Rust.
+    pub fn generator(&self) -> &Generator {
+        &self.0
+    }
+}
+
 /// Returns the given generator, or the device's own.
 fn generator(generator: Option<&Bound<'_, PyGenerator>>, device: &selvedge::Device) -> Generator {
     generator.map_or_else(|| device.generator(), |generator| generator.get().0.clone())

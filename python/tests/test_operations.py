@@ -149,6 +149,49 @@ def test_rows_are_normalised():
     check(x.layer_norm((4,), weight=sv.ones(4, "f64"), bias=np.ones(4)).mean(), 1)
 
 
+def test_attention_has_pytorchs_keywords_and_ours():
+    rng = np.random.default_rng(3)
+    q, k, v = (rng.standard_normal((2, heads, 5, 4)) for heads in (4, 2, 2))
+
+    def wanted(reads, scale=0.5, soft_cap=None):
+        scores = scale * q @ np.repeat(k, 2, 1).swapaxes(-1, -2)
+        if soft_cap:
+            scores = soft_cap * np.tanh(scores / soft_cap)
+        weights = np.exp(scores) * reads
+        total = weights.sum(-1, keepdims=True)
+        return weights @ np.repeat(v, 2, 1) / np.where(total == 0, 1, total)
+
+    at = np.arange(5)
+    distance = at[:, None] - at
+    Q, K, V = (sv.Tensor(x) for x in (q, k, v))
+    attention = Q.scaled_dot_product_attention
+    check(attention(K, V), wanted(distance == distance))
+    check(attention(key=K, value=V, is_causal=True, enable_gqa=True), wanted(distance >= 0))
+    check(attention(K, V, is_causal=True, scale=0.1, soft_cap=0.3), wanted(distance >= 0, 0.1, 0.3))
+    check(attention(K, V, window=(1, None)), wanted(distance <= 1))
+    check(attention(K, V, attn_mask=distance >= 1), wanted(distance >= 1))
+    shorter = at < np.array([2, 0])[:, None, None, None]
+    check(attention(K, V, key_lengths=[2, 0]), wanted(shorter))
+    check(attention(K, V, query_lengths=[2, 0]), wanted(distance == distance) * shorter.swapaxes(-1, -2))
+    one = [x[:1] for x in (Q, K, V)]
+    packed = one[0].scaled_dot_product_attention(*one[1:], query_offsets=(0, 2, 5), key_offsets=(0, 3, 5))
+    check(packed, wanted((at[:, None] < 2) == (at < 3))[:1])
+    assert attention(K, V, dropout_p=1.0).tolist() == np.zeros((2, 4, 5, 4)).tolist()
+    draws = [attention(K, V, dropout_p=0.5, generator=sv.Generator(1)).tolist() for _ in range(2)]
+    assert draws[0] == draws[1]
+    for text, arguments in [
+        ("4, 5, 4", {"enable_gqa": False}),
+        ("-1", {"window": (-1, 0)}),
+        ("soft cap of 0", {"soft_cap": 0.0}),
+        ("dropout of 2", {"dropout_p": 2.0}),
+        ("lengths and offsets", {"key_lengths": [1, 1], "key_offsets": (0, 1)}),
+        ("offsets of one side", {"query_offsets": (0, 5)}),
+        ("length of 6", {"key_lengths": [6, 1]}),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            attention(K, V, **arguments)
+
+
 def test_shapes_are_numpys():
     x = sv.Tensor(X)
     for found, wanted in [

@@ -4,7 +4,9 @@ use super::arguments::{check_reserved, out, structure};
 use super::error::{Failure, Result};
 use super::guard;
 use super::handle::Object;
-use super::tensor::{SV_DTYPE_NONE, TensorObject, dtype, enter_all, flag, give, number, sv_number, tensor};
+use super::tensor::{
+    SV_DTYPE_NONE, TensorObject, dtype, enter_all, flag, give, number, optional, sv_number, tensor,
+};
 use crate::fuse::Number;
 use crate::gemm::Activation;
 use crate::tensor::{Matmul, Tensor};
@@ -81,10 +83,6 @@ impl Options {
         // SAFETY: as the caller vouches.
         let options = unsafe { structure(options, "options")? };
         check_reserved("options.reserved", options.reserved)?;
-        let optional = |handle: u64, name| match handle {
-            0 => Ok(None),
-            handle => tensor(handle, name).map(Some),
-        };
         Ok(Options {
             bias: optional(options.bias, "options.bias")?,
             residual: optional(options.residual, "options.residual")?,

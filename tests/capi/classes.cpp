@@ -547,6 +547,7 @@ int main(int count, char **arguments)
     operators_and_methods_compute_elements();
     views_reductions_and_indices();
     sorting_indexing_and_statistics(folder);
+    attention();
     random_tensors_and_the_cpu_as_a_device();
     products_fused_functions_and_random_numbers();
     custom_operations_and_dlpack();

@@ -1,4 +1,4 @@
-// Sorted order, index expressions, writes by index and statistics of the C++ layer.
+// Sorted order, index expressions, writes by index, statistics and attention of the C++ layer.
 
 #ifndef SELVEDGE_TESTS_CLASSES_INDEXING_HPP
 #define SELVEDGE_TESTS_CLASSES_INDEXING_HPP
@@ -13,6 +13,50 @@ using Longs = List<std::int64_t>;
 
 inline Longs longs(const Tensor &tensor) { return tensor.to_vector<std::int64_t>(); }
 inline List<int> ints(const Tensor &tensor) { return tensor.to_vector<int>(); }
+
+void attention()
+{
+    // A result is the mean of the values that a query reads.
+    const Tensor x = Tensor::zeros<float>({1, 1, 4, 1});
+    const Tensor values = tensor({1.0f, 2.0f, 6.0f, 7.0f}).reshape({1, 1, 4, 1});
+    const auto of = [&](const AttentionOptions &options) {
+        return scaled_dot_product_attention(x, x, values, options).to_vector<float>();
+    };
+    CHECK(scaled_dot_product_attention(x, x, values).to_vector<float>() == List<float>(4, 4.0f));
+    AttentionOptions causal;
+    causal.is_causal = true;
+    causal.window_before = 1;
+    CHECK(of(causal) == List<float>{1, 1.5f, 4, 6.5f});
+    AttentionOptions packed;
+    packed.query_offsets = {0, 1, 3};
+    packed.key_offsets = {0, 2, 4};
+    CHECK(of(packed) == List<float>{1.5f, 6.5f, 6.5f, 0});
+    packed.key_offsets.pop_back();
+    FAILS(SV_ERROR_LENGTH_MISMATCH, scaled_dot_product_attention(x, x, values, packed));
+    AttentionOptions padded;
+    const Tensor lengths = tensor({std::int64_t{2}});
+    padded.key_lengths = &lengths;
+    CHECK(of(padded) == List<float>(4, 1.5f));
+    AttentionOptions drawn;
+    drawn.dropout = 0.5;
+    drawn.generator = Generator(7);
+    const List<float> dropped = of(drawn);
+    drawn.generator = Generator(7);
+    CHECK(of(drawn) == dropped && dropped != List<float>(4, 4.0f));
+    AttentionOptions steep;
+    steep.scale = 1e4;
+    CHECK(allclose(scaled_dot_product_attention(values, values, values, steep), x + 7.0f, 1e-5));
+    steep.soft_cap = 1e-6;
+    CHECK(allclose(scaled_dot_product_attention(values, values, values, steep), x + 4.0f, 1e-4));
+    const Tensor mask = tensor({true, false, true, false});
+    AttentionOptions masked;
+    masked.mask = &mask;
+    CHECK(of(masked) == List<float>(4, 3.5f));
+    const Tensor none;
+    masked.mask = &none;
+    FAILS(SV_ERROR_INVALID_HANDLE, scaled_dot_product_attention(x, x, values, masked));
+    FAILS(SV_ERROR_INVALID_ARGUMENT, scaled_dot_product_attention(x, x, values.reshape({4})));
+}
 
 void sorting_indexing_and_statistics(const std::string &folder)
 {

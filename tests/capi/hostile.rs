@@ -28,10 +28,11 @@ const TRUSTS_POINTERS: &[&str] = &["_from_raw", "_from_dlpack"];
 /// Structs with a size that only callbacks get.
 const ONLY_OF_CALLBACKS: [&str; 1] = ["sv_classifier_epoch"];
 /// Functions that look at handles before a struct, with a handle that they take.
-const HANDLES_FIRST: [(&str, &str); 5] = [
+const HANDLES_FIRST: [(&str, &str); 6] = [
     ("sv_simulation_create", "live_network"),
     ("sv_classifier_classify", "live_classifier"),
     ("sv_matmul", "live_tensor"),
+    ("sv_tensor_scaled_dot_product_attention", "live_tensor"),
     ("sv_matmul_with_aux", "live_tensor"),
     ("sv_matmul_add_to", "live_tensor"),
 ];

@@ -41,9 +41,9 @@ const WINDOWS: &[Band] = &[
 pub enum Lengths {
     /// All of the arrays'.
     Whole,
-    /// Those of offsets: without queries, without keys, and the rest but for some queries at the end.
+    /// Offsets' sequences: without queries, without keys, and the rest but for some queries at the end.
     Packed,
-    /// Those of each batch, 0 among them.
+    /// Each batch's own, 0 among them.
     Padded,
 }
 

@@ -3,6 +3,7 @@
 //! A Python object holds a tensor behind a lock, for writes by several threads. Every other call takes a clone of the tensor,
 //! which shares the elements, and works on it while other threads of Python run.
 
+mod attention;
 pub(crate) mod elementwise;
 mod indexing;
 mod memory;

@@ -45,7 +45,7 @@ struct Scratch<R> {
     of_values: Vec<R>,
 }
 
-/// What all tasks read and write.
+/// The operands and results that all tasks read and write.
 struct Backward<'a, T: HostElement> {
     job: Job<'a, T>,
     result: Array<'a, T>,

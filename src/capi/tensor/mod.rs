@@ -4,6 +4,7 @@
 //! and never see them change: a function that writes to a tensor copies shared elements first, as in Rust.
 
 pub mod accumulate;
+pub mod attention;
 pub mod copies;
 pub mod creation;
 pub mod elementwise;
@@ -457,6 +458,11 @@ pub(super) unsafe fn axes_or_all(axes: *const i64, count: usize) -> Result<Optio
         // SAFETY: as the caller vouches.
         false => unsafe { self::axes(axes, count, "axes") }.map(Some),
     }
+}
+
+/// Returns a tensor that may be absent, as handle 0.
+pub(super) fn optional(handle: u64, name: &str) -> Result<Option<Tensor>> {
+    if handle == 0 { Ok(None) } else { tensor(handle, name).map(Some) }
 }
 
 /// Returns a truth value.

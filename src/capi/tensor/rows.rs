@@ -3,13 +3,8 @@
 use super::super::error::{Failure, Result};
 use super::super::guard;
 use super::super::handle::Object;
-use super::{TensorObject, axes_or_all, enter, give, out, sizes};
+use super::{TensorObject, axes_or_all, enter, give, optional, out, sizes};
 use crate::tensor::{Axes, Tensor};
-
-/// Returns a tensor that may be absent, as handle 0.
-fn optional(handle: u64, name: &str) -> Result<Option<Tensor>> {
-    if handle == 0 { Ok(None) } else { super::tensor(handle, name).map(Some) }
-}
 
 /// A tensor with the weight and the bias that scale and shift its normalised elements.
 struct Operands {
