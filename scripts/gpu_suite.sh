@@ -4,7 +4,7 @@
 # part pytorch is what PyTorch needs for buffers, graphs and copies, and records a memory trace; fuse, reduce and moving
 # are in turns with it by themselves.
 #
-#   gpu_suite.sh [PART ...]     parts: info capi benches pytorch memory launcher gemm fuse reduce moving rows sorting burst catalogue classifier native driver_only hidden python memcheck
+#   gpu_suite.sh [PART ...]     parts: info capi benches pytorch memory launcher gemm fuse reduce moving rows attention sorting burst catalogue classifier native driver_only hidden python memcheck
 #                               initcheck seeded host (all of these without arguments), and soak, which is run only by
 #                               its name
 #
@@ -26,6 +26,7 @@
 #   GEMM_ARGUMENTS   arguments for those of matrix products (--only with all but random, which takes as long again)
 #   FUSE_ARGUMENTS   arguments for those of elementwise expressions
 #   REDUCE_ARGUMENTS, MOVING_ARGUMENTS  arguments for those of reductions and of indexed copies
+#   ATTENTION_ARGUMENTS  arguments for those of attention (--only with all that need the device)
 #   SELVEDGE_BENCH_PYTHON  the Python that has the PyTorch which takes turns with ours (python3); none to leave it out
 #   SOAK_SECONDS     how long the part soak goes on (420)
 #   TRACE            a memory trace to replay; without it, the one that the part pytorch recorded
@@ -87,8 +88,9 @@ read -r -a suite_arguments <<<"${SUITE_ARGUMENTS:-}"
 read -r -a bench_arguments <<<"${BENCH_ARGUMENTS:-}"
 read -r -a memory_arguments <<<"${MEMORY_ARGUMENTS:---only allocation,graph_launch,graph,overlap,batch,replay_recorded}"
 GEMM_ARGUMENTS=${GEMM_ARGUMENTS:---only first,square,gpt,gradients,fused,small,skinny,batched,plain}
+ATTENTION_ARGUMENTS=${ATTENTION_ARGUMENTS:---only attention_composed,attention_forward,attention_backward}
 soak=${SOAK_SECONDS:-420}
-parts=${*:-info capi benches pytorch memory launcher gemm fuse reduce moving rows sorting burst catalogue classifier native driver_only hidden python memcheck initcheck seeded host}
+parts=${*:-info capi benches pytorch memory launcher gemm fuse reduce moving rows attention sorting burst catalogue classifier native driver_only hidden python memcheck initcheck seeded host}
 
 mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
@@ -223,7 +225,7 @@ if wants memory && [ -x "$here/memory" ]; then
     part memory 150 0 "$here/memory" --out "$work/results" ${trace:+--trace "$trace"} "${memory_arguments[@]}"
     cat "$work/logs/memory.log" 2>/dev/null
 fi
-for bench in launcher gemm fuse reduce moving rows sorting burst catalogue classifier; do
+for bench in launcher gemm fuse reduce moving rows attention sorting burst catalogue classifier; do
     if wants $bench && [ -x "$here/$bench" ]; then
         # LAUNCHER_ARGUMENTS and its like.
         arguments_of=${bench^^}_ARGUMENTS

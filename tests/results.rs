@@ -139,6 +139,7 @@ fn a_figure() -> Figure {
         reference: spread(1.0),
         own_bytes: None,
         reference_bytes: None,
+        operations: None,
         rule: Rule::Speed,
         comparison: spread(0.5),
         goal: None,

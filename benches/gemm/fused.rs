@@ -9,8 +9,9 @@ use crate::harness::bare::Bare;
 use crate::harness::cublas::{Call, Kind};
 use crate::harness::cublaslt::CublasLt;
 use crate::harness::report::Failure;
+use crate::harness::turns::Goal;
 use crate::pair::{Shape, Sides, print_speeds};
-use crate::shapes::{Goal, Part};
+use crate::shapes::Part;
 
 /// A GPT's feed-forward layers for 65536 tokens, and a square one.
 const SHAPES: [(usize, usize, usize); 3] = [(65536, 3072, 768), (65536, 768, 3072), (8192, 4096, 4096)];

@@ -7,9 +7,8 @@ use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
 use crate::harness::report::{Failure, GEOMETRIC_MEAN};
-use crate::harness::turns::pairs as turns;
+use crate::harness::turns::{geometric_mean, pairs as turns, speed};
 use crate::pair::{Shape, Sides};
-use crate::shapes::{mean, speed};
 
 const METHOD: &str = "Device time of one product, by events around a graph of several, all of which read and write the same \
      contiguous matrices of nearly normal numbers. The reference is the same kernels in such a graph, launched so that each \
@@ -26,7 +25,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         recorder.add(speed(&format!("{size}"), IN_ORDER, &pairs, None)?);
         all.push(pairs);
     }
-    recorder.add(speed(GEOMETRIC_MEAN, IN_ORDER, &mean(&all), None)?);
+    recorder.add(speed(GEOMETRIC_MEAN, IN_ORDER, &geometric_mean(&all), None)?);
     recorder.finish(&options.out)
 }
 

@@ -6,8 +6,9 @@ use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::random::Random;
 use crate::harness::report::{Failure, GEOMETRIC_MEAN};
+use crate::harness::turns::{Goal, geometric_mean};
 use crate::pair::{Shape, print_speeds};
-use crate::shapes::{Goal, Part, mean};
+use crate::shapes::Part;
 
 /// Shapes, and the range of each size, which are drawn so that their logarithms are uniform.
 const SHAPES: usize = 300;
@@ -35,7 +36,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         }
         all.push(pairs);
     }
-    part.add(GEOMETRIC_MEAN, &mean(&all), Some(Goal(1.05, 0.9)))?;
+    part.add(GEOMETRIC_MEAN, &geometric_mean(&all), Some(Goal(1.05, 0.9)))?;
     part.add(&worst.1, &worst.2, Some(Goal(0.8, 0.5)))?;
     part.finish()
 }

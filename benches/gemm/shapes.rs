@@ -7,45 +7,13 @@ use selvedge::gemm::{Choice, Engine, GemmResult};
 use crate::Options;
 use crate::harness::bare::Bare;
 use crate::harness::machine::Recorder;
-use crate::harness::report::{Failure, Figure, GEOMETRIC_MEAN, Rule, Unit};
-use crate::harness::turns::{Subject, figure};
+use crate::harness::report::{Failure, GEOMETRIC_MEAN};
+use crate::harness::turns::{Goal, geometric_mean, speed};
 use crate::pair::{Number, Shape, Sides, print_speeds};
 
 const METHOD: &str = "Device time of one product, by events around a graph of several; random data, nearly normal; both \
      sides read the same operands, which are contiguous and row-major, and their results are compared. Ours runs with \
      the engines forced to be its own, before cuBLAS is opened for the first time.";
-
-/// A goal, and the value at which it counts as reached in practice.
-#[derive(Clone, Copy)]
-pub struct Goal(pub f64, pub f64);
-
-/// A figure of pairs of times.
-pub fn speed(name: &str, against: &str, pairs: &[(f64, f64)], goal: Option<Goal>) -> Result<Figure, Failure> {
-    let subject = Subject {
-        name,
-        against,
-        unit: Unit::Microseconds,
-        bytes: None,
-        rule: Rule::Speed,
-        goal: goal.map(|goal| goal.0),
-    };
-    let mut figure = figure(&subject, pairs)?;
-    figure.resolve_at = goal.map(|goal| goal.1);
-    Ok(figure)
-}
-
-/// The geometric mean of several products, round by round.
-pub fn mean(all: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
-    let rounds = all.iter().map(Vec::len).min().unwrap_or(0);
-    let root = |sum: f64| (sum / all.len() as f64).exp();
-    (0..rounds)
-        .map(|round| {
-            let logarithms = all.iter().map(|pairs| (pairs[round].0.ln(), pairs[round].1.ln()));
-            let (own, reference) = logarithms.fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
-            (root(own), root(reference))
-        })
-        .collect()
-}
 
 /// One report and what it is made with.
 pub struct Part<'a> {
@@ -126,7 +94,7 @@ pub fn gpt(bare: &Bare, options: &Options) -> Result<(), Failure> {
     for (n, k) in GPT {
         all.push(part.one::<bf16, bf16>(&format!("65536 x {n} x {k}"), Shape::new(65536, n, k), None)?);
     }
-    part.add(GEOMETRIC_MEAN, &mean(&all), Some(Goal(1.05, 1.0)))?;
+    part.add(GEOMETRIC_MEAN, &geometric_mean(&all), Some(Goal(1.05, 1.0)))?;
     part.finish()
 }
 
@@ -144,8 +112,8 @@ pub fn gradients(bare: &Bare, options: &Options) -> Result<(), Failure> {
         weights.push(part.one::<bf16, f32>(&format!("dW {k} x {n} x 65536"), shape, None)?);
     }
     let goal = Some(Goal(1.02, 0.97));
-    part.add(&format!("dX, {GEOMETRIC_MEAN}"), &mean(&inputs), goal)?;
-    part.add(&format!("dW, {GEOMETRIC_MEAN}"), &mean(&weights), goal)?;
+    part.add(&format!("dX, {GEOMETRIC_MEAN}"), &geometric_mean(&inputs), goal)?;
+    part.add(&format!("dW, {GEOMETRIC_MEAN}"), &geometric_mean(&weights), goal)?;
     part.finish()
 }
 
@@ -156,7 +124,7 @@ pub fn small(bare: &Bare, options: &Options) -> Result<(), Failure> {
     for size in [256, 512, 1024, 2048] {
         all.push(part.one::<bf16, bf16>(&format!("{size}"), Shape::new(size, size, size), None)?);
     }
-    part.add(GEOMETRIC_MEAN, &mean(&all), Some(Goal(1.0, 0.9)))?;
+    part.add(GEOMETRIC_MEAN, &geometric_mean(&all), Some(Goal(1.0, 0.9)))?;
     part.finish()
 }
 

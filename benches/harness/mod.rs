@@ -12,6 +12,7 @@ pub mod machine;
 pub mod program;
 pub mod python;
 pub mod pytorch;
+pub mod pytorch_on_cpu;
 pub mod random;
 pub mod report;
 pub mod tensor_bench;

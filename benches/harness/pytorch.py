@@ -5,12 +5,12 @@ pytorch.rs starts it and has it do one thing at a time. A request and its answer
     (the start)                                       {"library"}, or {"absent": why} and the end
     {"prepare": operation, "operands", "output", "axes"}
                                                       {"call": what is called; null where PyTorch has no such operation}
-    {"time": "device" or "host", "calls"}             {"seconds": of one call of that many}
+    {"time": "device", "queued" or "host", "calls"}   {"seconds": of one call of that many}
     {"drop": true}                                    {}
 
 or {"error": why}, after which it goes on. An operand is {"dtype", "shape", "strides", "offset", "values"}, its numbers being
-of the distribution that ours are of ("numbers"), or the indices of a permutation ("permutation"); an output has "nothing". Where
-"output" is null the operation allocates its own at each call.
+of the distribution that ours are of ("numbers", "normal"), or the indices of a permutation ("permutation"); an output has
+"nothing". Where "output" is null the operation allocates its own at each call. pytorch_attention.py comes before this file.
 """
 
 import functools
@@ -71,6 +71,7 @@ def numbers(dtype, count):
 
 MAKE = {
     "numbers": numbers,
+    "normal": lambda dtype, count: torch.empty(count, dtype=DTYPES[dtype], device="cuda").normal_(),
     "permutation": lambda dtype, count: torch.randperm(count, dtype=DTYPES[dtype], device="cuda"),
     "nothing": lambda dtype, count: torch.empty(count, dtype=DTYPES[dtype], device="cuda"),
 }
@@ -510,6 +511,7 @@ OPERATIONS = {
     "measurement_probabilities": compiled(
         "the sum of squares", lambda x: torch.view_as_real(x).square().sum(-1)
     ),
+    **attention_operations(),  # noqa: F821
     # As a program writes them, for the host's time.
     "a + b": of_two,
     "a * 0.25": of_a_number,
@@ -528,6 +530,11 @@ def device_time(work, calls):
     return start.elapsed_time(finish) * 1e-3 / calls
 
 
+def queued_time(work, calls):
+    torch.cuda._sleep(1_000_000)
+    return device_time(work, calls)
+
+
 def host_time(work, calls):
     begun = time.perf_counter()
     for _ in range(calls):
@@ -535,7 +542,7 @@ def host_time(work, calls):
     return (time.perf_counter() - begun) / calls
 
 
-CLOCKS = {"device": device_time, "host": host_time}
+CLOCKS = {"device": device_time, "queued": queued_time, "host": host_time}
 
 
 class Side:

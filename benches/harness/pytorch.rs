@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use super::beside_copy::BATCH;
 use super::machine::Recorder;
 use super::python::PythonProcess;
-use super::report::{Failure, Figure, Rule};
-use super::turns::{Subject, Turns, figure, pairs};
+use super::report::{Failure, Figure, Rule, Unit};
+use super::turns::{Subject, Times, Turns, figure, pairs};
 
-const PROGRAM: &str = include_str!("pytorch.py");
+const PROGRAM: &str = concat!(include_str!("pytorch_attention.py"), "\n\n", include_str!("pytorch.py"));
 /// No answer takes longer: the longest are the import, and the first use of what PyTorch compiles.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// As fast, and what counts as that: between two runs on two machines the same kernels stand up to 1.1 % otherwise beside the
@@ -30,6 +30,7 @@ const RESOLVE_AT: f64 = 0.99;
 #[derive(Clone, Copy)]
 enum Values {
     Numbers,
+    Normal,
     Permutation,
     Nothing,
 }
@@ -48,6 +49,11 @@ impl Operand {
         Operand { dtype, layout, values: Values::Numbers }
     }
 
+    /// Normal random numbers with a mean of 0 and a variance of 1.
+    pub fn normal(dtype: DType, layout: Layout) -> Operand {
+        Operand { dtype, layout, values: Values::Normal }
+    }
+
     /// The indices below a count, each once, in random order.
     pub fn permutation(count: usize) -> Result<Operand, Failure> {
         Ok(Operand { dtype: DType::I64, layout: Layout::contiguous(&[count])?, values: Values::Permutation })
@@ -61,6 +67,7 @@ impl Operand {
     fn to_json(self) -> Value {
         let values = match self.values {
             Values::Numbers => "numbers",
+            Values::Normal => "normal",
             Values::Permutation => "permutation",
             Values::Nothing => "nothing",
         };
@@ -90,6 +97,8 @@ pub struct Work<'a> {
 pub enum Clock {
     /// Some runs between two events.
     Device,
+    /// So many runs between two events, queued while the device waits, so that no time of the host is measured.
+    Queued(usize),
     /// So many calls on the host's clock.
     Host(usize),
 }
@@ -98,7 +107,7 @@ impl Clock {
     /// Few rounds on the device, whose times hardly vary.
     fn turns(self) -> Turns {
         match self {
-            Clock::Device => Turns { warm_up: 2, rounds: 10 },
+            Clock::Device | Clock::Queued(_) => Turns { warm_up: 2, rounds: 10 },
             Clock::Host(_) => Turns { warm_up: 20, rounds: 200 },
         }
     }
@@ -162,15 +171,41 @@ impl PyTorch {
         own: impl FnMut() -> Result<f64, Failure>,
     ) -> Result<(), Failure> {
         let name = format!("{}, beside PyTorch", measured.name);
+        let unit = measured.unit;
+        let Some((call, times)) = self.pairs(recorder, (&name, unit), work, (clock, clock.turns()), own)?
+        else {
+            return Ok(());
+        };
+        let subject =
+            Subject { name: &name, against: &call, unit, bytes: None, rule: Rule::Speed, goal: Some(GOAL) };
+        let mut beside = figure(&subject, &times)?;
+        beside.resolve_at = Some(RESOLVE_AT);
+        measured.beside = Some(Box::new(beside));
+        if let State::Running(process) = &self.state {
+            recorder.name_library(&process.library);
+        }
+        Ok(())
+    }
+
+    /// Measures `own`, which returns one time in the unit, in turns with PyTorch doing the same work. Returns PyTorch's name of the
+    /// work and the times (own, PyTorch) of each round; `None` if PyTorch does not have the operation or fails, which goes to the
+    /// recorder.
+    pub fn pairs(
+        &mut self,
+        recorder: &mut Recorder,
+        (name, unit): (&str, Unit),
+        work: &Work,
+        (clock, turns): (Clock, Turns),
+        own: impl FnMut() -> Result<f64, Failure>,
+    ) -> Result<Option<(String, Times)>, Failure> {
         let call = match self.prepare(work) {
             Ok(Some(call)) => call,
-            Ok(None) => return Ok(()),
+            Ok(None) => return Ok(None),
             Err(why) => {
-                self.skip(recorder, &name, &why);
-                return Ok(());
+                self.skip(recorder, name, &why);
+                return Ok(None);
             }
         };
-        let unit = measured.unit;
         // The library's failure leaves the figure as it is; our own is one of the benchmark.
         let lost = Cell::new(None);
         let library = || {
@@ -179,20 +214,12 @@ impl PyTorch {
                 Failure::from("no answer")
             })
         };
-        let times = pairs(clock.turns(), own, library);
+        let times = pairs(turns, own, library);
         if let Some(why) = lost.take() {
-            self.skip(recorder, &name, &why);
-            return Ok(());
+            self.skip(recorder, name, &why);
+            return Ok(None);
         }
-        let subject =
-            Subject { name: &name, against: &call, unit, bytes: None, rule: Rule::Speed, goal: Some(GOAL) };
-        let mut beside = figure(&subject, &times?)?;
-        beside.resolve_at = Some(RESOLVE_AT);
-        measured.beside = Some(Box::new(beside));
-        if let State::Running(process) = &self.state {
-            recorder.name_library(&process.library);
-        }
-        Ok(())
+        Ok(Some((call, times?)))
     }
 
     /// Gives up the operands' memory.
@@ -217,6 +244,7 @@ impl PyTorch {
     pub fn time(&mut self, clock: Clock) -> Result<f64, String> {
         let request = match clock {
             Clock::Device => json!({ "time": "device", "calls": BATCH }),
+            Clock::Queued(calls) => json!({ "time": "queued", "calls": calls }),
             Clock::Host(calls) => json!({ "time": "host", "calls": calls }),
         };
         self.ask(&request)?.seconds.ok_or_else(|| "it gave no time".to_owned())

@@ -34,6 +34,10 @@ pub struct Subject<'a> {
     pub goal: Option<f64>,
 }
 
+/// A goal, and the value at which it counts as reached in practice.
+#[derive(Clone, Copy)]
+pub struct Goal(pub f64, pub f64);
+
 /// Measures both sides in turns; each returns one time in the subject's unit.
 pub fn measure(
     turns: Turns,
@@ -44,12 +48,15 @@ pub fn measure(
     figure(subject, &pairs(turns, own, reference)?)
 }
 
+/// The times (own, reference) of each round.
+pub type Times = Vec<(f64, f64)>;
+
 /// The times (own, reference) of each round that counts.
 pub fn pairs(
     turns: Turns,
     mut own: impl FnMut() -> Result<f64, Failure>,
     mut reference: impl FnMut() -> Result<f64, Failure>,
-) -> Result<Vec<(f64, f64)>, Failure> {
+) -> Result<Times, Failure> {
     let mut pairs = Vec::with_capacity(turns.rounds);
     for round in 0..turns.warm_up + turns.rounds {
         let pair = if round % 2 == 0 {
@@ -86,9 +93,38 @@ pub fn figure(subject: &Subject, pairs: &[(f64, f64)]) -> Result<Figure, Failure
         comparison: Spread { lower: 0.0, median: 0.0, upper: 0.0 },
         goal: subject.goal,
         resolve_at: None,
+        operations: None,
         beside: None,
     };
     let compared: Vec<f64> = pairs.iter().map(|(own, reference)| figure.compare(*own, *reference)).collect();
     figure.comparison = Spread::of(&compared);
     Ok(figure)
+}
+
+/// The figure of pairs of microseconds (own, reference), compared as speeds.
+pub fn speed(name: &str, against: &str, pairs: &[(f64, f64)], goal: Option<Goal>) -> Result<Figure, Failure> {
+    let subject = Subject {
+        name,
+        against,
+        unit: Unit::Microseconds,
+        bytes: None,
+        rule: Rule::Speed,
+        goal: goal.map(|goal| goal.0),
+    };
+    let mut figure = figure(&subject, pairs)?;
+    figure.resolve_at = goal.map(|goal| goal.1);
+    Ok(figure)
+}
+
+/// The geometric mean of the pairs of several measurements, round by round.
+pub fn geometric_mean(all: &[Times]) -> Times {
+    let rounds = all.iter().map(Vec::len).min().unwrap_or(0);
+    let root = |sum: f64| (sum / all.len() as f64).exp();
+    (0..rounds)
+        .map(|round| {
+            let logarithms = all.iter().map(|pairs| (pairs[round].0.ln(), pairs[round].1.ln()));
+            let (own, reference) = logarithms.fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
+            (root(own), root(reference))
+        })
+        .collect()
 }

@@ -1,7 +1,6 @@
 //! Steps of training and a softmax on the CPU, in turns with PyTorch on the same cores.
 
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use selvedge::Result as SelvedgeResult;
 use selvedge::nn::{
@@ -10,30 +9,18 @@ use selvedge::nn::{
 };
 use selvedge::tensor::{Device, Generator};
 use selvedge::types::DType;
-use serde::Deserialize;
-use serde_json::json;
 
 use crate::Options;
 use crate::harness::machine::Recorder;
-use crate::harness::python::PythonProcess;
+use crate::harness::pytorch_on_cpu::PyTorchOnCpu;
 use crate::harness::report::{Failure, Rule, Unit};
 use crate::harness::turns::{Subject, measure as turns};
 
-const PROGRAM: &str = include_str!("pytorch_turns.py");
-const PATIENCE: Duration = Duration::from_secs(120);
 const BATCH: usize = 128;
 /// Steps that are timed together.
 const STEPS: usize = 20;
 /// Softmaxes that are timed together.
 const RUNS: usize = 4;
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Answer {
-    library: Option<String>,
-    absent: Option<String>,
-    seconds: Option<f64>,
-}
 
 /// Every figure.
 pub fn measure(options: &Options) -> Result<(), Failure> {
@@ -44,20 +31,15 @@ pub fn measure(options: &Options) -> Result<(), Failure> {
          as the mean of 20 steps; and the softmax of each row of 4096 x 4096, f32, as the mean of 4. PyTorch computes the same, eager, \
          in a process of its own (its softmax into an output that exists); both run on the processors that the benchmark may use.",
     );
-    let interpreter = std::env::var_os("SELVEDGE_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
-    let mut pytorch = PythonProcess::start(&mut Command::new(interpreter), PROGRAM, PATIENCE)?;
-    let greeting: Answer = pytorch.answer()?;
-    if let Some(why) = greeting.absent {
-        return Err(why.into());
-    }
-    let library = greeting.library.ok_or("PyTorch did not name itself")?;
+    let mut pytorch = PyTorchOnCpu::start()?;
+    let library = pytorch.library.clone();
     let mut step = step()?;
     let mut softmax = softmax()?;
-    let work: [(_, _, &mut dyn FnMut() -> SelvedgeResult<()>, _, _, _); 2] = [
-        ("a step of 784-512-512-10, batch 128", "steps", &mut step, STEPS, 1.0, None),
+    let works: [(_, _, &mut dyn FnMut() -> SelvedgeResult<()>, _, _, _); 2] = [
+        ("a step of 784-512-512-10, batch 128", "step", &mut step, STEPS, 1.0, None),
         ("softmax of 4096 x 4096", "softmax", &mut softmax, RUNS, 1.2, Some(0.8)),
     ];
-    for (name, request, run, count, goal, resolve_at) in work {
+    for (name, work, run, count, goal, resolve_at) in works {
         let own = || {
             let start = Instant::now();
             for _ in 0..count {
@@ -65,10 +47,7 @@ pub fn measure(options: &Options) -> Result<(), Failure> {
             }
             Ok::<f64, Failure>(start.elapsed().as_secs_f64() * 1e6 / count as f64)
         };
-        let reference = || {
-            let answer: Answer = pytorch.ask(&json!({ request: count }))?;
-            Ok(answer.seconds.ok_or("PyTorch gave no time")? * 1e6)
-        };
+        let reference = || Ok(pytorch.microseconds(work, &[], count)?);
         let subject = Subject {
             name,
             against: &library,

@@ -12,10 +12,12 @@ use std::time::Duration;
 
 use harness::machine::Recorder;
 use harness::pytorch::{Clock, Operand, PyTorch, Work};
+use harness::pytorch_on_cpu::PyTorchOnCpu;
 use harness::report::{Failure, Figure, Notes, Report, Rule, Unit, Verdict, page, plot, read_all};
-use harness::turns::{Subject, Turns, measure};
+use harness::turns::{Goal, Subject, Turns, geometric_mean, measure, speed};
 use selvedge::fuse::Operation;
 use selvedge::types::{DType, Layout, Slice};
+use serde_json::json;
 
 type Outcome = Result<(), Failure>;
 
@@ -143,6 +145,72 @@ fn operands_come_in_the_layouts_of_the_benchmarks() -> Outcome {
     let work = Work { operation: "add", operands: &[matrix, matrix], output: wrong, axes: &[] };
     assert!(pytorch.prepare(&work).is_err_and(|why| why.starts_with("AssertionError")));
     assert!(pytorch.time(Clock::Device).is_err_and(|why| why.contains("nothing is prepared")));
+    Ok(())
+}
+
+#[test]
+fn attention_runs_by_each_backend_forward_and_backward() -> Outcome {
+    let mut pytorch = PyTorch::by(interpreter(""));
+    let layout = Layout::contiguous(&[2, 64, 4, 32])?.transpose(1, 2)?;
+    let operands = [Operand::normal(DType::BF16, layout); 4];
+    for mask in ["full", "causal"] {
+        for (operation, count, name) in [
+            ("attention, cuDNN", 3, "cuDNN 9.19.0"),
+            ("attention, flash", 3, "flash"),
+            ("attention_backward, cuDNN", 4, "cuDNN 9.19.0"),
+            ("attention_backward, flash", 4, "flash"),
+            ("attention_backward, deterministic flash", 4, "deterministic flash"),
+        ] {
+            let operation = format!("{operation}, {mask}");
+            let work = Work { operation: &operation, operands: &operands[..count], output: None, axes: &[] };
+            let found = call(&mut pytorch, &work)?.ok_or_else(|| format!("there is no {operation}"))?;
+            assert_eq!(found, format!("{name} by PyTorch 9.9+fake"), "{operation}");
+            assert_eq!(pytorch.time(Clock::Queued(3))?, 0.5e-3, "{operation}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_rate_of_operations_is_on_the_page() -> Outcome {
+    let pairs = [(250.0, 500.0); 20];
+    let goal = Some(Goal(2.5, 1.5));
+    let mut found = speed("attention", "flash", &pairs, goal)?;
+    assert_eq!((found.comparison.median, found.verdict()), (2.0, Verdict::Close));
+    found.operations = Some(1e11);
+    let mut recorder = Recorder::on_host("test", "A test", "None.");
+    recorder.add(found);
+    let folder = tempfile::tempdir()?;
+    recorder.finish(folder.path())?;
+    let page = page::render(&read_all(folder.path())?, &Notes::new(), None);
+    let row = "| attention | 250.0 us (250.0 to 250.0), 400.0 TFLOP/s | flash: 500.0 us (500.0 to 500.0), 200.0 TFLOP/s |";
+    assert!(page.contains(row), "{page}");
+    Ok(())
+}
+
+#[test]
+fn a_geometric_mean_is_taken_round_by_round() {
+    let mean = geometric_mean(&[vec![(1.0, 8.0), (2.0, 2.0)], vec![(4.0, 2.0), (8.0, 2.0), (1.0, 1.0)]]);
+    let wanted = [(2.0, 4.0), (4.0, 2.0)];
+    assert_eq!(mean.len(), wanted.len(), "{mean:?}");
+    for ((own, reference), (wanted_own, wanted_reference)) in mean.iter().zip(wanted) {
+        assert!((own - wanted_own).abs() < 1e-12 && (reference - wanted_reference).abs() < 1e-12, "{mean:?}");
+    }
+}
+
+#[test]
+fn attention_on_the_cpu_runs_forward_and_backward() -> Outcome {
+    let mut pytorch = PyTorchOnCpu::by(&mut interpreter(""))?;
+    assert_eq!(pytorch.library, "PyTorch 9.9+fake, 2 threads");
+    for is_causal in [false, true] {
+        for has_backward in [false, true] {
+            let arguments = [json!(16), json!(2), json!(8), json!(is_causal), json!(has_backward)];
+            assert!(pytorch.microseconds("attention", &arguments, 3)? > 0.0);
+        }
+    }
+    assert!(pytorch.microseconds("nothing", &[], 1).is_err_and(|why| why.contains("the child ended")));
+    let absent = PyTorchOnCpu::by(&mut interpreter("absent")).err().ok_or("PyTorch was found")?;
+    assert!(absent.ends_with("has no PyTorch (No module named 'torch')"), "{absent}");
     Ok(())
 }
 

@@ -9,6 +9,7 @@ import builtins
 import json
 import math
 import os
+import sys
 import time
 import types
 
@@ -54,6 +55,8 @@ class Storage:
 
 
 class Tensor:
+    requires_grad = False
+
     def __init__(self, storage, dtype, shape):
         self.storage, self.dtype, self.shape = storage, dtype, tuple(shape)
 
@@ -65,6 +68,22 @@ class Tensor:
 
     def random_(self):
         assert self.dtype is uint8
+        return self
+
+    def normal_(self):
+        assert self.dtype.kind == "float"
+        return self
+
+    def transpose(self, first, second):
+        shape = list(self.shape)
+        shape[first], shape[second] = shape[second], shape[first]
+        return Tensor(self.storage, self.dtype, shape)
+
+    def detach(self):
+        return Tensor(self.storage, self.dtype, self.shape)
+
+    def requires_grad_(self):
+        self.requires_grad = True
         return self
 
     def view(self, dtype):
@@ -205,13 +224,74 @@ def vector_norm(x, order, axes):
     return folded(x, *(axes or ()))
 
 
+def randn(*shape):
+    return empty(shape, float32, "cpu")
+
+
+allowed_backends = []
+is_deterministic = False
+
+
+def use_deterministic_algorithms(mode):
+    global is_deterministic
+    is_deterministic = mode
+
+
+class sdpa_kernel:
+    def __init__(self, backends):
+        self.backends = backends
+
+    def __enter__(self):
+        allowed_backends.append(self.backends)
+
+    def __exit__(self, *error):
+        allowed_backends.pop()
+
+
+def scaled_dot_product_attention(queries, keys, values, is_causal=False):
+    assert len(queries.shape) == 4 and queries.shape == keys.shape == values.shape and isinstance(is_causal, bool)
+    result = called(Tensor(queries.storage, queries.dtype, queries.shape))
+    inputs = (queries, keys, values)
+    result.recorded = [x for x in inputs if x.requires_grad]
+    result.backend = allowed_backends[-1] if allowed_backends else None
+    # On a device a benchmark names its backend.
+    assert result.backend is not None or queries.storage is None
+    return result
+
+
+def grad(result, inputs, gradient, retain_graph=False):
+    assert len(result.recorded) == len(inputs) and gradient.shape == result.shape
+    assert retain_graph or result.storage is None, "a backward of a device runs more than once"
+    if is_deterministic:
+        assert result.backend == ["flash"] and not utils.deterministic.fill_uninitialized_memory
+    return called(inputs)
+
+
+def set_num_threads(count):
+    assert count > 0
+
+
+def get_num_threads():
+    return 2
+
+
+autograd = types.SimpleNamespace(grad=grad)
+backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(version=lambda: 91900))
 linalg = types.SimpleNamespace(vector_norm=vector_norm)
 functional = types.SimpleNamespace(
     silu=elementwise("silu", 1),
     softplus=elementwise("softplus", 1),
     gelu=lambda x, approximate="none": elementwise("gelu", 1)(x),
+    scaled_dot_product_attention=scaled_dot_product_attention,
 )
-nn = types.SimpleNamespace(functional=functional)
+attention = types.SimpleNamespace(
+    SDPBackend=types.SimpleNamespace(CUDNN_ATTENTION="cudnn", FLASH_ATTENTION="flash"), sdpa_kernel=sdpa_kernel
+)
+nn = types.SimpleNamespace(functional=functional, attention=attention)
+utils = types.SimpleNamespace(deterministic=types.SimpleNamespace(fill_uninitialized_memory=True))
+sys.modules.update({
+    "torch.nn": nn, "torch.nn.attention": attention, "torch.utils": utils, "torch.utils.deterministic": utils.deterministic
+})  # fmt: skip
 
 
 class Event:
@@ -229,5 +309,9 @@ class Event:
 
 
 cuda = types.SimpleNamespace(
-    is_available=lambda: MISHAP != "no device", synchronize=lambda: None, empty_cache=write_account, Event=Event
+    is_available=lambda: MISHAP != "no device",
+    synchronize=lambda: None,
+    empty_cache=write_account,
+    Event=Event,
+    _sleep=lambda cycles: None,
 )

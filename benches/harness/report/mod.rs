@@ -85,6 +85,9 @@ pub struct Figure {
     pub own_bytes: Option<u64>,
     /// The same for the reference.
     pub reference_bytes: Option<u64>,
+    /// Floating-point operations of a run, where their rate is the point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<f64>,
     /// How the two are compared.
     pub rule: Rule,
     /// The comparison by [`Rule`], over the rounds: each round's own against the same round's reference.

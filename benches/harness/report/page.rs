@@ -166,6 +166,10 @@ fn time(spread: &Spread, figure: &Figure, bytes: Option<u64>) -> String {
         let rate = bytes as f64 * figure.unit.per_second() / spread.median / 1e9;
         let _ = write!(text, ", {} GB/s", digits(rate));
     }
+    if let Some(operations) = figure.operations {
+        let rate = operations * figure.unit.per_second() / spread.median / 1e12;
+        let _ = write!(text, ", {} TFLOP/s", digits(rate));
+    }
     text
 }
 

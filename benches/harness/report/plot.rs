@@ -61,6 +61,11 @@ const AREAS: &[Area] = &[
     ("rows", "Softmax and normalisation", &["rows"]),
     ("gradients", "Gradients of softmax, normalisation and losses", &["rows_backward"]),
     (
+        "attention",
+        "Attention",
+        &["attention_forward", "attention_backward", "attention_composed", "attention_cpu"],
+    ),
+    (
         "models",
         "Spiking networks, classifiers and training",
         &["burst", "burst_cpu", "classifier", "nn", "nn_steps", "nn_cpu"],
