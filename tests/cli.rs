@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 use selvedge::io::npy;
 use serde_json::Value;
 
+#[path = "cli/attention.rs"]
+mod attention;
 #[cfg(target_os = "linux")]
 #[path = "fake/emulated/build.rs"]
 mod build;

@@ -10,7 +10,7 @@ pub use forward::forward;
 use parameters::{BandParameters, Variations};
 
 use super::problem::{Band, Operands, Problem, Sequences, Sizes};
-use super::{Pass, Unsupported};
+use super::{Pass, PlannedKernel, Unsupported};
 use crate::driver::{DeviceSlice, Stream, TensorMap, TensorMapLayout, TensorPromotion, TensorSwizzle};
 use crate::error::{Error, Result};
 use crate::images::{
@@ -125,6 +125,44 @@ pub(super) fn unsupported(
     properties: DeviceProperties,
 ) -> Option<Unsupported> {
     check(problem, pass, properties).err()
+}
+
+/// Returns the kernels that compute the problem, or the reason why none do.
+pub(super) fn plan(
+    problem: &Problem,
+    pass: Pass,
+    properties: DeviceProperties,
+) -> std::result::Result<Vec<PlannedKernel>, Unsupported> {
+    let sizes = check(problem, pass, properties)?;
+    let index = tile_index(sizes.dimension).unwrap_or(TILES.len() - 1);
+    let (tile, kernels) = (&TILES[index], kernels(problem.dtype, index));
+    let tiles = forward::tiles(problem, &sizes, tile);
+    let mut planned = vec![PlannedKernel {
+        name: entry(&kernels.forward_entries, problem),
+        tile: (64 * tile.consumers, tile.forward_keys),
+        blocks: tiles.min(properties.multiprocessors as usize),
+    }];
+    if pass == Pass::Backward {
+        let name = entry(&kernels.backward_entries, problem);
+        let blocks = backward::key_blocks(problem, &sizes);
+        planned.push(PlannedKernel { name, tile: (tile.rows, BLOCK_KEYS), blocks });
+    }
+    Ok(planned)
+}
+
+/// Returns the entry for a problem without a band, for one with a band, or for one with options.
+fn entry(entries: &[&'static str; 3], problem: &Problem) -> &'static str {
+    let [full, band, varied] = entries;
+    match (problem.has_options(), problem.band.is_full()) {
+        (true, _) => varied,
+        (false, true) => full,
+        (false, false) => band,
+    }
+}
+
+/// Returns the number of sequences; without any that is the batch.
+fn sequences_of(problem: &Problem, sizes: &Sizes) -> usize {
+    problem.sequences.map_or(sizes.batch, |sequences| sequences.count)
 }
 
 fn check(
@@ -275,7 +313,7 @@ impl<'a> Call<'a> {
 
     /// Returns the number of sequences; without any that is the batch.
     fn sequences(&self) -> usize {
-        self.problem.sequences.map_or(self.sizes.batch, |sequences| sequences.count)
+        sequences_of(self.problem, &self.sizes)
     }
 
     /// Returns the options of the kernels `varied`, or `None` if the problem has none of them.

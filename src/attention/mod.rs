@@ -9,7 +9,7 @@
 //! | the CPU: `host/`, [`forward_host`] and [`backward_host`] | f16, bf16, f32 and f64 |
 //!
 //! [`unsupported`] returns the reason why the first one does not compute a problem, without a device's help; the caller then uses products
-//! and a softmax. A launch that fails after that is an error, not a reason to compute otherwise.
+//! and a softmax. [`Plan`] says which kernels would run. A launch that fails after that is an error, not a reason to compute otherwise.
 //!
 //! Positions: the last query and the last key are at the same position. A query at position i reads the keys of a [`Band`]: from
 //! i - `before` to i + `after`. A causal mask is an `after` of 0.
@@ -21,12 +21,14 @@
 
 mod hopper;
 mod host;
+mod plan;
 mod problem;
 mod unsupported;
 
 pub(crate) use hopper::is_mapped;
 pub use hopper::{Gradients, backward, forward};
 pub use host::{HostElement, HostGradients, HostOperands, backward_host, forward_host};
+pub use plan::{Plan, PlannedKernel};
 pub use problem::{Band, Dropout, Operands, Problem, Sequences};
 pub use unsupported::Unsupported;
 

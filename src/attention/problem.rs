@@ -152,6 +152,11 @@ impl Problem {
         }
     }
 
+    /// Returns whether the problem has a soft cap, dropout or sequences.
+    pub(super) fn has_options(&self) -> bool {
+        self.soft_cap.is_some() || self.dropout.is_some() || self.sequences.is_some()
+    }
+
     /// Checks the shapes and returns the sizes.
     ///
     /// # Errors

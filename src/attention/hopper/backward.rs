@@ -3,7 +3,7 @@
 use bytemuck::Zeroable;
 
 use super::parameters::{BackwardProblem, KeyGradients, RowsProblem, Variations, WithMemory};
-use super::{BLOCK_KEYS, Call, Tile, check_layout, check_lse, place};
+use super::{BLOCK_KEYS, Call, Sizes, Tile, check_layout, check_lse, entry, place, sequences_of};
 use crate::attention::{Operands, Pass, Problem};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
@@ -33,6 +33,13 @@ pub struct Gradients<'a> {
     pub memory: DeviceSliceMut<'a, u8>,
     /// The layouts of the gradients of queries, keys and values.
     pub layouts: [Layout; 3],
+}
+
+/// Returns the number of blocks of keys of all sequences and heads.
+pub(super) fn key_blocks(problem: &Problem, sizes: &Sizes) -> usize {
+    let packed = problem.sequences.filter(|sequences| sequences.is_packed);
+    let of_head = packed.map_or(sizes.keys, |sequences| sequences.max_keys).div_ceil(BLOCK_KEYS);
+    of_head * sequences_of(problem, sizes) * sizes.key_heads
 }
 
 /// Writes the gradients of a problem, by the result and the LSE of [`forward`](crate::attention::forward) and the gradient of the result.
@@ -112,8 +119,7 @@ pub fn backward(
     unsafe { function.launch(stream, LaunchConfig::new(blocks as u32, 256), (parameters,))? };
 
     let all_kv_heads = call.sequences() * sizes.key_heads;
-    let packed = problem.sequences.filter(|sequences| sequences.is_packed);
-    let key_blocks = packed.map_or(sizes.keys, |sequences| sequences.max_keys).div_ceil(BLOCK_KEYS);
+    let key_blocks = key_blocks(problem, &sizes);
     if key_blocks == 0 {
         return Ok(());
     }
@@ -143,14 +149,8 @@ pub fn backward(
     let map_do = call.map(gradient.0, gradient.1, tile.rows)?;
     let mut map_dk = call.map(DeviceSlice::from(&written), &layouts[1], 64)?;
     let mut map_dv = call.map(DeviceSlice::from(&written), &layouts[2], 64)?;
-    let [full, band, varied] = kernels.backward_entries;
-    let entry = match options {
-        Some(_) => varied,
-        None if problem.band.is_full() => full,
-        None => band,
-    };
-    let function = call.function(kernels.backward, entry)?;
-    let config = LaunchConfig::new((key_blocks * all_kv_heads) as u32, 384).shared(shared_bytes(tile) as u32);
+    let function = call.function(kernels.backward, entry(&kernels.backward_entries, problem))?;
+    let config = LaunchConfig::new(key_blocks as u32, 384).shared(shared_bytes(tile) as u32);
     let parameters =
         WithMemory { parameters, reads: [], writes: [written.reborrow(), workspace.reinterpret()?] };
     let Some(variations) = options else {

@@ -1,7 +1,7 @@
 //! The forward's launch.
 
 use super::parameters::{ForwardProblem, Variations, VariedForwardProblem, WithMemory};
-use super::{Call, Tile, check_layout, check_lse, place};
+use super::{Call, Sizes, Tile, check_layout, check_lse, entry, place, sequences_of};
 use crate::attention::{Operands, Pass, Problem};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
@@ -20,6 +20,17 @@ pub(super) fn shared_bytes(tile: &Tile, is_varied: bool) -> usize {
     // Two tiles of queries and one of results; above 128 columns one buffer is both.
     let rows = if tile.dimension > 128 { 1 } else { 3 } * 64 * tile.consumers;
     (rows + 2 * stages * tile.forward_keys) * row + barriers + 32 + of_options + 1024
+}
+
+fn tiles_per_head(problem: &Problem, sizes: &Sizes, tile: &Tile) -> usize {
+    // Queries after a sequence that is not packed have results, which are 0.
+    let packed = problem.sequences.filter(|sequences| sequences.is_packed);
+    packed.map_or(sizes.queries, |sequences| sequences.max_queries).div_ceil(64 * tile.consumers)
+}
+
+/// Returns the number of tiles of queries.
+pub(super) fn tiles(problem: &Problem, sizes: &Sizes, tile: &Tile) -> usize {
+    tiles_per_head(problem, sizes, tile) * sequences_of(problem, sizes) * sizes.heads
 }
 
 /// Writes the result and the LSE of a problem.
@@ -51,9 +62,7 @@ pub fn forward(
     check_lse(OPERATION, &call, lse.len())?;
     let options = call.variations(&operands)?;
     let rows = 64 * tile.consumers;
-    // Queries after a sequence that is not packed have results, which are 0.
-    let packed = problem.sequences.filter(|sequences| sequences.is_packed);
-    let tiles_per_head = packed.map_or(sizes.queries, |sequences| sequences.max_queries).div_ceil(rows);
+    let tiles_per_head = tiles_per_head(problem, &sizes, tile);
     let all_heads = call.sequences() * sizes.heads;
     let tiles = tiles_per_head * all_heads;
     if tiles == 0 {
@@ -85,13 +94,7 @@ pub fn forward(
     let map_k = call.map(keys, &problem.keys, tile.forward_keys)?;
     let map_v = call.map(values, &problem.values, tile.forward_keys)?;
     let mut map_o = call.map(DeviceSlice::from(&result), layout, 64)?;
-    let [full, band, varied] = kernels.forward_entries;
-    let entry = match options {
-        Some(_) => varied,
-        None if problem.band.is_full() => full,
-        None => band,
-    };
-    let function = call.function(kernels.forward, entry)?;
+    let function = call.function(kernels.forward, entry(&kernels.forward_entries, problem))?;
     let config =
         LaunchConfig::new(tiles.min(call.multiprocessors) as u32, (128 * (1 + tile.consumers)) as u32)
             .shared(shared_bytes(tile, options.is_some()) as u32);

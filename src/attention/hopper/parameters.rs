@@ -68,7 +68,7 @@ impl Variations {
             let found = format!("a generator of {} numbers", generator.len());
             return Err(Error::invalid(operation, found, "two: a seed and the first block"));
         }
-        if soft_cap.is_none() && dropout.is_none() && sequences.is_none() {
+        if !problem.has_options() {
             return Ok(None);
         }
         Ok(Some(Variations {

@@ -1,5 +1,6 @@
 //! `selvedge explain`: what would be done, and why, without doing it.
 
+mod attention;
 mod expr;
 mod text;
 
@@ -16,6 +17,7 @@ use crate::output::Report;
 pub fn explain(options: &ExplainOptions) -> Result<Report, Failure> {
     match &options.what {
         Explained::Matmul(options) => matmul(options),
+        Explained::Attention(options) => attention::attention(options),
         Explained::Expr(options) => expr::expr(options),
     }
 }

@@ -5,7 +5,7 @@ use selvedge::gemm::{Choice, Operation};
 use selvedge::nvrtc::Target;
 use selvedge::types::DType;
 
-use super::{EXIT_CODES, EXIT_CODES_OF_GROUP, ExprOptions};
+use super::{AttentionOptions, EXIT_CODES, EXIT_CODES_OF_GROUP, ExprOptions};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES_OF_GROUP, arg_required_else_help = true)]
@@ -19,6 +19,7 @@ impl ExplainOptions {
     pub fn json(&self) -> bool {
         match &self.what {
             Explained::Matmul(options) => options.json,
+            Explained::Attention(options) => options.json,
             Explained::Expr(options) => options.json,
         }
     }
@@ -28,6 +29,8 @@ impl ExplainOptions {
 pub enum Explained {
     /// Which engine would make a matrix product, how, and why no other
     Matmul(MatmulOptions),
+    /// The kernels of an attention, or why it stores its scores
+    Attention(AttentionOptions),
     /// The kernels of an elementwise expression, or of one with reductions over groups
     Expr(ExprOptions),
 }

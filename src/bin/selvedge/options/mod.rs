@@ -15,6 +15,7 @@ Exit codes:
     };
 }
 
+mod attention;
 mod build_images;
 mod burst;
 mod classify;
@@ -28,6 +29,7 @@ mod run;
 mod srt;
 mod train;
 
+pub use attention::AttentionOptions;
 pub use build_images::BuildImagesOptions;
 pub use burst::{BurstCommand, BurstMakeOptions, BurstOptions, BurstRunOptions, NetworkSource};
 pub use classify::{
