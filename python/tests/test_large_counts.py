@@ -89,6 +89,9 @@ CALLS = [
     "sv.burst.Network(1, [], [], [], []).set_power(0, count, 1)", "sv.burst.Network.generated('G', count, 1)",
     "sv.burst.Network.generated('G', 1, count)", "sv.burst.Network.generated('S', 1, 1, count)",
     "sv.Tensor([count]).bincount()", "one.histc(count, 0, 2)",
+    "x.expand(1, 1, 1, count).transpose(2, 3).scaled_dot_product_attention(one.reshape(1, 1, 1, 1), one.reshape(1, 1, 1, 1))",
+    "one.reshape(1, 1, 1, 1).scaled_dot_product_attention(*[one.reshape(1, 1, 1, 1)] * 2, window=(count, count))",
+    "one.reshape(1, 1, 1, 1).scaled_dot_product_attention(*[one.reshape(1, 1, 1, 1)] * 2, query_offsets=(0, count), key_offsets=(0, 1))",
     "sv.srt.SymExpr.input(count)", "repr(sv.Tensor(1).expand(count))[:5]",
 ]
 

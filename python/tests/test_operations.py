@@ -171,8 +171,8 @@ def test_attention_has_pytorchs_keywords_and_ours():
     check(attention(K, V, window=(1, None)), wanted(distance <= 1))
     check(attention(K, V, attn_mask=distance >= 1), wanted(distance >= 1))
     shorter = at < np.array([2, 0])[:, None, None, None]
-    check(attention(K, V, key_lengths=[2, 0]), wanted(shorter))
-    check(attention(K, V, query_lengths=[2, 0]), wanted(distance == distance) * shorter.swapaxes(-1, -2))
+    check(attention(K, V, key_lengths=sv.Tensor([2, 0])), wanted(shorter))
+    check(attention(K, V, query_lengths=sv.Tensor([2, 0])), wanted(distance == distance) * shorter.swapaxes(-1, -2))
     one = [x[:1] for x in (Q, K, V)]
     packed = one[0].scaled_dot_product_attention(*one[1:], query_offsets=(0, 2, 5), key_offsets=(0, 3, 5))
     check(packed, wanted((at[:, None] < 2) == (at < 3))[:1])
@@ -184,9 +184,9 @@ def test_attention_has_pytorchs_keywords_and_ours():
         ("-1", {"window": (-1, 0)}),
         ("soft cap of 0", {"soft_cap": 0.0}),
         ("dropout of 2", {"dropout_p": 2.0}),
-        ("lengths and offsets", {"key_lengths": [1, 1], "key_offsets": (0, 1)}),
+        ("lengths and offsets", {"key_lengths": sv.Tensor([1, 1]), "key_offsets": (0, 1)}),
         ("offsets of one side", {"query_offsets": (0, 5)}),
-        ("length of 6", {"key_lengths": [6, 1]}),
+        ("length of 6", {"key_lengths": sv.Tensor([6, 1])}),
     ]:
         with pytest.raises(ValueError, match=text):
             attention(K, V, **arguments)

@@ -56,7 +56,7 @@ pub(super) fn kept(
     [batch, heads, queries, keys]: [usize; 4],
     device: &Device,
 ) -> Result<Tensor> {
-    static KEPT: OnceLock<Fused<3>> = OnceLock::new();
+    static HALVES: OnceLock<[Fused<2>; 2]> = OnceLock::new();
     let generator = generator.cloned().unwrap_or_else(|| device.generator());
     let (rows, columns) = (queries.div_ceil(16), keys.div_ceil(16));
     let all_heads = batch * heads;
@@ -73,11 +73,15 @@ pub(super) fn kept(
             word
         },
     )?;
-    // A word has the bits of two neighbouring keys.
-    let places = Tensor::new([0u32, 16], device)?;
-    let kept = KEPT
-        .get_or_init(|| Fused::new(|[word, place, least]| ((word >> place) & 0xffff).ge(least)))
-        .run((&words, &places, f64::from(threshold)))?;
+    // A word has the bits of two neighbouring keys. A captured step has no copies from the host.
+    let halves = HALVES.get_or_init(|| {
+        [
+            Fused::new(|[word, least]| (word & 0xffff_i64).ge(least)),
+            Fused::new(|[word, least]| (word >> 16_i64).ge(least)),
+        ]
+    });
+    let [low, high] = halves.each_ref().map(|half| half.run((&words, f64::from(threshold))));
+    let kept = Tensor::cat(&[&low?, &high?], -1)?;
     // (head, row block, column block, row, pair, column half, row half, column) to (head, query, key).
     let ordered = kept.permute(&[0, 1, 6, 3, 2, 5, 4, 7])?;
     let sizes = [all_heads, 16 * rows, 16 * columns].map(|size| size as isize);
