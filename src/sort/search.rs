@@ -16,7 +16,7 @@ const SPARSE: usize = 64;
 ///
 /// # Errors
 ///
-/// As [`argsort_host`].
+/// As [`argsort_host`](super::argsort_host).
 pub fn first_unsorted_host(key: SortKey, elements: &[u8], rows: usize) -> Result<Option<(usize, usize)>> {
     const OPERATION: &str = "searchsorted";
     let elements = Elements::new(OPERATION, key, elements)?;
@@ -59,7 +59,7 @@ pub fn first_unsorted_host(key: SortKey, elements: &[u8], rows: usize) -> Result
 ///
 /// # Errors
 ///
-/// As [`argsort_host`].
+/// As [`argsort_host`](super::argsort_host).
 pub fn search_host(
     key: SortKey,
     sequences: &[u8],
