@@ -1,12 +1,11 @@
 //! NumPy in a process of its own, on the core that this process is pinned to.
 
-use std::process::Command;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::harness::python::PythonProcess;
+use crate::harness::python::{self, PythonProcess};
 use crate::harness::report::Failure;
 
 const PROGRAM: &str = include_str!("numpy_turns.py");
@@ -28,10 +27,9 @@ pub struct Numpy {
 }
 
 impl Numpy {
-    /// Starts the interpreter that `SELVEDGE_BENCH_PYTHON` names, or `python3`.
+    /// Starts the interpreter of [`python::interpreter`].
     pub fn start() -> Result<Numpy, Failure> {
-        let interpreter = std::env::var_os("SELVEDGE_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
-        let mut command = Command::new(interpreter);
+        let mut command = python::interpreter()?;
         for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
             command.env(variable, "1");
         }

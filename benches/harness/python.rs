@@ -9,6 +9,14 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+/// The interpreter that `SELVEDGE_BENCH_PYTHON` names, or `python3`; `none` is as if there were none.
+pub fn interpreter() -> Result<Command, String> {
+    match std::env::var_os("SELVEDGE_BENCH_PYTHON") {
+        Some(name) if name == "none" => Err("SELVEDGE_BENCH_PYTHON is none".to_owned()),
+        name => Ok(Command::new(name.unwrap_or_else(|| "python3".into()))),
+    }
+}
+
 /// The child process.
 pub struct PythonProcess {
     child: Child,

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::beside_copy::BATCH;
 use super::machine::Recorder;
-use super::python::PythonProcess;
+use super::python::{self, PythonProcess};
 use super::report::{Failure, Figure, Rule, Unit};
 use super::turns::{Subject, Times, Turns, figure, pairs};
 
@@ -143,15 +143,11 @@ struct Process {
 }
 
 impl PyTorch {
-    /// By the interpreter that `SELVEDGE_BENCH_PYTHON` names, or `python3`; `none` is as if there were none.
+    /// By the interpreter of [`python::interpreter`].
     pub fn new() -> PyTorch {
-        let interpreter = std::env::var_os("SELVEDGE_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
-        match interpreter.to_str() {
-            Some("none") => PyTorch {
-                state: State::Absent("SELVEDGE_BENCH_PYTHON is none".to_owned()),
-                patience: PATIENCE,
-            },
-            _ => PyTorch::by(Command::new(interpreter)),
+        match python::interpreter() {
+            Ok(interpreter) => PyTorch::by(interpreter),
+            Err(why) => PyTorch { state: State::Absent(why), patience: PATIENCE },
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::python::PythonProcess;
+use super::python::{self, PythonProcess};
 
 const PROGRAM: &str = include_str!("pytorch_on_cpu.py");
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -27,13 +27,9 @@ pub struct PyTorchOnCpu {
 }
 
 impl PyTorchOnCpu {
-    /// Starts the interpreter that `SELVEDGE_BENCH_PYTHON` names, or `python3`; `none` is as if there were none.
+    /// Starts the interpreter of [`python::interpreter`].
     pub fn start() -> Result<PyTorchOnCpu, String> {
-        let interpreter = std::env::var_os("SELVEDGE_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
-        match interpreter.to_str() {
-            Some("none") => Err("SELVEDGE_BENCH_PYTHON is none".to_owned()),
-            _ => PyTorchOnCpu::by(&mut Command::new(interpreter)),
-        }
+        PyTorchOnCpu::by(&mut python::interpreter()?)
     }
 
     /// Starts an interpreter.

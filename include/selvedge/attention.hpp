@@ -41,13 +41,10 @@ struct AttentionOptions {
     {
         sv_attention_options raw{};
         raw.size = sizeof raw;
-        const auto handle_of = [](const Tensor *tensor) {
-            return tensor == nullptr ? 0 : tensor->defined() ? tensor->handle() : SV_NO_TENSOR;
-        };
-        raw.mask = handle_of(mask);
+        raw.mask = detail::handle_of(mask);
         raw.generator = generator.handle();
-        raw.query_lengths = handle_of(query_lengths);
-        raw.key_lengths = handle_of(key_lengths);
+        raw.query_lengths = detail::handle_of(query_lengths);
+        raw.key_lengths = detail::handle_of(key_lengths);
         raw.query_offsets = query_offsets.data();
         raw.key_offsets = key_offsets.data();
         raw.offset_count = query_offsets.size();

@@ -561,15 +561,22 @@ inline Operand::Operand(const Tensor &tensor) : operand_{tensor.handle(), {}}
 
 inline Index::Index(const Tensor &tensor) : index_{SV_INDEX_TENSOR, 0, tensor.handle(), 0, 0, 1} {}
 
+namespace detail {
+
+/// The handle of an optional tensor: 0 for a null pointer, and one that is refused for an empty tensor.
+inline std::uint64_t handle_of(const Tensor *tensor)
+{
+    return tensor == nullptr ? 0 : tensor->defined() ? tensor->handle() : SV_NO_TENSOR;
+}
+
+} // namespace detail
+
 inline sv_matmul_options MatmulOptions::raw() const
 {
     sv_matmul_options raw{};
     raw.size = sizeof raw;
-    const auto handle_of = [](const Tensor *tensor) {
-        return tensor == nullptr ? 0 : tensor->defined() ? tensor->handle() : SV_NO_TENSOR;
-    };
-    raw.bias = handle_of(bias);
-    raw.residual = handle_of(residual);
+    raw.bias = detail::handle_of(bias);
+    raw.residual = detail::handle_of(residual);
     raw.activation = activation;
     raw.result_dtype = static_cast<std::int32_t>(result_dtype);
     raw.conjugate_left = conjugate_left;

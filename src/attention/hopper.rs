@@ -102,8 +102,10 @@ fn tile_index(dimension: usize) -> Option<usize> {
     TILES.iter().position(|tile| dimension <= tile.dimension)
 }
 
-fn kernels(dtype: DType, tile: usize) -> &'static Kernels {
-    &KERNELS[usize::from(dtype == DType::BF16)][tile]
+/// Returns the tile and the kernels of a dtype and a head dimension that [`check`] has passed.
+fn tile_and_kernels(dtype: DType, dimension: usize) -> (&'static Tile, &'static Kernels) {
+    let tile = tile_index(dimension).unwrap_or(TILES.len() - 1);
+    (&TILES[tile], &KERNELS[usize::from(dtype == DType::BF16)][tile])
 }
 
 /// Returns whether tensor maps can describe elements of 16 bits in this layout, in memory whose first byte is aligned to 16 bytes.
@@ -134,8 +136,7 @@ pub(super) fn plan(
     properties: DeviceProperties,
 ) -> std::result::Result<Vec<PlannedKernel>, Unsupported> {
     let sizes = check(problem, pass, properties)?;
-    let index = tile_index(sizes.dimension).unwrap_or(TILES.len() - 1);
-    let (tile, kernels) = (&TILES[index], kernels(problem.dtype, index));
+    let (tile, kernels) = tile_and_kernels(problem.dtype, sizes.dimension);
     let tiles = forward::tiles(problem, &sizes, tile);
     let mut planned = vec![PlannedKernel {
         name: entry(&kernels.forward_entries, problem),
@@ -160,6 +161,13 @@ fn entry(entries: &[&'static str; 3], problem: &Problem) -> &'static str {
     }
 }
 
+/// Returns the queries and the keys of a head of a sequence: the most of packed ones, else those of the arrays, because positions behind
+/// padded sequences have results too, which are 0.
+fn rows_of_head(problem: &Problem, sizes: &Sizes) -> (usize, usize) {
+    let packed = problem.sequences.filter(|sequences| sequences.is_packed);
+    packed.map_or((sizes.queries, sizes.keys), |sequences| (sequences.max_queries, sequences.max_keys))
+}
+
 /// Returns the number of sequences; without any that is the batch.
 fn sequences_of(problem: &Problem, sizes: &Sizes) -> usize {
     problem.sequences.map_or(sizes.batch, |sequences| sequences.count)
@@ -177,9 +185,9 @@ fn check(
     }
     let Sizes { batch, heads, key_heads, queries, keys, dimension, value_dimension } = sizes;
     let is_multiple = dimension > 0 && dimension.is_multiple_of(MAP_ALIGNMENT / size_of::<u16>());
-    let Some(tile) = tile_index(dimension).filter(|_| is_multiple && dimension == value_dimension) else {
+    if !is_multiple || dimension != value_dimension || tile_index(dimension).is_none() {
         return Err(Unsupported::Dimension(dimension, value_dimension));
-    };
+    }
     if pass == Pass::Backward && dimension > BACKWARD_DIMENSION {
         return Err(Unsupported::Backward(dimension));
     }
@@ -187,7 +195,7 @@ fn check(
         return Err(Unsupported::Scale(scale));
     }
     check_options(problem, &sizes)?;
-    let sequences = problem.sequences.map_or(batch, |sequences| sequences.count);
+    let sequences = sequences_of(problem, &sizes);
     for (count, name) in
         [(batch, "batch"), (heads, "heads"), (queries, "queries"), (keys, "keys"), (sequences, "sequences")]
     {
@@ -214,7 +222,7 @@ fn check(
             return Err(Unsupported::Layout(name));
         }
     }
-    let kernels = kernels(dtype, tile);
+    let (_, kernels) = tile_and_kernels(dtype, dimension);
     let families = [Some(kernels.forward), (pass == Pass::Backward).then_some(kernels.backward)];
     match families.into_iter().flatten().find_map(|family| missing_image(properties, family)) {
         Some(error) => Err(Unsupported::Image(error)),
@@ -265,9 +273,8 @@ impl<'a> Call<'a> {
             Unsupported::Image(error) | Unsupported::Shapes(error) => error,
             reason => Error::invalid(operation, reason.to_string(), "a problem that an engine computes"),
         })?;
-        let tile = tile_index(sizes.dimension).unwrap_or(TILES.len() - 1);
         let multiprocessors = properties.multiprocessors as usize;
-        let (tile, kernels) = (&TILES[tile], kernels(problem.dtype, tile));
+        let (tile, kernels) = tile_and_kernels(problem.dtype, sizes.dimension);
         Ok(Call { operation, stream, problem, pass, sizes, tile, kernels, multiprocessors })
     }
 
@@ -337,8 +344,7 @@ impl<'a> Call<'a> {
 
     /// Returns the queries of each head of a sequence, rounded up for the backward's workspace.
     fn padded(&self) -> usize {
-        let packed = self.problem.sequences.filter(|sequences| sequences.is_packed);
-        packed.map_or(self.sizes.queries, |sequences| sequences.max_queries).max(1).next_multiple_of(PADDING)
+        rows_of_head(self.problem, &self.sizes).0.max(1).next_multiple_of(PADDING)
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) use hopper::is_mapped;
 pub use hopper::{Gradients, backward, forward};
 pub use host::{HostElement, HostGradients, HostOperands, backward_host, forward_host};
 pub use plan::{Plan, PlannedKernel};
+pub(crate) use problem::Sizes;
 pub use problem::{Band, Dropout, Operands, Problem, Sequences};
 pub use unsupported::Unsupported;
 

@@ -49,6 +49,11 @@ pub struct Dropout {
 }
 
 impl Dropout {
+    /// Returns a probability in units of 1 / 65536, rounded.
+    pub fn threshold(probability: f64) -> u32 {
+        (probability * 65536.0).round() as u32
+    }
+
     /// Returns the factor of the probabilities that stay; 0 where none does.
     pub fn scale(self) -> f64 {
         if self.threshold < 1 << 16 { 65536.0 / (65536.0 - f64::from(self.threshold)) } else { 0.0 }
@@ -125,7 +130,7 @@ impl<'a> Operands<'a> {
 
 /// The sizes of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sizes {
+pub(crate) struct Sizes {
     pub batch: usize,
     pub heads: usize,
     pub key_heads: usize,
@@ -161,15 +166,26 @@ impl Problem {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] with all three shapes where they do not meet.
+    /// As [`Sizes::new`].
     pub(super) fn sizes(&self) -> Result<Sizes> {
+        Sizes::new(OPERATION, [&self.queries, &self.keys, &self.values])
+    }
+}
+
+impl Sizes {
+    /// Checks the shapes of queries, keys and values and returns their sizes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] with all three shapes where they do not meet.
+    pub fn new(operation: &'static str, [queries, keys, values]: [&Layout; 3]) -> Result<Sizes> {
         let refused = |wanted: &str| {
-            let (queries, keys, values) = (self.queries.shape(), self.keys.shape(), self.values.shape());
+            let (queries, keys, values) = (queries.shape(), keys.shape(), values.shape());
             let found =
                 format!("queries of shape {queries}, keys of shape {keys} and values of shape {values}");
-            Err(Error::invalid(OPERATION, found, wanted))
+            Err(Error::invalid(operation, found, wanted))
         };
-        let shapes = (&self.queries.shape()[..], &self.keys.shape()[..], &self.values.shape()[..]);
+        let shapes = (&queries.shape()[..], &keys.shape()[..], &values.shape()[..]);
         let (
             &[batch, heads, queries, dimension],
             &[key_batch, key_heads, keys, key_dimension],

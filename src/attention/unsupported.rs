@@ -10,8 +10,6 @@ use crate::types::DType;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Unsupported {
-    /// The operands are not on a CUDA device.
-    NoDevice,
     /// The operands differ in dtype or device.
     Different,
     /// No engine has kernels for this dtype.
@@ -43,7 +41,6 @@ pub enum Unsupported {
 impl fmt::Display for Unsupported {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unsupported::NoDevice => write!(formatter, "operands on no CUDA device"),
             Unsupported::Different => write!(formatter, "operands of several dtypes or devices"),
             Unsupported::Type(dtype) => {
                 write!(formatter, "no engine computes attention of {dtype}; f16 and bf16 have one")

@@ -3,7 +3,9 @@
 use bytemuck::Zeroable;
 
 use super::parameters::{BackwardProblem, KeyGradients, RowsProblem, Variations, WithMemory};
-use super::{BLOCK_KEYS, Call, Sizes, Tile, check_layout, check_lse, entry, place, sequences_of};
+use super::{
+    BLOCK_KEYS, Call, Sizes, Tile, check_layout, check_lse, entry, place, rows_of_head, sequences_of,
+};
 use crate::attention::{Operands, Pass, Problem};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
@@ -37,9 +39,7 @@ pub struct Gradients<'a> {
 
 /// Returns the number of blocks of keys of all sequences and heads.
 pub(super) fn key_blocks(problem: &Problem, sizes: &Sizes) -> usize {
-    let packed = problem.sequences.filter(|sequences| sequences.is_packed);
-    let of_head = packed.map_or(sizes.keys, |sequences| sequences.max_keys).div_ceil(BLOCK_KEYS);
-    of_head * sequences_of(problem, sizes) * sizes.key_heads
+    rows_of_head(problem, sizes).1.div_ceil(BLOCK_KEYS) * sequences_of(problem, sizes) * sizes.key_heads
 }
 
 /// Writes the gradients of a problem, by the result and the LSE of [`forward`](crate::attention::forward) and the gradient of the result.

@@ -1,7 +1,7 @@
 //! The forward's launch.
 
 use super::parameters::{ForwardProblem, Variations, VariedForwardProblem, WithMemory};
-use super::{Call, Sizes, Tile, check_layout, check_lse, entry, place, sequences_of};
+use super::{Call, Sizes, Tile, check_layout, check_lse, entry, place, rows_of_head, sequences_of};
 use crate::attention::{Operands, Pass, Problem};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
@@ -23,9 +23,7 @@ pub(super) fn shared_bytes(tile: &Tile, is_varied: bool) -> usize {
 }
 
 fn tiles_per_head(problem: &Problem, sizes: &Sizes, tile: &Tile) -> usize {
-    // Queries after a sequence that is not packed have results, which are 0.
-    let packed = problem.sequences.filter(|sequences| sequences.is_packed);
-    packed.map_or(sizes.queries, |sequences| sequences.max_queries).div_ceil(64 * tile.consumers)
+    rows_of_head(problem, sizes).0.div_ceil(64 * tile.consumers)
 }
 
 /// Returns the number of tiles of queries.

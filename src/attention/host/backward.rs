@@ -267,9 +267,7 @@ impl<T: HostElement> Backward<'_, T> {
                 });
             }
             for row in 0..count {
-                let read = reach.keys_of(tile.start + row);
-                let read = read.start.clamp(block.start, block.end)..read.end.clamp(block.start, block.end);
-                let read = read.start - block.start..read.end.max(read.start) - block.start;
+                let read = reach.keys_in(tile.start + row, &block);
                 // A row of -∞ alone has probabilities of 0.
                 let read = if lse[row] == T::Real::NEG_INFINITY { 0..0 } else { read };
                 let (p, g) = (&mut probabilities[row * n..][..n], &mut gradients[row * n..][..n]);

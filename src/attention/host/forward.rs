@@ -152,10 +152,8 @@ fn tile<T: HostElement>(
             product([count, n, width], scale, Matrix::of_rows(queries, width), k.transposed(), false, scores);
         }
         for row in 0..count {
-            let read = reach.keys_of(tile.start + row);
+            let read = reach.keys_in(tile.start + row, &block);
             let row_scores = &mut scores[row * n..][..n];
-            let read = read.start.clamp(block.start, block.end)..read.end.clamp(block.start, block.end);
-            let read = read.start - block.start..read.end.max(read.start) - block.start;
             row_scores[..read.start].fill(T::Real::ZERO);
             row_scores[read.end..].fill(T::Real::ZERO);
             let row_scores = &mut row_scores[read];

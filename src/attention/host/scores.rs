@@ -32,6 +32,13 @@ impl Reach {
         first.min(end)..end
     }
 
+    /// Returns the keys of a block that a query reads, counted from the block's first.
+    pub fn keys_in(&self, query: usize, block: &Range<usize>) -> Range<usize> {
+        let read = self.keys_of(query);
+        let start = read.start.clamp(block.start, block.end);
+        start - block.start..read.end.clamp(block.start, block.end).max(start) - block.start
+    }
+
     /// Returns keys that hold all that some queries read.
     pub fn keys_of_all(&self, queries: Range<usize>) -> Range<usize> {
         let (first, last) = (self.keys_of(queries.start), self.keys_of(queries.end.max(1) - 1));

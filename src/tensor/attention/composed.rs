@@ -23,7 +23,7 @@ use super::dropout::kept;
 use super::engine::ResultOrder;
 use super::options::{AttentionOptions, SequenceLengths};
 use super::sequences::{SequencePlaces, in_band};
-use crate::attention::{Band, Dropout};
+use crate::attention::{Band, Dropout, Sizes};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::types::{DType, wide_dtype};
@@ -227,36 +227,9 @@ impl ComposedAttention {
         order: ResultOrder,
     ) -> Result<(Tensor, ComposedAttention)> {
         options.check()?;
-        let refused = |wanted: &str| {
-            let found = format!(
-                "queries of shape {}, keys of shape {} and values of shape {}",
-                queries.shape(),
-                keys.shape(),
-                values.shape()
-            );
-            Err(Error::invalid(OPERATION, found, wanted))
-        };
-        let shapes = (&queries.shape()[..], &keys.shape()[..], &values.shape()[..]);
-        let (
-            &[batch, heads, length, width],
-            &[key_batch, key_heads, key_length, key_width],
-            &[value_batch, value_heads, value_length, value_width],
-        ) = shapes
-        else {
-            return refused("four axes each: (batch, heads, length, head dimension)");
-        };
-        if key_batch != batch || value_batch != batch {
-            return refused("equal batches");
-        }
-        if key_width != width {
-            return refused("queries and keys of one head dimension");
-        }
-        if (value_heads, value_length) != (key_heads, key_length) {
-            return refused("keys and values of equal heads and lengths");
-        }
-        if key_heads == 0 || !heads.is_multiple_of(key_heads) {
-            return refused("a number of key heads that divides the query heads");
-        }
+        let sizes = Sizes::new(OPERATION, [queries.layout(), keys.layout(), values.layout()])?;
+        let Sizes { batch, heads, key_heads, queries: length, keys: key_length, .. } = sizes;
+        let (width, value_width) = (sizes.dimension, sizes.value_dimension);
         let scores_shape = [batch, heads, length, key_length];
         if let Some(mask) = &options.mask {
             check_mask(mask, &scores_shape)?;

@@ -3,7 +3,7 @@
 use super::super::random::Generator;
 use super::super::tensor::Tensor;
 use super::OPERATION;
-use crate::attention::Band;
+use crate::attention::{Band, Dropout};
 use crate::error::{Error, Result};
 
 /// The options of scaled dot-product attention; `M` is a mask's type, [`Tensor`] or [`nn::Variable`](crate::nn::Variable).
@@ -94,7 +94,7 @@ impl<M> AttentionOptions<M> {
 
     /// Returns the dropout in units of 1 / 65536.
     pub(super) fn threshold(&self) -> u32 {
-        (self.dropout * 65536.0).round() as u32
+        Dropout::threshold(self.dropout)
     }
 
     /// Checks the numbers.

@@ -24,7 +24,7 @@ pub fn attention(options: &AttentionOptions) -> Result<Report, Failure> {
     }
     let queries = Layout::contiguous(&[batch, heads, length, dimension])?;
     let of_keys = Layout::contiguous(&[batch, key_heads, keys, dimension])?;
-    let threshold = (dropout * 65536.0).round() as u32;
+    let threshold = Dropout::threshold(dropout);
     let problem = Problem {
         band: Band { before, after: if options.causal { Some(0) } else { after } },
         soft_cap,
