@@ -223,7 +223,7 @@ impl NpzWriter {
             return Err(Error::invalid(OPERATION, found, "a valid file name that no other array has"));
         }
         let mut write = || -> std::io::Result<()> {
-            let header = header::write(dtype, shape)?;
+            let header = header::write(dtype, shape);
             // A member over 4 GiB needs zip64 fields, which must be requested in advance.
             let options =
                 self.options.large_file(bytes as u64 + header.len() as u64 > u64::from(u32::MAX) / 2);

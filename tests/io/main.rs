@@ -12,6 +12,7 @@ use selvedge::Error;
 use selvedge::io::{HostArray, npy};
 use selvedge::types::{Bool, DType, Element, F8E4M3, F8E5M2};
 
+mod headers;
 mod npz;
 mod safetensors;
 mod writing;

@@ -1,11 +1,10 @@
-//! NumPy's `.npy` files, read and written with `npyz`.
+//! NumPy's `.npy` files.
 //!
-//! Files are untrusted. The reader checks the header (`header`) before `npyz` parses it, and compares the
-//! size in the header with the file's length before it allocates memory of that size. It then reads the
-//! elements straight into the returned array, so memory holds them once.
+//! Files are untrusted. The reader parses the header (`header`, `dictionary`, `type_string`) within NumPy's own
+//! limit on its size, and compares the size in the header with the file's length before it allocates memory of
+//! that size. It then reads the elements straight into the returned array, so memory holds them once.
 //!
-//! The reader accepts headers that NumPy reads but no longer writes (`f4`, `=f4`, `?`, `float32`, `(2L,)`;
-//! `legacy`).
+//! The reader accepts headers that NumPy reads but no longer writes (`f4`, `=f4`, `?`, `float32`, `(2L,)`).
 //!
 //! Supported files have version 1.0, 2.0 or 3.0 and little-endian elements of a [`DType`]. [`NpyFile::read`]
 //! needs row-major order; [`Elements`] returns column-major elements in storage order too. NumPy has no dtype
@@ -27,9 +26,9 @@ use crate::error::{Error, Result};
 use crate::types::{DType, Element};
 
 mod contents;
-
+mod dictionary;
 pub(super) mod header;
-mod legacy;
+mod type_string;
 
 pub use contents::Contents;
 pub(crate) use contents::{file_error, read_error, read_failure};
@@ -314,7 +313,7 @@ impl NpyWriter {
         let left = byte_count(dtype, shape)
             .ok_or_else(|| Error::invalid("writing an .npy file", describe(dtype, shape), too_large()))?;
         let open = || -> std::io::Result<NewFile> {
-            let header = header::write(dtype, shape)?;
+            let header = header::write(dtype, shape);
             let mut file = NewFile::create(&path)?;
             file.write_all(&header)?;
             Ok(file)
