@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes tests/data/fuse/functions.txt: functions at many points, to 100 bits and more.
+"""Writes tests/data/fuse/functions.zst: functions at many points, to 100 bits and more.
 
-    python3 scripts/make_function_vectors.py
+    python3 scripts/make_function_vectors.py           # computes the points and writes the file
+    python3 scripts/make_function_vectors.py --print   # prints the file as text, one point a line
 
-It needs mpmath (as a wheel, kept in .venv), and for the special values of complex functions a C library that has Annex G of
-C99 (glibc). A line is: the function, the dtype, the operands' parts as the bits of an f64 each, `=`, and each part of the
-result as the bits of an f64 and, for f64 and c128, of a second one that is to be added. The dtype `special` stands for
-both complex ones: infinities, NaN, signed zeros and branch cuts, with results that may be off by two units.
+It needs zstandard and mpmath (as wheels, kept in .venv), and for the special values of complex functions a C library that has
+Annex G of C99 (glibc). tests/data/fuse/functions.md describes the file.
 """
 
+import argparse
 import ctypes
 import math
 import random
@@ -17,12 +17,15 @@ import sys
 
 import build_images
 
+zstandard = build_images.load_zstandard()
 for folder in [build_images.wheel("mpmath", "1.3.0").parent]:
     sys.path.insert(0, str(folder))
 import mpmath  # noqa: E402
 from mpmath import mpc, mpf  # noqa: E402
 
 mpmath.mp.prec = 2400
+
+PACKED = build_images.ROOT / "tests" / "data" / "fuse" / "functions.zst"
 
 LARGE = {"f16": 2.0**15, "bf16": 2.0**127, "f32": 2.0**127, "f64": 2.0**1023}
 SMALL = {"f16": -24, "bf16": -133, "f32": -149, "f64": -1074}
@@ -111,10 +114,6 @@ COMPLEX = {
 }
 
 
-def bits(x):
-    return struct.pack(">d", x).hex()
-
-
 def narrowed(dtype, x):
     """The nearest number of a dtype, by way of f32; None past the largest."""
     if dtype == "f64":
@@ -152,7 +151,7 @@ def near_quarter_turns(numbers, dtype, count):
     return found
 
 
-def points(dtype, name, domain, numbers, share=1.0):
+def real_operands(dtype, name, domain, numbers, share=1.0):
     found = [0.5, 1.0, 2.0, 3.0, 10.0, 1000.0, 0.7071067811865476, 1.4142135623730951, 1 + 2.0**-20, 1 - 2.0**-20]
     found += [numbers.uniform(0.6, 1.6) for _ in range(int(80 * share))]
     if domain is None:
@@ -191,42 +190,39 @@ def has_result(name, x):
 
 
 def rounded(dtype, exact):
-    """A number as the columns have it."""
+    """A number as the file has it: an f64, and for f64 and c128 a second one that is to be added."""
     high = float(exact)
     if dtype not in ("f64", "c128"):
-        return bits(high)
-    rest = 0.0 if math.isinf(high) else float(exact - mpf(high))
-    return f"{bits(high)} {bits(rest)}"
+        return [high]
+    return [high, 0.0 if math.isinf(high) else float(exact - mpf(high))]
 
 
-def line(name, dtype, operands, results):
-    left = " ".join(bits(x) for x in operands)
-    right = " ".join(rounded(dtype, result) for result in results)
-    return f"{name} {dtype} {left} = {right}\n"
+def point(name, dtype, operands, results):
+    return name, dtype, operands, [part for result in results for part in rounded(dtype, result)]
 
 
-def real_lines(numbers):
+def real_points(numbers):
     for name, (function, *domains) in FUNCTIONS.items():
         for dtype, domain, share in zip(("f32", "f64", "f16", "bf16"), (*domains, *domains[:1] * 2), (1, 1, 0.1, 0.1)):
-            for x in points(dtype, name, domain, numbers, share):
+            for x in real_operands(dtype, name, domain, numbers, share):
                 with mpmath.workprec(2400 if name in PRECISE else 400):
                     result = function(mpf(x))
                 # The sign of a zero is not mpmath's to say.
                 if result != 0:
-                    yield line(name, dtype, [x], [result])
+                    yield point(name, dtype, [x], [result])
 
 
-def pair_lines(numbers):
+def pair_points(numbers):
     for name, function in PAIRS.items():
         for dtype, count in (("f32", 400), ("f64", 400), ("f16", 40), ("bf16", 40)):
-            for x, y in pairs(name, dtype, count, numbers):
+            for x, y in pair_operands(name, dtype, count, numbers):
                 with mpmath.workprec(400):
                     result = function(mpf(x), mpf(y))
                 if mpmath.isfinite(result) and result != 0:
-                    yield line(name, dtype, [x, y], [result])
+                    yield point(name, dtype, [x, y], [result])
 
 
-def pairs(name, dtype, count, numbers):
+def pair_operands(name, dtype, count, numbers):
     found = []
     while len(found) < count:
         x = anywhere(dtype, numbers) if numbers.random() < 0.3 else numbers.uniform(-4, 4)
@@ -253,7 +249,7 @@ def pairs(name, dtype, count, numbers):
     return found
 
 
-def complex_points(dtype, count, numbers):
+def complex_operands(dtype, count, numbers):
     """Numbers of every kind: around 1, of every size, next to the axes, the unit circle and the branch points."""
     part = "f32" if dtype == "c64" else "f64"
     found = []
@@ -280,10 +276,10 @@ def complex_points(dtype, count, numbers):
     return found
 
 
-def complex_lines(numbers):
+def complex_points(numbers):
     for name, (function, _) in COMPLEX.items():
         for dtype in ("c64", "c128"):
-            for x, y in complex_points(dtype, 140, numbers):
+            for x, y in complex_operands(dtype, 140, numbers):
                 # Functions that grow exponentially overflow past these.
                 if name in ("exp", "sinh", "cosh", "tanh", "sigmoid") and abs(x) > 700:
                     continue
@@ -291,7 +287,7 @@ def complex_lines(numbers):
                     continue
                 with mpmath.workprec(2400):
                     result = function(mpc(x, y))
-                yield line(name, dtype, [x, y], [result.real, result.imag])
+                yield point(name, dtype, [x, y], [result.real, result.imag])
     for dtype in ("c64", "c128"):
         made = 0
         while made < 200:
@@ -300,7 +296,7 @@ def complex_lines(numbers):
                 exponent = mpc(c, d) * mpmath.log(mpc(a, b))
                 result = mpmath.exp(exponent)
             if abs(exponent) < 6:
-                yield line("pow", dtype, [a, b, c, d], [result.real, result.imag])
+                yield point("pow", dtype, [a, b, c, d], [result.real, result.imag])
                 made += 1
 
 
@@ -310,7 +306,7 @@ class Parts(ctypes.Structure):
     _fields_ = [("real", ctypes.c_double), ("imaginary", ctypes.c_double)]
 
 
-def special_lines():
+def special_points():
     library = ctypes.CDLL("libm.so.6")
     infinity, nan = float("inf"), float("nan")
     parts = [0.0, 0.5, 1.0, 2.0, infinity]
@@ -323,19 +319,56 @@ def special_lines():
         for x in parts:
             for y in parts:
                 result = function(Parts(x, y))
-                yield f"{name} special {bits(x)} {bits(y)} = {bits(result.real)} {bits(result.imaginary)}\n"
+                yield name, "special", [x, y], [result.real, result.imaginary]
+
+
+def packed(points):
+    """The contents of the file, before compression."""
+    groups = {}
+    for name, column, operands, results in points:
+        groups.setdefault((name, column, len(operands), len(results)), []).append((*operands, *results))
+    contents = bytearray()
+    for (name, column, operands, results), rows in groups.items():
+        for text in (name, column):
+            contents += struct.pack("<B", len(text)) + text.encode()
+        contents += struct.pack("<BBI", operands, results, len(rows))
+        for values in zip(*rows):
+            contents += struct.pack(f"<{len(rows)}d", *values)
+    return bytes(contents)
+
+
+def print_points(contents):
+    at = 0
+
+    def take(layout):
+        nonlocal at
+        values = struct.unpack_from(layout, contents, at)
+        at += struct.calcsize(layout)
+        return values
+
+    def text():
+        return take(f"<{take('<B')[0]}s")[0].decode()
+
+    while at < len(contents):
+        name, column = text(), text()
+        operands, results, count = take("<BBI")
+        parts = [take(f"<{count}Q") for _ in range(operands + results)]
+        for row in zip(*parts):
+            words = [f"{bits:016x}" for bits in row]
+            print(name, column, *words[:operands], "=", *words[operands:])
 
 
 def main():
-    lines = ["# Written by scripts/make_function_vectors.py, which says what the columns are.\n"]
-    lines += real_lines(random.Random(1))
-    lines += pair_lines(random.Random(2))
-    lines += complex_lines(random.Random(3))
-    lines += special_lines()
-    path = build_images.ROOT / "tests" / "data" / "fuse" / "functions.txt"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(lines))
-    print(f"{len(lines) - 1} points")
+    parser = argparse.ArgumentParser(description="Points of functions to 100 bits and more.")
+    parser.add_argument("--print", action="store_true", help="print the points of the file, their numbers as bits of an f64")
+    if parser.parse_args().print:
+        print_points(zstandard.ZstdDecompressor().decompress(PACKED.read_bytes()))
+        return
+    points = [*real_points(random.Random(1)), *pair_points(random.Random(2))]
+    points += [*complex_points(random.Random(3)), *special_points()]
+    PACKED.parent.mkdir(parents=True, exist_ok=True)
+    PACKED.write_bytes(zstandard.ZstdCompressor(level=19).compress(packed(points)))
+    print(f"{len(points)} points")
 
 
 if __name__ == "__main__":

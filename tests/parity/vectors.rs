@@ -1,7 +1,8 @@
-//! Functions compared with results of higher precision (`tests/data/fuse/functions.txt`), within the stated
-//! error.
+//! Functions compared with results of higher precision (`tests/data/fuse/functions.zst`), within the stated
+//! error. `tests/data/fuse/functions.md` describes the file.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::sync::OnceLock;
 
 use selvedge::fuse::{Graph, Operation};
@@ -11,7 +12,7 @@ use super::arrays::{Array, on_host};
 use super::value::{Value, read};
 use crate::common::suite::{Test, detail};
 
-const VECTORS: &str = include_str!("../data/fuse/functions.txt");
+const VECTORS: &[u8] = include_bytes!("../data/fuse/functions.zst");
 
 /// Operands, and for each part of the result two numbers whose sum it is.
 struct Point {
@@ -19,53 +20,78 @@ struct Point {
     result: Vec<(f64, f64)>,
 }
 
-/// The lines of the file by operation and column, without both.
-type Lines = HashMap<&'static str, HashMap<&'static str, Vec<&'static str>>>;
+/// The points of an operation in a column of the file. Each inner list has one part of all points.
+struct Group {
+    operands: Vec<Vec<f64>>,
+    results: Vec<Vec<f64>>,
+}
 
-/// Returns the lines of an operation on a column. The file is searched once per process, since every test asks.
-fn lines(operation: Operation, column: &str) -> &'static [&'static str] {
-    static LINES: OnceLock<Lines> = OnceLock::new();
-    let lines = LINES.get_or_init(|| {
-        let mut lines = Lines::new();
-        for line in VECTORS.lines() {
-            let mut words = line.splitn(3, ' ');
-            if let (Some(name), Some(column), Some(rest)) = (words.next(), words.next(), words.next()) {
-                lines.entry(name).or_default().entry(column).or_default().push(rest);
-            }
-        }
-        lines
+type Groups = HashMap<(String, String), Group>;
+
+/// Returns the group of an operation in a column. The file is unpacked once per process, since every test asks.
+fn group(operation: Operation, column: &str) -> Option<&'static Group> {
+    static GROUPS: OnceLock<Groups> = OnceLock::new();
+    let groups = GROUPS.get_or_init(|| {
+        let mut contents = Vec::new();
+        let mut decoder = ruzstd::decoding::StreamingDecoder::new(VECTORS).expect("a frame of zstd");
+        decoder.read_to_end(&mut contents).expect("a whole frame");
+        groups(&contents)
     });
-    lines.get(operation.name()).and_then(|columns| columns.get(column)).map_or(&[], Vec::as_slice)
+    groups.get(&(operation.name().to_owned(), column.to_owned()))
+}
+
+fn groups(mut contents: &[u8]) -> Groups {
+    let mut groups = Groups::new();
+    while !contents.is_empty() {
+        let [name, column] = [(); 2].map(|()| {
+            let length = take(&mut contents, 1)[0];
+            String::from_utf8(take(&mut contents, length.into()).to_vec()).expect("a name")
+        });
+        let [operands, results] = [(); 2].map(|()| take(&mut contents, 1)[0]);
+        let count = u32::from_le_bytes(take(&mut contents, 4).try_into().expect("a count")) as usize;
+        let [operands, results] = [operands, results].map(|parts| {
+            let mut part = || take(&mut contents, 8 * count).chunks_exact(8).map(number).collect();
+            (0..parts).map(|_| part()).collect()
+        });
+        let previous = groups.insert((name, column), Group { operands, results });
+        assert!(previous.is_none(), "two groups of one name");
+    }
+    groups
+}
+
+fn take<'a>(contents: &mut &'a [u8], count: usize) -> &'a [u8] {
+    contents.split_off(..count).expect("a whole file")
+}
+
+fn number(bytes: &[u8]) -> f64 {
+    f64::from_le_bytes(bytes.try_into().expect("8 bytes"))
 }
 
 /// Returns the points of an operation in a column: a dtype or `special`.
 fn points(operation: Operation, column: &str, dtype: DType) -> Vec<Point> {
-    let number = |word: &str| f64::from_bits(u64::from_str_radix(word, 16).expect("bits"));
-    let numbers = |words: &str| words.split(' ').map(number).collect::<Vec<f64>>();
+    let Some(Group { operands, results }) = group(operation, column) else { return Vec::new() };
     let exact = matches!(column, "f64" | "c128");
-    lines(operation, column)
-        .iter()
-        .map(|line| {
-            let (operands, result) = line.split_once(" = ").expect("operands and a result");
-            let (operands, result) = (numbers(operands), numbers(result));
+    let count = operands.first().map_or(0, Vec::len);
+    (0..count)
+        .map(|point| {
             let operands = if dtype.is_complex() {
-                operands.chunks(2).map(|parts| Value::Complex(parts[0], parts[1])).collect()
+                operands.chunks(2).map(|parts| Value::Complex(parts[0][point], parts[1][point])).collect()
             } else {
-                operands.into_iter().map(Value::Real).collect()
+                operands.iter().map(|part| Value::Real(part[point])).collect()
             };
             let result = if exact {
-                result.chunks(2).map(|parts| (parts[0], parts[1])).collect()
+                results.chunks(2).map(|parts| (parts[0][point], parts[1][point])).collect()
             } else {
-                result.into_iter().map(|part| (part, 0.0)).collect()
+                results.iter().map(|part| (part[point], 0.0)).collect()
             };
             Point { operands, result }
         })
         .collect()
 }
 
-/// Returns whether the file has lines for the operation on a dtype.
+/// Returns whether the file has points of the operation on a dtype.
 pub fn has(operation: Operation, dtype: DType) -> bool {
-    !lines(operation, dtype.name()).is_empty()
+    group(operation, dtype.name()).is_some()
 }
 
 pub fn tests() -> Vec<Test> {
