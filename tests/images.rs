@@ -86,47 +86,131 @@ fn kernels_of_one_architecture_are_machine_code_only() {
     }
 }
 
-/// The opcodes of a kernel's machine code for Hopper, in order: the low 12 bits of each instruction of 16 bytes.
-fn opcodes(cubin: &[u8], kernel: &str) -> Vec<u16> {
+/// The instructions of a kernel's machine code, in order. An instruction has 16 bytes.
+fn instructions(cubin: &[u8], kernel: &str) -> Vec<u128> {
     let number = |at: usize, size: usize| {
-        cubin[at..at + size].iter().rev().fold(0, |value, byte| value << 8 | usize::from(*byte))
+        cubin[at..at + size].iter().rev().fold(0, |value, byte| value << 8 | u128::from(*byte))
     };
-    let header = |index: usize| number(40, 8) + 64 * index;
-    let names = number(header(number(62, 2)) + 24, 8);
-    for section in (0..number(60, 2)).map(header) {
-        let name = &cubin[names + number(section, 4)..];
+    let offset = |at: usize, size: usize| number(at, size) as usize;
+    let header = |index: usize| offset(40, 8) + 64 * index;
+    let names = offset(header(offset(62, 2)) + 24, 8);
+    for section in (0..offset(60, 2)).map(header) {
+        let name = &cubin[names + offset(section, 4)..];
         if name.split(|byte| *byte == 0).next() == Some(format!(".text.{kernel}").as_bytes()) {
-            let (offset, size) = (number(section + 24, 8), number(section + 32, 8));
-            return (offset..offset + size).step_by(16).map(|at| number(at, 2) as u16 & 0xfff).collect();
+            let (start, size) = (offset(section + 24, 8), offset(section + 32, 8));
+            return (start..start + size).step_by(16).map(|at| number(at, 16)).collect();
         }
     }
     panic!("{kernel} has no code");
 }
 
-/// A kernel that may begin before the kernel ahead has ended waits for that end before it accesses memory that another
-/// kernel may write. (`build-images --forbid-early-access` also checks that no jump leaves the wait out.)
-#[test]
-fn kernels_that_overlap_wait_first() {
+/// The low 12 bits of an instruction.
+fn opcode(instruction: u128) -> u16 {
+    instruction as u16 & 0xfff
+}
+
+/// The index of the instruction that a branch at this index jumps to. Hopper's BRA holds the distance from the next instruction,
+/// in units of 4 bytes: the low 8 bits from bit 16 on, the others from bit 34 on.
+fn target(at: usize, branch: u128) -> usize {
+    let high = ((branch >> 34) as i64) << 16 >> 16;
+    let distance = high << 8 | (branch >> 16 & 0xff) as i64;
+    assert_eq!(distance % 4, 0, "the branch {branch:#x} at {at}");
+    usize::try_from(at as i64 + 1 + distance / 4).expect("a target in the kernel")
+}
+
+/// Returns what is wrong with a kernel that may begin before the kernel ahead has ended: on every path it waits for that end
+/// before it accesses memory that another kernel may write.
+fn wait_problem(instructions: &[u128]) -> Option<&'static str> {
     const ACQBULK: u16 = 0x82e;
+    const BRA: u16 = 0x947;
     // LD, LDG, ST, STG, RED, UTMALDG, UTMASTG, UBLKCP.
     const ACCESSES: [u16; 8] = [0x980, 0x981, 0x985, 0x986, 0x98e, 0x5b4, 0x3b5, 0x3ba];
-    let is_access = |opcode: &u16| ACCESSES.contains(opcode);
+    let is_access = |instruction: &u128| ACCESSES.contains(&opcode(*instruction));
+    let Some(wait) = instructions.iter().position(|instruction| opcode(*instruction) == ACQBULK) else {
+        return Some("no wait");
+    };
+    let (before, behind) = instructions.split_at(wait);
+    if before.iter().any(is_access) {
+        return Some("an access before the wait");
+    }
+    let mut branches = before.iter().enumerate().filter(|(_, instruction)| opcode(**instruction) == BRA);
+    if branches.any(|(at, branch)| target(at, *branch) > wait) {
+        return Some("a branch over the wait");
+    }
+    (!behind.iter().any(is_access)).then_some("no access")
+}
+
+/// Families whose kernels wait for the kernel ahead. Launches of attention do not overlap it.
+fn overlaps(family: &str) -> bool {
+    is_for_hopper(family) && !family.starts_with("attention_")
+}
+
+#[test]
+fn kernels_that_overlap_wait_first() {
     let mut kernels = 0;
-    // Launches of attention do not overlap the kernel before.
-    let overlaps = |family: &str| is_for_hopper(family) && !family.starts_with("attention_");
     for image in images::all().iter().filter(|image| overlaps(image.family())) {
         let code = image.bytes().unwrap();
         for kernel in kernels_of(image) {
-            let opcodes = opcodes(&code, &kernel);
-            let wait = opcodes.iter().position(|opcode| *opcode == ACQBULK);
-            let (before, behind) = opcodes.split_at(wait.unwrap_or_else(|| panic!("{kernel}: no wait")));
-            assert_eq!(before.iter().find(|opcode| is_access(opcode)), None, "{kernel}");
-            assert!(behind.iter().any(is_access), "{kernel} accesses no memory");
+            let instructions = instructions(&code, &kernel);
+            assert_eq!(wait_problem(&instructions), None, "{kernel}");
+            // The encoding of branches is right if every target lies in its kernel.
+            for (at, branch) in instructions.iter().enumerate().filter(|(_, one)| opcode(**one) == 0x947) {
+                assert!(target(at, *branch) < instructions.len(), "{kernel}: the branch at {at}");
+            }
             kernels += 1;
         }
     }
     let families = entries::families().into_iter().filter(|family| overlaps(family));
     assert_eq!(kernels, families.map(|family| entries::declared(family, "sm_90a").len()).sum::<usize>());
+}
+
+/// `griddepcontrol` of any kind: a kernel that has one, and is not of the families that overlap, would never be checked.
+#[test]
+fn other_kernels_have_no_control_of_overlap() {
+    // PREEXIT, which lets the next kernel begin, and ACQBULK, which waits.
+    const CONTROLS: [u16; 2] = [0x82d, 0x82e];
+    for image in images::all().iter().filter(|image| !overlaps(image.family())) {
+        let code = image.bytes().unwrap();
+        if image.kind() == ImageKind::Ptx {
+            assert!(!String::from_utf8(code).unwrap().contains("griddepcontrol"), "{image}");
+            continue;
+        }
+        for kernel in kernels_of(image) {
+            let controls = |one: &u128| CONTROLS.contains(&opcode(*one));
+            assert!(!instructions(&code, &kernel).iter().any(controls), "{kernel}");
+        }
+    }
+}
+
+#[test]
+fn a_kernel_that_accesses_memory_before_its_wait_is_found() {
+    const WAIT: u128 = 0x82e;
+    const LOAD: u128 = 0x981;
+    const MOVE: u128 = 0x202;
+    let branch = |instructions: i64| {
+        let distance = 4 * instructions;
+        0x947 | u128::from(distance as u8) << 16 | u128::from((distance >> 8) as u64 & 0xffff_ffff_ffff) << 34
+    };
+    for (distance, at) in [(0, 0), (1, 0), (63, 0), (64, 0), (-1, 5), (-100, 200), (100_000, 7)] {
+        assert_eq!(target(at, branch(distance)) as i64, at as i64 + 1 + distance);
+    }
+    for right in [
+        &[WAIT, LOAD][..],
+        &[MOVE, WAIT, MOVE, LOAD],
+        &[branch(1), MOVE, WAIT, LOAD],
+        &[MOVE, branch(-2), WAIT, LOAD, branch(2)],
+    ] {
+        assert_eq!(wait_problem(right), None, "{right:x?}");
+    }
+    for (wrong, problem) in [
+        (&[MOVE, LOAD][..], "no wait"),
+        (&[LOAD, WAIT, LOAD], "an access before the wait"),
+        (&[branch(1), WAIT, LOAD], "a branch over the wait"),
+        (&[MOVE, branch(300), MOVE, WAIT, LOAD], "a branch over the wait"),
+        (&[WAIT, MOVE], "no access"),
+    ] {
+        assert_eq!(wait_problem(wrong), Some(problem), "{wrong:x?}");
+    }
 }
 
 #[test]

@@ -23,7 +23,6 @@ mod assemble;
 mod family;
 mod include;
 mod manifest;
-mod overlap;
 mod plain;
 
 use family::Family;
@@ -50,9 +49,6 @@ pub fn build_images(options: &BuildImagesOptions) -> Result<Report, Failure> {
     let (kept, families) = kept(options.keep.as_deref(), families, made_by, &present)?;
     let compiled = families.len();
     let mut images = compile(&families, &tools.compiler)?;
-    if options.forbid_early_access {
-        overlap::check(&images)?;
-    }
     if let Some(ptxas) = &options.ptxas {
         assemble::check(ptxas, &options.architectures, options.forbid_local_memory, &images)?;
         let assembled = assemble_kept(ptxas, &families, &tools, &images)?;

@@ -72,9 +72,6 @@ pub struct BuildImagesOptions {
     /// Fail where an assembled kernel uses local memory: spilled registers, or arrays indexed by a variable
     #[arg(long, requires = "ptxas")]
     pub forbid_local_memory: bool,
-    /// Fail where a kernel that contains griddepcontrol may access memory before griddepcontrol.wait
-    #[arg(long)]
-    pub forbid_early_access: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
