@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    for path in ["build.rs", "src/examples.txt", "../src/tensor", "../src/fuse/operation.rs"] {
+    for path in ["build.rs", "src/examples.txt", "../src/tensor", "../src/fuse/language/operation.rs"] {
         println!("cargo::rerun-if-changed={path}");
     }
     let mut documents = BTreeMap::new();
@@ -18,7 +18,7 @@ fn main() -> io::Result<()> {
     for source in sources {
         methods(&fs::read_to_string(source)?, &mut documents);
     }
-    operations(&fs::read_to_string("../src/fuse/operation.rs")?, &mut documents);
+    operations(&fs::read_to_string("../src/fuse/language/operation.rs")?, &mut documents);
     let examples = fs::read_to_string("src/examples.txt")?;
     let examples: BTreeMap<&str, &str> =
         examples.split("\n\n").filter_map(|entry| entry.trim().split_once('\n')).collect();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The quantile of the normal distribution: the polynomials of src/fuse/lower/normal.rs, and tests/data/fuse/normal.txt.
+"""The quantile of the normal distribution: the polynomials of src/fuse/language/lower/normal.rs, and tests/data/fuse/normal.txt.
 
     python3 scripts/make_normal_quantile.py
 

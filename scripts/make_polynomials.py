@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/fuse/lower/coefficients.rs: the polynomials of the functions, fitted for the least largest error.
+"""Writes src/fuse/language/lower/coefficients.rs: the polynomials of the functions, fitted for the least largest error.
 
     python3 scripts/make_polynomials.py
 
@@ -306,7 +306,7 @@ def main():
             lines += [f"        {float(c)!r},\n" for c in coefficients]
             lines.append("    ],\n")
         lines.append("};\n")
-    path = build_images.ROOT / "src" / "fuse" / "lower" / "coefficients.rs"
+    path = build_images.ROOT / "src" / "fuse" / "language" / "lower" / "coefficients.rs"
     path.write_text("".join(lines))
 
 

@@ -281,7 +281,7 @@ fn tensor_methods(path: &str) -> Vec<String> {
     }
     if path == "elementwise" {
         // The compiler's list: `NUMBER Variant name arity …`.
-        for line in read("src/fuse/operation.rs").lines() {
+        for line in read("src/fuse/language/operation.rs").lines() {
             let words: Vec<&str> = line.split_whitespace().take(4).collect();
             if let [number, variant, name, arity] = words[..] {
                 let is_row = number.parse::<u32>().is_ok() && ["1", "2", "3"].contains(&arity);

@@ -34,54 +34,42 @@
 //! expression caches its kernels, kernels with equal text share one module, and a run with the layouts of an
 //! earlier run reuses its plan.
 //!
+//! The parts are layers, and each may use only those before it: `ir`, `language`, `plan`, then the back ends `ptx` and `cpu`,
+//! which may not use each other, then `run` and `explain`. The head of each part says what it holds.
+//!
 //! Operations on f16 and bf16 compute in f32 and round once. The 8-bit floats support casts only.
 
-mod conversion;
-mod coordinate;
-mod device;
+mod cpu;
 mod explain;
-mod expression;
-mod gradient;
-mod graph;
-mod host;
-mod instruction;
-mod lower;
-mod node;
-mod number;
-mod operation;
-mod permutation;
+mod ir;
+mod language;
 mod plan;
-mod plan_cache;
-mod program;
 mod ptx;
-mod random;
-mod rare;
-mod reduce;
-mod rows;
-mod scalar;
-mod space;
-mod tile;
-mod tree;
+mod run;
 
-pub use device::{DeviceInput, DeviceOutput};
-pub(crate) use device::{RunOperand, with_operand_list};
-pub use explain::{Explanation, KernelLaunch};
-pub use expression::Expression;
-#[cfg(feature = "nn")]
-pub(crate) use gradient::{operand_gradients, product_of_others};
 #[doc(hidden)]
-pub use graph::NodeOrNumber;
-pub(crate) use graph::dtype_of_number;
-pub use graph::{Expr, ExprOperand, Graph};
-#[doc(hidden)]
-pub use host::backend::CpuBackend;
-pub use host::{HostInput, HostOutput};
-pub use number::Number;
+pub use cpu::backend::CpuBackend;
+pub use cpu::{HostInput, HostOutput};
+pub use explain::elementwise::{Explanation, KernelLaunch};
+pub use explain::rows::{RowExplanation, RowKernel, RowLaunch, RowLaunches, RowMemory};
+pub use ir::number::Number;
+pub use language::fold::Fold;
 #[cfg(feature = "nn")]
-pub(crate) use operation::with_derivatives;
-pub(crate) use operation::with_operations;
-pub use operation::{DTypes, Operation, Rule, Signature};
-pub use reduce::{Fold, LaunchMemory, Reduction, ReductionExplanation, ReductionLaunch, Scan};
-pub use rows::{RowExplanation, RowKernel, RowLaunch, RowLaunches, RowMemory, RowProgram};
-pub(crate) use scalar::{by_value, dtype_of_numbers, largest, limits};
-pub use tree::ExpressionTree;
+pub(crate) use language::gradient::{operand_gradients, product_of_others};
+#[doc(hidden)]
+pub use language::graph::NodeOrNumber;
+pub(crate) use language::graph::dtype_of_number;
+pub use language::graph::{Expr, ExprOperand, Graph};
+#[cfg(feature = "nn")]
+pub(crate) use language::operation::with_derivatives;
+pub(crate) use language::operation::with_operations;
+pub use language::operation::{DTypes, Operation, Rule, Signature};
+pub(crate) use language::scalar::{by_value, dtype_of_numbers, largest, limits};
+pub use language::tree::ExpressionTree;
+pub use run::elementwise_device::{DeviceInput, DeviceOutput};
+pub(crate) use run::elementwise_device::{RunOperand, with_operand_list};
+pub use run::expression::Expression;
+pub use run::reduction::Reduction;
+pub use run::reduction_device::{LaunchMemory, ReductionExplanation, ReductionLaunch};
+pub use run::row_program::RowProgram;
+pub use run::scan::Scan;

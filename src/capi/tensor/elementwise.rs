@@ -430,7 +430,7 @@ mod tests {
     /// Returns the text of `operations.rs`.
     fn generated() -> String {
         let mut text = "\
-// Generated from the list of src/fuse/operation.rs by the test of src/capi/tensor/elementwise.rs; do not edit. Again with:
+// Generated from the list of src/fuse/language/operation.rs by the test of src/capi/tensor/elementwise.rs; do not edit. Again with:
 // SELVEDGE_WRITE_OPERATIONS=1 cargo test --features capi --lib operations_are_those_of_the_list
 
 //! A constant and functions for each elementwise operation.

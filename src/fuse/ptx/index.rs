@@ -1,8 +1,8 @@
 //! Indexing: the elements of each thread and their addresses.
 
-use super::super::plan::{AccessPattern, BLOCK, Iteration};
 use super::tile::Rows;
 use super::{Name, Register, Writer};
+use crate::fuse::plan::elementwise::{AccessPattern, BLOCK, Iteration};
 
 /// The elements of a thread.
 pub(super) struct Indexing {

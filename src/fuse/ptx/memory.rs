@@ -1,9 +1,9 @@
 //! Loads and stores: vectors for adjacent lanes and single elements otherwise; in tiles row by row.
 
-use super::super::plan::{AccessPattern, Iteration};
-use super::super::program::parts;
 use super::index::Indexing;
 use super::{Name, Register, Writer, part_bytes, register_of};
+use crate::fuse::ir::program::parts;
+use crate::fuse::plan::elementwise::{AccessPattern, Iteration};
 use crate::types::DType;
 
 /// A PTX state space.

@@ -8,23 +8,28 @@
 //!
 //! `index` emits the elements of a thread and their addresses, `tile` the same for tiles, `memory` the loads
 //! and stores, `quotients` has texts of divisions, and this file emits the instructions between.
+//! `reduction` writes the kernels of reductions and scans, and `rows` those of row programs.
 //!
 //! Invariants: a thread loads all that it reads before it stores, so an output may be an input with the same
 //! layout. The kernel accesses nothing outside its operands.
+//!
+//! This layer may use `ir`, `language` and `plan`, never `cpu`.
 
 mod index;
 mod memory;
 mod quotients;
+pub(super) mod reduction;
+pub(super) mod rows;
 mod tile;
 
 pub(in crate::fuse) use memory::StateSpace;
 
 use std::ops::Range;
 
-use super::instruction::{Instruction, RegisterKind};
-use super::plan::{AccessPattern, Iteration, KernelKey, ParameterLayout};
-use super::program::{Program, Step, Value, parts};
-use super::rare::Rare;
+use crate::fuse::ir::instruction::{Instruction, RegisterKind};
+use crate::fuse::ir::program::{Program, Step, Value, kind_of, parts};
+use crate::fuse::ir::rare::Rare;
+use crate::fuse::plan::elementwise::{AccessPattern, Iteration, KernelKey, ParameterLayout};
 use crate::types::DType;
 
 /// The name of the kernel.
@@ -512,7 +517,7 @@ pub(in crate::fuse) fn immediate(bits: u64, kind: RegisterKind) -> Name {
 
 /// Returns the register type of a part of an element.
 pub(in crate::fuse) fn register_of(dtype: DType) -> Register {
-    super::program::kind_of(dtype).into()
+    kind_of(dtype).into()
 }
 
 /// Returns the bytes of a part.

@@ -10,7 +10,7 @@
 //! two numbers of f32, so that its rounding survives an error of some 2^-52; a quotient that is such a middle (of subnormal
 //! numbers) is exact in f64. For infinities and zeros a step makes NaN, and the result is what precedes it.
 
-use super::super::instruction::Instruction;
+use crate::fuse::ir::instruction::Instruction;
 
 /// The steps from `%y` to `%r`, its reciprocal, and `%n`, its negation.
 macro_rules! inverse {

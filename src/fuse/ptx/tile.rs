@@ -6,12 +6,12 @@
 //! Invariant: the block has read its whole tile before any of its threads stores, so an output may be an
 //! input with the same layout.
 
-use super::super::plan::{AccessPattern, BLOCK, Iteration};
-use super::super::program::parts;
-use super::super::tile::{Access, Tile, chunk, rows_together};
 use super::index::Indexing;
 use super::memory::StateSpace;
 use super::{Name, Register, Writer};
+use crate::fuse::ir::program::parts;
+use crate::fuse::plan::elementwise::{AccessPattern, BLOCK, Iteration};
+use crate::fuse::plan::tile::{Access, Tile, chunk, rows_together};
 
 /// The name of the block's shared memory.
 const SHARED: &str = "staged";

@@ -1,0 +1,94 @@
+//! Register allocation of a program on the CPU, and the steps that run once.
+
+use super::block::Block;
+use crate::fuse::ir::program::{Program, Step, Value};
+
+/// The steps that the outputs depend on, in order, with registers that are reused after the last use of their
+/// value.
+///
+/// Invariants: the register of an instruction's result differs from those of its operands. A rare body can be
+/// skipped: a value that is used after the body is in a register that the body does not write, except the
+/// body's results.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    /// The register of each step's value.
+    pub(in crate::fuse) of_step: Vec<u32>,
+    /// Steps that give the same value for all elements.
+    pub(in crate::fuse) once: Vec<u32>,
+    /// Steps of every block.
+    pub(in crate::fuse) each: Vec<u32>,
+    /// For each rare body, the index in `each` after it.
+    pub(super) after: Vec<usize>,
+    /// For each step, the group that shares its value; see [`Program::groups`].
+    pub(super) groups: Vec<Option<(usize, usize)>>,
+    pub(in crate::fuse) registers: usize,
+}
+
+impl Schedule {
+    pub(crate) fn new(program: &Program) -> Schedule {
+        let live = program.live(program.outputs.iter().flatten().copied());
+        let once = program.uniform(|_| false);
+        let mut last_use = vec![0; live.len()];
+        for (index, (step, _)) in program.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
+            for operand in program.values(*step) {
+                last_use[operand.index()] = index;
+            }
+        }
+        for value in program.outputs.iter().flatten() {
+            last_use[value.index()] = usize::MAX;
+        }
+        let mut schedule =
+            Schedule { of_step: vec![0; live.len()], groups: program.groups(), ..Schedule::default() };
+        let mut free: Vec<u32> = Vec::new();
+        for (index, (step, _)) in program.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
+            if let Step::Rare(_) = step {
+                schedule.each.push(index as u32);
+                continue;
+            }
+            if once[index] {
+                // The value stays for all blocks.
+                schedule.of_step[index] = schedule.registers as u32;
+                schedule.registers += 1;
+                schedule.once.push(index as u32);
+                continue;
+            }
+            schedule.of_step[index] = free.pop().unwrap_or_else(|| {
+                schedule.registers += 1;
+                schedule.registers as u32 - 1
+            });
+            schedule.each.push(index as u32);
+            for operand in program.values(*step) {
+                if last_use[operand.index()] == index && !once[operand.index()] {
+                    free.push(schedule.of_step[operand.index()]);
+                    // The register is freed once, even if this step reads it twice.
+                    last_use[operand.index()] = usize::MAX;
+                }
+            }
+        }
+        let each = &schedule.each;
+        let after = |index: usize| each.partition_point(|&step| (step as usize) < index);
+        schedule.after = program.rares.iter().map(|rare| after(rare.body.end)).collect();
+        schedule
+    }
+
+    /// Returns the registers of the operands and the result, which differ.
+    #[inline(always)]
+    pub(super) fn at<'a, const COUNT: usize>(
+        &self,
+        registers: &'a mut [Block],
+        values: [Value; COUNT],
+        result: usize,
+    ) -> Option<([&'a Block; COUNT], &'a mut Block)> {
+        let (before, rest) = registers.split_at_mut(result);
+        let (block, after) = rest.split_first_mut()?;
+        let values = values.map(|value| match self.register(value) {
+            register if register < result => &before[register],
+            register => &after[register - result - 1],
+        });
+        Some((values, block))
+    }
+
+    pub(in crate::fuse) fn register(&self, value: Value) -> usize {
+        self.of_step[value.index()] as usize
+    }
+}

@@ -1,0 +1,399 @@
+//! `ops!`: the list of elementwise operations, from which methods, documentation and tests are generated.
+//!
+//! Each line has:
+//!
+//! - the code for the C interface, which is never reused
+//! - the variant of [`Operation`], the name of its methods and the number of operands
+//! - the rule that derives the result's dtype from the operands'
+//! - the dtypes that the operation computes in
+//! - the error bound in units in the last place, with another bound for complex numbers after a slash
+//! - the function that lowers the operation to instructions, with another function for complex numbers after
+//!   a bar
+//! - after an arrow, the function that computes the operands' gradients, or `none` for an operation without
+//!   a derivative
+//! - the documentation
+//!
+//! An error bound of 0 means that every result is that of the formula with each operation rounded to nearest
+//! even, on every device. f16 and bf16 compute in f32 and round once.
+
+use super::gradient::{self, Derivative};
+use super::lower::{
+    arithmetic, compare, complex, complex_functions, division, elementary, error, gamma, integer, inverse,
+    logarithmic, power, rounding, steps, trigonometric,
+};
+use crate::error::{Error, Result};
+use crate::fuse::ir::program::{Program, Value};
+use crate::types::{DType, common_dtype};
+
+/// The values of the real and the imaginary part of an element. A real element has the same value twice.
+pub(crate) type ValueParts = [Value; 2];
+
+/// Lowers an operation on operands of a dtype.
+pub(crate) type Lowering = fn(&mut Program, DType, &[ValueParts]) -> ValueParts;
+
+/// A set of dtypes, with one bit for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DTypes(u32);
+
+impl DTypes {
+    const fn of(dtypes: &[DType]) -> DTypes {
+        let (mut bits, mut at) = (0, 0);
+        while at < dtypes.len() {
+            bits |= 1 << dtypes[at] as u32;
+            at += 1;
+        }
+        DTypes(bits)
+    }
+
+    const fn and(self, other: DTypes) -> DTypes {
+        DTypes(self.0 | other.0)
+    }
+
+    /// Returns whether the set contains a dtype.
+    pub const fn contains(self, dtype: DType) -> bool {
+        self.0 & 1 << dtype as u32 != 0
+    }
+
+    /// Iterates over the dtypes in the order of [`DType::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = DType> {
+        DType::ALL.into_iter().filter(move |dtype| self.contains(*dtype))
+    }
+}
+
+const BOOL: DTypes = DTypes::of(&[DType::Bool]);
+const SIGNED: DTypes = DTypes::of(&[DType::I8, DType::I16, DType::I32, DType::I64]);
+const UNSIGNED: DTypes = DTypes::of(&[DType::U8, DType::U16, DType::U32, DType::U64]);
+const INTEGERS: DTypes = SIGNED.and(UNSIGNED);
+const FLOATS: DTypes = DTypes::of(&[DType::F16, DType::BF16, DType::F32, DType::F64]);
+const COMPLEX: DTypes = DTypes::of(&[DType::C64, DType::C128]);
+const REALS: DTypes = INTEGERS.and(FLOATS);
+const NUMBERS: DTypes = REALS.and(COMPLEX);
+const FRACTIONS: DTypes = FLOATS.and(COMPLEX);
+const BITS: DTypes = BOOL.and(INTEGERS);
+const ORDERED: DTypes = BOOL.and(REALS);
+const ALL: DTypes = BOOL.and(NUMBERS);
+
+/// The rule by which an operation derives its compute dtype and result dtype from its operands' dtypes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// Computes in and returns the operands' common dtype ([`DType::promote`]).
+    Common,
+    /// Like `Common`, with f32 for integers and bool.
+    Fraction,
+    /// Like `Common`, with a bool result.
+    Test,
+    /// Like `Fraction`, with a bool result.
+    FractionTest,
+    /// Converts every operand to bool and returns bool.
+    Logic,
+    /// Converts the first operand to bool and treats the others like `Common`.
+    Choice,
+    /// Like `Common`; a complex dtype gives its real part type.
+    Part,
+    /// Like `Fraction`; a complex dtype gives its real part type.
+    FractionPart,
+}
+
+/// The dtypes of an operation's operands, computation and result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signature {
+    /// The dtype that each operand is cast to.
+    pub operands: [DType; 3],
+    /// The dtype of the result.
+    pub result: DType,
+    /// The dtype that the operation computes in.
+    pub compute: DType,
+}
+
+macro_rules! last {
+    ($first:literal) => {
+        $first
+    };
+    ($first:literal $second:literal) => {
+        $second
+    };
+}
+
+macro_rules! derivative {
+    (none) => {
+        None
+    };
+    ($name:ident) => {
+        Some(gradient::$name)
+    };
+}
+
+macro_rules! ops {
+    ($($code:literal $variant:ident $name:ident $arity:tt $rule:ident $dtypes:ident $ulp:literal $(/ $complex:literal)?
+       $lowering:path $(| $of_complex:path)? => $derivative:ident, $doc:literal;)*) => {
+        /// An elementwise operation.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Operation {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Operation {
+            /// All operations, in the order of the list.
+            pub const ALL: &'static [Operation] = &[$(Operation::$variant),*];
+
+            /// Returns the name of the operation's methods.
+            #[inline]
+            pub const fn name(self) -> &'static str {
+                const NAMES: &[&str] = &[$(stringify!($name)),*];
+                NAMES[self as usize]
+            }
+
+            /// Returns the operation's code in the C interface. Codes never change and are never reused.
+            pub const fn code(self) -> u32 {
+                match self { $(Operation::$variant => $code),* }
+            }
+
+            /// Returns the operation with a code.
+            pub const fn from_code(code: u32) -> Option<Operation> {
+                match code { $($code => Some(Operation::$variant),)* _ => None }
+            }
+
+            /// Returns the number of operands.
+            pub const fn arity(self) -> usize {
+                match self { $(Operation::$variant => $arity),* }
+            }
+
+            /// Returns the dtype rule.
+            pub const fn rule(self) -> Rule {
+                match self { $(Operation::$variant => Rule::$rule),* }
+            }
+
+            /// Returns the dtypes that the operation computes in.
+            pub const fn dtypes(self) -> DTypes {
+                match self { $(Operation::$variant => $dtypes),* }
+            }
+
+            /// Returns the largest error in units in the last place of the result, at most 1 for f16 and
+            /// bf16. It is 0 if the result is exact or rounded as the formula states.
+            pub const fn ulp(self) -> u32 {
+                match self { $(Operation::$variant => $ulp),* }
+            }
+
+            /// Returns the largest error of either part for complex numbers, in units in the last place of
+            /// the result's magnitude.
+            pub const fn complex_ulp(self) -> u32 {
+                match self { $(Operation::$variant => last!($ulp $($complex)?)),* }
+            }
+
+            /// Returns the description of the operation.
+            pub const fn document(self) -> &'static str {
+                match self { $(Operation::$variant => $doc),* }
+            }
+
+            pub(crate) const fn derivative(self) -> Option<Derivative> {
+                match self { $(Operation::$variant => derivative!($derivative)),* }
+            }
+
+            pub(crate) const fn lowering(self, dtype: DType) -> Lowering {
+                match self {
+                    $($(Operation::$variant if dtype.is_complex() => $of_complex,)? Operation::$variant => $lowering,)*
+                }
+            }
+        }
+
+        /// Passes the list to a macro that generates methods.
+        macro_rules! with_operations {
+            ($callback:ident) => { $callback! { $($variant $name $arity $doc;)* } };
+        }
+        pub(crate) use with_operations;
+
+        /// Passes the list with the names of the derivatives, `none` for no derivative, to a macro that generates methods.
+        #[cfg(feature = "nn")]
+        macro_rules! with_derivatives {
+            ($callback:ident) => { $callback! { $($variant $name $arity $derivative $doc;)* } };
+        }
+        #[cfg(feature = "nn")]
+        pub(crate) use with_derivatives;
+    };
+}
+
+ops! {
+    1 Add add 2 Common ALL 0 arithmetic::add => add, "x + y; integers wrap, bools are or-ed.";
+    2 Sub sub 2 Common NUMBERS 0 arithmetic::subtract => subtract, "x - y; integers wrap.";
+    3 Mul mul 2 Common ALL 0 arithmetic::multiply => multiply, "x · y; integers wrap, bools are and-ed.";
+    4 Div div 2 Fraction FRACTIONS 0 division::quotient => quotient, "x / y. Integers are divided in f32. Complex numbers use Smith's scaled formula; as in C99, a number other than 0 and NaN divided by 0 is infinite.";
+    95 MulHigh mul_high 2 Common UNSIGNED 0 integer::multiply_high => none, "The upper half of the product x · y.";
+    5 FloorDivide floor_divide 2 Common REALS 0 division::floor_divide => none, "x / y rounded down. Integer division by 0 gives 0, and the minimum divided by -1 wraps to itself. For floats, the quotient matches `remainder`.";
+    6 TruncDivide trunc_divide 2 Common REALS 0 division::truncate_divide => none, "x / y rounded towards 0. Integer division by 0 gives 0, and the minimum divided by -1 wraps to itself.";
+    7 Remainder remainder 2 Common REALS 0 division::remainder => remainder, "The remainder of `floor_divide`, with the sign of y (zeros too, as in Python); 0 for integers if y is 0.";
+    8 Fmod fmod 2 Common REALS 0 division::fmod => fmod, "The exact remainder of `trunc_divide`, with the sign of x; 0 for integers if y is 0.";
+    9 Neg neg 1 Common NUMBERS 0 arithmetic::negate => negate, "-x; integers wrap.";
+    10 Abs abs 1 Part NUMBERS 2 arithmetic::absolute => absolute, "|x|, exact for real numbers; the minimum integer wraps to itself. For complex numbers, the magnitude.";
+    11 Sign sign 1 Common NUMBERS 0 / 3 arithmetic::sign | complex_functions::sign => sign, "1, 0 or -1 with the sign of x; zeros and NaN are unchanged. For complex numbers, x / |x|, and 0 at 0.";
+    12 Sqrt sqrt 1 Fraction FRACTIONS 0 / 3 arithmetic::square_root | complex_functions::square_root => square_root, "The square root, rounded to nearest. For real numbers, NaN below 0; for complex numbers, the root with a nonnegative real part.";
+    13 Rsqrt rsqrt 1 Fraction FRACTIONS 2 / 4 arithmetic::reciprocal_square_root | complex_functions::reciprocal_square_root => reciprocal_square_root, "1 / sqrt(x); for real numbers both steps round to nearest.";
+    14 Reciprocal reciprocal 1 Fraction FRACTIONS 0 division::reciprocal => reciprocal, "1 / x.";
+    15 Square square 1 Common NUMBERS 0 arithmetic::square => square, "x · x.";
+    16 Floor floor 1 Common REALS 0 rounding::floor => none, "The largest integer at most x.";
+    17 Ceil ceil 1 Common REALS 0 rounding::ceil => none, "The smallest integer at least x.";
+    18 Trunc trunc 1 Common REALS 0 rounding::truncate => none, "x rounded towards 0.";
+    19 Round round 1 Common REALS 0 rounding::round => none, "x rounded to the nearest integer, ties to even.";
+    20 Frac frac 1 Common FLOATS 0 rounding::fraction => pass, "x - trunc(x), exact, with the sign of x; NaN for infinities.";
+    21 Relu relu 1 Common REALS 0 arithmetic::relu => relu, "max(x, 0); NaN stays NaN.";
+    22 Minimum minimum 2 Common ORDERED 0 compare::minimum => minimum, "The smaller operand; NaN if either is NaN. -0 is less than 0.";
+    23 Maximum maximum 2 Common ORDERED 0 compare::maximum => maximum, "The larger operand; NaN if either is NaN. 0 is greater than -0.";
+    24 Fmin fmin 2 Common ORDERED 0 compare::fmin => fmin, "The smaller operand; the other operand if one is NaN.";
+    25 Fmax fmax 2 Common ORDERED 0 compare::fmax => fmax, "The larger operand; the other operand if one is NaN.";
+    26 Clamp clamp 3 Common ORDERED 0 compare::clamp => clamp, "min(max(x, low), high): NaN if any operand is NaN, and high if low exceeds it.";
+    27 Equal eq 2 Test ALL 0 compare::equal => none, "True if x equals y; NaN equals nothing.";
+    28 NotEqual ne 2 Test ALL 0 compare::not_equal => none, "True if x differs from y; true if either is NaN.";
+    29 Less lt 2 Test ORDERED 0 compare::less => none, "True if x < y; false if either is NaN.";
+    30 LessEqual le 2 Test ORDERED 0 compare::less_equal => none, "True if x <= y; false if either is NaN.";
+    31 Greater gt 2 Test ORDERED 0 compare::greater => none, "True if x > y; false if either is NaN.";
+    32 GreaterEqual ge 2 Test ORDERED 0 compare::greater_equal => none, "True if x >= y; false if either is NaN.";
+    33 IsNan is_nan 1 FractionTest FRACTIONS 0 compare::is_nan => none, "True if x is NaN; for complex numbers, if either part is.";
+    34 IsInfinite is_infinite 1 FractionTest FRACTIONS 0 compare::is_infinite => none, "True if x is infinite; for complex numbers, if either part is.";
+    35 IsFinite is_finite 1 FractionTest FRACTIONS 0 compare::is_finite => none, "True if x is neither NaN nor infinite; for complex numbers, if both parts are finite.";
+    36 LogicalAnd logical_and 2 Logic BOOL 0 integer::and => none, "True if both operands are nonzero.";
+    37 LogicalOr logical_or 2 Logic BOOL 0 integer::or => none, "True if either operand is nonzero.";
+    38 LogicalXor logical_xor 2 Logic BOOL 0 integer::xor => none, "True if exactly one operand is nonzero.";
+    39 LogicalNot logical_not 1 Logic BOOL 0 integer::not => none, "True if x is 0.";
+    40 BitAnd bit_and 2 Common BITS 0 integer::and => none, "The bitwise and.";
+    41 BitOr bit_or 2 Common BITS 0 integer::or => none, "The bitwise or.";
+    42 BitXor bit_xor 2 Common BITS 0 integer::xor => none, "The bitwise exclusive or.";
+    43 BitNot bit_not 1 Common BITS 0 integer::not => none, "The bitwise complement.";
+    44 ShiftLeft shift_left 2 Common INTEGERS 0 integer::shift_left => none, "x · 2^y, wrapped; 0 if y is negative or at least the width.";
+    45 ShiftRight shift_right 2 Common INTEGERS 0 integer::shift_right => none, "x / 2^y rounded down; 0, or -1 for a negative x, if y is negative or at least the width.";
+    46 Select choose 3 Choice ALL 0 compare::select => select, "The second operand if the first is true, otherwise the third.";
+    47 Fma fma 3 Common REALS 0 arithmetic::multiply_add => multiply_add, "x · y + z, rounded once; integers wrap.";
+    48 Lerp lerp 3 Common FLOATS 0 arithmetic::interpolate => interpolate, "The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z); x (1 - z) + y z if y - x of finite ends overflows.";
+    49 Copysign copysign 2 Fraction FLOATS 0 arithmetic::copysign => copysign, "|x| with the sign of y.";
+    50 Hypot hypot 2 Fraction FLOATS 2 arithmetic::hypotenuse => hypotenuse, "sqrt(x² + y²) without intermediate overflow; infinite if either operand is.";
+    51 Real real 1 Part ALL 0 complex::real => real, "The real part.";
+    52 Imag imag 1 Part ALL 0 complex::imaginary => imaginary, "The imaginary part; 0 for real numbers.";
+    53 Conj conj 1 Common ALL 0 complex::conjugate => conjugate, "The complex conjugate; real numbers are unchanged.";
+    54 Exp exp 1 Fraction FRACTIONS 1 / 3 elementary::exponential | complex_functions::exponential => exponential, "e^x.";
+    55 Exp2 exp2 1 Fraction FLOATS 1 elementary::exponential_of_2 => exponential_of_2, "2^x.";
+    56 Expm1 expm1 1 Fraction FLOATS 2 elementary::exponential_less_1 => exponential_less_1, "e^x - 1, accurate near 0.";
+    57 Log log 1 Fraction FRACTIONS 1 / 3 elementary::logarithm | complex_functions::logarithm => logarithm, "The natural logarithm; for real numbers, NaN below 0.";
+    58 Log2 log2 1 Fraction FRACTIONS 2 / 3 elementary::logarithm_to_2 | complex_functions::logarithm_to_2 => logarithm_to_2, "The logarithm to base 2, exact for powers of 2.";
+    59 Log10 log10 1 Fraction FRACTIONS 3 / 4 elementary::logarithm_to_10 | complex_functions::logarithm_to_10 => logarithm_to_10, "The logarithm to base 10.";
+    60 Log1p log1p 1 Fraction FLOATS 2 elementary::logarithm_of_1_plus => logarithm_of_1_plus, "ln(1 + x), accurate near 0.";
+    61 Sinh sinh 1 Fraction FRACTIONS 3 / 4 elementary::hyperbolic_sine | complex_functions::hyperbolic_sine => hyperbolic_sine, "The hyperbolic sine.";
+    62 Cosh cosh 1 Fraction FRACTIONS 2 / 4 elementary::hyperbolic_cosine | complex_functions::hyperbolic_cosine => hyperbolic_cosine, "The hyperbolic cosine.";
+    63 Tanh tanh 1 Fraction FRACTIONS 3 / 5 elementary::hyperbolic_tangent | complex_functions::hyperbolic_tangent => hyperbolic_tangent, "The hyperbolic tangent.";
+    64 Asinh asinh 1 Fraction FRACTIONS 3 / 4 elementary::inverse_hyperbolic_sine | complex_functions::inverse_hyperbolic_sine => inverse_hyperbolic_sine, "The inverse hyperbolic sine.";
+    65 Acosh acosh 1 Fraction FRACTIONS 3 / 4 elementary::inverse_hyperbolic_cosine | complex_functions::inverse_hyperbolic_cosine => inverse_hyperbolic_cosine, "The inverse hyperbolic cosine; for real numbers, NaN below 1.";
+    66 Atanh atanh 1 Fraction FRACTIONS 3 / 4 elementary::inverse_hyperbolic_tangent | complex_functions::inverse_hyperbolic_tangent => inverse_hyperbolic_tangent, "The inverse hyperbolic tangent; infinite at 1 and -1, and for real numbers NaN beyond.";
+    67 Sigmoid sigmoid 1 Fraction FRACTIONS 3 / 5 elementary::sigmoid | complex_functions::sigmoid => sigmoid, "1 / (1 + e^-x).";
+    68 Silu silu 1 Fraction FLOATS 4 elementary::silu => silu, "x · sigmoid(x); -0 for minus infinity.";
+    69 Softplus softplus 1 Fraction FLOATS 3 elementary::softplus => softplus, "ln(1 + e^x).";
+    70 Sin sin 1 Fraction FRACTIONS 2 / 4 trigonometric::sine | complex_functions::sine => sine, "The sine, for any finite argument; NaN for infinities.";
+    71 Cos cos 1 Fraction FRACTIONS 2 / 4 trigonometric::cosine | complex_functions::cosine => cosine, "The cosine, for any finite argument; NaN for infinities.";
+    72 Tan tan 1 Fraction FRACTIONS 3 / 5 trigonometric::tangent | complex_functions::tangent => tangent, "The tangent, for any finite argument; NaN for infinities.";
+    73 Asin asin 1 Fraction FRACTIONS 3 / 4 inverse::arc_sine | complex_functions::arc_sine => arc_sine, "The inverse sine; for real numbers, NaN beyond 1 and -1.";
+    74 Acos acos 1 Fraction FRACTIONS 3 / 4 inverse::arc_cosine | complex_functions::arc_cosine => arc_cosine, "The inverse cosine; for real numbers, NaN beyond 1 and -1.";
+    75 Atan atan 1 Fraction FRACTIONS 2 / 4 inverse::arc_tangent | complex_functions::arc_tangent => arc_tangent, "The inverse tangent.";
+    76 Atan2 atan2 2 Fraction FLOATS 3 inverse::arc_tangent_2 => arc_tangent_2, "The angle of the point (second operand, first operand), from -π to π. Signs of zeros count, and two infinities lie on a diagonal.";
+    77 Sinc sinc 1 Fraction FLOATS 4 trigonometric::sinc => sinc, "sin(πx) / (πx), 1 at 0, as in NumPy.";
+    78 Angle angle 1 FractionPart FRACTIONS 3 inverse::angle => angle, "The angle of a complex number, as `atan2` gives it; for real numbers, π below 0 and otherwise 0.";
+    79 Pow pow 2 Common NUMBERS 2 / 16 power::power | complex_functions::power => power, "x to the power y, as in C: 1 if y is 0 or x is 1, NaN for a negative x with a fractional y. Integers wrap, and a negative y gives 0 except for x of 1 and -1, as in PyTorch (NumPy refuses it): 2 to the power -1 is 0. For complex numbers, e^(y ln x); the error bound holds up to |y ln x| of 6, and the error grows beyond.";
+    80 Cbrt cbrt 1 Fraction FLOATS 1 power::cube_root => cube_root, "The cube root, for negative numbers too; exact for cubes.";
+    81 Erf erf 1 Fraction FLOATS 2 error::error => error, "The error function.";
+    82 Erfc erfc 1 Fraction FLOATS 5 error::complementary_error => complementary_error, "1 - erf(x), accurate if that is small.";
+    83 Gelu gelu 1 Fraction FLOATS 6 error::gelu => gelu, "x Φ(x) with the normal distribution function Φ, accurate for negative x too; -0 for minus infinity.";
+    84 GeluTanh gelu_tanh 1 Fraction FLOATS 4 error::gelu_tanh => gelu_tanh, "x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2, accurate for negative x too; -0 for minus infinity.";
+    85 Lgamma lgamma 1 Fraction FLOATS 5 gamma::logarithm_of_gamma => logarithm_of_gamma, "ln |Γ(x)|; infinite at 0 and negative integers. Below 0 the error is relative to the larger of 1 and ln Γ(|x|).";
+    86 Logit logit 1 Fraction FLOATS 3 logarithmic::logit => logit, "ln(x / (1 - x)); infinite at 0 and 1, NaN beyond.";
+    87 LogAddExp log_add_exp 2 Fraction FLOATS 2 logarithmic::of_sum => of_sum, "ln(e^x + e^y) without overflow; near 0 the error is relative to the operands.";
+    88 Xlogy xlogy 2 Fraction FLOATS 2 logarithmic::by_logarithm => by_logarithm, "x ln(y); 0 if x is 0 and y is not NaN.";
+    89 Xlog1py xlog1py 2 Fraction FLOATS 2 logarithmic::by_logarithm_of_1_plus => by_logarithm_of_1_plus, "x ln(1 + y); 0 if x is 0 and y is not NaN.";
+    90 Heaviside heaviside 2 Common FLOATS 0 steps::heaviside => none, "0 below 0, 1 above, y at 0; NaN for NaN.";
+    91 NextAfter next_after 2 Fraction FLOATS 0 steps::next_after => none, "The next number of the dtype after x towards y; y if they are equal.";
+    92 Signbit signbit 1 FractionTest FLOATS 0 steps::has_sign => none, "True if the sign bit is set, for -0 too.";
+    93 Radians radians 1 Fraction FLOATS 0 steps::radians => radians, "x · π/180, with the constant rounded to nearest.";
+    94 Degrees degrees 1 Fraction FLOATS 0 steps::degrees => degrees, "x · 180/π, with the constant rounded to nearest.";
+}
+
+impl Operation {
+    /// Returns whether the operation has a derivative. Others are constant between jumps, such as `floor`, or
+    /// do not compute numbers, such as comparisons; gradients through them are 0.
+    ///
+    /// ```
+    /// use selvedge::fuse::Operation;
+    /// assert!(Operation::Exp.is_differentiable() && !Operation::Floor.is_differentiable());
+    /// ```
+    pub const fn is_differentiable(self) -> bool {
+        self.derivative().is_some()
+    }
+
+    /// Returns the dtypes that the operation uses for operands of these dtypes.
+    ///
+    /// ```
+    /// use selvedge::fuse::Operation;
+    /// use selvedge::types::DType;
+    /// let signature = Operation::Div.signature(&[DType::I64, DType::U8])?;
+    /// assert_eq!(signature.result, DType::F32);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ArgumentCount`] for another number of operands, [`Error::DTypeMismatch`] for dtypes without a
+    /// common dtype or that the operation does not support.
+    pub fn signature(self, operands: &[DType]) -> Result<Signature> {
+        self.signature_of(&operands.iter().map(|&dtype| (dtype, false)).collect::<Vec<_>>())
+    }
+
+    /// Returns the [`signature`](Self::signature) for operands given with whether they have no dimensions.
+    pub(crate) fn signature_of(self, operands: &[(DType, bool)]) -> Result<Signature> {
+        if operands.len() != self.arity() {
+            let (wanted, found) = (self.arity(), operands.len());
+            return Err(Error::ArgumentCount { kernel: self.name().to_owned(), wanted, found });
+        }
+        let rule = self.rule();
+        if let Some(&stored) = operands.iter().map(|(dtype, _)| dtype).find(|dtype| dtype.is_storage_only()) {
+            return Err(self.refuse(format_args!("{stored}; cast it first, such as to f32")));
+        }
+        let values = if rule == Rule::Choice { &operands[1..] } else { operands };
+        let common = match rule {
+            Rule::Logic => DType::Bool,
+            _ => self.common(values)?,
+        };
+        let compute = match rule {
+            Rule::Fraction | Rule::FractionTest | Rule::FractionPart
+                if !common.is_float() && !common.is_complex() =>
+            {
+                DType::F32
+            }
+            _ => common,
+        };
+        if !self.dtypes().contains(compute) {
+            return Err(self.refuse(format_args!("{compute}")));
+        }
+        let mut signature = Signature { operands: [compute; 3], result: compute, compute };
+        match rule {
+            Rule::Test | Rule::FractionTest | Rule::Logic => signature.result = DType::Bool,
+            Rule::Choice => signature.operands[0] = DType::Bool,
+            Rule::Part | Rule::FractionPart => signature.result = compute.part(),
+            Rule::Common | Rule::Fraction => {}
+        }
+        Ok(signature)
+    }
+
+    /// Returns the common dtype of an operation's operands.
+    pub(crate) fn common(self, values: &[(DType, bool)]) -> Result<DType> {
+        // The result of a comparison has no width. Integers without dimensions are therefore compared by
+        // value if some integer dtype holds both.
+        if self.rule() == Rule::Test && values.iter().all(|(dtype, _)| dtype.is_integer()) {
+            let wide = common_dtype(values.iter().map(|&(dtype, _)| (dtype, false)));
+            if let Ok(Some(common)) = wide {
+                return Ok(common);
+            }
+        }
+        let common = common_dtype(values.iter().copied())?;
+        common.ok_or_else(|| Error::invalid(self.name(), "no operands", "at least one"))
+    }
+
+    #[cold]
+    fn refuse(self, found: std::fmt::Arguments<'_>) -> Error {
+        let names: Vec<&str> = self.dtypes().iter().map(DType::name).collect();
+        Error::DTypeMismatch { operation: self.name(), wanted: names.join(", "), found: found.to_string() }
+    }
+}

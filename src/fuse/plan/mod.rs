@@ -1,0 +1,22 @@
+//! Plans: the launches of a run, its tiles and accesses, and the memory that a kernel holds, from layouts and dtypes alone.
+//!
+//! The names of files begin with the kind of kernel: elementwise, reduction (scans, too) or rows.
+//!
+//! This layer may use `ir` and `language`.
+
+pub(super) mod elementwise;
+pub(super) mod reduction;
+pub(super) mod reduction_dimensions;
+pub(super) mod rows;
+mod rows_columns;
+pub(super) mod rows_index;
+mod rows_operand_layout;
+pub(super) mod rows_sections;
+pub(super) mod rows_shape;
+pub(super) mod rows_split;
+pub(super) mod rows_stages;
+pub(super) mod rows_storage;
+pub(super) mod rows_stored;
+pub(super) mod rows_sums;
+pub(super) mod space;
+pub(super) mod tile;

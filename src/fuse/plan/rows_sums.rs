@@ -1,0 +1,198 @@
+//! The launch that computes the sums of chunks: with the whole program, or of the terms alone.
+
+use super::reduction::{BLOCK, ReductionParameters, WARP, blocks};
+use super::reduction_dimensions::Dimensions;
+use super::rows::{MOST_INSTRUCTIONS, RowKey, RowOperands, RowPlan};
+use super::rows_operand_layout::OperandLayout;
+use super::rows_shape::RowShape;
+use super::rows_stages::{KEPT_COST, RowStages};
+use super::rows_storage::{RowDevice, RowStorage};
+use crate::fuse::ptx;
+use crate::fuse::run::row_program::RowProgramState;
+use crate::fuse::run::rows_sums::{CHUNK, SumKey, SumsOverGroups};
+use crate::types::{DType, Layout};
+
+/// Warps below which one kernel for all would leave most of a device idle, because a warp computes the rows of a chunk
+/// one after the other.
+const FEW_WARPS: usize = 512;
+/// The most registers of a thread by the estimate of [`RowPlan::registers`] and the sums, and those of a multiprocessor
+/// for one of two blocks.
+pub(in crate::fuse) const MOST_REGISTERS: usize = 208;
+const BLOCK_REGISTERS: usize = 32768;
+/// The most elements of a workspace whose index takes 32 bits.
+const NARROW: usize = 1 << 30;
+
+/// A kernel that computes the sums of chunks.
+pub(in crate::fuse) struct SumLaunch {
+    pub(in crate::fuse) key: SumKey,
+    pub(in crate::fuse) plan: RowPlan,
+}
+
+impl SumsOverGroups {
+    /// Returns the dtypes and layouts of the sums as operands of a plan: one element for each group, which no kernel
+    /// stores.
+    fn sums_as_operands(&self, shape: &RowShape) -> Vec<(DType, Layout)> {
+        self.outputs.iter().map(|output| (output.dtype, Layout::from_shape(shape.groups))).collect()
+    }
+
+    /// Plans one kernel for the outputs and the sums. `outputs` are those of the program, and `starts` the addresses of
+    /// inputs and outputs.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the program runs as several kernels.
+    pub(in crate::fuse) fn plan_fused(
+        &self,
+        shape: &RowShape,
+        given: &RowOperands<'_>,
+        device: RowDevice,
+    ) -> Result<SumLaunch, &'static str> {
+        let Some(fused) = &self.fused else { return Err("no reduction of groups shares it") };
+        let chunks = shape.groups.count().div_ceil(CHUNK);
+        if chunks * shape.size >= NARROW {
+            return Err("the workspace of the sums is too large for one kernel");
+        }
+        let mut outputs: Vec<(DType, Layout)> = self.own.iter().map(|&at| given.outputs[at]).collect();
+        outputs.extend(self.sums_as_operands(shape));
+        let mut starts = given.starts[..given.inputs.len()].to_vec();
+        starts.extend(self.own.iter().map(|&at| given.starts[given.inputs.len() + at]));
+        starts.extend(self.sums.iter().map(|_| 0));
+        let operands = RowOperands { inputs: given.inputs, outputs: &outputs, starts: &starts };
+        let words: usize = self.outputs.iter().map(|output| output.dtype.size() / 4).sum();
+        let mut plan = fused.0.plan_for(shape, &operands, device, Some(words))?;
+        let key = &mut plan.key;
+        if !matches!(key.storage, RowStorage::Registers | RowStorage::Ahead(_)) {
+            return Err("its rows do not stay in registers");
+        }
+        let folded = |axis: usize| shape.groups[axis] != shape.elements[axis];
+        let mut layouts = Vec::new();
+        for (_, layout) in given.inputs {
+            layouts.push(layout.expand(&shape.elements).map_err(|_| "an operand does not broadcast")?);
+        }
+        let orders = [false, true].map(|is_in_order| {
+            Dimensions::ordered(&shape.elements, &layouts, layouts.len(), folded, is_in_order).kept
+        });
+        if orders[0] != orders[1] {
+            return Err("neighbouring groups are not neighbours in memory");
+        }
+        if chunks * key.warps * key.cluster < FEW_WARPS {
+            return Err("there are too few chunks of 64 groups for one kernel");
+        }
+        let registers = plan.registers + words * key.vector * key.groups * key.rounds;
+        // A warp loops over the rows of its chunk, so a block needs no second one.
+        key.across = (WARP / key.threads).max(1);
+        let threads = key.threads * key.warps * key.across;
+        if registers > MOST_REGISTERS.min(BLOCK_REGISTERS / threads) {
+            return Err("the sums do not fit the registers beside the row");
+        }
+        plan.threads = threads as u32;
+        plan.blocks =
+            blocks(chunks.div_ceil(key.across), key.cluster).map_err(|_| "a grid has too many blocks")?;
+        let key = SumKey::Fused(plan.key.clone());
+        Ok(SumLaunch { key, plan })
+    }
+
+    /// Plans the sums of terms that read these inputs, in the order of the stages.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the terms do not fit the kernel.
+    pub(in crate::fuse) fn plan_terms(
+        &self,
+        stages: &RowStages,
+        shape: &RowShape,
+        inputs: &[(DType, Layout)],
+        starts: &[u64],
+        is_ampere: bool,
+    ) -> Result<RowPlan, &'static str> {
+        let mut operands = inputs.to_vec();
+        let groups = Layout::from_shape(shape.groups);
+        operands.extend(stages.expression.outputs.iter().map(|dtype| (*dtype, groups)));
+        let mut all = starts.to_vec();
+        all.resize(operands.len(), 0);
+        let expanded: Result<Vec<Layout>, _> =
+            operands.iter().map(|(_, layout)| layout.expand(&shape.elements)).collect();
+        let expanded = expanded.map_err(|_| "an operand does not broadcast to the elements")?;
+        let is_folded = |axis: usize| shape.groups[axis] != shape.elements[axis];
+        let dimensions = Dimensions::ordered(&shape.elements, &expanded, inputs.len(), is_folded, true);
+        let layout = OperandLayout { dimensions: &dimensions, operands: &operands, starts: &all };
+        let (accesses, vector) = layout.accesses();
+        if stages.expression.program.steps.len() * vector > MOST_INSTRUCTIONS {
+            return Err("the terms have too many instructions for one kernel");
+        }
+        let (row, rows) = (dimensions.row, dimensions.rows);
+        let chunks = rows.div_ceil(CHUNK);
+        let threads = row.div_ceil(vector).next_power_of_two().min(BLOCK);
+        let columns = row.div_ceil(threads * vector);
+        let across = (BLOCK / threads).min(chunks.next_power_of_two()).max(WARP.div_ceil(threads));
+        let key = RowKey {
+            storage: RowStorage::Registers,
+            cluster: 1,
+            parts: 1,
+            wide: dimensions.is_wide() || chunks * row >= NARROW,
+            vector,
+            threads,
+            groups: 1,
+            rounds: 1,
+            kept_cost: KEPT_COST,
+            warps: 1,
+            slots: 1,
+            across,
+            has_columns: false,
+            kept: dimensions.kept.len(),
+            folded: dimensions.folded.len(),
+            accesses,
+            tail: !row.is_multiple_of(threads * vector),
+            is_ampere,
+        };
+        let parameters =
+            ReductionParameters::new(stages.scalars(), key.wide, key.kept, key.folded, operands.len());
+        let block = parameters.block(row, rows, rows, columns, &dimensions.sizes());
+        let block = block.map_err(|_| "the strides of all operands exceed the parameters of a kernel")?;
+        let grid = blocks(chunks.div_ceil(across), columns).map_err(|_| "a grid has too many blocks")?;
+        Ok(RowPlan {
+            blocks: grid,
+            threads: (threads * across) as u32,
+            shared: 0,
+            key,
+            parameters,
+            block,
+            registers: 0,
+            offsets: (0..operands.len())
+                .map(|operand| dimensions.offsets[operand] * operands[operand].0.size())
+                .collect(),
+        })
+    }
+
+    /// Returns the text of a kernel.
+    pub(in crate::fuse) fn text(&self, key: &SumKey, plan: &RowPlan) -> String {
+        match key {
+            SumKey::Fused(key) => match &self.fused {
+                Some(program) => program.0.text_of_sums(key, plan, self.own.len()),
+                None => String::new(),
+            },
+            SumKey::Terms(terms, key) => match &self.terms[*terms].stages {
+                Some(stages) => {
+                    let sums = self.terms[*terms].sums();
+                    let fold = &self.folds[sums.start].0;
+                    ptx::rows::write_sums(stages, &self.outputs[sums], fold, key, plan)
+                }
+                None => String::new(),
+            },
+            SumKey::Copy(sum, key) => {
+                let (stages, fold) = (&self.copies[*sum], &self.folds[*sum].0);
+                ptx::rows::write_sums(stages, &self.outputs[*sum..=*sum], fold, key, plan)
+            }
+        }
+    }
+}
+
+impl RowProgramState {
+    /// Returns the text of the kernel of a program whose outputs from `first` on are summed over groups.
+    fn text_of_sums(&self, key: &RowKey, plan: &RowPlan, first: usize) -> String {
+        match &self.stages {
+            Ok(stages) => ptx::rows::write_with_sums(self, stages, key, plan, first),
+            Err(_) => String::new(),
+        }
+    }
+}
