@@ -34,11 +34,10 @@
 //! expression caches its kernels, kernels with equal text share one module, and a run with the layouts of an
 //! earlier run reuses its plan.
 //!
-//! The parts are layers, and each may use only those before it: `ir`, `language`, `plan`, then the back ends `ptx` and `cpu`,
-//! which may not use each other, then `run` and `explain`. The head of each part says what it holds.
-//!
 //! Operations on f16 and bf16 compute in f32 and round once. The 8-bit floats support casts only.
 
+// The parts are layers (tests/layers.rs), and each may use only those before it: ir, language, plan, then the back ends ptx and
+// cpu, which may not use each other, then run and explain. The head of each part says what it holds.
 mod cpu;
 mod explain;
 mod ir;
