@@ -332,13 +332,15 @@ impl PlanInput<'_> {
         // One launch has both passes.
         if self.rescales && first > 1 {
             let codes = plan.scratch;
-            let bytes = codes + (self.dimensions.rows * size_of::<u32>()).next_multiple_of(256);
+            // A word tells whether there is a code.
+            let bytes = codes + ((1 + self.dimensions.rows) * size_of::<u32>()).next_multiple_of(256);
             // The partial values of the first pass are in nobody's way.
             plan.scratch = 0;
             self.pass(&mut plan, true)?;
             plan.scratch = bytes;
-            for launch in &mut plan.launches[first - 1..] {
-                launch.operands.push((KernelMemory::Scratch, codes));
+            // The first launch clears the word; the last one of the first pass stores the codes.
+            for launch in [0].into_iter().chain(first - 1..plan.launches.len()) {
+                plan.launches[launch].operands.push((KernelMemory::Scratch, codes));
             }
         }
         Ok(plan)

@@ -51,6 +51,11 @@ struct Access {
 
 impl KernelWriter<'_> {
     pub(super) fn fold(&mut self, key: &FoldKey) {
+        if key.again {
+            self.return_without_codes();
+        } else if self.codes.is_some() {
+            self.clear_codes();
+        }
         let blocks = key.again.then(|| self.begin_blocks());
         let thread = self.thread(key, blocks.as_ref().map(|blocks| &*blocks.block));
         let rows = if key.direction == Direction::Columns { key.vector as usize } else { 1 };

@@ -9,6 +9,9 @@ const WARP: usize = 32;
 
 impl KernelWriter<'_> {
     pub(super) fn merge(&mut self, key: &MergeKey) {
+        if key.again {
+            self.return_without_codes();
+        }
         let (threads, count) = (key.threads as usize, key.values as usize);
         let (rows, group) = self.block(key.partial, true);
         let thread = self.bits32("mov.u32", &["%tid.x"]);

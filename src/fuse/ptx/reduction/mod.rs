@@ -89,7 +89,7 @@ pub(in crate::fuse) fn write(
     };
     let sources = if let ReductionKey::Merge(_) = key { parts } else { state.prologue.inputs.len() };
     let has_codes = match key {
-        ReductionKey::Fold(key) => key.again,
+        ReductionKey::Fold(key) => key.again || key.partial && state.rescaled.is_some(),
         ReductionKey::Merge(key) => key.again || key.stores_codes,
         ReductionKey::Scan(_) => false,
     };

@@ -3,7 +3,8 @@
 //! A kernel multiplies elements by a factor before it squares them: 1 in the first pass. A kernel with whole rows jumps back and
 //! takes other factors, if a row of its block needs one: threads that store a sum put its code in shared memory, and one barrier
 //! with a vote tells the others. If a row takes several launches, the last one stores the code of each row in scratch memory, and
-//! the same launches follow once more. They end at once where all codes are 0, so a captured run is right whatever its elements.
+//! the same launches follow once more. They end at once where all codes are 0, which a word before the codes tells: the first launch
+//! clears it, and threads that store another code set it. So a captured run is right whatever its elements.
 //!
 //! | code | sum of the first pass | factor |
 //! |---|---|---|
@@ -110,15 +111,38 @@ impl KernelWriter<'_> {
         }
     }
 
+    /// Emits the address of the word that tells whether a row has a code.
+    fn any_code(&mut self) -> Name {
+        let place = format!("[{}]", self.codes.clone().unwrap_or_default());
+        self.result(super::Register::Bits64, "ld.param.u64", &[&place])
+    }
+
+    /// Emits the beginning of a run: no row has a code.
+    pub(super) fn clear_codes(&mut self) {
+        let thread = self.bits32("mov.u32", &["%tid.x"]);
+        let block = self.bits32("mov.u32", &["%ctaid.x"]);
+        let either = self.bits32("or.b32", &[&thread, &block]);
+        let is_first = self.predicate("setp.eq.u32", &[&either, "0"]);
+        let (any, none) = (self.any_code(), self.bits32("mov.u32", &["0"]));
+        self.line(format!("@{is_first} st.global.b32 [{any}], {none};"));
+    }
+
+    /// Emits the end of a launch of the second pass if no row has a code.
+    pub(super) fn return_without_codes(&mut self) {
+        let any = self.any_code();
+        let any = self.bits32("ld.global.b32", &[&format!("[{any}]")]);
+        let is_usual = self.predicate("setp.eq.u32", &[&any, "0"]);
+        self.line(format!("@{is_usual} ret;"));
+    }
+
     /// Emits the load of a row's code from scratch memory.
     fn load_code(&mut self, row: &str, next: usize) -> Name {
         let address = self.code_address(row);
-        self.bits32("ld.global.b32", &[&format!("[{address}+{}]", 4 * next)])
+        self.bits32("ld.global.b32", &[&format!("[{address}+{}]", 4 + 4 * next)])
     }
 
     fn code_address(&mut self, row: &str) -> Name {
-        let place = format!("[{}]", self.codes.clone().unwrap_or_default());
-        let base = self.result(super::Register::Bits64, "ld.param.u64", &[&place]);
+        let base = self.any_code();
         self.address(&base, Some(row), 4)
     }
 
@@ -126,7 +150,10 @@ impl KernelWriter<'_> {
     pub(super) fn store_code(&mut self, row: &str, value: &Folded) {
         self.unit_factors(1);
         let (code, address) = (self.code(&value[0]), self.code_address(row));
-        self.line(format!("st.global.b32 [{address}], {code};"));
+        self.line(format!("st.global.b32 [{address}+4], {code};"));
+        let is_rare = self.predicate("setp.ne.u32", &[&code, "0"]);
+        let any = self.any_code();
+        self.line(format!("@{is_rare} st.global.b32 [{any}], {code};"));
     }
 
     /// Emits the end of a thread in the second pass over a row without a code, and the factor of others.
