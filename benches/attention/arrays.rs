@@ -131,8 +131,9 @@ impl Arrays {
     }
 
     /// Compares the result of the forward, and the gradients after a backward, with those of the CPU in f64, for the last queries of a
-    /// head. Gradients of keys and values are compared where these are all its queries.
-    pub fn check(&self, case: Case, has_gradients: bool) -> Result<(), Failure> {
+    /// head. Gradients of keys and values are compared where these are all its queries. Returns the names and the errors, as shares of
+    /// the norms.
+    pub fn check(&self, case: Case, has_gradients: bool) -> Result<Vec<(&'static str, f64)>, Failure> {
         let count = if case.length <= COMPARED_WHOLE { case.length } else { COMPARED.min(case.length) };
         let last = |x: Tensor| x.narrow(2, case.length - count, count)?.contiguous();
         let [queries, keys, values, gradient] = &self.inputs;
@@ -143,27 +144,34 @@ impl Arrays {
         ];
         let options = AttentionOptions { is_causal: case.is_causal, ..AttentionOptions::default() };
         let result = scaled_dot_product_attention(&inputs[0], &inputs[1], &inputs[2], &options)?;
-        close("the result", case, &last(self.head(case, &self.result)?)?, &result.tensor())?;
+        let found = last(self.head(case, &self.result)?)?;
+        let mut errors = vec![close("result", case, &found, &result.tensor())?];
         if !has_gradients {
-            return Ok(());
+            return Ok(errors);
         }
         result.backward_with(&last(self.head(case, gradient)?)?)?;
-        for (index, (input, name)) in inputs.iter().zip(["queries", "keys", "values"]).enumerate() {
+        let names = ["gradient of queries", "gradient of keys", "gradient of values"];
+        for (index, (input, name)) in inputs.iter().zip(names).enumerate() {
             let wanted = input.grad().ok_or("the CPU gave no gradient")?;
             let found = self.gradients.narrow(0, index * POSITIONS * WIDTH, POSITIONS * WIDTH)?;
             let found = self.head(case, &found)?;
             if index == 0 {
-                close("the gradient of queries", case, &last(found)?, &wanted)?;
+                errors.push(close(name, case, &last(found)?, &wanted)?);
             } else if count == case.length {
-                close(&format!("the gradient of {name}"), case, &found, &wanted)?;
+                errors.push(close(name, case, &found, &wanted)?);
             }
         }
-        Ok(())
+        Ok(errors)
     }
 }
 
-/// An error unless the norm of the difference is a small share of the norm of what is wanted.
-fn close(name: &str, case: Case, found: &Tensor, wanted: &Tensor) -> Result<(), Failure> {
+/// Returns the norm of the difference as a share of the norm of what is wanted, if it is small.
+fn close(
+    name: &'static str,
+    case: Case,
+    found: &Tensor,
+    wanted: &Tensor,
+) -> Result<(&'static str, f64), Failure> {
     let (found, wanted) = (found.to_vec::<f64>()?, wanted.to_vec::<f64>()?);
     let difference: f64 = found.iter().zip(&wanted).map(|(a, b)| (a - b).powi(2)).sum();
     let norm: f64 = wanted.iter().map(|x| x.powi(2)).sum();
@@ -171,9 +179,11 @@ fn close(name: &str, case: Case, found: &Tensor, wanted: &Tensor) -> Result<(), 
     let Case { dimension, length, .. } = case;
     // Also false for NaN.
     if found.len() == wanted.len() && share <= TOLERANCE {
-        return Ok(());
+        return Ok((name, share));
     }
     let mask = case.mask();
-    Err(format!("d {dimension}, {mask}, length {length}: {name} has an error of {share:e} beside the CPU")
-        .into())
+    Err(format!(
+        "d {dimension}, {mask}, length {length}: the {name} has an error of {share:e} beside the CPU"
+    )
+    .into())
 }

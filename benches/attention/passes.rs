@@ -17,6 +17,8 @@ use crate::harness::turns::{Goal, Times, geometric_mean, speed};
 
 const LENGTHS: [usize; 5] = [1024, 2048, 4096, 8192, 16384];
 const DIMENSIONS: [usize; 2] = [64, 128];
+/// The widest head dimension, which the forward has and the backward has not, and whose means are its own.
+const WIDEST: usize = 256;
 /// The time that the runs between two events take together, in microseconds, and the most of them.
 const SAMPLE: f64 = 1000.0;
 const MAX_RUNS: usize = 16;
@@ -29,6 +31,8 @@ struct Reference {
     mean: Goal,
     /// For a length of 1024, a head dimension of 64 and a causal mask.
     gpt2: Option<Goal>,
+    /// For the geometric mean of [`WIDEST`].
+    widest: Option<Goal>,
 }
 
 /// The forward or the backward.
@@ -50,8 +54,13 @@ const FORWARD: Pass = Pass {
     has_gradients: false,
     products: 2,
     references: &[
-        Reference { name: "cuDNN", mean: Goal(1.2, 1.05), gpt2: Some(Goal(1.1, 1.05)) },
-        Reference { name: "flash", mean: Goal(2.1, 1.8), gpt2: None },
+        Reference {
+            name: "cuDNN",
+            mean: Goal(1.2, 1.05),
+            gpt2: Some(Goal(1.1, 1.05)),
+            widest: Some(Goal(1.05, 0.9)),
+        },
+        Reference { name: "flash", mean: Goal(2.1, 1.8), gpt2: None, widest: None },
     ],
 };
 
@@ -62,9 +71,9 @@ const BACKWARD: Pass = Pass {
     has_gradients: true,
     products: 5,
     references: &[
-        Reference { name: "cuDNN", mean: Goal(1.07, 0.95), gpt2: Some(Goal(1.05, 0.95)) },
-        Reference { name: "flash", mean: Goal(1.8, 1.6), gpt2: None },
-        Reference { name: "deterministic flash", mean: Goal(2.2, 1.8), gpt2: None },
+        Reference { name: "cuDNN", mean: Goal(1.07, 0.95), gpt2: Some(Goal(1.05, 0.95)), widest: None },
+        Reference { name: "flash", mean: Goal(1.8, 1.6), gpt2: None, widest: None },
+        Reference { name: "deterministic flash", mean: Goal(2.2, 1.8), gpt2: None, widest: None },
     ],
 };
 
@@ -138,15 +147,43 @@ fn row(reference: &Reference, case: Option<(usize, &str)>, length: &str) -> Stri
     }
 }
 
+/// Returns the name of the row of a mean over masks and lengths.
+fn row_of_mean(reference: &Reference, dimension: Option<usize>) -> String {
+    match dimension {
+        Some(dimension) => format!("beside {}, d {dimension}, {GEOMETRIC_MEAN}", reference.name),
+        None => row(reference, None, GEOMETRIC_MEAN),
+    }
+}
+
 impl PassBench<'_> {
     /// Measures each case beside each reference, then their means. Returns the number of comparisons.
     fn figures(&mut self, lengths: &[usize]) -> Result<usize, Failure> {
+        let mut count = self
+            .means(lengths, &DIMENSIONS, |reference| (row_of_mean(reference, None), Some(reference.mean)))?;
+        if !self.own.pass.has_gradients {
+            count += self.means(lengths, &[WIDEST], |reference| {
+                (row_of_mean(reference, Some(WIDEST)), reference.widest)
+            })?;
+        }
+        Ok(count)
+    }
+
+    /// Measures the cases of some head dimensions, the mean of each head dimension and mask, and the mean of all, which has this name
+    /// and goal.
+    fn means(
+        &mut self,
+        lengths: &[usize],
+        dimensions: &[usize],
+        of_all: impl Fn(&Reference) -> (String, Option<Goal>),
+    ) -> Result<usize, Failure> {
         let pass = self.own.pass;
         // By reference, then by head dimension and mask.
         let mut all: Vec<Vec<Vec<Times>>> = vec![Vec::new(); pass.references.len()];
         let mut against = vec![String::new(); pass.references.len()];
-        for dimension in DIMENSIONS {
+        let mut groups = Vec::new();
+        for &dimension in dimensions {
             for is_causal in [false, true] {
+                groups.push((dimension, Case { dimension, length: 0, is_causal }.mask()));
                 all.iter_mut().for_each(|groups| groups.push(Vec::new()));
                 for &length in lengths {
                     let case = Case { dimension, length, is_causal };
@@ -157,9 +194,6 @@ impl PassBench<'_> {
                 }
             }
         }
-        let groups =
-            DIMENSIONS.iter().flat_map(|dimension| ["full", "causal"].map(|mask| (*dimension, mask)));
-        let groups: Vec<(usize, &str)> = groups.collect();
         for ((reference, all), against) in pass.references.iter().zip(&all).zip(&against) {
             // A mean of some of the cases has no name.
             if all.iter().any(|times| times.len() < lengths.len()) {
@@ -169,8 +203,8 @@ impl PassBench<'_> {
                 let name = row(reference, Some(*group), GEOMETRIC_MEAN);
                 self.recorder.add(speed(&name, against, &geometric_mean(times), None)?);
             }
-            let goal = (lengths == LENGTHS).then_some(reference.mean);
-            let name = row(reference, None, GEOMETRIC_MEAN);
+            let (name, goal) = of_all(reference);
+            let goal = goal.filter(|_| lengths == LENGTHS);
             self.recorder.add(speed(&name, against, &geometric_mean(&all.concat()), goal)?);
         }
         Ok(all.iter().flatten().flatten().count())
@@ -191,7 +225,9 @@ impl PassBench<'_> {
         if pass.has_gradients {
             own.arrays.backward(case)?;
         }
-        own.arrays.check(case, pass.has_gradients)?;
+        let errors = own.arrays.check(case, pass.has_gradients)?;
+        let errors: Vec<String> = errors.iter().map(|(name, share)| format!("{name} {share:.1e}")).collect();
+        println!("  d {}, {mask}, {length}: errors beside f64: {}", case.dimension, errors.join(", "));
         let runs = ((SAMPLE / own.microseconds(case, 2)?).ceil() as usize).clamp(1, MAX_RUNS);
         let operations = case.operations(pass.products);
         for (index, reference) in pass.references.iter().enumerate().filter(|(_, one)| is_chosen(one)) {

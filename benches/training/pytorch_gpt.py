@@ -118,7 +118,8 @@ def main():
         step()
         times.append(time.perf_counter() - begun)
     rate = options.batch * CONTEXT / statistics.median(times)
-    print(json.dumps({"ids_per_second": rate, "device": device, "mode": options.mode, "bf16": options.bf16, "batch": options.batch, "torch": torch.__version__}))
+    peak = torch.cuda.max_memory_allocated() if on_gpu else None
+    print(json.dumps({"ids_per_second": rate, "peak_bytes": peak, "device": device, "mode": options.mode, "bf16": options.bf16, "batch": options.batch, "torch": torch.__version__}))
 
 
 main()
