@@ -1,8 +1,8 @@
 # Which files changed since the last landed commit. Sourced by .ci/run after steps.sh.
 #
 # SELVEDGE_CI_BASE names that commit. Without it, it is where this branch left origin/main or main; on main itself, the
-# commit twenty before, or the last one from twelve hours before if that is older. If none of these is known, everything
-# counts as changed. SELVEDGE_CI=all runs every step.
+# one that .ci/landed names, which whoever knows of a landing writes there; else the commit twenty before, or the last one from
+# twelve hours before if that is older. If none of these is known, everything counts as changed. SELVEDGE_CI=all runs every step.
 
 changes_base=""
 
@@ -23,6 +23,11 @@ find_base() {
             return 0
         fi
     done
+    if [ -f .ci/landed ] && base=$(git rev-parse --verify --quiet "$(cat .ci/landed)^{commit}") &&
+        [ "$base" != "$head" ] && git merge-base --is-ancestor "$base" HEAD; then
+        changes_base=$base
+        return 0
+    fi
     changes_base=$(git rev-parse --verify --quiet HEAD~20) || changes_base=""
     local date older
     date=$(git log -1 --format=%ct HEAD)
@@ -47,7 +52,7 @@ only_for() {
     local paths=$1 name=$2
     # The lists have no spaces or patterns in a name.
     # shellcheck disable=SC2086
-    if changed $paths .ci; then
+    if changed $paths .ci ':(exclude).ci/landed'; then
         return 0
     fi
     skip "$name" "none of its sources changed since ${changes_base:0:12}; SELVEDGE_CI=all runs it"
