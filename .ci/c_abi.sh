@@ -8,12 +8,9 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 since=()
-if [ -n "${2:-}" ] && git show "$2:include/selvedge.symbols" >"$folder/before" 2>/dev/null; then
-    since=(--since "$folder/before")
-fi
-header=scripts/header/Cargo.toml
-cargo test --quiet --manifest-path "$header"
-cargo run --quiet --manifest-path "$header" -- --check "${since[@]}"
+[ -z "${2:-}" ] || since=(--since "$2")
+cargo test --quiet --manifest-path scripts/header/Cargo.toml
+scripts/generate.sh --check "${since[@]}" header
 
 scripts/install.sh "$folder/first"
 mv "$folder/first" "$folder/prefix"

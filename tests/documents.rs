@@ -4,6 +4,8 @@
 mod comments;
 #[path = "common/mod.rs"]
 mod common;
+#[path = "documents/scripts.rs"]
+mod scripts;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -297,9 +299,10 @@ fn tensor_methods(path: &str) -> Vec<String> {
 
 #[test]
 fn the_page_of_tensor_methods_is_that_of_the_source() {
-    let mut page = "# Methods of `Tensor` by topic\n\nA test writes this page from the source: \
-                    `SELVEDGE_UPDATE_DOCS=1 cargo test --test documents`. `cargo doc --open` describes each method.\n"
-        .to_owned();
+    let mut page =
+        "# Methods of `Tensor` by topic\n\n`scripts/generate.sh methods` writes this page from the source. \
+                    `cargo doc --open` describes each method.\n"
+            .to_owned();
     for (topic, sources) in METHOD_TOPICS {
         let names: Vec<String> = sources.iter().flat_map(|path| tensor_methods(path)).collect();
         assert!(!names.is_empty(), "{topic} has no methods");
@@ -321,6 +324,6 @@ fn the_page_of_tensor_methods_is_that_of_the_source() {
     let found = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == page,
-        "docs/tensor-methods.md is not that of the source: run with SELVEDGE_UPDATE_DOCS=1"
+        "docs/tensor-methods.md is not that of the source: run scripts/generate.sh methods"
     );
 }

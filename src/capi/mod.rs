@@ -18,7 +18,7 @@
 //! 1. Write it in the file of its subject: `#[unsafe(no_mangle)] pub unsafe extern "C" fn sv_…`, with a body of
 //!    `guard::call("sv_…", || { … Ok(()) })`. Read pointers by [`arguments`], and objects by their `handle::Table`.
 //! 2. State in its docs what it does, who owns what, and which threads may call it.
-//! 3. Write the header and the list of exported symbols by `cargo run --manifest-path scripts/header/Cargo.toml`, and commit
+//! 3. Write the header and the list of exported symbols by `scripts/generate.sh header`, and commit
 //!    both.
 //! 4. Add a method to the C++ classes in `include/selvedge`; `tests/capi_c.rs` fails without one.
 //! 5. Add a case to the tests in `tests/capi`. `tests/capi/hostile.rs` reads the header and calls every function with NULL,
