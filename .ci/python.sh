@@ -1,7 +1,12 @@
 #!/bin/bash
-# Builds the Python package into a virtual environment, target/python, and runs its tests on the CPU, and those that need a device
-# on the fake driver.
+# python.sh [quick]: builds the Python package into a virtual environment, target/python, and runs its tests on the CPU, and those
+# that need a device on the fake driver. `quick` stops after the tests on the CPU, and leaves clippy out.
 set -euo pipefail
+
+case ${1:-} in
+    '' | quick) ;;
+    *) echo "python.sh: unknown argument $1" >&2; exit 2 ;;
+esac
 
 environment=${CARGO_TARGET_DIR:-target}/python
 if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
@@ -21,10 +26,11 @@ for package in "array-api-strict>=2.3" ml_dtypes mypy pyright; do
 done
 
 cargo fmt --package selvedge-python --check
-cargo clippy --package selvedge-python --package selvedge-program -- -D warnings
+[ "${1:-}" = quick ] || cargo clippy --package selvedge-python --package selvedge-program -- -D warnings
 VIRTUAL_ENV=$(realpath "$environment") "$environment/bin/maturin" develop --quiet \
     --manifest-path python/Cargo.toml
 "$environment/bin/pytest" python
+[ "${1:-}" != quick ] || exit 0
 
 # As `pip install ./python`, but with the profile of the build above, so that cargo has nothing to do.
 installed=$(realpath "$environment")/installed

@@ -1,10 +1,11 @@
-//! The table of `scripts/generate.sh` names what exists, and misses nothing.
+//! The tables of `scripts/generate.sh` and `scripts/quick.sh` name what exists, and miss nothing.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use super::root;
+use super::{read, root};
 
 fn run(script: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new("sh");
@@ -73,4 +74,65 @@ fn generate_sh_refuses_names_and_options_that_it_has_not() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && message.contains(wanted), "{arguments:?}: {message}");
     }
+}
+
+#[test]
+fn every_folder_has_a_row_of_quick_sh() {
+    let rows = rows("scripts/quick.sh");
+    assert!(rows.iter().all(|row| row.len() == 3), "{rows:?}");
+    let listed: BTreeSet<&str> = rows.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!(listed.len(), rows.len(), "scripts/quick.sh lists a folder twice");
+    for row in &listed {
+        let is_prefix = || {
+            let (folder, start) = row.rsplit_once('/').unwrap_or((".", row));
+            let mut entries = fs::read_dir(root().join(folder)).into_iter().flatten().flatten();
+            entries.any(|entry| entry.file_name().to_string_lossy().starts_with(start))
+        };
+        assert!(root().join(row).exists() || is_prefix(), "scripts/quick.sh lists {row}");
+    }
+    for folder in ["src", "tests"] {
+        for entry in fs::read_dir(root().join(folder)).expect("a readable folder") {
+            let name = entry.expect("a readable folder").file_name().to_string_lossy().into_owned();
+            let (path, module) = (format!("{folder}/{name}"), name.trim_end_matches(".rs"));
+            let module = format!("{folder}/{module}");
+            assert!(
+                listed.contains(path.as_str()) || listed.contains(module.as_str()),
+                "the table of scripts/quick.sh lacks {path}"
+            );
+        }
+    }
+}
+
+#[test]
+fn tests_of_quick_sh_are_test_targets_and_generated_names() {
+    let manifest = read("Cargo.toml");
+    let generated: BTreeSet<String> =
+        rows("scripts/generate.sh").into_iter().map(|row| row[0].clone()).collect();
+    for row in rows("scripts/quick.sh") {
+        for test in row[1].split(' ') {
+            let (target, filter) = test.split_once(':').unwrap_or((test, ""));
+            let is_known = match target {
+                "-" | "lib" | "bins" | "benches" | "examples" | "python" => true,
+                "generate" => generated.contains(filter),
+                _ => manifest.contains(&format!("[[test]]\nname = \"{target}\"\n")),
+            };
+            assert!(is_known, "{}: scripts/quick.sh has the test {test}", row[0]);
+        }
+    }
+}
+
+#[test]
+fn quick_sh_takes_the_longest_row_and_refuses_other_paths() {
+    let output = run("scripts/quick.sh", &["--dry-run", "src/tensor/dlpack/mod.rs", "src/error.rs"]);
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for wanted in ["--test layers", "--test tensor -- dlpack", "--test fake -- losses"] {
+        assert!(shown.contains(wanted), "{wanted} is not in\n{shown}");
+    }
+    assert!(!shown.contains("--test tensor --\n"), "the row of src/tensor counts, too:\n{shown}");
+
+    let output = run("scripts/quick.sh", &["--dry-run", "src/tensors"]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2), "{message}");
+    assert!(message.contains("no row for src/tensors") && message.contains("  src/tensor\n"), "{message}");
 }
