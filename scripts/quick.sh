@@ -102,6 +102,7 @@ Cargo.toml | - | everything
 Cargo.lock | - | everything
 CMakeLists.txt | - | .ci/c_abi.sh
 CHANGELOG.md | - | nothing
+CONTRIBUTING.md | - | nothing
 README.md | - | .ci/readme_commands.sh
 LICENSE-APACHE | - | .ci/package.sh
 LICENSE-MIT | - | .ci/package.sh

@@ -24,7 +24,7 @@ fn read(path: &str) -> String {
 /// The Markdown files, relative to the root.
 fn documents() -> Vec<String> {
     let entries = fs::read_dir(root().join("docs")).expect("docs is there");
-    let mut documents = vec!["README.md".to_owned(), "CHANGELOG.md".to_owned()];
+    let mut documents = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(str::to_owned).to_vec();
     for entry in entries {
         documents.push(format!("docs/{}", entry.expect("a readable folder").file_name().to_string_lossy()));
     }
