@@ -99,6 +99,8 @@ fn paths_in_the_design_lead_somewhere() {
     let paths: Vec<&str> = quoted
         .into_iter()
         .filter(|text| folders.iter().any(|folder| text.starts_with(folder)))
+        // A command is a path and its arguments.
+        .map(|text| text.split(' ').next().unwrap_or(text))
         // Names that a reader replaces.
         .filter(|path| !path.contains("NAME"))
         .collect();
