@@ -11,8 +11,13 @@
 //! [`unsupported`] returns the reason why the first one does not compute a problem, without a device's help; the caller then uses products
 //! and a softmax. [`Plan`] says which kernels would run. A launch that fails after that is an error, not a reason to compute otherwise.
 //!
+//! Layouts are read and written where they are: a packed tensor of queries, keys and values needs no copy, and its gradient is
+//! written once.
+//!
 //! Positions: the last query and the last key are at the same position. A query at position i reads the keys of a [`Band`]: from
 //! i - `before` to i + `after`. A causal mask is an `after` of 0.
+//!
+//! A length that does not fit is limited to its array, and is a device-side error of the pass.
 //!
 //! Invariants: results have the same bits on every run, because additions have a fixed order. Each launch has a workspace of its own,
 //! which is freed on the launch's stream, so launches share no counter.

@@ -24,6 +24,18 @@
 //! | `host_memory` | the memory that building a network needs |
 //! | `generate` | the networks G and S, and their input |
 //!
+//! Invariants:
+//!
+//! - Results do not depend on the order of work: input is summed in integers (thousandths of a potential), and a random draw is
+//!   a hash of seed, burst and neuron. So threads, shards and devices agree bit for bit, and tests compare hashes.
+//! - A backend gets valid data. `Network` checks arrays once and derives the constants of each neuron; a backend checks ids of
+//!   what callers pass later, and no values.
+//! - A range does its whole burst alone. Rows are sorted by target, so a thread or a shard reads its own part of each fired row
+//!   by a binary search. Only fired ids and potentials cross shards (`Exchange`).
+//! - Accumulators have 32 bits where a proof holds: the largest sum over a neuron's synapses, with weights of 255 once
+//!   plasticity changes any, plus the injections of the burst. Otherwise they have 64 bits; the log says which and why.
+//! - A backend has no code for removed synapses, and a journal never spans two networks: `edits` builds the network anew.
+//!
 //! Memory neurons, fatigue input, a sleep manager and spatial gradients of thresholds come later. Readers of shared memory,
 //! a `no_std` build and 8-bit potentials are not planned.
 

@@ -1,4 +1,6 @@
 //! Building a kernel from its definition: compiling, loading, and the fallbacks.
+//!
+//! A cached image that the driver refuses is compiled once more, past the cache.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,4 +1,7 @@
 //! [`kernel!`](crate::kernel): a typed function from a kernel's declaration.
+//!
+//! `bind` compares the declaration with the kernel. Arguments are slices of device memory, so one signature serves buffers and
+//! parts of them.
 
 /// Declares kernels as typed functions.
 ///

@@ -1,4 +1,7 @@
 //! Fallbacks: functions on the CPU that replace an unavailable kernel and get the launch's arguments in host memory.
+//!
+//! A fallback replaces a kernel that cannot be had: NVRTC is missing, the source does not compile, or the image is refused.
+//! It does not replace failed arguments, launches or contexts, nor a name that does not exist.
 
 use std::any::type_name;
 use std::fmt;

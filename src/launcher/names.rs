@@ -1,4 +1,7 @@
 //! The choice of a kernel of a module by name.
+//!
+//! A name means one kernel or none: the kernel of that name in the image or in C++, the template instance that was
+//! requested, or the only kernel. Otherwise the error lists the kernels that exist.
 
 use crate::driver::image::Declaration;
 use crate::driver::{Function, Module};

@@ -1,5 +1,8 @@
 //! Values that are created once and shared while a user holds one: loaded modules by the hash of their image, compiled
 //! programs by the hash of their inputs.
+//!
+//! Modules are keyed by device and the SHA-256 of their image, across all launchers of the process. Programs are keyed by
+//! their text, unless they include files. Kernels hold their modules.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -13,6 +13,19 @@
 //! - [`template`] is the captured graph and its picture, [`executable`] the launched and updated graph, [`captured`] a
 //!   closure that is captured again when its key changes, and [`conditional`] work that depends on a value on the
 //!   device.
+//!
+//! Invariants:
+//!
+//! - An error or a panic in the closure ends and discards the capture.
+//! - Calls that the driver forbids only by default (allocating, loading) run in its relaxed capture mode. `cuCtxSynchronize`
+//!   would end the captures of all threads, so during a capture streams are waited for one by one.
+//! - A launch and a wait on one stream are serialized. Driver 580 loses a wait that one thread issues while another launches
+//!   a graph into the same stream, about once in 100,000 launches (docs/device-runs.md).
+//! - A programmatic dependent launch is a typed edge. Queries of drivers before 12.3 fail on such edges. On these drivers,
+//!   and in the body of a conditional node, the launch is captured as a plain one. An update accepts edges of the same
+//!   kinds only.
+//! - A launch records its uses of memory, unless it follows the previous launch on the same stream and no block of the
+//!   process has changed its users since.
 
 mod arena;
 pub(crate) mod capture;

@@ -1,4 +1,7 @@
 //! A description of a row program's run: its kernels in order, with the bytes that each reads and writes.
+//!
+//! It names the memory behind every operand of a kernel (`RowKernel::operands`: inputs, outputs and temporary memory), so
+//! `tests/parity` runs the kernels of a plan one after another in the interpreter.
 
 use std::fmt;
 

@@ -15,6 +15,12 @@
 //!
 //! An error bound of 0 means that every result is that of the formula with each operation rounded to nearest
 //! even, on every device. f16 and bf16 compute in f32 and round once.
+//!
+//! A NaN operand gives NaN, except for `fmin`, `fmax`, `pow` (1 if y is 0 or x is 1), `hypot` (infinite beside an
+//! infinity) and tests. Integer division by 0 gives 0, and so does its remainder; the least integer divided by -1 is
+//! itself. `floor_divide` and `remainder` have the divisor's sign, `trunc_divide` and `fmod` the dividend's. `pow` of
+//! integers wraps; a negative exponent gives 0, except for the bases 1 and -1. A float becomes an integer by saturation,
+//! and NaN becomes 0. A cast to a narrower float rounds once.
 
 use super::gradient::{self, Derivative};
 use super::lower::{

@@ -7,6 +7,8 @@
 //! scalars, a block apart. If an input is contiguous along another dimension than the output, the run
 //! iterates in tiles ([`tile`](super::tile)).
 //!
+//! A run of more than 2^31 elements, or with as far a distance between the ends of an operand, is several launches.
+//!
 //! The kernel text depends on the expression and the [`KernelKey`] alone. Sizes, strides and scalars are in
 //! the parameter block, and [`ParameterLayout`] gives their offsets.
 //!

@@ -12,7 +12,9 @@
 //!
 //! A row of several folded dimensions consists of spans, one for each index of all but the innermost. The element
 //! at an index of the row has the coordinates of that index, in the order of the axes, so segments do not depend on
-//! spans. Accesses are vectors if every span is whole vectors, so that none crosses the end of a span.
+//! spans. Accesses are vectors if every span is whole vectors, so that none crosses the end of a span; a multiplication by a
+//! reciprocal finds the span. An input with one value for each span, such as a weight of group norm, is loaded once for a
+//! vector.
 //!
 //! The text of a kernel depends only on the program and the [`RowKey`], and the schedule never changes a bit of a
 //! result.

@@ -16,6 +16,9 @@
 //!
 //! The tree of a column is the same in all tiles. `ptxas` 12.9 gives a thread of a softmax or of `(x - mean) * rsqrt(var)` at
 //! most 64 registers in f32 and 53 in 16 bits, so a multiprocessor holds two blocks of 512 threads.
+//!
+//! Columns of 1025 to 8192 elements take a cluster with one or two blocks for each segment, on compute capability 9.0 or later.
+//! Lanes are merged as soon as two halves are there, so that a thread of 512 has the registers for 32 elements.
 
 use super::reduction::{BLOCK, LANES, ROUNDS, SEGMENT, WARP};
 use super::rows::{

@@ -6,6 +6,14 @@
 //! its leaves beside its stored values and outputs, and an upper bound of its instructions, which is the sum over nodes
 //! lowered alone.
 //!
+//! One expression has at most 64 inputs, scalars, coordinates and outputs, because the parameters of its kernel hold their
+//! strides and values, and at most 20,000 instructions, because a longer text assembles slowly and is no faster than two
+//! kernels. `fuse`, `Fused` and `DynamicFused` divide elementwise functions the same way (`Graph::several_expressions`). Not
+//! divided are `Graph::expression`, `Graph::reduction` and `Graph::scan`, which are one kernel by definition and return a
+//! typed error. The seed and the offset of random words and the index of `at_group` have one element, or one a group, where
+//! stored values have one for each element, so they are not divided either. A divided program reads and writes its stored
+//! values once more than one kernel would, and copies in-place inputs if several of its kernels write outputs per element.
+//!
 //! Random words and coordinates are stored before all sections ([`stored`](super::rows_stored)), so that a seed is never
 //! stored with a value for each element.
 //!

@@ -1,4 +1,5 @@
-//! The PTX writer. It emits PTX 8.0 for sm_60 and later, which every driver from 525 on assembles.
+//! The PTX writer. It emits PTX 8.0 for sm_60 and later (sm_80 for conversions to bf16), which every driver from 525 on
+//! assembles.
 //!
 //! The module has one entry, `fused`. Its parameters are the operands' addresses in order, followed by one
 //! block with the scalars, sizes and strides. The text depends only on the program and the kernel key, never
@@ -11,7 +12,7 @@
 //! `reduction` writes the kernels of reductions and scans, and `rows` those of row programs.
 //!
 //! Invariants: a thread loads all that it reads before it stores, so an output may be an input with the same
-//! layout. The kernel accesses nothing outside its operands.
+//! layout (a run refuses another layout). The kernel accesses nothing outside its operands.
 //!
 //! This layer may use `ir`, `language` and `plan`, never `cpu`.
 

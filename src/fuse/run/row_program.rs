@@ -15,7 +15,8 @@
 //! the elements of a group are adjacent (`cpu::rows`). Outputs read the elements that a reduction has folded, and
 //! values of groups that are computed once (`cpu::rows::folded`).
 //!
-//! **Several kernels.** For other programs and layouts on the CPU or a device, each reduction runs as a
+//! **Several kernels.** For other programs and layouts on the CPU or a device (longer strided groups, few long groups, more
+//! than 2²¹ elements a group, `Graph::index` or `Graph::position`, too many instructions or operands), each reduction runs as a
 //! [`Reduction`] with its phase's expression before the fold, into temporary memory with one value per group. Then
 //! one [`Expression`] computes the outputs per element and one those per group. The values of groups broadcast
 //! over their elements. Random words and coordinates that a reduction depends on are computed into memory first (`plan::rows_stored`).
@@ -23,6 +24,12 @@
 //!
 //! **Sections.** A program with a phase of more operands or instructions than one expression may have is divided into
 //! sections (`plan::rows_sections`), which store the values that later ones read. It runs as several kernels.
+//!
+//! **Dtypes.** f16 and bf16 are computed in f32 and rounded where an output is stored or the expression casts to the dtype.
+//! A comparison with a number uses the number that the dtype holds.
+//!
+//! **`at_group`** is the sum over the group of the element at the index and -0 for each other element. A run checks the
+//! index: on the CPU before it writes outputs, on a device in the kernel (`plan::rows_index`).
 //!
 //! Invariants: the order of each sum is the tree of [`Reduction`], so results have the same bits on every
 //! device. Scalars and the size of a group are parameters of kernels, never text.

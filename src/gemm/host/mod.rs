@@ -7,6 +7,9 @@
 //!
 //! Invariants: the division of C depends on the product alone, so the bits do not depend on the number of threads. (They depend
 //! on the processor: its vectors, and its caches, which divide long sums.)
+//!
+//! On Linux the crate `gemm` reads the sizes of the caches at a process's first float product: about 45 files of
+//! `/sys/devices/system/cpu` for each processor, without an option against it. With two processors this is 3 ms, once.
 
 mod epilogue;
 mod row;

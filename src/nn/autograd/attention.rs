@@ -1,6 +1,9 @@
 //! [`scaled_dot_product_attention`], by an engine that stores no scores ([`EngineAttention`]) or as two products and a softmax
 //! ([`ComposedAttention`](crate::tensor::ComposedAttention)).
 //!
+//! The engine is taken where it computes the whole problem and, if a gradient is required, its backward too; a larger head
+//! dimension has a forward alone. The log (debug) says why it is not.
+//!
 //! Tests: `tests/nn/attention.rs`.
 
 use super::attention_engine::{EngineAttention, PackedHeads};

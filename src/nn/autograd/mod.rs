@@ -5,12 +5,18 @@
 //! so that each gradient is complete before its rule runs, and adds the gradients of leaves to [`Variable::grad`].
 //! [`Variable::gradients`] visits them in the same order, and records what their rules compute.
 //!
+//! A gradient of a gradient is a gradient of an expression. A rule that is one expression of saved values is, on variables, a
+//! recorded function whose own gradient is again an expression, so derivatives of every order need no rule of their own.
+//! Products, sums and views record their rules' operations (`recordable`). Other operations have no second derivative, which
+//! is an error that names them.
+//!
 //! Invariants:
 //!
 //! - A tensor knows nothing of the tape. Nodes hold no variables, and values hold no nodes, so nothing is a cycle.
 //! - A rule reads values by their version. An in-place change ([`Variable::update`]) makes a backward through the old
 //!   value an error that names the operation.
 //! - The order of all sums follows from the order in which operations ran, so gradients have the same bits every time.
+//! - Leaves change only if the whole backward succeeds. Saved values are freed as it passes them, unless it retains the graph.
 //! - Neither the backward nor a drop recurses, so a chain may have any length.
 //! - A recomputation ([`checkpoint`]) adds nodes that are newer than all others, so that they run next.
 //! - A rule may return a gradient of the operand's broadcast shape and of another float dtype; the tape sums and casts it.

@@ -12,6 +12,11 @@
 //! | `classes` | reads and writes by classes and ids, which do not count from the end: `nll_loss`, `embedding`; the lengths of attention's sequences |
 //! | `index` | `index` and `index_assign`: integers, slices, masks and index arrays in one call |
 //!
+//! An index out of range is a device-side error: one thread claims the device's record in page-locked memory, and the next call
+//! that waits returns it. If several indices name one element, the one at the highest position wins. A first kernel finds the
+//! greatest position in the index for each element, in as many passes as keep its table in the L2 cache. A second kernel writes
+//! each element once; it loops over the index if there are far more elements than indices.
+//!
 //! Invariants: no index leads outside of memory, whatever it is.
 
 mod accumulate;

@@ -3,6 +3,11 @@
 //! A product reads an operand in place if its rows or its columns are contiguous, whatever views it went through; any other
 //! operand is copied first. The epilogue runs in the same call, before the result is rounded.
 //!
+//! Rows and columns may have any leading dimension, offset and batch strides, 0 for broadcast ones. Adjacent batch dimensions
+//! are merged. If all batches share the right operand and their rows are evenly spaced, the rows are one product, unless the
+//! bias has an element for each row. A product of one column is computed as its transpose. One call computes the longest batch
+//! dimension that is left; the others are a loop of calls.
+//!
 //! Invariants: both operands have one dtype, and no operand is cast unasked.
 
 mod call;

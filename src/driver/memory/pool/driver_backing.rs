@@ -2,6 +2,8 @@
 //!
 //! None of the page calls made here waits for running kernels (measured on H200, driver 580). Freeing a segment does,
 //! so only a trim does it.
+//!
+//! Mapped pages are accessible to the devices with peer access.
 
 use std::sync::Arc;
 

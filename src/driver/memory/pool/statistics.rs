@@ -1,4 +1,6 @@
 //! The statistics of a memory pool.
+//!
+//! Accounting is by stream under quotas, so peaks are exact and the common path shares nothing. A `MemoryScope` is one more peak.
 
 use std::fmt::Write;
 

@@ -7,6 +7,9 @@
 //!
 //! Float sums follow the documented tree in every path. Extremes, sums and products of integers have the same value in any
 //! order. Threads share tasks that are nodes of the tree, so no result depends on the number of threads.
+//!
+//! A sum of squares that has left the range is added again with a factor ([`Fold::SumOfSquares`](crate::fuse::Fold)); only
+//! tasks with such rows run again.
 
 mod columns;
 mod interpreted;

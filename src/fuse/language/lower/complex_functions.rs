@@ -1,7 +1,8 @@
 //! Exponentials, logarithms, roots, and circular and hyperbolic functions of complex numbers.
 //!
 //! Branch cuts, signed zeros and infinities follow C99 Annex G: on a cut the sign of the zero selects the
-//! side. Circular functions are hyperbolic functions of a rotated argument: sin(z) = -i sinh(iz), tan(z) = -i
+//! side. `log` and `sqrt` are cut along the negative axis, `asin`, `acos` and `atanh` beyond -1 and 1, `acosh` below 1,
+//! `asinh` and `atan` beyond -i and i. `tan` and `tanh` of an infinite angle at 0 keep the 0. Circular functions are hyperbolic functions of a rotated argument: sin(z) = -i sinh(iz), tan(z) = -i
 //! tanh(iz), and likewise their inverses. The inverses follow W. Kahan ("Branch cuts for complex elementary
 //! functions", 1987). Errors are small relative to the magnitude of the result; a part much smaller than the
 //! other may be less accurate. Infinite results, NaN and arguments that need scaling are rare bodies.
