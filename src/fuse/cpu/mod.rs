@@ -12,6 +12,7 @@
 pub(super) mod backend;
 pub(super) mod block;
 mod coordinates;
+mod instruction;
 pub(super) mod memory;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod native;

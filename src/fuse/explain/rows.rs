@@ -9,7 +9,6 @@ use super::elementwise::Explanation;
 use crate::error::Result;
 use crate::fuse::ir::number::Number;
 use crate::fuse::plan::rows::RowOperands;
-use crate::fuse::plan::rows_index::CheckLaunch;
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_storage::{RowDevice, RowStorage};
@@ -18,6 +17,7 @@ use crate::fuse::ptx;
 use crate::fuse::run::expression::Expression;
 use crate::fuse::run::reduction_device::{ReductionExplanation, write_scalars};
 use crate::fuse::run::row_program::{PhaseOperands, RowProgram, RowProgramState};
+use crate::fuse::run::rows_index::CheckLaunch;
 use crate::fuse::run::rows_run::missing;
 use crate::types::{DType, Layout, Shape};
 

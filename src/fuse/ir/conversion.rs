@@ -71,26 +71,26 @@ fn two_words(x: f64) -> u64 {
 /// smallest integer divided by -1 gives itself, and division by 0 gives 0, the last bits of an infinity or a
 /// NaN.
 #[inline(always)]
-pub(super) fn divide_signed(a: i32, b: i32) -> i32 {
+pub(in crate::fuse) fn divide_signed(a: i32, b: i32) -> i32 {
     last_word((f64::from(a) / f64::from(b)).trunc()) as i32
 }
 
 /// Divides like [`divide_signed`].
 #[inline(always)]
-pub(super) fn divide_unsigned(a: u32, b: u32) -> u32 {
+pub(in crate::fuse) fn divide_unsigned(a: u32, b: u32) -> u32 {
     last_word((f64::from(a) / f64::from(b)).trunc())
 }
 
 /// Rounds to f32 through an exact f64: for a number with too many bits, a sticky bit replaces the last 11.
 #[inline(always)]
-pub(super) fn unsigned64_to_float32(x: u64) -> f32 {
+pub(in crate::fuse) fn unsigned64_to_float32(x: u64) -> f32 {
     let lost = u64::from(x & 0x7ff != 0) << 11;
     (if x >> 53 != 0 { x & !0x7ff | lost } else { x }) as f64 as f32
 }
 
 /// Converts to f32 with truncation.
 #[inline(always)]
-pub(super) fn unsigned64_towards_zero(x: u64) -> f32 {
+pub(in crate::fuse) fn unsigned64_towards_zero(x: u64) -> f32 {
     let exact = (if x >> 53 != 0 { x & !0x7ff } else { x }) as f64;
     // Clears the 29 bits that f32 lacks.
     f64::from_bits(exact.to_bits() & !0x1fff_ffff) as f32
@@ -98,21 +98,21 @@ pub(super) fn unsigned64_towards_zero(x: u64) -> f32 {
 
 /// Converts to f32 with truncation.
 #[inline(always)]
-pub(super) fn signed64_towards_zero(x: i64) -> f32 {
+pub(in crate::fuse) fn signed64_towards_zero(x: i64) -> f32 {
     let sign = (x as u64 >> 32) as u32 & 0x8000_0000;
     f32::from_bits(unsigned64_towards_zero(x.unsigned_abs()).to_bits() | sign)
 }
 
 /// Converts to f32 with truncation.
 #[inline(always)]
-pub(super) fn float64_towards_zero(x: f64) -> f32 {
+pub(in crate::fuse) fn float64_towards_zero(x: f64) -> f32 {
     let near = x as f32;
     if f64::from(near).abs() > x.abs() { f32::from_bits(near.to_bits() - 1) } else { near }
 }
 
 /// Rounds to bf16; NaN becomes the canonical NaN.
 #[inline(always)]
-pub(super) fn round_to_brain(x: f32) -> f32 {
+pub(in crate::fuse) fn round_to_brain(x: f32) -> f32 {
     let bits = x.to_bits();
     let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) & 0xffff_0000;
     f32::from_bits(if x.is_nan() { 0x7fff_0000 } else { rounded })
@@ -121,7 +121,7 @@ pub(super) fn round_to_brain(x: f32) -> f32 {
 /// Rounds to f16 within f32, so that it vectorizes. In the normal range it rounds off the low 13 bits; below
 /// it, adding and subtracting a number whose last bit is f16's smallest performs the rounding.
 #[inline(always)]
-pub(super) fn round_to_half(x: f32) -> f32 {
+pub(in crate::fuse) fn round_to_half(x: f32) -> f32 {
     let bits = x.to_bits();
     let (sign, magnitude) = (bits & 0x8000_0000, bits & 0x7fff_ffff);
     let normal = (magnitude + 0x0fff + ((magnitude >> 13) & 1)) & 0xffff_e000;

@@ -4,10 +4,10 @@
 //!
 //! This layer may use no other part of `fuse`.
 
-mod conversion;
+pub(super) mod conversion;
 pub(super) mod coordinate;
 pub(super) mod instruction;
 pub(super) mod number;
-mod permutation;
+pub(super) mod permutation;
 pub(super) mod program;
 pub(super) mod rare;

@@ -11,7 +11,7 @@ const ROUNDS: usize = 12;
 /// Returns the image of `index`, below `length`. An index past the length counts as the last, and a length of
 /// 0 as 1, so every call terminates.
 #[inline(always)]
-pub(super) fn permuted(index: u64, length: u64, key: u64) -> u64 {
+pub(in crate::fuse) fn permuted(index: u64, length: u64, key: u64) -> u64 {
     let length = length.max(1);
     let last = length - 1;
     let bits = (64 - last.leading_zeros()).max(2);

@@ -11,7 +11,6 @@ use super::scalar::{by_value, dtype_of_numbers};
 use crate::error::{Error, Result};
 use crate::fuse::ir::coordinate::Coordinate;
 use crate::fuse::ir::number::Number;
-use crate::fuse::run::expression::Expression;
 use crate::types::{DType, NumberKind};
 
 #[derive(Debug, Clone, Default)]
@@ -342,20 +341,6 @@ impl Graph {
         let mut nodes = self.0.borrow_mut();
         let node = Node::Coordinate(nodes.coordinate(coordinate));
         Expr { graph: self, node: nodes.push(node, DType::I64) }
-    }
-
-    /// Compiles the expression that computes these outputs. The graph may grow afterwards and compile further
-    /// expressions.
-    ///
-    /// # Errors
-    ///
-    /// The first error of an operation in the graph, as [`Operation::signature`]; [`Error::InvalidArgument`]
-    /// without outputs, for an output of another graph, for more than 64 inputs, scalars, coordinates and outputs together, and for
-    /// more than 20,000 instructions. `tensor::Fused` divides such a function into several kernels.
-    pub fn expression(&self, outputs: &[Expr<'_>]) -> Result<Expression> {
-        let operand_nodes = self.checked("an expression", outputs)?;
-        let nodes = self.0.borrow();
-        Expression::new(&nodes, &operand_nodes)
     }
 
     /// Returns the nodes of outputs.

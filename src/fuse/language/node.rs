@@ -101,6 +101,38 @@ pub(in crate::fuse) fn needed_until(
     needed
 }
 
+/// Returns for each node whether it depends on inputs, words or indices of elements other than through a reduction, so that
+/// its values may differ within a group.
+pub(in crate::fuse) fn is_per_element(nodes: &Nodes) -> Vec<bool> {
+    dependent(nodes, |node| match node {
+        Node::Input(_) | Node::Coordinate(_) | Node::Random(..) | Node::GroupIndex => Some(true),
+        Node::Group(..) => Some(false),
+        _ => None,
+    })
+}
+
+/// Returns for each node whether it is one value per group: it depends on a reduction, and otherwise only on
+/// scalars.
+pub(in crate::fuse) fn is_per_group(nodes: &Nodes) -> Vec<bool> {
+    let is_group = dependent(nodes, |node| match node {
+        Node::Group(..) => Some(true),
+        _ if node.operands().next().is_none() => Some(false),
+        _ => None,
+    });
+    is_group.into_iter().zip(is_per_element(nodes)).map(|(group, element)| group && !element).collect()
+}
+
+/// Returns for each node the value of `of`, or without one whether it is true of any operand.
+fn dependent(nodes: &Nodes, of: impl Fn(Node) -> Option<bool>) -> Vec<bool> {
+    let mut found: Vec<bool> = Vec::with_capacity(nodes.nodes.len());
+    for &(node, _) in &nodes.nodes {
+        let any = || node.operands().any(|operand| found[operand as usize]);
+        let value = of(node).unwrap_or_else(any);
+        found.push(value);
+    }
+    found
+}
+
 /// A reduction that chooses an element of a group by an index, which a run checks.
 #[derive(Clone, Copy)]
 pub(in crate::fuse) struct IndexedGroup {

@@ -10,9 +10,9 @@
 
 use super::elementwise::WIDEST;
 use super::reduction_dimensions::{Dimension, Dimensions};
+use super::scan::QUAD;
 use crate::error::{Error, Result};
 use crate::fuse::language::fold::{FoldRules, bytes};
-use crate::fuse::run::scan::QUAD;
 use crate::types::divisor;
 
 /// Lanes of a segment: element i of the segment belongs to lane i mod `LANES`.

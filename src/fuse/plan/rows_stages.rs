@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::rows::RowAccess;
-use super::rows_index::report_parameters;
 use super::rows_split::{Phase, PhaseInput};
 use crate::fuse::ir::coordinate::Coordinate;
 use crate::fuse::ir::instruction::RegisterKind;
@@ -21,6 +20,11 @@ use crate::types::DType;
 /// The instruction count from which a kernel keeps an element's value in registers instead of computing it again
 /// in a later stage. An exponential has more, a widening or a difference fewer.
 pub(in crate::fuse) const KEPT_COST: usize = 8;
+
+/// Returns the offsets of the report's address and of the error's code in a block with this many scalars before.
+pub(in crate::fuse) fn report_parameters(scalars: usize) -> [usize; 2] {
+    [16 * scalars, 16 * scalars + 16]
+}
 
 /// The work between two barriers.
 pub(in crate::fuse) struct Stage {

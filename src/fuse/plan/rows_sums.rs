@@ -7,8 +7,6 @@ use super::rows_operand_layout::OperandLayout;
 use super::rows_shape::RowShape;
 use super::rows_stages::{KEPT_COST, RowStages};
 use super::rows_storage::{RowDevice, RowStorage};
-use crate::fuse::ptx;
-use crate::fuse::run::row_program::RowProgramState;
 use crate::fuse::run::rows_sums::{CHUNK, SumKey, SumsOverGroups};
 use crate::types::{DType, Layout};
 
@@ -162,37 +160,5 @@ impl SumsOverGroups {
                 .map(|operand| dimensions.offsets[operand] * operands[operand].0.size())
                 .collect(),
         })
-    }
-
-    /// Returns the text of a kernel.
-    pub(in crate::fuse) fn text(&self, key: &SumKey, plan: &RowPlan) -> String {
-        match key {
-            SumKey::Fused(key) => match &self.fused {
-                Some(program) => program.0.text_of_sums(key, plan, self.own.len()),
-                None => String::new(),
-            },
-            SumKey::Terms(terms, key) => match &self.terms[*terms].stages {
-                Some(stages) => {
-                    let sums = self.terms[*terms].sums();
-                    let fold = &self.folds[sums.start].0;
-                    ptx::rows::write_sums(stages, &self.outputs[sums], fold, key, plan)
-                }
-                None => String::new(),
-            },
-            SumKey::Copy(sum, key) => {
-                let (stages, fold) = (&self.copies[*sum], &self.folds[*sum].0);
-                ptx::rows::write_sums(stages, &self.outputs[*sum..=*sum], fold, key, plan)
-            }
-        }
-    }
-}
-
-impl RowProgramState {
-    /// Returns the text of the kernel of a program whose outputs from `first` on are summed over groups.
-    fn text_of_sums(&self, key: &RowKey, plan: &RowPlan, first: usize) -> String {
-        match &self.stages {
-            Ok(stages) => ptx::rows::write_with_sums(self, stages, key, plan, first),
-            Err(_) => String::new(),
-        }
     }
 }

@@ -13,7 +13,7 @@ use crate::fuse::ir::coordinate::Coordinate;
 use crate::fuse::ir::instruction::Instruction;
 use crate::fuse::ir::number::Number;
 use crate::fuse::ir::program::{Program, Step, kind_of, parts};
-use crate::fuse::language::graph::Nodes;
+use crate::fuse::language::graph::{Expr, Graph, Nodes};
 use crate::fuse::language::lower::cast::cast;
 use crate::fuse::language::lower::{elementary, normal, random};
 use crate::fuse::language::node::{Node, NodeIndex, needed};
@@ -58,6 +58,22 @@ pub(crate) struct ExpressionState {
     pub(crate) cpu_code: CpuCode,
     /// Kernels of all plans.
     pub(crate) kernels: DeviceCache<KernelKey, Function>,
+}
+
+impl Graph {
+    /// Compiles the expression that computes these outputs. The graph may grow afterwards and compile further
+    /// expressions.
+    ///
+    /// # Errors
+    ///
+    /// The first error of an operation in the graph, as [`Operation::signature`]; [`Error::InvalidArgument`]
+    /// without outputs, for an output of another graph, for more than 64 inputs, scalars, coordinates and outputs together, and for
+    /// more than 20,000 instructions. `tensor::Fused` divides such a function into several kernels.
+    pub fn expression(&self, outputs: &[Expr<'_>]) -> Result<Expression> {
+        let operand_nodes = self.checked("an expression", outputs)?;
+        let nodes = self.0.borrow();
+        Expression::new(&nodes, &operand_nodes)
+    }
 }
 
 impl Expression {

@@ -13,6 +13,7 @@ pub(super) mod row_program;
 mod rows_compile;
 mod rows_device;
 mod rows_in_place;
+pub(super) mod rows_index;
 pub(super) mod rows_run;
 pub(super) mod rows_run_memory;
 pub(super) mod rows_sums;

@@ -12,9 +12,8 @@ use crate::error::{Error, Result};
 #[cfg(target_arch = "x86_64")]
 use crate::fuse::cpu::rows::{BlockFinishes, BlockRuns};
 use crate::fuse::language::graph::{Expr, Graph, Nodes};
-use crate::fuse::language::node::{IndexedGroup, Node, NodeIndex, needed};
+use crate::fuse::language::node::{IndexedGroup, Node, NodeIndex, is_per_element, is_per_group, needed};
 use crate::fuse::plan::rows_sections::Sections;
-use crate::fuse::plan::rows_split;
 use crate::fuse::plan::rows_split::{Phase, PhaseInput};
 use crate::fuse::plan::rows_stages::RowStages;
 use crate::fuse::plan::rows_stored::{StoredKind, StoredList};
@@ -54,8 +53,8 @@ impl RowProgram {
     }
 
     fn compile_sections(nodes: &Nodes, outputs: &[NodeIndex], sections: &Sections) -> Result<RowProgram> {
-        let per_group = rows_split::is_per_group(nodes);
-        let per_element = rows_split::is_per_element(nodes);
+        let per_group = is_per_group(nodes);
+        let per_element = is_per_element(nodes);
         let needed = needed(nodes, outputs, |_| false);
         let stream_inputs = nodes.stream_inputs(&needed);
         let is_divided = sections.reason.is_some();

@@ -30,12 +30,12 @@ use crate::driver::{DeviceCache, Function};
 use crate::error::{Error, Result};
 use crate::fuse::language::fold::Fold;
 use crate::fuse::language::graph::{Graph, Nodes};
-use crate::fuse::language::node::{Node, NodeIndex, needed, needed_until};
-use crate::fuse::plan::rows::RowKey;
+use crate::fuse::language::node::{Node, NodeIndex, is_per_group, needed, needed_until};
+use crate::fuse::plan::rows::{RowKey, RowPlan};
 use crate::fuse::plan::rows_shape::RowShape;
-use crate::fuse::plan::rows_split;
 use crate::fuse::plan::rows_split::Phase;
 use crate::fuse::plan::rows_stages::RowStages;
+use crate::fuse::ptx;
 use crate::types::{DType, Layout, Shape};
 
 /// The groups of a chunk.
@@ -158,7 +158,7 @@ impl SumsOverGroups {
         if sums.is_empty() {
             return Ok(None);
         }
-        let per_group = rows_split::is_per_group(nodes);
+        let per_group = is_per_group(nodes);
         let mut values = values_of(nodes, &terms, &per_group);
         let read_groups = values.iter().any(|&value| per_group[value as usize]);
         let of_terms = needed_until(nodes, &terms, |index, _| values.contains(&index));
@@ -257,6 +257,38 @@ impl SumsOverGroups {
         }
         Layout::strided(elements, &strides, 0)
     }
+
+    /// Returns the text of a kernel.
+    pub(in crate::fuse) fn text(&self, key: &SumKey, plan: &RowPlan) -> String {
+        match key {
+            SumKey::Fused(key) => match &self.fused {
+                Some(program) => program.0.text_of_sums(key, plan, self.own.len()),
+                None => String::new(),
+            },
+            SumKey::Terms(terms, key) => match &self.terms[*terms].stages {
+                Some(stages) => {
+                    let sums = self.terms[*terms].sums();
+                    let fold = &self.folds[sums.start].0;
+                    ptx::rows::write_sums(stages, &self.outputs[sums], fold, key, plan)
+                }
+                None => String::new(),
+            },
+            SumKey::Copy(sum, key) => {
+                let (stages, fold) = (&self.copies[*sum], &self.folds[*sum].0);
+                ptx::rows::write_sums(stages, &self.outputs[*sum..=*sum], fold, key, plan)
+            }
+        }
+    }
+}
+
+impl RowProgramState {
+    /// Returns the text of the kernel of a program whose outputs from `first` on are summed over groups.
+    fn text_of_sums(&self, key: &RowKey, plan: &RowPlan, first: usize) -> String {
+        match &self.stages {
+            Ok(stages) => ptx::rows::write_with_sums(self, stages, key, plan, first),
+            Err(_) => String::new(),
+        }
+    }
 }
 
 /// Returns the values that the main program computes for the terms: those of groups, random words and coordinates.
@@ -295,7 +327,7 @@ fn with_inputs(nodes: &Nodes, values: &[NodeIndex]) -> Nodes {
 impl RowProgram {
     /// Creates a program with sums over groups.
     pub(super) fn with_sums(nodes: &Nodes, outputs: &[NodeIndex], sums: SumsOverGroups) -> RowProgram {
-        let per_group = rows_split::is_per_group(nodes);
+        let per_group = is_per_group(nodes);
         let described = outputs.iter().enumerate().map(|(at, &output)| {
             let is_over_groups = sums.sums.contains(&at);
             let is_per_group = !is_over_groups && per_group[output as usize];

@@ -26,27 +26,15 @@ use crate::fuse::plan::reduction::{
     ReductionPlan, ScanKey, WARP, blocks,
 };
 use crate::fuse::plan::reduction_dimensions::Dimensions;
+use crate::fuse::plan::scan::{QUAD, WARPS, accesses, scratch, tile};
 use crate::types::{DType, Layout};
 
-/// The adjacent elements of a thread.
-pub(in crate::fuse) const QUAD: usize = 4;
-/// Warps of a tile.
-pub(in crate::fuse) const WARPS: usize = BLOCK / WARP;
-/// Tiles of a group, a power of two of at least a block's threads. It is large enough that the latency
-/// between groups does not exceed the time for a group's elements, because groups wait for each other, and
-/// small enough that a thread waits for few tiles.
-pub(in crate::fuse) const GROUP: usize = 512;
-/// Tiles of a block that are published and wait for their prefix.
-pub(in crate::fuse) const PARKED: usize = 2;
 /// Words of 32 bits that a thread may load ahead.
 const WORDS_AHEAD: usize = 48;
 /// The number of such words, and of an element's instructions, that leaves registers for four blocks.
 const SHORT: usize = 20;
 /// The multiprocessors of the reference device.
 const MULTIPROCESSORS: u32 = 132;
-/// Bytes of a word with its flag.
-pub(in crate::fuse) const SLOT: usize = 8;
-
 /// A scan along an axis of any number of inputs: one kernel, on a device or the CPU.
 ///
 /// ```
@@ -80,34 +68,6 @@ impl Graph {
         }
         Ok(Scan(self.reduction(fold, of)?))
     }
-}
-
-/// Returns the largest number of accesses of a thread: 64 bytes of values, which fit its registers.
-pub(in crate::fuse) fn accesses(state: &ReductionState) -> usize {
-    64 / (QUAD * state.rules.bytes().max(4))
-}
-
-/// Returns the elements of a tile.
-pub(in crate::fuse) fn tile(state: &ReductionState) -> usize {
-    QUAD * WARP * accesses(state) * WARPS
-}
-
-/// Returns the 32-bit words of a value.
-pub(in crate::fuse) fn words(state: &ReductionState) -> usize {
-    state.rules.bytes() / 4
-}
-
-/// Returns the offsets in scratch memory of a chained scan's counter and, word by word, of the totals of
-/// tiles and the prefixes of groups, and the size of all.
-fn scratch(state: &ReductionState, tiles: usize) -> (Vec<usize>, usize) {
-    let (mut places, mut end) = (vec![0], 256);
-    for values in [tiles, tiles / GROUP + 1] {
-        for _ in 0..words(state) {
-            places.push(end);
-            end += (values * SLOT).next_multiple_of(256);
-        }
-    }
-    (places, end)
 }
 
 impl Scan {
@@ -159,7 +119,7 @@ impl Scan {
             rescales: false,
         };
         let (row, rows) = (dimensions.row, dimensions.rows);
-        let (tile, most) = (tile(state), accesses(state));
+        let (tile, most) = (tile(&state.rules), accesses(&state.rules));
         let chained = row > tile;
         let threads = row.div_ceil(QUAD).next_power_of_two().min(WARP);
         let accesses = row.div_ceil(QUAD * WARP).next_power_of_two().min(most);
@@ -231,7 +191,7 @@ impl Scan {
             .map(|input| (KernelMemory::Input(input), dimensions.offsets[input] * sizes[input]))
             .collect();
         operands.push((KernelMemory::Output, dimensions.offsets[output] * sizes[output]));
-        let (places, bytes) = if chained { scratch(state, rows * tiles) } else { (Vec::new(), 0) };
+        let (places, bytes) = if chained { scratch(&state.rules, rows * tiles) } else { (Vec::new(), 0) };
         operands.extend(places.into_iter().map(|at| (KernelMemory::Scratch, at)));
         let launch = PlannedLaunch {
             // Blocks are persistent: more than are resident would find no tile.

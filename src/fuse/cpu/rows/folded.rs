@@ -8,8 +8,7 @@ use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::fuse::language::graph::Nodes;
-use crate::fuse::language::node::{Node, NodeIndex, needed_until};
-use crate::fuse::plan::rows_split;
+use crate::fuse::language::node::{Node, NodeIndex, is_per_group, needed_until};
 use crate::fuse::plan::rows_split::{Phase, PhaseInput};
 use crate::fuse::plan::rows_stages::KEPT_COST;
 use crate::fuse::run::row_program::{Finish, RowReduction};
@@ -100,7 +99,7 @@ impl BlockFinishes {
 /// Returns the nodes with one value per group, other than reductions, that elements of `outputs` read; none if there are more
 /// than [`MOST_VALUES`].
 fn values_of_groups(nodes: &Nodes, outputs: &[NodeIndex]) -> Vec<NodeIndex> {
-    let per_group = rows_split::is_per_group(nodes);
+    let per_group = is_per_group(nodes);
     let is_leaf = |index: NodeIndex, _: Node| per_group[index as usize];
     let needed = needed_until(nodes, outputs, is_leaf);
     let is_value = |&index: &NodeIndex| {

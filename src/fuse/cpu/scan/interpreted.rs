@@ -15,9 +15,9 @@ use crate::fuse::cpu::memory::HostOperand;
 use crate::fuse::cpu::reduction::{BlockParts, combine, get, registers, registers_to_restore, restore, set};
 use crate::fuse::cpu::run_on_inputs;
 use crate::fuse::plan::reduction_dimensions::Dimensions;
+use crate::fuse::plan::scan::{QUAD, WARPS, accesses, tile};
 use crate::fuse::plan::space::Space;
 use crate::fuse::run::reduction::ReductionState;
-use crate::fuse::run::scan::{QUAD, WARPS, accesses, tile};
 use crate::threads::{run_on_threads, thread_count};
 
 /// The number of elements above which another thread pays for its start.
@@ -82,7 +82,7 @@ impl Run<'_> {
             });
             return;
         }
-        let of_one = tile(self.state);
+        let of_one = tile(&self.state.rules);
         let tiles = self.row.div_ceil(of_one);
         let of_tile = |task: usize| {
             let (row, tile) = (task / tiles, task % tiles);
@@ -240,7 +240,7 @@ impl Run<'_> {
         self.load(workspace, row..row + 1, span, quads);
         self.scan_lanes(workspace, quads, RUN);
         let identity = self.state.rules.identity;
-        let mut totals = vec![identity; WARPS * accesses(self.state)];
+        let mut totals = vec![identity; WARPS * accesses(&self.state.rules)];
         for (run, total) in totals.iter_mut().enumerate().take(quads.div_ceil(RUN)) {
             let last = (run * RUN + RUN - 1).min(quads - 1);
             *total = self.bits(&workspace.through[last / WIDTH], last % WIDTH);
@@ -248,7 +248,7 @@ impl Run<'_> {
         let mut both = |left: Bits, right: Bits| self.merge_bits(workspace, left, right);
         let mut before_runs = Vec::with_capacity(totals.len());
         let mut before_warp = identity;
-        for runs in totals.chunks(accesses(self.state)) {
+        for runs in totals.chunks(accesses(&self.state.rules)) {
             let mut before_access = identity;
             for &total in runs {
                 before_runs.push(both(before_warp, before_access));

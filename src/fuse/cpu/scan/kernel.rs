@@ -7,7 +7,7 @@ use bytemuck::Pod;
 
 use super::RUN;
 use crate::fuse::cpu::reduction::{MergeKernel, vectorized};
-use crate::fuse::run::scan::QUAD;
+use crate::fuse::plan::scan::QUAD;
 
 /// Runs that are scanned together.
 pub(super) const LANES: usize = 8;

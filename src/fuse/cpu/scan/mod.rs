@@ -26,9 +26,10 @@ use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
 use crate::fuse::language::fold::Fold;
 use crate::fuse::plan::reduction_dimensions::Dimensions;
+use crate::fuse::plan::scan::{self, QUAD, accesses, tile};
 use crate::fuse::plan::space::Space;
 use crate::fuse::run::reduction::ReductionState;
-use crate::fuse::run::scan::{self, QUAD, Scan, accesses, tile};
+use crate::fuse::run::scan::Scan;
 use crate::threads::{run_on_threads, threads_for};
 use crate::types::{DType, Layout};
 use kernel::{LANES, RUN_ELEMENTS, Runs, finish_runs, scan_runs};
@@ -169,7 +170,7 @@ impl<'a> Run<'a> {
     }
 
     fn all<K: MergeKernel>(&self, kernel: K) {
-        let size = tile(self.state);
+        let size = tile(&self.state.rules);
         let tiles = self.row.div_ceil(size);
         if tiles > 1 && self.threads > 1 && self.rows < 4 * self.threads {
             return self.all_by_tiles(kernel, tiles);
@@ -259,7 +260,7 @@ impl<'a> Run<'a> {
 
     /// Returns the elements of a tile within its row.
     fn span(&self, tile: usize) -> Range<usize> {
-        let size = scan::tile(self.state);
+        let size = scan::tile(&self.state.rules);
         tile * size..self.row.min((tile + 1) * size)
     }
 
@@ -329,7 +330,7 @@ impl<'a> Run<'a> {
         before: Option<K::Lane>,
         to: Option<*mut K::Lane>,
     ) -> K::Lane {
-        let (identity, accesses) = (self.identity(kernel), accesses(self.state));
+        let (identity, accesses) = (self.identity(kernel), accesses(&self.state.rules));
         let (mut before_part, mut before_run, mut finished) = (identity, identity, 0);
         for (index, group) in elements.chunks(LANES * RUN_ELEMENTS).enumerate() {
             let is_whole = group.len() == LANES * RUN_ELEMENTS;

@@ -1,7 +1,7 @@
 //! The prefixes of a row's tiles, from the totals of the tiles before.
 
 use crate::fuse::plan::reduction::{BLOCK, WARP};
-use crate::fuse::run::scan::GROUP;
+use crate::fuse::plan::scan::GROUP;
 
 /// Folds the tiles of a row in order, by the tree of groups.
 pub(super) struct TilePrefixes<V> {

@@ -105,7 +105,7 @@ fn expressions_and_rounded_results_give_the_bits_of_the_interpreter() {
 
 #[test]
 fn tiles_behind_the_first_group_have_the_prefixes_of_the_tree() {
-    use crate::fuse::run::scan::GROUP;
+    use crate::fuse::plan::scan::GROUP;
     // The tree of one, and sums that tell every order apart.
     let totals: Vec<f32> = (0..2 * GROUP + 3).map(|at| 1.0 / (at + 1) as f32).collect();
     let mut prefixes = TilePrefixes::new(-0.0f32);

@@ -5,10 +5,9 @@
 //! gradients over the group.
 
 use super::super::graph::{Expr, Graph};
-use super::super::node::{Node, NodeIndex};
+use super::super::node::{Node, NodeIndex, is_per_group};
 use super::{operand_gradients, product_of_others};
 use crate::fuse::language::fold::Fold;
-use crate::fuse::plan::rows_split::is_per_group;
 
 impl Graph {
     /// Returns the gradients with respect to nodes of this graph, given outputs with the gradients of a loss

@@ -26,8 +26,8 @@ use super::scan::{Part, Totals};
 use super::{Folded, KernelWriter, type_of};
 use crate::fuse::language::fold::bytes;
 use crate::fuse::plan::reduction::{ScanKey, WARP};
+use crate::fuse::plan::scan::{GROUP, PARKED, QUAD, SLOT, words};
 use crate::fuse::ptx::{Name, Register};
-use crate::fuse::run::scan::{GROUP, PARKED, QUAD, SLOT, words};
 
 /// Bytes of a thread's elements of a tile, for every dtype, and of the tile's total.
 const QUADS_BYTES: usize = 64;
@@ -215,7 +215,7 @@ impl KernelWriter<'_> {
         let tile = self.tile(chain, number);
         let is_there = self.predicate("setp.lt.u32", &[number, &chain.tiles]);
         let of_tiles = self.state.prologue.inputs.len() + 2;
-        let of_groups = of_tiles + words(self.state);
+        let of_groups = of_tiles + words(&self.state.rules);
         let in_group = self.widened(&tile.of_group);
         let group = self.index("sub.u32", "sub.u64", &[&tile.number, &in_group]);
         let mut guards = Vec::new();
@@ -339,7 +339,7 @@ impl KernelWriter<'_> {
 
     /// Waits for the flags of several values at once. A value that is not awaited is the identity.
     fn await_values(&mut self, awaited: &[Awaited<'_>]) -> Vec<Folded> {
-        let count = words(self.state);
+        let count = words(&self.state.rules);
         let identity = self.state.rules.identity;
         let bits: Vec<u64> = self
             .kinds()

@@ -22,8 +22,8 @@ use crate::fuse::ir::program::{Program, Step, Value};
 use crate::fuse::language::fold::bytes;
 use crate::fuse::plan;
 use crate::fuse::plan::reduction::{ReductionKey, ReductionParameters, WARP};
+use crate::fuse::plan::scan::words;
 use crate::fuse::run::reduction::ReductionState;
-use crate::fuse::run::scan::words;
 use crate::types::DType;
 
 /// The registers of a folded value's parts; a value with one part has it twice.
@@ -83,7 +83,7 @@ pub(in crate::fuse) fn write(
     let parts = state.rules.kinds.len();
     let results = match key {
         // The output, a counter, and the words of tiles and of groups.
-        ReductionKey::Scan(key) if key.chained => 2 + 2 * words(state),
+        ReductionKey::Scan(key) if key.chained => 2 + 2 * words(&state.rules),
         _ if partial => parts,
         _ => 1,
     };

@@ -4,8 +4,8 @@
 use super::{Folded, KernelWriter, immediate, plain, type_of};
 use crate::fuse::ir::program::{Step, parts};
 use crate::fuse::plan::reduction::{ReductionAccess, ScanKey, WARP};
+use crate::fuse::plan::scan::QUAD;
 use crate::fuse::ptx::{Name, StateSpace};
-use crate::fuse::run::scan::QUAD;
 
 /// The elements of a row that a thread holds: the first, and its quads from there.
 pub(super) struct Part {

@@ -1,11 +1,12 @@
 //! The elements of a thread in a row program: their loads, steps and stores.
 
 use super::RowWriter;
+use super::report::ReportNames;
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::parts;
 use crate::fuse::plan::rows::RowAccess;
-use crate::fuse::plan::rows_index::{ReportNames, report_parameters};
 use crate::fuse::plan::rows_split::PhaseInput;
+use crate::fuse::plan::rows_stages::report_parameters;
 use crate::fuse::plan::rows_storage::RowStorage;
 use crate::fuse::ptx::reduction::{ElementPosition, Folded};
 use crate::fuse::ptx::{Name, StateSpace, Writer};

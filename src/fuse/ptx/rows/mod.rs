@@ -18,6 +18,7 @@ mod cluster;
 mod columns;
 mod element;
 mod fold;
+mod report;
 mod rescale;
 mod rounds;
 mod segments;
@@ -41,6 +42,7 @@ use crate::fuse::run::row_program::{RowOutput, RowProgramState, RowReduction};
 use chunks::Sums;
 use cluster::Barrier;
 use element::Access;
+pub(in crate::fuse) use report::text_of_check;
 use rescale::Passes;
 use shared::Slot;
 
