@@ -4,15 +4,15 @@
 //! its third run. Results do not depend on the choice.
 
 use std::fmt;
+#[cfg(target_arch = "x86_64")]
+use std::sync::Arc;
 use std::sync::OnceLock;
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 #[cfg(target_arch = "x86_64")]
 use super::native::{Native, Target, Unsupported};
-use crate::fuse::run::expression::Expression;
-#[cfg(target_arch = "x86_64")]
-use crate::fuse::run::expression::ExpressionState;
+use crate::fuse::plan::compiled_expression::CompiledExpression;
 
 const VARIABLE: &str = "SELVEDGE_CPU";
 
@@ -94,38 +94,43 @@ fn allowed() -> &'static [CpuBackend] {
     })
 }
 
-/// The machine code of an expression, once it is worth it.
+/// The machine code of an expression, once it is worth it. Clones share it.
+#[derive(Clone, Default)]
+pub(in crate::fuse) struct CpuCode {
+    #[cfg(target_arch = "x86_64")]
+    cache: Arc<CodeCache>,
+}
+
+#[cfg(target_arch = "x86_64")]
 #[derive(Default)]
-pub(crate) struct CpuCode {
-    #[cfg(target_arch = "x86_64")]
+struct CodeCache {
     runs: AtomicU32,
-    #[cfg(target_arch = "x86_64")]
     code: OnceLock<Result<Native, Unsupported>>,
 }
 
 #[cfg(target_arch = "x86_64")]
 impl CpuCode {
     /// Returns the machine code for a run of `count` elements, or none if the run is interpreted.
-    pub(in crate::fuse) fn for_run(&self, state: &ExpressionState, count: usize) -> Option<&Native> {
-        if let Some(code) = self.code.get() {
+    pub(in crate::fuse) fn for_run(&self, state: &CompiledExpression, count: usize) -> Option<&Native> {
+        if let Some(code) = self.cache.code.get() {
             return code.as_ref().ok();
         }
         let is_worth_it = count.saturating_mul(state.program.steps.len()) >= WORTH_GENERATION
-            || self.runs.load(Ordering::Relaxed) >= RUNS_BEFORE;
+            || self.cache.runs.load(Ordering::Relaxed) >= RUNS_BEFORE;
         if is_worth_it {
             return self.generated(state).as_ref().ok();
         }
-        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.cache.runs.fetch_add(1, Ordering::Relaxed);
         None
     }
 
     /// Returns the machine code that an earlier run has got.
     pub(in crate::fuse) fn ready(&self) -> Option<&Native> {
-        self.code.get().and_then(|code| code.as_ref().ok())
+        self.cache.code.get().and_then(|code| code.as_ref().ok())
     }
 
-    fn generated(&self, state: &ExpressionState) -> &Result<Native, Unsupported> {
-        self.code.get_or_init(|| {
+    fn generated(&self, state: &CompiledExpression) -> &Result<Native, Unsupported> {
+        self.cache.code.get_or_init(|| {
             let targets = targets(allowed());
             let code = match targets.is_empty() {
                 true => Err(Unsupported::Target),
@@ -136,26 +141,6 @@ impl CpuCode {
             }
             code
         })
-    }
-}
-
-impl Expression {
-    /// Computes the outputs of few contiguous elements by machine code that an earlier run has got. Returns false, and
-    /// writes nothing, if there is none.
-    ///
-    /// # Safety
-    ///
-    /// The operands are the inputs and then the outputs. Each has `count` elements of its dtype; the outputs are writable,
-    /// nobody else accesses them, and none is an input.
-    pub(crate) unsafe fn run_few_on_host(&self, operands: &[*mut u8], count: usize) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the caller guarantees it.
-        return unsafe { super::native::run_few(&self.0, operands, count) };
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            let _ = (operands, count);
-            false
-        }
     }
 }
 
@@ -194,7 +179,7 @@ pub(super) fn targets(backends: &[CpuBackend]) -> Vec<Target> {
 ///
 /// The reason why there is none.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn generate_for(state: &ExpressionState, backend: CpuBackend) -> Result<Native, String> {
+pub(super) fn generate_for(state: &CompiledExpression, backend: CpuBackend) -> Result<Native, String> {
     if !backend.is_available() {
         return Err(Unsupported::Target.to_string());
     }
@@ -202,28 +187,30 @@ pub(super) fn generate_for(state: &ExpressionState, backend: CpuBackend) -> Resu
 }
 
 /// Returns the listing of the machine code of an expression's larger runs, or none if they are interpreted.
-pub(in crate::fuse) fn listing(expression: &Expression) -> Option<String> {
+pub(in crate::fuse) fn listing(compiled: &CompiledExpression, code: &CpuCode) -> Option<String> {
     #[cfg(target_arch = "x86_64")]
     {
-        let state = &*expression.0;
         // A system that gives no executable memory interprets the expression.
-        let native = state.cpu_code.generated(state).as_ref().ok()?;
-        Native::listing(state, &[native.target]).ok()
+        let native = code.generated(compiled).as_ref().ok()?;
+        Native::listing(compiled, &[native.target]).ok()
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        let _ = expression;
+        let _ = (compiled, code);
         None
     }
 }
 
 /// Writes the backend of an expression's larger runs, with its reason.
-pub(in crate::fuse) struct Described<'a>(pub(in crate::fuse) &'a Expression);
+pub(in crate::fuse) struct Described<'a>(
+    pub(in crate::fuse) &'a CompiledExpression,
+    pub(in crate::fuse) &'a CpuCode,
+);
 
 impl fmt::Display for Described<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         #[cfg(target_arch = "x86_64")]
-        match self.0.0.cpu_code.generated(&self.0.0) {
+        match self.1.generated(self.0) {
             Ok(native) => write!(formatter, "{native}"),
             Err(reason) => write!(formatter, "interpreter ({reason})"),
         }
@@ -238,11 +225,11 @@ mod tests {
 
     /// Returns an expression of so many products, no two of which are equal.
     #[cfg(target_arch = "x86_64")]
-    fn products(count: usize) -> Expression {
+    fn products(count: usize) -> CompiledExpression {
         let graph = crate::fuse::Graph::new();
         let x = graph.input(crate::types::DType::F32);
         let product = (0..count).fold(x, |product, _| product * x + x);
-        graph.expression(&[product]).unwrap()
+        CompiledExpression::of(&graph, &[product]).unwrap()
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -263,14 +250,17 @@ mod tests {
             return;
         }
         for (count, is_long) in [(20, false), (5000, true)] {
-            let expression = products(count);
-            let code = expression.0.cpu_code.generated(&expression.0);
-            assert_eq!(matches!(code, Err(Unsupported::Length)), is_long, "{count} products");
+            let (expression, code) = (products(count), CpuCode::default());
+            assert_eq!(
+                matches!(code.generated(&expression), Err(Unsupported::Length)),
+                is_long,
+                "{count} products"
+            );
             let (elements, mut found) = ([0.5f32, -0.25, 0.0], [0.0f32; 3]);
             let layout = crate::types::Layout::contiguous(&[3]).unwrap();
             let input = crate::fuse::HostInput::new(&elements, layout).unwrap();
             let output = crate::fuse::HostOutput::new(&mut found, layout).unwrap();
-            expression.run_host(&[input], &[], &mut [output]).unwrap();
+            crate::fuse::cpu::run_host(&expression, &code, &[input], &[], &mut [output]).unwrap();
             let wanted = elements.map(|x| (0..count).fold(x, |product, _| product * x + x));
             assert_eq!(found, wanted, "{count} products");
         }
@@ -281,8 +271,9 @@ mod tests {
     fn a_processor_without_avx2_has_no_machine_code() {
         let expression = products(3);
         assert_eq!(targets(&[CpuBackend::Interpreter]), []);
-        let code = CpuCode { code: OnceLock::from(Err(Unsupported::Target)), ..CpuCode::default() };
-        assert!(code.for_run(&expression.0, 1 << 20).is_none() && code.ready().is_none());
+        let cache = CodeCache { code: OnceLock::from(Err(Unsupported::Target)), ..CodeCache::default() };
+        let code = CpuCode { cache: Arc::new(cache) };
+        assert!(code.for_run(&expression, 1 << 20).is_none() && code.ready().is_none());
     }
 
     #[test]

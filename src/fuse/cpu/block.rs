@@ -2,6 +2,9 @@
 
 use bytemuck::Pod;
 
+use crate::fuse::ir::program::Value;
+use crate::fuse::plan::schedule::Schedule;
+
 /// The lanes of a block: few enough that a program's blocks stay in the L1 cache, and enough that dispatching
 /// an instruction costs little beside executing it.
 pub(crate) const LANES: usize = 256;
@@ -28,3 +31,22 @@ impl Lanes for u32 {}
 impl Lanes for u64 {}
 impl Lanes for f32 {}
 impl Lanes for f64 {}
+
+impl Schedule {
+    /// Returns the registers of the operands and the result, which differ.
+    #[inline(always)]
+    pub(in crate::fuse::cpu) fn at<'a, const COUNT: usize>(
+        &self,
+        registers: &'a mut [Block],
+        values: [Value; COUNT],
+        result: usize,
+    ) -> Option<([&'a Block; COUNT], &'a mut Block)> {
+        let (before, rest) = registers.split_at_mut(result);
+        let (block, after) = rest.split_first_mut()?;
+        let values = values.map(|value| match self.register(value) {
+            register if register < result => &before[register],
+            register => &after[register - result - 1],
+        });
+        Some((values, block))
+    }
+}

@@ -21,14 +21,13 @@ pub(super) mod reduction;
 pub(super) mod rows;
 pub(super) mod rows_sums;
 pub(super) mod scan;
-pub(super) mod schedule;
 pub(super) mod scratch;
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use backend::CpuBackend;
+use backend::{CpuBackend, CpuCode};
 use block::{Block, LANES, Lanes};
 use coordinates::Groups;
 use memory::HostOperand;
@@ -37,12 +36,12 @@ use crate::error::{Error, Result};
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
 use crate::fuse::ir::number::Number;
 use crate::fuse::ir::program::{Program, Step};
+use crate::fuse::plan::compiled_expression::CompiledExpression;
+use crate::fuse::plan::elementwise::{check_memory, in_place_error};
+use crate::fuse::plan::schedule::Schedule;
 use crate::fuse::plan::space::Space;
-use crate::fuse::run::elementwise_device::{check_memory, in_place_error};
-use crate::fuse::run::expression::{Expression, ExpressionState};
 use crate::threads::{run_on_threads, thread_count};
 use crate::types::{DType, Element, Layout, Shape};
-pub(super) use schedule::Schedule;
 
 /// The number of elements above which another thread pays for its start.
 const ELEMENTS_OF_A_THREAD: usize = 1 << 16;
@@ -318,53 +317,47 @@ impl fmt::Debug for HostOutput<'_> {
     }
 }
 
-impl Expression {
-    /// Computes the outputs on the CPU, with the bits of [`run`](Self::run) except the sign and payload of a
-    /// NaN.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`run`](Self::run) about operands.
-    pub fn run_host(
-        &self,
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        outputs: &mut [HostOutput<'_>],
-    ) -> Result<()> {
-        let run = Run::new(&self.0, inputs, scalars, outputs)?;
-        #[cfg(target_arch = "x86_64")]
-        if let Some(native) = self.0.cpu_code.for_run(&self.0, run.space.count()) {
-            native::run(&run, native);
-            return Ok(());
-        }
-        run.all();
-        Ok(())
+/// Computes the outputs of an expression. `code` is its machine code.
+///
+/// # Errors
+///
+/// As [`Expression::run_host`](crate::fuse::Expression::run_host).
+pub(super) fn run_host(
+    compiled: &CompiledExpression,
+    code: &CpuCode,
+    inputs: &[HostInput<'_>],
+    scalars: &[Number],
+    outputs: &mut [HostOutput<'_>],
+) -> Result<()> {
+    let run = Run::new(compiled, inputs, scalars, outputs)?;
+    #[cfg(target_arch = "x86_64")]
+    if let Some(native) = code.for_run(compiled, run.space.count()) {
+        native::run(&run, native);
+        return Ok(());
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = code;
+    run.all();
+    Ok(())
+}
 
-    /// Computes the outputs like [`run_host`](Self::run_host) with one backend, for tests. Returns the number of blocks with
-    /// an element that needed a rare body, or the reason why the backend cannot run the expression.
-    ///
-    /// # Errors
-    ///
-    /// As [`run_host`](Self::run_host).
-    #[doc(hidden)]
-    pub fn run_host_with(
-        &self,
-        backend: CpuBackend,
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        outputs: &mut [HostOutput<'_>],
-    ) -> Result<std::result::Result<usize, String>> {
-        let run = Run::new(&self.0, inputs, scalars, outputs)?;
-        if backend == CpuBackend::Interpreter {
-            run.all();
-            return Ok(Ok(0));
-        }
-        #[cfg(target_arch = "x86_64")]
-        return Ok(backend::generate_for(&self.0, backend).map(|native| native::run(&run, &native)));
-        #[cfg(not(target_arch = "x86_64"))]
-        Ok(Err("the processor is no x86-64".to_owned()))
+/// As [`Expression::run_host_with`](crate::fuse::Expression::run_host_with).
+pub(super) fn run_host_with(
+    compiled: &CompiledExpression,
+    backend: CpuBackend,
+    inputs: &[HostInput<'_>],
+    scalars: &[Number],
+    outputs: &mut [HostOutput<'_>],
+) -> Result<std::result::Result<usize, String>> {
+    let run = Run::new(compiled, inputs, scalars, outputs)?;
+    if backend == CpuBackend::Interpreter {
+        run.all();
+        return Ok(Ok(0));
     }
+    #[cfg(target_arch = "x86_64")]
+    return Ok(backend::generate_for(compiled, backend).map(|native| native::run(&run, &native)));
+    #[cfg(not(target_arch = "x86_64"))]
+    Ok(Err("the processor is no x86-64".to_owned()))
 }
 
 /// A run in progress, shared by its threads.
@@ -385,7 +378,7 @@ unsafe impl Sync for Run<'_> {}
 impl<'a> Run<'a> {
     /// Checks the operands of a run.
     fn new(
-        state: &'a ExpressionState,
+        state: &'a CompiledExpression,
         inputs: &[HostInput<'_>],
         scalars: &[Number],
         outputs: &[HostOutput<'_>],

@@ -51,7 +51,7 @@ impl Expression {
         outputs: &[Layout],
         capability: (i32, i32),
     ) -> Result<Explanation> {
-        let scalars = vec![Number::Integer(0); self.0.run_scalars.len()];
+        let scalars = vec![Number::Integer(0); self.0.compiled.run_scalars.len()];
         self.explain_with(inputs, outputs, &scalars, capability)
     }
 
@@ -63,7 +63,7 @@ impl Expression {
         scalars: &[Number],
         capability: (i32, i32),
     ) -> Result<Explanation> {
-        let state = &self.0;
+        let state = &self.0.compiled;
         state.check_counts(inputs.len(), outputs.len())?;
         let scalars = state.scalar_bits(scalars)?;
         let dtypes = state.operand_dtypes();
@@ -118,7 +118,7 @@ impl Explanation {
     /// # Ok::<(), selvedge::Error>(())
     /// ```
     pub fn cpu_code(&self) -> Option<String> {
-        backend::listing(&self.expression)
+        backend::listing(&self.expression.0.compiled, &self.expression.0.cpu_code)
     }
 }
 
@@ -156,11 +156,11 @@ fn describe(space: &Space, key: &KernelKey) -> String {
 
 impl fmt::Display for Explanation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "{} instructions on", self.expression.0.program.steps.len())?;
+        writeln!(formatter, "{} instructions on", self.expression.0.compiled.program.steps.len())?;
         for operand in &self.operands {
             writeln!(formatter, "  {operand}")?;
         }
-        writeln!(formatter, "cpu: {}", Described(&self.expression))?;
+        writeln!(formatter, "cpu: {}", Described(&self.expression.0.compiled, &self.expression.0.cpu_code))?;
         if self.launches.is_empty() {
             writeln!(formatter, "no elements, no launch")?;
         }

@@ -4,6 +4,8 @@
 //!
 //! This layer may use `ir` and `language`.
 
+pub(super) mod compiled_expression;
+pub(super) mod compiled_reduction;
 pub(super) mod elementwise;
 pub(super) mod reduction;
 pub(super) mod reduction_dimensions;
@@ -18,5 +20,6 @@ pub(super) mod rows_storage;
 pub(super) mod rows_stored;
 pub(super) mod rows_sums;
 pub(super) mod scan;
+pub(super) mod schedule;
 pub(super) mod space;
 pub(super) mod tile;

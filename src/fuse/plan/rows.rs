@@ -263,9 +263,9 @@ impl RowProgramState {
             of_elements.map(|step| 4 / stages.sharing(step, vector)).sum::<usize>().div_ceil(4)
         };
         let folds = self.reductions.iter().map(|reduction| {
-            let rules = &reduction.reduction.0.rules;
+            let rules = &reduction.reduction.0.compiled.rules;
             // The square of an element is no step.
-            let square = usize::from(reduction.reduction.0.rescaled.is_some());
+            let square = usize::from(reduction.reduction.0.compiled.rescaled.is_some());
             rules.append.steps.len() + rules.kinds.len() + square
         });
         Ok(stages.stages.iter().map(of_stage).sum::<usize>() + folds.sum::<usize>())
@@ -430,5 +430,5 @@ impl RowProgramState {
 
 /// Returns the bytes of a segment's value.
 pub(super) fn slot_bytes(reduction: &RowReduction) -> usize {
-    reduction.reduction.0.rules.bytes()
+    reduction.reduction.0.compiled.rules.bytes()
 }

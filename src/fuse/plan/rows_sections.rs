@@ -23,9 +23,9 @@
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
+use super::compiled_expression::{CompiledExpression, MAXIMUM_INSTRUCTIONS, MAXIMUM_OPERANDS};
 use crate::fuse::language::graph::Nodes;
 use crate::fuse::language::node::{Node, NodeIndex, needed};
-use crate::fuse::run::expression::{Expression, MAXIMUM_INSTRUCTIONS, MAXIMUM_OPERANDS};
 use crate::types::DType;
 
 /// The instructions of a section. The rest is for the casts of a reduction's argument.
@@ -99,7 +99,7 @@ impl Costs {
             }
             let output = graph.push(alone, dtype);
             // The phase that contains the node returns the error.
-            Expression::new(&graph, &[output]).map_or(1, |expression| expression.0.program.steps.len())
+            CompiledExpression::new(&graph, &[output]).map_or(1, |expression| expression.program.steps.len())
         })
     }
 }

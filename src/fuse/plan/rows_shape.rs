@@ -1,9 +1,9 @@
 //! [`RowShape`], the elements and groups of a run, and the checks of its operands.
 
+use super::compiled_expression::check_stream_inputs;
 use super::rows_split::PhaseScalar;
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
-use crate::fuse::run::expression::check_stream_inputs;
 use crate::fuse::run::row_program::{OPERATION, PhaseOperands, RowProgramState};
 use crate::types::{DType, Layout, Shape};
 

@@ -7,13 +7,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::compiled_expression::CompiledExpression;
 use super::rows::RowAccess;
 use super::rows_split::{Phase, PhaseInput};
 use crate::fuse::ir::coordinate::Coordinate;
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::Step;
 use crate::fuse::language::fold::Fold;
-use crate::fuse::run::expression::ExpressionState;
 use crate::fuse::run::row_program::{PhaseOperands, RowReduction};
 use crate::types::DType;
 
@@ -40,7 +40,7 @@ pub(in crate::fuse) struct Stage {
 
 /// The lowered expression of a program, by stages.
 pub(in crate::fuse) struct RowStages {
-    pub(in crate::fuse) expression: Arc<ExpressionState>,
+    pub(in crate::fuse) expression: Arc<CompiledExpression>,
     pub(in crate::fuse) operands: PhaseOperands,
     pub(in crate::fuse) stages: Vec<Stage>,
     /// By step, the neighbours that share its value in the whole array; 1 but for parts of random words.
@@ -63,7 +63,7 @@ impl RowStages {
     ) -> Result<RowStages, &'static str> {
         let mut outputs = phase.outputs();
         for (output, reduction) in outputs.iter_mut().zip(reductions) {
-            let state = &reduction.reduction.0;
+            let state = &reduction.reduction.0.compiled;
             let of = match state.fold {
                 Fold::Any | Fold::All => output.cast(DType::Bool),
                 _ => *output,
@@ -71,7 +71,7 @@ impl RowStages {
             *output = of.cast(state.prologue.outputs[0]);
         }
         let too_large = "the program has more than 64 operands or 20000 instructions";
-        let expression = phase.graph.expression(&outputs).map_err(|_| too_large)?.0;
+        let expression = Arc::new(CompiledExpression::of(&phase.graph, &outputs).map_err(|_| too_large)?);
         if expression.coordinates.iter().any(|coordinate| matches!(coordinate, Coordinate::Axis(_))) {
             return Err("the program has indices along an axis");
         }
@@ -84,7 +84,7 @@ impl RowStages {
                 let numbers = (0..reductions.len()).filter(|&number| reductions[number].phase == phase);
                 let numbers: Vec<usize> = numbers.collect();
                 let rescales =
-                    numbers.iter().any(|&number| reductions[number].reduction.0.rescaled.is_some());
+                    numbers.iter().any(|&number| reductions[number].reduction.0.compiled.rescaled.is_some());
                 Stage { wanted: wanted(&numbers), outputs: numbers.clone(), reductions: numbers, rescales }
             })
             .collect();

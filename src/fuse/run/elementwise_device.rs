@@ -13,12 +13,9 @@ use crate::driver::{Operand, OperandAccess, View};
 use crate::error::{Error, Result};
 use crate::fuse::cpu::check_slice;
 use crate::fuse::ir::number::Number;
-use crate::fuse::ir::program::parts;
-use crate::fuse::plan::elementwise::{BLOCK, ElementwisePlan};
+use crate::fuse::plan::elementwise::{BLOCK, ElementwisePlan, OPERATION, check_memory, in_place_error};
 use crate::fuse::ptx;
 use crate::types::{DType, Element, Layout, Shape};
-
-const OPERATION: &str = "an elementwise run";
 
 /// The operand count of most runs, and the largest that a run stores without an allocation.
 const FEW_OPERANDS: usize = 4;
@@ -111,33 +108,6 @@ pub(crate) fn with_operand_list<'a, R>(
 /// Returns the kernel of a text, and assembles it if the process has not loaded it.
 pub(in crate::fuse) fn assembled(device: &Device, text: Arc<str>) -> Result<Function> {
     KERNELS.get_or_try_add(device, &text, || device.load(text.as_bytes())?.function(ptx::ENTRY))
-}
-
-/// Checks that a layout stays within memory of `bytes` bytes and that `address` is aligned for the dtype.
-#[inline]
-pub(in crate::fuse) fn check_memory(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
-    let fits = layout.end().checked_mul(dtype.size()).is_some_and(|end| end <= bytes);
-    // A mask instead of a division; sizes are powers of two.
-    if fits && address & (part_bytes(dtype) - 1) == 0 {
-        return Ok(());
-    }
-    memory_error(dtype, layout, address, bytes)
-}
-
-#[inline]
-fn part_bytes(dtype: DType) -> u64 {
-    (dtype.size() / parts(dtype)) as u64
-}
-
-#[cold]
-fn memory_error(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
-    let part = part_bytes(dtype);
-    if !address.is_multiple_of(part) {
-        let found = format!("memory at {address:#x} for {dtype}");
-        return Err(Error::invalid(OPERATION, found, format!("a multiple of {part} bytes")));
-    }
-    let length = bytes / dtype.size();
-    Err(Error::OutOfRange { start: layout.start(), end: layout.end(), length })
 }
 
 /// Returns the bytes of a contiguous layout, which has been checked against the memory.
@@ -329,49 +299,6 @@ impl<L: fmt::Debug> fmt::Debug for DeviceOutput<'_, L> {
 }
 
 impl ExpressionState {
-    /// Checks the numbers of inputs and outputs.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::LengthMismatch`] if either differs from the expression's.
-    pub(crate) fn check_counts(&self, inputs: usize, outputs: usize) -> Result<()> {
-        if inputs == self.inputs.len() && outputs == self.outputs.len() {
-            return Ok(());
-        }
-        for (operation, wanted, found) in [
-            ("an expression's inputs", self.inputs.len(), inputs),
-            ("an expression's outputs", self.outputs.len(), outputs),
-        ] {
-            if wanted != found {
-                return Err(Error::LengthMismatch { operation, wanted, found });
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks the dtypes of the operands.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::DTypeMismatch`] if one differs from the expression's.
-    pub(crate) fn check_dtypes(&self, found: impl Iterator<Item = DType>) -> Result<()> {
-        for (index, (wanted, found)) in self.inputs.iter().chain(&self.outputs).zip(found).enumerate() {
-            if *wanted != found {
-                return Err(self.dtype_error(index, *wanted, found));
-            }
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn dtype_error(&self, index: usize, wanted: DType, found: DType) -> Error {
-        let wanted = match index.checked_sub(self.inputs.len()) {
-            None => format!("{wanted} for input {index}"),
-            Some(output) => format!("{wanted} for output {output}"),
-        };
-        Error::DTypeMismatch { operation: OPERATION, wanted, found: found.to_string() }
-    }
-
     fn launch(
         &self,
         launch: &Launch,
@@ -408,16 +335,11 @@ impl ExpressionState {
         unsafe { launch.function.launch_operands(stream, config, memory, block) }
     }
 
-    /// Returns the dtypes of the operands, inputs before outputs.
-    pub(crate) fn operand_dtypes(&self) -> Vec<DType> {
-        self.inputs.iter().chain(&self.outputs).copied().collect()
-    }
-
     /// Returns the kernel of a plan, and assembles it if no expression of the process has the same text.
     pub(crate) fn kernel(&self, device: &Device, plan: &ElementwisePlan) -> Result<Function> {
         self.kernels.get_or_try_add(device, &plan.key, || {
-            let (dtypes, inputs) = (self.operand_dtypes(), self.inputs.len());
-            let text = ptx::write(&self.program, &dtypes, inputs, &plan.key, plan.parameters);
+            let (dtypes, inputs) = (self.compiled.operand_dtypes(), self.compiled.inputs.len());
+            let text = ptx::write(&self.compiled.program, &dtypes, inputs, &plan.key, plan.parameters);
             assembled(device, text.into())
         })
     }
@@ -442,7 +364,7 @@ impl Expression {
         scalars: &[Number],
         outputs: &mut [DeviceOutput<'_, L>],
     ) -> Result<()> {
-        self.0.check_counts(inputs.len(), outputs.len())?;
+        self.0.compiled.check_counts(inputs.len(), outputs.len())?;
         with_operands(inputs, outputs, |operands| self.run_operands(stream, operands, inputs.len(), scalars))
     }
 
@@ -459,7 +381,7 @@ impl Expression {
         scalars: &[Number],
     ) -> Result<()> {
         let state = &*self.0;
-        state.check_scalars(scalars)?;
+        state.compiled.check_scalars(scalars)?;
         state.with_plan(&stream.device(), operands, inputs, scalars, |plan, operands| {
             plan.launches.iter().try_for_each(|launch| state.launch(launch, stream, operands, scalars))
         })
@@ -477,7 +399,7 @@ impl Expression {
         inputs: &[DeviceInput<'_, L>],
         outputs: &[DeviceOutput<'_, L>],
     ) -> Result<()> {
-        self.0.check_counts(inputs.len(), outputs.len())?;
+        self.0.compiled.check_counts(inputs.len(), outputs.len())?;
         let scalars = vec![Number::Integer(0); self.scalars().len()];
         with_operands(inputs, outputs, |operands| {
             self.0.with_plan(device, operands, inputs.len(), &scalars, |_, _| Ok(()))
@@ -521,10 +443,4 @@ fn with_operands<'a, L: Borrow<Layout>>(
         }
         run(operands)
     })
-}
-
-#[cold]
-pub(in crate::fuse) fn in_place_error(index: usize) -> Error {
-    let found = format!("an in-place input for output {index}, which is missing or has another layout");
-    Error::invalid(OPERATION, found, "an output of the run with the input's layout and dtype")
 }

@@ -5,10 +5,12 @@
 //! This layer may use `ir`, `language`, `plan`, `ptx` and `cpu`.
 
 pub(super) mod elementwise_device;
+mod elementwise_host;
 pub(super) mod expression;
 mod plan_cache;
 pub(super) mod reduction;
 pub(super) mod reduction_device;
+mod reduction_host;
 pub(super) mod row_program;
 mod rows_compile;
 mod rows_device;

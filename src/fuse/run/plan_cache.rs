@@ -12,12 +12,12 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::elementwise_device::{FEW_BYTES, RunOperand, check_memory};
+use super::elementwise_device::{FEW_BYTES, RunOperand};
 use super::expression::ExpressionState;
 use crate::driver::{Device, Function, LaunchConfig};
 use crate::error::Result;
 use crate::fuse::ir::number::Number;
-use crate::fuse::plan::elementwise::{BLOCK, ElementwisePlan, WIDEST};
+use crate::fuse::plan::elementwise::{BLOCK, ElementwisePlan, WIDEST, check_memory};
 use crate::fuse::plan::space::Space;
 use crate::types::Layout;
 
@@ -163,7 +163,7 @@ impl ExpressionState {
     ///
     /// # Errors
     ///
-    /// As [`check_counts`](Self::check_counts), [`check_dtypes`](Self::check_dtypes), [`check_memory`],
+    /// As `check_counts`, `check_dtypes`, [`check_memory`],
     /// [`Space::new`], [`ElementwisePlan::new`] and loading a kernel; the errors of `launch`.
     #[inline]
     pub(crate) fn with_plan(
@@ -174,7 +174,7 @@ impl ExpressionState {
         scalars: &[Number],
         launch: impl Fn(&CachedPlan, &mut [RunOperand<'_>]) -> Result<()>,
     ) -> Result<()> {
-        self.check_counts(inputs, operands.len() - inputs)?;
+        self.compiled.check_counts(inputs, operands.len() - inputs)?;
         let Some(mut last) = self.plans.last.take() else {
             return launch(&*self.planned(device, operands, scalars)?, operands);
         };
@@ -194,7 +194,7 @@ impl ExpressionState {
         operands: &[RunOperand<'_>],
         scalars: &[Number],
     ) -> Result<Arc<CachedPlan>> {
-        self.check_dtypes(operands.iter().map(|operand| operand.dtype))?;
+        self.compiled.check_dtypes(operands.iter().map(|operand| operand.dtype))?;
         for RunOperand { memory, layout, dtype } in operands {
             check_memory(*dtype, layout, memory.view.address, memory.view.length)?;
         }
@@ -217,10 +217,11 @@ impl ExpressionState {
     }
 
     fn plan(&self, device: &Device, layouts: &[(Layout, u64)], scalars: &[Number]) -> Result<Vec<Launch>> {
-        let scalars = self.scalar_bits(scalars)?;
+        let scalars = self.compiled.scalar_bits(scalars)?;
         let (shapes, starts): (Vec<Layout>, Vec<u64>) = layouts.iter().copied().unzip();
-        let (inputs, outputs) = shapes.split_at(self.inputs.len());
-        let bytes: Vec<usize> = self.inputs.iter().chain(&self.outputs).map(|dtype| dtype.size()).collect();
+        let (inputs, outputs) = shapes.split_at(self.compiled.inputs.len());
+        let bytes: Vec<usize> =
+            self.compiled.inputs.iter().chain(&self.compiled.outputs).map(|dtype| dtype.size()).collect();
         let is_ampere = device.compute_capability() >= (8, 0);
         let mut launches = Vec::new();
         let mut each = |part: &Space| {
@@ -248,14 +249,14 @@ impl ExpressionState {
             Ok(())
         };
         let [inputs, outputs] = [inputs, outputs].map(|layouts| layouts.iter().collect::<Vec<_>>());
-        self.space(&inputs, &outputs)?.try_for_each_small(&mut each)?;
+        self.compiled.space(&inputs, &outputs)?.try_for_each_small(&mut each)?;
         Ok(launches)
     }
 
     /// Writes the scalars of a run into a parameter block.
     pub(crate) fn write_scalars(&self, parameters: &mut [u8], given: &[Number]) {
-        for (at, number) in given.iter().take(self.run_scalars.len()).enumerate() {
-            let (index, dtype) = self.run_scalars[at];
+        for (at, number) in given.iter().take(self.compiled.run_scalars.len()).enumerate() {
+            let (index, dtype) = self.compiled.run_scalars[at];
             let Some(slot) = parameters.get_mut(16 * index..16 * index + 16) else { continue };
             let [first, second] = number.parts(dtype);
             slot[..8].copy_from_slice(&first.to_le_bytes());

@@ -9,8 +9,7 @@ use crate::driver::{Operands, Stream, View};
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
 use crate::fuse::plan::elementwise::WIDEST;
-use crate::fuse::plan::reduction::{KernelMemory, PlanInput, PlannedLaunch, ReductionKey, ReductionPlan};
-use crate::fuse::plan::reduction_dimensions::Dimensions;
+use crate::fuse::plan::reduction::{KernelMemory, PlannedLaunch, ReductionKey, ReductionPlan};
 use crate::fuse::ptx;
 use crate::types::{DType, Layout};
 
@@ -64,36 +63,14 @@ impl fmt::Display for ReductionExplanation {
 }
 
 impl ReductionState {
-    /// Returns the instruction count of one element: its expression and the fold.
-    pub(in crate::fuse) fn steps(&self) -> usize {
-        let program = &self.prologue.program;
-        let live = program.live(program.outputs[0].into_iter());
-        live.iter().filter(|live| **live).count() + self.rules.append.steps.len()
-    }
-
-    fn plan(&self, dimensions: &Dimensions, starts: &[u64], is_ampere: bool) -> Result<ReductionPlan> {
-        let dtypes = self.prologue.inputs.iter().chain(&self.epilogue.outputs);
-        let bytes: Vec<usize> = dtypes.map(|dtype| dtype.size()).collect();
-        let work = PlanInput {
-            dimensions,
-            rules: &self.rules,
-            bytes: &bytes,
-            starts,
-            scalars: self.scalars(),
-            steps: self.steps(),
-            is_ampere,
-            rescales: self.rescaled.is_some(),
-        };
-        work.plan()
-    }
-
     /// Adds the kernel texts and the bits of all scalars to a plan.
     pub(super) fn explained(&self, plan: ReductionPlan, scalars: &[[u64; 2]]) -> ReductionExplanation {
         let launches = plan
             .launches
             .into_iter()
             .map(|launch| {
-                let ptx = ptx::reduction::write(self, &launch.key, launch.parameters, launch.threads);
+                let ptx =
+                    ptx::reduction::write(&self.compiled, &launch.key, launch.parameters, launch.threads);
                 let memory = |place: &KernelMemory| match place {
                     KernelMemory::Input(input) => LaunchMemory::Input(*input),
                     KernelMemory::Output => LaunchMemory::Output,
@@ -113,7 +90,7 @@ impl ReductionState {
         self.kernels.get_or_try_add(device, &launch.key, || {
             assembled(
                 device,
-                ptx::reduction::write(self, &launch.key, launch.parameters, launch.threads).into(),
+                ptx::reduction::write(&self.compiled, &launch.key, launch.parameters, launch.threads).into(),
             )
         })
     }
@@ -146,10 +123,10 @@ impl Reduction {
         scalars: &[Number],
         output: &mut DeviceOutput<'_>,
     ) -> Result<()> {
-        let state = &*self.0;
-        let bits = state.scalar_bits(scalars)?;
+        let (state, compiled) = (&*self.0, &*self.0.compiled);
+        let bits = compiled.scalar_bits(scalars)?;
         let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(DeviceInput::described).collect();
-        let dimensions = state.dimensions(&of_inputs, output.described())?;
+        let dimensions = compiled.dimensions(&of_inputs, output.described())?;
         if dimensions.rows == 0 {
             return Ok(());
         }
@@ -159,16 +136,14 @@ impl Reduction {
         let mut views: Vec<View<'_>> = Vec::with_capacity(inputs.len() + 1);
         for input in inputs {
             let found = "an in-place input";
-            views.push(
-                input.memory().ok_or_else(|| {
-                    Error::invalid(state.fold.name(), found, "an input with its own memory")
-                })?,
-            );
+            views.push(input.memory().ok_or_else(|| {
+                Error::invalid(compiled.fold.name(), found, "an input with its own memory")
+            })?);
         }
         views.push(output.memory());
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
         let device = stream.device();
-        let plan = state.plan(&dimensions, &starts, device.compute_capability() >= (8, 0))?;
+        let plan = compiled.plan(&dimensions, &starts, device.compute_capability() >= (8, 0))?;
         let scratch = match plan.scratch {
             0 => None,
             bytes => Some(stream.uninitialized::<u8>(bytes)?),
@@ -185,7 +160,7 @@ impl Reduction {
             write_scalars(&mut block, &bits);
             let reads = match launch.key {
                 ReductionKey::Fold(_) => inputs.len(),
-                ReductionKey::Merge(_) | ReductionKey::Scan(_) => state.rules.kinds.len(),
+                ReductionKey::Merge(_) | ReductionKey::Scan(_) => compiled.rules.kinds.len(),
             };
             let writes_scratch =
                 launch.operands[reads..].iter().any(|(place, _)| *place == KernelMemory::Scratch);
@@ -220,10 +195,15 @@ impl Reduction {
 
     /// Fills the output with the value of an empty reduction.
     fn run_empty(&self, stream: &Stream, scalars: &[Number], output: &mut DeviceOutput<'_>) -> Result<()> {
-        let (bytes, layout) = self.empty_value(output.described().1)?;
+        let (bytes, layout) = self.0.compiled.empty_value(output.described().1)?;
         let memory = stream.upload(&bytes)?;
         let input = DeviceInput::of_bytes(self.accumulator(), &memory, layout)?;
-        self.last().run(stream, &[input], self.scalars_of_last(scalars), std::slice::from_mut(output))
+        self.last().run(
+            stream,
+            &[input],
+            self.0.compiled.scalars_of_last(scalars),
+            std::slice::from_mut(output),
+        )
     }
 
     /// Returns the kernels that a run on these layouts would launch on a device of this compute capability,
@@ -238,7 +218,7 @@ impl Reduction {
         output: &Layout,
         capability: (i32, i32),
     ) -> Result<ReductionExplanation> {
-        self.explain_with(inputs, output, &self.0.zero_scalars(), capability)
+        self.explain_with(inputs, output, &self.0.compiled.zero_scalars(), capability)
     }
 
     /// As [`explain`](Self::explain), with the scalars of the run.
@@ -249,16 +229,16 @@ impl Reduction {
         scalars: &[Number],
         capability: (i32, i32),
     ) -> Result<ReductionExplanation> {
-        let state = &*self.0;
-        let bits = state.scalar_bits(scalars)?;
+        let (state, compiled) = (&*self.0, &*self.0.compiled);
+        let bits = compiled.scalar_bits(scalars)?;
         // Extra inputs have no dtype; any dtype leads to the error.
         let dtypes = self.inputs().iter().copied().chain(std::iter::repeat(self.output()));
         let of_inputs: Vec<(DType, Layout)> = dtypes.zip(inputs.iter().copied()).collect();
-        let dimensions = state.dimensions(&of_inputs, (self.output(), *output))?;
+        let dimensions = compiled.dimensions(&of_inputs, (self.output(), *output))?;
         if dimensions.rows == 0 || dimensions.row == 0 {
             return Ok(ReductionExplanation { launches: Vec::new(), scratch: 0 });
         }
-        let plan = state.plan(&dimensions, &vec![0; inputs.len() + 1], capability >= (8, 0))?;
+        let plan = compiled.plan(&dimensions, &vec![0; inputs.len() + 1], capability >= (8, 0))?;
         Ok(state.explained(plan, &bits))
     }
 }

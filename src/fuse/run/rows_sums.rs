@@ -268,13 +268,13 @@ impl SumsOverGroups {
             SumKey::Terms(terms, key) => match &self.terms[*terms].stages {
                 Some(stages) => {
                     let sums = self.terms[*terms].sums();
-                    let fold = &self.folds[sums.start].0;
+                    let fold = &self.folds[sums.start].0.compiled;
                     ptx::rows::write_sums(stages, &self.outputs[sums], fold, key, plan)
                 }
                 None => String::new(),
             },
             SumKey::Copy(sum, key) => {
-                let (stages, fold) = (&self.copies[*sum], &self.folds[*sum].0);
+                let (stages, fold) = (&self.copies[*sum], &self.folds[*sum].0.compiled);
                 ptx::rows::write_sums(stages, &self.outputs[*sum..=*sum], fold, key, plan)
             }
         }

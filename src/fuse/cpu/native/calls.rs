@@ -5,12 +5,12 @@ use std::ffi::c_void;
 
 use super::super::block::{Block, LANES};
 use super::super::run_on_inputs;
-use super::super::schedule::Schedule;
 use super::super::scratch::{Line, Scratch};
 use super::generate::Kernel;
 use super::memory::Executable;
 use super::{Constants, Native, pool};
 use crate::fuse::ir::program::Program;
+use crate::fuse::plan::schedule::Schedule;
 
 /// The most bytes of a turn of an operand.
 const TURN_BYTES: usize = 512;

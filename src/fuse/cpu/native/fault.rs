@@ -6,7 +6,7 @@ use super::run::run;
 use super::{Draft, Drafts};
 use crate::error::Result;
 use crate::fuse::ir::number::Number;
-use crate::fuse::run::expression::Expression;
+use crate::fuse::plan::compiled_expression::CompiledExpression;
 
 impl Draft {
     /// Calls `change` with the bytes of each instruction of the loop.
@@ -20,38 +20,30 @@ impl Draft {
     }
 }
 
-impl Expression {
-    /// Computes the outputs like [`run_host_with`](Self::run_host_with) with machine code of which `change` may change the
-    /// bytes of each instruction of a loop.
-    ///
-    /// # Errors
-    ///
-    /// As [`run_host_with`](Self::run_host_with).
-    ///
-    /// # Safety
-    ///
-    /// The backend is available, and the changed instructions exist and access no memory that the right ones do not.
-    #[doc(hidden)]
-    pub unsafe fn run_host_with_fault(
-        &self,
-        backend: CpuBackend,
-        change: &mut dyn FnMut(&mut [u8]),
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        outputs: &mut [HostOutput<'_>],
-    ) -> Result<std::result::Result<usize, String>> {
-        let run_of = Run::new(&self.0, inputs, scalars, outputs)?;
-        let native = Drafts::new(&self.0, &targets(&[backend])).and_then(|mut drafts| {
-            drafts.first.change(change);
-            if let Some(second) = &mut drafts.second {
-                second.change(change);
-            }
-            for group in &mut drafts.groups {
-                group.counters.change(change);
-                group.cipher.change(change);
-            }
-            drafts.finish()
-        });
-        Ok(native.map(|native| run(&run_of, &native)).map_err(|reason| reason.to_string()))
-    }
+/// As [`Expression::run_host_with_fault`](crate::fuse::Expression::run_host_with_fault).
+///
+/// # Safety
+///
+/// As there.
+pub(in crate::fuse) unsafe fn run_with_fault(
+    compiled: &CompiledExpression,
+    backend: CpuBackend,
+    change: &mut dyn FnMut(&mut [u8]),
+    inputs: &[HostInput<'_>],
+    scalars: &[Number],
+    outputs: &mut [HostOutput<'_>],
+) -> Result<std::result::Result<usize, String>> {
+    let run_of = Run::new(compiled, inputs, scalars, outputs)?;
+    let native = Drafts::new(compiled, &targets(&[backend])).and_then(|mut drafts| {
+        drafts.first.change(change);
+        if let Some(second) = &mut drafts.second {
+            second.change(change);
+        }
+        for group in &mut drafts.groups {
+            group.counters.change(change);
+            group.cipher.change(change);
+        }
+        drafts.finish()
+    });
+    Ok(native.map(|native| run(&run_of, &native)).map_err(|reason| reason.to_string()))
 }

@@ -2,8 +2,9 @@
 
 use std::cell::RefCell;
 
+use super::super::backend::CpuCode;
 use super::CallBuffers;
-use crate::fuse::run::expression::ExpressionState;
+use crate::fuse::plan::compiled_expression::CompiledExpression;
 
 /// The memory that the runs of a thread reuse.
 #[derive(Default)]
@@ -23,12 +24,13 @@ thread_local! {
 /// # Safety
 ///
 /// Each operand has `count` elements of its dtype; the outputs are writable, nobody else accesses them, and none is an input.
-pub(in crate::fuse::cpu) unsafe fn run_few(
-    state: &ExpressionState,
+pub(in crate::fuse) unsafe fn run_few(
+    state: &CompiledExpression,
+    code: &CpuCode,
     operands: &[*mut u8],
     count: usize,
 ) -> bool {
-    let native = state.cpu_code.ready().filter(|native| !native.reads_coordinates());
+    let native = code.ready().filter(|native| !native.reads_coordinates());
     let Some(native) = native.filter(|_| state.run_scalars.is_empty()) else { return false };
     let constants = match native.constants.get() {
         Some(constants) => constants,

@@ -7,7 +7,7 @@ use super::generate::Draft;
 use super::{Bodies, Drafts, Unsupported};
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
 use crate::fuse::ir::program::{Program, Step, Value};
-use crate::fuse::run::expression::ExpressionState;
+use crate::fuse::plan::compiled_expression::CompiledExpression;
 
 /// The part of a program that the following instructions belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Drafts {
     /// # Errors
     ///
     /// As [`Native::new`](super::Native::new).
-    pub(super) fn listing(&self, state: &ExpressionState) -> Result<String, Unsupported> {
+    pub(super) fn listing(&self, state: &CompiledExpression) -> Result<String, Unsupported> {
         let mut text = String::from(
             "rax counts elements; rdx has constants, rcx spilled values, rdi the operands' addresses, r8 to r15 the \
              first of them\n",

@@ -48,14 +48,15 @@ use std::sync::OnceLock;
 
 use super::scratch::Line;
 pub(in crate::fuse) use crate::fuse::ir::instruction::Instruction;
-use crate::fuse::run::expression::ExpressionState;
+use crate::fuse::plan::compiled_expression::CompiledExpression;
 use analysis::Analysis;
 pub(in crate::fuse) use calls::CallBuffers;
-pub(super) use few::run_few;
+pub(in crate::fuse) use fault::run_with_fault;
+pub(in crate::fuse) use few::run_few;
 use generate::{Draft, Kernel, generate};
 pub(super) use run::run;
 use split::{GroupProgram, Prepared, Split, WordGroup};
-pub(in crate::fuse) use streaming::{fence, last_level_cache};
+pub(in crate::fuse) use streaming::{fence, last_level_cache, run_with_streaming};
 pub(in crate::fuse) use values::{NativeValues, ValuesWorker};
 
 /// An instruction set.
@@ -181,7 +182,10 @@ impl Native {
     /// # Errors
     ///
     /// The reason why the program stays with the interpreter.
-    pub(in crate::fuse) fn new(state: &ExpressionState, targets: &[Target]) -> Result<Native, Unsupported> {
+    pub(in crate::fuse) fn new(
+        state: &CompiledExpression,
+        targets: &[Target],
+    ) -> Result<Native, Unsupported> {
         Drafts::new(state, targets)?.finish()
     }
 
@@ -191,7 +195,7 @@ impl Native {
     ///
     /// As [`new`](Self::new).
     pub(in crate::fuse) fn listing(
-        state: &ExpressionState,
+        state: &CompiledExpression,
         targets: &[Target],
     ) -> Result<String, Unsupported> {
         Drafts::new(state, targets)?.listing(state)
@@ -216,7 +220,7 @@ struct Drafts {
 
 impl Drafts {
     /// As [`Native::new`].
-    fn new(state: &ExpressionState, targets: &[Target]) -> Result<Drafts, Unsupported> {
+    fn new(state: &CompiledExpression, targets: &[Target]) -> Result<Drafts, Unsupported> {
         if state.program.steps.len() > MOST_STEPS {
             return Err(Unsupported::Length);
         }

@@ -3,11 +3,11 @@
 //! A constant fills a slot of 64 bytes, so every instruction reads it as a plain memory operand of any length.
 
 use super::super::block::Block;
-use super::super::schedule::Schedule;
 use super::super::scratch::Line;
 use super::analysis::is_wide;
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::{Program, Step};
+use crate::fuse::plan::schedule::Schedule;
 
 /// A slot's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 use super::Unsupported;
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
 use crate::fuse::ir::program::{Program, Step, Value};
-use crate::fuse::run::expression::ExpressionState;
+use crate::fuse::plan::compiled_expression::CompiledExpression;
 use crate::types::DType;
 
 /// An operand that a run computes for each block.
@@ -91,7 +91,7 @@ impl Split {
     /// # Errors
     ///
     /// [`Unsupported::Coordinates`] if words of a group depend on more than its number and the stream.
-    pub(super) fn new(state: &ExpressionState) -> Result<Option<Split>, Unsupported> {
+    pub(super) fn new(state: &CompiledExpression) -> Result<Option<Split>, Unsupported> {
         if state.coordinates.is_empty() {
             return Ok(None);
         }

@@ -18,7 +18,7 @@ use super::pool::SLOT;
 use super::run::run_streaming;
 use crate::error::Result;
 use crate::fuse::ir::number::Number;
-use crate::fuse::run::expression::Expression;
+use crate::fuse::plan::compiled_expression::CompiledExpression;
 
 /// The opcode of `vmovups` to memory.
 const PLAIN: u8 = 0x11;
@@ -87,23 +87,15 @@ pub(in crate::fuse) fn last_level_cache() -> usize {
     })
 }
 
-impl Expression {
-    /// Computes the outputs like [`run_host_with`](Self::run_host_with), with streaming stores if the outputs have more than
-    /// `least` bytes in all. Returns the number of blocks that had them.
-    ///
-    /// # Errors
-    ///
-    /// As [`run_host_with`](Self::run_host_with).
-    #[doc(hidden)]
-    pub fn run_host_streaming(
-        &self,
-        backend: CpuBackend,
-        least: usize,
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        outputs: &mut [HostOutput<'_>],
-    ) -> Result<std::result::Result<usize, String>> {
-        let run = Run::new(&self.0, inputs, scalars, outputs)?;
-        Ok(generate_for(&self.0, backend).map(|native| run_streaming(&run, &native, least).streamed))
-    }
+/// As [`Expression::run_host_streaming`](crate::fuse::Expression::run_host_streaming).
+pub(in crate::fuse) fn run_with_streaming(
+    compiled: &CompiledExpression,
+    backend: CpuBackend,
+    least: usize,
+    inputs: &[HostInput<'_>],
+    scalars: &[Number],
+    outputs: &mut [HostOutput<'_>],
+) -> Result<std::result::Result<usize, String>> {
+    let run = Run::new(compiled, inputs, scalars, outputs)?;
+    Ok(generate_for(compiled, backend).map(|native| run_streaming(&run, &native, least).streamed))
 }

@@ -1,11 +1,12 @@
 //! The values of an expression in scratch memory, for a fold that reads them there.
 
 use super::super::Run;
+use super::super::backend::CpuCode;
 use super::super::memory::HostOperand;
 use super::run::Worker;
 use super::{Constants, Native};
+use crate::fuse::plan::compiled_expression::CompiledExpression;
 use crate::fuse::plan::space::Space;
-use crate::fuse::run::expression::ExpressionState;
 use crate::types::DType;
 
 /// A run of machine code whose output is memory of its caller.
@@ -29,7 +30,7 @@ impl<'a> NativeValues<'a> {
     /// Creates the run of an expression of the first operands of a space, or none if the interpreter should run it:
     /// because the run is not worth machine code, or because elements of the output are not lanes.
     pub(in crate::fuse) fn new(
-        state: &'a ExpressionState,
+        (state, code): (&'a CompiledExpression, &'a CpuCode),
         space: &Space,
         operands: &[HostOperand],
         scalars: &[[u64; 2]],
@@ -38,7 +39,7 @@ impl<'a> NativeValues<'a> {
         if !is_lane(dtype) {
             return None;
         }
-        let native = state.cpu_code.for_run(state, space.count())?;
+        let native = code.for_run(state, space.count())?;
         if native.reads_coordinates() {
             return None;
         }

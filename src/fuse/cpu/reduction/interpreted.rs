@@ -12,15 +12,16 @@ use super::{ROWS_OF_A_TASK, SEGMENTS_OF_A_TASK, is_across, slots};
 use crate::error::Result;
 use crate::fuse::cpu::block::{Block, LANES as WIDTH};
 use crate::fuse::cpu::memory::HostOperand;
-use crate::fuse::cpu::{Schedule, run_on_inputs};
+use crate::fuse::cpu::run_on_inputs;
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::Program;
 use crate::fuse::language::fold::bytes;
+use crate::fuse::plan::compiled_expression::CompiledExpression;
+use crate::fuse::plan::compiled_reduction::CompiledReduction;
 use crate::fuse::plan::reduction::{LANES, SEGMENT};
 use crate::fuse::plan::reduction_dimensions::Dimensions;
+use crate::fuse::plan::schedule::Schedule;
 use crate::fuse::plan::space::Space;
-use crate::fuse::run::expression::ExpressionState;
-use crate::fuse::run::reduction::ReductionState;
 use crate::threads::{run_on_threads, thread_count};
 
 // A block holds the lanes of a segment.
@@ -42,7 +43,7 @@ type Present = bool;
 
 /// Runs a reduction of at least one element.
 pub(super) fn run(
-    state: &ReductionState,
+    state: &CompiledReduction,
     dimensions: Dimensions,
     operands: Vec<HostOperand>,
     scalars: &[[u64; 2]],
@@ -52,7 +53,7 @@ pub(super) fn run(
 
 /// A run in progress, shared by its threads.
 struct Run<'a> {
-    state: &'a ReductionState,
+    state: &'a CompiledReduction,
     /// True if a block holds elements of adjacent rows.
     across: bool,
     row: usize,
@@ -83,7 +84,7 @@ struct Workspace {
 
 impl<'a> Run<'a> {
     fn new(
-        state: &'a ReductionState,
+        state: &'a CompiledReduction,
         dimensions: Dimensions,
         operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
@@ -378,14 +379,14 @@ struct ExpressionParts<'a> {
 }
 
 impl ExpressionParts<'_> {
-    fn of(state: &ExpressionState) -> ExpressionParts<'_> {
+    fn of(state: &CompiledExpression) -> ExpressionParts<'_> {
         ExpressionParts { program: &state.program, schedule: &state.schedule }
     }
 }
 
 impl Workspace {
     fn new(run: &Run<'_>) -> Workspace {
-        let ReductionState { prologue, epilogue, rules, merge, append, .. } = run.state;
+        let CompiledReduction { prologue, epilogue, rules, merge, append, .. } = run.state;
         let empty = || Box::new([[0; WIDTH]; 2]);
         let tree = || Tree { levels: Vec::new(), depth: 0 };
         Workspace {
@@ -405,14 +406,14 @@ impl Workspace {
 
 /// Folds `right` into `left`: two values if `merge` is set, otherwise elements that follow them.
 pub(in super::super) fn combine(
-    state: &ReductionState,
+    state: &CompiledReduction,
     merge: bool,
     registers: &mut [Block],
     left: &mut BlockParts,
     right: &BlockParts,
     count: usize,
 ) {
-    let ReductionState { rules, merge: of_merge, append: of_append, .. } = state;
+    let CompiledReduction { rules, merge: of_merge, append: of_append, .. } = state;
     let (program, schedule) = if merge { (&rules.merge, of_merge) } else { (&rules.append, of_append) };
     let mut load = |input: u32, part: u32, block: &mut Block| {
         let from = if input == 0 { &left[part as usize] } else { &right[part as usize] };
@@ -427,7 +428,7 @@ pub(in super::super) fn combine(
 
 /// Converts folded values to the values that they represent.
 pub(in super::super) fn restore(
-    state: &ReductionState,
+    state: &CompiledReduction,
     registers: &mut [Block],
     values: &mut BlockParts,
     count: usize,
@@ -444,7 +445,7 @@ pub(in super::super) fn restore(
     }
 }
 
-pub(in super::super) fn registers_to_restore(state: &ReductionState) -> Vec<Block> {
+pub(in super::super) fn registers_to_restore(state: &CompiledReduction) -> Vec<Block> {
     let both = state.rules.restore.as_ref().zip(state.restore.as_ref());
     both.map_or_else(Vec::new, |(program, schedule)| registers(program, schedule, &[]))
 }

@@ -23,6 +23,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::backend::CpuCode;
 use super::block::{Block, LANES as WIDTH};
 use super::memory::HostOperand;
 use super::scratch::Scratch;
@@ -30,11 +31,11 @@ use super::{HostInput, HostOutput, run_on_inputs};
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
 use crate::fuse::language::fold::{Fold, Rescale, RescalingBits};
+use crate::fuse::plan::compiled_expression::CompiledExpression;
+use crate::fuse::plan::compiled_reduction::CompiledReduction;
 use crate::fuse::plan::reduction::SEGMENT;
 use crate::fuse::plan::reduction_dimensions::{Dimension, Dimensions};
 use crate::fuse::plan::space::Space;
-use crate::fuse::run::expression::ExpressionState;
-use crate::fuse::run::reduction::{Reduction, ReductionState};
 use crate::threads::{run_on_threads, threads_for};
 use crate::types::{DType, Layout};
 pub(super) use interpreted::{BlockParts, combine, get, registers, registers_to_restore, restore, set};
@@ -54,64 +55,61 @@ const SHORT: usize = 32;
 /// The largest number of columns that are folded together.
 const COLUMNS: usize = 64;
 
-impl Reduction {
-    /// Computes the reduction on the CPU; see [`run`](Self::run).
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`run`](Self::run) about operands.
-    pub fn run_host(
-        &self,
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        output: &mut HostOutput<'_>,
-    ) -> Result<()> {
-        self.run_host_with(inputs, scalars, output, false)
-    }
+/// The machine code of a reduction's expressions. Clones share it.
+#[derive(Clone, Default)]
+pub(in crate::fuse) struct ReductionCode {
+    pub(in crate::fuse) prologue: CpuCode,
+    pub(in crate::fuse) rescaled: CpuCode,
+    pub(in crate::fuse) epilogue: CpuCode,
+}
 
-    /// Computes the reduction, with the interpreter for every fold if `interpreted` is set.
-    fn run_host_with(
-        &self,
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        output: &mut HostOutput<'_>,
-        interpreted: bool,
-    ) -> Result<()> {
-        let state = &*self.0;
-        let bits = state.scalar_bits(scalars)?;
-        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
-        let dimensions = state.dimensions(&of_inputs, output.described())?;
-        if dimensions.rows == 0 {
-            return Ok(());
-        }
-        if dimensions.row == 0 {
-            let (bytes, layout) = self.empty_value(output.described().1)?;
-            // Words, so that the address is aligned for any element.
-            let mut words = [0u64; 2];
-            bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
-            let memory = &bytemuck::cast_slice(&words)[..bytes.len()];
-            let input = HostInput::of_bytes(self.accumulator(), memory, layout)?;
-            return self.last().run_host(
-                &[input],
-                self.scalars_of_last(scalars),
-                std::slice::from_mut(output),
-            );
-        }
-        let mut operands = Vec::with_capacity(inputs.len() + 1);
-        for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
-            let memory = input.memory().ok_or_else(|| {
-                Error::invalid(state.fold.name(), "an in-place input", "an input with its own memory")
-            })?;
-            operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
-        }
-        operands.push(HostOperand { memory: output.memory(), dtype: self.output() });
-        let of_floats = state.prologue.outputs.first().is_some_and(|x| x.is_float() || x.is_complex());
-        // The interpreter rescales nothing.
-        let interpreted = interpreted && state.fold != Fold::SumOfSquares;
-        match interpreted || (state.fold == Fold::Product && of_floats) {
-            true => interpreted::run(state, dimensions, operands, &bits),
-            false => run(state, dimensions, operands, &bits),
-        }
+/// Computes a reduction, with the interpreter for every fold if `interpreted` is set.
+///
+/// # Errors
+///
+/// As [`Reduction::run_host`](crate::fuse::Reduction::run_host).
+pub(in crate::fuse) fn run_host(
+    (state, code): (&CompiledReduction, &ReductionCode),
+    inputs: &[HostInput<'_>],
+    scalars: &[Number],
+    output: &mut HostOutput<'_>,
+    interpreted: bool,
+) -> Result<()> {
+    let bits = state.scalar_bits(scalars)?;
+    let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
+    let dimensions = state.dimensions(&of_inputs, output.described())?;
+    if dimensions.rows == 0 {
+        return Ok(());
+    }
+    if dimensions.row == 0 {
+        let (bytes, layout) = state.empty_value(output.described().1)?;
+        // Words, so that the address is aligned for any element.
+        let mut words = [0u64; 2];
+        bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
+        let memory = &bytemuck::cast_slice(&words)[..bytes.len()];
+        let input = HostInput::of_bytes(state.accumulator(), memory, layout)?;
+        return super::run_host(
+            &state.epilogue,
+            &code.epilogue,
+            &[input],
+            state.scalars_of_last(scalars),
+            std::slice::from_mut(output),
+        );
+    }
+    let mut operands = Vec::with_capacity(inputs.len() + 1);
+    for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
+        let memory = input.memory().ok_or_else(|| {
+            Error::invalid(state.fold.name(), "an in-place input", "an input with its own memory")
+        })?;
+        operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
+    }
+    operands.push(HostOperand { memory: output.memory(), dtype: state.output() });
+    let of_floats = state.prologue.outputs.first().is_some_and(|x| x.is_float() || x.is_complex());
+    // The interpreter rescales nothing.
+    let interpreted = interpreted && state.fold != Fold::SumOfSquares;
+    match interpreted || (state.fold == Fold::Product && of_floats) {
+        true => interpreted::run(state, dimensions, operands, &bits),
+        false => run((state, code), dimensions, operands, &bits),
     }
 }
 
@@ -119,7 +117,7 @@ impl Reduction {
 macro_rules! with_kernel {
     ($state:expr, $kernel:ident => $body:expr) => {{
         use crate::fuse::ir::instruction::RegisterKind::{Bits32, Bits64, Float32, Float64, Predicate};
-        let state: &ReductionState = $state;
+        let state: &CompiledReduction = $state;
         let dtype = state.prologue.outputs[0];
         let least = matches!(state.fold, Fold::Minimum | Fold::ArgMinimum | Fold::All);
         // Any and all are the greatest and the least of 0 and 1.
@@ -146,16 +144,17 @@ macro_rules! with_kernel {
 
 /// Runs any fold but a product of floats.
 fn run(
-    state: &ReductionState,
+    (state, code): (&CompiledReduction, &ReductionCode),
     dimensions: Dimensions,
     operands: Vec<HostOperand>,
     scalars: &[[u64; 2]],
 ) -> Result<()> {
     let Some(rescaled) = &state.rescaled else {
-        let run = Run::new(state, &state.prologue, dimensions, operands, scalars);
+        let run = Run::new(state, (&state.prologue, &code.prologue), dimensions, operands, scalars);
         return with_kernel!(state, kernel => run.all(kernel, None));
     };
-    let first = Run::new(state, &state.prologue, dimensions.clone(), operands.clone(), scalars);
+    let first =
+        Run::new(state, (&state.prologue, &code.prologue), dimensions.clone(), operands.clone(), scalars);
     with_kernel!(state, kernel => first.all(kernel, None))?;
     let width = first.rows_of_a_task();
     let mut rare = first.rare.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -178,7 +177,8 @@ fn run(
     }
     let mut operands = operands;
     operands.insert(operands.len() - 1, HostOperand { memory: memory.as_mut_ptr(), dtype });
-    let mut again = Run::new(state, rescaled, dimensions.with_row_values(), operands, scalars);
+    let mut again =
+        Run::new(state, (rescaled, &code.rescaled), dimensions.with_row_values(), operands, scalars);
     again.factors = memory;
     // Rows have the same tasks as before.
     again.width = Some(width);
@@ -198,7 +198,7 @@ fn slots<T: Default>(operation: &'static str, tasks: usize) -> Result<Vec<T>> {
 
 /// A run in progress, shared by its threads.
 struct Run<'a> {
-    state: &'a ReductionState,
+    state: &'a CompiledReduction,
     /// True if adjacent rows are folded together, as columns of a matrix.
     across: bool,
     row: usize,
@@ -238,8 +238,8 @@ struct Workspace<'s, T> {
 
 impl<'a> Run<'a> {
     fn new(
-        state: &'a ReductionState,
-        expression: &'a ExpressionState,
+        state: &'a CompiledReduction,
+        expression: (&'a CompiledExpression, &'a CpuCode),
         dimensions: Dimensions,
         operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
@@ -256,7 +256,7 @@ impl<'a> Run<'a> {
             row: dimensions.row,
             rows: dimensions.rows,
             pitches,
-            source: Source::new((expression, &state.epilogue), dimensions.space(!across), operands, before),
+            source: Source::new(expression, &state.epilogue, dimensions.space(!across), operands, before),
             of_rows: dimensions.space(false),
             scalars_behind: behind,
             width: None,
@@ -458,21 +458,19 @@ fn rescaling_of(sum: &[u8]) -> Option<u64> {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Reduction {
+impl CompiledReduction {
     /// Returns the dtype of a row's value, if [`fold_rows`](Self::fold_rows) computes it.
     pub(in crate::fuse) fn row_value(&self) -> Option<DType> {
-        let state = &*self.0;
-        let dtype = state.prologue.outputs[0];
-        let is_fold =
-            source::is_lane(dtype) && !matches!(state.fold, Fold::Product) && !state.fold.has_index();
-        let is_as_it_is = state.epilogue.outputs == state.epilogue.inputs;
-        let is_stored = is_as_it_is && input_of(&state.epilogue.program).is_some();
-        (is_fold && is_stored).then_some(state.epilogue.outputs[0])
+        let dtype = self.prologue.outputs[0];
+        let is_fold = source::is_lane(dtype) && !matches!(self.fold, Fold::Product) && !self.fold.has_index();
+        let is_as_it_is = self.epilogue.outputs == self.epilogue.inputs;
+        let is_stored = is_as_it_is && input_of(&self.epilogue.program).is_some();
+        (is_fold && is_stored).then_some(self.epilogue.outputs[0])
     }
 
     /// Returns whether the elements that it folds are those of its input.
     pub(in crate::fuse) fn is_plain(&self) -> bool {
-        let prologue = &self.0.prologue;
+        let prologue = &self.prologue;
         prologue.inputs[..] == prologue.outputs[..] && input_of(&prologue.program).is_some()
     }
 
@@ -490,7 +488,7 @@ impl Reduction {
         values: *mut u8,
     ) {
         // SAFETY: the caller guarantees it.
-        with_kernel!(&self.0, kernel => unsafe { fold_rows(kernel, elements, row, count, values) });
+        with_kernel!(self, kernel => unsafe { fold_rows(kernel, elements, row, count, values) });
     }
 
     /// Turns the sums of squares that [`fold_rows`](Self::fold_rows) has stored for `count` rows into values with a factor of
@@ -505,8 +503,8 @@ impl Reduction {
         count: usize,
         mut rescale: impl FnMut(usize, &mut [u8]),
     ) {
-        let size = self.0.prologue.outputs[0].size();
-        let one = RescalingBits::new(self.0.rules.kinds[0]).one.to_le_bytes();
+        let size = self.prologue.outputs[0].size();
+        let one = RescalingBits::new(self.rules.kinds[0]).one.to_le_bytes();
         // SAFETY: the caller guarantees it.
         let all = unsafe { std::slice::from_raw_parts_mut(values, 2 * size * count) };
         // A value takes the place of two sums, from the last one on.
@@ -522,11 +520,11 @@ impl Reduction {
 
     /// Returns whether the value has a factor, which [`with_factors`](Self::with_factors) adds.
     pub(in crate::fuse) fn has_factor(&self) -> bool {
-        self.0.rescaled.is_some()
+        self.rescaled.is_some()
     }
 }
 
-/// As [`Reduction::fold_rows`].
+/// As [`CompiledReduction::fold_rows`].
 ///
 /// # Safety
 ///

@@ -3,6 +3,7 @@
 use bytemuck::Pod;
 
 use super::registers;
+use crate::fuse::cpu::backend::CpuCode;
 use crate::fuse::cpu::block::{Block, LANES as WIDTH};
 use crate::fuse::cpu::memory::HostOperand;
 #[cfg(target_arch = "x86_64")]
@@ -10,8 +11,8 @@ use crate::fuse::cpu::native::{NativeValues, ValuesWorker};
 use crate::fuse::cpu::run_on_inputs;
 use crate::fuse::cpu::scratch::Scratch;
 use crate::fuse::ir::program::{Program, Step};
+use crate::fuse::plan::compiled_expression::CompiledExpression;
 use crate::fuse::plan::space::Space;
-use crate::fuse::run::expression::ExpressionState;
 use crate::types::DType;
 
 /// The elements of a scratch buffer, a multiple of a segment: few enough for the L1 cache.
@@ -19,7 +20,7 @@ pub(super) const SCRATCH: usize = 4096;
 
 /// The inputs of a run, and the expression of them.
 pub(in crate::fuse::cpu) struct Source<'a> {
-    expression: &'a ExpressionState,
+    expression: &'a CompiledExpression,
     space: Space,
     operands: Vec<HostOperand>,
     scalars: &'a [[u64; 2]],
@@ -45,7 +46,8 @@ pub(in crate::fuse::cpu) struct Prologue<'s> {
 impl<'a> Source<'a> {
     /// Creates the source of the values of an expression, which `epilogue` follows, in a space whose elements have been checked against the memory of the operands.
     pub(in crate::fuse::cpu) fn new(
-        (expression, epilogue): (&'a ExpressionState, &ExpressionState),
+        (expression, code): (&'a CompiledExpression, &'a CpuCode),
+        epilogue: &CompiledExpression,
         space: Space,
         operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
@@ -57,10 +59,12 @@ impl<'a> Source<'a> {
         };
         let output = operands.len() - 1;
         let (run, output_run) = (plain.and_then(run), input_of(&epilogue.program).and_then(|_| run(output)));
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = code;
         #[cfg(target_arch = "x86_64")]
         let native = match plain {
             Some(_) => None,
-            None => NativeValues::new(expression, &space, &operands, scalars),
+            None => NativeValues::new((expression, code), &space, &operands, scalars),
         };
         Source {
             expression,

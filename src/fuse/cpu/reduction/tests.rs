@@ -1,7 +1,7 @@
 //! The vector loops against the interpreter, bit for bit.
 
 use super::*;
-use crate::fuse::language::graph::Graph;
+use crate::fuse::language::graph::{Expr, Graph};
 use crate::types::Slice;
 
 /// Appends a number as an element of a dtype.
@@ -83,23 +83,31 @@ pub(in crate::fuse::cpu) fn numbers(count: usize, seed: usize, special: bool) ->
     numbers
 }
 
-fn run(reduction: &Reduction, input: (&[u8], Layout), output: Layout, interpreted: bool) -> Vec<u8> {
+/// A reduction with its code.
+type Compiled = (CompiledReduction, ReductionCode);
+
+fn compiled(graph: &Graph, fold: Fold, of: Expr<'_>) -> Compiled {
+    (CompiledReduction::of(graph, fold, of).unwrap(), ReductionCode::default())
+}
+
+fn run((reduction, code): &Compiled, input: (&[u8], Layout), output: Layout, interpreted: bool) -> Vec<u8> {
     let mut aligned = vec![0u128; input.0.len().div_ceil(16)];
     bytemuck::cast_slice_mut::<u128, u8>(&mut aligned)[..input.0.len()].copy_from_slice(input.0);
     let memory = &bytemuck::cast_slice::<u128, u8>(&aligned)[..input.0.len()];
-    let source = HostInput::of_bytes(reduction.inputs()[0], memory, input.1).unwrap();
+    let source = HostInput::of_bytes(reduction.prologue.inputs[0], memory, input.1).unwrap();
     let bytes = output.count() * reduction.output().size();
     let mut result = vec![0u128; bytes.div_ceil(16)];
     let memory = &mut bytemuck::cast_slice_mut::<u128, u8>(&mut result)[..bytes];
     let mut target = HostOutput::of_bytes(reduction.output(), memory, output).unwrap();
-    reduction.run_host_with(&[source], &[], &mut target, interpreted).unwrap();
+    run_host((reduction, code), &[source], &[], &mut target, interpreted).unwrap();
     bytemuck::cast_slice::<u128, u8>(&result)[..bytes].to_vec()
 }
 
-fn assert_equal(what: &str, reduction: &Reduction, numbers: &[f64], layout: Layout, output: Layout) {
+fn assert_equal(what: &str, compiled: &Compiled, numbers: &[f64], layout: Layout, output: Layout) {
     let mut bytes = Vec::new();
-    numbers.iter().for_each(|&number| write(reduction.inputs()[0], number, &mut bytes));
-    let [found, wanted] = [false, true].map(|path| run(reduction, (&bytes, layout), output, path));
+    let (reduction, _) = compiled;
+    numbers.iter().for_each(|&number| write(reduction.prologue.inputs[0], number, &mut bytes));
+    let [found, wanted] = [false, true].map(|path| run(compiled, (&bytes, layout), output, path));
     let dtype = reduction.output();
     for (row, (found, wanted)) in found.chunks(dtype.size()).zip(wanted.chunks(dtype.size())).enumerate() {
         assert_eq!(bits(dtype, found), bits(dtype, wanted), "{what} of {layout:?}: row {row}");
@@ -111,7 +119,7 @@ fn vector_loops_give_the_bits_of_the_interpreter() {
     for dtype in DType::ALL {
         for fold in Fold::EVERY.into_iter().filter(|fold| fold.result(dtype).is_ok()) {
             let graph = Graph::new();
-            let reduction = graph.reduction(fold, graph.input(dtype)).unwrap();
+            let reduction = compiled(&graph, fold, graph.input(dtype));
             // Kernels are generic, so the layouts are divided among the dtypes that share them.
             let step = match dtype {
                 DType::F32 => 1,
@@ -134,7 +142,7 @@ fn vector_loops_after_an_expression_give_the_bits_of_the_interpreter() {
         for fold in Fold::EVERY.into_iter().filter(|fold| fold.result(dtype).is_ok()) {
             let graph = Graph::new();
             let x = graph.input(dtype);
-            let reduction = graph.reduction(fold, x * x).unwrap();
+            let reduction = compiled(&graph, fold, x * x);
             for (seed, (layout, output)) in
                 layouts().into_iter().enumerate().skip(dtype as usize % 4).step_by(4)
             {
@@ -151,7 +159,7 @@ fn rows_of_many_tasks_and_special_values_anywhere_give_the_bits_of_the_interpret
     let of = |sizes: &[usize]| Layout::contiguous(sizes).unwrap();
     for fold in [Fold::Sum, Fold::Minimum, Fold::Maximum, Fold::ArgMinimum, Fold::ArgMaximum] {
         let graph = Graph::new();
-        let reduction = graph.reduction(fold, graph.input(DType::F32)).unwrap();
+        let reduction = compiled(&graph, fold, graph.input(DType::F32));
         for (seed, special) in [(3, false), (5, true)] {
             let numbers = numbers(length, seed, special);
             assert_equal(&format!("{fold:?}"), &reduction, &numbers, of(&[length]), of(&[1]));
@@ -180,7 +188,7 @@ fn indices_of_few_columns_have_the_bits_of_the_interpreter() {
     {
         let graph = Graph::new();
         let x = graph.input(dtype);
-        let reductions = [x, x * 2.0].map(|value| graph.reduction(fold, value).unwrap());
+        let reductions = [x, x * 2.0].map(|value| compiled(&graph, fold, value));
         let check = |numbers: &[f64], width: usize| {
             for reduction in &reductions {
                 let (layout, output) = (of(&[numbers.len() / width, width]), of(&[1, width]));
@@ -229,7 +237,7 @@ fn machine_code_before_a_fold_gives_the_bits_of_the_interpreter() {
         let [x, of_row] = [graph.input(DType::F32), graph.input(DType::F32)];
         // The tangent has a rare body for large numbers, and the factor is passed by each run.
         let value = (x * 40_000.0).tan() * graph.scalar(DType::F32) - of_row.exp();
-        let reduction = graph.reduction(fold, value).unwrap();
+        let (reduction, code) = compiled(&graph, fold, value);
         // From the third run on there is machine code whatever the size.
         for (seed, (layout, axis)) in cases.into_iter().cycle().enumerate().take(2 + cases.len()) {
             let values = |count: usize, seed: usize| -> Vec<f32> {
@@ -247,7 +255,9 @@ fn machine_code_before_a_fold_gives_the_bits_of_the_interpreter() {
                 let mut memory = vec![0u128; kept.iter().product()];
                 let bytes = bytemuck::cast_slice_mut::<u128, u8>(&mut memory);
                 let mut output = HostOutput::of_bytes(reduction.output(), bytes, of(&kept)).unwrap();
-                reduction.run_host_with(&inputs, &[0.75.into()], &mut output, interpreted).unwrap();
+                let reduction = (&reduction, &code);
+                run_host(reduction, &inputs, &[0.75.into()], &mut output, interpreted).unwrap();
+                let (reduction, _) = reduction;
                 let size = reduction.output().size();
                 bytemuck::cast_slice::<u128, u8>(&memory)[..kept.iter().product::<usize>() * size]
                     .chunks(size)

@@ -44,8 +44,8 @@ impl BlockFinishes {
         for (number, (&argument, of)) in arguments.iter().zip(reductions).enumerate() {
             // A plain fold reads an input, one in another dtype has converted elements, and a sum of squares has squares.
             let dtype = nodes.dtype(argument);
-            let has_elements = !of.reduction.is_plain() && !of.reduction.has_factor();
-            if has_elements && of.reduction.0.prologue.outputs[0] == dtype {
+            let has_elements = !of.reduction.0.compiled.is_plain() && !of.reduction.0.compiled.has_factor();
+            if has_elements && of.reduction.0.compiled.prologue.outputs[0] == dtype {
                 folded.entry(argument).or_insert(number);
             }
         }
@@ -85,7 +85,7 @@ impl BlockFinishes {
                     outputs: finish.outputs.clone(),
                 }))
             };
-            let steps = |finish: &Finish| finish.expression.0.program.steps.len();
+            let steps = |finish: &Finish| finish.expression.0.compiled.program.steps.len();
             let computed = compiled(&without)?;
             let most = computed.as_ref().map_or(steps(finish), steps);
             let from_folded = if has_folded { compiled(&with_folded)? } else { None };

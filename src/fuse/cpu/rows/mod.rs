@@ -18,14 +18,15 @@ mod run;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::backend::CpuCode;
 use super::native::{Constants, last_level_cache};
 use super::{HostInput, HostOutput};
 use crate::error::Result;
 use crate::fuse::ir::number::Number;
+use crate::fuse::plan::compiled_expression::CompiledExpression;
 use crate::fuse::plan::reduction_dimensions::Dimensions;
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
-use crate::fuse::run::expression::ExpressionState;
 use crate::fuse::run::row_program::{Finish, PhaseOperands, RowProgram, RowProgramState};
 use crate::fuse::run::rows_run_memory::HostRun;
 use crate::types::{DType, Layout};
@@ -112,7 +113,8 @@ enum BlockSource {
 
 /// A phase of a block.
 struct BlockStage {
-    expression: Arc<ExpressionState>,
+    expression: Arc<CompiledExpression>,
+    code: CpuCode,
     /// The constants of the machine code; none if the fold reads the first source as it is.
     constants: Option<Constants>,
     sources: Vec<BlockSource>,
@@ -295,14 +297,14 @@ impl RowProgramState {
         }
         let shared = plan.reserve(block * row * size_of::<u64>());
         for (number, reduction) in self.reductions.iter().enumerate() {
-            let of = &reduction.reduction;
-            let size = of.row_value()?.size();
+            let of = &reduction.reduction.0;
+            let size = of.compiled.row_value()?.size();
             let stage = plan.stage(
-                &of.0.prologue,
+                (&of.compiled.prologue, &of.cpu_code.prologue),
                 &reduction.operands,
                 scalars,
                 shape,
-                Some((number, of.is_plain())),
+                Some((number, of.compiled.is_plain())),
             )?;
             plan.stages.push(stage);
             let values = plan.reserve(block * size);
@@ -311,7 +313,7 @@ impl RowProgramState {
         if let Some(of_groups) = &self.blocks.finishes.of_groups {
             let mut stage = plan.finish(of_groups, scalars, shape)?;
             let first = plan.values.len();
-            for dtype in &of_groups.expression.0.outputs {
+            for dtype in &of_groups.expression.0.compiled.outputs {
                 let size = dtype.size();
                 let values = plan.reserve(block * size);
                 plan.values.push(BlockValues { size, values, spread: None, folded: shared });
@@ -385,7 +387,7 @@ impl BlockPlan {
     /// Plans a phase. `reduction` is the number of the reduction after it, with true if it folds an input as it is.
     fn stage(
         &mut self,
-        expression: &Arc<ExpressionState>,
+        (expression, code): (&Arc<CompiledExpression>, &CpuCode),
         operands: &PhaseOperands,
         scalars: &[Number],
         shape: &RowShape,
@@ -397,7 +399,7 @@ impl BlockPlan {
         let constants = match is_plain {
             true => None,
             false => {
-                let native = expression.cpu_code.for_run(expression, elements)?;
+                let native = code.for_run(expression, elements)?;
                 if native.reads_coordinates() {
                     return None;
                 }
@@ -420,6 +422,7 @@ impl BlockPlan {
         Some(BlockStage {
             sizes: dtypes.map(|dtype| dtype.size()).collect(),
             expression: expression.clone(),
+            code: code.clone(),
             constants,
             sources: operands.inputs.iter().map(source).collect::<Option<Vec<_>>>()?,
             reduction: reduction.map(|(number, _)| number),
@@ -433,7 +436,13 @@ impl BlockPlan {
     /// Plans a phase of outputs, or of values of groups.
     fn finish(&mut self, finish: &Finish, scalars: &[Number], shape: &RowShape) -> Option<BlockStage> {
         let before = self.estimate;
-        let mut stage = self.stage(&finish.expression.0, &finish.operands, scalars, shape, None)?;
+        let mut stage = self.stage(
+            (&finish.expression.0.compiled, &finish.expression.0.cpu_code),
+            &finish.operands,
+            scalars,
+            shape,
+            None,
+        )?;
         if finish.is_per_group {
             self.estimate = before + (self.estimate - before) / self.row.max(1);
         }

@@ -138,7 +138,7 @@ impl<'a> BlockRun<'a> {
             for &output in &stage.outputs {
                 pointers.push(self.target(output, first, count).unwrap_or(at(plan.operands[output].scratch)));
             }
-            if let (Some(native), Some(constants)) = (stage.expression.cpu_code.ready(), &stage.constants) {
+            if let (Some(native), Some(constants)) = (stage.code.ready(), &stage.constants) {
                 let calls = native.calls(constants);
                 let computed = if stage.is_per_group { count } else { elements };
                 let is_spread = |source: &BlockSource| matches!(source, BlockSource::Spread(_));
@@ -181,14 +181,14 @@ impl<'a> BlockRun<'a> {
                 let from = if stage.constants.is_some() { at(values.folded) } else { pointers[0] };
                 let reduction = &self.state.reductions[number].reduction;
                 // SAFETY: as above, and the scratch memory has a value for each row.
-                unsafe { reduction.fold_rows(from, plan.row, count, at(values.values)) };
-                if reduction.has_factor() {
+                unsafe { reduction.0.compiled.fold_rows(from, plan.row, count, at(values.values)) };
+                if reduction.0.compiled.has_factor() {
                     let rescale = |row: usize, value: &mut [u8]| {
                         // SAFETY: the elements of the sources are still there.
                         unsafe { self.rescale(stage, (inputs, scratch), row, value) };
                     };
                     // SAFETY: as above.
-                    unsafe { reduction.with_factors(at(values.values), count, rescale) };
+                    unsafe { reduction.0.compiled.with_factors(at(values.values), count, rescale) };
                 }
             }
             let computed = stage.reduction.map_or(stage.values.clone(), |number| number..number + 1);

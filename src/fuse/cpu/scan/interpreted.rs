@@ -14,10 +14,10 @@ use crate::fuse::cpu::block::{Block, LANES as WIDTH};
 use crate::fuse::cpu::memory::HostOperand;
 use crate::fuse::cpu::reduction::{BlockParts, combine, get, registers, registers_to_restore, restore, set};
 use crate::fuse::cpu::run_on_inputs;
+use crate::fuse::plan::compiled_reduction::CompiledReduction;
 use crate::fuse::plan::reduction_dimensions::Dimensions;
 use crate::fuse::plan::scan::{QUAD, WARPS, accesses, tile};
 use crate::fuse::plan::space::Space;
-use crate::fuse::run::reduction::ReductionState;
 use crate::threads::{run_on_threads, thread_count};
 
 /// The number of elements above which another thread pays for its start.
@@ -28,7 +28,7 @@ type Bits = [u64; 2];
 
 /// Scans the rows of `dimensions`.
 pub(super) fn run(
-    state: &ReductionState,
+    state: &CompiledReduction,
     dimensions: &Dimensions,
     operands: Vec<HostOperand>,
     scalars: &[Bits],
@@ -40,7 +40,7 @@ pub(super) fn run(
 
 /// A run in progress, shared by its threads.
 struct Run<'a> {
-    state: &'a ReductionState,
+    state: &'a CompiledReduction,
     row: usize,
     rows: usize,
     /// Row after row.
@@ -130,7 +130,7 @@ impl Run<'_> {
 
     /// Computes the values of a span of rows, each padded to `quads` quads.
     fn load(&self, workspace: &mut Workspace, rows: Range<usize>, span: Range<usize>, quads: usize) {
-        let ReductionState { prologue, rules, .. } = self.state;
+        let CompiledReduction { prologue, rules, .. } = self.state;
         let (program, schedule) = (&prologue.program, &prologue.schedule);
         workspace.flat.clear();
         workspace.flat.resize(rows.len() * quads * QUAD, rules.identity);
@@ -161,7 +161,7 @@ impl Run<'_> {
 
     /// Stores `flat`, which is arranged as by [`load`](Self::load).
     fn store(&self, workspace: &mut Workspace, rows: Range<usize>, span: Range<usize>, quads: usize) {
-        let ReductionState { epilogue, rules, .. } = self.state;
+        let CompiledReduction { epilogue, rules, .. } = self.state;
         let (program, schedule) = (&epilogue.program, &epilogue.schedule);
         let output = self.operands.len() - 1;
         let (start, end) = match rows.len() {
@@ -269,7 +269,7 @@ impl Run<'_> {
         before_runs: &[Bits],
         before_tile: Option<Bits>,
     ) {
-        let ReductionState { rules, .. } = self.state;
+        let CompiledReduction { rules, .. } = self.state;
         for (chunk, from) in (0..quads).step_by(WIDTH).enumerate() {
             let count = WIDTH.min(quads - from);
             let Workspace { quads, through, flat, merge, restore: of_restore, scratch, .. } = workspace;
@@ -357,7 +357,7 @@ fn empty() -> Box<BlockParts> {
 
 impl Workspace {
     fn new(run: &Run<'_>) -> Workspace {
-        let ReductionState { prologue, epilogue, rules, merge, .. } = run.state;
+        let CompiledReduction { prologue, epilogue, rules, merge, .. } = run.state;
         Workspace {
             prologue: registers(&prologue.program, &prologue.schedule, run.scalars.0),
             epilogue: registers(&epilogue.program, &epilogue.schedule, run.scalars.1),

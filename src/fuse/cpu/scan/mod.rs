@@ -17,6 +17,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
 
+use super::backend::CpuCode;
 use super::block::{Block, LANES as WIDTH};
 use super::memory::HostOperand;
 use super::reduction::{Extreme, MergeKernel, Product, Prologue, Source, Sum, registers};
@@ -25,11 +26,10 @@ use super::{HostInput, HostOutput, run_on_inputs};
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
 use crate::fuse::language::fold::Fold;
+use crate::fuse::plan::compiled_reduction::CompiledReduction;
 use crate::fuse::plan::reduction_dimensions::Dimensions;
 use crate::fuse::plan::scan::{self, QUAD, accesses, tile};
 use crate::fuse::plan::space::Space;
-use crate::fuse::run::reduction::ReductionState;
-use crate::fuse::run::scan::Scan;
 use crate::threads::{run_on_threads, threads_for};
 use crate::types::{DType, Layout};
 use kernel::{LANES, RUN_ELEMENTS, Runs, finish_runs, scan_runs};
@@ -44,75 +44,61 @@ const SCAN_TIME: usize = 250;
 
 /// The implementation of a run.
 #[derive(Clone, Copy)]
-enum Implementation {
+pub(in crate::fuse) enum Implementation {
     #[cfg(test)]
     Interpreter,
     /// Vector loops where there are some, on so many threads or as many as the work pays for.
     Vectors(Option<usize>),
 }
 
-impl Scan {
-    /// Computes the scan on the CPU; see [`run`](Self::run).
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`run`](Self::run) about operands.
-    pub fn run_host(
-        &self,
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        output: &mut HostOutput<'_>,
-        axis: usize,
-    ) -> Result<()> {
-        self.run_host_with(inputs, scalars, output, axis, Implementation::Vectors(None))
+/// Computes a scan along an axis. `code` is that of its prologue.
+///
+/// # Errors
+///
+/// As [`Scan::run_host`](crate::fuse::Scan::run_host).
+pub(in crate::fuse) fn run_host(
+    (state, code): (&CompiledReduction, &CpuCode),
+    inputs: &[HostInput<'_>],
+    scalars: &[Number],
+    output: &mut HostOutput<'_>,
+    axis: usize,
+    implementation: Implementation,
+) -> Result<()> {
+    let bits = state.scalar_bits(scalars)?;
+    let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
+    let dimensions = state.scan_dimensions(&of_inputs, output.described(), axis)?;
+    if dimensions.rows == 0 || dimensions.row == 0 {
+        return Ok(());
     }
-
-    fn run_host_with(
-        &self,
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        output: &mut HostOutput<'_>,
-        axis: usize,
-        implementation: Implementation,
-    ) -> Result<()> {
-        let state = self.state();
-        let bits = state.scalar_bits(scalars)?;
-        let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
-        let dimensions = self.dimensions(&of_inputs, output.described(), axis)?;
-        if dimensions.rows == 0 || dimensions.row == 0 {
-            return Ok(());
-        }
-        let mut operands = Vec::with_capacity(inputs.len() + 1);
-        for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
-            let memory = input.memory();
-            let memory = memory.ok_or_else(|| {
-                Error::invalid("a scan", "an in-place input", "an input with its own memory")
-            })?;
-            operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
-        }
-        operands.push(HostOperand { memory: output.memory(), dtype: self.output() });
-        let dtype = state.prologue.outputs[0];
-        let is_interpreted = state.fold == Fold::Product && (dtype.is_float() || dtype.is_complex());
-        match implementation {
-            Implementation::Vectors(threads) if !is_interpreted => {
-                run(state, &dimensions, operands, &bits, threads);
-            }
-            _ => interpreted::run(state, &dimensions, operands, &bits),
-        }
-        Ok(())
+    let mut operands = Vec::with_capacity(inputs.len() + 1);
+    for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
+        let memory = input.memory();
+        let memory = memory
+            .ok_or_else(|| Error::invalid("a scan", "an in-place input", "an input with its own memory"))?;
+        operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
     }
+    operands.push(HostOperand { memory: output.memory(), dtype: state.output() });
+    let dtype = state.prologue.outputs[0];
+    let is_interpreted = state.fold == Fold::Product && (dtype.is_float() || dtype.is_complex());
+    match implementation {
+        Implementation::Vectors(threads) if !is_interpreted => {
+            run((state, code), &dimensions, operands, &bits, threads);
+        }
+        _ => interpreted::run(state, &dimensions, operands, &bits),
+    }
+    Ok(())
 }
 
 /// Runs any scan but a product of floats.
 fn run(
-    state: &ReductionState,
+    (state, code): (&CompiledReduction, &CpuCode),
     dimensions: &Dimensions,
     operands: Vec<HostOperand>,
     scalars: &[[u64; 2]],
     threads: Option<usize>,
 ) {
     use crate::fuse::ir::instruction::RegisterKind::{Bits32, Bits64, Float32, Float64, Predicate};
-    let run = Run::new(state, dimensions, operands, scalars, threads);
+    let run = Run::new((state, code), dimensions, operands, scalars, threads);
     let signed = state.prologue.outputs[0].is_signed_integer();
     let (sum, least) = (state.fold == Fold::Sum, state.fold == Fold::Minimum);
     match state.rules.kinds[0] {
@@ -130,7 +116,7 @@ fn run(
 
 /// A run in progress, shared by its threads.
 struct Run<'a> {
-    state: &'a ReductionState,
+    state: &'a CompiledReduction,
     row: usize,
     rows: usize,
     source: Source<'a>,
@@ -154,7 +140,7 @@ struct Workspace<'s, T> {
 
 impl<'a> Run<'a> {
     fn new(
-        state: &'a ReductionState,
+        (state, code): (&'a CompiledReduction, &'a CpuCode),
         dimensions: &Dimensions,
         operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
@@ -162,7 +148,7 @@ impl<'a> Run<'a> {
     ) -> Run<'a> {
         let (before, scalars_behind) = scalars.split_at(state.prologue.scalars.len());
         let source =
-            Source::new((&state.prologue, &state.epilogue), dimensions.space(true), operands, before);
+            Source::new((&state.prologue, code), &state.epilogue, dimensions.space(true), operands, before);
         let (row, rows) = (dimensions.row, dimensions.rows);
         let time = source.estimate(row * rows).saturating_add((row * rows).saturating_mul(SCAN_TIME));
         let threads = threads.unwrap_or_else(|| threads_for(time));

@@ -2,11 +2,18 @@
 
 use super::*;
 use crate::fuse::cpu::reduction::tests::{bits, numbers, write};
-use crate::fuse::language::graph::Graph;
+use crate::fuse::language::graph::{Expr, Graph};
 use crate::types::Slice;
 
+/// A scan with the code of its prologue.
+type Compiled = (CompiledReduction, CpuCode);
+
+fn compiled(graph: &Graph, fold: Fold, of: Expr<'_>) -> Compiled {
+    (CompiledReduction::of(graph, fold, of).unwrap(), CpuCode::default())
+}
+
 fn scanned(
-    scan: &Scan,
+    (scan, code): &Compiled,
     (bytes, layout): (&[u8], Layout),
     output: Layout,
     axis: usize,
@@ -15,12 +22,12 @@ fn scanned(
     let mut aligned = vec![0u128; bytes.len().div_ceil(16)];
     bytemuck::cast_slice_mut::<u128, u8>(&mut aligned)[..bytes.len()].copy_from_slice(bytes);
     let memory = &bytemuck::cast_slice::<u128, u8>(&aligned)[..bytes.len()];
-    let input = HostInput::of_bytes(scan.inputs()[0], memory, layout).unwrap();
+    let input = HostInput::of_bytes(scan.prologue.inputs[0], memory, layout).unwrap();
     let bytes = (output.offset() + output.count()) * scan.output().size();
     let mut result = vec![0u128; bytes.div_ceil(16)];
     let memory = &mut bytemuck::cast_slice_mut::<u128, u8>(&mut result)[..bytes];
     let mut target = HostOutput::of_bytes(scan.output(), memory, output).unwrap();
-    scan.run_host_with(&[input], &[], &mut target, axis, implementation).unwrap();
+    run_host((scan, code), &[input], &[], &mut target, axis, implementation).unwrap();
     bytemuck::cast_slice::<u128, u8>(&result)[..bytes].to_vec()
 }
 
@@ -50,12 +57,18 @@ fn cases() -> Vec<(Layout, Layout, usize)> {
     cases
 }
 
-fn assert_equal(what: &str, scan: &Scan, numbers: &[f64], (layout, output, axis): (Layout, Layout, usize)) {
+fn assert_equal(
+    what: &str,
+    compiled: &Compiled,
+    numbers: &[f64],
+    (layout, output, axis): (Layout, Layout, usize),
+) {
+    let (scan, _) = compiled;
     let mut bytes = Vec::new();
-    numbers.iter().for_each(|&number| write(scan.inputs()[0], number, &mut bytes));
+    numbers.iter().for_each(|&number| write(scan.prologue.inputs[0], number, &mut bytes));
     let all =
         [Implementation::Interpreter, Implementation::Vectors(Some(1)), Implementation::Vectors(Some(2))];
-    let [wanted, one, two] = all.map(|path| scanned(scan, (&bytes, layout), output, axis, path));
+    let [wanted, one, two] = all.map(|path| scanned(compiled, (&bytes, layout), output, axis, path));
     let dtype = scan.output();
     for (found, threads) in [(one, 1), (two, 2)] {
         for (at, (found, wanted)) in found.chunks(dtype.size()).zip(wanted.chunks(dtype.size())).enumerate() {
@@ -77,7 +90,7 @@ fn vector_loops_give_the_bits_of_the_interpreter() {
                 continue;
             }
             let graph = Graph::new();
-            let scan = graph.scan(fold, graph.input(dtype)).unwrap();
+            let scan = compiled(&graph, fold, graph.input(dtype));
             let every =
                 matches!((dtype, fold), (DType::F32 | DType::F64, Fold::Sum) | (DType::F32, Fold::Maximum));
             let step = if every { 1 } else { 6 };
@@ -95,7 +108,7 @@ fn expressions_and_rounded_results_give_the_bits_of_the_interpreter() {
     for dtype in [DType::F32, DType::F16, DType::C64] {
         let graph = Graph::new();
         let x = graph.input(dtype);
-        let scan = graph.scan(Fold::Sum, x * x).unwrap();
+        let scan = compiled(&graph, Fold::Sum, x * x);
         for case in cases().into_iter().skip(dtype as usize % 2).step_by(2) {
             let numbers = numbers(2 * case.0.count(), 7, false);
             assert_equal(&format!("sum of {dtype}²"), &scan, &numbers, case);

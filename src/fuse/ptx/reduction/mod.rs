@@ -21,9 +21,9 @@ use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::{Program, Step, Value};
 use crate::fuse::language::fold::bytes;
 use crate::fuse::plan;
+use crate::fuse::plan::compiled_reduction::CompiledReduction;
 use crate::fuse::plan::reduction::{ReductionKey, ReductionParameters, WARP};
 use crate::fuse::plan::scan::words;
-use crate::fuse::run::reduction::ReductionState;
 use crate::types::DType;
 
 /// The registers of a folded value's parts; a value with one part has it twice.
@@ -32,7 +32,7 @@ pub(in crate::fuse) type Folded = [Name; 2];
 /// A kernel under construction.
 pub(in crate::fuse) struct KernelWriter<'a> {
     pub(in crate::fuse) writer: Writer<'a>,
-    pub(in crate::fuse) state: &'a ReductionState,
+    pub(in crate::fuse) state: &'a CompiledReduction,
     pub(in crate::fuse) parameters: ReductionParameters,
     pub(in crate::fuse) wide: bool,
     /// Bytes of shared memory.
@@ -60,7 +60,7 @@ pub(in crate::fuse) struct ElementPosition {
 
 /// Returns the text of a kernel of the reduction.
 pub(in crate::fuse) fn write(
-    state: &ReductionState,
+    state: &CompiledReduction,
     key: &ReductionKey,
     parameters: ReductionParameters,
     threads: u32,

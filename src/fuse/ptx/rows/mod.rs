@@ -31,13 +31,13 @@ use super::{ENTRY, Name, StateSpace, Writer};
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::Value;
 use crate::fuse::plan;
+use crate::fuse::plan::compiled_reduction::CompiledReduction;
 use crate::fuse::plan::elementwise::Iteration;
 use crate::fuse::plan::reduction::{LANES, ReductionParameters, SEGMENT, WARP};
 use crate::fuse::plan::rows::{RowAccess, RowKey, RowPlan};
 use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_stages::RowStages;
 use crate::fuse::plan::rows_storage::RowStorage;
-use crate::fuse::run::reduction::ReductionState;
 use crate::fuse::run::row_program::{RowOutput, RowProgramState, RowReduction};
 use chunks::Sums;
 use cluster::Barrier;
@@ -125,7 +125,7 @@ pub(in crate::fuse) fn write(
     threads: u32,
 ) -> String {
     let Some(first) = state.reductions.first() else { return String::new() };
-    let reductions = Reductions { all: &state.reductions, first: &first.reduction.0 };
+    let reductions = Reductions { all: &state.reductions, first: &first.reduction.0.compiled };
     written(reductions, &state.outputs, stages, key, parameters, threads, |writer| {
         if key.has_columns {
             return writer.columns();
@@ -147,7 +147,7 @@ pub(in crate::fuse) fn write_with_sums(
     first: usize,
 ) -> String {
     let Some(reduction) = state.reductions.first() else { return String::new() };
-    let reductions = Reductions { all: &state.reductions, first: &reduction.reduction.0 };
+    let reductions = Reductions { all: &state.reductions, first: &reduction.reduction.0.compiled };
     written(reductions, &state.outputs, stages, key, plan.parameters, plan.threads, |writer| {
         writer.sums.first = first;
         writer.chunks(false);
@@ -158,7 +158,7 @@ pub(in crate::fuse) fn write_with_sums(
 pub(in crate::fuse) fn write_sums(
     stages: &RowStages,
     outputs: &[RowOutput],
-    fold: &ReductionState,
+    fold: &CompiledReduction,
     key: &RowKey,
     plan: &RowPlan,
 ) -> String {
@@ -172,7 +172,7 @@ pub(in crate::fuse) fn write_sums(
 /// The reductions of a kernel, and one whose rules its writer begins with.
 struct Reductions<'a> {
     all: &'a [RowReduction],
-    first: &'a ReductionState,
+    first: &'a CompiledReduction,
 }
 
 /// Returns the text of a kernel whose body `emit` writes.
@@ -492,7 +492,7 @@ impl<'a> RowWriter<'a> {
 
     /// Makes the value of a reduction in a row of the thread known to later stages.
     fn finish(&mut self, reduction: usize, value: &Folded, row: usize) {
-        let state = &*self.reductions[reduction].reduction.0;
+        let state = &*self.reductions[reduction].reduction.0.compiled;
         self.kernel.state = state;
         let value = self.kernel.restored(value);
         let value = self.with_factor(reduction, row, value);

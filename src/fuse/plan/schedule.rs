@@ -1,6 +1,5 @@
 //! Register allocation of a program on the CPU, and the steps that run once.
 
-use super::block::Block;
 use crate::fuse::ir::program::{Program, Step, Value};
 
 /// The steps that the outputs depend on, in order, with registers that are reused after the last use of their
@@ -18,9 +17,9 @@ pub(crate) struct Schedule {
     /// Steps of every block.
     pub(in crate::fuse) each: Vec<u32>,
     /// For each rare body, the index in `each` after it.
-    pub(super) after: Vec<usize>,
+    pub(in crate::fuse) after: Vec<usize>,
     /// For each step, the group that shares its value; see [`Program::groups`].
-    pub(super) groups: Vec<Option<(usize, usize)>>,
+    pub(in crate::fuse) groups: Vec<Option<(usize, usize)>>,
     pub(in crate::fuse) registers: usize,
 }
 
@@ -69,23 +68,6 @@ impl Schedule {
         let after = |index: usize| each.partition_point(|&step| (step as usize) < index);
         schedule.after = program.rares.iter().map(|rare| after(rare.body.end)).collect();
         schedule
-    }
-
-    /// Returns the registers of the operands and the result, which differ.
-    #[inline(always)]
-    pub(super) fn at<'a, const COUNT: usize>(
-        &self,
-        registers: &'a mut [Block],
-        values: [Value; COUNT],
-        result: usize,
-    ) -> Option<([&'a Block; COUNT], &'a mut Block)> {
-        let (before, rest) = registers.split_at_mut(result);
-        let (block, after) = rest.split_first_mut()?;
-        let values = values.map(|value| match self.register(value) {
-            register if register < result => &before[register],
-            register => &after[register - result - 1],
-        });
-        Some((values, block))
     }
 
     pub(in crate::fuse) fn register(&self, value: Value) -> usize {
