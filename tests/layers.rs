@@ -7,7 +7,7 @@
 #[path = "common/mod.rs"]
 mod common;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -45,24 +45,6 @@ const KNOWN_TO_ALL: &str = "error";
 /// The parts of `fuse` and their layers. The back ends are in one layer, so neither uses the other.
 const FUSE_LAYERS: &[(&str, u32)] =
     &[("ir", 0), ("language", 1), ("plan", 2), ("ptx", 3), ("cpu", 3), ("run", 4), ("explain", 5)];
-
-/// The files of `fuse` that still use a part which they must not use. The list only shrinks: an entry that is not
-/// needed any more fails the test.
-const FUSE_EXCEPTIONS: &[(&str, &str)] = &[
-    ("src/fuse/cpu/rows/folded.rs", "run"),
-    ("src/fuse/cpu/rows/mod.rs", "run"),
-    ("src/fuse/cpu/rows/run.rs", "run"),
-    ("src/fuse/cpu/rows_sums.rs", "run"),
-    ("src/fuse/plan/rows.rs", "run"),
-    ("src/fuse/plan/rows_columns.rs", "run"),
-    ("src/fuse/plan/rows_shape.rs", "run"),
-    ("src/fuse/plan/rows_split.rs", "run"),
-    ("src/fuse/plan/rows_stages.rs", "run"),
-    ("src/fuse/plan/rows_stored.rs", "run"),
-    ("src/fuse/plan/rows_sums.rs", "run"),
-    ("src/fuse/ptx/rows/chunks.rs", "run"),
-    ("src/fuse/ptx/rows/mod.rs", "run"),
-];
 
 /// The most lines of a file. A longer one becomes a folder of the same name.
 const MOST_LINES: usize = 600;
@@ -319,9 +301,9 @@ fn complaints(path: &str, source: &str, names: &BTreeMap<String, String>) -> Vec
         .collect()
 }
 
-/// Returns the parts of `fuse` that a file of `src/fuse/` must not use but does, with the defects. `names` are the items
-/// that src/fuse/mod.rs re-exports.
-fn fuse_complaints(path: &str, source: &str, names: &BTreeMap<String, String>) -> Vec<(String, String)> {
+/// Returns what is wrong with the paths of a file of `src/fuse/` to other parts of `fuse`. `names` are the items that
+/// src/fuse/mod.rs re-exports.
+fn fuse_complaints(path: &str, source: &str, names: &BTreeMap<String, String>) -> Vec<String> {
     let stem = path.trim_start_matches("src/fuse/").trim_end_matches(".rs").trim_end_matches("/mod");
     let module: Vec<&str> = stem.split('/').collect();
     edges(&["fuse"], source, &module, "crate")
@@ -329,7 +311,7 @@ fn fuse_complaints(path: &str, source: &str, names: &BTreeMap<String, String>) -
         .filter_map(|edge| {
             let to = names.get(&edge.to).unwrap_or(&edge.to);
             let what = complaint(FUSE_LAYERS, module[0], to)?;
-            Some((to.clone(), format!("{path}:{}: {what}", edge.line)))
+            Some(format!("{path}:{}: {what}", edge.line))
         })
         .collect()
 }
@@ -408,24 +390,9 @@ fn parts_of_fuse_use_only_lower_layers() {
         .filter(|path| path.ends_with(".rs") && path != "src/fuse/mod.rs")
         .collect();
     assert!(sources.len() > 100, "only {} files found", sources.len());
-    let mut wrong = Vec::new();
-    let mut needed = BTreeSet::new();
-    for path in &sources {
-        for (to, what) in fuse_complaints(path, &read(path), &names) {
-            if FUSE_EXCEPTIONS.contains(&(path, &to)) {
-                needed.insert((path.clone(), to));
-            } else {
-                wrong.push(what);
-            }
-        }
-    }
-    let is_needed = |(path, to): &(&str, &str)| needed.contains(&((*path).to_owned(), (*to).to_owned()));
-    let unneeded: Vec<_> = FUSE_EXCEPTIONS.iter().filter(|exception| !is_needed(exception)).collect();
+    let of_file = |path: &String| fuse_complaints(path, &read(path), &names);
+    let wrong: Vec<String> = sources.iter().flat_map(of_file).collect();
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
-    assert!(
-        unneeded.is_empty(),
-        "remove from FUSE_EXCEPTIONS, since they are not needed any more: {unneeded:#?}"
-    );
 }
 
 #[test]
@@ -456,7 +423,7 @@ fn a_bad_edge_inside_fuse_is_caught() {
         ("src/fuse/explain/rows.rs", "use crate::fuse::{cpu, ptx::rows, run::row_program::RowProgram};"),
         ("src/fuse/plan/rows.rs", "/// [`run`](crate::fuse::Expression::run)\nfn f() {}"),
     ] {
-        assert_eq!(fuse_complaints(path, source, &names), [], "{path}: {source}");
+        assert_eq!(fuse_complaints(path, source, &names), Vec::<String>::new(), "{path}: {source}");
     }
 }
 

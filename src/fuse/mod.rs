@@ -37,7 +37,8 @@
 //! Operations on f16 and bf16 compute in f32 and round once. The 8-bit floats support casts only.
 
 // The parts are layers (tests/layers.rs), and each may use only those before it: ir, language, plan, then the back ends ptx and
-// cpu, which may not use each other, then run and explain. The head of each part says what it holds.
+// cpu, which may not use each other, then run and explain. The head of each part says what it holds: plan what compilation
+// gives, run the same with the caches of plans, kernels and machine code.
 mod cpu;
 mod explain;
 mod ir;

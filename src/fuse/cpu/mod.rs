@@ -19,7 +19,6 @@ pub(super) mod native;
 pub(super) mod reduction;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod rows;
-pub(super) mod rows_sums;
 pub(super) mod scan;
 pub(super) mod scratch;
 

@@ -8,6 +8,7 @@ use std::fmt;
 use super::elementwise::Explanation;
 use crate::error::Result;
 use crate::fuse::ir::number::Number;
+use crate::fuse::plan::compiled_rows::{CompiledRows, PhaseOperands};
 use crate::fuse::plan::rows::RowOperands;
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
@@ -16,7 +17,7 @@ use crate::fuse::plan::rows_stored::StoredKind;
 use crate::fuse::ptx;
 use crate::fuse::run::expression::Expression;
 use crate::fuse::run::reduction_device::{ReductionExplanation, write_scalars};
-use crate::fuse::run::row_program::{PhaseOperands, RowProgram, RowProgramState};
+use crate::fuse::run::row_program::{RowProgram, RowProgramState};
 use crate::fuse::run::rows_index::CheckLaunch;
 use crate::fuse::run::rows_run::missing;
 use crate::types::{DType, Layout, Shape};
@@ -218,7 +219,7 @@ impl RowProgram {
         let of_inputs: Vec<(DType, Layout)> = dtypes.zip(inputs.iter().copied()).collect();
         let dtypes = self.outputs().into_iter().chain(more());
         let of_outputs: Vec<(DType, Layout)> = dtypes.zip(outputs.iter().copied()).collect();
-        let shape = state.row_shape(&of_inputs, state.scalars.len(), axes, &of_outputs)?;
+        let shape = state.compiled.row_shape(&of_inputs, state.compiled.scalars.len(), axes, &of_outputs)?;
         if let Some(sums) = &state.sums {
             return sums.explain(&shape, &of_inputs, axes, &of_outputs, capability);
         }
@@ -233,9 +234,9 @@ impl RowProgram {
 impl RowProgramState {
     /// Returns the name of a reduction.
     fn name_of(&self, reduction: usize) -> &'static str {
-        match self.indices.iter().find(|index| index.reduction == reduction) {
+        match self.compiled.indices.iter().find(|index| index.reduction == reduction) {
             Some(index) => index.error.operation(),
-            None => self.reductions[reduction].reduction.fold().name(),
+            None => self.reductions[reduction].fold().name(),
         }
     }
 
@@ -247,9 +248,10 @@ impl RowProgramState {
         capability: (i32, i32),
         reason: &str,
     ) -> Result<RowExplanation> {
+        let compiled = &*self.compiled;
         let [groups, elements] = [shape.groups, shape.elements].map(Layout::from_shape);
         // Scalars of a run are 0; the size of a group is another scalar of the kernels.
-        let given = vec![Number::Integer(0); self.scalars.len()];
+        let given = vec![Number::Integer(0); self.compiled.scalars.len()];
         let mut found =
             RowExplanation { schedule: String::new(), kernels: Vec::new(), temporaries: Vec::new() };
         let inputs = of_inputs.iter().enumerate();
@@ -263,9 +265,10 @@ impl RowProgramState {
             memory.places = Some(found.add_places((0, expression), shape, capability)?);
         }
         for number in 0..=self.reductions.len() {
-            for of in self.stored.iter().filter(|of| of.after == number) {
+            let stored = compiled.stored.iter().zip(&self.stored);
+            for (of, expression) in stored.filter(|(of, _)| of.after == number) {
                 let layout = if of.kind == StoredKind::Groups { groups } else { elements };
-                let count = of.expression.outputs().len();
+                let count = expression.outputs().len();
                 let (name, operands) = match of.kind {
                     StoredKind::Words => {
                         let words = of.operands.numbers().map(|number| memory.inputs[number]).collect();
@@ -277,12 +280,12 @@ impl RowProgramState {
                         (name, memory.of(&of.operands, layout.shape())?)
                     }
                 };
-                let written = of.expression.outputs().iter();
+                let written = expression.outputs().iter();
                 let written: Vec<Described> = written
                     .map(|dtype| (found.add_temporary(layout.count() * dtype.size()), (*dtype, layout)))
                     .collect();
                 let scalars = of.operands.scalars(&given, shape);
-                let explained = of.expression.explain_with(
+                let explained = expression.explain_with(
                     &layouts(&operands),
                     &vec![layout; count],
                     &scalars,
@@ -292,11 +295,11 @@ impl RowProgramState {
                 found.kernels.push(RowKernel::new((of.phase, name), [&operands, &written], launches));
                 memory.stored.extend(written);
             }
-            let Some(reduction) = self.reductions.get(number) else { break };
+            let Some(reduction) = compiled.reductions.get(number) else { break };
             let operands = memory.of(&reduction.operands, &shape.elements)?;
             let scalars = reduction.operands.scalars(&given, shape);
             let explained =
-                reduction.reduction.explain_with(&layouts(&operands), &groups, &scalars, capability)?;
+                self.reductions[number].explain_with(&layouts(&operands), &groups, &scalars, capability)?;
             let dtype = reduction.reduction.output();
             let value = (found.add_temporary(groups.count() * dtype.size()), (dtype, groups));
             let name = format!("{} of each group", self.name_of(number));
@@ -304,13 +307,12 @@ impl RowProgramState {
             found.kernels.push(RowKernel::new((reduction.phase, name), [&operands, &[value]], launches));
             memory.values.push(value);
         }
-        let of_reductions = self.reductions.iter().map(|reduction| reduction.phase + 1);
-        let last = of_reductions.chain(self.stored.iter().map(|of| of.phase)).max().unwrap_or(0);
-        for index in &self.indices {
+        let of_reductions = compiled.reductions.iter().map(|reduction| reduction.phase + 1);
+        let last = of_reductions.chain(compiled.stored.iter().map(|of| of.phase)).max().unwrap_or(0);
+        for (index, expression) in compiled.indices.iter().zip(&self.indices) {
             let operands = memory.of(&index.operands, &shape.groups)?;
             let scalars = index.operands.scalars(&given, shape);
-            let explained =
-                index.expression.explain_with(&layouts(&operands), &[groups], &scalars, capability)?;
+            let explained = expression.explain_with(&layouts(&operands), &[groups], &scalars, capability)?;
             let indices = (found.add_temporary(8 * groups.count()), (DType::I64, groups));
             let name = format!("index of {}", index.error.operation());
             let launches = RowLaunches::Expression(explained);
@@ -329,7 +331,7 @@ impl RowProgramState {
             let name = format!("check of the index of {}", index.error.operation());
             found.kernels.push(RowKernel::new((last, name), [&[indices], &[]], launches));
         }
-        for finish in &self.finishes {
+        for (finish, expression) in compiled.finishes.iter().zip(&self.finishes) {
             let (within, name) = match finish.is_per_group {
                 true => (&shape.groups, "outputs per group"),
                 false => (&shape.elements, "outputs per element"),
@@ -339,12 +341,8 @@ impl RowProgramState {
             let written: Vec<Described> =
                 written.map(|&output| (RowMemory::Output(output), of_outputs[output])).collect();
             let scalars = finish.operands.scalars(&given, shape);
-            let explained = finish.expression.explain_with(
-                &layouts(&operands),
-                &layouts(&written),
-                &scalars,
-                capability,
-            )?;
+            let explained =
+                expression.explain_with(&layouts(&operands), &layouts(&written), &scalars, capability)?;
             let launches = RowLaunches::Expression(explained);
             found.kernels.push(RowKernel::new((last, name.to_owned()), [&operands, &written], launches));
         }
@@ -361,21 +359,21 @@ impl RowProgramState {
         capability: (i32, i32),
     ) -> std::result::Result<Result<RowExplanation>, &'static str> {
         let starts = vec![0; inputs.len() + outputs.len()];
-        let plan = self.plan(
+        let plan = self.compiled.plan(
             shape,
             &RowOperands { inputs, outputs, starts: &starts },
             RowDevice::of_capability(capability),
         )?;
-        let stages = self.stages.as_ref().map_err(|reason| *reason)?;
-        let given = vec![Number::Integer(0); self.scalars.len()];
+        let stages = self.compiled.stages.as_ref().map_err(|reason| *reason)?;
+        let given = vec![Number::Integer(0); self.compiled.scalars.len()];
         let bits = match stages.expression.scalar_bits(&stages.operands.scalars(&given, shape)) {
             Ok(bits) => bits,
             Err(error) => return Ok(Err(error)),
         };
-        let ptx = ptx::rows::write(self, stages, &plan.key, plan.parameters, plan.threads);
+        let ptx = ptx::rows::write(&self.compiled, stages, &plan.key, plan.parameters, plan.threads);
         let mut parameters = plan.block;
         write_scalars(&mut parameters, &bits);
-        let numbers = RowProgramState::kernel_inputs(stages);
+        let numbers = CompiledRows::kernel_inputs(stages);
         let operand_of = |number: usize| numbers.iter().position(|&found| found == number);
         let kept = match plan.key.storage.keeps() {
             true => stages.kept(&stages.uniform(&stages.still(&plan.key.accesses)), plan.key.kept_cost),

@@ -6,14 +6,15 @@ use super::rows::{
 };
 use crate::error::Result;
 use crate::fuse::ir::number::Number;
+use crate::fuse::plan::compiled_rows::CompiledRows;
 use crate::fuse::plan::rows::RowOperands;
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_storage::RowDevice;
-use crate::fuse::plan::rows_sums::SumLaunch;
+use crate::fuse::plan::rows_sums::{CHUNK, SumKey, SumLaunch};
+use crate::fuse::run::expression::Expression;
 use crate::fuse::run::reduction_device::write_scalars;
-use crate::fuse::run::row_program::RowProgramState;
-use crate::fuse::run::rows_sums::{CHUNK, SumKey, SumsOverGroups};
+use crate::fuse::run::rows_sums::SumsOverGroups;
 use crate::types::{DType, Layout};
 
 impl SumsOverGroups {
@@ -34,23 +35,25 @@ impl SumsOverGroups {
         let given = RowOperands { inputs, outputs, starts: &starts };
         let chunks = shape.groups.count().div_ceil(CHUNK);
         let of_sum = |dtype: DType| chunks * shape.size * dtype.size();
-        let planned = self.plan_fused(shape, &given, RowDevice::of_capability(capability));
-        let (mut found, workspaces) = match (planned, &self.fused) {
+        let planned = self.compiled.plan_fused(shape, &given, RowDevice::of_capability(capability));
+        let (mut found, workspaces) = match (planned, &self.compiled.fused) {
             (Ok(launch), Some(fused)) => {
-                let Ok(stages) = &fused.0.stages else { return Ok(self.nothing()) };
-                let bits = stages
-                    .expression
-                    .scalar_bits(&stages.operands.scalars(&zeros(fused.scalars()), shape))?;
+                let Ok(stages) = &fused.stages else { return Ok(self.nothing()) };
+                let bits =
+                    stages.expression.scalar_bits(&stages.operands.scalars(&zeros(&fused.scalars), shape))?;
                 let schedule = format!("one kernel and the sums of chunks: {}", launch.plan.key.schedule());
-                let numbers = RowProgramState::kernel_inputs(stages);
-                let of_own: Vec<(DType, Layout)> = self.own.iter().map(|&at| outputs[at]).collect();
+                let numbers = CompiledRows::kernel_inputs(stages);
+                let of_own: Vec<(DType, Layout)> = self.compiled.own.iter().map(|&at| outputs[at]).collect();
                 let mut found = RowExplanation { schedule, ..self.nothing() };
                 let workspaces = self.add_workspaces(&mut found, of_sum);
                 let read = numbers.iter().map(|&input| RowMemory::Input(input));
-                let written = self.own.iter().map(|&at| RowMemory::Output(at));
+                let written = self.compiled.own.iter().map(|&at| RowMemory::Output(at));
                 found.kernels.push(RowKernel {
                     phase: 0,
-                    name: format!("{} reductions, all outputs and the sums of chunks", fused.reductions()),
+                    name: format!(
+                        "{} reductions, all outputs and the sums of chunks",
+                        fused.reductions.len()
+                    ),
                     bytes_read: numbers.iter().map(|&number| distinct_bytes(&inputs[number])).sum(),
                     bytes_written: of_own.iter().map(distinct_bytes).sum::<usize>() + found.temporary(),
                     operands: read.chain(written).chain(workspaces.iter().copied()).collect(),
@@ -62,8 +65,9 @@ impl SumsOverGroups {
                 let reason = planned.err().unwrap_or("no reduction of groups shares it");
                 let mut found = match &self.main {
                     Some(main) => {
-                        let mut of_main: Vec<Layout> = self.own.iter().map(|&at| outputs[at].1).collect();
-                        of_main.extend(self.values.iter().map(|value| value.layout(shape)));
+                        let mut of_main: Vec<Layout> =
+                            self.compiled.own.iter().map(|&at| outputs[at].1).collect();
+                        of_main.extend(self.compiled.values.iter().map(|value| value.layout(shape)));
                         let of_inputs: Vec<Layout> = inputs.iter().map(|(_, layout)| *layout).collect();
                         main.explain(&of_inputs, axes, &of_main, capability)?
                     }
@@ -74,6 +78,7 @@ impl SumsOverGroups {
                     main => format!("{main}; sums of chunks in a kernel of their own, because {reason}"),
                 };
                 let values: Vec<RowMemory> = self
+                    .compiled
                     .values
                     .iter()
                     .map(|value| found.add_temporary(value.layout(shape).count() * value.dtype.size()))
@@ -81,8 +86,8 @@ impl SumsOverGroups {
                 // The outputs of the main program are those of the whole that are no sums, followed by these values.
                 for memory in found.kernels.iter_mut().flat_map(|kernel| &mut kernel.operands) {
                     if let RowMemory::Output(of_main) = *memory {
-                        *memory = match of_main.checked_sub(self.own.len()) {
-                            None => RowMemory::Output(self.own[of_main]),
+                        *memory = match of_main.checked_sub(self.compiled.own.len()) {
+                            None => RowMemory::Output(self.compiled.own[of_main]),
                             Some(value) => values[value],
                         };
                     }
@@ -100,7 +105,7 @@ impl SumsOverGroups {
         };
         let phase = found.kernels.iter().map(|kernel| kernel.phase + 1).max().unwrap_or(0);
         let workspace = SumsOverGroups::workspace(shape)?;
-        for ((fold, &at), &of_chunks) in self.folds.iter().zip(&self.sums).zip(&workspaces) {
+        for ((fold, &at), &of_chunks) in self.folds.iter().zip(&self.compiled.sums).zip(&workspaces) {
             found.kernels.push(RowKernel {
                 phase,
                 name: "sum of all chunks".to_owned(),
@@ -119,7 +124,7 @@ impl SumsOverGroups {
 
     /// Adds the memory of the sums of chunks.
     fn add_workspaces(&self, found: &mut RowExplanation, bytes: impl Fn(DType) -> usize) -> Vec<RowMemory> {
-        self.outputs.iter().map(|output| found.add_temporary(bytes(output.dtype))).collect()
+        self.compiled.outputs.iter().map(|output| found.add_temporary(bytes(output.dtype))).collect()
     }
 
     /// Adds the kernel of some terms, or those of terms in memory.
@@ -132,10 +137,10 @@ impl SumsOverGroups {
         [values, workspaces]: [&[RowMemory]; 2],
         found: &mut RowExplanation,
     ) -> Result<()> {
-        let terms = &self.terms[number];
+        let (terms, expression) = (&self.compiled.terms[number], &self.terms[number]);
         let chunks = SumsOverGroups::workspace(shape)?;
         let written: Vec<Described> =
-            terms.sums().map(|sum| (workspaces[sum], (self.outputs[sum].dtype, chunks))).collect();
+            terms.sums().map(|sum| (workspaces[sum], (self.compiled.outputs[sum].dtype, chunks))).collect();
         let mut read: Vec<Described> = Vec::new();
         for input in &terms.operands.inputs {
             let (memory, dtype, layout) = match *input {
@@ -144,9 +149,11 @@ impl SumsOverGroups {
                 PhaseInput::Input(index) | PhaseInput::Group(index) => {
                     match index.checked_sub(inputs.len()) {
                         None => (RowMemory::Input(index), inputs[index].0, inputs[index].1),
-                        Some(value) => {
-                            (values[value], self.values[value].dtype, self.values[value].layout(shape))
-                        }
+                        Some(value) => (
+                            values[value],
+                            self.compiled.values[value].dtype,
+                            self.compiled.values[value].layout(shape),
+                        ),
                     }
                 }
             };
@@ -156,7 +163,7 @@ impl SumsOverGroups {
         let scalars = terms.operands.scalars(&zeros(&self.scalars()), shape);
         if let Some(stages) = &terms.stages {
             let (starts, described) = (vec![0; read.len()], operands_of(&read));
-            if let Ok(plan) = self.plan_terms(stages, shape, &described, &starts, is_ampere) {
+            if let Ok(plan) = self.compiled.plan_terms(stages, shape, &described, &starts, is_ampere) {
                 let launch = SumLaunch { key: SumKey::Terms(number, plan.key.clone()), plan };
                 let bits = stages.expression.scalar_bits(&scalars)?;
                 let launches = RowLaunches::Rows(self.launch_of(launch, &bits, None));
@@ -166,17 +173,16 @@ impl SumsOverGroups {
             }
         }
         let index = terms.operands.inputs.iter().position(|input| *input == PhaseInput::Index);
-        if let (Some(at), Some(expression)) = (index, &self.places) {
-            let places = found.add_places((phase, expression), shape, capability)?;
+        if let (Some(at), Some(of_places)) = (index, &self.places) {
+            let places = found.add_places((phase, of_places), shape, capability)?;
             read.insert(at, (places.0, (DType::I64, places.1.1.expand(&shape.elements)?)));
         }
         let elements = SumsOverGroups::by_rows(shape, &shape.elements)?;
-        let dtypes = terms.expression.outputs().iter();
+        let dtypes = expression.outputs().iter();
         let stored: Vec<Described> = dtypes
             .map(|dtype| (found.add_temporary(elements.count() * dtype.size()), (*dtype, elements)))
             .collect();
-        let explained =
-            terms.expression.explain_with(&layouts(&read), &layouts(&stored), &scalars, capability)?;
+        let explained = expression.explain_with(&layouts(&read), &layouts(&stored), &scalars, capability)?;
         let name = "terms of the sums".to_owned();
         found.kernels.push(RowKernel::new(
             (phase, name),
@@ -184,8 +190,10 @@ impl SumsOverGroups {
             RowLaunches::Expression(explained),
         ));
         for ((sum, stored), written) in terms.sums().zip(stored).zip(written) {
-            let stages = &self.copies[sum];
-            let Ok(plan) = self.plan_terms(stages, shape, &[stored.1], &[0], is_ampere) else { continue };
+            let stages = &self.compiled.copies[sum];
+            let Ok(plan) = self.compiled.plan_terms(stages, shape, &[stored.1], &[0], is_ampere) else {
+                continue;
+            };
             let launch = SumLaunch { key: SumKey::Copy(sum, plan.key.clone()), plan };
             let launches = RowLaunches::Rows(self.launch_of(launch, &[], None));
             let name = "sums of chunks of terms".to_owned();
@@ -198,13 +206,13 @@ impl SumsOverGroups {
     fn scalars(&self) -> Vec<DType> {
         match &self.main {
             Some(main) => main.scalars().to_vec(),
-            None => self.terms.iter().flat_map(|terms| terms.expression.scalars()).collect(),
+            None => self.terms.iter().flat_map(Expression::scalars).collect(),
         }
     }
 
     /// Describes a launch.
     fn launch_of(&self, launch: SumLaunch, bits: &[[u64; 2]], report: Option<usize>) -> RowLaunch {
-        let ptx = self.text(&launch.key, &launch.plan);
+        let ptx = self.compiled.text(&launch.key, &launch.plan);
         let mut parameters = launch.plan.block;
         write_scalars(&mut parameters, bits);
         RowLaunch {

@@ -27,21 +27,21 @@ pub(in crate::fuse) const MAXIMUM_INSTRUCTIONS: usize = 20_000;
 /// An elementwise computation of any number of inputs and outputs, without the caches of its runs. The fields that every run
 /// reads come first.
 #[repr(C)]
-pub(crate) struct CompiledExpression {
-    pub(crate) inputs: Vec<DType>,
-    pub(crate) outputs: Vec<DType>,
+pub(in crate::fuse) struct CompiledExpression {
+    pub(in crate::fuse) inputs: Vec<DType>,
+    pub(in crate::fuse) outputs: Vec<DType>,
     /// The scalars that each run passes: their indices and dtypes.
-    pub(crate) run_scalars: Vec<(usize, DType)>,
+    pub(in crate::fuse) run_scalars: Vec<(usize, DType)>,
     /// True if an integer is compared with a real scalar that each run passes. Such a comparison is by value
     /// only for a literal.
-    pub(crate) compares_by_value: bool,
+    pub(in crate::fuse) compares_by_value: bool,
     /// The dtypes of the scalars, and the values of the literals.
-    pub(crate) scalars: Vec<(DType, Option<Number>)>,
-    pub(crate) coordinates: Vec<Coordinate>,
+    pub(in crate::fuse) scalars: Vec<(DType, Option<Number>)>,
+    pub(in crate::fuse) coordinates: Vec<Coordinate>,
     /// The inputs that random words take their seed and offset from.
     stream_inputs: Vec<usize>,
-    pub(crate) program: Program,
-    pub(crate) schedule: Schedule,
+    pub(in crate::fuse) program: Program,
+    pub(in crate::fuse) schedule: Schedule,
 }
 
 impl CompiledExpression {
@@ -180,7 +180,7 @@ impl CompiledExpression {
 
     /// Returns whether an output depends on an input.
     #[cfg(feature = "nn")]
-    pub(crate) fn reads(&self, input: usize) -> bool {
+    pub(in crate::fuse) fn reads(&self, input: usize) -> bool {
         let program = &self.program;
         let live = program.live(program.outputs.iter().flatten().copied());
         let reads = |step: &Step| matches!(step, Step::Load { input: read, .. } if *read as usize == input);
@@ -193,7 +193,7 @@ impl CompiledExpression {
     ///
     /// As [`Space::new`], and [`Error::InvalidArgument`] for a seed or an offset of other than one element: a
     /// thread computes the random words of neighbours together.
-    pub(crate) fn space(&self, inputs: &[&Layout], outputs: &[&Layout]) -> Result<Space> {
+    pub(in crate::fuse) fn space(&self, inputs: &[&Layout], outputs: &[&Layout]) -> Result<Space> {
         check_stream_inputs(&self.stream_inputs, |input| inputs.get(input).copied())?;
         Space::new(inputs, outputs, &self.coordinates)
     }
@@ -205,7 +205,7 @@ impl CompiledExpression {
     /// [`Error::LengthMismatch`] for another number of scalars, and [`Error::InvalidArgument`] for a scalar
     /// that its dtype does not hold.
     #[inline]
-    pub(crate) fn check_scalars(&self, given: &[Number]) -> Result<()> {
+    pub(in crate::fuse) fn check_scalars(&self, given: &[Number]) -> Result<()> {
         const OPERATION: &str = "an expression's scalars";
         let (wanted, found) = (self.run_scalars.len(), given.len());
         if found != wanted {
@@ -220,7 +220,7 @@ impl CompiledExpression {
     /// # Errors
     ///
     /// As [`check_scalars`](Self::check_scalars).
-    pub(crate) fn scalar_bits(&self, given: &[Number]) -> Result<Vec<[u64; 2]>> {
+    pub(in crate::fuse) fn scalar_bits(&self, given: &[Number]) -> Result<Vec<[u64; 2]>> {
         self.check_scalars(given)?;
         let mut given = given.iter();
         let mut number = |literal: Option<Number>| literal.or_else(|| given.next().copied());
@@ -236,7 +236,7 @@ impl CompiledExpression {
     /// # Errors
     ///
     /// [`Error::LengthMismatch`] if either differs from the expression's.
-    pub(crate) fn check_counts(&self, inputs: usize, outputs: usize) -> Result<()> {
+    pub(in crate::fuse) fn check_counts(&self, inputs: usize, outputs: usize) -> Result<()> {
         if inputs == self.inputs.len() && outputs == self.outputs.len() {
             return Ok(());
         }
@@ -256,7 +256,7 @@ impl CompiledExpression {
     /// # Errors
     ///
     /// [`Error::DTypeMismatch`] if one differs from the expression's.
-    pub(crate) fn check_dtypes(&self, found: impl Iterator<Item = DType>) -> Result<()> {
+    pub(in crate::fuse) fn check_dtypes(&self, found: impl Iterator<Item = DType>) -> Result<()> {
         for (index, (wanted, found)) in self.inputs.iter().chain(&self.outputs).zip(found).enumerate() {
             if *wanted != found {
                 return Err(self.dtype_error(index, *wanted, found));
@@ -275,7 +275,7 @@ impl CompiledExpression {
     }
 
     /// Returns the dtypes of the operands, inputs before outputs.
-    pub(crate) fn operand_dtypes(&self) -> Vec<DType> {
+    pub(in crate::fuse) fn operand_dtypes(&self) -> Vec<DType> {
         self.inputs.iter().chain(&self.outputs).copied().collect()
     }
 }

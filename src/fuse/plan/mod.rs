@@ -1,4 +1,5 @@
-//! Plans: the launches of a run, its tiles and accesses, and the memory that a kernel holds, from layouts and dtypes alone.
+//! Plans: the launches of a run, its tiles and accesses, and the memory that a kernel holds, from layouts and dtypes alone;
+//! and compiled expressions, reductions and row programs, which hold no cache.
 //!
 //! The names of files begin with the kind of kernel: elementwise, reduction (scans, too) or rows.
 //!
@@ -6,6 +7,7 @@
 
 pub(super) mod compiled_expression;
 pub(super) mod compiled_reduction;
+pub(super) mod compiled_rows;
 pub(super) mod elementwise;
 pub(super) mod reduction;
 pub(super) mod reduction_dimensions;

@@ -19,6 +19,7 @@
 //! The text of a kernel depends only on the program and the [`RowKey`], and the schedule never changes a bit of a
 //! result.
 
+use super::compiled_rows::{CompiledRows, RowReduction};
 use super::reduction::{BLOCK, LANES, ROUNDS, ReductionParameters, SEGMENT, WARP};
 use super::reduction_dimensions::Dimensions;
 use super::rows_operand_layout::OperandLayout;
@@ -26,7 +27,6 @@ use super::rows_shape::RowShape;
 use super::rows_stages::{KEPT_COST, RowStages};
 use super::rows_storage::{RowBlocks, RowDevice, RowKind, RowStorage, SharedRow};
 use super::rows_sums::MOST_REGISTERS as MOST_REGISTERS_WITH_SUMS;
-use crate::fuse::run::row_program::{RowProgramState, RowReduction};
 use crate::types::{DType, Layout};
 
 /// The most segments of a row in registers: the warps of a block.
@@ -174,7 +174,7 @@ pub(in crate::fuse) struct RowOperands<'a> {
     pub(in crate::fuse) starts: &'a [u64],
 }
 
-impl RowProgramState {
+impl CompiledRows {
     /// Returns the program's inputs in the order of the kernel's operands.
     pub(in crate::fuse) fn kernel_inputs(stages: &RowStages) -> Vec<usize> {
         stages.operands.numbers().collect()
@@ -214,7 +214,7 @@ impl RowProgramState {
         if given.outputs.iter().any(|(_, layout)| layout.may_overlap()) {
             return Err("elements of an output overlap");
         }
-        let numbers = RowProgramState::kernel_inputs(stages);
+        let numbers = CompiledRows::kernel_inputs(stages);
         let (mut operands, mut starts) = (Vec::new(), Vec::new());
         for &number in &numbers {
             operands.push(given.inputs[number]);
@@ -263,9 +263,9 @@ impl RowProgramState {
             of_elements.map(|step| 4 / stages.sharing(step, vector)).sum::<usize>().div_ceil(4)
         };
         let folds = self.reductions.iter().map(|reduction| {
-            let rules = &reduction.reduction.0.compiled.rules;
+            let rules = &reduction.reduction.rules;
             // The square of an element is no step.
-            let square = usize::from(reduction.reduction.0.compiled.rescaled.is_some());
+            let square = usize::from(reduction.reduction.rescaled.is_some());
             rules.append.steps.len() + rules.kinds.len() + square
         });
         Ok(stages.stages.iter().map(of_stage).sum::<usize>() + folds.sum::<usize>())
@@ -430,5 +430,5 @@ impl RowProgramState {
 
 /// Returns the bytes of a segment's value.
 pub(super) fn slot_bytes(reduction: &RowReduction) -> usize {
-    reduction.reduction.0.compiled.rules.bytes()
+    reduction.reduction.rules.bytes()
 }

@@ -20,6 +20,7 @@
 //! Columns of 1025 to 8192 elements take a cluster with one or two blocks for each segment, on compute capability 9.0 or later.
 //! Lanes are merged as soon as two halves are there, so that a thread of 512 has the registers for 32 elements.
 
+use super::compiled_rows::{CompiledRows, RowReduction};
 use super::reduction::{BLOCK, LANES, ROUNDS, SEGMENT, WARP};
 use super::rows::{
     HELD_BYTES, HELD_INSTRUCTIONS, MOST_REGISTERS, OTHER_REGISTERS, REGISTERS, RowAccess, RowKey, RowPlan,
@@ -28,7 +29,6 @@ use super::rows::{
 use super::rows_operand_layout::OperandLayout;
 use super::rows_stages::{KEPT_COST, RowStages};
 use super::rows_storage::{RowDevice, RowStorage};
-use crate::fuse::run::row_program::{RowProgramState, RowReduction};
 
 /// Columns of a tile, the most before fewer; a tile of short columns has more.
 const TILES: [usize; 5] = [64, 32, 16, 8, 4];
@@ -124,7 +124,7 @@ impl OperandLayout<'_> {
     }
 }
 
-impl RowProgramState {
+impl CompiledRows {
     /// Plans a run in one kernel over groups whose elements are further apart than those of neighbouring groups.
     ///
     /// # Errors

@@ -1,10 +1,10 @@
 //! [`RowShape`], the elements and groups of a run, and the checks of its operands.
 
 use super::compiled_expression::check_stream_inputs;
+use super::compiled_rows::{CompiledRows, OPERATION, PhaseOperands};
 use super::rows_split::PhaseScalar;
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
-use crate::fuse::run::row_program::{OPERATION, PhaseOperands, RowProgramState};
 use crate::types::{DType, Layout, Shape};
 
 /// The shapes of a run.
@@ -32,7 +32,7 @@ impl RowShape {
     }
 }
 
-impl RowProgramState {
+impl CompiledRows {
     /// Checks the operands of a run and returns its shapes.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl RowProgramState {
         }
         let empty = folded().find(|&axis| elements[axis] == 0);
         if let (Some(axis), true) = (empty, shape.groups.count() > 0) {
-            let folds = self.reductions.iter().map(|reduction| reduction.reduction.fold());
+            let folds = self.reductions.iter().map(|reduction| reduction.reduction.fold);
             if let Some(fold) = folds.into_iter().find(|fold| !fold.has_empty()) {
                 let found = format!("axis {axis} of size 0 in elements of shape {elements}");
                 return Err(Error::invalid(fold.name(), found, "groups of at least one element"));

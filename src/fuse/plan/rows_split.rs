@@ -5,14 +5,16 @@
 //! own, in which the values of earlier reductions are inputs.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use super::compiled_expression::CompiledExpression;
+
+use super::compiled_rows::{PhaseOperands, RowReduction};
 use crate::error::Result;
 use crate::fuse::language::fold::Fold;
 use crate::fuse::language::graph::{Expr, Graph, Nodes};
 use crate::fuse::language::node::{IndexedGroup, Node, NodeIndex, needed, needed_until};
 use crate::fuse::language::operation::{Operation, Rule};
-use crate::fuse::run::expression::Expression;
-use crate::fuse::run::row_program::{PhaseOperands, RowReduction};
 use crate::types::DType;
 
 /// Returns whether values of a dtype are computed in f32.
@@ -232,9 +234,9 @@ impl Phase {
     /// # Errors
     ///
     /// As [`Graph::expression`].
-    pub(in crate::fuse) fn compiled(self) -> Result<(Expression, PhaseOperands)> {
-        let expression = self.graph.expression(&self.outputs())?;
-        Ok((expression, PhaseOperands { inputs: self.inputs, scalars: self.scalars }))
+    pub(in crate::fuse) fn compiled(self) -> Result<(Arc<CompiledExpression>, PhaseOperands)> {
+        let expression = CompiledExpression::of(&self.graph, &self.outputs())?;
+        Ok((Arc::new(expression), PhaseOperands { inputs: self.inputs, scalars: self.scalars }))
     }
 
     /// Returns the outputs.

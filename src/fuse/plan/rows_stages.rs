@@ -8,13 +8,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::compiled_expression::CompiledExpression;
+use super::compiled_rows::{PhaseOperands, RowReduction};
 use super::rows::RowAccess;
 use super::rows_split::{Phase, PhaseInput};
 use crate::fuse::ir::coordinate::Coordinate;
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::Step;
 use crate::fuse::language::fold::Fold;
-use crate::fuse::run::row_program::{PhaseOperands, RowReduction};
 use crate::types::DType;
 
 /// The instruction count from which a kernel keeps an element's value in registers instead of computing it again
@@ -63,7 +63,7 @@ impl RowStages {
     ) -> Result<RowStages, &'static str> {
         let mut outputs = phase.outputs();
         for (output, reduction) in outputs.iter_mut().zip(reductions) {
-            let state = &reduction.reduction.0.compiled;
+            let state = &reduction.reduction;
             let of = match state.fold {
                 Fold::Any | Fold::All => output.cast(DType::Bool),
                 _ => *output,
@@ -83,8 +83,7 @@ impl RowStages {
             .map(|phase| {
                 let numbers = (0..reductions.len()).filter(|&number| reductions[number].phase == phase);
                 let numbers: Vec<usize> = numbers.collect();
-                let rescales =
-                    numbers.iter().any(|&number| reductions[number].reduction.0.compiled.rescaled.is_some());
+                let rescales = numbers.iter().any(|&number| reductions[number].reduction.rescaled.is_some());
                 Stage { wanted: wanted(&numbers), outputs: numbers.clone(), reductions: numbers, rescales }
             })
             .collect();

@@ -5,13 +5,15 @@
 //! sections read.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use super::compiled_expression::CompiledExpression;
+
+use super::compiled_rows::PhaseOperands;
 use super::rows_split::Phase;
 use crate::error::Result;
 use crate::fuse::language::graph::Nodes;
 use crate::fuse::language::node::{Node, NodeIndex, needed};
-use crate::fuse::run::expression::Expression;
-use crate::fuse::run::row_program::PhaseOperands;
 
 /// The elements of stored values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub(in crate::fuse) enum StoredKind {
 
 /// An expression whose outputs later phases read from memory.
 pub(in crate::fuse) struct StoredValues {
-    pub(in crate::fuse) expression: Expression,
+    pub(in crate::fuse) expression: Arc<CompiledExpression>,
     pub(in crate::fuse) operands: PhaseOperands,
     pub(in crate::fuse) kind: StoredKind,
     /// The number of reductions that run before.

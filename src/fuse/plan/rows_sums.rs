@@ -1,13 +1,23 @@
 //! The launch that computes the sums of chunks: with the whole program, or of the terms alone.
 
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::compiled_expression::CompiledExpression;
+use super::compiled_reduction::CompiledReduction;
+use super::compiled_rows::{CompiledRows, PhaseOperands, RowOutput};
 use super::reduction::{BLOCK, ReductionParameters, WARP, blocks};
 use super::reduction_dimensions::Dimensions;
 use super::rows::{MOST_INSTRUCTIONS, RowKey, RowOperands, RowPlan};
 use super::rows_operand_layout::OperandLayout;
 use super::rows_shape::RowShape;
+use super::rows_split::Phase;
 use super::rows_stages::{KEPT_COST, RowStages};
 use super::rows_storage::{RowDevice, RowStorage};
-use crate::fuse::run::rows_sums::{CHUNK, SumKey, SumsOverGroups};
+use crate::error::Result;
+use crate::fuse::language::graph::Nodes;
+use crate::fuse::language::node::NodeIndex;
 use crate::types::{DType, Layout};
 
 /// Warps below which one kernel for all would leave most of a device idle, because a warp computes the rows of a chunk
@@ -20,13 +30,90 @@ const BLOCK_REGISTERS: usize = 32768;
 /// The most elements of a workspace whose index takes 32 bits.
 const NARROW: usize = 1 << 30;
 
+/// The groups of a chunk.
+pub(in crate::fuse) const CHUNK: usize = 64;
+
+/// The programs of a run with sums over groups, but the one without them.
+pub(in crate::fuse) struct CompiledSums {
+    /// The outputs that are no sums, followed by the elements that are summed: the program of the one kernel. `None`
+    /// without reductions of groups.
+    pub(in crate::fuse) fused: Option<Arc<CompiledRows>>,
+    /// The numbers of the outputs that are no sums, and of those that are.
+    pub(in crate::fuse) own: Vec<usize>,
+    pub(in crate::fuse) sums: Vec<usize>,
+    /// The values that terms read and the main program computes.
+    pub(in crate::fuse) values: Vec<SumValue>,
+    /// All terms together, or each alone.
+    pub(in crate::fuse) terms: Vec<SumTerms>,
+    /// By sum, the terms in memory as an input, for terms that do not fit a kernel, and the sum over chunks.
+    pub(in crate::fuse) copies: Vec<RowStages>,
+    pub(in crate::fuse) folds: Vec<Arc<CompiledReduction>>,
+    pub(in crate::fuse) outputs: Vec<RowOutput>,
+}
+
+/// A value of the main program that terms read.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::fuse) struct SumValue {
+    pub(in crate::fuse) dtype: DType,
+    /// One value for each group, or one for each element.
+    pub(in crate::fuse) is_per_group: bool,
+}
+
+impl SumValue {
+    /// Returns the layout of the value in memory.
+    pub(in crate::fuse) fn layout(self, shape: &RowShape) -> Layout {
+        Layout::from_shape(if self.is_per_group { shape.groups } else { shape.elements })
+    }
+}
+
+/// Elements that are summed by one kernel.
+pub(in crate::fuse) struct SumTerms {
+    /// Its inputs are those of the program, followed by values of the main program.
+    pub(in crate::fuse) expression: Arc<CompiledExpression>,
+    pub(in crate::fuse) operands: PhaseOperands,
+    /// The same for a kernel.
+    pub(in crate::fuse) stages: Option<RowStages>,
+    /// The number of the first sum. The others follow it.
+    first: usize,
+}
+
+impl SumTerms {
+    /// Compiles terms.
+    ///
+    /// # Errors
+    ///
+    /// As [`Graph::expression`].
+    pub(in crate::fuse) fn new(nodes: &Nodes, terms: &[NodeIndex], first: usize) -> Result<SumTerms> {
+        let phase = Phase::new(nodes, terms, &HashMap::new(), &HashMap::new());
+        let expression = Arc::new(CompiledExpression::of(&phase.graph, &phase.outputs())?);
+        let operands = PhaseOperands { inputs: phase.inputs.clone(), scalars: phase.scalars.clone() };
+        Ok(SumTerms { expression, operands, stages: RowStages::new(phase, &[], 0).ok(), first })
+    }
+
+    /// Returns the numbers of the sums.
+    pub(in crate::fuse) fn sums(&self) -> Range<usize> {
+        self.first..self.first + self.expression.outputs.len()
+    }
+}
+
+/// Everything but the program that the text of a kernel depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in crate::fuse) enum SumKey {
+    /// The outputs and the sums.
+    Fused(RowKey),
+    /// The sums of terms, by their number.
+    Terms(usize, RowKey),
+    /// The sum of terms in memory.
+    Copy(usize, RowKey),
+}
+
 /// A kernel that computes the sums of chunks.
 pub(in crate::fuse) struct SumLaunch {
     pub(in crate::fuse) key: SumKey,
     pub(in crate::fuse) plan: RowPlan,
 }
 
-impl SumsOverGroups {
+impl CompiledSums {
     /// Returns the dtypes and layouts of the sums as operands of a plan: one element for each group, which no kernel
     /// stores.
     fn sums_as_operands(&self, shape: &RowShape) -> Vec<(DType, Layout)> {
@@ -57,7 +144,7 @@ impl SumsOverGroups {
         starts.extend(self.sums.iter().map(|_| 0));
         let operands = RowOperands { inputs: given.inputs, outputs: &outputs, starts: &starts };
         let words: usize = self.outputs.iter().map(|output| output.dtype.size() / 4).sum();
-        let mut plan = fused.0.plan_for(shape, &operands, device, Some(words))?;
+        let mut plan = fused.plan_for(shape, &operands, device, Some(words))?;
         let key = &mut plan.key;
         if !matches!(key.storage, RowStorage::Registers | RowStorage::Ahead(_)) {
             return Err("its rows do not stay in registers");

@@ -18,11 +18,11 @@ use crate::types::DType;
 /// Cloning is cheap, and clones share the compiled kernels. [`Graph::expression`](crate::fuse::Graph::expression)
 /// creates it.
 #[derive(Clone)]
-pub struct Expression(pub(crate) Arc<ExpressionState>);
+pub struct Expression(pub(in crate::fuse) Arc<ExpressionState>);
 
-/// The fields that every run reads come first.
+/// A compiled expression and the caches of its runs. The fields that every run reads come first.
 #[repr(C)]
-pub(crate) struct ExpressionState {
+pub(in crate::fuse) struct ExpressionState {
     pub(in crate::fuse) compiled: Arc<CompiledExpression>,
     pub(super) plans: PlanCache,
     pub(in crate::fuse) cpu_code: CpuCode,
@@ -36,9 +36,9 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// The first error of an operation in the graph, as [`Operation::signature`]; [`Error::InvalidArgument`]
-    /// without outputs, for an output of another graph, for more than 64 inputs, scalars, coordinates and outputs together, and for
-    /// more than 20,000 instructions. `tensor::Fused` divides such a function into several kernels.
+    /// The first error of an operation in the graph, as [`Operation::signature`](crate::fuse::Operation::signature);
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) without outputs, for an output of another graph, for more than
+    /// 64 inputs, scalars, coordinates and outputs together, and for more than 20,000 instructions. `tensor::Fused` divides such a function into several kernels.
     pub fn expression(&self, outputs: &[Expr<'_>]) -> Result<Expression> {
         Ok(Expression::new(Arc::new(CompiledExpression::of(self, outputs)?), CpuCode::default()))
     }

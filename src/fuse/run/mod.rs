@@ -20,4 +20,5 @@ pub(super) mod rows_run;
 pub(super) mod rows_run_memory;
 pub(super) mod rows_sums;
 mod rows_sums_device;
+mod rows_sums_host;
 pub(super) mod scan;

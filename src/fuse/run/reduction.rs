@@ -53,6 +53,7 @@ use crate::types::DType;
 #[derive(Clone)]
 pub struct Reduction(pub(in crate::fuse) Arc<ReductionState>);
 
+/// A compiled reduction and the caches of its runs.
 pub(in crate::fuse) struct ReductionState {
     pub(in crate::fuse) compiled: Arc<CompiledReduction>,
     pub(in crate::fuse) cpu_code: ReductionCode,
@@ -70,18 +71,22 @@ impl Graph {
     ///
     /// As [`Graph::expression`] and [`Fold::result`]; [`Error::InvalidArgument`] for a node without inputs.
     pub fn reduction(&self, fold: Fold, of: Expr<'_>) -> Result<Reduction> {
-        let compiled = CompiledReduction::of(self, fold, of)?;
-        let epilogue = Expression::new(compiled.epilogue.clone(), CpuCode::default());
-        Ok(Reduction::new(compiled, epilogue, ReductionCode::default()))
+        Ok(Reduction::uncached(Arc::new(CompiledReduction::of(self, fold, of)?)))
     }
 }
 
 impl Reduction {
+    /// Creates a reduction without caches.
+    pub(super) fn uncached(compiled: Arc<CompiledReduction>) -> Reduction {
+        let epilogue = Expression::new(compiled.epilogue.clone(), CpuCode::default());
+        Reduction::new(compiled, epilogue, ReductionCode::default())
+    }
+
     /// Creates a reduction without kernels. `cpu_code` is that of the expressions before the fold.
-    fn new(compiled: CompiledReduction, epilogue: Expression, cpu_code: ReductionCode) -> Reduction {
+    fn new(compiled: Arc<CompiledReduction>, epilogue: Expression, cpu_code: ReductionCode) -> Reduction {
         let cpu_code = ReductionCode { epilogue: epilogue.0.cpu_code.clone(), ..cpu_code };
         let kernels = DeviceCache::new();
-        Reduction(Arc::new(ReductionState { compiled: Arc::new(compiled), cpu_code, epilogue, kernels }))
+        Reduction(Arc::new(ReductionState { compiled, cpu_code, epilogue, kernels }))
     }
 
     /// Applies an expression to the folded value before it is stored, such as a root or a cast. The
@@ -98,7 +103,7 @@ impl Reduction {
             return Err(Error::invalid("the epilogue of a reduction", format!("{expression:?}"), wanted));
         }
         let compiled = self.0.compiled.with_epilogue(expression.0.compiled.clone())?;
-        Ok(Reduction::new(compiled, expression.clone(), self.0.cpu_code.clone()))
+        Ok(Reduction::new(Arc::new(compiled), expression.clone(), self.0.cpu_code.clone()))
     }
 
     /// Returns the expression after the fold.

@@ -29,7 +29,7 @@
 //! A comparison with a number uses the number that the dtype holds.
 //!
 //! **`at_group`** is the sum over the group of the element at the index and -0 for each other element. A run checks the
-//! index: on the CPU before it writes outputs, on a device in the kernel (`plan::rows_index`).
+//! index: on the CPU before it writes outputs, on a device in the kernel (`ptx::rows::report`).
 //!
 //! Invariants: the order of each sum is the tree of [`Reduction`], so results have the same bits on every
 //! device. Scalars and the size of a group are parameters of kernels, never text.
@@ -43,18 +43,17 @@ use std::sync::Arc;
 use super::expression::Expression;
 use super::reduction::Reduction;
 use super::rows_sums::SumsOverGroups;
-use crate::driver::{DeviceCache, Function, KernelError};
+use crate::driver::{DeviceCache, Function};
 use crate::error::{Error, Result};
+use crate::fuse::cpu::backend::CpuCode;
 #[cfg(target_arch = "x86_64")]
-use crate::fuse::cpu;
+use crate::fuse::cpu::rows::{BlockFinishes, BlockRuns};
 use crate::fuse::language::graph::{Expr, Graph};
+use crate::fuse::plan::compiled_expression::CompiledExpression;
+use crate::fuse::plan::compiled_rows::{CompiledRows, OPERATION};
 use crate::fuse::plan::rows::RowKey;
-use crate::fuse::plan::rows_split::{self, PhaseInput, PhaseScalar};
-use crate::fuse::plan::rows_stages::RowStages;
-use crate::fuse::plan::rows_stored::StoredValues;
+use crate::fuse::plan::rows_split;
 use crate::types::DType;
-
-pub(in crate::fuse) const OPERATION: &str = "a row program";
 
 /// A compiled computation on groups of elements: an expression that may contain reductions over the group of
 /// each element, such as a softmax.
@@ -96,71 +95,26 @@ pub(in crate::fuse) const OPERATION: &str = "a row program";
 #[derive(Clone)]
 pub struct RowProgram(pub(in crate::fuse) Arc<RowProgramState>);
 
+/// A compiled program and the caches of its runs, with a value for each phase in the order of the compiled ones.
 pub(in crate::fuse) struct RowProgramState {
-    pub(in crate::fuse) inputs: Vec<DType>,
-    /// The dtypes of the scalars that a run passes.
-    pub(in crate::fuse) scalars: Vec<DType>,
-    pub(in crate::fuse) outputs: Vec<RowOutput>,
-    pub(in crate::fuse) reductions: Vec<RowReduction>,
-    /// The outputs per element, then those per group, if any; of a divided program by section.
-    pub(in crate::fuse) finishes: Vec<Finish>,
-    /// The indices of `at_group`.
-    pub(in crate::fuse) indices: Vec<GroupIndex>,
-    /// The indices of elements within their group, if a phase reads them.
+    pub(in crate::fuse) compiled: Arc<CompiledRows>,
+    pub(in crate::fuse) reductions: Vec<Reduction>,
+    pub(in crate::fuse) finishes: Vec<Expression>,
+    pub(in crate::fuse) indices: Vec<Expression>,
     pub(in crate::fuse) places: Option<Expression>,
-    /// The values that phases read from memory, such as random words.
-    pub(in crate::fuse) stored: Vec<StoredValues>,
-    /// The inputs that seeds and offsets of random words depend on.
-    pub(in crate::fuse) stream_inputs: Vec<usize>,
-    /// The program as one expression, for a single kernel, or the reason why there is none.
-    pub(in crate::fuse) stages: std::result::Result<RowStages, &'static str>,
+    pub(in crate::fuse) stored: Vec<Expression>,
     /// The assembled kernels.
-    pub(in crate::fuse) kernels: DeviceCache<RowKey, Function>,
+    pub(super) kernels: DeviceCache<RowKey, Function>,
     /// Runs on the CPU by blocks of rows.
     #[cfg(target_arch = "x86_64")]
-    pub(in crate::fuse) blocks: cpu::rows::BlockRuns,
-    pub(in crate::fuse) compares_by_value: bool,
-    /// The sums over groups, which then hold the programs that a run executes.
+    pub(super) blocks: BlockRuns,
+    /// The programs that a run with sums over groups executes.
     pub(in crate::fuse) sums: Option<SumsOverGroups>,
 }
 
-/// An output of a program.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::fuse) struct RowOutput {
-    pub(in crate::fuse) dtype: DType,
-    pub(in crate::fuse) is_per_group: bool,
-    pub(in crate::fuse) is_over_groups: bool,
-}
-
-/// The operands of a phase.
-#[derive(Debug, Clone)]
-pub(in crate::fuse) struct PhaseOperands {
-    pub(in crate::fuse) inputs: Vec<PhaseInput>,
-    pub(in crate::fuse) scalars: Vec<PhaseScalar>,
-}
-
-pub(in crate::fuse) struct RowReduction {
-    pub(in crate::fuse) reduction: Reduction,
-    pub(in crate::fuse) operands: PhaseOperands,
-    pub(in crate::fuse) phase: usize,
-}
-
-/// An index of [`Expr::at_group`], which a run checks.
-pub(in crate::fuse) struct GroupIndex {
-    pub(in crate::fuse) expression: Expression,
-    pub(in crate::fuse) operands: PhaseOperands,
-    /// The reduction that chooses the element.
-    pub(in crate::fuse) reduction: usize,
-    pub(in crate::fuse) error: &'static KernelError,
-}
-
-/// The expression of outputs after the last reduction.
-pub(in crate::fuse) struct Finish {
-    pub(in crate::fuse) expression: Expression,
-    pub(in crate::fuse) operands: PhaseOperands,
-    pub(in crate::fuse) is_per_group: bool,
-    /// The number of each output in the program.
-    pub(in crate::fuse) outputs: Vec<usize>,
+/// Returns an expression without caches.
+pub(super) fn uncached(compiled: &Arc<CompiledExpression>) -> Expression {
+    Expression::new(compiled.clone(), CpuCode::default())
 }
 
 impl Graph {
@@ -188,30 +142,59 @@ impl Graph {
 }
 
 impl RowProgram {
+    /// Creates a program without kernels.
+    pub(super) fn new(
+        compiled: CompiledRows,
+        #[cfg(target_arch = "x86_64")] finishes_of_blocks: BlockFinishes,
+        sums: Option<SumsOverGroups>,
+    ) -> RowProgram {
+        let reductions = compiled.reductions.iter().map(|of| Reduction::uncached(of.reduction.clone()));
+        let reductions: Vec<Reduction> = reductions.collect();
+        let finishes: Vec<Expression> = compiled.finishes.iter().map(|of| uncached(&of.expression)).collect();
+        #[cfg(target_arch = "x86_64")]
+        let blocks = BlockRuns::new(
+            finishes_of_blocks,
+            reductions.iter().map(|reduction| reduction.0.cpu_code.clone()).collect(),
+            finishes.iter().map(|expression| expression.0.cpu_code.clone()).collect(),
+        );
+        RowProgram(Arc::new(RowProgramState {
+            reductions,
+            finishes,
+            indices: compiled.indices.iter().map(|of| uncached(&of.expression)).collect(),
+            places: compiled.places.as_ref().map(uncached),
+            stored: compiled.stored.iter().map(|of| uncached(&of.expression)).collect(),
+            compiled: Arc::new(compiled),
+            kernels: DeviceCache::new(),
+            #[cfg(target_arch = "x86_64")]
+            blocks,
+            sums,
+        }))
+    }
+
     /// Returns the dtypes of the inputs.
     pub fn inputs(&self) -> &[DType] {
-        &self.0.inputs
+        &self.0.compiled.inputs
     }
 
     /// Returns the dtypes of the scalars that a run passes; f32 for scalars of f16 and bf16.
     pub fn scalars(&self) -> &[DType] {
-        &self.0.scalars
+        &self.0.compiled.scalars
     }
 
     /// Returns the dtypes of the outputs.
     pub fn outputs(&self) -> Vec<DType> {
-        self.0.outputs.iter().map(|output| output.dtype).collect()
+        self.0.compiled.outputs.iter().map(|output| output.dtype).collect()
     }
 
     /// Returns whether an output has one value per group; false for an output that does not exist.
     pub fn is_per_group(&self, output: usize) -> bool {
-        self.0.outputs.get(output).is_some_and(|output| output.is_per_group)
+        self.0.compiled.outputs.get(output).is_some_and(|output| output.is_per_group)
     }
 
     /// Returns whether an output is a [sum over groups](crate::fuse::Expr::sum_over_groups); false for an output that does
     /// not exist.
     pub fn is_over_groups(&self, output: usize) -> bool {
-        self.0.outputs.get(output).is_some_and(|output| output.is_over_groups)
+        self.0.compiled.outputs.get(output).is_some_and(|output| output.is_over_groups)
     }
 
     /// Returns the number of reductions of groups. Equal ones count once.
@@ -225,7 +208,7 @@ impl RowProgram {
     /// Returns whether an integer is compared with a real scalar that each run passes. Such a comparison is by
     /// value only for a literal.
     pub(crate) fn compares_by_value(&self) -> bool {
-        self.0.compares_by_value
+        self.0.compiled.compares_by_value
     }
 }
 

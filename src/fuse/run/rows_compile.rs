@@ -3,16 +3,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::expression::Expression;
-use super::row_program::{
-    Finish, GroupIndex, PhaseOperands, RowOutput, RowProgram, RowProgramState, RowReduction,
-};
-use crate::driver::DeviceCache;
+use super::row_program::RowProgram;
 use crate::error::{Error, Result};
 #[cfg(target_arch = "x86_64")]
-use crate::fuse::cpu::rows::{BlockFinishes, BlockRuns};
+use crate::fuse::cpu::rows::BlockFinishes;
 use crate::fuse::language::graph::{Expr, Graph, Nodes};
 use crate::fuse::language::node::{IndexedGroup, Node, NodeIndex, is_per_element, is_per_group, needed};
+use crate::fuse::plan::compiled_expression::CompiledExpression;
+use crate::fuse::plan::compiled_reduction::CompiledReduction;
+use crate::fuse::plan::compiled_rows::{
+    CompiledRows, Finish, GroupIndex, PhaseOperands, RowOutput, RowReduction,
+};
 use crate::fuse::plan::rows_sections::Sections;
 use crate::fuse::plan::rows_split::{Phase, PhaseInput};
 use crate::fuse::plan::rows_stages::RowStages;
@@ -79,7 +80,7 @@ impl RowProgram {
                 let (Node::Group(fold, of_node), _) = nodes.nodes[index as usize] else { continue };
                 let phase = Phase::new(nodes, &[of_node], &numbers, &stored.numbers);
                 let [of] = phase.outputs()[..] else { continue };
-                let reduction = phase.graph.reduction(fold, of)?;
+                let reduction = Arc::new(CompiledReduction::of(&phase.graph, fold, of)?);
                 let number = phase.number(&reductions, &stored.phases);
                 numbers.insert(index, reductions.len());
                 arguments.push(of_node);
@@ -118,15 +119,8 @@ impl RowProgram {
         let finishes: Vec<Finish> = finishes.into_iter().flatten().collect();
         #[cfg(target_arch = "x86_64")]
         let blocks = match stores_words {
-            true => BlockRuns::default(),
-            false => BlockRuns::new(BlockFinishes::new(
-                nodes,
-                outputs,
-                &arguments,
-                &numbers,
-                &reductions,
-                &finishes,
-            )?),
+            true => BlockFinishes::default(),
+            false => BlockFinishes::new(nodes, outputs, &arguments, &numbers, &reductions, &finishes)?,
         };
         arguments.extend(outputs);
         let mut indices = Vec::new();
@@ -155,7 +149,7 @@ impl RowProgram {
             is_per_group: per_group[*output as usize],
             is_over_groups: false,
         });
-        Ok(RowProgram(Arc::new(RowProgramState {
+        let compiled = CompiledRows {
             outputs: described.collect(),
             scalars: given.map(|(dtype, _)| *dtype).collect(),
             compares_by_value: nodes.compares_by_value,
@@ -167,11 +161,14 @@ impl RowProgram {
             stored: stored.all,
             stream_inputs,
             stages,
-            kernels: DeviceCache::new(),
+            has_sums: false,
+        };
+        Ok(RowProgram::new(
+            compiled,
             #[cfg(target_arch = "x86_64")]
             blocks,
-            sums: None,
-        })))
+            None,
+        ))
     }
 }
 
@@ -182,12 +179,12 @@ impl RowProgram {
 /// As [`Graph::expression`].
 pub(super) fn places_for<'a>(
     mut phases: impl Iterator<Item = &'a PhaseOperands>,
-) -> Result<Option<Expression>> {
+) -> Result<Option<Arc<CompiledExpression>>> {
     if !phases.any(|operands| operands.inputs.contains(&PhaseInput::Index)) {
         return Ok(None);
     }
     let graph = Graph::new();
-    graph.expression(&[graph.position()]).map(Some)
+    Ok(Some(Arc::new(CompiledExpression::of(&graph, &[graph.position()])?)))
 }
 
 /// Returns the numbers of the outputs that a section computes, as lists of an expression each. Outputs of one node are in

@@ -6,6 +6,7 @@ use super::row_program::RowProgramState;
 use crate::driver::{Device, Function, LaunchConfig, Operand, OperandAccess, Operands, Stream, View};
 use crate::error::Result;
 use crate::fuse::ir::number::Number;
+use crate::fuse::plan::compiled_rows::CompiledRows;
 use crate::fuse::plan::elementwise::WIDEST;
 use crate::fuse::plan::rows::{RowOperands, RowPlan};
 use crate::fuse::plan::rows_shape::RowShape;
@@ -29,7 +30,7 @@ impl RowProgramState {
         scalars: &[Number],
         outputs: &[DeviceOutput<'_>],
     ) -> Result<bool> {
-        let Ok(stages) = &self.stages else { return Ok(false) };
+        let Ok(stages) = &self.compiled.stages else { return Ok(false) };
         let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(DeviceInput::described).collect();
         let of_outputs: Vec<(DType, Layout)> = outputs.iter().map(|output| output.described()).collect();
         let mut views: Vec<View<'_>> = inputs.iter().filter_map(DeviceInput::memory).collect();
@@ -37,15 +38,15 @@ impl RowProgramState {
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
         let device = stream.device();
         let operands = RowOperands { inputs: &of_inputs, outputs: &of_outputs, starts: &starts };
-        let Ok(plan) = self.plan(shape, &operands, RowDevice::of(&device)) else { return Ok(false) };
+        let Ok(plan) = self.compiled.plan(shape, &operands, RowDevice::of(&device)) else { return Ok(false) };
         let mut bits = stages.expression.scalar_bits(&stages.operands.scalars(scalars, shape))?;
-        if let Some(index) = self.indices.first() {
+        if let Some(index) = self.compiled.indices.first() {
             bits.extend([[device.report_address()?.0, 0], [u64::from(index.error.code()), 0]]);
         }
         let function = self.kernel(stages, &device, &plan)?;
         let mut block = plan.block;
         write_scalars(&mut block, &bits);
-        let numbers = RowProgramState::kernel_inputs(stages);
+        let numbers = CompiledRows::kernel_inputs(stages);
         let access = |number: usize| match given[number].in_place_of() {
             Some(_) => OperandAccess::Shared,
             None => OperandAccess::Read,
@@ -69,7 +70,10 @@ impl RowProgramState {
 
     fn kernel(&self, stages: &RowStages, device: &Device, plan: &RowPlan) -> Result<Function> {
         self.kernels.get_or_try_add(device, &plan.key, || {
-            assembled(device, ptx::rows::write(self, stages, &plan.key, plan.parameters, plan.threads).into())
+            assembled(
+                device,
+                ptx::rows::write(&self.compiled, stages, &plan.key, plan.parameters, plan.threads).into(),
+            )
         })
     }
 }

@@ -5,10 +5,11 @@
 
 use super::elementwise_device::{DeviceInput, DeviceOutput};
 use super::expression::Expression;
-use super::row_program::{Finish, OPERATION, RowProgramState};
+use super::row_program::RowProgramState;
 use super::rows_run_memory::RunMemory;
 use crate::error::{Error, Result};
 use crate::fuse::language::graph::Graph;
+use crate::fuse::plan::compiled_rows::{Finish, OPERATION};
 use crate::types::{DType, Layout};
 
 /// The error of an in-place input beside sums over groups, whose kernels read elements after the outputs are written.
@@ -49,11 +50,6 @@ pub(super) fn with_copies<'b, 'a: 'b, M: RunMemory>(
 }
 
 impl RowProgramState {
-    /// Returns whether several expressions write outputs per element.
-    pub(in crate::fuse) fn writes_in_turns(&self) -> bool {
-        self.finishes.iter().filter(|finish| !finish.is_per_group).count() > 1
-    }
-
     /// Copies in-place inputs if several expressions write outputs. Returns the copies by input, or none at all.
     pub(in crate::fuse) fn copies<M: RunMemory>(
         &self,
@@ -61,7 +57,7 @@ impl RowProgramState {
         given: &[M::Input<'_>],
         inputs: &[M::Input<'_>],
     ) -> Result<Vec<Option<M::Memory>>> {
-        if !self.writes_in_turns() || given.iter().all(|input| M::in_place_of(input).is_none()) {
+        if !self.compiled.writes_in_turns() || given.iter().all(|input| M::in_place_of(input).is_none()) {
             return Ok(Vec::new());
         }
         let copy = |(given, input): (&M::Input<'_>, &M::Input<'_>)| {
@@ -90,10 +86,10 @@ impl RowProgramState {
         input: (DType, Layout),
         output: Option<(DType, Layout)>,
     ) -> Result<()> {
-        if self.sums.is_some() {
+        if self.compiled.has_sums {
             return Err(in_place_beside_sums());
         }
-        let is_per_element = self.outputs.get(index).is_some_and(|output| !output.is_per_group);
+        let is_per_element = self.compiled.outputs.get(index).is_some_and(|output| !output.is_per_group);
         match is_per_element && output == Some(input) && !input.1.may_overlap() {
             true => Ok(()),
             false => Err(in_place_error(index)),

@@ -1,7 +1,7 @@
 //! Runs of row programs, on slices and on device memory: each reduction into temporary memory, then the outputs.
 
 use super::elementwise_device::{DeviceInput, DeviceOutput};
-use super::row_program::{OPERATION, PhaseOperands, RowProgram, RowProgramState, RowReduction};
+use super::row_program::{RowProgram, RowProgramState};
 use super::rows_in_place::with_copies;
 use super::rows_run_memory::{HostRun, RunMemory};
 use crate::driver::Stream;
@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::fuse::cpu::native::last_level_cache;
 use crate::fuse::cpu::{HostInput, HostOutput};
 use crate::fuse::ir::number::Number;
+use crate::fuse::plan::compiled_rows::{OPERATION, PhaseOperands};
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_stored::StoredKind;
@@ -44,7 +45,7 @@ impl RowProgram {
         let with_memory = state.inputs_in_place::<HostRun>(inputs, outputs)?;
         let inputs = with_memory.as_deref().unwrap_or(given);
         #[cfg(target_arch = "x86_64")]
-        if state.run_last_plan(inputs, scalars, axes, outputs) {
+        if state.blocks.run_last_plan(&state.compiled, inputs, scalars, axes, outputs) {
             return Ok(());
         }
         let shape = state.shape_of::<HostRun>(inputs, scalars, axes, outputs)?;
@@ -52,8 +53,12 @@ impl RowProgram {
             return sums.run_host(&shape, inputs, scalars, axes, outputs);
         }
         #[cfg(target_arch = "x86_64")]
-        if state.run_in_blocks(last_level_cache(), &shape, inputs, scalars, axes, outputs).is_some() {
-            return Ok(());
+        {
+            let (compiled, least) = (&state.compiled, last_level_cache());
+            let run = state.blocks.run(compiled, least, &shape, inputs, scalars, axes, outputs);
+            if run.is_some() {
+                return Ok(());
+            }
         }
         state.run_phases(&HostRun, &shape, [given, inputs], scalars, outputs)
     }
@@ -95,6 +100,27 @@ impl RowProgram {
         }
         state.run_phases(stream, &shape, [given, inputs], scalars, outputs)
     }
+
+    /// Computes the outputs like [`run_host`](Self::run_host) by blocks of rows, with streaming stores if the outputs have more
+    /// than `least` bytes in all. Returns the number of calls that had them; `None` if there is no plan.
+    ///
+    /// # Errors
+    ///
+    /// As [`run_host`](Self::run_host).
+    #[doc(hidden)]
+    #[cfg(target_arch = "x86_64")]
+    pub fn run_host_streaming(
+        &self,
+        least: usize,
+        inputs: &[HostInput<'_>],
+        scalars: &[Number],
+        axes: &[isize],
+        outputs: &mut [HostOutput<'_>],
+    ) -> Result<Option<usize>> {
+        let shape = self.0.shape_of::<HostRun>(inputs, scalars, axes, outputs)?;
+        let (state, compiled) = (&self.0, &self.0.compiled);
+        Ok(state.blocks.run(compiled, least, &shape, inputs, scalars, axes, outputs))
+    }
 }
 
 impl RowProgramState {
@@ -102,7 +128,7 @@ impl RowProgramState {
     ///
     /// # Errors
     ///
-    /// As [`row_shape`](Self::row_shape).
+    /// As `CompiledRows::row_shape`.
     pub(in crate::fuse) fn shape_of<M: RunMemory>(
         &self,
         inputs: &[M::Input<'_>],
@@ -113,7 +139,7 @@ impl RowProgramState {
         let inputs: Vec<(DType, Layout)> = inputs.iter().map(|input| M::described(input)).collect();
         let outputs: Vec<(DType, Layout)> =
             outputs.iter().map(|output| M::described_output(output)).collect();
-        self.row_shape(&inputs, scalars.len(), axes, &outputs)
+        self.compiled.row_shape(&inputs, scalars.len(), axes, &outputs)
     }
 
     /// Computes the outputs by phases: each reduction into temporary memory, then the outputs. `given` has in-place inputs as
@@ -142,6 +168,7 @@ impl RowProgramState {
         scalars: &[Number],
         outputs: &mut [M::Output<'_>],
     ) -> Result<()> {
+        let compiled = &*self.compiled;
         let [groups, elements] = [shape.groups, shape.elements].map(Layout::from_shape);
         let of_places = shape.places()?;
         let mut places = run.allocate(if self.places.is_some() { 8 * shape.size } else { 0 })?;
@@ -151,7 +178,8 @@ impl RowProgramState {
         let (values, stored) = (Vec::new(), Vec::new());
         let mut of_run = PhaseSources::<'_, '_, M> { inputs, values, stored, places, of_places, groups };
         for number in 0..=self.reductions.len() {
-            for of in self.stored.iter().filter(|of| of.after == number) {
+            let stored = compiled.stored.iter().zip(&self.stored);
+            for (of, expression) in stored.filter(|(of, _)| of.after == number) {
                 let is_per_group = of.kind == StoredKind::Groups;
                 let layout = if is_per_group { groups } else { elements };
                 let of_phase = match of.kind {
@@ -159,7 +187,7 @@ impl RowProgramState {
                     StoredKind::Elements | StoredKind::Groups => of_run.of(&of.operands, layout.shape())?,
                 };
                 let mut found = Vec::new();
-                for &dtype in of.expression.outputs() {
+                for &dtype in expression.outputs() {
                     let memory = run.allocate(layout.count() * dtype.size())?;
                     found.push(PhaseValues { dtype, is_per_group, memory });
                 }
@@ -167,11 +195,12 @@ impl RowProgramState {
                 for PhaseValues { dtype, memory, .. } in &mut found {
                     targets.push(M::output(*dtype, memory, layout)?);
                 }
-                run.evaluate(&of.expression, &of_phase, &of.operands.scalars(scalars, shape), &mut targets)?;
+                run.evaluate(expression, &of_phase, &of.operands.scalars(scalars, shape), &mut targets)?;
                 drop((targets, of_phase));
                 of_run.stored.extend(found);
             }
-            let Some(RowReduction { reduction, operands, .. }) = self.reductions.get(number) else { break };
+            let Some(reduction) = self.reductions.get(number) else { break };
+            let operands = &compiled.reductions[number].operands;
             let dtype = reduction.output();
             let mut memory = run.allocate(groups.count() * dtype.size())?;
             let of_phase = of_run.of(operands, &shape.elements)?;
@@ -180,22 +209,22 @@ impl RowProgramState {
             drop((output, of_phase));
             of_run.values.push(PhaseValues { dtype, is_per_group: true, memory });
         }
-        for index in &self.indices {
+        for (index, expression) in compiled.indices.iter().zip(&self.indices) {
             let mut found = run.allocate(8 * groups.count())?;
             let of_phase = of_run.of(&index.operands, &shape.groups)?;
             let scalars = index.operands.scalars(scalars, shape);
             let output = M::output(DType::I64, &mut found, groups)?;
-            run.evaluate(&index.expression, &of_phase, &scalars, &mut [output])?;
+            run.evaluate(expression, &of_phase, &scalars, &mut [output])?;
             run.check(index.error, &found, groups, shape.size)?;
         }
-        for finish in &self.finishes {
+        for (finish, expression) in compiled.finishes.iter().zip(&self.finishes) {
             let within = if finish.is_per_group { &shape.groups } else { &shape.elements };
             let of_finish = M::inputs_of(finish, given, of_run.inputs, outputs)?;
             let of_phase = of_run.with(&of_finish, &finish.operands, within)?;
             let scalars = finish.operands.scalars(scalars, shape);
             let chosen = outputs.iter_mut().enumerate().filter(|(number, _)| finish.outputs.contains(number));
             let mut chosen: Vec<M::Output<'_>> = chosen.map(|(_, output)| M::reborrow(output)).collect();
-            run.evaluate(&finish.expression, &of_phase, &scalars, &mut chosen)?;
+            run.evaluate(expression, &of_phase, &scalars, &mut chosen)?;
         }
         Ok(())
     }
@@ -258,15 +287,5 @@ impl<'i, M: RunMemory> PhaseSources<'_, 'i, M> {
             }
         };
         phase.inputs.iter().map(input).collect()
-    }
-}
-
-impl PhaseOperands {
-    /// Returns the numbers of the program's inputs that the phase reads.
-    pub(in crate::fuse) fn numbers(&self) -> impl Iterator<Item = usize> {
-        self.inputs.iter().filter_map(|input| match *input {
-            PhaseInput::Input(number) => Some(number),
-            PhaseInput::Group(_) | PhaseInput::Index | PhaseInput::Stored(_) => None,
-        })
     }
 }

@@ -3,13 +3,13 @@
 use super::elementwise_device::{DeviceInput, DeviceOutput};
 use super::expression::Expression;
 use super::reduction::Reduction;
-use super::row_program::Finish;
 use super::rows_index::{check_device, check_host};
 use super::rows_run::missing;
 use crate::driver::{DeviceBuffer, KernelError, Stream};
 use crate::error::Result;
 use crate::fuse::cpu::{HostInput, HostOutput};
 use crate::fuse::ir::number::Number;
+use crate::fuse::plan::compiled_rows::Finish;
 use crate::types::{DType, Layout, Shape};
 
 /// Memory of one kind with its operands and the execution of expressions on them.

@@ -10,7 +10,7 @@
 //! **Two kernels.** Otherwise the program without sums runs first, in its own schedule, with the values of groups that
 //! the sums need as more outputs. A second kernel reads inputs and values, and each of its threads loops over the rows
 //! of a chunk. An expression that does not fit this kernel is computed into memory first. The CPU does the same for a
-//! few rows at a time (`cpu::rows_sums`). Random words and coordinates in a term are such values too, because an element has another
+//! few rows at a time (`run::rows_sums_host`). Random words and coordinates in a term are such values too, because an element has another
 //! position among a few rows.
 //!
 //! **Terms in memory.** Terms that exceed the limits of one expression are outputs of the program without sums, which is then
@@ -19,106 +19,38 @@
 //! Tests: `tests/parity/row_sums.rs`, `tests/tensor/row_gradients.rs`.
 
 use std::collections::HashMap;
-use std::ops::Range;
-use std::sync::Arc;
 
 use super::expression::Expression;
 use super::reduction::Reduction;
-use super::row_program::{OPERATION, PhaseOperands, RowOutput, RowProgram, RowProgramState};
+use super::row_program::{RowProgram, uncached};
 use super::rows_compile::places_for;
 use crate::driver::{DeviceCache, Function};
 use crate::error::{Error, Result};
+#[cfg(target_arch = "x86_64")]
+use crate::fuse::cpu::rows::BlockFinishes;
 use crate::fuse::language::fold::Fold;
 use crate::fuse::language::graph::{Graph, Nodes};
 use crate::fuse::language::node::{Node, NodeIndex, is_per_group, needed, needed_until};
-use crate::fuse::plan::rows::{RowKey, RowPlan};
+use crate::fuse::plan::compiled_rows::{CompiledRows, OPERATION, RowOutput};
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::Phase;
 use crate::fuse::plan::rows_stages::RowStages;
-use crate::fuse::ptx;
+use crate::fuse::plan::rows_sums::{CHUNK, CompiledSums, SumKey, SumTerms, SumValue};
 use crate::types::{DType, Layout, Shape};
-
-/// The groups of a chunk.
-pub(in crate::fuse) const CHUNK: usize = 64;
 
 /// The programs that a run with sums over groups executes.
 pub(in crate::fuse) struct SumsOverGroups {
+    pub(in crate::fuse) compiled: CompiledSums,
     /// The outputs that are no sums, followed by the values of groups that the sums need; `None` without either.
     pub(in crate::fuse) main: Option<RowProgram>,
-    /// The outputs that are no sums, followed by the elements that are summed: the program of the one kernel. `None`
-    /// without reductions of groups.
-    pub(in crate::fuse) fused: Option<RowProgram>,
-    /// The numbers of the outputs that are no sums, and of those that are.
-    pub(in crate::fuse) own: Vec<usize>,
-    pub(in crate::fuse) sums: Vec<usize>,
-    /// The values that terms read and the main program computes.
-    pub(in crate::fuse) values: Vec<SumValue>,
-    /// All terms together, or each alone.
-    pub(in crate::fuse) terms: Vec<SumTerms>,
+    /// The terms of the compiled sums.
+    pub(in crate::fuse) terms: Vec<Expression>,
     /// The indices of the elements within their group, if terms read them.
     pub(in crate::fuse) places: Option<Expression>,
-    /// By sum, the terms in memory as an input, for terms that do not fit a kernel, and the sum over chunks.
-    pub(in crate::fuse) copies: Vec<RowStages>,
+    /// By sum, the sum over chunks.
     pub(in crate::fuse) folds: Vec<Reduction>,
-    pub(in crate::fuse) outputs: Vec<RowOutput>,
     /// The assembled kernels.
-    pub(in crate::fuse) kernels: DeviceCache<SumKey, Function>,
-}
-
-/// A value of the main program that terms read.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::fuse) struct SumValue {
-    pub(in crate::fuse) dtype: DType,
-    /// One value for each group, or one for each element.
-    is_per_group: bool,
-}
-
-impl SumValue {
-    /// Returns the layout of the value in memory.
-    pub(in crate::fuse) fn layout(self, shape: &RowShape) -> Layout {
-        Layout::from_shape(if self.is_per_group { shape.groups } else { shape.elements })
-    }
-}
-
-/// Elements that are summed by one kernel.
-pub(in crate::fuse) struct SumTerms {
-    /// Its inputs are those of the program, followed by values of the main program.
-    pub(in crate::fuse) expression: Expression,
-    pub(in crate::fuse) operands: PhaseOperands,
-    /// The same for a kernel.
-    pub(in crate::fuse) stages: Option<RowStages>,
-    /// The number of the first sum. The others follow it.
-    first: usize,
-}
-
-impl SumTerms {
-    /// Compiles terms.
-    ///
-    /// # Errors
-    ///
-    /// As [`Graph::expression`].
-    fn new(nodes: &Nodes, terms: &[NodeIndex], first: usize) -> Result<SumTerms> {
-        let phase = Phase::new(nodes, terms, &HashMap::new(), &HashMap::new());
-        let expression = phase.graph.expression(&phase.outputs())?;
-        let operands = PhaseOperands { inputs: phase.inputs.clone(), scalars: phase.scalars.clone() };
-        Ok(SumTerms { expression, operands, stages: RowStages::new(phase, &[], 0).ok(), first })
-    }
-
-    /// Returns the numbers of the sums.
-    pub(in crate::fuse) fn sums(&self) -> Range<usize> {
-        self.first..self.first + self.expression.outputs().len()
-    }
-}
-
-/// Everything but the program that the text of a kernel depends on.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::fuse) enum SumKey {
-    /// The outputs and the sums.
-    Fused(RowKey),
-    /// The sums of terms, by their number.
-    Terms(usize, RowKey),
-    /// The sum of terms in memory.
-    Copy(usize, RowKey),
+    pub(super) kernels: DeviceCache<SumKey, Function>,
 }
 
 /// Returns the stages of an expression without reductions.
@@ -195,7 +127,7 @@ impl SumsOverGroups {
             false => Some(RowProgram::compile(nodes, &of_main)?),
         };
         let fused = match read_groups {
-            true => Some(RowProgram::compile(nodes, &of_fused)?),
+            true => Some(RowProgram::compile(nodes, &of_fused)?.0.compiled.clone()),
             false => None,
         };
         let places = places_for(of_sums.iter().map(|terms| &terms.operands))?;
@@ -206,20 +138,28 @@ impl SumsOverGroups {
         };
         let described =
             |dtype: &DType| RowOutput { dtype: *dtype, is_per_group: false, is_over_groups: true };
+        let folds: Vec<Reduction> = dtypes.iter().map(fold).collect::<Result<_>>()?;
         Ok(Some(SumsOverGroups {
             main,
-            fused,
-            own,
-            sums,
-            values: values
-                .iter()
-                .map(|&value| SumValue { dtype: nodes.dtype(value), is_per_group: per_group[value as usize] })
-                .collect(),
-            terms: of_sums,
-            places,
-            copies: dtypes.iter().map(|dtype| stages_of(*dtype)).collect::<Result<_>>()?,
-            folds: dtypes.iter().map(fold).collect::<Result<_>>()?,
-            outputs: dtypes.iter().map(described).collect(),
+            terms: of_sums.iter().map(|terms| uncached(&terms.expression)).collect(),
+            places: places.as_ref().map(uncached),
+            compiled: CompiledSums {
+                fused,
+                own,
+                sums,
+                values: values
+                    .iter()
+                    .map(|&value| SumValue {
+                        dtype: nodes.dtype(value),
+                        is_per_group: per_group[value as usize],
+                    })
+                    .collect(),
+                terms: of_sums,
+                copies: dtypes.iter().map(|dtype| stages_of(*dtype)).collect::<Result<_>>()?,
+                folds: folds.iter().map(|fold| fold.0.compiled.clone()).collect(),
+                outputs: dtypes.iter().map(described).collect(),
+            },
+            folds,
             kernels: DeviceCache::new(),
         }))
     }
@@ -256,38 +196,6 @@ impl SumsOverGroups {
             }
         }
         Layout::strided(elements, &strides, 0)
-    }
-
-    /// Returns the text of a kernel.
-    pub(in crate::fuse) fn text(&self, key: &SumKey, plan: &RowPlan) -> String {
-        match key {
-            SumKey::Fused(key) => match &self.fused {
-                Some(program) => program.0.text_of_sums(key, plan, self.own.len()),
-                None => String::new(),
-            },
-            SumKey::Terms(terms, key) => match &self.terms[*terms].stages {
-                Some(stages) => {
-                    let sums = self.terms[*terms].sums();
-                    let fold = &self.folds[sums.start].0.compiled;
-                    ptx::rows::write_sums(stages, &self.outputs[sums], fold, key, plan)
-                }
-                None => String::new(),
-            },
-            SumKey::Copy(sum, key) => {
-                let (stages, fold) = (&self.copies[*sum], &self.folds[*sum].0.compiled);
-                ptx::rows::write_sums(stages, &self.outputs[*sum..=*sum], fold, key, plan)
-            }
-        }
-    }
-}
-
-impl RowProgramState {
-    /// Returns the text of the kernel of a program whose outputs from `first` on are summed over groups.
-    fn text_of_sums(&self, key: &RowKey, plan: &RowPlan, first: usize) -> String {
-        match &self.stages {
-            Ok(stages) => ptx::rows::write_with_sums(self, stages, key, plan, first),
-            Err(_) => String::new(),
-        }
     }
 }
 
@@ -329,12 +237,12 @@ impl RowProgram {
     pub(super) fn with_sums(nodes: &Nodes, outputs: &[NodeIndex], sums: SumsOverGroups) -> RowProgram {
         let per_group = is_per_group(nodes);
         let described = outputs.iter().enumerate().map(|(at, &output)| {
-            let is_over_groups = sums.sums.contains(&at);
+            let is_over_groups = sums.compiled.sums.contains(&at);
             let is_per_group = !is_over_groups && per_group[output as usize];
             RowOutput { dtype: nodes.dtype(output), is_per_group, is_over_groups }
         });
         let given = nodes.scalars.iter().filter(|(_, literal)| literal.is_none());
-        RowProgram(Arc::new(RowProgramState {
+        let compiled = CompiledRows {
             inputs: nodes.inputs.clone(),
             scalars: given.map(|(dtype, _)| *dtype).collect(),
             outputs: described.collect(),
@@ -345,11 +253,14 @@ impl RowProgram {
             stored: Vec::new(),
             stream_inputs: nodes.stream_inputs(&needed(nodes, outputs, |_| false)),
             stages: Err("sums over groups have programs of their own"),
-            kernels: DeviceCache::new(),
-            #[cfg(target_arch = "x86_64")]
-            blocks: Default::default(),
             compares_by_value: nodes.compares_by_value,
-            sums: Some(sums),
-        }))
+            has_sums: true,
+        };
+        RowProgram::new(
+            compiled,
+            #[cfg(target_arch = "x86_64")]
+            BlockFinishes::default(),
+            Some(sums),
+        )
     }
 }

@@ -1,21 +1,22 @@
 //! Sums over groups on a device.
 
 use super::elementwise_device::{DeviceInput, DeviceOutput, assembled};
+use super::expression::Expression;
 use super::reduction_device::write_scalars;
-use super::row_program::{OPERATION, RowProgramState};
-use super::rows_sums::{CHUNK, SumKey, SumTerms, SumsOverGroups};
+use super::rows_sums::SumsOverGroups;
 use crate::driver::{
     Device, DeviceBuffer, Function, LaunchConfig, Operand, OperandAccess, Operands, Stream, View,
 };
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
+use crate::fuse::plan::compiled_rows::{CompiledRows, OPERATION};
 use crate::fuse::plan::elementwise::WIDEST;
 use crate::fuse::plan::rows::{RowKey, RowOperands, RowPlan};
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_stages::RowStages;
 use crate::fuse::plan::rows_storage::RowDevice;
-use crate::fuse::plan::rows_sums::SumLaunch;
+use crate::fuse::plan::rows_sums::{CHUNK, SumKey, SumLaunch, SumTerms};
 use crate::types::{DType, Layout};
 
 fn no_memory() -> Error {
@@ -62,8 +63,8 @@ impl SumsOverGroups {
         outputs: &mut [DeviceOutput<'_>],
     ) -> Result<()> {
         let chunks = shape.groups.count().div_ceil(CHUNK);
-        let mut workspaces: Vec<DeviceBuffer<u8>> = Vec::with_capacity(self.outputs.len());
-        for output in &self.outputs {
+        let mut workspaces: Vec<DeviceBuffer<u8>> = Vec::with_capacity(self.compiled.outputs.len());
+        for output in &self.compiled.outputs {
             workspaces.push(stream.uninitialized::<u8>(chunks * shape.size * output.dtype.size())?);
         }
         if shape.elements.count() == 0 {
@@ -73,7 +74,7 @@ impl SumsOverGroups {
             self.run_terms(stream, shape, inputs, &values, scalars, &mut workspaces)?;
         }
         let workspace = SumsOverGroups::workspace(shape)?;
-        for ((fold, memory), &at) in self.folds.iter().zip(&workspaces).zip(&self.sums) {
+        for ((fold, memory), &at) in self.folds.iter().zip(&workspaces).zip(&self.compiled.sums) {
             let input = DeviceInput::of_bytes(fold.inputs()[0], memory, workspace)?;
             fold.run(stream, &[input], &[], &mut outputs[at])?;
         }
@@ -90,18 +91,18 @@ impl SumsOverGroups {
         axes: &[isize],
         outputs: &mut [DeviceOutput<'_>],
     ) -> Result<Vec<DeviceBuffer<u8>>> {
-        let mut values = Vec::with_capacity(self.values.len());
-        for value in &self.values {
+        let mut values = Vec::with_capacity(self.compiled.values.len());
+        for value in &self.compiled.values {
             values.push(stream.uninitialized::<u8>(value.layout(shape).count() * value.dtype.size())?);
         }
         let Some(main) = &self.main else { return Ok(values) };
         let mut of_main: Vec<DeviceOutput<'_>> = Vec::with_capacity(outputs.len() + values.len());
         for (at, output) in outputs.iter_mut().enumerate() {
-            if self.own.contains(&at) {
+            if self.compiled.own.contains(&at) {
                 of_main.push(output.reborrow());
             }
         }
-        for (value, memory) in self.values.iter().zip(&mut values) {
+        for (value, memory) in self.compiled.values.iter().zip(&mut values) {
             of_main.push(DeviceOutput::of_bytes(value.dtype, memory, value.layout(shape))?);
         }
         let mut given = Vec::with_capacity(inputs.len());
@@ -123,7 +124,7 @@ impl SumsOverGroups {
         workspaces: &mut [DeviceBuffer<u8>],
     ) -> Result<bool> {
         let Some((fused, stages)) =
-            self.fused.as_ref().and_then(|fused| Some((&fused.0, fused.0.stages.as_ref().ok()?)))
+            self.compiled.fused.as_ref().and_then(|fused| Some((fused, fused.stages.as_ref().ok()?)))
         else {
             return Ok(false);
         };
@@ -134,17 +135,17 @@ impl SumsOverGroups {
         let starts: Vec<u64> = views.iter().chain(&of_results).map(|view| view.address % WIDEST).collect();
         let device = stream.device();
         let given = RowOperands { inputs: &of_inputs, outputs: &of_outputs, starts: &starts };
-        let Ok(launch) = self.plan_fused(shape, &given, RowDevice::of(&device)) else {
+        let Ok(launch) = self.compiled.plan_fused(shape, &given, RowDevice::of(&device)) else {
             return Ok(false);
         };
         let mut bits = stages.expression.scalar_bits(&stages.operands.scalars(scalars, shape))?;
         if let Some(index) = fused.indices.first() {
             bits.extend([[device.report_address()?.0, 0], [u64::from(index.error.code()), 0]]);
         }
-        let numbers = RowProgramState::kernel_inputs(stages);
+        let numbers = CompiledRows::kernel_inputs(stages);
         let memory = operands(
             numbers.iter().map(|&number| views[number]),
-            self.own.iter().map(|&at| of_results[at]),
+            self.compiled.own.iter().map(|&at| of_results[at]),
             &launch.plan.offsets,
             as_views(workspaces.iter_mut())?.into_iter(),
         );
@@ -162,7 +163,7 @@ impl SumsOverGroups {
         scalars: &[Number],
         workspaces: &mut [DeviceBuffer<u8>],
     ) -> Result<()> {
-        for (number, terms) in self.terms.iter().enumerate() {
+        for (number, terms) in self.compiled.terms.iter().enumerate() {
             let of_terms = &mut workspaces[terms.sums()];
             let scalars = terms.operands.scalars(scalars, shape);
             if let Some(stages) = &terms.stages {
@@ -174,7 +175,15 @@ impl SumsOverGroups {
                     continue;
                 }
             }
-            self.run_stored_terms(stream, shape, terms, inputs, values, &scalars, of_terms)?;
+            self.run_stored_terms(
+                stream,
+                shape,
+                (terms, &self.terms[number]),
+                inputs,
+                values,
+                &scalars,
+                of_terms,
+            )?;
         }
         Ok(())
     }
@@ -202,7 +211,7 @@ impl SumsOverGroups {
                         None => inputs[index].expand(&shape.elements)?,
                         Some(value) => {
                             let memory = values.get(value).ok_or_else(missing)?;
-                            let value = self.values[value];
+                            let value = self.compiled.values[value];
                             DeviceInput::of_bytes(value.dtype, memory, value.layout(shape))?
                         }
                     }
@@ -219,7 +228,7 @@ impl SumsOverGroups {
         &self,
         stream: &Stream,
         shape: &RowShape,
-        terms: &SumTerms,
+        (terms, expression): (&SumTerms, &Expression),
         inputs: &[DeviceInput<'_>],
         values: &[DeviceBuffer<u8>],
         scalars: &[Number],
@@ -227,17 +236,17 @@ impl SumsOverGroups {
     ) -> Result<()> {
         let reads_places = terms.operands.inputs.contains(&PhaseInput::Index);
         let places = match self.places.as_ref().filter(|_| reads_places) {
-            Some(expression) => {
+            Some(of_places) => {
                 let mut places = stream.uninitialized::<u8>(8 * shape.size)?;
                 let output = DeviceOutput::of_bytes(DType::I64, &mut places, shape.places()?)?;
-                expression.run(stream, &[], &[], &mut [output])?;
+                of_places.run(stream, &[], &[], &mut [output])?;
                 Some(places)
             }
             None => None,
         };
         let operands = self.operands_of(terms, shape, inputs, values, places.as_ref())?;
         let elements = SumsOverGroups::by_rows(shape, &shape.elements)?;
-        let dtypes = terms.expression.outputs();
+        let dtypes = expression.outputs();
         let mut memory: Vec<DeviceBuffer<u8>> = Vec::with_capacity(dtypes.len());
         for dtype in dtypes {
             memory.push(stream.uninitialized::<u8>(shape.elements.count() * dtype.size())?);
@@ -246,10 +255,10 @@ impl SumsOverGroups {
         for (memory, &dtype) in memory.iter_mut().zip(dtypes) {
             targets.push(DeviceOutput::of_bytes(dtype, memory, elements)?);
         }
-        terms.expression.run(stream, &operands, scalars, &mut targets)?;
+        expression.run(stream, &operands, scalars, &mut targets)?;
         for ((sum, memory), workspace) in terms.sums().zip(&memory).zip(workspaces) {
-            let input = DeviceInput::of_bytes(self.outputs[sum].dtype, memory, elements)?;
-            let (into, stages) = (std::iter::once(workspace), &self.copies[sum]);
+            let input = DeviceInput::of_bytes(self.compiled.outputs[sum].dtype, memory, elements)?;
+            let (into, stages) = (std::iter::once(workspace), &self.compiled.copies[sum]);
             let is_run =
                 self.run_kernel(stream, shape, stages, &[input], &[], into, |key| SumKey::Copy(sum, key))?;
             if !is_run {
@@ -279,7 +288,7 @@ impl SumsOverGroups {
         }
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
         let is_ampere = stream.device().compute_capability() >= (8, 0);
-        let Ok(plan) = self.plan_terms(stages, shape, &described, &starts, is_ampere) else {
+        let Ok(plan) = self.compiled.plan_terms(stages, shape, &described, &starts, is_ampere) else {
             return Ok(false);
         };
         let memory =
@@ -310,7 +319,7 @@ impl SumsOverGroups {
 
     fn kernel(&self, device: &Device, launch: &SumLaunch) -> Result<Function> {
         self.kernels.get_or_try_add(device, &launch.key, || {
-            assembled(device, self.text(&launch.key, &launch.plan).into())
+            assembled(device, self.compiled.text(&launch.key, &launch.plan).into())
         })
     }
 }

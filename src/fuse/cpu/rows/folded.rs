@@ -7,11 +7,12 @@
 use std::collections::HashMap;
 
 use crate::error::Result;
+use crate::fuse::cpu::backend::CpuCode;
 use crate::fuse::language::graph::Nodes;
 use crate::fuse::language::node::{Node, NodeIndex, is_per_group, needed_until};
+use crate::fuse::plan::compiled_rows::{Finish, RowReduction};
 use crate::fuse::plan::rows_split::{Phase, PhaseInput};
 use crate::fuse::plan::rows_stages::KEPT_COST;
-use crate::fuse::run::row_program::{Finish, RowReduction};
 
 /// The most values of groups that are computed once: each is an operand of the outputs.
 const MOST_VALUES: usize = 8;
@@ -20,10 +21,10 @@ const MOST_VALUES: usize = 8;
 #[derive(Default)]
 pub(in crate::fuse) struct BlockFinishes {
     /// Values of groups that outputs read, as one expression whose output n is value n. None if there are none.
-    pub(super) of_groups: Option<Finish>,
+    pub(super) of_groups: Option<(Finish, CpuCode)>,
     /// By expression of outputs, the one that a run by blocks computes instead, if any. Its [stored value](PhaseInput::Stored) n
     /// is the elements of reduction n, and those after the reductions are the values of groups.
-    pub(super) replaced: Vec<Option<Finish>>,
+    pub(super) replaced: Vec<Option<(Finish, CpuCode)>>,
 }
 
 impl BlockFinishes {
@@ -44,8 +45,8 @@ impl BlockFinishes {
         for (number, (&argument, of)) in arguments.iter().zip(reductions).enumerate() {
             // A plain fold reads an input, one in another dtype has converted elements, and a sum of squares has squares.
             let dtype = nodes.dtype(argument);
-            let has_elements = !of.reduction.0.compiled.is_plain() && !of.reduction.0.compiled.has_factor();
-            if has_elements && of.reduction.0.compiled.prologue.outputs[0] == dtype {
+            let has_elements = !of.reduction.is_plain() && !of.reduction.has_factor();
+            if has_elements && of.reduction.prologue.outputs[0] == dtype {
                 folded.entry(argument).or_insert(number);
             }
         }
@@ -60,7 +61,7 @@ impl BlockFinishes {
                 let (expression, operands) =
                     Phase::new(nodes, &values, numbers, &HashMap::new()).compiled()?;
                 let outputs = (0..values.len()).collect();
-                Some(Finish { expression, operands, is_per_group: true, outputs })
+                Some((Finish { expression, operands, is_per_group: true, outputs }, CpuCode::default()))
             }
         };
         let values = || values.iter().zip(reductions.len()..).map(|(&node, number)| (node, number));
@@ -85,11 +86,14 @@ impl BlockFinishes {
                     outputs: finish.outputs.clone(),
                 }))
             };
-            let steps = |finish: &Finish| finish.expression.0.compiled.program.steps.len();
+            let steps = |finish: &Finish| finish.expression.program.steps.len();
             let computed = compiled(&without)?;
             let most = computed.as_ref().map_or(steps(finish), steps);
             let from_folded = if has_folded { compiled(&with_folded)? } else { None };
-            Ok(from_folded.filter(|from_folded| steps(from_folded) + KEPT_COST <= most).or(computed))
+            Ok(from_folded
+                .filter(|from_folded| steps(from_folded) + KEPT_COST <= most)
+                .or(computed)
+                .map(|finish| (finish, CpuCode::default())))
         };
         let replaced = finishes.iter().map(replaced).collect::<Result<_>>()?;
         Ok(BlockFinishes { of_groups, replaced })

@@ -20,15 +20,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::backend::CpuCode;
 use super::native::{Constants, last_level_cache};
+use super::reduction::ReductionCode;
 use super::{HostInput, HostOutput};
-use crate::error::Result;
 use crate::fuse::ir::number::Number;
 use crate::fuse::plan::compiled_expression::CompiledExpression;
+use crate::fuse::plan::compiled_rows::{CompiledRows, Finish, PhaseOperands};
 use crate::fuse::plan::reduction_dimensions::Dimensions;
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
-use crate::fuse::run::row_program::{Finish, PhaseOperands, RowProgram, RowProgramState};
-use crate::fuse::run::rows_run_memory::HostRun;
 use crate::types::{DType, Layout};
 pub(in crate::fuse) use folded::BlockFinishes;
 use run::BlockRun;
@@ -49,15 +48,21 @@ const PART: usize = 512;
 const ALIGNMENT: usize = 64;
 
 /// A program's runs by blocks.
-#[derive(Default)]
 pub(in crate::fuse) struct BlockRuns {
     last_plan: Mutex<Option<Arc<BlockPlan>>>,
     finishes: BlockFinishes,
+    /// The machine code of the program's reductions and expressions of outputs.
+    code_of_reductions: Vec<ReductionCode>,
+    code_of_finishes: Vec<CpuCode>,
 }
 
 impl BlockRuns {
-    pub(in crate::fuse) fn new(finishes: BlockFinishes) -> BlockRuns {
-        BlockRuns { last_plan: Mutex::default(), finishes }
+    pub(in crate::fuse) fn new(
+        finishes: BlockFinishes,
+        code_of_reductions: Vec<ReductionCode>,
+        code_of_finishes: Vec<CpuCode>,
+    ) -> BlockRuns {
+        BlockRuns { last_plan: Mutex::default(), finishes, code_of_reductions, code_of_finishes }
     }
 }
 
@@ -169,45 +174,27 @@ fn is_same_number(one: &Number, other: &Number) -> bool {
     }
 }
 
-impl RowProgram {
-    /// Computes the outputs like [`run_host`](Self::run_host) by blocks of rows, with streaming stores if the outputs have more
-    /// than `least` bytes in all. Returns the number of calls that had them; `None` if there is no plan.
-    ///
-    /// # Errors
-    ///
-    /// As [`run_host`](Self::run_host).
-    #[doc(hidden)]
-    pub fn run_host_streaming(
-        &self,
-        least: usize,
-        inputs: &[HostInput<'_>],
-        scalars: &[Number],
-        axes: &[isize],
-        outputs: &mut [HostOutput<'_>],
-    ) -> Result<Option<usize>> {
-        let shape = self.0.shape_of::<HostRun>(inputs, scalars, axes, outputs)?;
-        Ok(self.0.run_in_blocks(least, &shape, inputs, scalars, axes, outputs))
-    }
-}
-
-impl RowProgramState {
+impl BlockRuns {
     /// Runs the program by the plan of its last run. Returns false if the operands differ from that run's.
     pub(in crate::fuse) fn run_last_plan(
         &self,
+        program: &CompiledRows,
         inputs: &[HostInput<'_>],
         scalars: &[Number],
         axes: &[isize],
         outputs: &mut [HostOutput<'_>],
     ) -> bool {
-        let last = self.blocks.last_plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let last = self.last_plan.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(plan) = last.filter(|plan| plan.fits(inputs, scalars, axes, outputs)) else { return false };
-        self.run_plan(&plan, last_level_cache(), inputs, outputs).is_some()
+        self.run_plan(program, &plan, last_level_cache(), inputs, outputs).is_some()
     }
 
     /// Runs the program by blocks of rows, if a plan exists, with streaming stores if the outputs have more than `least` bytes
     /// in all. Returns the number of calls that had them. The operands have been checked.
-    pub(in crate::fuse) fn run_in_blocks(
+    #[allow(clippy::too_many_arguments)]
+    pub(in crate::fuse) fn run(
         &self,
+        program: &CompiledRows,
         least: usize,
         shape: &RowShape,
         inputs: &[HostInput<'_>],
@@ -217,13 +204,14 @@ impl RowProgramState {
     ) -> Option<usize> {
         let of_inputs = inputs.iter().map(HostInput::described);
         let all: Vec<(DType, Layout)> = of_inputs.chain(outputs.iter().map(HostOutput::described)).collect();
-        let plan = Arc::new(self.plan_blocks(shape, &all, scalars, axes)?);
-        *self.blocks.last_plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
-        self.run_plan(&plan, least, inputs, outputs)
+        let plan = Arc::new(self.plan_blocks(program, shape, &all, scalars, axes)?);
+        *self.last_plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
+        self.run_plan(program, &plan, least, inputs, outputs)
     }
 
     fn run_plan(
         &self,
+        program: &CompiledRows,
         plan: &BlockPlan,
         least: usize,
         inputs: &[HostInput<'_>],
@@ -237,25 +225,26 @@ impl RowProgramState {
         for (output, operand) in outputs.iter().zip(&plan.operands[plan.inputs..]) {
             memory.push(output.memory().wrapping_add(output.layout().offset() * operand.size));
         }
-        Some(BlockRun::new(self, plan, memory, least).all())
+        Some(BlockRun::new((program, &self.code_of_reductions), plan, memory, least).all())
     }
 
     /// Plans a run by blocks, or returns none if phases should run one by one.
     fn plan_blocks(
         &self,
+        program: &CompiledRows,
         shape: &RowShape,
         operands: &[(DType, Layout)],
         scalars: &[Number],
         axes: &[isize],
     ) -> Option<BlockPlan> {
         let (row, rows) = (shape.size, shape.groups.count());
-        let suits = self.sums.is_none() && self.places.is_none() && self.stored.is_empty();
-        let suits = suits && self.indices.is_empty() && !self.writes_in_turns();
-        let suits = suits && !self.reductions.is_empty() && row > 0 && row <= LONGEST_ROW && rows > 0;
+        let suits = !program.has_sums && program.places.is_none() && program.stored.is_empty();
+        let suits = suits && program.indices.is_empty() && !program.writes_in_turns();
+        let suits = suits && !program.reductions.is_empty() && row > 0 && row <= LONGEST_ROW && rows > 0;
         if !suits || row < SHORT_ROW && rows > row || row > SHARED_ROW && rows < FEW_ROWS {
             return None;
         }
-        let inputs = self.inputs.len();
+        let inputs = program.inputs.len();
         if operands[inputs..].iter().any(|(_, layout)| layout.may_overlap()) {
             return None;
         }
@@ -276,16 +265,16 @@ impl RowProgramState {
             spread: row,
             kept: dimensions.kept.iter().map(|dimension| dimension.size).collect(),
             inputs,
-            reductions: self.reductions.len(),
+            reductions: program.reductions.len(),
             operands: Vec::with_capacity(operands.len()),
-            values: Vec::with_capacity(self.reductions.len()),
-            stages: Vec::with_capacity(self.reductions.len() + self.finishes.len()),
+            values: Vec::with_capacity(program.reductions.len()),
+            stages: Vec::with_capacity(program.reductions.len() + program.finishes.len()),
             bytes: 0,
             output_bytes: 0,
             estimate: 0,
         };
         for (operand, (dtype, _)) in operands.iter().enumerate() {
-            let is_per_group = operand.checked_sub(inputs).is_some_and(|at| self.outputs[at].is_per_group);
+            let is_per_group = operand.checked_sub(inputs).is_some_and(|at| program.outputs[at].is_per_group);
             let access = access(&dimensions, operand, is_per_group)?;
             let elements = if is_per_group { block } else { block * row };
             if operand >= inputs {
@@ -296,24 +285,24 @@ impl RowProgramState {
             plan.operands.push(BlockOperand { size: dtype.size(), access, strides, scratch });
         }
         let shared = plan.reserve(block * row * size_of::<u64>());
-        for (number, reduction) in self.reductions.iter().enumerate() {
-            let of = &reduction.reduction.0;
-            let size = of.compiled.row_value()?.size();
+        for (number, reduction) in program.reductions.iter().enumerate() {
+            let of = &reduction.reduction;
+            let size = of.row_value()?.size();
             let stage = plan.stage(
-                (&of.compiled.prologue, &of.cpu_code.prologue),
+                (&of.prologue, &self.code_of_reductions[number].prologue),
                 &reduction.operands,
                 scalars,
                 shape,
-                Some((number, of.compiled.is_plain())),
+                Some((number, of.is_plain())),
             )?;
             plan.stages.push(stage);
             let values = plan.reserve(block * size);
             plan.values.push(BlockValues { size, values, spread: None, folded: shared });
         }
-        if let Some(of_groups) = &self.blocks.finishes.of_groups {
-            let mut stage = plan.finish(of_groups, scalars, shape)?;
+        if let Some((of_groups, code)) = &self.finishes.of_groups {
+            let mut stage = plan.finish((of_groups, code), scalars, shape)?;
             let first = plan.values.len();
-            for dtype in &of_groups.expression.0.compiled.outputs {
+            for dtype in &of_groups.expression.outputs {
                 let size = dtype.size();
                 let values = plan.reserve(block * size);
                 plan.values.push(BlockValues { size, values, spread: None, folded: shared });
@@ -321,10 +310,13 @@ impl RowProgramState {
             stage.values = first..plan.values.len();
             plan.stages.push(stage);
         }
-        for (number, finish) in self.finishes.iter().enumerate() {
-            let replaced = self.blocks.finishes.replaced.get(number).and_then(Option::as_ref);
-            let finish = replaced.unwrap_or(finish);
-            let mut stage = plan.finish(finish, scalars, shape)?;
+        for (number, finish) in program.finishes.iter().enumerate() {
+            let replaced = self.finishes.replaced.get(number).and_then(Option::as_ref);
+            let (finish, code) = match replaced {
+                Some((finish, code)) => (finish, code),
+                None => (finish, &self.code_of_finishes[number]),
+            };
+            let mut stage = plan.finish((finish, code), scalars, shape)?;
             stage.outputs = finish.outputs.iter().map(|output| inputs + output).collect();
             plan.stages.push(stage);
         }
@@ -434,15 +426,14 @@ impl BlockPlan {
     }
 
     /// Plans a phase of outputs, or of values of groups.
-    fn finish(&mut self, finish: &Finish, scalars: &[Number], shape: &RowShape) -> Option<BlockStage> {
+    fn finish(
+        &mut self,
+        (finish, code): (&Finish, &CpuCode),
+        scalars: &[Number],
+        shape: &RowShape,
+    ) -> Option<BlockStage> {
         let before = self.estimate;
-        let mut stage = self.stage(
-            (&finish.expression.0.compiled, &finish.expression.0.cpu_code),
-            &finish.operands,
-            scalars,
-            shape,
-            None,
-        )?;
+        let mut stage = self.stage((&finish.expression, code), &finish.operands, scalars, shape, None)?;
         if finish.is_per_group {
             self.estimate = before + (self.estimate - before) / self.row.max(1);
         }

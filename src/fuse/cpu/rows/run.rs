@@ -9,9 +9,10 @@ use super::{ALIGNMENT, BlockAccess, BlockPlan, BlockSource, BlockStage, PART};
 use crate::error::Result;
 use crate::fuse::cpu::memory::spread;
 use crate::fuse::cpu::native::{CallBuffers, fence};
+use crate::fuse::cpu::reduction::{ReductionCode, run_host};
 use crate::fuse::cpu::scratch::Scratch;
 use crate::fuse::cpu::{HostInput, HostOutput};
-use crate::fuse::run::row_program::RowProgramState;
+use crate::fuse::plan::compiled_rows::CompiledRows;
 use crate::threads::{run_on_threads, threads_for};
 use crate::types::{DType, Layout, Shape};
 
@@ -41,7 +42,8 @@ thread_local! {
 
 /// A run in progress, shared by its threads.
 pub(super) struct BlockRun<'a> {
-    state: &'a RowProgramState,
+    program: &'a CompiledRows,
+    code: &'a [ReductionCode],
     plan: &'a BlockPlan,
     /// By operand, the address of the first row.
     memory: Vec<*mut u8>,
@@ -55,7 +57,7 @@ unsafe impl Sync for BlockRun<'_> {}
 impl<'a> BlockRun<'a> {
     /// Creates the run on memory of the plan's layouts, with streaming stores if the outputs have more than `least` bytes in all.
     pub(super) fn new(
-        state: &'a RowProgramState,
+        (program, code): (&'a CompiledRows, &'a [ReductionCode]),
         plan: &'a BlockPlan,
         memory: Vec<*mut u8>,
         least: usize,
@@ -63,7 +65,7 @@ impl<'a> BlockRun<'a> {
         // Lines of an operand that is read, too, are in the cache.
         let (inputs, outputs) = memory.split_at(plan.inputs);
         let streams = plan.output_bytes > least && !outputs.iter().any(|output| inputs.contains(output));
-        BlockRun { state, plan, memory, streams }
+        BlockRun { program, code, plan, memory, streams }
     }
 
     /// Computes all rows. Returns the number of calls with streaming stores.
@@ -179,16 +181,16 @@ impl<'a> BlockRun<'a> {
             if let Some(number) = stage.reduction {
                 let values = &plan.values[number];
                 let from = if stage.constants.is_some() { at(values.folded) } else { pointers[0] };
-                let reduction = &self.state.reductions[number].reduction;
+                let reduction = &self.program.reductions[number].reduction;
                 // SAFETY: as above, and the scratch memory has a value for each row.
-                unsafe { reduction.0.compiled.fold_rows(from, plan.row, count, at(values.values)) };
-                if reduction.0.compiled.has_factor() {
+                unsafe { reduction.fold_rows(from, plan.row, count, at(values.values)) };
+                if reduction.has_factor() {
                     let rescale = |row: usize, value: &mut [u8]| {
                         // SAFETY: the elements of the sources are still there.
                         unsafe { self.rescale(stage, (inputs, scratch), row, value) };
                     };
                     // SAFETY: as above.
-                    unsafe { reduction.0.compiled.with_factors(at(values.values), count, rescale) };
+                    unsafe { reduction.with_factors(at(values.values), count, rescale) };
                 }
             }
             let computed = stage.reduction.map_or(stage.values.clone(), |number| number..number + 1);
@@ -222,9 +224,8 @@ impl<'a> BlockRun<'a> {
         value: &mut [u8],
     ) {
         let plan = self.plan;
-        let Some(reduction) = stage.reduction.map(|number| &self.state.reductions[number].reduction) else {
-            return;
-        };
+        let Some(number) = stage.reduction else { return };
+        let (reduction, code) = (&*self.program.reductions[number].reduction, &self.code[number]);
         let of_source = |(source, &dtype): (&BlockSource, &DType)| {
             let size = dtype.size();
             let (first, elements) = match *source {
@@ -248,7 +249,7 @@ impl<'a> BlockRun<'a> {
         let run = || -> Result<()> {
             let inputs = sources.collect::<Result<Vec<_>>>()?;
             let mut output = HostOutput::of_bytes(reduction.output(), value, Layout::contiguous(&[1])?)?;
-            reduction.run_host(&inputs, &stage.scalars, &mut output)
+            run_host((reduction, code), &inputs, &stage.scalars, &mut output, false)
         };
         let found = run();
         debug_assert!(found.is_ok(), "operands of the plan: {found:?}");
@@ -323,7 +324,7 @@ impl<'a> BlockRun<'a> {
     }
 
     fn is_per_group(&self, operand: usize) -> bool {
-        self.state.outputs[operand - self.plan.inputs].is_per_group
+        self.program.outputs[operand - self.plan.inputs].is_per_group
     }
 
     /// Stores a block's elements of an output whose rows are apart.

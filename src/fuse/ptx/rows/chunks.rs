@@ -8,12 +8,14 @@
 //! the last one and stores nothing. Slots of shared memory are written once an iteration, and the barrier of another stage or
 //! another row separates their reads from the next writes.
 
-use super::{RowWriter, Thread};
+use super::{RowWriter, Thread, write_sums, write_with_sums};
 use crate::fuse::ir::instruction::RegisterKind;
+use crate::fuse::plan::compiled_rows::CompiledRows;
 use crate::fuse::plan::reduction::{SEGMENT, WARP};
+use crate::fuse::plan::rows::{RowKey, RowPlan};
+use crate::fuse::plan::rows_sums::{CHUNK, CompiledSums, SumKey};
 use crate::fuse::ptx::reduction::type_of;
 use crate::fuse::ptx::{Name, immediate};
-use crate::fuse::run::rows_sums::CHUNK;
 use crate::types::DType;
 
 /// The sums over groups of a kernel.
@@ -201,6 +203,40 @@ impl RowWriter<'_> {
                     _ => self.kernel.writer.store_vector(dtype, &guard, &address, &elements, false),
                 }
             }
+        }
+    }
+}
+
+impl CompiledSums {
+    /// Returns the text of a kernel.
+    pub(in crate::fuse) fn text(&self, key: &SumKey, plan: &RowPlan) -> String {
+        match key {
+            SumKey::Fused(key) => match &self.fused {
+                Some(program) => program.text_of_sums(key, plan, self.own.len()),
+                None => String::new(),
+            },
+            SumKey::Terms(terms, key) => match &self.terms[*terms].stages {
+                Some(stages) => {
+                    let sums = self.terms[*terms].sums();
+                    let fold = &*self.folds[sums.start];
+                    write_sums(stages, &self.outputs[sums], fold, key, plan)
+                }
+                None => String::new(),
+            },
+            SumKey::Copy(sum, key) => {
+                let (stages, fold) = (&self.copies[*sum], &*self.folds[*sum]);
+                write_sums(stages, &self.outputs[*sum..=*sum], fold, key, plan)
+            }
+        }
+    }
+}
+
+impl CompiledRows {
+    /// Returns the text of the kernel of a program whose outputs from `first` on are summed over groups.
+    fn text_of_sums(&self, key: &RowKey, plan: &RowPlan, first: usize) -> String {
+        match &self.stages {
+            Ok(stages) => write_with_sums(self, stages, key, plan, first),
+            Err(_) => String::new(),
         }
     }
 }

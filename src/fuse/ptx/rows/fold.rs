@@ -30,7 +30,7 @@ pub(super) fn segments_of_row(kernel: &mut KernelWriter<'_>) -> Name {
 impl RowWriter<'_> {
     /// Chooses the rules that the kernel folds with.
     pub(super) fn with(&mut self, reduction: usize) {
-        self.kernel.state = &self.reductions[reduction].reduction.0.compiled;
+        self.kernel.state = &self.reductions[reduction].reduction;
     }
 
     /// Returns registers for the lanes of a thread that hold missing elements.

@@ -32,13 +32,13 @@ use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::Value;
 use crate::fuse::plan;
 use crate::fuse::plan::compiled_reduction::CompiledReduction;
+use crate::fuse::plan::compiled_rows::{CompiledRows, RowOutput, RowReduction};
 use crate::fuse::plan::elementwise::Iteration;
 use crate::fuse::plan::reduction::{LANES, ReductionParameters, SEGMENT, WARP};
 use crate::fuse::plan::rows::{RowAccess, RowKey, RowPlan};
 use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_stages::RowStages;
 use crate::fuse::plan::rows_storage::RowStorage;
-use crate::fuse::run::row_program::{RowOutput, RowProgramState, RowReduction};
 use chunks::Sums;
 use cluster::Barrier;
 use element::Access;
@@ -118,14 +118,14 @@ struct Thread {
 
 /// Returns the text of a kernel of the program.
 pub(in crate::fuse) fn write(
-    state: &RowProgramState,
+    state: &CompiledRows,
     stages: &RowStages,
     key: &RowKey,
     parameters: ReductionParameters,
     threads: u32,
 ) -> String {
     let Some(first) = state.reductions.first() else { return String::new() };
-    let reductions = Reductions { all: &state.reductions, first: &first.reduction.0.compiled };
+    let reductions = Reductions { all: &state.reductions, first: &first.reduction };
     written(reductions, &state.outputs, stages, key, parameters, threads, |writer| {
         if key.has_columns {
             return writer.columns();
@@ -139,15 +139,15 @@ pub(in crate::fuse) fn write(
 }
 
 /// Returns the text of a kernel of a program whose outputs from `first` on are summed over groups.
-pub(in crate::fuse) fn write_with_sums(
-    state: &RowProgramState,
+fn write_with_sums(
+    state: &CompiledRows,
     stages: &RowStages,
     key: &RowKey,
     plan: &RowPlan,
     first: usize,
 ) -> String {
     let Some(reduction) = state.reductions.first() else { return String::new() };
-    let reductions = Reductions { all: &state.reductions, first: &reduction.reduction.0.compiled };
+    let reductions = Reductions { all: &state.reductions, first: &reduction.reduction };
     written(reductions, &state.outputs, stages, key, plan.parameters, plan.threads, |writer| {
         writer.sums.first = first;
         writer.chunks(false);
@@ -155,7 +155,7 @@ pub(in crate::fuse) fn write_with_sums(
 }
 
 /// Returns the text of a kernel that sums the outputs of stages without reductions over groups. `fold` is a sum.
-pub(in crate::fuse) fn write_sums(
+fn write_sums(
     stages: &RowStages,
     outputs: &[RowOutput],
     fold: &CompiledReduction,
@@ -492,7 +492,7 @@ impl<'a> RowWriter<'a> {
 
     /// Makes the value of a reduction in a row of the thread known to later stages.
     fn finish(&mut self, reduction: usize, value: &Folded, row: usize) {
-        let state = &*self.reductions[reduction].reduction.0.compiled;
+        let state = &*self.reductions[reduction].reduction;
         self.kernel.state = state;
         let value = self.kernel.restored(value);
         let value = self.with_factor(reduction, row, value);

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::{HostInput, HostOutput};
+use super::rows_sums::SumsOverGroups;
 use crate::error::{Error, Result};
+use crate::fuse::cpu::{HostInput, HostOutput};
 use crate::fuse::ir::number::Number;
+use crate::fuse::plan::compiled_rows::OPERATION;
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
-use crate::fuse::run::row_program::OPERATION;
-use crate::fuse::run::rows_sums::{CHUNK, SumsOverGroups};
+use crate::fuse::plan::rows_sums::CHUNK;
 use crate::types::{DType, Layout, Shape};
 
 /// The elements of a slab, whose terms then stay in the cache.
@@ -106,16 +107,20 @@ impl SumsOverGroups {
         let groups = Layout::from_shape(shape.groups);
         // Words, so that the address is aligned for any element.
         let words = |count: usize, dtype: DType| vec![0u64; (count * dtype.size()).div_ceil(8)];
-        let mut values: Vec<Vec<u64>> =
-            self.values.iter().map(|value| words(value.layout(shape).count(), value.dtype)).collect();
+        let mut values: Vec<Vec<u64>> = self
+            .compiled
+            .values
+            .iter()
+            .map(|value| words(value.layout(shape).count(), value.dtype))
+            .collect();
         if let Some(main) = &self.main {
             let mut of_main: Vec<HostOutput<'_>> = Vec::with_capacity(outputs.len() + values.len());
             for (at, output) in outputs.iter_mut().enumerate() {
-                if self.own.contains(&at) {
+                if self.compiled.own.contains(&at) {
                     of_main.push(output.reborrow());
                 }
             }
-            for (value, memory) in self.values.iter().zip(&mut values) {
+            for (value, memory) in self.compiled.values.iter().zip(&mut values) {
                 let memory = bytemuck::cast_slice_mut(memory);
                 of_main.push(HostOutput::of_bytes(value.dtype, memory, value.layout(shape))?);
             }
@@ -135,7 +140,7 @@ impl SumsOverGroups {
                         None => inputs[index].expand(&shape.elements)?,
                         Some(value) => {
                             let memory = bytemuck::cast_slice(values.get(value).ok_or_else(missing)?);
-                            let value = self.values[value];
+                            let value = self.compiled.values[value];
                             HostInput::of_bytes(value.dtype, memory, value.layout(shape))?
                         }
                     }
@@ -144,12 +149,12 @@ impl SumsOverGroups {
             operand.expand(&shape.elements)
         };
         let mut all_terms = Vec::with_capacity(self.terms.len());
-        for terms in &self.terms {
+        for (terms, expression) in self.compiled.terms.iter().zip(&self.terms) {
             let operands: Vec<HostInput<'_>> =
                 terms.operands.inputs.iter().map(operand).collect::<Result<_>>()?;
-            all_terms.push((terms, operands, terms.operands.scalars(scalars, shape)));
+            all_terms.push(((terms, expression), operands, terms.operands.scalars(scalars, shape)));
         }
-        let dtypes: Vec<DType> = self.outputs.iter().map(|output| output.dtype).collect();
+        let dtypes: Vec<DType> = self.compiled.outputs.iter().map(|output| output.dtype).collect();
         let mut partials: Vec<Partials> =
             dtypes.iter().map(|&dtype| Partials::new(dtype, shape.size)).collect();
         let of_groups: Vec<(usize, usize)> =
@@ -163,7 +168,7 @@ impl SumsOverGroups {
             slab.iter().for_each(|&(axis, _, length)| sizes[axis] = length);
             let elements = Shape::new(&sizes)?;
             let layout = SumsOverGroups::by_rows(shape, &elements)?;
-            for (of_kernel, operands, scalars) in &all_terms {
+            for ((of_kernel, expression), operands, scalars) in &all_terms {
                 let mut narrowed = Vec::with_capacity(operands.len());
                 for operand in operands {
                     narrowed.push(
@@ -178,7 +183,7 @@ impl SumsOverGroups {
                     terms.resize((elements.count() * dtype.size()).div_ceil(8), 0);
                     targets.push(HostOutput::of_bytes(dtype, bytemuck::cast_slice_mut(terms), layout)?);
                 }
-                of_kernel.expression.run_host(&narrowed, scalars, &mut targets)?;
+                expression.run_host(&narrowed, scalars, &mut targets)?;
             }
             let rows = elements.count() / shape.size.max(1);
             for at in 0..rows {
@@ -192,7 +197,7 @@ impl SumsOverGroups {
             }
         }
         let workspace = SumsOverGroups::workspace(shape)?;
-        for ((fold, partials), &at) in self.folds.iter().zip(&partials).zip(&self.sums) {
+        for ((fold, partials), &at) in self.folds.iter().zip(&partials).zip(&self.compiled.sums) {
             let input = HostInput::of_bytes(fold.inputs()[0], partials.bytes(), workspace)?;
             fold.run_host(&[input], &[], &mut outputs[at])?;
         }
