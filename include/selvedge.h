@@ -1,9 +1,11 @@
 /* selvedge: a GPU runtime and tensor library. Generated from src/capi by scripts/header; do not edit.
  *
  * Every function returns a status (SV_OK or SV_ERROR_...) unless it says otherwise, and leaves a message for sv_last_error()
- * if it fails. A function that fails writes no result. Handles are 64-bit numbers; sv_retain() adds a reference,
- * sv_release() drops one. Every function may be called from any thread unless it says otherwise. Structs begin with their
- * size in bytes, which the caller sets. docs/c-abi.md is the manual. */
+ * if it fails. A function that fails writes no result. Handles are 64-bit numbers; the caller owns one reference to each object
+ * that a function gives. sv_retain() adds a reference, sv_release() drops one. Structs begin with their size in bytes, which the
+ * caller sets. A pointer must point to a value of its type, a text must end with a zero byte, and arrays must be as long as the
+ * function requires. Any thread may call a function unless it says otherwise; it waits while another thread changes an object
+ * that it uses. docs/c-abi.md is the manual. */
 
 #ifndef SELVEDGE_H
 #define SELVEDGE_H
@@ -3078,12 +3080,9 @@ extern "C" {
  * Allocates device memory for a stream, with unspecified contents. The memory comes from a pool and costs no driver call
  * where a block is cached.
  *
- * The caller owns one reference to `*buffer`. Any stream of any device that can reach the memory may use it: each operation
- * waits on the device for the conflicting ones before it. Releasing the buffer frees the memory behind the work that uses
- * it. Any thread may call it, and use the buffer; work that two threads issue to one buffer at the same time runs in either
- * order.
- *
- * Requires: `buffer` points to a `uint64_t`.
+ * Any stream of any device that can reach the memory may use it: each operation waits on the device for the conflicting ones
+ * before it. Releasing the buffer frees the memory behind the work that uses it. Work that two threads issue to one
+ * buffer at the same time runs in either order.
  */
 int32_t sv_buffer_create(uint64_t stream,
                          uint64_t bytes,
@@ -3091,45 +3090,28 @@ int32_t sv_buffer_create(uint64_t stream,
 
 /**
  * As `sv_buffer_create`, with bytes that are all zero.
- *
- * Any thread may call it.
- *
- * Requires: `buffer` points to a `uint64_t`.
  */
 int32_t sv_buffer_zeros(uint64_t stream, uint64_t bytes, uint64_t *buffer);
 
 /**
  * Writes the device address of the first byte, which is 0 for an empty buffer.
  *
- * The library does not see uses of the address by other code: order them with events. Any thread may call it.
- *
- * Requires: `address` points to a `uint64_t`.
+ * The library does not see uses of the address by other code: order them with events.
  */
-int32_t sv_buffer_address(uint64_t buffer,
-                          uint64_t *address);
+int32_t sv_buffer_address(uint64_t buffer, uint64_t *address);
 
 /**
  * Writes the number of bytes of a buffer.
- *
- * Any thread may call it.
- *
- * Requires: `bytes` points to a `uint64_t`.
  */
 int32_t sv_buffer_size(uint64_t buffer, uint64_t *bytes);
 
 /**
  * Writes the ordinal of the device that holds a buffer.
- *
- * Any thread may call it.
- *
- * Requires: `device` points to an `int32_t`.
  */
 int32_t sv_buffer_device(uint64_t buffer, int32_t *device);
 
 /**
  * Copies `bytes` bytes of the host to a buffer, from `offset` on. The call returns when the host's memory is no longer used.
- *
- * Any thread may call it.
  *
  * Requires: `data` points to `bytes` bytes that nobody writes during the call.
  */
@@ -3143,8 +3125,6 @@ int32_t sv_buffer_upload(uint64_t stream,
  * Copies `bytes` bytes of a buffer, from `offset` on, to the host, behind the work that writes them. The call waits for the
  * copy, and returns the error of a kernel that faulted or reported one.
  *
- * Any thread may call it.
- *
  * Requires: `data` points to `bytes` bytes that nobody else uses during the call.
  */
 int32_t sv_buffer_download(uint64_t stream,
@@ -3156,8 +3136,6 @@ int32_t sv_buffer_download(uint64_t stream,
 /**
  * Copies bytes of a buffer to another one, or to another place in it that does not overlap. The buffers may be on two
  * devices, of which the stream belongs to one. The host does not wait.
- *
- * Any thread may call it.
  */
 int32_t sv_buffer_copy(uint64_t stream,
                        uint64_t source,
@@ -3169,8 +3147,6 @@ int32_t sv_buffer_copy(uint64_t stream,
 /**
  * Sets `count` values of a buffer, from the byte at `offset` on, to the value at `value` of `value_bytes` bytes: 1, 2, 4,
  * 8 or 16. The offset is a multiple of the value's size. The host does not wait.
- *
- * Any thread may call it.
  *
  * Requires: `value` points to `value_bytes` bytes.
  */
@@ -3190,10 +3166,8 @@ int32_t sv_buffer_fill(uint64_t stream,
  * that calls `sv_shutdown`. It may call CUDA and this library. It is not called where this function fails, nor in a forked
  * process.
  *
- * The caller owns one reference to `*buffer`. Any thread may call it.
- *
- * Requires: The memory is valid until the deleter is called, and other code uses it only in the order of `stream`. `deleter` may be
- * called from any thread. `buffer` points to a `uint64_t`.
+ * Requires: The memory is valid until the deleter is called, and other code uses it only in the order of `stream`. `deleter` may be called
+ * from any thread.
  */
 int32_t sv_buffer_from_raw(uint64_t stream,
                            uint64_t address,
@@ -3204,18 +3178,12 @@ int32_t sv_buffer_from_raw(uint64_t stream,
 
 /**
  * Writes the number of areas of a network.
- *
- * Any thread may call it.
- *
- * Requires: `count` points to a `size_t`.
  */
 int32_t sv_network_area_count(uint64_t network, size_t *count);
 
 /**
  * Writes the rules of an area by its index, as `sv_area` has them, and its name. `text`, `capacity` and `length` are as for
  * `sv_library_report`.
- *
- * Any thread may call it.
  *
  * Requires: `shares` and `potential_driven` point to `int32_t`s, and `text` to `capacity` bytes.
  */
@@ -3230,8 +3198,7 @@ int32_t sv_network_area(uint64_t network,
 /**
  * Writes the area, the kind and the coordinates x, y and z of every neuron, as in `sv_network_arrays`.
  *
- * `neurons` is the number of neurons. `sv_simulation_parameter` has the parameters that a run can change. Any thread may call
- * it.
+ * `neurons` is the number of neurons. `sv_simulation_parameter` has the parameters that a run can change.
  *
  * Requires: `areas` and `kinds` point to `neurons` elements, and `positions` to three times as many.
  */
@@ -3243,18 +3210,12 @@ int32_t sv_network_places(uint64_t network,
 
 /**
  * Writes the index of the first area of a name.
- *
- * Any thread may call it.
- *
- * Requires: `name` points to a zero-terminated text, and `area` to a `uint32_t`.
  */
 int32_t sv_network_find_area(uint64_t network, const char *name, uint32_t *area);
 
 /**
  * Sets the input that the neurons of an area receive in every burst, in place of an earlier one for the area. 0 ends it. It adds
  * to that of `sv_simulation_set_power` for other ranges.
- *
- * Any thread may call it.
  */
 int32_t sv_simulation_set_area_power(uint64_t simulation,
                                      uint32_t area,
@@ -3263,9 +3224,9 @@ int32_t sv_simulation_set_area_power(uint64_t simulation,
 /**
  * Writes the neurons of an area that fired in burst number `number` by the ledger, ascending.
  *
- * `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+ * `count` gets their number; `ids` gets the first `capacity` of them.
  *
- * Requires: `ids` points to `capacity` elements, and `count` to a `size_t`.
+ * Requires: `ids` points to `capacity` elements.
  */
 int32_t sv_simulation_area_fired(uint64_t simulation,
                                  uint32_t area,
@@ -3277,10 +3238,7 @@ int32_t sv_simulation_area_fired(uint64_t simulation,
 /**
  * Loads a network on a CUDA device, at rest before burst 1, without a simulation: no recordings, rules, ledger or recovery.
  *
- * The caller owns one reference to `*device_network`. Any thread may call it, and use the device network; calls for one wait
- * for each other.
- *
- * Requires: `device_network` points to a `uint64_t`.
+ * Calls for one device network wait for each other.
  */
 int32_t sv_device_network_create(uint64_t network,
                                  int32_t device,
@@ -3290,10 +3248,7 @@ int32_t sv_device_network_create(uint64_t network,
 /**
  * Generates network G in the memory of a CUDA device, at rest before burst 1, with its input as the pattern of every burst.
  *
- * `degree` is at most 6144; `sv_network_g` generates longer rows on the host. The caller owns one reference to
- * `*device_network`. Any thread may call it.
- *
- * Requires: `device_network` points to a `uint64_t`.
+ * `degree` is at most 6144; `sv_network_g` generates longer rows on the host.
  */
 int32_t sv_device_network_g(uint32_t neurons,
                             uint32_t degree,
@@ -3304,10 +3259,6 @@ int32_t sv_device_network_g(uint32_t neurons,
 /**
  * Generates network S in the memory of a CUDA device, as `sv_device_network_g` does G: one neuron in `every` fires in each
  * burst.
- *
- * The caller owns one reference to `*device_network`. Any thread may call it.
- *
- * Requires: `device_network` points to a `uint64_t`.
  */
 int32_t sv_device_network_s(uint32_t neurons,
                             uint32_t degree,
@@ -3318,8 +3269,6 @@ int32_t sv_device_network_s(uint32_t neurons,
 
 /**
  * Stages input for the next burst, as `sv_simulation_inject` does.
- *
- * Any thread may call it.
  *
  * Requires: `ids` and `potentials` point to `count` elements.
  */
@@ -3332,8 +3281,6 @@ int32_t sv_device_network_inject(uint64_t device_network,
  * Sets the input of every burst from the next one on, beside staged input, in place of earlier steady input. It stays in
  * device memory. A count of 0 ends it.
  *
- * Any thread may call it.
- *
  * Requires: `ids` and `potentials` point to `count` elements.
  */
 int32_t sv_device_network_set_steady_input(uint64_t device_network,
@@ -3345,7 +3292,7 @@ int32_t sv_device_network_set_steady_input(uint64_t device_network,
  * Sets the pattern by which the device itself makes input in every burst from the next one on, beside all other input: burst
  * `n` adds `potential` to each neuron `i` for which `pcg(i ^ pcg(base + n)) % modulus` is 0. A modulus of 0 ends it.
  *
- * A generated network begins with its pattern. Any thread may call it.
+ * A generated network begins with its pattern.
  */
 int32_t sv_device_network_set_pattern(uint64_t device_network,
                                       uint32_t base,
@@ -3354,8 +3301,6 @@ int32_t sv_device_network_set_pattern(uint64_t device_network,
 
 /**
  * Chooses dense mode with 1, in which time passes for every neuron in every burst; 0 ends it.
- *
- * Any thread may call it.
  */
 int32_t sv_device_network_set_dense(uint64_t device_network, int32_t dense);
 
@@ -3363,7 +3308,7 @@ int32_t sv_device_network_set_dense(uint64_t device_network, int32_t dense);
  * Runs `count` bursts back to back, and waits for them. The spikes stay on the device: `spikes` gets the number of spikes of
  * each burst, and `totals` the sums over these bursts. Staged input enters the first one.
  *
- * After an error some of the bursts may be done; `sv_device_network_set_state` begins anew. Any thread may call it.
+ * After an error some of the bursts may be done; `sv_device_network_set_state` begins anew.
  *
  * Requires: `spikes` points to `count` elements, and `totals` to a struct whose size is set.
  */
@@ -3377,9 +3322,8 @@ int32_t sv_device_network_run(uint64_t device_network,
  * the number of bursts done. The whole state is read from the device.
  *
  * `count` gets the number of spikes; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone.
- * Any thread may call it.
  *
- * Requires: `number` points to a `uint64_t`, `ids` and `potentials` to `capacity` elements, and `count` to a `size_t`.
+ * Requires: `ids` and `potentials` point to `capacity` elements.
  */
 int32_t sv_device_network_fired(uint64_t device_network,
                                 uint64_t *number,
@@ -3391,7 +3335,7 @@ int32_t sv_device_network_fired(uint64_t device_network,
 /**
  * Writes the state of every neuron, as `sv_simulation_state` does.
  *
- * `neurons` is the number of neurons. Any thread may call it.
+ * `neurons` is the number of neurons.
  *
  * Requires: The arrays have `neurons` elements.
  */
@@ -3405,7 +3349,7 @@ int32_t sv_device_network_state(uint64_t device_network,
  * Writes the state that was last loaded, set or read, which the host has even after the device was lost, and the number
  * of bursts it stands behind.
  *
- * `neurons` is the number of neurons. Any thread may call it.
+ * `neurons` is the number of neurons.
  *
  * Requires: `number` points to a `uint64_t`, and the arrays have `neurons` elements.
  */
@@ -3419,25 +3363,19 @@ int32_t sv_device_network_last_state(uint64_t device_network,
 /**
  * Replaces the state. Staged input stays.
  *
- * Any thread may call it.
- *
  * Requires: `state` points to a struct whose arrays have as many elements as it says.
  */
 int32_t sv_device_network_set_state(uint64_t device_network, const struct sv_network_state *state);
 
 /**
  * Writes the state hash, as `sv_simulation_state_hash` does.
- *
- * Any thread may call it.
- *
- * Requires: `hash` points to a `uint64_t`.
  */
 int32_t sv_device_network_state_hash(uint64_t device_network, uint64_t *hash);
 
 /**
  * Writes weight and PSP of every synapse as they are now, as `sv_simulation_weights` does.
  *
- * `count` is the number of synapses. Any thread may call it.
+ * `count` is the number of synapses.
  *
  * Requires: `weights` points to `count` elements.
  */
@@ -3445,8 +3383,6 @@ int32_t sv_device_network_weights(uint64_t device_network, uint16_t *weights, si
 
 /**
  * Changes the weights of `count` synapses, by their places in the order of `sv_network_rows`, from the next burst on.
- *
- * Any thread may call it.
  *
  * Requires: `synapses` and `weights` point to `count` elements.
  */
@@ -3457,19 +3393,15 @@ int32_t sv_device_network_set_weights(uint64_t device_network,
 
 /**
  * Writes the bytes of device memory that the network takes.
- *
- * Any thread may call it.
- *
- * Requires: `bytes` points to a `uint64_t`.
  */
 int32_t sv_device_network_bytes(uint64_t device_network, uint64_t *bytes);
 
 /**
  * Creates synapses, which carry spikes from the next burst on. Arrays may be in any order; on an error nothing is created.
  *
- * A kind is 0 for an excitatory and 1 for an inhibitory synapse; NULL for `kind` makes all of them excitatory. A pair of neurons that has a synapse gets no second one. The next
- * burst or a save merges all edits since the last one in one pass over the network, and loads the device anew. Any thread may
- * call it.
+ * A kind is 0 for an excitatory and 1 for an inhibitory synapse; NULL for `kind` makes all of them excitatory. A pair of neurons
+ * that has a synapse gets no second one. The next burst or a save merges all edits since the last one in one pass over the
+ * network, and loads the device anew.
  *
  * Requires: The arrays point to `count` elements each, or `kind` is NULL.
  */
@@ -3485,8 +3417,6 @@ int32_t sv_simulation_create_synapses(uint64_t simulation,
  * Removes the synapses from each source to its target before the next burst: all of them where a pair has several. On an error
  * nothing is removed.
  *
- * Any thread may call it.
- *
  * Requires: `source` and `target` point to `count` elements.
  */
 int32_t sv_simulation_remove_synapses(uint64_t simulation,
@@ -3498,8 +3428,6 @@ int32_t sv_simulation_remove_synapses(uint64_t simulation,
  * Removes neurons with all synapses from and to them before the next burst. Their slots stay, so that no other id changes, but
  * are never touched again; an injection into one fails. On an error nothing is removed.
  *
- * Any thread may call it.
- *
  * Requires: `ids` points to `count` elements.
  */
 int32_t sv_simulation_remove_neurons(uint64_t simulation,
@@ -3509,10 +3437,6 @@ int32_t sv_simulation_remove_neurons(uint64_t simulation,
 /**
  * Writes the handle of the network as the last merge of edits made it, or as it was loaded. Its rows are those of
  * `sv_simulation_weights`.
- *
- * The caller owns one reference to `*network`. Any thread may call it.
- *
- * Requires: `network` points to a `uint64_t`.
  */
 int32_t sv_simulation_network(uint64_t simulation,
                               uint64_t *network);
@@ -3520,30 +3444,22 @@ int32_t sv_simulation_network(uint64_t simulation,
 /**
  * Writes the neurons of a network that were removed, ascending.
  *
- * `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+ * `count` gets their number; `ids` gets the first `capacity` of them.
  *
- * Requires: `ids` points to `capacity` elements, and `count` to a `size_t`.
+ * Requires: `ids` points to `capacity` elements.
  */
 int32_t sv_network_removed(uint64_t network, uint32_t *ids, size_t capacity, size_t *count);
 
 /**
  * Builds a network from arrays, which are copied and checked.
  *
- * The caller owns one reference to `*network`. Any thread may call it.
- *
- * Requires: `arrays` points to a struct whose pointers are NULL or point to as many elements as it says, and `network` to a
- * `uint64_t`.
+ * Requires: `arrays` points to a struct whose pointers are NULL or point to as many elements as it says.
  */
-int32_t sv_network_create(const struct sv_network_arrays *arrays,
-                          uint64_t *network);
+int32_t sv_network_create(const struct sv_network_arrays *arrays, uint64_t *network);
 
 /**
  * Generates network G: varied parameters of every kind and `degree` synapses a neuron, for tests of equality.
  * `sv_network_input` gives its input, and `sv_device_network_g` generates it on a device.
- *
- * The caller owns one reference to `*network`. Any thread may call it.
- *
- * Requires: `network` points to a `uint64_t`.
  */
 int32_t sv_network_g(uint32_t neurons,
                      uint32_t degree,
@@ -3552,10 +3468,6 @@ int32_t sv_network_g(uint32_t neurons,
 /**
  * Generates network S: one neuron in `every` fires in each burst, for timing. `sv_network_input` gives its input, and
  * `sv_device_network_s` generates it on a device.
- *
- * The caller owns one reference to `*network`. Any thread may call it.
- *
- * Requires: `network` points to a `uint64_t`.
  */
 int32_t sv_network_s(uint32_t neurons,
                      uint32_t degree,
@@ -3567,10 +3479,9 @@ int32_t sv_network_s(uint32_t neurons,
  * `sv_simulation_inject`.
  *
  * `count` gets the number of inputs; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone,
- * which is at most the number of neurons. A network from arrays or from a file has no such input, and the call fails. Any
- * thread may call it.
+ * which is at most the number of neurons. A network from arrays or from a file has no such input, and the call fails.
  *
- * Requires: `ids` and `potentials` point to `capacity` elements, and `count` to a `size_t`.
+ * Requires: `ids` and `potentials` point to `capacity` elements.
  */
 int32_t sv_network_input(uint64_t network,
                          uint32_t number,
@@ -3582,9 +3493,7 @@ int32_t sv_network_input(uint64_t network,
 /**
  * Writes the input of a generated network as the pattern for `sv_device_network_set_pattern`.
  *
- * A network from arrays or from a file has none, and the call fails. Any thread may call it.
- *
- * Requires: `base` and `modulus` point to `uint32_t`s, and `potential` to a `float`.
+ * A network from arrays or from a file has none, and the call fails.
  */
 int32_t sv_network_pattern(uint64_t network, uint32_t *base, uint32_t *modulus, float *potential);
 
@@ -3592,11 +3501,8 @@ int32_t sv_network_pattern(uint64_t network, uint32_t *base, uint32_t *modulus, 
  * Reads a network: the arrays of an `.npz` file, if the name ends so, or the network of a `.burst` file with the weights that
  * were saved.
  *
- * An `.npz` file has the arrays `source`, `target`, `weight`, `psp` and, unless all are excitatory, `kind` of the synapses,
- * and those of the neurons by the names in `sv_network_arrays`; `neurons` alone gives their number. The caller owns one
- * reference to `*network`. Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text, and `network` to a `uint64_t`.
+ * An `.npz` file has the arrays `source`, `target`, `weight`, `psp` and, unless all are excitatory, `kind` of the synapses, and
+ * those of the neurons by the names in `sv_network_arrays`; `neurons` alone gives their number.
  */
 int32_t sv_network_read(const char *path,
                         uint64_t *network);
@@ -3604,20 +3510,12 @@ int32_t sv_network_read(const char *path,
 /**
  * Writes a network to a `.burst` file, at rest before burst 1. The file appears whole under its name or not at all.
  * `sv_simulation_save` writes the network of a simulation with its state.
- *
- * Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text.
  */
 int32_t sv_network_write(uint64_t network,
                          const char *path);
 
 /**
  * Writes the numbers of neurons and synapses of a network.
- *
- * Any thread may call it.
- *
- * Requires: `neurons` and `synapses` point to `size_t`s.
  */
 int32_t sv_network_size(uint64_t network, size_t *neurons, size_t *synapses);
 
@@ -3626,7 +3524,7 @@ int32_t sv_network_size(uint64_t network, size_t *neurons, size_t *synapses);
  * `row_pointers[i + 1]`, ascending by target. The highest bit of a target marks an inhibitory synapse. This is also the order
  * of `sv_simulation_weights`.
  *
- * `rows` is the number of neurons plus 1, and `synapses` the number of synapses. Any thread may call it.
+ * `rows` is the number of neurons plus 1, and `synapses` the number of synapses.
  *
  * Requires: `row_pointers` points to `rows` elements, and `targets` to `synapses`.
  */
@@ -3639,35 +3537,23 @@ int32_t sv_network_rows(uint64_t network,
 /**
  * Names the neurons from `first` to the one before `end`. The name is unique in its network.
  *
- * Simulations that were created before keep the network without the name. Any thread may call it.
- *
- * Requires: `name` points to a zero-terminated text.
+ * Simulations that were created before keep the network without the name.
  */
 int32_t sv_network_add_population(uint64_t network, const char *name, uint32_t first, uint32_t end);
 
 /**
  * Writes the neurons of a population: the first one, and the one behind the last.
- *
- * Any thread may call it.
- *
- * Requires: `name` points to a zero-terminated text, and `first` and `end` to `uint32_t`s.
  */
 int32_t sv_network_population(uint64_t network, const char *name, uint32_t *first, uint32_t *end);
 
 /**
  * Writes the number of populations of a network.
- *
- * Any thread may call it.
- *
- * Requires: `count` points to a `size_t`.
  */
 int32_t sv_network_population_count(uint64_t network, size_t *count);
 
 /**
  * Writes the name of a population by its position, in the order in which they were added. `text`, `capacity` and `length`
  * are as for `sv_library_report`.
- *
- * Any thread may call it.
  *
  * Requires: `text` points to `capacity` bytes.
  */
@@ -3679,8 +3565,6 @@ int32_t sv_network_population_name(uint64_t network,
 
 /**
  * Starts the recording of spikes with 1, and ends it with 0. Either drops the spikes that were recorded.
- *
- * Any thread may call it.
  */
 int32_t sv_simulation_record_spikes(uint64_t simulation,
                                     int32_t record);
@@ -3688,10 +3572,9 @@ int32_t sv_simulation_record_spikes(uint64_t simulation,
 /**
  * Writes the recorded spikes: the number of the burst and the neuron of each, ascending by burst and then by neuron.
  *
- * `count` gets their number; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone. Any
- * thread may call it.
+ * `count` gets their number; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone.
  *
- * Requires: `numbers` and `ids` point to `capacity` elements, and `count` to a `size_t`.
+ * Requires: `numbers` and `ids` point to `capacity` elements.
  */
 int32_t sv_simulation_spikes(uint64_t simulation,
                              uint64_t *numbers,
@@ -3701,18 +3584,12 @@ int32_t sv_simulation_spikes(uint64_t simulation,
 
 /**
  * Writes the recorded spikes to an `.npz` file: the arrays `burst` and `id`.
- *
- * Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text.
  */
 int32_t sv_simulation_write_spikes(uint64_t simulation, const char *path);
 
 /**
  * Records the potentials of some neurons after each burst from now on; of none with a count of 0. Drops the potentials that
  * were recorded.
- *
- * Any thread may call it.
  *
  * Requires: `ids` points to `count` elements.
  */
@@ -3724,9 +3601,9 @@ int32_t sv_simulation_record_potentials(uint64_t simulation,
  * Writes the recorded potentials: a row per burst, with a column per chosen neuron.
  *
  * `count` gets the number of elements; `potentials` gets the first `capacity` of them. A capacity of 0 asks for the number
- * alone. Any thread may call it.
+ * alone.
  *
- * Requires: `potentials` points to `capacity` elements, and `count` to a `size_t`.
+ * Requires: `potentials` points to `capacity` elements.
  */
 int32_t sv_simulation_potentials(uint64_t simulation,
                                  float *potentials,
@@ -3736,10 +3613,6 @@ int32_t sv_simulation_potentials(uint64_t simulation,
 /**
  * Adds a sampler of the neurons from `first` to the one before `end`, with a snapshot per `every` bursts, and writes its
  * number.
- *
- * Any thread may call it.
- *
- * Requires: `sampler` points to a `size_t`.
  */
 int32_t sv_simulation_add_sampler(uint64_t simulation,
                                   uint32_t first,
@@ -3751,10 +3624,10 @@ int32_t sv_simulation_add_sampler(uint64_t simulation,
  * Takes the snapshot of a sampler: each neuron that fired since the last one, ascending, with the potential of its latest
  * spike. `number` gets the number of the snapshot's last burst, or 0 if none is due.
  *
- * A snapshot has at most as many spikes as the sampler has neurons. If it has more than `capacity`, the call fails, and a
- * later one gets the snapshot. Any thread may call it.
+ * A snapshot has at most as many spikes as the sampler has neurons. If it has more than `capacity`, the call fails, and a later
+ * one gets the snapshot.
  *
- * Requires: `number` points to a `uint64_t`, `ids` and `potentials` to `capacity` elements, and `count` to a `size_t`.
+ * Requires: `ids` and `potentials` point to `capacity` elements.
  */
 int32_t sv_simulation_take_snapshot(uint64_t simulation,
                                     size_t sampler,
@@ -3767,10 +3640,6 @@ int32_t sv_simulation_take_snapshot(uint64_t simulation,
 /**
  * Adds a plasticity rule. Rules apply between bursts in the order in which they were added. The simulation keeps a ledger from
  * now on, as long as the longest window among the rules.
- *
- * Any thread may call it.
- *
- * Requires: `rule` points to a struct.
  */
 int32_t sv_simulation_add_rule(uint64_t simulation,
                                const struct sv_plasticity_rule *rule);
@@ -3778,10 +3647,6 @@ int32_t sv_simulation_add_rule(uint64_t simulation,
 /**
  * As `sv_simulation_add_rule` with a rule of kind `SV_RULE_AREA_WINDOW` that also removes or creates synapses. After a burst in
  * which it does, the next burst loads the network anew.
- *
- * Any thread may call it.
- *
- * Requires: `rule` and `edits` point to structs.
  */
 int32_t sv_simulation_add_rule_with_edits(uint64_t simulation,
                                           const struct sv_plasticity_rule *rule,
@@ -3789,18 +3654,12 @@ int32_t sv_simulation_add_rule_with_edits(uint64_t simulation,
 
 /**
  * Keeps a ledger of the spikes of the last `window` bursts from now on, 1 to 1024. An existing ledger only grows.
- *
- * Any thread may call it.
  */
 int32_t sv_simulation_keep_ledger(uint64_t simulation,
                                   uint32_t window);
 
 /**
  * Writes the numbers of the first and the last burst in the ledger. The first is larger where it has none yet.
- *
- * Any thread may call it.
- *
- * Requires: `first` and `last` point to `uint64_t`s.
  */
 int32_t sv_simulation_ledger_bursts(uint64_t simulation,
                                     uint64_t *first,
@@ -3809,9 +3668,9 @@ int32_t sv_simulation_ledger_bursts(uint64_t simulation,
 /**
  * Writes the neurons that fired in burst number `number` by the ledger, ascending.
  *
- * `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+ * `count` gets their number; `ids` gets the first `capacity` of them.
  *
- * Requires: `ids` points to `capacity` elements, and `count` to a `size_t`.
+ * Requires: `ids` points to `capacity` elements.
  */
 int32_t sv_simulation_ledger_fired(uint64_t simulation,
                                    uint64_t number,
@@ -3835,23 +3694,17 @@ int32_t sv_simulation_start(uint64_t simulation,
 
 /**
  * Sets the frequency of a runner in bursts a second from the next burst on; 0 for as many as possible.
- *
- * Any thread may call it.
  */
 int32_t sv_simulation_set_frequency(uint64_t simulation,
                                     double frequency);
 
 /**
  * Pauses a runner before its next burst. Functions of the simulation still work.
- *
- * Any thread may call it.
  */
 int32_t sv_simulation_pause(uint64_t simulation);
 
 /**
  * Ends the pause of a runner.
- *
- * Any thread may call it.
  */
 int32_t sv_simulation_resume(uint64_t simulation);
 
@@ -3867,8 +3720,6 @@ int32_t sv_simulation_stop(uint64_t simulation);
 /**
  * Writes the figures of a runner.
  *
- * Any thread may call it.
- *
  * Requires: `statistics` points to a struct whose size is set.
  */
 int32_t sv_simulation_statistics(uint64_t simulation, struct sv_runner_statistics *statistics);
@@ -3876,10 +3727,7 @@ int32_t sv_simulation_statistics(uint64_t simulation, struct sv_runner_statistic
 /**
  * Loads a network on a device, at rest before burst 1.
  *
- * The caller owns one reference to `*simulation`. The simulation has a reference to the network. Any thread may call it, and
- * use the simulation; calls for one simulation wait for each other.
- *
- * Requires: `options` points to a struct, and `simulation` to a `uint64_t`.
+ * The simulation has a reference to the network. Calls for one simulation wait for each other.
  */
 int32_t sv_simulation_create(uint64_t network,
                              const struct sv_simulation_options *options,
@@ -3888,10 +3736,6 @@ int32_t sv_simulation_create(uint64_t network,
 /**
  * Continues the run of a `.burst` file on a device, bit for bit. Rules must be added again; they find their past in the
  * ledger of the file.
- *
- * The caller owns one reference to `*simulation`. Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text, `options` to a struct, and `simulation` to a `uint64_t`.
  */
 int32_t sv_simulation_restore(const char *path,
                               const struct sv_simulation_options *options,
@@ -3900,10 +3744,6 @@ int32_t sv_simulation_restore(const char *path,
 /**
  * Saves the network as it is now, the state, the ledger, the power input and the mode to a `.burst` file. The file appears whole
  * under its name or not at all. Changes in the parameter queue apply first. Staged input, samplers, recordings and rules are not saved.
- *
- * Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text.
  */
 int32_t sv_simulation_save(uint64_t simulation,
                            const char *path);
@@ -3912,20 +3752,13 @@ int32_t sv_simulation_save(uint64_t simulation,
  * Continues on another device after an error such as `SV_ERROR_CONTEXT_LOST`: everything up to the last finished burst is
  * computed again there, bit for bit. Input that was staged for the failed burst is staged again.
  *
- * A simulation on the CPU alone cannot be lost, and the call fails; `sv_simulation_move` moves one that works. Any thread
- * may call it.
- *
- * Requires: `options` points to a struct.
+ * A simulation on the CPU alone cannot be lost, and the call fails; `sv_simulation_move` moves one that works.
  */
 int32_t sv_simulation_recover(uint64_t simulation,
                               const struct sv_simulation_options *options);
 
 /**
  * Moves a simulation to another device between two bursts, before input is staged. The results stay the same.
- *
- * Any thread may call it.
- *
- * Requires: `options` points to a struct.
  */
 int32_t sv_simulation_move(uint64_t simulation,
                            const struct sv_simulation_options *options);
@@ -3933,8 +3766,6 @@ int32_t sv_simulation_move(uint64_t simulation,
 /**
  * Writes the name of the device with its settings, such as `CPU, 8 threads`. `text`, `capacity` and `length` are as for
  * `sv_library_report`.
- *
- * Any thread may call it.
  *
  * Requires: `text` points to `capacity` bytes.
  */
@@ -3947,8 +3778,6 @@ int32_t sv_simulation_device_name(uint64_t simulation,
  * Stages input for the next burst, behind what is staged already. Each potential is rounded to thousandths, ties to even. On
  * an error nothing is staged.
  *
- * Any thread may call it.
- *
  * Requires: `ids` and `potentials` point to `count` elements.
  */
 int32_t sv_simulation_inject(uint64_t simulation,
@@ -3959,8 +3788,6 @@ int32_t sv_simulation_inject(uint64_t simulation,
 /**
  * Sets the input that the neurons from `first` to the one before `end` receive in every burst, in place of an earlier one
  * for the same range. 0 ends it.
- *
- * Any thread may call it.
  */
 int32_t sv_simulation_set_power(uint64_t simulation,
                                 uint32_t first,
@@ -3969,8 +3796,6 @@ int32_t sv_simulation_set_power(uint64_t simulation,
 
 /**
  * Chooses dense mode with 1, in which time passes for every neuron in every burst; 0 ends it.
- *
- * Any thread may call it.
  */
 int32_t sv_simulation_set_dense(uint64_t simulation, int32_t dense);
 
@@ -3979,7 +3804,6 @@ int32_t sv_simulation_set_dense(uint64_t simulation, int32_t dense);
  * nothing needs the host between them.
  *
  * After an error the bursts that `sv_simulation_totals` counts are done. The call fails while a runner has the simulation.
- * Any thread may call it.
  */
 int32_t sv_simulation_run(uint64_t simulation,
                           uint64_t count);
@@ -3987,10 +3811,9 @@ int32_t sv_simulation_run(uint64_t simulation,
 /**
  * Writes the neurons that fired in the last burst, in ascending order, and the potentials at which they did.
  *
- * `count` gets their number; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone. Any
- * thread may call it.
+ * `count` gets their number; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone.
  *
- * Requires: `ids` and `potentials` point to `capacity` elements, and `count` to a `size_t`.
+ * Requires: `ids` and `potentials` point to `capacity` elements.
  */
 int32_t sv_simulation_fired(uint64_t simulation,
                             uint32_t *ids,
@@ -4003,7 +3826,6 @@ int32_t sv_simulation_fired(uint64_t simulation,
  * coordinates x, y and z. Areas ascend, and in an area the neurons do.
  *
  * `count` gets the number of spikes; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone.
- * Any thread may call it.
  *
  * Requires: `areas`, `ids` and `potentials` point to `capacity` elements, `positions` to three times as many, and `count` to a
  * `size_t`.
@@ -4019,8 +3841,6 @@ int32_t sv_simulation_fire_queue(uint64_t simulation,
 /**
  * Writes the counters of the last burst. After `sv_simulation_restore` they are 0 but for the burst's number and its spikes.
  *
- * Any thread may call it.
- *
  * Requires: `counters` points to a struct whose size is set.
  */
 int32_t sv_simulation_counters(uint64_t simulation,
@@ -4028,8 +3848,6 @@ int32_t sv_simulation_counters(uint64_t simulation,
 
 /**
  * Writes the sums over all bursts of this simulation.
- *
- * Any thread may call it.
  *
  * Requires: `totals` points to a struct whose size is set.
  */
@@ -4039,7 +3857,7 @@ int32_t sv_simulation_totals(uint64_t simulation, struct sv_burst_counters *tota
  * Writes a parameter of every neuron as it is now, without the changes that are still queued. `field` is one of
  * `SV_NEURON_...`.
  *
- * `neurons` is the number of neurons. Any thread may call it.
+ * `neurons` is the number of neurons.
  *
  * Requires: `values` points to `neurons` elements.
  */
@@ -4073,8 +3891,7 @@ int32_t sv_simulation_set_area_parameter(uint64_t simulation,
 /**
  * Writes the state of every neuron: potentials, blocked bursts that are left, and counts of consecutive spikes.
  *
- * `neurons` is the number of neurons. `sv_simulation_fired` has the rest of the state: the spikes of the last burst. Any
- * thread may call it.
+ * `neurons` is the number of neurons. `sv_simulation_fired` has the rest of the state: the spikes of the last burst.
  *
  * Requires: The arrays have `neurons` elements.
  */
@@ -4087,8 +3904,6 @@ int32_t sv_simulation_state(uint64_t simulation,
 /**
  * Replaces the state of a simulation. Staged input stays; the ledger starts anew.
  *
- * Any thread may call it.
- *
  * Requires: `state` points to a struct whose arrays have as many elements as it says.
  */
 int32_t sv_simulation_set_state(uint64_t simulation, const struct sv_network_state *state);
@@ -4096,10 +3911,6 @@ int32_t sv_simulation_set_state(uint64_t simulation, const struct sv_network_sta
 /**
  * Writes the state hash: FNV-1a of 64 bits over potential, blocked bursts and fire count of each neuron. Two runs with equal
  * hashes have the same state.
- *
- * Any thread may call it.
- *
- * Requires: `hash` points to a `uint64_t`.
  */
 int32_t sv_simulation_state_hash(uint64_t simulation,
                                  uint64_t *hash);
@@ -4107,8 +3918,6 @@ int32_t sv_simulation_state_hash(uint64_t simulation,
 /**
  * Adds the spikes of a burst to a spike hash, which is `SV_SPIKE_HASH_START` before the first one: FNV-1a of 64 bits over the
  * burst's number, the id and the potential of each spike. The ids ascend, as `sv_simulation_fired` writes them.
- *
- * Any thread may call it.
  *
  * Requires: `ids` and `potentials` point to `count` elements, and `hash` to the hash.
  */
@@ -4122,7 +3931,7 @@ int32_t sv_spike_hash_add(uint32_t number,
  * Writes weight and PSP of every synapse as they are now, in the order of `sv_network_rows`: the weight in the low 8 bits
  * and the PSP in the high 8.
  *
- * `count` is the number of synapses. Any thread may call it.
+ * `count` is the number of synapses.
  *
  * Requires: `weights` points to `count` elements.
  */
@@ -4134,8 +3943,6 @@ int32_t sv_simulation_weights(uint64_t simulation,
  * Changes the weights of `count` synapses, by their places in the order of `sv_network_rows`, from the next burst on. Of several
  * changes of one synapse the last one counts. On an error nothing is changed.
  *
- * Any thread may call it.
- *
  * Requires: `synapses` and `weights` point to `count` elements.
  */
 int32_t sv_simulation_set_weights(uint64_t simulation,
@@ -4146,10 +3953,6 @@ int32_t sv_simulation_set_weights(uint64_t simulation,
 /**
  * Gives the phases after one Euler step of the Kuramoto model, from 0 to below 2 pi. `theta` is a vector of n phases or rows
  * of them, `omega` has its shape or is one row, and `adjacency` is an n x n matrix, or 0 for ones.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_kuramoto_step(uint64_t theta,
                          uint64_t omega,
@@ -4160,19 +3963,11 @@ int32_t sv_kuramoto_step(uint64_t theta,
 
 /**
  * Writes the length and the direction of the mean of e^(i theta) of each row of phases.
- *
- * The caller owns one reference to each result. Any thread may call it.
- *
- * Requires: `magnitude` and `phase` each point to a `uint64_t`.
  */
 int32_t sv_order_parameter(uint64_t theta, uint64_t *magnitude, uint64_t *phase);
 
 /**
  * Gives the entropy production, the sum of v^2 / (2 T), of each row of velocities v at a temperature T.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_entropy_production(uint64_t velocity,
                               double temperature,
@@ -4181,10 +3976,6 @@ int32_t sv_entropy_production(uint64_t velocity,
 /**
  * Gives the accuracy -1/2 of the sum of P e^2 + ln(2 pi / P) of each row of prediction errors e. The precisions P have the
  * shape of the errors, or are one row.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_gaussian_accuracy(uint64_t error,
                              uint64_t precision,
@@ -4193,10 +3984,6 @@ int32_t sv_gaussian_accuracy(uint64_t error,
 /**
  * Gives the divergence of each row of Gaussians with diagonal covariances from others. The latter have the shape of the first
  * ones, or are one row.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_gaussian_kl_divergence(uint64_t mean,
                                   uint64_t variance,
@@ -4208,9 +3995,7 @@ int32_t sv_gaussian_kl_divergence(uint64_t mean,
  * Creates a model of a matrix J with a row for each observation and a column for each state, a precision for each observation,
  * and a mean and a precision for each state. Nothing changes a model.
  *
- * The caller owns one reference to `*model`. Any thread may call it; it waits for the device.
- *
- * Requires: `model` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_gaussian_model_create(uint64_t jacobian,
                                  uint64_t observation_precision,
@@ -4220,10 +4005,6 @@ int32_t sv_gaussian_model_create(uint64_t jacobian,
 
 /**
  * Gives the weighted prediction error P (o - J mu) of a belief mu and an observation o, with the precisions P of observations.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_gaussian_model_prediction_error(uint64_t model,
                                            uint64_t mean,
@@ -4232,10 +4013,6 @@ int32_t sv_gaussian_model_prediction_error(uint64_t model,
 
 /**
  * Gives the direction of descent of a belief: the negative gradient of its free energy.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_gaussian_model_gradient(uint64_t model,
                                    uint64_t mean,
@@ -4244,10 +4021,6 @@ int32_t sv_gaussian_model_gradient(uint64_t model,
 
 /**
  * Gives the free energy of a belief: complexity minus accuracy.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_gaussian_model_free_energy(uint64_t model,
                                       uint64_t mean,
@@ -4258,10 +4031,8 @@ int32_t sv_gaussian_model_free_energy(uint64_t model,
  * Descends from a belief along the gradient until a step is below the tolerance. Writes the belief, the number of gradients
  * computed, and 1 to `converged` if the last step was below the tolerance, else 0.
  *
- * A gradient that is not finite, such as after too large a rate, is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference
- * to `*mean`. Any thread may call it; it waits for the device in each step.
- *
- * Requires: `options` points to a struct, `mean` to a `uint64_t`, `iterations` to a `size_t`, and `converged` to an `int32_t`.
+ * A gradient that is not finite, such as after too large a rate, is `SV_ERROR_INVALID_ARGUMENT`. It waits for the device in each
+ * step.
  */
 int32_t sv_gaussian_model_infer(uint64_t model,
                                 uint64_t observation,
@@ -4273,19 +4044,13 @@ int32_t sv_gaussian_model_infer(uint64_t model,
 
 /**
  * Gives the precision of the exact posterior, a matrix.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_gaussian_model_posterior_precision(uint64_t model, uint64_t *result);
 
 /**
  * Gives the belief of least free energy, the mean of the exact posterior. The host solves for it in f64.
  *
- * The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_gaussian_model_fixed_point(uint64_t model,
                                       uint64_t observation,
@@ -4294,10 +4059,6 @@ int32_t sv_gaussian_model_fixed_point(uint64_t model,
 /**
  * Applies the Hadamard gate to a qubit of a state: 2^n amplitudes of `SV_DTYPE_C64` or `SV_DTYPE_C128` along the last axis.
  * Qubit q is bit q of an amplitude's index.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_hadamard(uint64_t state,
                     size_t qubit,
@@ -4305,10 +4066,6 @@ int32_t sv_hadamard(uint64_t state,
 
 /**
  * Applies the Pauli X gate to a qubit of a state, as `sv_hadamard`: swaps the amplitudes of its values.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_pauli_x(uint64_t state,
                    size_t qubit,
@@ -4316,19 +4073,11 @@ int32_t sv_pauli_x(uint64_t state,
 
 /**
  * Multiplies the amplitudes with a qubit of 1 by e^(i angle), as `sv_hadamard`.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_phase_gate(uint64_t state, size_t qubit, double angle, uint64_t *result);
 
 /**
  * Swaps the amplitudes of the values of the qubit `target` for a qubit `control` of 1, as `sv_hadamard`.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_cnot(uint64_t state,
                 size_t control,
@@ -4337,10 +4086,6 @@ int32_t sv_cnot(uint64_t state,
 
 /**
  * Gives the probability of each basis state, in real numbers of the amplitudes' width. `sv_multinomial` draws by them.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_measurement_probabilities(uint64_t state,
                                      uint64_t *result);
@@ -4349,9 +4094,7 @@ int32_t sv_measurement_probabilities(uint64_t state,
  * Gives the bin of each element among `bins` of equal width, as `SV_DTYPE_I64`. The range is from `low` to `high`, or that of
  * the elements if both are 0.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_discretize(uint64_t x,
                       size_t bins,
@@ -4361,10 +4104,6 @@ int32_t sv_discretize(uint64_t x,
 
 /**
  * Gives the mutual information of a table of counts or probabilities, in nats.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_mutual_information(uint64_t joint, uint64_t *result);
 
@@ -4372,9 +4111,7 @@ int32_t sv_mutual_information(uint64_t joint, uint64_t *result);
  * Gives the transfer entropy from a source to a target in nats: vectors of states from 0 to below `states`, with a past of
  * `history` states.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_transfer_entropy(uint64_t source,
                             uint64_t target,
@@ -4384,20 +4121,12 @@ int32_t sv_transfer_entropy(uint64_t source,
 
 /**
  * Gives the entropy of each row of probabilities, in nats. A probability up to 1e-10 counts as 0.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_shannon_entropy(uint64_t p, uint64_t *result);
 
 /**
  * Gives the divergence, the sum of q ln(q / p), of each row of probabilities, in nats. `p` has the shape of `q`, or is one
  * row. A term with q or p up to 1e-10 is dropped.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_kl_divergence(uint64_t q,
                          uint64_t p,
@@ -4408,10 +4137,6 @@ int32_t sv_kl_divergence(uint64_t q,
  * `prior` and `log_likelihood` have the shape of `q`, or are one row.
  *
  * It is the plain sum; `sv_free_energy` of classifiers bounds the divergence below by 0.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_variational_free_energy(uint64_t q,
                                    uint64_t prior,
@@ -4422,9 +4147,7 @@ int32_t sv_variational_free_energy(uint64_t q,
  * Gives the counts of pairs as `SV_DTYPE_I64`, with a row for each bin of `x` and a column for each bin of `y`. Both axes have
  * the same bins, those of `sv_discretize`; the range of elements is that of both tensors.
  *
- * The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_histogram_2d(uint64_t x,
                         uint64_t y,
@@ -4435,20 +4158,12 @@ int32_t sv_histogram_2d(uint64_t x,
 
 /**
  * Gives the conditional entropy H(Y|X) of a table of counts or probabilities, in nats: a row for each x, a column for each y.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_conditional_entropy(uint64_t joint,
                                uint64_t *result);
 
 /**
  * Gives a view of the rows of `dimension` values that are `delay` apart, of each series along the last axis.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_time_delayed_embedding(uint64_t x,
                                   size_t dimension,
@@ -4458,10 +4173,6 @@ int32_t sv_time_delayed_embedding(uint64_t x,
 /**
  * Gives the transfer entropy of a table of counts or probabilities, in nats. Its axes are the next value of the target, the
  * past of the target, and the past of the source.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_transfer_entropy_of_counts(uint64_t counts,
                                       uint64_t *result);
@@ -4469,10 +4180,6 @@ int32_t sv_transfer_entropy_of_counts(uint64_t counts,
 /**
  * Writes the states tanh((1 - leak) state + input), with 0 for a neuron that spikes, and as `SV_DTYPE_BOOL` the spikes: 1 for
  * each state above the threshold.
- *
- * The caller owns one reference to each result. Any thread may call it.
- *
- * Requires: `next` and `spikes` each point to a `uint64_t`.
  */
 int32_t sv_leaky_integrate_fire(uint64_t state,
                                 uint64_t input,
@@ -4483,10 +4190,6 @@ int32_t sv_leaky_integrate_fire(uint64_t state,
 
 /**
  * Gives the states tanh((1 - leak) previous + input) of a reservoir; `input` is the sum of its input and recurrent products.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_reservoir_update(uint64_t previous,
                             uint64_t input,
@@ -4499,9 +4202,7 @@ int32_t sv_reservoir_update(uint64_t previous,
  * to -1 to 1.
  *
  * `weights` has a row for each postsynaptic and a column for each presynaptic neuron. Spikes are of `SV_DTYPE_BOOL`, and times
- * of the weights' dtype. The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
+ * of the weights' dtype.
  */
 int32_t sv_stdp_update(uint64_t weights,
                        uint64_t pre_spikes,
@@ -4515,8 +4216,6 @@ int32_t sv_stdp_update(uint64_t weights,
 /**
  * Writes the expected free energy of policies, which the first axis of each tensor counts: risk + ambiguity - novelty, and
  * these terms. `preferred` is broadcast to the observations of a policy.
- *
- * The caller owns one reference to each result. Any thread may call it.
  *
  * Requires: `total`, `risk`, `ambiguity` and `novelty` each point to a `uint64_t`.
  */
@@ -4533,9 +4232,7 @@ int32_t sv_expected_free_energy(uint64_t observations,
 /**
  * Gives the probabilities softmax(-gamma G) of policies by their expected free energies G, a vector. `gamma` is from 0 on.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_policy_probabilities(uint64_t energies,
                                 double gamma,
@@ -4544,9 +4241,7 @@ int32_t sv_policy_probabilities(uint64_t energies,
 /**
  * Writes the position of the least of the energies, the first of equal ones: the policy of least expected free energy.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `policy` points to a `size_t`.
+ * It waits for the device.
  */
 int32_t sv_choose_policy(uint64_t energies,
                          size_t *policy);
@@ -4554,9 +4249,7 @@ int32_t sv_choose_policy(uint64_t energies,
 /**
  * Draws a policy by `sv_policy_probabilities`. A generator of 0 is that of the energies' device.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `policy` points to a `size_t`.
+ * It waits for the device.
  */
 int32_t sv_sample_policy(uint64_t energies, double gamma, uint64_t generator, size_t *policy);
 
@@ -4564,10 +4257,6 @@ int32_t sv_sample_policy(uint64_t energies, double gamma, uint64_t generator, si
  * Creates a model of states x that develop as A x + control + noise of the variance `process_noise`, and are observed as C x +
  * noise. `transition` is the square matrix A, and `observation` the matrix C with a row for each observation. Nothing changes
  * a model.
- *
- * The caller owns one reference to `*model`. Any thread may call it.
- *
- * Requires: `model` points to a `uint64_t`.
  */
 int32_t sv_linear_gaussian_model_create(uint64_t transition,
                                         uint64_t observation,
@@ -4577,10 +4266,6 @@ int32_t sv_linear_gaussian_model_create(uint64_t transition,
 /**
  * Writes the means of the states by policy, step and state, and their variances by step and state, which all policies share.
  * `mean` and `variance` are those of the first state, and `controls` the inputs by policy, step and state.
- *
- * The caller owns one reference to each result. Any thread may call it.
- *
- * Requires: `means` and `variances` each point to a `uint64_t`.
  */
 int32_t sv_linear_gaussian_model_roll_out(uint64_t model,
                                           uint64_t mean,
@@ -4592,10 +4277,6 @@ int32_t sv_linear_gaussian_model_roll_out(uint64_t model,
 /**
  * Gives random states by policy, step and state, from one first state, with noise from a generator. A generator of 0 is that
  * of the device of `start`.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_linear_gaussian_model_sample(uint64_t model,
                                         uint64_t start,
@@ -4607,8 +4288,6 @@ int32_t sv_linear_gaussian_model_sample(uint64_t model,
  * Writes the predictions for each policy that `sv_expected_free_energy` takes, from the results of
  * `sv_linear_gaussian_model_roll_out`. `observation_noise` has the variances of the observations, which all policies share, or
  * those by policy, step and observation.
- *
- * The caller owns one reference to each result. Any thread may call it.
  *
  * Requires: `observations`, `observation_variances`, `prior_variances` and `posterior_variances` each point to a `uint64_t`.
  */
@@ -4624,10 +4303,6 @@ int32_t sv_linear_gaussian_model_predict(uint64_t model,
 /**
  * Rotates pairs of neighbouring features by the angle position base^(-2i/width), as in RoFormer. The last axis is the even
  * width, and the one before it the sequence, whose first position is `offset`.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_rope_encoding(uint64_t x,
                          size_t offset,
@@ -4638,9 +4313,7 @@ int32_t sv_rope_encoding(uint64_t x,
  * Draws a token for each row of logits, as `SV_DTYPE_I64`: from softmax(logits / temperature) of the k largest. `logits` is a
  * vector or a matrix. A generator of 0 is that of the logits' device.
  *
- * The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_top_k_sampling(uint64_t logits,
                           size_t k,
@@ -4651,9 +4324,7 @@ int32_t sv_top_k_sampling(uint64_t logits,
 /**
  * Creates a classifier with weights of a seed, which are the same on every device.
  *
- * The caller owns one reference to `*classifier`. Any thread may call it.
- *
- * Requires: `options` points to a struct with pointers to as many elements as it says, and `classifier` to a `uint64_t`.
+ * Requires: `options` points to a struct with pointers to as many elements as it says.
  */
 int32_t sv_classifier_create(const struct sv_classifier_options *options,
                              int32_t device,
@@ -4664,7 +4335,7 @@ int32_t sv_classifier_create(const struct sv_classifier_options *options,
  * `callback`, if not NULL, after each epoch. In the end the weights are those of the epoch with the least validation loss; they
  * are the first ones after an error. The same data, options and first weights give the same weights.
  *
- * Any thread may call it; others that use the classifier wait meanwhile.
+ * Others that use the classifier wait meanwhile.
  *
  * Requires: `options` and `report` point to structs, and `callback` may be called with `user`.
  */
@@ -4680,8 +4351,7 @@ int32_t sv_classifier_train(uint64_t classifier,
  * Classifies rows of `SV_DTYPE_F32` on the classifier's device. Writes the class of each row as `SV_DTYPE_I64`, the posterior
  * and the beliefs with a column for each class, the free energy of each row, and its largest belief.
  *
- * A feature that is not finite is an error that names the row. The caller owns one reference to each result. Any thread may
- * call it; it waits for the device.
+ * A feature that is not finite is an error that names the row. It waits for the device.
  *
  * Requires: `classes`, `posterior`, `beliefs`, `free_energy` and `confidence` each point to a `uint64_t`.
  */
@@ -4696,9 +4366,7 @@ int32_t sv_classifier_run(uint64_t classifier,
 /**
  * Gives the logits of rows, a column for each class.
  *
- * The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_classifier_logits(uint64_t classifier, uint64_t features, uint64_t *result);
 
@@ -4706,9 +4374,9 @@ int32_t sv_classifier_logits(uint64_t classifier, uint64_t features, uint64_t *r
  * Classifies rows and compares their classes with labels, a vector of integers.
  *
  * `confusion` gets the rows by label and class: a row for each label, with a column for each class. `count` is the number of
- * classes squared, or 0 for no such table. The history of free energies stays. Any thread may call it; it waits for the device.
+ * classes squared, or 0 for no such table. The history of free energies stays. It waits for the device.
  *
- * Requires: `evaluation` points to a struct, and `confusion` to `count` numbers.
+ * Requires: `confusion` points to `count` numbers.
  */
 int32_t sv_classifier_evaluate(uint64_t classifier,
                                uint64_t features,
@@ -4720,8 +4388,6 @@ int32_t sv_classifier_evaluate(uint64_t classifier,
 /**
  * Writes the probability of each class. `classes` is their number.
  *
- * Any thread may call it.
- *
  * Requires: `prior` points to `classes` numbers.
  */
 int32_t sv_classifier_prior(uint64_t classifier, double *prior, size_t classes);
@@ -4729,16 +4395,12 @@ int32_t sv_classifier_prior(uint64_t classifier, double *prior, size_t classes);
 /**
  * Sets the probability of each class. The sum is 1.
  *
- * Any thread may call it.
- *
  * Requires: `prior` points to `classes` numbers.
  */
 int32_t sv_classifier_set_prior(uint64_t classifier, const double *prior, size_t classes);
 
 /**
  * Moves the prior toward the observed probabilities of the classes: 0.9 of the prior plus 0.1 of them.
- *
- * Any thread may call it.
  *
  * Requires: `observed` points to `classes` numbers.
  */
@@ -4748,16 +4410,12 @@ int32_t sv_classifier_learn_prior(uint64_t classifier,
 
 /**
  * Sets whether beliefs are the posterior times the prior, normalised (1), or the posterior (0).
- *
- * Any thread may call it.
  */
 int32_t sv_classifier_set_fuse_prior(uint64_t classifier, int32_t fuse_prior);
 
 /**
  * Sets the generative model of the full mode: each class is a Gaussian around its row of `centres`, of one deviation. With 0
  * for `centres`, free energies are those of the KL mode, which has no such model.
- *
- * Any thread may call it.
  */
 int32_t sv_classifier_set_generative_model(uint64_t classifier,
                                            uint64_t centres,
@@ -4766,10 +4424,9 @@ int32_t sv_classifier_set_generative_model(uint64_t classifier,
 /**
  * Writes the free energies of the last rows, at most 100, the oldest first.
  *
- * `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
- * thread may call it.
+ * `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone.
  *
- * Requires: `energies` points to `capacity` numbers, and `count` to a `size_t`.
+ * Requires: `energies` points to `capacity` numbers.
  */
 int32_t sv_classifier_free_energies(uint64_t classifier,
                                     double *energies,
@@ -4778,20 +4435,12 @@ int32_t sv_classifier_free_energies(uint64_t classifier,
 
 /**
  * Writes the weights, the prior, the options and the generative model to a file, replacing the file at that path.
- *
- * Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text.
  */
 int32_t sv_classifier_save(uint64_t classifier,
                            const char *path);
 
 /**
  * Reads a classifier from a file of `sv_classifier_save`.
- *
- * The caller owns one reference to `*classifier`. Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text, and `classifier` to a `uint64_t`.
  */
 int32_t sv_classifier_load(const char *path, int32_t device, uint64_t *classifier);
 
@@ -4799,7 +4448,7 @@ int32_t sv_classifier_load(const char *path, int32_t device, uint64_t *classifie
  * Draws `count` rows of five classes: a class by the prior 0.7, 0.1, 0.1, 0.05, 0.05, and its centre plus normal noise of
  * deviation 3. Writes the features of shape (count, 100), the labels, and the centres of shape (5, 100).
  *
- * The numbers are the same on every device. The caller owns one reference to each result. Any thread may call it.
+ * The numbers are the same on every device.
  *
  * Requires: `features`, `labels` and `centres` each point to a `uint64_t`.
  */
@@ -4813,9 +4462,7 @@ int32_t sv_classifier_synthetic(size_t count,
 /**
  * Creates a model of centres of `SV_DTYPE_F32` or `SV_DTYPE_F64`, a row for each class. Nothing changes a model.
  *
- * The caller owns one reference to `*model`. Any thread may call it; it waits for the device.
- *
- * Requires: `model` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_generative_model_create(uint64_t centres,
                                    double deviation,
@@ -4823,37 +4470,23 @@ int32_t sv_generative_model_create(uint64_t centres,
 
 /**
  * Writes the generative model of a classifier, or 0 in the KL mode, which has none.
- *
- * The caller owns one reference to `*model`. Any thread may call it.
- *
- * Requires: `model` points to a `uint64_t`.
  */
 int32_t sv_classifier_generative_model(uint64_t classifier, uint64_t *model);
 
 /**
  * Writes the centres and the deviation of a generative model.
- *
- * The caller owns one reference to `*centres`. Any thread may call it.
- *
- * Requires: `centres` points to a `uint64_t`, and `deviation` to a `double`.
  */
 int32_t sv_generative_model_parameters(uint64_t model, uint64_t *centres, double *deviation);
 
 /**
  * Gives ln p(o|c) of rows o of the centres' dtype, with a column for each class c.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_generative_model_log_likelihood(uint64_t model, uint64_t inputs, uint64_t *result);
 
 /**
  * Gives the exact posterior softmax(ln p(o|c) + ln prior) of rows, with a column for each class.
  *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+ * Requires: `prior` points to `classes` numbers.
  */
 int32_t sv_generative_model_posterior(uint64_t model,
                                       uint64_t inputs,
@@ -4864,9 +4497,7 @@ int32_t sv_generative_model_posterior(uint64_t model,
 /**
  * Gives -ln p(o) of rows o, the least free energy, a number for each row.
  *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+ * Requires: `prior` points to `classes` numbers.
  */
 int32_t sv_generative_model_surprise(uint64_t model,
                                      uint64_t inputs,
@@ -4877,9 +4508,7 @@ int32_t sv_generative_model_surprise(uint64_t model,
 /**
  * Gives the class of the largest exact posterior of each row as `SV_DTYPE_I64`, the first of equal ones: the Bayes rule.
  *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+ * Requires: `prior` points to `classes` numbers.
  */
 int32_t sv_generative_model_bayes_classes(uint64_t model,
                                           uint64_t inputs,
@@ -4890,10 +4519,6 @@ int32_t sv_generative_model_bayes_classes(uint64_t model,
 /**
  * Gives the free energy of each row of a posterior Q: the sum of Q ln(Q / P), and with `log_likelihood` less that of
  * Q ln p(o|c). The classes are the last axis, and `prior` is a vector. `log_likelihood` has the posterior's shape, or is 0.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_free_energy(uint64_t posterior,
                        uint64_t prior,
@@ -4902,10 +4527,6 @@ int32_t sv_free_energy(uint64_t posterior,
 
 /**
  * Gives the beliefs of each row of a posterior Q: Q P / sum of Q P, with the classes as the last axis. `prior` is a vector.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_fuse_prior(uint64_t posterior,
                       uint64_t prior,
@@ -4914,7 +4535,7 @@ int32_t sv_fuse_prior(uint64_t posterior,
 /**
  * Writes the prior that `sv_classifier_learn_prior` sets: 0.9 of a prior plus 0.1 of the observed probabilities, normalised.
  *
- * `learned` may be the array `prior`. Any thread may call it.
+ * `learned` may be the array `prior`.
  *
  * Requires: `prior`, `observed` and `learned` each point to `classes` numbers.
  */
@@ -4926,10 +4547,10 @@ int32_t sv_learned_prior(const double *prior,
 /**
  * Classifies one row of `count` features in host memory, in less time than `sv_classifier_run` takes.
  *
- * `posterior` and `beliefs` get a number for each class. `classes` is their number, or 0 for neither of them. Any thread may
- * call it; it waits for the device.
+ * `posterior` and `beliefs` get a number for each class. `classes` is their number, or 0 for neither of them. It waits for the
+ * device.
  *
- * Requires: `features` points to `count` numbers, `posterior` and `beliefs` each to `classes` numbers, and `classification` to a struct.
+ * Requires: `features` points to `count` numbers, and `posterior` and `beliefs` each to `classes` numbers.
  */
 int32_t sv_classifier_classify(uint64_t classifier,
                                const float *features,
@@ -4942,10 +4563,9 @@ int32_t sv_classifier_classify(uint64_t classifier,
 /**
  * Classifies rows, as `sv_classifier_evaluate`, and writes the calibration curve: bins of confidence of width 0.1.
  *
- * `count` gets their number, which is 10; the array gets the first `capacity` of them. Any thread may call it; it waits for
- * the device.
+ * `count` gets their number, which is 10; the array gets the first `capacity` of them. It waits for the device.
  *
- * Requires: `bins` points to `capacity` structs, and `count` to a `size_t`.
+ * Requires: `bins` points to `capacity` structs.
  */
 int32_t sv_classifier_calibration(uint64_t classifier,
                                   uint64_t features,
@@ -4957,8 +4577,6 @@ int32_t sv_classifier_calibration(uint64_t classifier,
 /**
  * Writes the numbers of features, classes, and weights with biases of a classifier.
  *
- * Any thread may call it.
- *
  * Requires: `features`, `classes` and `parameters` each point to a `size_t`.
  */
 int32_t sv_classifier_size(uint64_t classifier,
@@ -4969,10 +4587,9 @@ int32_t sv_classifier_size(uint64_t classifier,
 /**
  * Writes the widths of a classifier's layers, from the features to the classes.
  *
- * `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
- * thread may call it.
+ * `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone.
  *
- * Requires: `widths` points to `capacity` numbers, and `count` to a `size_t`.
+ * Requires: `widths` points to `capacity` numbers.
  */
 int32_t sv_classifier_widths(uint64_t classifier,
                              size_t *widths,
@@ -4981,10 +4598,6 @@ int32_t sv_classifier_widths(uint64_t classifier,
 
 /**
  * Writes the probability of dropout, and 1 to `fuse_prior` if beliefs are the posterior times the prior, else 0.
- *
- * Any thread may call it.
- *
- * Requires: `dropout` points to a `double`, and `fuse_prior` to an `int32_t`.
  */
 int32_t sv_classifier_settings(uint64_t classifier,
                                double *dropout,
@@ -4994,8 +4607,8 @@ int32_t sv_classifier_settings(uint64_t classifier,
  * Runs a custom operation on tensors of one device, and writes its results. Inputs that are not contiguous are copied first.
  * `device` is the device of the tensors, and of the results.
  *
- * On a CUDA device the callback's work is ordered with all other uses of the tensors. The caller owns one reference to each
- * of `results`. Any thread may call it; the callback runs on the same thread, and may call this library.
+ * On a CUDA device the callback's work is ordered with all other uses of the tensors. The caller owns one reference to each of
+ * `results`. The callback runs on the same thread, and may call this library.
  *
  * Requires: `operation` points to a struct with its size set, whose callbacks keep to the inputs and outputs. `inputs` points to
  * `inputs_count` handles, `outputs` to `outputs_count` structs with their shapes, and `results` to `outputs_count` numbers.
@@ -5010,17 +4623,11 @@ int32_t sv_custom_run(const struct sv_custom_operation *operation,
 
 /**
  * Writes the number of CUDA devices. Without a driver this is `SV_ERROR_LIBRARY_UNAVAILABLE`, with the paths tried.
- *
- * Any thread may call it.
- *
- * Requires: `count` points to an `int32_t`.
  */
 int32_t sv_device_count(int32_t *count);
 
 /**
  * Writes the name of a device; that of `SV_CPU` is "CPU". `text`, `capacity` and `length` are as for `sv_library_report`.
- *
- * Any thread may call it.
  *
  * Requires: `text` points to `capacity` bytes.
  */
@@ -5031,36 +4638,22 @@ int32_t sv_device_name(int32_t device,
 
 /**
  * Writes the compute capability of a device, such as 9 and 0.
- *
- * Any thread may call it.
- *
- * Requires: `major` and `minor` each point to an `int32_t`.
  */
 int32_t sv_device_compute_capability(int32_t device, int32_t *major, int32_t *minor);
 
 /**
  * Writes an attribute of a device; `attribute` is a `CUdevice_attribute` of the driver.
- *
- * Any thread may call it.
- *
- * Requires: `value` points to an `int32_t`.
  */
 int32_t sv_device_attribute(int32_t device, int32_t attribute, int32_t *value);
 
 /**
  * Writes the free and the total memory of a device in bytes.
- *
- * Any thread may call it.
- *
- * Requires: `free` and `total` each point to a `uint64_t`.
  */
 int32_t sv_device_memory(int32_t device, uint64_t *free, uint64_t *total);
 
 /**
  * Waits for all work on a device, and returns the error of a kernel that faulted or reported one. `SV_CPU` has no work left when
  * a call returns, so there is no wait for it.
- *
- * Any thread may call it.
  */
 int32_t sv_device_synchronize(int32_t device);
 
@@ -5076,26 +4669,18 @@ int32_t sv_device_reset(int32_t device);
 
 /**
  * Writes 1 if kernels of a device can use memory of `other`, else 0.
- *
- * Any thread may call it.
- *
- * Requires: `can` points to an `int32_t`.
  */
 int32_t sv_device_can_access_peer(int32_t device, int32_t other, int32_t *can);
 
 /**
  * Lets kernels of a device use memory of `other`. Does nothing if they already may. Copies between devices need no such
  * access.
- *
- * Any thread may call it.
  */
 int32_t sv_device_enable_peer_access(int32_t device,
                                      int32_t other);
 
 /**
  * Revokes the access of `sv_device_enable_peer_access`, after a wait for the device. Does nothing if it was not enabled.
- *
- * Any thread may call it.
  */
 int32_t sv_device_disable_peer_access(int32_t device,
                                       int32_t other);
@@ -5103,17 +4688,13 @@ int32_t sv_device_disable_peer_access(int32_t device,
 /**
  * Writes the `CUcontext` of a device, which is its primary context, for other CUDA code.
  *
- * The context lives as long as the process. Any thread may call it.
- *
- * Requires: `context` points to a pointer.
+ * The context lives as long as the process.
  */
 int32_t sv_device_context(int32_t device, void **context);
 
 /**
  * Writes the ordinal of the device of a `CUcontext`. A context that is not the primary one of its device is
  * `SV_ERROR_INVALID_ARGUMENT`: this library shares no other.
- *
- * Any thread may call it.
  *
  * Requires: `context` is a live context or NULL, and `device` points to an `int32_t`.
  */
@@ -5133,10 +4714,10 @@ int32_t sv_device_of_context(void *context,
  * CPU it has no meaning. The stream of the thread is ordered through the legacy default stream. A tensor of
  * `sv_tensor_from_pinned` is exported as pinned memory (device type 3).
  *
- * Any thread may call it, and any may call the deleter.
+ * Any thread may call the deleter.
  *
- * Requires: `managed` points to a pointer. A `CUstream` is live until the deleter is called. The consumer writes to the elements only as
- * `flags` allow, and ordered with this library's uses.
+ * Requires: A `CUstream` is live until the deleter is called. The consumer writes to the elements only as `flags` allow, and ordered with
+ * this library's uses.
  */
 int32_t sv_tensor_to_dlpack(uint64_t tensor,
                             uint32_t flags,
@@ -5147,7 +4728,7 @@ int32_t sv_tensor_to_dlpack(uint64_t tensor,
  * Exports as `sv_tensor_to_dlpack`, as a `DLManagedTensor *` of DLPack before 1.0. It has no flags, so it does not tell the
  * consumer that it may only read.
  *
- * Any thread may call it, and any may call the deleter.
+ * Any thread may call the deleter.
  *
  * Requires: As for `sv_tensor_to_dlpack`.
  */
@@ -5164,19 +4745,17 @@ int32_t sv_tensor_to_dlpack_legacy(uint64_t tensor,
  * The first write to the tensor copies the elements, whatever the producer's flags say: the producer, other imports of its
  * array and views of the tensor never see a write of this library.
  *
- * The deleter is called once, when no tensor shares the elements any more and all work on them is done, on the thread that
- * finds this out. If the call fails, the struct stays the caller's, who calls the deleter. Any thread may call it.
+ * The deleter is called once, when no tensor shares the elements any more and all work on them is done, on the thread that finds
+ * this out. If the call fails, the struct stays the caller's, who calls the deleter.
  *
- * Requires: `managed` points to a struct as DLPack describes it, which nobody else takes over, and `result` to a `uint64_t`. Until the
- * deleter is called, other code uses the elements ordered with this library's uses.
+ * Requires: `managed` points to a struct as DLPack describes it, which nobody else takes over. Until the deleter is called, other code
+ * uses the elements ordered with this library's uses.
  */
 int32_t sv_tensor_from_dlpack(void *managed,
                               uint64_t *result);
 
 /**
  * Takes over an array as `sv_tensor_from_dlpack`, of a `DLManagedTensor *` from before DLPack 1.0.
- *
- * Any thread may call it.
  *
  * Requires: As for `sv_tensor_from_dlpack`.
  */
@@ -5193,37 +4772,31 @@ const char *sv_last_error(void);
 /**
  * Creates an expression for operand `index` of a fused function's runs, from 0.
  *
- * The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
- *
- * Requires: `expression` points to a `uint64_t`.
+ * Any thread may use the expression.
  */
 int32_t sv_expression_input(uint32_t index, uint64_t *expression);
 
 /**
  * Creates an expression for a number, which takes part in an operation by its kind.
  *
- * The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
- *
- * Requires: `number` points to a struct, and `expression` to a `uint64_t`.
+ * Any thread may use the expression.
  */
 int32_t sv_expression_number(const struct sv_number *number, uint64_t *expression);
 
 /**
  * Creates an expression for an element's index along an axis of the result, as `SV_DTYPE_I64`.
  *
- * The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
- *
- * Requires: `expression` points to a `uint64_t`.
+ * Any thread may use the expression.
  */
 int32_t sv_expression_index(int64_t axis, uint64_t *expression);
 
 /**
  * Creates an expression for an operation, one of `SV_OP_...`, on `count` other expressions.
  *
- * The caller owns one reference to `*expression`, which keeps its operands; their handles may be released. Any thread may
- * call it, and use the expression.
+ * The caller owns one reference to `*expression`, which keeps its operands; their handles may be released. Any thread may use
+ * the expression.
  *
- * Requires: `operands` points to `count` handles, and `expression` to a `uint64_t`.
+ * Requires: `operands` points to `count` handles.
  */
 int32_t sv_expression_operation(uint32_t operation,
                                 const uint64_t *operands,
@@ -5233,19 +4806,16 @@ int32_t sv_expression_operation(uint32_t operation,
 /**
  * Creates an expression for another one's elements in a dtype.
  *
- * The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
- *
- * Requires: `expression` points to a `uint64_t`.
+ * Any thread may use the expression.
  */
 int32_t sv_expression_cast(uint64_t operand, int32_t dtype, uint64_t *expression);
 
 /**
  * Creates a fused function, which computes `count` expressions in one kernel.
  *
- * The caller owns one reference to `*fused`, which keeps the expressions; their handles may be released. Any thread may call
- * it, and run the function.
+ * The caller owns one reference to `*fused`, which keeps the expressions; their handles may be released.
  *
- * Requires: `outputs` points to `count` handles, and `fused` to a `uint64_t`.
+ * Requires: `outputs` points to `count` handles.
  */
 int32_t sv_fused_create(const uint64_t *outputs,
                         size_t count,
@@ -5253,10 +4823,6 @@ int32_t sv_fused_create(const uint64_t *outputs,
 
 /**
  * Writes the numbers of operands and results of a fused function: one more than the largest input, and its outputs.
- *
- * Any thread may call it.
- *
- * Requires: `operands` and `results` each point to a `size_t`.
  */
 int32_t sv_fused_counts(uint64_t fused,
                         size_t *operands,
@@ -5266,8 +4832,8 @@ int32_t sv_fused_counts(uint64_t fused,
  * Computes a fused function of `count` operands, each a tensor or a number, and writes its `results_count` tensors. Each has
  * the shape to which the operands broadcast.
  *
- * The first run with a combination of dtypes compiles the function; later runs find it. The caller owns one reference to
- * each of `results`. Any thread may call it.
+ * The first run with a combination of dtypes compiles the function; later runs find it. The caller owns one reference to each of
+ * `results`.
  *
  * Requires: `operands` points to `count` structs, and `results` to `results_count` numbers.
  */
@@ -5291,26 +4857,18 @@ int32_t sv_stream_begin_capture(uint64_t stream);
  * Ends the capture that this thread has begun on a stream, and gives its graph. The graph does nothing by itself: instantiate
  * it, and launch the result. A failing call discards the capture, unless the capture belongs to another stream.
  *
- * The caller owns one reference to `*graph`. Only the thread that began the capture may call it.
- *
- * Requires: `graph` points to a `uint64_t`.
+ * Only the thread that began the capture may call it.
  */
 int32_t sv_stream_end_capture(uint64_t stream,
                               uint64_t *graph);
 
 /**
  * Writes the number of nodes of a graph.
- *
- * Any thread may call it.
- *
- * Requires: `nodes` points to a `size_t`.
  */
 int32_t sv_graph_node_count(uint64_t graph, size_t *nodes);
 
 /**
  * Writes a picture of a graph in the language of Graphviz. `text`, `capacity` and `length` are as for `sv_library_report`.
- *
- * Any thread may call it.
  *
  * Requires: `text` points to `capacity` bytes.
  */
@@ -5322,10 +4880,6 @@ int32_t sv_graph_dot(uint64_t graph,
 /**
  * Instantiates a graph. The executable graph takes the captured one, whose handle can only be released afterwards, also where
  * the driver fails.
- *
- * The caller owns one reference to `*executable`. Any thread may call it.
- *
- * Requires: `executable` points to a `uint64_t`.
  */
 int32_t sv_graph_instantiate(uint64_t graph,
                              uint64_t *executable);
@@ -5333,16 +4887,12 @@ int32_t sv_graph_instantiate(uint64_t graph,
 /**
  * Launches an executable graph on a stream, as one operation, behind all earlier uses of its buffers and its own earlier
  * launches. The host does not wait.
- *
- * Any thread may call it.
  */
 int32_t sv_executable_graph_launch(uint64_t executable,
                                    uint64_t stream);
 
 /**
  * Uploads what an executable graph needs to the device, ahead of its first launch.
- *
- * Any thread may call it.
  */
 int32_t sv_executable_graph_upload(uint64_t executable, uint64_t stream);
 
@@ -5350,8 +4900,7 @@ int32_t sv_executable_graph_upload(uint64_t executable, uint64_t stream);
  * Updates an executable graph from another capture of the same operations in the same order, with other arguments, shapes or
  * buffers. The executable graph takes the captured one. Launches in progress are not changed.
  *
- * `SV_ERROR_GRAPH_NOT_UPDATABLE` says that the two differ in more than that; `graph` can then be instantiated. Any thread may
- * call it.
+ * `SV_ERROR_GRAPH_NOT_UPDATABLE` says that the two differ in more than that; `graph` can then be instantiated.
  */
 int32_t sv_executable_graph_update(uint64_t executable,
                                    uint64_t graph);
@@ -5361,8 +4910,6 @@ int32_t sv_executable_graph_update(uint64_t executable,
  * so far. The next launch uploads what is written there; what the last launch downloaded is read there.
  *
  * The memory may be used until the next launch. Any thread may call it, one at a time.
- *
- * Requires: `data` points to a pointer, and `bytes` to a `size_t`.
  */
 int32_t sv_executable_graph_host(uint64_t executable,
                                  uint64_t pinned,
@@ -5373,9 +4920,9 @@ int32_t sv_executable_graph_host(uint64_t executable,
  * Sets the function that gets the library's messages of `level` (`SV_LOG_...`) and more urgent ones. NULL removes it. Without
  * one the library writes no message anywhere.
  *
- * The function is called on the thread that a message comes from, on several at once, and must not call
- * `sv_set_log_callback` or `sv_shutdown`. When this call returns, no thread is in an earlier function. Any thread may call it.
- * `SV_ERROR_UNSUPPORTED` in a Rust program that has a logger of its own.
+ * The function is called on the thread that a message comes from, on several at once, and must not call `sv_set_log_callback` or
+ * `sv_shutdown`. When this call returns, no thread is in an earlier function. `SV_ERROR_UNSUPPORTED` in a Rust program that has
+ * a logger of its own.
  *
  * Requires: `callback` may be called with `user` from any thread until it is replaced, removed, or `sv_shutdown` returns.
  */
@@ -5401,8 +4948,7 @@ int32_t sv_set_host_allocator(sv_host_allocate allocate,
  * Sets the number of CPU threads that an operation may use, the calling one included. 0 restores the default:
  * `SELVEDGE_THREADS`, or the number of processors that the process may run on. Results do not depend on it.
  *
- * The setting holds for operations that start after the call, on any thread. With 1 the library starts no thread for
- * operations. Any thread may call it.
+ * The setting holds for operations that start after the call, on any thread. With 1 the library starts no thread for operations.
  */
 int32_t sv_set_threads(uint32_t count);
 
@@ -5423,10 +4969,6 @@ int32_t sv_set_executor(sv_executor executor,
 
 /**
  * Writes the number of CPU threads that an operation may use.
- *
- * Any thread may call it.
- *
- * Requires: `count` points to a `uint32_t`.
  */
 int32_t sv_thread_count(uint32_t *count);
 
@@ -5434,8 +4976,8 @@ int32_t sv_thread_count(uint32_t *count);
  * Launches a kernel on a stream. The arguments are checked against the kernel's parameters, in number, size and kind, as far
  * as the image gives them; nothing is launched where one does not fit.
  *
- * The stream waits for all earlier uses of the buffers, on any stream. The host does not wait: the next call that waits
- * reports a fault of the kernel. Values are copied. Any thread may call it.
+ * The stream waits for all earlier uses of the buffers, on any stream. The host does not wait: the next call that waits reports
+ * a fault of the kernel. Values are copied.
  *
  * Requires: `config` points to a struct whose `size` is set, and `arguments` to `count` arguments, whose values point to their bytes.
  * The kernel stays inside of the buffers, writes only to those of `SV_ARGUMENT_WRITE`, and the caller orders its uses of raw
@@ -5464,7 +5006,7 @@ uint32_t sv_version(void);
 /**
  * Adds a reference to the object of any handle.
  *
- * Each reference needs a call of `sv_release`. Any thread may call it.
+ * Each reference needs a call of `sv_release`.
  */
 int32_t sv_retain(uint64_t handle);
 
@@ -5472,7 +5014,7 @@ int32_t sv_retain(uint64_t handle);
  * Drops a reference to the object of any handle. The last one frees the object, and the handle is invalid from then on.
  *
  * Work of the object that is still running goes on; the call does not wait for it. 0 is accepted and does nothing, as
- * `free(NULL)`. Any thread may call it.
+ * `free(NULL)`.
  */
 int32_t sv_release(uint64_t handle);
 
@@ -5481,7 +5023,7 @@ int32_t sv_release(uint64_t handle);
  * shows it.
  *
  * The text is cut to `capacity` bytes with its zero byte; `length`, if not NULL, gets the bytes of the whole text without the
- * zero byte. A capacity of 0 asks for the length alone. Any thread may call it.
+ * zero byte. A capacity of 0 asks for the length alone.
  *
  * Requires: `text` points to `capacity` bytes.
  */
@@ -5501,8 +5043,6 @@ int32_t sv_shutdown(void);
 /**
  * Computes the product of tensors: matrices, vectors, and batches of them, which are broadcast. `options` may be NULL.
  *
- * Any thread may call it.
- *
  * Requires: `options` is NULL or points to a struct with its size set, and `result` points to a `uint64_t`.
  */
 int32_t sv_matmul(uint64_t a,
@@ -5513,7 +5053,7 @@ int32_t sv_matmul(uint64_t a,
 /**
  * Computes a product as `sv_matmul`, and also the values that its activation was applied to.
  *
- * The caller owns one reference to `*result` and one to `*aux`. Any thread may call it.
+ * The caller owns one reference to `*result` and one to `*aux`.
  *
  * Requires: `options` is NULL or points to a struct with its size set, and `result` and `aux` each point to a `uint64_t`.
  */
@@ -5526,7 +5066,7 @@ int32_t sv_matmul_with_aux(uint64_t a,
 /**
  * Replaces the elements of `c` by a product plus `beta` times themselves. The result's dtype is theirs.
  *
- * Any thread may call it; others that use the handle of `c` wait meanwhile.
+ * Others that use the handle of `c` wait meanwhile.
  *
  * Requires: `beta` points to a struct, and `options` is NULL or points to a struct with its size set.
  */
@@ -5539,10 +5079,9 @@ int32_t sv_matmul_add_to(uint64_t c,
 /**
  * Loads PTX, a cubin or a fatbin on a device. PTX needs no zero byte at its end.
  *
- * The bytes are no longer used when the call returns. The caller owns one reference to `*module`. A kernel keeps its module
- * loaded. Any thread may call it, and use the module.
+ * The bytes are no longer used when the call returns. A kernel keeps its module loaded. Any thread may use the module.
  *
- * Requires: `image` points to `bytes` bytes, and `module` to a `uint64_t`.
+ * Requires: `image` points to `bytes` bytes.
  */
 int32_t sv_module_load(int32_t device,
                        const void *image,
@@ -5552,8 +5091,6 @@ int32_t sv_module_load(int32_t device,
 /**
  * Writes the log of the driver's assembler, which is usually empty. `log`, `capacity` and `length` are as for
  * `sv_library_report`.
- *
- * Any thread may call it.
  *
  * Requires: `log` points to `capacity` bytes.
  */
@@ -5565,8 +5102,6 @@ int32_t sv_module_log(uint64_t module,
 /**
  * Writes the names of the kernels of a module, one a line. `names`, `capacity` and `length` are as for `sv_library_report`.
  *
- * Any thread may call it.
- *
  * Requires: `names` points to `capacity` bytes.
  */
 int32_t sv_module_function_names(uint64_t module,
@@ -5577,7 +5112,7 @@ int32_t sv_module_function_names(uint64_t module,
 /**
  * Finds a kernel of a module. C++ kernels have mangled names unless they are `extern "C"`.
  *
- * The caller owns one reference to `*function`. Any thread may call it, and use the kernel.
+ * Any thread may use the kernel.
  *
  * Requires: `name` is a text that ends with a zero byte, and `function` points to a `uint64_t`.
  */
@@ -5586,16 +5121,12 @@ int32_t sv_module_function(uint64_t module, const char *name, uint64_t *function
 /**
  * Writes what a kernel needs.
  *
- * Any thread may call it.
- *
  * Requires: `attributes` points to a struct whose `size` is set.
  */
 int32_t sv_function_attributes_get(uint64_t function, struct sv_function_attributes *attributes);
 
 /**
  * Writes the kind (`SV_PARAMETER_...`), the size and the offset in bytes of a parameter of a kernel.
- *
- * Any thread may call it.
  *
  * Requires: `kind` points to a `uint32_t`; `bytes` and `offset` each point to a `size_t`.
  */
@@ -5607,10 +5138,6 @@ int32_t sv_function_parameter(uint64_t function,
 
 /**
  * Writes how many blocks of `threads` threads and `shared` bytes of dynamic shared memory one multiprocessor holds.
- *
- * Any thread may call it.
- *
- * Requires: `blocks` points to a `uint32_t`.
  */
 int32_t sv_function_occupancy(uint64_t function,
                               uint32_t threads,
@@ -5619,10 +5146,6 @@ int32_t sv_function_occupancy(uint64_t function,
 
 /**
  * Writes the sizes of grid and block that give the highest occupancy with `shared` bytes of dynamic shared memory.
- *
- * Any thread may call it.
- *
- * Requires: `grid` and `block` each point to a `uint32_t`.
  */
 int32_t sv_function_suggested_block_size(uint64_t function,
                                          uint32_t shared,
@@ -5632,7 +5155,7 @@ int32_t sv_function_suggested_block_size(uint64_t function,
 /**
  * Writes the address and the size of a variable of a module, `__device__` or `__constant__` in CUDA C++.
  *
- * The address is valid while the module or one of its kernels lives. Any thread may call it.
+ * The address is valid while the module or one of its kernels lives.
  *
  * Requires: `name` is a text that ends with a zero byte, `address` points to a `uint64_t` and `bytes` to a `size_t`.
  */
@@ -5644,8 +5167,6 @@ int32_t sv_module_global(uint64_t module,
 /**
  * Reads all `bytes` bytes of a variable, behind every earlier launch from its module. The call waits for the copy.
  *
- * Any thread may call it.
- *
  * Requires: `name` is a text that ends with a zero byte, and `data` points to `bytes` bytes that nobody else uses.
  */
 int32_t sv_module_global_read(uint64_t module,
@@ -5656,8 +5177,6 @@ int32_t sv_module_global_read(uint64_t module,
 
 /**
  * Writes all `bytes` bytes of a variable, behind every earlier launch from its module. The call waits for the copy.
- *
- * Any thread may call it.
  *
  * Requires: `name` is a text that ends with a zero byte, and `data` points to `bytes` bytes that nobody writes.
  */
@@ -5671,9 +5190,7 @@ int32_t sv_module_global_write(uint64_t module,
  * Creates a transformer with new weights of a seed, as the GPT-2 paper draws them, in the training mode.
  *
  * `sv_model_forward` and `sv_model_predict` take ids of shape (batch, length), `SV_DTYPE_I64` or `SV_DTYPE_I32`, and give logits
- * of shape (batch, length, vocabulary). The caller owns one reference to `*model`. Any thread may call it.
- *
- * Requires: `config` points to a struct, and `model` to a `uint64_t`.
+ * of shape (batch, length, vocabulary).
  */
 int32_t sv_gpt_create(const struct sv_gpt_config *config,
                       int32_t dtype,
@@ -5683,20 +5200,12 @@ int32_t sv_gpt_create(const struct sv_gpt_config *config,
 
 /**
  * Writes the configuration of a transformer.
- *
- * Any thread may call it.
- *
- * Requires: `config` points to a struct.
  */
 int32_t sv_gpt_configuration(uint64_t model, struct sv_gpt_config *config);
 
 /**
  * Computes the mean cross entropy of a batch in nats an id, a variable of one element. `inputs` and `targets`, the id after
  * each input, are tensors of ids of shape (batch, length).
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_gpt_loss(uint64_t model,
                     uint64_t inputs,
@@ -5706,10 +5215,6 @@ int32_t sv_gpt_loss(uint64_t model,
 /**
  * Reads the transformer and the tokenizer of the last checkpoint in a folder, such as one of `sv_gpt_trainer_save` or of
  * `selvedge train`. The model is in the evaluation mode.
- *
- * The caller owns one reference to each result. Any thread may call it.
- *
- * Requires: `folder` points to a zero-terminated text, and `model` and `tokenizer` to `uint64_t`s.
  */
 int32_t sv_gpt_load_checkpoint(const char *folder,
                                int32_t device,
@@ -5720,10 +5225,9 @@ int32_t sv_gpt_load_checkpoint(const char *folder,
  * Generates ids that continue a prompt. When the context is full, the model reads the last half of it again and goes on.
  *
  * `callback`, if not NULL, is called after each id. `count` gets the number of new ids; the array gets the first `capacity` of
- * them. Any thread may call it; others that use the model wait meanwhile.
+ * them. Others that use the model wait meanwhile.
  *
- * Requires: `prompt` points to `prompt_count` numbers, `options` to a struct, `ids` to `capacity` numbers, and `count` to a `size_t`.
- * `callback` may be called with `user`.
+ * Requires: `prompt` points to `prompt_count` numbers, and `ids` to `capacity` numbers. `callback` may be called with `user`.
  */
 int32_t sv_gpt_generate(uint64_t model,
                         const uint32_t *prompt,
@@ -5738,8 +5242,8 @@ int32_t sv_gpt_generate(uint64_t model,
 /**
  * Generates text that continues a prompt, by a tokenizer of the model's ids. The text has no prompt.
  *
- * `callback`, if not NULL, is called after each id with the characters that the id completes. The text is cut to fit
- * `capacity`; `*length` gets the bytes of the whole text. Any thread may call it; others that use the model wait meanwhile.
+ * `callback`, if not NULL, is called after each id with the characters that the id completes. The text is cut to fit `capacity`;
+ * `*length` gets the bytes of the whole text. Others that use the model wait meanwhile.
  *
  * Requires: `prompt` points to a zero-terminated text, `options` to a struct, `text` is NULL or points to `capacity` bytes, and `length`
  * is NULL or points to a `size_t`. `callback` may be called with `user`.
@@ -5758,10 +5262,6 @@ int32_t sv_gpt_generate_text(uint64_t model,
  * Creates a model without layers. Layers that are added have parameters of `dtype` on a device, drawn from a generator with
  * the seed, which dropout draws from too. `dtype` is `SV_DTYPE_F16`, `SV_DTYPE_BF16`, `SV_DTYPE_F32` or `SV_DTYPE_F64`. The model
  * begins in the training mode.
- *
- * The caller owns one reference to `*model`. Any thread may call it.
- *
- * Requires: `model` points to a `uint64_t`.
  */
 int32_t sv_model_create(int32_t dtype,
                         int32_t device,
@@ -5770,8 +5270,6 @@ int32_t sv_model_create(int32_t dtype,
 
 /**
  * Adds a layer x W + b with a weight of shape (inputs, outputs), both 1 or more. `bias` is 1 for one with a bias, or 0.
- *
- * Any thread may call it.
  */
 int32_t sv_model_add_linear(uint64_t model,
                             size_t inputs,
@@ -5780,15 +5278,11 @@ int32_t sv_model_add_linear(uint64_t model,
 
 /**
  * Adds a table of `rows` rows of `width` numbers, of which an input of integers chooses.
- *
- * Any thread may call it.
  */
 int32_t sv_model_add_embedding(uint64_t model, size_t rows, size_t width);
 
 /**
  * Adds a normalisation over last axes of these sizes, with a weight and a bias. `eps` is added to the variance.
- *
- * Any thread may call it.
  *
  * Requires: `shape` points to `rank` numbers.
  */
@@ -5799,32 +5293,24 @@ int32_t sv_model_add_layer_norm(uint64_t model,
 
 /**
  * Adds a layer that replaces elements by 0 with a probability in the training mode, and scales the others.
- *
- * Any thread may call it.
  */
 int32_t sv_model_add_dropout(uint64_t model,
                              double probability);
 
 /**
  * Adds an activation, one of `SV_NN_...`.
- *
- * Any thread may call it.
  */
 int32_t sv_model_add_activation(uint64_t model, int32_t activation);
 
 /**
  * Sets the mode of a model: 1 for training, 0 for evaluation.
- *
- * Any thread may call it.
  */
 int32_t sv_model_set_training(uint64_t model, int32_t training);
 
 /**
  * Computes the result of a model for a variable, and records the operations for `sv_variable_backward`.
  *
- * The caller owns one reference to `*result`, a variable. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
+ * The caller owns one reference to `*result`, a variable.
  */
 int32_t sv_model_forward(uint64_t model,
                          uint64_t input,
@@ -5832,10 +5318,6 @@ int32_t sv_model_forward(uint64_t model,
 
 /**
  * Computes the result of a model for a tensor, and records nothing.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_model_predict(uint64_t model, uint64_t input, uint64_t *result);
 
@@ -5843,9 +5325,7 @@ int32_t sv_model_predict(uint64_t model, uint64_t input, uint64_t *result);
  * Trains a model by one batch: removes the gradients, computes the result and one of `SV_LOSS_...`, the gradients, and a step
  * of the optimizer, which is one of the model. Gives the loss, a tensor of one element; the call does not wait for it.
  *
- * Any thread may call it; others that use the optimizer wait meanwhile.
- *
- * Requires: `result` points to a `uint64_t`.
+ * Others that use the optimizer wait meanwhile.
  */
 int32_t sv_model_train_step(uint64_t model,
                             uint64_t optimizer,
@@ -5858,8 +5338,6 @@ int32_t sv_model_train_step(uint64_t model,
  * Writes the names of a model's parameters, one a line, such as `0.weight`. The text is cut to fit `capacity`; `*length` gets
  * the bytes of the whole text.
  *
- * Any thread may call it.
- *
  * Requires: `names` is NULL or points to `capacity` bytes, and `length` is NULL or points to a `size_t`.
  */
 int32_t sv_model_parameter_names(uint64_t model,
@@ -5869,19 +5347,11 @@ int32_t sv_model_parameter_names(uint64_t model,
 
 /**
  * Gives a parameter of a model by its name, as a variable.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `name` points to a zero-terminated text, and `result` to a `uint64_t`.
  */
 int32_t sv_model_parameter(uint64_t model, const char *name, uint64_t *result);
 
 /**
  * Writes the parameters of a model with their names to a safetensors file, replacing the file at that path.
- *
- * Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text.
  */
 int32_t sv_model_save(uint64_t model,
                       const char *path);
@@ -5889,9 +5359,7 @@ int32_t sv_model_save(uint64_t model,
 /**
  * Sets the parameters of a model to those in a safetensors file, which has exactly the model's names and shapes.
  *
- * Any thread may call it; others that use the model wait meanwhile.
- *
- * Requires: `path` points to a zero-terminated text.
+ * Others that use the model wait meanwhile.
  */
 int32_t sv_model_load(uint64_t model,
                       const char *path);
@@ -5899,10 +5367,6 @@ int32_t sv_model_load(uint64_t model,
 /**
  * Creates an optimizer of a model's parameters. The model has all of its layers: a model without parameters is an error here, and
  * a layer with parameters that is added while the optimizer lives is one in the function that adds it.
- *
- * The caller owns one reference to `*optimizer`. Any thread may call it.
- *
- * Requires: `options` points to a struct, and `optimizer` to a `uint64_t`.
  */
 int32_t sv_optimizer_create(uint64_t model,
                             const struct sv_optimizer_options *options,
@@ -5911,21 +5375,17 @@ int32_t sv_optimizer_create(uint64_t model,
 /**
  * Changes each parameter that has a gradient.
  *
- * Any thread may call it; others that use the optimizer wait meanwhile.
+ * Others that use the optimizer wait meanwhile.
  */
 int32_t sv_optimizer_step(uint64_t optimizer);
 
 /**
  * Removes the gradients of the parameters.
- *
- * Any thread may call it.
  */
 int32_t sv_optimizer_zero_grad(uint64_t optimizer);
 
 /**
  * Sets the learning rate, such as to that of a schedule.
- *
- * Any thread may call it.
  */
 int32_t sv_optimizer_set_learning_rate(uint64_t optimizer, double learning_rate);
 
@@ -5933,9 +5393,7 @@ int32_t sv_optimizer_set_learning_rate(uint64_t optimizer, double learning_rate)
  * Multiplies all gradients of an optimizer's parameters by one factor, so that their norm together is at most `max_norm`.
  * Gives the norm before, a tensor of one element; the call does not wait for it.
  *
- * The caller owns one reference to `*norm`. Any thread may call it; others that use the optimizer wait meanwhile.
- *
- * Requires: `norm` points to a `uint64_t`.
+ * Others that use the optimizer wait meanwhile.
  */
 int32_t sv_optimizer_clip_grad_norm(uint64_t optimizer,
                                     double max_norm,
@@ -5945,9 +5403,7 @@ int32_t sv_optimizer_clip_grad_norm(uint64_t optimizer,
  * Writes the learning rate and the states of an optimizer to a safetensors file, replacing the file at that path. The names
  * are the positions of the parameters and PyTorch's names of the states, such as `0.exp_avg`.
  *
- * Any thread may call it; others that use the optimizer wait meanwhile.
- *
- * Requires: `path` points to a zero-terminated text.
+ * Others that use the optimizer wait meanwhile.
  */
 int32_t sv_optimizer_save(uint64_t optimizer,
                           const char *path);
@@ -5957,28 +5413,20 @@ int32_t sv_optimizer_save(uint64_t optimizer,
  * an optimizer of the same kind and of parameters of the same shapes; otherwise nothing changes. Other settings, such as the
  * betas of Adam, stay.
  *
- * Any thread may call it; others that use the optimizer wait meanwhile.
- *
- * Requires: `path` points to a zero-terminated text.
+ * Others that use the optimizer wait meanwhile.
  */
 int32_t sv_optimizer_load(uint64_t optimizer,
                           const char *path);
 
 /**
  * Creates a tokenizer whose ids are the 256 bytes, for any text in any encoding.
- *
- * The caller owns one reference to `*tokenizer`. Any thread may call it.
- *
- * Requires: `tokenizer` points to a `uint64_t`.
  */
 int32_t sv_tokenizer_bytes(uint64_t *tokenizer);
 
 /**
  * Creates a tokenizer whose ids are the distinct characters of a text in UTF-8, sorted by code point.
  *
- * The caller owns one reference to `*tokenizer`. Any thread may call it.
- *
- * Requires: `text` points to `bytes` bytes, and `tokenizer` to a `uint64_t`.
+ * Requires: `text` points to `bytes` bytes.
  */
 int32_t sv_tokenizer_characters(const char *text,
                                 size_t bytes,
@@ -5986,17 +5434,11 @@ int32_t sv_tokenizer_characters(const char *text,
 
 /**
  * Creates a tokenizer from the JSON of `sv_tokenizer_to_json`.
- *
- * The caller owns one reference to `*tokenizer`. Any thread may call it.
- *
- * Requires: `json` points to a zero-terminated text, and `tokenizer` to a `uint64_t`.
  */
 int32_t sv_tokenizer_from_json(const char *json, uint64_t *tokenizer);
 
 /**
  * Writes a tokenizer as JSON. The text is cut to fit `capacity`; `*length` gets the bytes of the whole text.
- *
- * Any thread may call it.
  *
  * Requires: `json` is NULL or points to `capacity` bytes, and `length` is NULL or points to a `size_t`.
  */
@@ -6007,20 +5449,15 @@ int32_t sv_tokenizer_to_json(uint64_t tokenizer,
 
 /**
  * Writes the number of ids. Ids are 0 to that number less 1.
- *
- * Any thread may call it.
- *
- * Requires: `size` points to a `size_t`.
  */
 int32_t sv_tokenizer_vocab_size(uint64_t tokenizer, size_t *size);
 
 /**
  * Writes the ids of a text. A character that the tokenizer lacks is an error that names its position.
  *
- * `count` gets the number of ids; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
- * thread may call it.
+ * `count` gets the number of ids; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone.
  *
- * Requires: `text` points to `bytes` bytes, `ids` to `capacity` numbers, and `count` to a `size_t`.
+ * Requires: `text` points to `bytes` bytes, and `ids` to `capacity` numbers.
  */
 int32_t sv_tokenizer_encode(uint64_t tokenizer,
                             const char *text,
@@ -6032,8 +5469,6 @@ int32_t sv_tokenizer_encode(uint64_t tokenizer,
 /**
  * Writes the text of ids. Bytes that are not UTF-8 become U+FFFD. The text is cut to fit `capacity`; `*length` gets the bytes
  * of the whole text.
- *
- * Any thread may call it.
  *
  * Requires: `ids` points to `count` numbers, `text` is NULL or points to `capacity` bytes, and `length` is NULL or points to a `size_t`.
  */
@@ -6047,20 +5482,15 @@ int32_t sv_tokenizer_decode(uint64_t tokenizer,
 /**
  * Writes the default numbers of a run, which suit a small model: 300 steps of 16 sequences, a learning rate of 5e-3 that falls
  * to 5e-4 after 20 steps of warm-up, and gradients clipped to norm 1.
- *
- * Any thread may call it.
- *
- * Requires: `options` points to a struct.
  */
 int32_t sv_gpt_trainer_defaults(struct sv_gpt_trainer_options *options);
 
 /**
  * Creates a trainer: a new transformer, its optimizer, and a text, of which the last tenth is for evaluations.
  *
- * The text is copied. All of a run follows from the options, the text and the device, bit for bit. The caller owns one
- * reference to `*trainer`. Any thread may call it.
+ * The text is copied. All of a run follows from the options, the text and the device, bit for bit.
  *
- * Requires: `config` and `options` point to structs, `text` to `bytes` bytes, and `trainer` to a `uint64_t`.
+ * Requires: `text` points to `bytes` bytes.
  */
 int32_t sv_gpt_trainer_create(const struct sv_gpt_config *config,
                               const char *text,
@@ -6072,10 +5502,6 @@ int32_t sv_gpt_trainer_create(const struct sv_gpt_config *config,
 
 /**
  * Gives the model of a trainer, which later steps go on to change.
- *
- * The caller owns one reference to `*model`. Any thread may call it.
- *
- * Requires: `model` points to a `uint64_t`.
  */
 int32_t sv_gpt_trainer_model(uint64_t trainer, uint64_t *model);
 
@@ -6083,8 +5509,8 @@ int32_t sv_gpt_trainer_model(uint64_t trainer, uint64_t *model);
  * Takes `count` steps, 1 or more, and writes the figures of the last one. `callback`, if not NULL, is called after each step
  * and may end the run.
  *
- * A loss that is not finite is an error that names the step; the parameters are those of the step before then. Any thread may
- * call it; others that use the trainer or its model wait during each step.
+ * A loss that is not finite is an error that names the step; the parameters are those of the step before then. Others that use
+ * the trainer or its model wait during each step.
  *
  * Requires: `last` points to a struct, and `callback` may be called with `user`.
  */
@@ -6101,7 +5527,7 @@ int32_t sv_gpt_trainer_run(uint64_t trainer,
  * Factors of 1 keep it.
  *
  * It must be called before the first step, and before `sv_gpt_trainer_resume`. PyTorch's numbers are 65536, 2, 0.5 and 2000.
- * Any thread may call it; others that use the trainer or its model wait meanwhile.
+ * Others that use the trainer or its model wait meanwhile.
  */
 int32_t sv_gpt_trainer_set_loss_scale(uint64_t trainer,
                                       double initial,
@@ -6112,9 +5538,7 @@ int32_t sv_gpt_trainer_set_loss_scale(uint64_t trainer,
 /**
  * Writes the loss scale of a trainer's next step; 0 without one. `grad_norm` of a skipped step is infinite or NaN.
  *
- * Any thread may call it; others that use the trainer or its model wait meanwhile.
- *
- * Requires: `scale` points to a `double`.
+ * Others that use the trainer or its model wait meanwhile.
  */
 int32_t sv_gpt_trainer_loss_scale(uint64_t trainer,
                                   double *scale);
@@ -6122,19 +5546,13 @@ int32_t sv_gpt_trainer_loss_scale(uint64_t trainer,
 /**
  * Writes the mean loss of some batches of the validation text, the same at each call, in nats an id.
  *
- * Any thread may call it; others that use the trainer or its model wait meanwhile.
- *
- * Requires: `loss` points to a `double`.
+ * Others that use the trainer or its model wait meanwhile.
  */
 int32_t sv_gpt_trainer_evaluate(uint64_t trainer,
                                 double *loss);
 
 /**
  * Writes the number of steps that a trainer has taken, with those before its checkpoint.
- *
- * Any thread may call it.
- *
- * Requires: `steps` points to a `uint64_t`.
  */
 int32_t sv_gpt_trainer_steps(uint64_t trainer, uint64_t *steps);
 
@@ -6142,10 +5560,7 @@ int32_t sv_gpt_trainer_steps(uint64_t trainer, uint64_t *steps);
  * Saves a checkpoint of a trainer in a folder of checkpoints, which is created if it is missing. The last three checkpoints
  * stay, and the one of the lowest loss of `sv_gpt_trainer_evaluate`.
  *
- * `SV_ERROR_FILE` if another process writes to the folder. Any thread may call it; others that use the trainer or its model
- * wait meanwhile.
- *
- * Requires: `folder` points to a zero-terminated text.
+ * `SV_ERROR_FILE` if another process writes to the folder. Others that use the trainer or its model wait meanwhile.
  */
 int32_t sv_gpt_trainer_save(uint64_t trainer,
                             const char *folder);
@@ -6154,9 +5569,7 @@ int32_t sv_gpt_trainer_save(uint64_t trainer,
  * Continues from the last checkpoint in a folder, of a run with the same model, tokenizer and seed; the steps that follow are
  * those of the run without a break, bit for bit. `allow_other_text` is 1 to continue on another text, or 0.
  *
- * Any thread may call it; others that use the trainer or its model wait meanwhile.
- *
- * Requires: `folder` points to a zero-terminated text.
+ * Others that use the trainer or its model wait meanwhile.
  */
 int32_t sv_gpt_trainer_resume(uint64_t trainer,
                               const char *folder,
@@ -6165,10 +5578,6 @@ int32_t sv_gpt_trainer_resume(uint64_t trainer,
 /**
  * Creates a variable of a tensor's elements. `requires_grad` is 1 for one whose gradient `sv_variable_backward` computes, or 0
  * for a constant.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_variable_create(uint64_t tensor,
                            int32_t requires_grad,
@@ -6176,19 +5585,11 @@ int32_t sv_variable_create(uint64_t tensor,
 
 /**
  * Gives the tensor of a variable, which shares its elements.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_variable_tensor(uint64_t variable, uint64_t *result);
 
 /**
  * Writes the handle of a variable's gradient, a tensor, or 0 if it has none.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_variable_grad(uint64_t variable, uint64_t *result);
 
@@ -6196,25 +5597,18 @@ int32_t sv_variable_grad(uint64_t variable, uint64_t *result);
  * Adds the gradients of a variable to those of the variables that it was computed from. `gradient` is a tensor of its shape,
  * or 0 for 1 if it has one element.
  *
- * The saved values are freed: a second backward is `SV_ERROR_BACKWARD`, and so is one through a value that was changed in
- * place. Any thread may call it.
+ * The saved values are freed: a second backward is `SV_ERROR_BACKWARD`, and so is one through a value that was changed in place.
  */
 int32_t sv_variable_backward(uint64_t variable,
                              uint64_t gradient);
 
 /**
  * Removes the gradient of a variable.
- *
- * Any thread may call it.
  */
 int32_t sv_variable_zero_grad(uint64_t variable);
 
 /**
  * Computes one of `SV_LOSS_...` of a variable and a target, a tensor: the mean over a batch, as a variable of one element.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_variable_loss(uint64_t variable,
                          int32_t loss,
@@ -6224,19 +5618,16 @@ int32_t sv_variable_loss(uint64_t variable,
 /**
  * Creates a program of CUDA C++. `name` stands in messages, such as `saxpy.cu`.
  *
- * Both texts are copied. The caller owns one reference to `*program`. Any thread may call it, and use the program; calls for
- * one program run one at a time.
+ * Both texts are copied. Calls for one program run one at a time.
  *
  * Requires: `name` and `source` are texts that end with a zero byte, and `program` points to a `uint64_t`.
  */
-int32_t sv_program_create(const char *name,
-                          const char *source,
-                          uint64_t *program);
+int32_t sv_program_create(const char *name, const char *source, uint64_t *program);
 
 /**
  * Adds a header for `#include "name"` and `#include <name>`. It replaces one of the same name. Drops an earlier result.
  *
- * Both texts are copied. Any thread may call it.
+ * Both texts are copied.
  *
  * Requires: `name` and `source` are texts that end with a zero byte.
  */
@@ -6247,7 +5638,7 @@ int32_t sv_program_add_header(uint64_t program,
 /**
  * Adds an option of NVRTC, such as `--use_fast_math`; the target sets the architecture. Drops an earlier result.
  *
- * The text is copied. Any thread may call it.
+ * The text is copied.
  *
  * Requires: `option` is a text that ends with a zero byte.
  */
@@ -6258,7 +5649,7 @@ int32_t sv_program_add_option(uint64_t program,
  * Asks for the lowered name of a template instance, such as `scale<float>`, or of a name in a namespace. `extern "C"` kernels
  * need no request. Drops an earlier result.
  *
- * The text is copied. Any thread may call it.
+ * The text is copied.
  *
  * Requires: `expression` is a text that ends with a zero byte.
  */
@@ -6269,8 +5660,6 @@ int32_t sv_program_add_expression(uint64_t program,
  * Compiles a program for a target, such as `sm_90a` (machine code) or `compute_80` (PTX), or takes an earlier result from the
  * cache on disk. `sv_program_log` has the log, also after `SV_ERROR_COMPILATION`.
  *
- * Any thread may call it.
- *
  * Requires: `target` is a text that ends with a zero byte.
  */
 int32_t sv_program_compile(uint64_t program,
@@ -6278,8 +5667,6 @@ int32_t sv_program_compile(uint64_t program,
 
 /**
  * Compiles a program for the best target that NVRTC and the driver have for a device. As `sv_program_compile` otherwise.
- *
- * Any thread may call it.
  */
 int32_t sv_program_compile_for_device(uint64_t program,
                                       int32_t device);
@@ -6287,8 +5674,6 @@ int32_t sv_program_compile_for_device(uint64_t program,
 /**
  * Writes the warnings of the last compilation, or the error with source lines and carets. `log`, `capacity` and `length` are
  * as for `sv_library_report`.
- *
- * Any thread may call it.
  *
  * Requires: `log` points to `capacity` bytes.
  */
@@ -6300,8 +5685,6 @@ int32_t sv_program_log(uint64_t program,
 /**
  * Writes the name in the image of an expression of `sv_program_add_expression`. `name`, `capacity` and `length` are as for
  * `sv_library_report`.
- *
- * Any thread may call it.
  *
  * Requires: `expression` is a text that ends with a zero byte, and `name` points to `capacity` bytes.
  */
@@ -6315,8 +5698,6 @@ int32_t sv_program_lowered_name(uint64_t program,
  * Copies the image of a compiled program: a cubin, or PTX without a zero byte. `length`, if not NULL, gets the bytes of the
  * whole image; a capacity of 0 asks for it alone. An image that does not fit is `SV_ERROR_INVALID_ARGUMENT`.
  *
- * Any thread may call it.
- *
  * Requires: `image` points to `capacity` bytes.
  */
 int32_t sv_program_image(uint64_t program,
@@ -6327,9 +5708,7 @@ int32_t sv_program_image(uint64_t program,
 /**
  * Loads a compiled program on a device. Launches of its kernels are checked by the parameters that its PTX gives.
  *
- * The caller owns one reference to `*module`, which does not need the program. Any thread may call it.
- *
- * Requires: `module` points to a `uint64_t`.
+ * The caller owns one reference to `*module`, which does not need the program.
  */
 int32_t sv_program_load(uint64_t program,
                         int32_t device,
@@ -6338,9 +5717,7 @@ int32_t sv_program_load(uint64_t program,
 /**
  * Allocates page-locked host memory for a device, with unspecified contents. Every device can use it.
  *
- * The caller owns one reference to `*pinned`. Any thread may call it, and use the memory one at a time.
- *
- * Requires: `pinned` points to a `uint64_t`.
+ * Threads may use the memory one at a time.
  */
 int32_t sv_pinned_create(int32_t device,
                          size_t bytes,
@@ -6349,10 +5726,8 @@ int32_t sv_pinned_create(int32_t device,
 /**
  * Writes the address and the number of bytes of pinned memory. The address stays the same while the handle lives.
  *
- * The caller may read and write the memory until it starts a copy, and again after `sv_pinned_wait`. During a copy this
- * function fails. Any thread may call it.
- *
- * Requires: `data` points to a pointer, and `bytes` to a `size_t`.
+ * The caller may read and write the memory until it starts a copy, and again after `sv_pinned_wait`. During a copy this function
+ * fails.
  */
 int32_t sv_pinned_data(uint64_t pinned,
                        void **data,
@@ -6361,8 +5736,8 @@ int32_t sv_pinned_data(uint64_t pinned,
 /**
  * Starts a copy of all pinned memory to a buffer, from the byte at `offset` on. The host does not wait.
  *
- * The copy has the memory until `sv_pinned_wait`: the caller must not touch it. During a capture the graph takes the memory,
- * and `sv_executable_graph_host` gives access to it. Releasing the handle is allowed at any time. Any thread may call it.
+ * The copy has the memory until `sv_pinned_wait`: the caller must not touch it. During a capture the graph takes the memory, and
+ * `sv_executable_graph_host` gives access to it. Releasing the handle is allowed at any time.
  */
 int32_t sv_pinned_upload(uint64_t stream,
                          uint64_t pinned,
@@ -6373,7 +5748,7 @@ int32_t sv_pinned_upload(uint64_t stream,
  * Starts a copy of bytes of a buffer, from `offset` on, to all pinned memory, behind the work that writes them. The host
  * does not wait.
  *
- * As `sv_pinned_upload` otherwise. Any thread may call it.
+ * As `sv_pinned_upload` otherwise.
  */
 int32_t sv_pinned_download(uint64_t stream,
                            uint64_t buffer,
@@ -6383,8 +5758,7 @@ int32_t sv_pinned_download(uint64_t stream,
 /**
  * Waits for the copy that has pinned memory, and gives the memory back. Does nothing where no copy has it.
  *
- * Returns the error of a kernel that faulted or reported one; the memory is then given up, and the handle can only be
- * released. Any thread may call it.
+ * Returns the error of a kernel that faulted or reported one; the memory is then given up, and the handle can only be released.
  */
 int32_t sv_pinned_wait(uint64_t pinned);
 
@@ -6392,10 +5766,9 @@ int32_t sv_pinned_wait(uint64_t pinned);
  * Gives a tensor of the CPU whose elements are the bytes of pinned memory, without a copy. DLPack exports it as pinned memory.
  *
  * The memory has exactly the elements' bytes, and belongs to the tensor afterwards: the handle can only be released, and an
- * address of `sv_pinned_data` must no longer be used. A call that refuses an argument leaves the memory to the handle. Any
- * thread may call it.
+ * address of `sv_pinned_data` must no longer be used. A call that refuses an argument leaves the memory to the handle.
  *
- * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_tensor_from_pinned(uint64_t pinned,
                               int32_t dtype,
@@ -6405,10 +5778,6 @@ int32_t sv_tensor_from_pinned(uint64_t pinned,
 
 /**
  * Writes 1 if no copy has pinned memory or its copy is done, else 0. `sv_pinned_wait` still gives the memory back.
- *
- * Any thread may call it.
- *
- * Requires: `complete` points to an `int32_t`.
  */
 int32_t sv_pinned_is_complete(uint64_t pinned,
                               int32_t *complete);
@@ -6416,8 +5785,6 @@ int32_t sv_pinned_is_complete(uint64_t pinned,
 /**
  * Writes the statistics of a device's memory pool. For `SV_CPU` they are those of tensors: `live_bytes`, `peak_live_bytes` and
  * `cached_bytes`; the others are 0.
- *
- * Any thread may call it.
  *
  * Requires: `statistics` points to a struct whose `size` is set.
  */
@@ -6427,8 +5794,6 @@ int32_t sv_device_pool_statistics(int32_t device,
 /**
  * Sets the most device memory that buffers may take from the driver, in use and cached together, in bytes; `SV_NO_LIMIT`
  * removes the limit. Memory already above it is kept.
- *
- * Any thread may call it.
  */
 int32_t sv_device_set_memory_limit(int32_t device,
                                    uint64_t bytes);
@@ -6436,15 +5801,11 @@ int32_t sv_device_set_memory_limit(int32_t device,
 /**
  * Waits for a device and returns all cached memory to the driver: device memory, pinned memory, events, and what was
  * released while in use. For `SV_CPU` it frees the blocks of freed tensors.
- *
- * Any thread may call it.
  */
 int32_t sv_device_trim(int32_t device);
 
 /**
  * Writes the layout of a device's memory pool as JSON. `text`, `capacity` and `length` are as for `sv_library_report`.
- *
- * Any thread may call it.
  *
  * Requires: `text` points to `capacity` bytes.
  */
@@ -6455,10 +5816,6 @@ int32_t sv_device_memory_snapshot(int32_t device,
 
 /**
  * Writes the default parameters: a population of 64 with 16 survivors, a bound of 100, at most 1000 generations.
- *
- * Any thread may call it.
- *
- * Requires: `options` points to a struct.
  */
 int32_t sv_srt_evolver_defaults(struct sv_srt_evolver_options *options);
 
@@ -6466,10 +5823,9 @@ int32_t sv_srt_evolver_defaults(struct sv_srt_evolver_options *options);
  * Creates an evolver of a vector of numbers a + b phi, a pair of `SV_DTYPE_I64` tensors, on their device. `n2` has the squared
  * mode norms as `SV_DTYPE_F64`; with 0 they are 0, 1, 4, 9 and so on.
  *
- * `fitness`, if not NULL, is added to the score of survivors. The caller owns one reference to `*evolver`. Any thread may call
- * it; it waits for the device.
+ * `fitness`, if not NULL, is added to the score of survivors. It waits for the device.
  *
- * Requires: `options` points to a struct, and `evolver` to a `uint64_t`. `fitness` may be called with `user` until the evolver is freed.
+ * Requires: `fitness` may be called with `user` until the evolver is freed.
  */
 int32_t sv_srt_evolver_create(uint64_t a,
                               uint64_t b,
@@ -6482,9 +5838,7 @@ int32_t sv_srt_evolver_create(uint64_t a,
 /**
  * Runs one generation, converged or not, and writes its results. After an error the evolver is as it was.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `generation` points to a struct.
+ * It waits for the device.
  */
 int32_t sv_srt_evolver_step(uint64_t evolver,
                             struct sv_srt_generation *generation);
@@ -6492,8 +5846,6 @@ int32_t sv_srt_evolver_step(uint64_t evolver,
 /**
  * Runs generations until convergence, the largest number of them, or `SV_STOP` of `callback`, which is called after each one if
  * it is not NULL. `*end` gets one of `SV_SRT_EVOLVER_...`.
- *
- * Any thread may call it.
  *
  * Requires: `end` points to an `int32_t`, and `callback` may be called with `user`.
  */
@@ -6504,47 +5856,30 @@ int32_t sv_srt_evolver_run(uint64_t evolver,
 
 /**
  * Writes the best state so far, numbers a + b phi.
- *
- * The caller owns one reference to each result. Any thread may call it.
- *
- * Requires: `a` and `b` each point to a `uint64_t`.
  */
 int32_t sv_srt_evolver_best(uint64_t evolver, uint64_t *a, uint64_t *b);
 
 /**
  * Writes 1 if the run has converged, else 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to an `int32_t`.
  */
 int32_t sv_srt_evolver_is_converged(uint64_t evolver, int32_t *result);
 
 /**
  * Writes the parameters of an evolver, which a file of `sv_srt_evolver_save` has too.
- *
- * Any thread may call it.
- *
- * Requires: `options` points to a struct.
  */
 int32_t sv_srt_evolver_get_options(uint64_t evolver, struct sv_srt_evolver_options *options);
 
 /**
  * Writes the squared mode norms of an evolver.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_evolver_n2(uint64_t evolver, uint64_t *result);
 
 /**
  * Writes the syntony of the best state at the start and after each generation.
  *
- * `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
- * thread may call it.
+ * `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone.
  *
- * Requires: `syntonies` points to `capacity` numbers, and `count` to a `size_t`.
+ * Requires: `syntonies` points to `capacity` numbers.
  */
 int32_t sv_srt_evolver_history(uint64_t evolver,
                                double *syntonies,
@@ -6553,10 +5888,6 @@ int32_t sv_srt_evolver_history(uint64_t evolver,
 
 /**
  * Writes the state, the history and the options of an evolver to a file, replacing the file at that path. A fitness is not in it.
- *
- * Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text.
  */
 int32_t sv_srt_evolver_save(uint64_t evolver,
                             const char *path);
@@ -6565,10 +5896,7 @@ int32_t sv_srt_evolver_save(uint64_t evolver,
  * Reads an evolver from a file of `sv_srt_evolver_save`. Its next generations are those of the one that was saved, with the same
  * fitness.
  *
- * The caller owns one reference to `*evolver`. Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text, and `evolver` to a `uint64_t`. `fitness` may be called with `user` until the evolver
- * is freed.
+ * Requires: `fitness` may be called with `user` until the evolver is freed.
  */
 int32_t sv_srt_evolver_restore(const char *path,
                                int32_t device,
@@ -6578,92 +5906,52 @@ int32_t sv_srt_evolver_restore(const char *path,
 
 /**
  * Computes phi^n of |n| up to 1474.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `double`.
  */
 int32_t sv_srt_phi_pow(int32_t n, double *result);
 
 /**
  * Computes phi^n as a float, of |n| up to 184.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `float`.
  */
 int32_t sv_srt_phi_pow_f32(int32_t n, float *result);
 
 /**
  * Computes the Fibonacci number F(k); `SV_ERROR_OVERFLOW` if 64 bits do not hold it.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to an `int64_t`.
  */
 int32_t sv_srt_fibonacci(int32_t k, int64_t *result);
 
 /**
  * Computes the Lucas number L(k); `SV_ERROR_OVERFLOW` if 64 bits do not hold it.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to an `int64_t`.
  */
 int32_t sv_srt_lucas(int32_t k, int64_t *result);
 
 /**
  * Computes F(k) as a double, infinite where a double does not reach.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `double`.
  */
 int32_t sv_srt_fibonacci_f64(int32_t k, double *result);
 
 /**
  * Computes L(k) as a double, infinite where a double does not reach.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `double`.
  */
 int32_t sv_srt_lucas_f64(int32_t k, double *result);
 
 /**
  * Computes F(value) modulo `modulus`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_fib_mod(uint64_t value, uint64_t modulus, uint64_t *result);
 
 /**
  * Computes the period of the Fibonacci numbers modulo `modulus`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_pisano(uint64_t modulus, uint64_t *result);
 
 /**
  * Computes floor(phi n) exactly.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to an `int64_t`.
  */
 int32_t sv_srt_winding_recursion(int64_t n, int64_t *result);
 
 /**
  * Computes floor(phi n) of each element exactly. `overflow` gets a tensor that is true at results which 64 bits do not
  * hold.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
  */
 int32_t sv_srt_winding_recursion_batch(uint64_t n,
                                        uint64_t *result,
@@ -6671,20 +5959,12 @@ int32_t sv_srt_winding_recursion_batch(uint64_t n,
 
 /**
  * Computes floor(n/phi) exactly.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to an `int64_t`.
  */
 int32_t sv_srt_winding_recursion_inverse(int64_t n, int64_t *result);
 
 /**
  * Computes floor(n/phi) of each element exactly. `overflow` gets a tensor that is true at results which 64 bits do not
  * hold.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
  */
 int32_t sv_srt_winding_recursion_inverse_batch(uint64_t n,
                                                uint64_t *result,
@@ -6693,10 +5973,6 @@ int32_t sv_srt_winding_recursion_inverse_batch(uint64_t n,
 /**
  * Computes F(k) of each index as an integer. `overflow` gets a tensor that is true at results which 64 bits do not
  * hold.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
  */
 int32_t sv_srt_fibonacci_batch(uint64_t k,
                                uint64_t *result,
@@ -6704,20 +5980,12 @@ int32_t sv_srt_fibonacci_batch(uint64_t k,
 
 /**
  * Computes F(k) of each index as a double.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_fibonacci_batch_f64(uint64_t k, uint64_t *result);
 
 /**
  * Computes L(k) of each index as an integer. `overflow` gets a tensor that is true at results which 64 bits do not
  * hold.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
  */
 int32_t sv_srt_lucas_batch(uint64_t k,
                            uint64_t *result,
@@ -6725,65 +5993,39 @@ int32_t sv_srt_lucas_batch(uint64_t k,
 
 /**
  * Computes L(k) of each index as a double.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_lucas_batch_f64(uint64_t k, uint64_t *result);
 
 /**
  * Computes F(k) modulo `modulus` of each index of type `SV_DTYPE_U64`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_fib_mod_batch(uint64_t k, uint64_t modulus, uint64_t *result);
 
 /**
  * Computes the first `count` Fibonacci numbers, as `SV_DTYPE_I64` or `SV_DTYPE_F64`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_fibonacci_sequence(size_t count, int32_t dtype, int32_t device, uint64_t *result);
 
 /**
  * Computes phi v.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_recursion(uint64_t v, uint64_t *result);
 
 /**
  * Computes v/phi.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_recursion_inverse(uint64_t v, uint64_t *result);
 
 /**
  * Computes the generation of a row of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n_i|.
  *
- * Any thread may call it.
- *
- * Requires: `row` points to 4 numbers, and `result` points to an `int32_t`.
+ * Requires: `row` points to 4 numbers.
  */
 int32_t sv_srt_generation_of_row(const int64_t *row,
                                  int32_t *result);
 
 /**
  * Computes the generation of each row of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n_i|.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_generation_batch(uint64_t rows,
                                 uint64_t *result);
@@ -6791,10 +6033,6 @@ int32_t sv_srt_generation_batch(uint64_t rows,
 /**
  * Computes one of `SV_SRT_GOLDEN_...` except `SV_SRT_GOLDEN_DIV` and `SV_SRT_GOLDEN_INVERSE` on numbers a + b phi, each a
  * pair of `SV_DTYPE_I64` tensors. Operations of one operand do not use `y_a` and `y_b`. `overflow` gets a tensor that is true at results which 64 bits do not hold.
- *
- * Any thread may call it.
- *
- * Requires: `result_a` points to a `uint64_t`, `result_b` points to a `uint64_t`, `overflow` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_operation(int32_t operation,
                                 uint64_t x_a,
@@ -6808,10 +6046,6 @@ int32_t sv_srt_golden_operation(int32_t operation,
 /**
  * Computes a^2 + a b - b^2 of numbers a + b phi. `overflow` gets a tensor that is true at results which 64 bits do not
  * hold.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_norm(uint64_t a,
                            uint64_t b,
@@ -6820,10 +6054,6 @@ int32_t sv_srt_golden_norm(uint64_t a,
 
 /**
  * Computes 2 a + b of numbers a + b phi. `overflow` gets a tensor that is true at results which 64 bits do not hold.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_trace(uint64_t a,
                             uint64_t b,
@@ -6832,47 +6062,27 @@ int32_t sv_srt_golden_trace(uint64_t a,
 
 /**
  * Computes a + b phi as doubles.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_values(uint64_t a, uint64_t b, uint64_t *result);
 
 /**
  * Finds the a + b phi with |a|, |b| <= bound that is nearest to each double.
- *
- * Any thread may call it.
- *
- * Requires: `result_a` points to a `uint64_t`, `result_b` points to a `uint64_t`.
  */
 int32_t sv_srt_snap(uint64_t values, int64_t bound, uint64_t *result_a, uint64_t *result_b);
 
 /**
  * Computes the values minus their points.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_snap_residual(uint64_t values, uint64_t a, uint64_t b, uint64_t *result);
 
 /**
  * Computes the square root of the sum of squared residuals.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_snap_distance(uint64_t values, uint64_t a, uint64_t b, uint64_t *result);
 
 /**
  * Computes a_numerator/a_denominator + b_numerator/b_denominator phi in lowest terms. `SV_ERROR_DIVISION_BY_ZERO` for a
  * denominator of 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a struct.
  */
 int32_t sv_srt_exact_create(int64_t a_numerator,
                             int64_t a_denominator,
@@ -6884,8 +6094,6 @@ int32_t sv_srt_exact_create(int64_t a_numerator,
  * Computes one of `SV_SRT_GOLDEN_...` exactly. `SV_ERROR_OVERFLOW` if 128 bits do not hold a numerator or a denominator,
  * `SV_ERROR_DIVISION_BY_ZERO` for a quotient by 0. Operations of one operand do not read `y`. `result` may be an operand.
  *
- * Any thread may call it.
- *
  * Requires: `x`, `y` and `result` each point to a struct.
  */
 int32_t sv_srt_exact_operation(int32_t operation,
@@ -6895,10 +6103,6 @@ int32_t sv_srt_exact_operation(int32_t operation,
 
 /**
  * Computes x to an integer power; a power of 0 is 1.
- *
- * Any thread may call it.
- *
- * Requires: `x` and `result` each point to a struct.
  */
 int32_t sv_srt_exact_pow(const struct sv_srt_exact *x,
                          int32_t exponent,
@@ -6906,37 +6110,21 @@ int32_t sv_srt_exact_pow(const struct sv_srt_exact *x,
 
 /**
  * Computes phi^n = F(n-1) + F(n) phi; `SV_ERROR_OVERFLOW` if 128 bits do not hold them.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a struct.
  */
 int32_t sv_srt_exact_phi_pow(int32_t n, struct sv_srt_exact *result);
 
 /**
  * Computes a^2 + a b - b^2 of a number a + b phi, its product with the conjugate.
- *
- * Any thread may call it.
- *
- * Requires: `x` and `result` each point to a struct.
  */
 int32_t sv_srt_exact_norm(const struct sv_srt_exact *x, struct sv_srt_rational *result);
 
 /**
  * Computes 2 a + b of a number a + b phi, its sum with the conjugate.
- *
- * Any thread may call it.
- *
- * Requires: `x` and `result` each point to a struct.
  */
 int32_t sv_srt_exact_trace(const struct sv_srt_exact *x, struct sv_srt_rational *result);
 
 /**
  * Compares two numbers exactly: `*order` gets -1 for x < y, 0 for equal numbers and 1 for x > y.
- *
- * Any thread may call it.
- *
- * Requires: `x` and `y` each point to a struct, and `order` to an `int32_t`.
  */
 int32_t sv_srt_exact_compare(const struct sv_srt_exact *x,
                              const struct sv_srt_exact *y,
@@ -6944,20 +6132,12 @@ int32_t sv_srt_exact_compare(const struct sv_srt_exact *x,
 
 /**
  * Computes a + b phi as a double, within a few units in the last place.
- *
- * Any thread may call it.
- *
- * Requires: `x` points to a struct, and `result` to a `double`.
  */
 int32_t sv_srt_exact_value(const struct sv_srt_exact *x, double *result);
 
 /**
  * Writes the coefficients of a number whose a and b are integers of 64 bits, as tensors of points have them. Other numbers are
  * `SV_ERROR_INVALID_ARGUMENT`.
- *
- * Any thread may call it.
- *
- * Requires: `x` points to a struct, and `a` and `b` each point to an `int64_t`.
  */
 int32_t sv_srt_exact_integers(const struct sv_srt_exact *x,
                               int64_t *a,
@@ -6966,9 +6146,7 @@ int32_t sv_srt_exact_integers(const struct sv_srt_exact *x,
 /**
  * Writes a number as a text in UTF-8, such as `3/5 - 1/5 φ`. `text`, `capacity` and `length` are as for `sv_library_report`.
  *
- * Any thread may call it.
- *
- * Requires: `x` points to a struct, and `text` to `capacity` bytes.
+ * Requires: `text` points to `capacity` bytes.
  */
 int32_t sv_srt_exact_text(const struct sv_srt_exact *x,
                           char *text,
@@ -6977,46 +6155,26 @@ int32_t sv_srt_exact_text(const struct sv_srt_exact *x,
 
 /**
  * Computes roots of E8 as rows. `set` is one of `SV_SRT_ROOTS_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_e8_roots(int32_t set, int32_t device, uint64_t *result);
 
 /**
  * Computes `count` rows: row i is root i modulo 240 times 1 + i/240, rounded down.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_e8_weights(size_t count, int32_t device, uint64_t *result);
 
 /**
  * Projects rows of 8 to their parallel and perpendicular parts. `layout` is one of `SV_SRT_E8_...`.
- *
- * Any thread may call it.
- *
- * Requires: `parallel` points to a `uint64_t`, `perpendicular` points to a `uint64_t`.
  */
 int32_t sv_srt_project_e8(uint64_t v, int32_t layout, uint64_t *parallel, uint64_t *perpendicular);
 
 /**
  * Computes |parallel|^2 - |perpendicular|^2 of rows of 8. `layout` is one of `SV_SRT_E8_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_quadratic_form(uint64_t v, int32_t layout, uint64_t *result);
 
 /**
  * Finds the point of scale E8 that is nearest to each row of 8.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_e8_quantize(uint64_t v, double scale, uint64_t *result);
 
@@ -7024,9 +6182,7 @@ int32_t sv_srt_e8_quantize(uint64_t v, double scale, uint64_t *result);
  * Computes the sum of w exp(-pi Q(v)/t) over rows of 8. `weights` is a number or a tensor with one for each row, and
  * `layout` is one of `SV_SRT_E8_...`.
  *
- * Any thread may call it.
- *
- * Requires: `weights` points to an operand, and `result` points to a `uint64_t`.
+ * Requires: `weights` points to an operand.
  */
 int32_t sv_srt_theta_sum(uint64_t v,
                          const struct sv_operand *weights,
@@ -7036,10 +6192,6 @@ int32_t sv_srt_theta_sum(uint64_t v,
 
 /**
  * Computes 1 for each row of 8 in the cone and 0 for the others. `cone` is one of `SV_SRT_CONE_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_cone_test(uint64_t v,
                                 int32_t cone,
@@ -7048,10 +6200,6 @@ int32_t sv_srt_golden_cone_test(uint64_t v,
 
 /**
  * Finds the point of the closed cone that is nearest to each row of 8. `cone` is one of `SV_SRT_CONE_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_cone_project(uint64_t v,
                                    int32_t cone,
@@ -7059,20 +6207,12 @@ int32_t sv_srt_golden_cone_project(uint64_t v,
 
 /**
  * Computes exp(-Q(v)/phi) of each row of 8 in the null cone, and 1e-9 of the others.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_weight_8d(uint64_t v, uint64_t *result);
 
 /**
  * Computes gamma sqrt(target) (v - mean)/sqrt(variance + eps) + beta of each row along the last axis. `target` is the variance
  * of the result, 0 for 1/phi. `gamma` and `beta` are tensors of the row's size, or 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_layer_norm(uint64_t v,
                                  uint64_t gamma,
@@ -7083,10 +6223,6 @@ int32_t sv_srt_golden_layer_norm(uint64_t v,
 
 /**
  * Computes the norm of `sv_srt_golden_layer_norm` of each column of a batch of shape (B, F), over B.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_batch_norm_1d(uint64_t v,
                                     uint64_t gamma,
@@ -7097,10 +6233,6 @@ int32_t sv_srt_golden_batch_norm_1d(uint64_t v,
 
 /**
  * Computes the norm of `sv_srt_golden_layer_norm` of each channel of a batch of shape (B, C, H, W), over B, H and W.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_batch_norm_2d(uint64_t v,
                                     uint64_t gamma,
@@ -7113,8 +6245,6 @@ int32_t sv_srt_golden_batch_norm_2d(uint64_t v,
  * Computes a golden batch norm of a batch of shape (B, F) or (B, C, H, W) as in training, and the running statistics after it:
  * the old ones times 1 - momentum, plus momentum times those of the batch. `mean` and `variance` are vectors of
  * `SV_DTYPE_F64`, zeros and ones at first. They stay.
- *
- * Any thread may call it.
  *
  * Requires: `result`, `new_mean` and `new_variance` each point to a `uint64_t`.
  */
@@ -7132,10 +6262,6 @@ int32_t sv_srt_golden_batch_norm_train(uint64_t v,
 
 /**
  * Computes a golden batch norm of a batch of shape (B, F) or (B, C, H, W) with running statistics, as in inference.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_batch_norm_infer(uint64_t v,
                                        uint64_t mean,
@@ -7148,28 +6274,18 @@ int32_t sv_srt_golden_batch_norm_infer(uint64_t v,
 
 /**
  * Returns a random word, which depends on the seed and the position alone.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_noise_word(uint64_t seed, uint64_t offset, uint64_t *result);
 
 /**
  * Returns the seed of a stream of its own.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_noise_stream(uint64_t seed, uint64_t generation, uint64_t purpose, uint64_t *result);
 
 /**
  * Computes a tensor of random words from position `offset` on.
  *
- * Any thread may call it.
- *
- * Requires: `shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_srt_noise_words(uint64_t seed,
                            uint64_t offset,
@@ -7181,9 +6297,7 @@ int32_t sv_srt_noise_words(uint64_t seed,
 /**
  * Computes a tensor of standard normal doubles from position `offset` on.
  *
- * Any thread may call it.
- *
- * Requires: `shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_srt_gauss(uint64_t seed,
                      uint64_t offset,
@@ -7195,9 +6309,7 @@ int32_t sv_srt_gauss(uint64_t seed,
 /**
  * Computes a tensor of uniform doubles from position `offset` on. `interval` is one of `SV_SRT_UNIFORM_...`.
  *
- * Any thread may call it.
- *
- * Requires: `shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_srt_uniform_noise(uint64_t seed,
                              uint64_t offset,
@@ -7209,19 +6321,11 @@ int32_t sv_srt_uniform_noise(uint64_t seed,
 
 /**
  * Computes normal numbers from pairs of uniform ones along the last axis.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_box_muller(uint64_t u, uint64_t *result);
 
 /**
  * Computes (lo + (hi - lo) tanh |rho|) g.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_residual_modulated_noise(uint64_t g,
                                         uint64_t rho,
@@ -7231,10 +6335,6 @@ int32_t sv_srt_residual_modulated_noise(uint64_t g,
 
 /**
  * Computes v (1 + (1 - s) sqrt(n2)/phi^2) + sigma (1 - s) exp(-n2/(4 phi)) g.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_resonant_d_phase(uint64_t v,
                                 uint64_t n2,
@@ -7245,10 +6345,6 @@ int32_t sv_srt_resonant_d_phase(uint64_t v,
 
 /**
  * Computes `sv_srt_resonant_d_phase` of rows, with a syntony for each row in the tensor `s`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_resonant_d_phase_batch(uint64_t v,
                                       uint64_t n2,
@@ -7259,73 +6355,41 @@ int32_t sv_srt_resonant_d_phase_batch(uint64_t v,
 
 /**
  * Computes v (1 - s/phi (1 - exp(-n2/phi))).
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_h_phase(uint64_t v, uint64_t n2, double s, uint64_t *result);
 
 /**
  * Computes `sv_srt_h_phase` of rows, with a syntony for each row in the tensor `s`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_h_phase_batch(uint64_t v, uint64_t n2, uint64_t s, uint64_t *result);
 
 /**
  * Computes the D phase without noise, then the H phase.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_phase_cycle(uint64_t v, uint64_t n2, double s, uint64_t *result);
 
 /**
  * Computes the sum of |v|^2 exp(-n2/phi) divided by the sum of |v|^2, of each row.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_syntony(uint64_t v, uint64_t n2, uint64_t *result);
 
 /**
  * Computes one number of all syntonies. `aggregate` is one of `SV_SRT_AGGREGATE_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_aggregate_syntony(uint64_t s, int32_t aggregate, uint64_t *result);
 
 /**
  * Computes 1 - |d - h| / (|d - psi| + 1e-10), from 0 to 1.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_operator_syntony(uint64_t psi, uint64_t d, uint64_t h, uint64_t *result);
 
 /**
  * Finds the largest syntony of a vector: its index and its value. NaN is ignored.
- *
- * Any thread may call it.
- *
- * Requires: `index` points to a `uint64_t`, `value` points to a `uint64_t`.
  */
 int32_t sv_srt_argmax_syntony(uint64_t s, uint64_t *index, uint64_t *value);
 
 /**
  * Computes the pull of flux values toward their lattice values. `mode` is one of `SV_SRT_GRADIENT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_snap_gradient(uint64_t flux,
                              uint64_t lattice,
@@ -7335,10 +6399,6 @@ int32_t sv_srt_snap_gradient(uint64_t flux,
 
 /**
  * Computes the H phase, finds the a + b phi with |a|, |b| <= bound nearest to it, and computes their syntony.
- *
- * Any thread may call it.
- *
- * Requires: `result_a` points to a `uint64_t`, `result_b` points to a `uint64_t`, `syntony` points to a `uint64_t`.
  */
 int32_t sv_srt_harmonize_and_crystallize(uint64_t flux,
                                          uint64_t n2,
@@ -7350,118 +6410,66 @@ int32_t sv_srt_harmonize_and_crystallize(uint64_t flux,
 
 /**
  * Computes the times of the D phase and of the H phase: base, and base phi^syntony.
- *
- * Any thread may call it.
- *
- * Requires: `d_phase` points to a `double`, `h_phase` points to a `double`.
  */
 int32_t sv_srt_dwell(double base, double syntony, double *d_phase, double *h_phase);
 
 /**
  * Computes A B. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_mm(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
 
 /**
  * Computes A^T B, of A stored as K x M. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_mm_tn(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
 
 /**
  * Computes A B^T, of B stored as N x K. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_mm_nt(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
 
 /**
  * Computes A^T B^T. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_mm_tt(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
 
 /**
  * Computes A^H B. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_mm_hn(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
 
 /**
  * Computes A B^H. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_mm_nh(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
 
 /**
  * Computes the products of two batches of matrices. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_bmm(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
 
 /**
  * Computes A B - B A/phi. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_commutator(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
 
 /**
  * Computes A B + B A/phi. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_anticommutator(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
 
 /**
  * Computes the sum over k of a_ik b_kj exp(-k^2/phi). `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_mm_golden_weighted(uint64_t a, uint64_t b, int32_t mode, uint64_t *result);
 
 /**
  * Computes phi^n A B. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_mm_phi(uint64_t a, uint64_t b, int32_t n, int32_t mode, uint64_t *result);
 
 /**
  * Computes (1 + sign q/divisor) A B. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_mm_corrected(uint64_t a,
                             uint64_t b,
@@ -7472,10 +6480,6 @@ int32_t sv_srt_mm_corrected(uint64_t a,
 
 /**
  * Computes e^(i pi n/phi) A B, which is complex. `mode` is one of `SV_SRT_PRODUCT_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_mm_golden_phase(uint64_t a, uint64_t b, int32_t n, int32_t mode, uint64_t *result);
 
@@ -7483,9 +6487,7 @@ int32_t sv_srt_mm_golden_phase(uint64_t a, uint64_t b, int32_t n, int32_t mode, 
  * Computes alpha op(A) op(B) + beta C as a new tensor. `operation_a` and `operation_b` are of `SV_SRT_OPERATION_...`,
  * and `mode` is one of `SV_SRT_PRODUCT_...`. C is not read if beta is 0.
  *
- * Any thread may call it.
- *
- * Requires: `alpha` and `beta` point to numbers, and `result` points to a `uint64_t`.
+ * Requires: `alpha` and `beta` point to numbers.
  */
 int32_t sv_srt_gemm(const struct sv_number *alpha,
                     int32_t operation_a,
@@ -7501,9 +6503,7 @@ int32_t sv_srt_gemm(const struct sv_number *alpha,
  * Computes psi + the sum over k of factor k times P_k psi of `count` square matrices P_k. `mode` is one of
  * `SV_SRT_PRODUCT_...`.
  *
- * Any thread may call it.
- *
- * Requires: `projections` and `factors` point to `count` elements each, and `result` points to a `uint64_t`.
+ * Requires: `projections` and `factors` point to `count` elements each.
  */
 int32_t sv_srt_projection_sum(uint64_t psi,
                               const uint64_t *projections,
@@ -7515,9 +6515,7 @@ int32_t sv_srt_projection_sum(uint64_t psi,
 /**
  * Computes the sum over k of weight k times T_k of `count` tensors of one shape.
  *
- * Any thread may call it.
- *
- * Requires: `tensors` and `weights` point to `count` elements each, and `result` points to a `uint64_t`.
+ * Requires: `tensors` and `weights` point to `count` elements each.
  */
 int32_t sv_srt_weighted_sum(const uint64_t *tensors,
                             const double *weights,
@@ -7528,9 +6526,7 @@ int32_t sv_srt_weighted_sum(const uint64_t *tensors,
  * Writes up to `capacity` bounds of a ramp of at most `steps` steps from `first` on, and the number of all of them.
  * Each bound is the one before times phi, rounded up.
  *
- * Any thread may call it.
- *
- * Requires: `bounds` points to `capacity` numbers, and `count` points to a `uint64_t`.
+ * Requires: `bounds` points to `capacity` numbers.
  */
 int32_t sv_srt_precision_ramp(int64_t first,
                               size_t steps,
@@ -7543,7 +6539,7 @@ int32_t sv_srt_precision_ramp(int64_t first,
  * `SV_DTYPE_I64` tensors, `a[i]` and `b[i]`, of the bound `bounds[i]`.
  *
  * `count` gets the number of bounds; the arrays get the first `capacity` of them, and values are snapped at these alone. A
- * capacity of 0 asks for the number alone. The caller owns one reference to each tensor. Any thread may call it.
+ * capacity of 0 asks for the number alone. The caller owns one reference to each tensor.
  *
  * Requires: `bounds`, `a` and `b` each point to `capacity` elements, and `count` points to a `uint64_t`.
  */
@@ -7559,47 +6555,27 @@ int32_t sv_srt_snap_ramp(uint64_t values,
 /**
  * Creates an expression for an integer. Sums and products of integers are exact, so larger ones of up to 128 bits are made of
  * smaller ones.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_symbolic_integer(int64_t integer,
                                 uint64_t *result);
 
 /**
  * Creates an expression for a fraction. `SV_ERROR_DIVISION_BY_ZERO` for a denominator of 0.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_symbolic_rational(int64_t numerator, int64_t denominator, uint64_t *result);
 
 /**
  * Creates an expression for an exact number a + b phi.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `number` points to a struct, and `result` to a `uint64_t`.
  */
 int32_t sv_srt_symbolic_exact(const struct sv_srt_exact *number, uint64_t *result);
 
 /**
  * Creates an expression for a constant, one of `SV_SRT_CONSTANT_...`.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_symbolic_constant(int32_t constant, uint64_t *result);
 
 /**
  * Creates an expression for input `slot`: column `slot` of the rows of a run, from 0 to 62.
- *
- * The caller owns one reference to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_symbolic_input(size_t slot, uint64_t *result);
 
@@ -7609,9 +6585,7 @@ int32_t sv_srt_symbolic_input(size_t slot, uint64_t *result);
  * Sums, differences, products and quotients of two integers, of two fractions or of two exact numbers are exact numbers at once,
  * unless they overflow 128 bits or divide by 0. A result has at most 1048576 leaves and functions, or the status is
  * `SV_ERROR_INVALID_ARGUMENT`: operands are copied, so x = x x doubles their number. The caller owns one reference to `*result`,
- * which keeps no handle of an operand. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
+ * which keeps no handle of an operand.
  */
 int32_t sv_srt_symbolic_operation(int32_t operation,
                                   uint64_t x,
@@ -7622,10 +6596,7 @@ int32_t sv_srt_symbolic_operation(int32_t operation,
  * Creates an expression for x to the power numerator/denominator. Of a negative x it is the real root if the reduced denominator
  * is odd, else NaN.
  *
- * A result has at most 1048576 leaves and functions, or the status is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference
- * to `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
+ * A result has at most 1048576 leaves and functions, or the status is `SV_ERROR_INVALID_ARGUMENT`.
  */
 int32_t sv_srt_symbolic_pow(uint64_t x,
                             int64_t numerator,
@@ -7634,28 +6605,16 @@ int32_t sv_srt_symbolic_pow(uint64_t x,
 
 /**
  * Writes the number of leaves and functions of an expression.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `size_t`.
  */
 int32_t sv_srt_symbolic_node_count(uint64_t x, size_t *result);
 
 /**
  * Writes the number of input slots of an expression: the highest one, plus 1.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `size_t`.
  */
 int32_t sv_srt_symbolic_slots(uint64_t x, size_t *result);
 
 /**
  * Writes 1 if two expressions are the same tree, else 0. Equal values of different trees do not count.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to an `int32_t`.
  */
 int32_t sv_srt_symbolic_is_same(uint64_t x,
                                 uint64_t y,
@@ -7664,8 +6623,6 @@ int32_t sv_srt_symbolic_is_same(uint64_t x,
 /**
  * Writes an expression as a text in UTF-8, such as `((x0^2 + 1) · π)`. `text`, `capacity` and `length` are as for
  * `sv_library_report`.
- *
- * Any thread may call it.
  *
  * Requires: `text` points to `capacity` bytes.
  */
@@ -7677,9 +6634,7 @@ int32_t sv_srt_symbolic_text(uint64_t x,
 /**
  * Evaluates an expression on the CPU for one row of `count` inputs, with the bits of `sv_srt_symbolic_run_rows`.
  *
- * Any thread may call it.
- *
- * Requires: `inputs` points to `count` numbers, and `result` to a `double`.
+ * Requires: `inputs` points to `count` numbers.
  */
 int32_t sv_srt_symbolic_evaluate(uint64_t x,
                                  const double *inputs,
@@ -7690,11 +6645,8 @@ int32_t sv_srt_symbolic_evaluate(uint64_t x,
  * Evaluates an expression for each row of a matrix of `SV_DTYPE_F64`, whose columns are the input slots, on the device of the
  * matrix. `*result` gets a vector with a value for each row.
  *
- * Outside its domain a function is NaN or infinite, as IEEE has it: ln 0 is -infinity, ln of a negative number NaN. An expression
- * with more than 63 slots is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference to
- * `*result`. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
+ * Outside its domain a function is NaN or infinite, as IEEE has it: ln 0 is -infinity, ln of a negative number NaN. An
+ * expression with more than 63 slots is `SV_ERROR_INVALID_ARGUMENT`.
  */
 int32_t sv_srt_symbolic_run_rows(uint64_t x,
                                  uint64_t rows,
@@ -7702,91 +6654,51 @@ int32_t sv_srt_symbolic_run_rows(uint64_t x,
 
 /**
  * Computes x / y of complex tensors of one shape, scaled so that nothing overflows.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_complex_divide(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Computes 1/z, of complex numbers.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_complex_reciprocal(uint64_t z, uint64_t *result);
 
 /**
  * Computes z e^(i pi/phi), of complex numbers.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_rotate(uint64_t z, uint64_t *result);
 
 /**
  * Computes z/|z|, and 0 at 0, of complex numbers.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_normalize_phase(uint64_t z, uint64_t *result);
 
 /**
  * Computes the sum of z_i phi^-i along the last axis, of complex numbers.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_phi_weighted_sum(uint64_t z, uint64_t *result);
 
 /**
  * Computes z e^(i theta).
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_rotate_phase(uint64_t z, double theta, uint64_t *result);
 
 /**
  * Computes z e^(i theta) with an angle for each element.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_rotate_phases(uint64_t z, uint64_t theta, uint64_t *result);
 
 /**
  * Rounds the angle of each complex number to a multiple of pi/k, and keeps its magnitude.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_quantize_phase_pi(uint64_t z, int64_t k, uint64_t *result);
 
 /**
  * Adds a residual as `mode` says, one of `SV_SRT_RESIDUAL_...`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_phi_residual(uint64_t x, uint64_t r, int32_t mode, uint64_t *result);
 
 /**
  * Computes the positive part of `sv_srt_phi_residual`. NaN gives 0 if `keep_nan` is 0, and NaN if it is 1.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_phi_residual_relu(uint64_t x,
                                  uint64_t r,
@@ -7796,19 +6708,11 @@ int32_t sv_srt_phi_residual_relu(uint64_t x,
 
 /**
  * Computes GELU of x + r/phi, in its tanh form.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_phi_residual_gelu(uint64_t x, uint64_t r, uint64_t *result);
 
 /**
  * Normalizes the rows of x + r/phi to variance 1. `gamma` and `beta` are tensors of the row's size, or 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_phi_residual_layer_norm(uint64_t x,
                                        uint64_t r,
@@ -7819,37 +6723,21 @@ int32_t sv_srt_phi_residual_layer_norm(uint64_t x,
 
 /**
  * Computes exp(-s/phi); of complex numbers, exp(-|z|^2/phi).
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_weight(uint64_t s, uint64_t *result);
 
 /**
  * Computes exp(-|n|^2/phi) of each row of windings along the last axis.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_weight_of_rows(uint64_t n, uint64_t *result);
 
 /**
  * Computes the sum of a_i b_i exp(-i^2/phi).
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_inner(uint64_t a, uint64_t b, uint64_t *result);
 
 /**
  * Computes a_i exp(-i/phi) / sqrt(sum of a_i^2 exp(-2i/phi) + 1e-10).
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_golden_normalize(uint64_t a, uint64_t *result);
 
@@ -7857,9 +6745,7 @@ int32_t sv_srt_golden_normalize(uint64_t a, uint64_t *result);
  * Multiplies each element by its correction 1 + sign q/divisor; a divisor of 0 gives 1. `count` is the number of
  * elements.
  *
- * Any thread may call it.
- *
- * Requires: `divisors` and `signs` point to `count` numbers each, and `result` points to a `uint64_t`.
+ * Requires: `divisors` and `signs` point to `count` numbers each.
  */
 int32_t sv_srt_correct(uint64_t values,
                        const double *divisors,
@@ -7869,10 +6755,6 @@ int32_t sv_srt_correct(uint64_t values,
 
 /**
  * Computes v (1 + q/first) (1 - q/second).
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_srt_compound_correction(uint64_t values, double first, double second, uint64_t *result);
 
@@ -7880,10 +6762,7 @@ int32_t sv_srt_compound_correction(uint64_t values, double first, double second,
  * Multiplies each element by a range of the `count` corrections, from left to right. Element i has `lengths[i]`
  * corrections from `starts[i]` on; `elements` is the number of elements.
  *
- * Any thread may call it.
- *
- * Requires: `divisors` and `signs` point to `count` numbers each, `starts` and `lengths` to `elements` numbers each, and `result`
- * points to a `uint64_t`.
+ * Requires: `divisors` and `signs` point to `count` numbers each, and `starts` and `lengths` to `elements` numbers each.
  */
 int32_t sv_srt_correct_chain(uint64_t values,
                              const double *divisors,
@@ -7896,28 +6775,16 @@ int32_t sv_srt_correct_chain(uint64_t values,
 
 /**
  * Returns q = (2 phi + e/(2 phi^2)) / (phi^4 (e^pi - pi)).
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `double`.
  */
 int32_t sv_srt_q_deficit(double *result);
 
 /**
  * Computes 1 + sign q/divisor.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `double`.
  */
 int32_t sv_srt_correction(double divisor, int32_t sign, double *result);
 
 /**
  * Computes 1 + sign coefficient q^q_power phi^phi_power. docs/srt.md names the coefficients.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `double`.
  */
 int32_t sv_srt_special_correction(int32_t sign,
                                   double coefficient,
@@ -7927,28 +6794,18 @@ int32_t sv_srt_special_correction(int32_t sign,
 
 /**
  * Computes 1/(1 + q phi^k) of k from -2 to 3.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `double`.
  */
 int32_t sv_srt_suppression(int32_t k, double *result);
 
 /**
  * Returns a dimension of the table 248, 240, 120, 78, 36, 27, 24, 14.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint32_t`.
  */
 int32_t sv_srt_structure_dimension(size_t index, uint32_t *result);
 
 /**
  * Creates a stream on a device. A lower `priority` is more urgent; 0 is ordinary.
  *
- * The caller owns one reference to `*stream`. Any thread may call it, and use the stream.
- *
- * Requires: `stream` points to a `uint64_t`.
+ * Any thread may use the stream.
  */
 int32_t sv_stream_create(int32_t device, int32_t priority, uint64_t *stream);
 
@@ -7957,11 +6814,11 @@ int32_t sv_stream_create(int32_t device, int32_t priority, uint64_t *stream);
  * gives it too, because the driver orders it with the default streams of all threads. `device` is the device of the stream's
  * context, which must be its primary one.
  *
- * The library orders its work with the other code's as the driver orders one stream, and never destroys the stream. The caller
- * owns one reference to `*stream`. Any thread may call it, and use the stream.
+ * The library orders its work with the other code's as the driver orders one stream, and never destroys the stream. Any thread
+ * may use the stream.
  *
  * Requires: `raw` is a live stream, and stays so until the last reference is released and no call that uses the stream runs. Other code
- * does not capture it meanwhile. `stream` points to a `uint64_t`.
+ * does not capture it meanwhile.
  */
 int32_t sv_stream_from_raw(int32_t device,
                            void *raw,
@@ -7969,10 +6826,6 @@ int32_t sv_stream_from_raw(int32_t device,
 
 /**
  * Writes the ordinal of the device of a stream.
- *
- * Any thread may call it.
- *
- * Requires: `device` points to an `int32_t`.
  */
 int32_t sv_stream_device(uint64_t stream, int32_t *device);
 
@@ -7980,89 +6833,61 @@ int32_t sv_stream_device(uint64_t stream, int32_t *device);
  * Writes the `CUstream` of a stream, for other CUDA code.
  *
  * The driver's stream lives as long as the handle. This library does not see work that other code puts on it: order such work
- * with an event before another stream uses what it touches. Any thread may call it.
- *
- * Requires: `raw` points to a pointer.
+ * with an event before another stream uses what it touches.
  */
 int32_t sv_stream_raw(uint64_t stream,
                       void **raw);
 
 /**
  * Waits for all work on a stream, and returns the error of a kernel that faulted or reported one.
- *
- * Any thread may call it.
  */
 int32_t sv_stream_synchronize(uint64_t stream);
 
 /**
  * Waits for all work on a stream, at most this many milliseconds; then `SV_ERROR_TIMED_OUT`, and the work goes on.
- *
- * Any thread may call it.
  */
 int32_t sv_stream_synchronize_timeout(uint64_t stream,
                                       uint64_t timeout_ms);
 
 /**
  * Writes 1 if all work on a stream is done, else 0.
- *
- * Any thread may call it.
- *
- * Requires: `idle` points to an `int32_t`.
  */
 int32_t sv_stream_is_idle(uint64_t stream, int32_t *idle);
 
 /**
  * Lets later work on `stream` begin after an event. The host does not wait.
- *
- * Any thread may call it.
  */
 int32_t sv_stream_wait_event(uint64_t stream, uint64_t event);
 
 /**
  * Lets later work on `stream` begin after all work that `other` has now. The host does not wait.
- *
- * Any thread may call it.
  */
 int32_t sv_stream_wait_stream(uint64_t stream, uint64_t other);
 
 /**
  * Creates an event. `timing` is 1 for an event with a time, else 0.
  *
- * The caller owns one reference to `*event`. Any thread may call it, and use the event.
- *
- * Requires: `event` points to a `uint64_t`.
+ * Any thread may use the event.
  */
 int32_t sv_event_create(int32_t device, int32_t timing, uint64_t *event);
 
 /**
  * Records an event behind the work that a stream has now.
- *
- * Any thread may call it.
  */
 int32_t sv_event_record(uint64_t event, uint64_t stream);
 
 /**
  * Waits for the work before an event.
- *
- * Any thread may call it.
  */
 int32_t sv_event_synchronize(uint64_t event);
 
 /**
  * Writes 1 if the work before an event is done, else 0.
- *
- * Any thread may call it.
- *
- * Requires: `complete` points to an `int32_t`.
  */
 int32_t sv_event_is_complete(uint64_t event, int32_t *complete);
 
 /**
  * Writes the milliseconds between two events with a time, both of which have been reached.
- *
- * Any thread may call it.
- *
- * Requires: `milliseconds` points to a `float`.
  */
 int32_t sv_event_elapsed(uint64_t start, uint64_t end, float *milliseconds);
 
@@ -8073,10 +6898,6 @@ int32_t sv_event_elapsed(uint64_t start, uint64_t end, float *milliseconds);
  *
  * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
  * waits for the device.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_scatter_reduce(uint64_t tensor,
                                  int64_t axis,
@@ -8088,8 +6909,6 @@ int32_t sv_tensor_scatter_reduce(uint64_t tensor,
 
 /**
  * Writes the result of `sv_tensor_scatter_reduce` to the tensor.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_tensor_scatter_reduce_in_place(uint64_t tensor,
                                           int64_t axis,
@@ -8101,10 +6920,6 @@ int32_t sv_tensor_scatter_reduce_in_place(uint64_t tensor,
 /**
  * Gives a tensor with elements added at the places of an index along `axis`: `sv_tensor_scatter_reduce` by `SV_REDUCE_SUM`
  * with the tensor's own elements.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_scatter_add(uint64_t tensor,
                               int64_t axis,
@@ -8114,8 +6929,6 @@ int32_t sv_tensor_scatter_add(uint64_t tensor,
 
 /**
  * Adds elements at the places of an index along `axis`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_tensor_scatter_add_in_place(uint64_t tensor,
                                        int64_t axis,
@@ -8124,10 +6937,6 @@ int32_t sv_tensor_scatter_add_in_place(uint64_t tensor,
 
 /**
  * Gives a tensor with elements added to the positions along an axis that a list of indices names.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_index_add(uint64_t tensor,
                             int64_t axis,
@@ -8137,8 +6946,6 @@ int32_t sv_tensor_index_add(uint64_t tensor,
 
 /**
  * Adds elements to the positions along an axis that a list of indices names.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_tensor_index_add_in_place(uint64_t tensor,
                                      int64_t axis,
@@ -8147,10 +6954,6 @@ int32_t sv_tensor_index_add_in_place(uint64_t tensor,
 
 /**
  * Gives a tensor with the positions along an axis that a list of indices names replaced by a number.
- *
- * Any thread may call it.
- *
- * Requires: `number` points to a struct, and `result` to a `uint64_t`.
  */
 int32_t sv_tensor_index_fill(uint64_t tensor,
                              int64_t axis,
@@ -8160,10 +6963,6 @@ int32_t sv_tensor_index_fill(uint64_t tensor,
 
 /**
  * Replaces the positions along an axis that a list of indices names by a number.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
- *
- * Requires: `number` points to a struct.
  */
 int32_t sv_tensor_index_fill_in_place(uint64_t tensor,
                                       int64_t axis,
@@ -8174,9 +6973,7 @@ int32_t sv_tensor_index_fill_in_place(uint64_t tensor,
  * Gives a tensor with elements written by coordinates: `indices` are `count` tensors of integers, one for each of the first
  * axes, which are broadcast. Of several elements for one place the last one stays; all are added if `accumulate` is 1.
  *
- * Any thread may call it.
- *
- * Requires: `indices` points to `count` handles, and `result` to a `uint64_t`.
+ * Requires: `indices` points to `count` handles.
  */
 int32_t sv_tensor_index_put(uint64_t tensor,
                             const uint64_t *indices,
@@ -8187,8 +6984,6 @@ int32_t sv_tensor_index_put(uint64_t tensor,
 
 /**
  * Writes elements by coordinates, as `sv_tensor_index_put`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  *
  * Requires: `indices` points to `count` handles.
  */
@@ -8202,9 +6997,7 @@ int32_t sv_tensor_index_put_in_place(uint64_t tensor,
  * Gives a tensor in which the elements for which a mask of bools is true are replaced by the first elements of `elements`, in
  * row-major order. The mask is broadcast.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_tensor_masked_scatter(uint64_t tensor,
                                  uint64_t mask,
@@ -8213,8 +7006,6 @@ int32_t sv_tensor_masked_scatter(uint64_t tensor,
 
 /**
  * Replaces the elements for which a mask of bools is true, as `sv_tensor_masked_scatter`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_tensor_masked_scatter_in_place(uint64_t tensor, uint64_t mask, uint64_t elements);
 
@@ -8222,9 +7013,7 @@ int32_t sv_tensor_masked_scatter_in_place(uint64_t tensor, uint64_t mask, uint64
  * Combines neighbouring rows of a tensor by one of the codes of `sv_tensor_scatter_reduce`: the first `lengths[0]` along axis
  * 0, the next `lengths[1]`, and so on. A length of 0 gives `initial`.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `initial` points to a struct, and `result` to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_tensor_segment_reduce(uint64_t tensor,
                                  uint64_t lengths,
@@ -8237,8 +7026,6 @@ int32_t sv_tensor_segment_reduce(uint64_t tensor,
  * axes, with a length of their own and a number of heads that divides the queries'. A query that may read no key has a result
  * of 0. `options` may be NULL. Without a mask no scores are stored on the CPU, and on devices of compute capability 9.0 for f16 and
  * bf16 where the head dimension is a multiple of 8.
- *
- * Any thread may call it.
  *
  * Requires: `options` is NULL or points to a struct with its size set, whose offsets point to `offset_count` numbers each, and `result`
  * points to a `uint64_t`.
@@ -8253,8 +7040,6 @@ int32_t sv_tensor_scaled_dot_product_attention(uint64_t queries,
  * Copies a tensor's elements to the host, in row-major order. `bytes` is their number times the size of one. Waits for the
  * work that the tensor needs, and returns the error of a kernel that faulted.
  *
- * Any thread may call it.
- *
  * Requires: `data` points to `bytes` bytes.
  */
 int32_t sv_tensor_to_host(uint64_t tensor,
@@ -8264,19 +7049,13 @@ int32_t sv_tensor_to_host(uint64_t tensor,
 /**
  * Gives a tensor's elements on another device. They are shared if they are there already.
  *
- * To and from the CPU the copy is done when the call returns. Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
+ * To and from the CPU the copy is done when the call returns.
  */
 int32_t sv_tensor_to_device(uint64_t tensor, int32_t device, uint64_t *result);
 
 /**
  * Gives a tensor's elements in another dtype. They are shared if they have it already. Floats become integers by dropping
  * the fraction and saturating, NaN becomes 0, and a complex number gives its real part.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_cast(uint64_t tensor,
                        int32_t dtype,
@@ -8284,19 +7063,11 @@ int32_t sv_tensor_cast(uint64_t tensor,
 
 /**
  * Gives a tensor's elements adjacent in memory. They are shared if they are so already.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_contiguous(uint64_t tensor, uint64_t *result);
 
 /**
  * Gives a copy of a tensor's elements, adjacent in memory of its own.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_copy(uint64_t tensor, uint64_t *result);
 
@@ -8316,9 +7087,7 @@ int32_t sv_stream_pop(void);
 /**
  * Gives the stream that this thread's tensor operations on a CUDA device go to.
  *
- * The caller owns one reference to `*stream`. Any thread may call it, and use the stream.
- *
- * Requires: `stream` points to a `uint64_t`.
+ * Any thread may use the stream.
  */
 int32_t sv_stream_current(int32_t device, uint64_t *stream);
 
@@ -8326,9 +7095,7 @@ int32_t sv_stream_current(int32_t device, uint64_t *stream);
  * Gives a tensor of elements in host memory, which are copied: in row-major order, `bytes` in all. A `rank` of 0 is one
  * element without dimensions. `device` is the ordinal of a CUDA device, or `SV_CPU`.
  *
- * Any thread may call it.
- *
- * Requires: `data` points to `bytes` bytes, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `data` points to `bytes` bytes, and `shape` to `rank` numbers.
  */
 int32_t sv_tensor_from_host(const void *data,
                             size_t bytes,
@@ -8341,9 +7108,7 @@ int32_t sv_tensor_from_host(const void *data,
 /**
  * Gives a tensor of zeros.
  *
- * Any thread may call it.
- *
- * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_tensor_zeros(int32_t dtype,
                         const int64_t *shape,
@@ -8354,9 +7119,7 @@ int32_t sv_tensor_zeros(int32_t dtype,
 /**
  * Gives a tensor of ones.
  *
- * Any thread may call it.
- *
- * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_tensor_ones(int32_t dtype,
                        const int64_t *shape,
@@ -8367,9 +7130,7 @@ int32_t sv_tensor_ones(int32_t dtype,
 /**
  * Gives a tensor whose elements are all one number, which the dtype must hold.
  *
- * Any thread may call it.
- *
- * Requires: `number` points to a struct, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_tensor_full(const struct sv_number *number,
                        int32_t dtype,
@@ -8380,8 +7141,6 @@ int32_t sv_tensor_full(const struct sv_number *number,
 
 /**
  * Gives the numbers `start`, `start + step` and so on before `end`.
- *
- * Any thread may call it.
  *
  * Requires: `start`, `end` and `step` point to structs, and `result` to a `uint64_t`.
  */
@@ -8394,10 +7153,6 @@ int32_t sv_tensor_arange(const struct sv_number *start,
 
 /**
  * Gives `count` evenly spaced numbers from `start` to `end`, both included.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_linspace(double start,
                            double end,
@@ -8408,19 +7163,13 @@ int32_t sv_tensor_linspace(double start,
 
 /**
  * Gives a matrix with ones on its main diagonal, and zeros elsewhere.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_eye(size_t rows, size_t columns, int32_t dtype, int32_t device, uint64_t *result);
 
 /**
  * Gives a tensor whose elements have any values until they are written.
  *
- * Any thread may call it.
- *
- * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_tensor_empty(int32_t dtype,
                         const int64_t *shape,
@@ -8430,10 +7179,6 @@ int32_t sv_tensor_empty(int32_t dtype,
 
 /**
  * Gives a tensor of the shape, the dtype and the device of another one, whose elements are all one number.
- *
- * Any thread may call it.
- *
- * Requires: `number` points to a struct, and `result` to a `uint64_t`.
  */
 int32_t sv_tensor_full_like(uint64_t tensor,
                             const struct sv_number *number,
@@ -8442,10 +7187,6 @@ int32_t sv_tensor_full_like(uint64_t tensor,
 /**
  * Gives `count` numbers from `base` to the power of `start` to `base` to the power of `end`, both included, whose exponents are
  * evenly spaced.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_logspace(double start,
                            double end,
@@ -8458,7 +7199,7 @@ int32_t sv_tensor_logspace(double start,
 /**
  * Writes the coordinates of a grid: `count` views of the shape of all vectors' sizes, of which one varies along each axis.
  *
- * The caller owns one reference to each of `results`. Any thread may call it.
+ * The caller owns one reference to each of `results`.
  *
  * Requires: `vectors` points to `count` handles, and `results` to `count` numbers.
  */
@@ -8470,9 +7211,7 @@ int32_t sv_tensor_meshgrid(const uint64_t *vectors,
  * Computes an elementwise operation, one of `SV_OP_...`, on `count` operands, each a tensor or a number. At least one of them
  * is a tensor. Dtypes are promoted and shapes broadcast as in PyTorch.
  *
- * Any thread may call it.
- *
- * Requires: `operands` points to `count` structs, and `result` to a `uint64_t`.
+ * Requires: `operands` points to `count` structs.
  */
 int32_t sv_operation(uint32_t operation,
                      const struct sv_operand *operands,
@@ -8481,36 +7220,22 @@ int32_t sv_operation(uint32_t operation,
 
 /**
  * Computes an elementwise operation of one tensor; see `sv_operation`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_unary(uint32_t operation, uint64_t x, uint64_t *result);
 
 /**
  * Computes an elementwise operation of two tensors; see `sv_operation`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_binary(uint32_t operation, uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Computes an elementwise operation of three tensors; see `sv_operation`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_ternary(uint32_t operation, uint64_t x, uint64_t y, uint64_t z, uint64_t *result);
 
 /**
  * Replaces a tensor's elements by an operation's result on them and `count` other operands. The result is converted to
  * their dtype, which must be able to hold it. Other tensors that shared the elements do not change.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  *
  * Requires: `others` points to `count` structs.
  */
@@ -8523,7 +7248,7 @@ int32_t sv_operation_in_place(uint32_t operation,
  * Writes an operation's result into a tensor that is there, to whose shape the `count` operands broadcast and whose dtype
  * must be able to hold the result. The first operand is a tensor.
  *
- * Any thread may call it; others that use the handle of `output` wait meanwhile.
+ * Others that use the handle of `output` wait meanwhile.
  *
  * Requires: `operands` points to `count` structs.
  */
@@ -8534,19 +7259,13 @@ int32_t sv_operation_into(uint32_t operation,
 
 /**
  * Replaces a tensor's elements by those of a tensor, which is broadcast and cast, or by a number.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
- *
- * Requires: `value` points to a struct.
  */
 int32_t sv_tensor_assign(uint64_t tensor, const struct sv_operand *value);
 
 /**
  * Replaces a part of a tensor's elements, as `sv_tensor_assign`: the positions that `count` slices name, one after the other.
  *
- * Any thread may call it; others that use the handle wait meanwhile.
- *
- * Requires: `slices` points to `count` structs, and `value` to a struct.
+ * Requires: `slices` points to `count` structs.
  */
 int32_t sv_tensor_assign_slice(uint64_t tensor,
                                const struct sv_slice *slices,
@@ -8555,10 +7274,6 @@ int32_t sv_tensor_assign_slice(uint64_t tensor,
 
 /**
  * Replaces a tensor's elements by a value where a mask of bools is true.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
- *
- * Requires: `value` points to a struct.
  */
 int32_t sv_tensor_masked_fill_in_place(uint64_t tensor,
                                        uint64_t mask,
@@ -8567,9 +7282,7 @@ int32_t sv_tensor_masked_fill_in_place(uint64_t tensor,
 /**
  * Writes 1 if all elements of two tensors are close, |x - y| <= atol + rtol |y|, else 0. NaN is close to nothing.
  *
- * Waits for the work that the tensors need. Any thread may call it.
- *
- * Requires: `close` points to an `int32_t`.
+ * Waits for the work that the tensors need.
  */
 int32_t sv_tensor_allclose(uint64_t x,
                            uint64_t y,
@@ -8580,8 +7293,6 @@ int32_t sv_tensor_allclose(uint64_t x,
 /**
  * Writes the name of an operation, such as `add`. `text`, `capacity` and `length` are as for `sv_library_report`.
  *
- * Any thread may call it.
- *
  * Requires: `text` points to `capacity` bytes.
  */
 int32_t sv_operation_name(uint32_t operation,
@@ -8591,19 +7302,11 @@ int32_t sv_operation_name(uint32_t operation,
 
 /**
  * Writes the code of the operation of a name.
- *
- * Any thread may call it.
- *
- * Requires: `name` points to a zero-terminated text, and `operation` to a `uint32_t`.
  */
 int32_t sv_operation_code(const char *name, uint32_t *operation);
 
 /**
  * Writes the number of operands of an operation: 1, 2 or 3.
- *
- * Any thread may call it.
- *
- * Requires: `arity` points to a `size_t`.
  */
 int32_t sv_operation_arity(uint32_t operation, size_t *arity);
 
@@ -8614,9 +7317,9 @@ int32_t sv_operation_arity(uint32_t operation, size_t *arity);
  * An index out of range in a tensor is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the
  * next call that waits for the device.
  *
- * Any thread may call it; it waits for the device if an entry is a mask.
+ * It waits for the device if an entry is a mask.
  *
- * Requires: `items` points to `count` structs, and `result` to a `uint64_t`.
+ * Requires: `items` points to `count` structs.
  */
 int32_t sv_tensor_index(uint64_t tensor,
                         const struct sv_index *items,
@@ -8626,9 +7329,9 @@ int32_t sv_tensor_index(uint64_t tensor,
 /**
  * Gives a tensor in which the elements that an index expression names are replaced by a value, which is broadcast.
  *
- * Any thread may call it; it waits for the device if an entry is a mask.
+ * It waits for the device if an entry is a mask.
  *
- * Requires: `items` points to `count` structs, `value` to a struct, and `result` to a `uint64_t`.
+ * Requires: `items` points to `count` structs.
  */
 int32_t sv_tensor_index_assign(uint64_t tensor,
                                const struct sv_index *items,
@@ -8639,9 +7342,7 @@ int32_t sv_tensor_index_assign(uint64_t tensor,
 /**
  * Replaces the elements that an index expression names by a value, which is broadcast.
  *
- * Any thread may call it; others that use the handle wait meanwhile.
- *
- * Requires: `items` points to `count` structs, and `value` to a struct.
+ * Requires: `items` points to `count` structs.
  */
 int32_t sv_tensor_index_assign_in_place(uint64_t tensor,
                                         const struct sv_index *items,
@@ -8653,10 +7354,6 @@ int32_t sv_tensor_index_assign_in_place(uint64_t tensor,
  *
  * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
  * waits for the device.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_gather(uint64_t tensor,
                          int64_t axis,
@@ -8668,10 +7365,6 @@ int32_t sv_tensor_gather(uint64_t tensor,
  *
  * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
  * waits for the device.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_index_select(uint64_t tensor,
                                int64_t axis,
@@ -8683,10 +7376,6 @@ int32_t sv_tensor_index_select(uint64_t tensor,
  *
  * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
  * waits for the device.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_take(uint64_t tensor,
                        uint64_t index,
@@ -8697,10 +7386,6 @@ int32_t sv_tensor_take(uint64_t tensor,
  *
  * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
  * waits for the device.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_take_along_axis(uint64_t tensor,
                                   int64_t axis,
@@ -8709,10 +7394,6 @@ int32_t sv_tensor_take_along_axis(uint64_t tensor,
 
 /**
  * Gives a new last axis of `classes` positions for each integer, with 1 at the integer and 0 elsewhere.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_one_hot(uint64_t tensor,
                           size_t classes,
@@ -8723,10 +7404,6 @@ int32_t sv_tensor_one_hot(uint64_t tensor,
  *
  * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
  * waits for the device.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_scatter(uint64_t tensor,
                           int64_t axis,
@@ -8739,10 +7416,6 @@ int32_t sv_tensor_scatter(uint64_t tensor,
  *
  * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
  * waits for the device.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_index_copy(uint64_t tensor,
                              int64_t axis,
@@ -8755,10 +7428,6 @@ int32_t sv_tensor_index_copy(uint64_t tensor,
  *
  * An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
  * waits for the device.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_put(uint64_t tensor,
                       uint64_t index,
@@ -8767,8 +7436,6 @@ int32_t sv_tensor_put(uint64_t tensor,
 
 /**
  * Writes elements along an axis where an index says.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_tensor_scatter_in_place(uint64_t tensor,
                                    int64_t axis,
@@ -8777,8 +7444,6 @@ int32_t sv_tensor_scatter_in_place(uint64_t tensor,
 
 /**
  * Replaces the positions along an axis that a list of indices names.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_tensor_index_copy_in_place(uint64_t tensor,
                                       int64_t axis,
@@ -8787,44 +7452,28 @@ int32_t sv_tensor_index_copy_in_place(uint64_t tensor,
 
 /**
  * Replaces the elements that an index names by their row-major position.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_tensor_put_in_place(uint64_t tensor, uint64_t index, uint64_t elements);
 
 /**
  * Reads an `.npy` file. `path` is UTF-8 and ends with a zero byte.
- *
- * Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text, and `result` to a `uint64_t`.
  */
 int32_t sv_tensor_read_npy(const char *path, int32_t device, uint64_t *result);
 
 /**
  * Reads the array of a name from an `.npz` file.
- *
- * Any thread may call it.
- *
- * Requires: `path` and `name` point to zero-terminated texts, and `result` to a `uint64_t`.
  */
 int32_t sv_tensor_read_npz(const char *path, const char *name, int32_t device, uint64_t *result);
 
 /**
  * Writes a tensor to an `.npy` file, replacing the file at that path.
- *
- * Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text.
  */
 int32_t sv_tensor_write_npy(uint64_t tensor, const char *path);
 
 /**
  * Writes tensors with their names to an `.npz` file, replacing the file at that path. `compress` is 1 to compress it, or 0.
  *
- * Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text, `names` to `count` pointers to such texts, and `tensors` to `count` handles.
+ * Requires: `names` points to `count` texts, and `tensors` to `count` handles.
  */
 int32_t sv_tensor_write_npz(const char *path,
                             const char *const *names,
@@ -8834,10 +7483,6 @@ int32_t sv_tensor_write_npz(const char *path,
 
 /**
  * Reads the tensor of a name from a safetensors file, or from the files of a `model.safetensors.index.json`.
- *
- * Any thread may call it.
- *
- * Requires: `path` and `name` point to zero-terminated texts, and `result` to a `uint64_t`.
  */
 int32_t sv_tensor_read_safetensors(const char *path,
                                    const char *name,
@@ -8847,8 +7492,6 @@ int32_t sv_tensor_read_safetensors(const char *path,
 /**
  * Writes the names of the tensors in a safetensors file, one a line, in the file's order. The text is cut to fit `capacity`;
  * `*length` gets the bytes of the whole text.
- *
- * Any thread may call it.
  *
  * Requires: `path` points to a zero-terminated text, `names` is NULL or points to `capacity` bytes, and `length` is NULL or points to a
  * `size_t`.
@@ -8861,9 +7504,7 @@ int32_t sv_safetensors_names(const char *path,
 /**
  * Writes tensors with their names to a safetensors file, replacing the file at that path.
  *
- * Any thread may call it.
- *
- * Requires: `path` points to a zero-terminated text, `names` to `count` pointers to such texts, and `tensors` to `count` handles.
+ * Requires: `names` points to `count` texts, and `tensors` to `count` handles.
  */
 int32_t sv_tensor_write_safetensors(const char *path,
                                     const char *const *names,
@@ -8872,58 +7513,36 @@ int32_t sv_tensor_write_safetensors(const char *path,
 
 /**
  * Computes `SV_OP_ADD` of tensors, as `sv_operation`: x + y; integers wrap, bools are or-ed.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_add(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ADD`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_add_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_SUB` of tensors, as `sv_operation`: x - y; integers wrap.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_sub(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_SUB`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_sub_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_MUL` of tensors, as `sv_operation`: x · y; integers wrap, bools are and-ed.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_mul(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_MUL`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_mul_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_DIV` of tensors, as `sv_operation`: x / y. Integers are divided in f32. Complex numbers use Smith's scaled formula; as in C99, a number other than 0 and NaN divided by 0 is infinite.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_div(uint64_t x,
                uint64_t y,
@@ -8931,33 +7550,21 @@ int32_t sv_div(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_DIV`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_div_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_MUL_HIGH` of tensors, as `sv_operation`: The upper half of the product x · y.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_mul_high(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_MUL_HIGH`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_mul_high_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_FLOOR_DIVIDE` of tensors, as `sv_operation`: x / y rounded down. Integer division by 0 gives 0, and the minimum divided by -1 wraps to itself. For floats, the quotient matches `remainder`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_floor_divide(uint64_t x,
                         uint64_t y,
@@ -8965,17 +7572,11 @@ int32_t sv_floor_divide(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_FLOOR_DIVIDE`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_floor_divide_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_TRUNC_DIVIDE` of tensors, as `sv_operation`: x / y rounded towards 0. Integer division by 0 gives 0, and the minimum divided by -1 wraps to itself.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_trunc_divide(uint64_t x,
                         uint64_t y,
@@ -8983,17 +7584,11 @@ int32_t sv_trunc_divide(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_TRUNC_DIVIDE`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_trunc_divide_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_REMAINDER` of tensors, as `sv_operation`: The remainder of `floor_divide`, with the sign of y (zeros too, as in Python); 0 for integers if y is 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_remainder(uint64_t x,
                      uint64_t y,
@@ -9001,17 +7596,11 @@ int32_t sv_remainder(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_REMAINDER`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_remainder_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_FMOD` of tensors, as `sv_operation`: The exact remainder of `trunc_divide`, with the sign of x; 0 for integers if y is 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_fmod(uint64_t x,
                 uint64_t y,
@@ -9019,231 +7608,147 @@ int32_t sv_fmod(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_FMOD`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_fmod_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_NEG` of tensors, as `sv_operation`: -x; integers wrap.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_neg(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_NEG`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_neg_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ABS` of tensors, as `sv_operation`: |x|, exact for real numbers; the minimum integer wraps to itself. For complex numbers, the magnitude.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_abs(uint64_t x,
                uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ABS`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_abs_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_SIGN` of tensors, as `sv_operation`: 1, 0 or -1 with the sign of x; zeros and NaN are unchanged. For complex numbers, x / |x|, and 0 at 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_sign(uint64_t x,
                 uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_SIGN`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_sign_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_SQRT` of tensors, as `sv_operation`: The square root, rounded to nearest. For real numbers, NaN below 0; for complex numbers, the root with a nonnegative real part.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_sqrt(uint64_t x,
                 uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_SQRT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_sqrt_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_RSQRT` of tensors, as `sv_operation`: 1 / sqrt(x); for real numbers both steps round to nearest.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_rsqrt(uint64_t x,
                  uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_RSQRT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_rsqrt_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_RECIPROCAL` of tensors, as `sv_operation`: 1 / x.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_reciprocal(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_RECIPROCAL`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_reciprocal_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_SQUARE` of tensors, as `sv_operation`: x · x.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_square(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_SQUARE`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_square_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_FLOOR` of tensors, as `sv_operation`: The largest integer at most x.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_floor(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_FLOOR`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_floor_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_CEIL` of tensors, as `sv_operation`: The smallest integer at least x.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_ceil(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_CEIL`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_ceil_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_TRUNC` of tensors, as `sv_operation`: x rounded towards 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_trunc(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_TRUNC`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_trunc_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ROUND` of tensors, as `sv_operation`: x rounded to the nearest integer, ties to even.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_round(uint64_t x,
                  uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ROUND`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_round_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_FRAC` of tensors, as `sv_operation`: x - trunc(x), exact, with the sign of x; NaN for infinities.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_frac(uint64_t x,
                 uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_FRAC`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_frac_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_RELU` of tensors, as `sv_operation`: max(x, 0); NaN stays NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_relu(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_RELU`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_relu_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_MINIMUM` of tensors, as `sv_operation`: The smaller operand; NaN if either is NaN. -0 is less than 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_minimum(uint64_t x,
                    uint64_t y,
@@ -9251,17 +7756,11 @@ int32_t sv_minimum(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_MINIMUM`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_minimum_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_MAXIMUM` of tensors, as `sv_operation`: The larger operand; NaN if either is NaN. 0 is greater than -0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_maximum(uint64_t x,
                    uint64_t y,
@@ -9269,17 +7768,11 @@ int32_t sv_maximum(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_MAXIMUM`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_maximum_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_FMIN` of tensors, as `sv_operation`: The smaller operand; the other operand if one is NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_fmin(uint64_t x,
                 uint64_t y,
@@ -9287,17 +7780,11 @@ int32_t sv_fmin(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_FMIN`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_fmin_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_FMAX` of tensors, as `sv_operation`: The larger operand; the other operand if one is NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_fmax(uint64_t x,
                 uint64_t y,
@@ -9305,17 +7792,11 @@ int32_t sv_fmax(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_FMAX`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_fmax_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_CLAMP` of tensors, as `sv_operation`: min(max(x, low), high): NaN if any operand is NaN, and high if low exceeds it.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_clamp(uint64_t x,
                  uint64_t y,
@@ -9324,33 +7805,21 @@ int32_t sv_clamp(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_CLAMP`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_clamp_in_place(uint64_t x, uint64_t y, uint64_t z);
 
 /**
  * Computes `SV_OP_EQ` of tensors, as `sv_operation`: True if x equals y; NaN equals nothing.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_eq(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_EQ`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_eq_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_NE` of tensors, as `sv_operation`: True if x differs from y; true if either is NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_ne(uint64_t x,
               uint64_t y,
@@ -9358,164 +7827,104 @@ int32_t sv_ne(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_NE`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_ne_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_LT` of tensors, as `sv_operation`: True if x < y; false if either is NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_lt(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_LT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_lt_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_LE` of tensors, as `sv_operation`: True if x <= y; false if either is NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_le(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_LE`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_le_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_GT` of tensors, as `sv_operation`: True if x > y; false if either is NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_gt(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_GT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_gt_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_GE` of tensors, as `sv_operation`: True if x >= y; false if either is NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_ge(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_GE`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_ge_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_IS_NAN` of tensors, as `sv_operation`: True if x is NaN; for complex numbers, if either part is.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_is_nan(uint64_t x,
                   uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_IS_NAN`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_is_nan_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_IS_INFINITE` of tensors, as `sv_operation`: True if x is infinite; for complex numbers, if either part is.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_is_infinite(uint64_t x,
                        uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_IS_INFINITE`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_is_infinite_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_IS_FINITE` of tensors, as `sv_operation`: True if x is neither NaN nor infinite; for complex numbers, if both parts are finite.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_is_finite(uint64_t x,
                      uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_IS_FINITE`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_is_finite_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_LOGICAL_AND` of tensors, as `sv_operation`: True if both operands are nonzero.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_logical_and(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_LOGICAL_AND`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_logical_and_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_LOGICAL_OR` of tensors, as `sv_operation`: True if either operand is nonzero.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_logical_or(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_LOGICAL_OR`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_logical_or_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_LOGICAL_XOR` of tensors, as `sv_operation`: True if exactly one operand is nonzero.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_logical_xor(uint64_t x,
                        uint64_t y,
@@ -9523,97 +7932,61 @@ int32_t sv_logical_xor(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_LOGICAL_XOR`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_logical_xor_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_LOGICAL_NOT` of tensors, as `sv_operation`: True if x is 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_logical_not(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_LOGICAL_NOT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_logical_not_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_BIT_AND` of tensors, as `sv_operation`: The bitwise and.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_bit_and(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_BIT_AND`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_bit_and_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_BIT_OR` of tensors, as `sv_operation`: The bitwise or.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_bit_or(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_BIT_OR`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_bit_or_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_BIT_XOR` of tensors, as `sv_operation`: The bitwise exclusive or.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_bit_xor(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_BIT_XOR`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_bit_xor_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_BIT_NOT` of tensors, as `sv_operation`: The bitwise complement.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_bit_not(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_BIT_NOT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_bit_not_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_SHIFT_LEFT` of tensors, as `sv_operation`: x · 2^y, wrapped; 0 if y is negative or at least the width.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_shift_left(uint64_t x,
                       uint64_t y,
@@ -9621,17 +7994,11 @@ int32_t sv_shift_left(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_SHIFT_LEFT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_shift_left_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_SHIFT_RIGHT` of tensors, as `sv_operation`: x / 2^y rounded down; 0, or -1 for a negative x, if y is negative or at least the width.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_shift_right(uint64_t x,
                        uint64_t y,
@@ -9639,17 +8006,11 @@ int32_t sv_shift_right(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_SHIFT_RIGHT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_shift_right_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_CHOOSE` of tensors, as `sv_operation`: The second operand if the first is true, otherwise the third.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_choose(uint64_t x,
                   uint64_t y,
@@ -9658,33 +8019,21 @@ int32_t sv_choose(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_CHOOSE`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_choose_in_place(uint64_t x, uint64_t y, uint64_t z);
 
 /**
  * Computes `SV_OP_FMA` of tensors, as `sv_operation`: x · y + z, rounded once; integers wrap.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_fma(uint64_t x, uint64_t y, uint64_t z, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_FMA`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_fma_in_place(uint64_t x, uint64_t y, uint64_t z);
 
 /**
  * Computes `SV_OP_LERP` of tensors, as `sv_operation`: The interpolation from x to y by weight z: x + z (y - x) below 1/2, otherwise y - (y - x) (1 - z); x (1 - z) + y z if y - x of finite ends overflows.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_lerp(uint64_t x,
                 uint64_t y,
@@ -9693,33 +8042,21 @@ int32_t sv_lerp(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_LERP`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_lerp_in_place(uint64_t x, uint64_t y, uint64_t z);
 
 /**
  * Computes `SV_OP_COPYSIGN` of tensors, as `sv_operation`: |x| with the sign of y.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_copysign(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_COPYSIGN`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_copysign_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_HYPOT` of tensors, as `sv_operation`: sqrt(x² + y²) without intermediate overflow; infinite if either operand is.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_hypot(uint64_t x,
                  uint64_t y,
@@ -9727,427 +8064,271 @@ int32_t sv_hypot(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_HYPOT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_hypot_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_REAL` of tensors, as `sv_operation`: The real part.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_real(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_REAL`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_real_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_IMAG` of tensors, as `sv_operation`: The imaginary part; 0 for real numbers.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_imag(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_IMAG`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_imag_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_CONJ` of tensors, as `sv_operation`: The complex conjugate; real numbers are unchanged.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_conj(uint64_t x,
                 uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_CONJ`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_conj_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_EXP` of tensors, as `sv_operation`: e^x.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_exp(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_EXP`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_exp_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_EXP2` of tensors, as `sv_operation`: 2^x.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_exp2(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_EXP2`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_exp2_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_EXPM1` of tensors, as `sv_operation`: e^x - 1, accurate near 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_expm1(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_EXPM1`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_expm1_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_LOG` of tensors, as `sv_operation`: The natural logarithm; for real numbers, NaN below 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_log(uint64_t x,
                uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_LOG`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_log_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_LOG2` of tensors, as `sv_operation`: The logarithm to base 2, exact for powers of 2.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_log2(uint64_t x,
                 uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_LOG2`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_log2_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_LOG10` of tensors, as `sv_operation`: The logarithm to base 10.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_log10(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_LOG10`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_log10_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_LOG1P` of tensors, as `sv_operation`: ln(1 + x), accurate near 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_log1p(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_LOG1P`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_log1p_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_SINH` of tensors, as `sv_operation`: The hyperbolic sine.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_sinh(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_SINH`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_sinh_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_COSH` of tensors, as `sv_operation`: The hyperbolic cosine.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_cosh(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_COSH`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_cosh_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_TANH` of tensors, as `sv_operation`: The hyperbolic tangent.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tanh(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_TANH`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_tanh_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ASINH` of tensors, as `sv_operation`: The inverse hyperbolic sine.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_asinh(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ASINH`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_asinh_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ACOSH` of tensors, as `sv_operation`: The inverse hyperbolic cosine; for real numbers, NaN below 1.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_acosh(uint64_t x,
                  uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ACOSH`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_acosh_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ATANH` of tensors, as `sv_operation`: The inverse hyperbolic tangent; infinite at 1 and -1, and for real numbers NaN beyond.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_atanh(uint64_t x,
                  uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ATANH`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_atanh_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_SIGMOID` of tensors, as `sv_operation`: 1 / (1 + e^-x).
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_sigmoid(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_SIGMOID`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_sigmoid_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_SILU` of tensors, as `sv_operation`: x · sigmoid(x); -0 for minus infinity.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_silu(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_SILU`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_silu_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_SOFTPLUS` of tensors, as `sv_operation`: ln(1 + e^x).
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_softplus(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_SOFTPLUS`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_softplus_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_SIN` of tensors, as `sv_operation`: The sine, for any finite argument; NaN for infinities.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_sin(uint64_t x,
                uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_SIN`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_sin_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_COS` of tensors, as `sv_operation`: The cosine, for any finite argument; NaN for infinities.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_cos(uint64_t x,
                uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_COS`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_cos_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_TAN` of tensors, as `sv_operation`: The tangent, for any finite argument; NaN for infinities.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tan(uint64_t x,
                uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_TAN`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_tan_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ASIN` of tensors, as `sv_operation`: The inverse sine; for real numbers, NaN beyond 1 and -1.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_asin(uint64_t x,
                 uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ASIN`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_asin_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ACOS` of tensors, as `sv_operation`: The inverse cosine; for real numbers, NaN beyond 1 and -1.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_acos(uint64_t x,
                 uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ACOS`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_acos_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ATAN` of tensors, as `sv_operation`: The inverse tangent.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_atan(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ATAN`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_atan_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ATAN2` of tensors, as `sv_operation`: The angle of the point (second operand, first operand), from -π to π. Signs of zeros count, and two infinities lie on a diagonal.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_atan2(uint64_t x,
                  uint64_t y,
@@ -10155,50 +8336,32 @@ int32_t sv_atan2(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_ATAN2`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_atan2_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_SINC` of tensors, as `sv_operation`: sin(πx) / (πx), 1 at 0, as in NumPy.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_sinc(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_SINC`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_sinc_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ANGLE` of tensors, as `sv_operation`: The angle of a complex number, as `atan2` gives it; for real numbers, π below 0 and otherwise 0.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_angle(uint64_t x,
                  uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ANGLE`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_angle_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_POW` of tensors, as `sv_operation`: x to the power y, as in C: 1 if y is 0 or x is 1, NaN for a negative x with a fractional y. Integers wrap, and a negative y gives 0 except for x of 1 and -1, as in PyTorch (NumPy refuses it): 2 to the power -1 is 0. For complex numbers, e^(y ln x); the error bound holds up to |y ln x| of 6, and the error grows beyond.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_pow(uint64_t x,
                uint64_t y,
@@ -10206,134 +8369,86 @@ int32_t sv_pow(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_POW`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_pow_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_CBRT` of tensors, as `sv_operation`: The cube root, for negative numbers too; exact for cubes.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_cbrt(uint64_t x,
                 uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_CBRT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_cbrt_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ERF` of tensors, as `sv_operation`: The error function.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_erf(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ERF`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_erf_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_ERFC` of tensors, as `sv_operation`: 1 - erf(x), accurate if that is small.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_erfc(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_ERFC`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_erfc_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_GELU` of tensors, as `sv_operation`: x Φ(x) with the normal distribution function Φ, accurate for negative x too; -0 for minus infinity.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_gelu(uint64_t x,
                 uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_GELU`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_gelu_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_GELU_TANH` of tensors, as `sv_operation`: x (1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2, accurate for negative x too; -0 for minus infinity.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_gelu_tanh(uint64_t x,
                      uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_GELU_TANH`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_gelu_tanh_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_LGAMMA` of tensors, as `sv_operation`: ln |Γ(x)|; infinite at 0 and negative integers. Below 0 the error is relative to the larger of 1 and ln Γ(|x|).
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_lgamma(uint64_t x,
                   uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_LGAMMA`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_lgamma_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_LOGIT` of tensors, as `sv_operation`: ln(x / (1 - x)); infinite at 0 and 1, NaN beyond.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_logit(uint64_t x,
                  uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_LOGIT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_logit_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_LOG_ADD_EXP` of tensors, as `sv_operation`: ln(e^x + e^y) without overflow; near 0 the error is relative to the operands.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_log_add_exp(uint64_t x,
                        uint64_t y,
@@ -10341,33 +8456,21 @@ int32_t sv_log_add_exp(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_LOG_ADD_EXP`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_log_add_exp_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_XLOGY` of tensors, as `sv_operation`: x ln(y); 0 if x is 0 and y is not NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_xlogy(uint64_t x, uint64_t y, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_XLOGY`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_xlogy_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_XLOG1PY` of tensors, as `sv_operation`: x ln(1 + y); 0 if x is 0 and y is not NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_xlog1py(uint64_t x,
                    uint64_t y,
@@ -10375,17 +8478,11 @@ int32_t sv_xlog1py(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_XLOG1PY`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_xlog1py_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_HEAVISIDE` of tensors, as `sv_operation`: 0 below 0, 1 above, y at 0; NaN for NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_heaviside(uint64_t x,
                      uint64_t y,
@@ -10393,17 +8490,11 @@ int32_t sv_heaviside(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_HEAVISIDE`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_heaviside_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_NEXT_AFTER` of tensors, as `sv_operation`: The next number of the dtype after x towards y; y if they are equal.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_next_after(uint64_t x,
                       uint64_t y,
@@ -10411,101 +8502,63 @@ int32_t sv_next_after(uint64_t x,
 
 /**
  * Replaces the elements of `x` by `SV_OP_NEXT_AFTER`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_next_after_in_place(uint64_t x, uint64_t y);
 
 /**
  * Computes `SV_OP_SIGNBIT` of tensors, as `sv_operation`: True if the sign bit is set, for -0 too.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_signbit(uint64_t x, uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_SIGNBIT`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_signbit_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_RADIANS` of tensors, as `sv_operation`: x · π/180, with the constant rounded to nearest.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_radians(uint64_t x,
                    uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_RADIANS`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_radians_in_place(uint64_t x);
 
 /**
  * Computes `SV_OP_DEGREES` of tensors, as `sv_operation`: x · 180/π, with the constant rounded to nearest.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_degrees(uint64_t x,
                    uint64_t *result);
 
 /**
  * Replaces the elements of `x` by `SV_OP_DEGREES`, as `sv_operation_in_place`.
- *
- * Any thread may call it; others that use the handle wait meanwhile.
  */
 int32_t sv_degrees_in_place(uint64_t x);
 
 /**
  * Writes the dtype of a tensor, one of `SV_DTYPE_...`.
- *
- * Any thread may call it.
- *
- * Requires: `dtype` points to an `int32_t`.
  */
 int32_t sv_tensor_dtype(uint64_t tensor, int32_t *dtype);
 
 /**
  * Writes the device of a tensor: the ordinal of a CUDA device, or `SV_CPU`.
- *
- * Any thread may call it.
- *
- * Requires: `device` points to an `int32_t`.
  */
 int32_t sv_tensor_device(uint64_t tensor, int32_t *device);
 
 /**
  * Writes the number of elements of a tensor.
- *
- * Any thread may call it.
- *
- * Requires: `count` points to a `uint64_t`.
  */
 int32_t sv_tensor_count(uint64_t tensor, uint64_t *count);
 
 /**
  * Writes the number of dimensions of a tensor, at most 16.
- *
- * Any thread may call it.
- *
- * Requires: `rank` points to a `size_t`.
  */
 int32_t sv_tensor_rank(uint64_t tensor, size_t *rank);
 
 /**
  * Writes the sizes of a tensor's dimensions. `rank` is the number of dimensions.
- *
- * Any thread may call it.
  *
  * Requires: `shape` points to `rank` numbers.
  */
@@ -10514,25 +8567,17 @@ int32_t sv_tensor_shape(uint64_t tensor, int64_t *shape, size_t rank);
 /**
  * Writes the strides of a tensor's dimensions in elements. `rank` is the number of dimensions.
  *
- * Any thread may call it.
- *
  * Requires: `strides` points to `rank` numbers.
  */
 int32_t sv_tensor_strides(uint64_t tensor, int64_t *strides, size_t rank);
 
 /**
  * Writes 1 if the elements of a tensor are adjacent in memory in row-major order, else 0.
- *
- * Any thread may call it.
- *
- * Requires: `contiguous` points to an `int32_t`.
  */
 int32_t sv_tensor_is_contiguous(uint64_t tensor, int32_t *contiguous);
 
 /**
  * Writes a tensor's elements as text, as `sv_library_report` writes its text. Waits for the work that the tensor needs.
- *
- * Any thread may call it.
  *
  * Requires: `text` points to `capacity` bytes.
  */
@@ -10544,43 +8589,29 @@ int32_t sv_tensor_text(uint64_t tensor,
 /**
  * Creates a generator at the start of the stream of a seed.
  *
- * The caller owns one reference to `*generator`. Any thread may call it, and use the generator; threads that draw at once
- * get parts of the stream in an order that is theirs.
- *
- * Requires: `generator` points to a `uint64_t`.
+ * Threads that draw at once get parts of the stream in an order that is theirs.
  */
-int32_t sv_generator_create(uint64_t seed,
-                            uint64_t *generator);
+int32_t sv_generator_create(uint64_t seed, uint64_t *generator);
 
 /**
  * Writes the state of a generator: its seed and its place in the stream.
- *
- * Any thread may call it.
- *
- * Requires: `seed` and `offset` each point to a `uint64_t`.
  */
 int32_t sv_generator_state(uint64_t generator, uint64_t *seed, uint64_t *offset);
 
 /**
  * Sets the state of a generator.
- *
- * Any thread may call it.
  */
 int32_t sv_generator_set_state(uint64_t generator, uint64_t seed, uint64_t offset);
 
 /**
  * Starts the stream of a seed for draws on a device that name no generator.
- *
- * Any thread may call it.
  */
 int32_t sv_manual_seed(int32_t device, uint64_t seed);
 
 /**
  * Draws numbers evenly from 0 to below 1.
  *
- * Any thread may call it.
- *
- * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_rand(uint64_t generator,
                 int32_t dtype,
@@ -10592,9 +8623,7 @@ int32_t sv_rand(uint64_t generator,
 /**
  * Draws normally distributed numbers of mean 0 and variance 1.
  *
- * Any thread may call it.
- *
- * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_randn(uint64_t generator,
                  int32_t dtype,
@@ -10605,19 +8634,11 @@ int32_t sv_randn(uint64_t generator,
 
 /**
  * Draws numbers evenly from 0 to below 1 in the shape and the dtype of a tensor, on its device.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_rand_like(uint64_t generator, uint64_t tensor, uint64_t *result);
 
 /**
  * Draws normally distributed numbers of mean 0 and variance 1 in the shape and the dtype of a tensor, on its device.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_randn_like(uint64_t generator,
                       uint64_t tensor,
@@ -10626,9 +8647,7 @@ int32_t sv_randn_like(uint64_t generator,
 /**
  * Draws numbers evenly from `low` to below `high`; each is a tensor that is broadcast, or a number.
  *
- * Any thread may call it.
- *
- * Requires: `low` and `high` point to structs, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_uniform(uint64_t generator,
                    const struct sv_operand *low,
@@ -10642,9 +8661,7 @@ int32_t sv_uniform(uint64_t generator,
 /**
  * Draws normally distributed numbers; mean and deviation are each a tensor that is broadcast, or a number.
  *
- * Any thread may call it.
- *
- * Requires: `mean` and `deviation` point to structs, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_normal(uint64_t generator,
                   const struct sv_operand *mean,
@@ -10658,9 +8675,7 @@ int32_t sv_normal(uint64_t generator,
 /**
  * Draws ones with a probability, and zeros. The probability is a tensor that is broadcast, or a number.
  *
- * Any thread may call it.
- *
- * Requires: `probability` points to a struct, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_bernoulli(uint64_t generator,
                      const struct sv_operand *probability,
@@ -10673,9 +8688,7 @@ int32_t sv_bernoulli(uint64_t generator,
 /**
  * Draws integers evenly from `low` to below `high`.
  *
- * Any thread may call it.
- *
- * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_randint(uint64_t generator,
                    int64_t low,
@@ -10688,20 +8701,12 @@ int32_t sv_randint(uint64_t generator,
 
 /**
  * Draws the integers from 0 to below `count` in a random order, as `SV_DTYPE_I64`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_permutation(uint64_t generator, size_t count, int32_t device, uint64_t *result);
 
 /**
  * Draws `count` positions of the last axis by weights, as `SV_DTYPE_I64`. `replacement` is 1 to draw a position more than
  * once, or 0. A generator of 0 is the device's own.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_multinomial(uint64_t generator,
                        uint64_t weights,
@@ -10712,8 +8717,6 @@ int32_t sv_multinomial(uint64_t generator,
 /**
  * Reduces a tensor along `count` axes by one of `SV_REDUCE_...`. `axes` of NULL are all axes. `keepdim` is 1 to leave the
  * reduced axes with size 1, or 0 to drop them. Only the codes that say so use `parameter`.
- *
- * Any thread may call it.
  *
  * Requires: `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
  */
@@ -10727,28 +8730,16 @@ int32_t sv_tensor_reduce(uint64_t tensor,
 
 /**
  * Computes one of `SV_SCAN_...` along an axis.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_scan(uint64_t tensor, int32_t scan, int64_t axis, uint64_t *result);
 
 /**
  * Computes e^x / Σ e^x along an axis of a tensor of floats.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_softmax(uint64_t tensor, int64_t axis, uint64_t *result);
 
 /**
  * Computes the logarithm of `sv_tensor_softmax`, without overflow.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_log_softmax(uint64_t tensor, int64_t axis, uint64_t *result);
 
@@ -10756,9 +8747,7 @@ int32_t sv_tensor_log_softmax(uint64_t tensor, int64_t axis, uint64_t *result);
  * Computes (x - mean) / sqrt(variance + eps) · weight + bias over the last `rank` axes, whose sizes are `normalized_shape`.
  * `weight` and `bias` have that shape, or are 0 for none.
  *
- * Any thread may call it.
- *
- * Requires: `normalized_shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+ * Requires: `normalized_shape` points to `rank` numbers.
  */
 int32_t sv_tensor_layer_norm(uint64_t tensor,
                              const int64_t *normalized_shape,
@@ -10772,9 +8761,7 @@ int32_t sv_tensor_layer_norm(uint64_t tensor,
  * Computes x / sqrt(mean(x²) + eps) · weight over the last `rank` axes, whose sizes are `normalized_shape`. `weight` has that
  * shape, or is 0 for none. A negative `eps` is the machine epsilon of the dtype.
  *
- * Any thread may call it.
- *
- * Requires: `normalized_shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+ * Requires: `normalized_shape` points to `rank` numbers.
  */
 int32_t sv_tensor_rms_norm(uint64_t tensor,
                            const int64_t *normalized_shape,
@@ -10786,10 +8773,6 @@ int32_t sv_tensor_rms_norm(uint64_t tensor,
 /**
  * Normalises a tensor of shape (N, C, …) over each of `num_groups` equal groups of channels. `weight` and `bias` have shape
  * (C), or are 0 for none.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_group_norm(uint64_t tensor,
                              size_t num_groups,
@@ -10801,10 +8784,6 @@ int32_t sv_tensor_group_norm(uint64_t tensor,
 /**
  * Normalises a tensor of shape (N, C, …) by channel with given statistics, as in inference. `running_mean`, `running_var`,
  * `weight` and `bias` have shape (C); `weight` and `bias` of 0 are none.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_batch_norm(uint64_t tensor,
                              uint64_t running_mean,
@@ -10820,9 +8799,7 @@ int32_t sv_tensor_batch_norm(uint64_t tensor,
  * `running_mean`, `running_var`, `weight` and `bias` have shape (C). The statistics may both be 0 for none; `weight` and
  * `bias` of 0 are none.
  *
- * Any thread may call it; others that use the handles of the statistics wait meanwhile.
- *
- * Requires: `result` points to a `uint64_t`.
+ * Others that use the handles of the statistics wait meanwhile.
  */
 int32_t sv_tensor_batch_norm_training(uint64_t tensor,
                                       uint64_t running_mean,
@@ -10836,8 +8813,6 @@ int32_t sv_tensor_batch_norm_training(uint64_t tensor,
 /**
  * Computes x / max(norm, eps) with the p-norm along `count` axes. `axes` of NULL are all axes.
  *
- * Any thread may call it.
- *
  * Requires: `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_normalize(uint64_t tensor,
@@ -10850,8 +8825,6 @@ int32_t sv_tensor_normalize(uint64_t tensor,
 /**
  * Computes (x - mean) / standard deviation along `count` axes, with the biased variance. `axes` of NULL are all axes.
  *
- * Any thread may call it.
- *
  * Requires: `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_standardize(uint64_t tensor,
@@ -10862,27 +8835,21 @@ int32_t sv_tensor_standardize(uint64_t tensor,
 /**
  * Joins tensors along an axis.
  *
- * Any thread may call it.
- *
- * Requires: `tensors` points to `count` handles, and `result` to a `uint64_t`.
+ * Requires: `tensors` points to `count` handles.
  */
 int32_t sv_tensor_cat(const uint64_t *tensors, size_t count, int64_t axis, uint64_t *result);
 
 /**
  * Joins tensors of one shape along a new axis.
  *
- * Any thread may call it.
- *
- * Requires: `tensors` points to `count` handles, and `result` to a `uint64_t`.
+ * Requires: `tensors` points to `count` handles.
  */
 int32_t sv_tensor_stack(const uint64_t *tensors, size_t count, int64_t axis, uint64_t *result);
 
 /**
  * Moves elements along axes; what leaves at one end comes back at the other.
  *
- * Any thread may call it.
- *
- * Requires: `shifts` and `axes` point to `count` numbers each, and `result` to a `uint64_t`.
+ * Requires: `shifts` and `axes` point to `count` numbers each.
  */
 int32_t sv_tensor_roll(uint64_t tensor,
                        const int64_t *shifts,
@@ -10893,18 +8860,12 @@ int32_t sv_tensor_roll(uint64_t tensor,
 /**
  * Repeats a tensor this many times along each axis.
  *
- * Any thread may call it.
- *
- * Requires: `times` points to `count` numbers, and `result` to a `uint64_t`.
+ * Requires: `times` points to `count` numbers.
  */
 int32_t sv_tensor_repeat(uint64_t tensor, const int64_t *times, size_t count, uint64_t *result);
 
 /**
  * Repeats each position along an axis.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_repeat_interleave(uint64_t tensor, size_t times, int64_t axis, uint64_t *result);
 
@@ -10912,9 +8873,7 @@ int32_t sv_tensor_repeat_interleave(uint64_t tensor, size_t times, int64_t axis,
  * Pads a tensor: `widths[2 * i]` elements before and `widths[2 * i + 1]` behind axis `i`, for the first `count` axes. `mode`
  * is one of `SV_PADDING_...`; only `SV_PADDING_CONSTANT` uses `number`.
  *
- * Any thread may call it.
- *
- * Requires: `widths` points to `2 * count` numbers, `number` to a struct where the mode uses it, and `result` to a `uint64_t`.
+ * Requires: `widths` points to `2 * count` numbers, and `number` to a struct where the mode uses it.
  */
 int32_t sv_tensor_pad(uint64_t tensor,
                       const int64_t *widths,
@@ -10925,28 +8884,16 @@ int32_t sv_tensor_pad(uint64_t tensor,
 
 /**
  * Gives the lower triangle of matrices, with zeros above the diagonal `diagonal`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_tril(uint64_t tensor, int64_t diagonal, uint64_t *result);
 
 /**
  * Gives the upper triangle of matrices, with zeros below the diagonal `diagonal`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_triu(uint64_t tensor, int64_t diagonal, uint64_t *result);
 
 /**
  * Gives a tensor with a value where a mask of bools is true.
- *
- * Any thread may call it.
- *
- * Requires: `value` points to a struct, and `result` to a `uint64_t`.
  */
 int32_t sv_tensor_masked_fill(uint64_t tensor,
                               uint64_t mask,
@@ -10956,10 +8903,6 @@ int32_t sv_tensor_masked_fill(uint64_t tensor,
 /**
  * Writes the elements sorted along an axis, and the positions that they had, as `SV_DTYPE_I64`. Equal elements keep their
  * order, and NaN is the largest number. `descending` is 1 or 0.
- *
- * The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
- *
- * Requires: `values` and `indices` each point to a `uint64_t`.
  */
 int32_t sv_tensor_sort(uint64_t tensor,
                        int64_t axis,
@@ -10969,29 +8912,17 @@ int32_t sv_tensor_sort(uint64_t tensor,
 
 /**
  * Gives the values of `sv_tensor_sort`, in less time and memory.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_sorted(uint64_t tensor, int64_t axis, int32_t descending, uint64_t *result);
 
 /**
  * Gives the indices of `sv_tensor_sort`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_argsort(uint64_t tensor, int64_t axis, int32_t descending, uint64_t *result);
 
 /**
  * Writes the `k` largest elements along an axis in descending order, and their positions; the smallest in ascending order if
  * `largest` is 0. NaN is the largest number.
- *
- * The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
- *
- * Requires: `values` and `indices` each point to a `uint64_t`.
  */
 int32_t sv_tensor_topk(uint64_t tensor,
                        size_t k,
@@ -11002,10 +8933,6 @@ int32_t sv_tensor_topk(uint64_t tensor,
 
 /**
  * Writes the element that is the k-th smallest along an axis, counted from 1, and its position.
- *
- * The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
- *
- * Requires: `values` and `indices` each point to a `uint64_t`.
  */
 int32_t sv_tensor_kthvalue(uint64_t tensor,
                            size_t k,
@@ -11015,10 +8942,6 @@ int32_t sv_tensor_kthvalue(uint64_t tensor,
 
 /**
  * Writes one of `SV_WITH_INDICES_...` along an axis: the elements, and their positions as `SV_DTYPE_I64`.
- *
- * The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
- *
- * Requires: `values` and `indices` each point to a `uint64_t`.
  */
 int32_t sv_tensor_reduce_with_indices(uint64_t tensor,
                                       int32_t reduction,
@@ -11029,10 +8952,6 @@ int32_t sv_tensor_reduce_with_indices(uint64_t tensor,
 /**
  * Gives the q-quantile along an axis of a tensor of f32 or f64, between two elements by their distance. `ignore_nan` is 1 to
  * leave NaN out, or 0 for NaN in the result of a row with NaN.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_quantile(uint64_t tensor,
                            double q,
@@ -11043,9 +8962,7 @@ int32_t sv_tensor_quantile(uint64_t tensor,
 /**
  * Gives the distinct elements in ascending order. `consecutive` is 1 to join only neighbours, in their order, or 0.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_tensor_unique(uint64_t tensor,
                          int32_t consecutive,
@@ -11054,7 +8971,7 @@ int32_t sv_tensor_unique(uint64_t tensor,
 /**
  * Writes the elements of `sv_tensor_unique`, the place among them of each element, and the number of times that each occurs.
  *
- * The caller owns one reference to each result. Any thread may call it; it waits for the device.
+ * It waits for the device.
  *
  * Requires: `values`, `inverse` and `counts` each point to a `uint64_t`.
  */
@@ -11066,20 +8983,12 @@ int32_t sv_tensor_unique_with_counts(uint64_t tensor,
 
 /**
  * Gives for each element a bool: 1 if it equals one of `elements`. NaN equals nothing.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_isin(uint64_t tensor, uint64_t elements, uint64_t *result);
 
 /**
  * Gives for each of `values` the position, as `SV_DTYPE_I64`, at which it would be inserted into the last axis of a sorted
  * tensor: before elements that equal it, or behind them if `right` is 1.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_searchsorted(uint64_t tensor,
                                uint64_t values,
@@ -11089,10 +8998,6 @@ int32_t sv_tensor_searchsorted(uint64_t tensor,
 /**
  * Gives for each element of a tensor the number of its bucket among sorted `boundaries` of one dimension, as
  * `sv_tensor_searchsorted` does with the operands in the other order.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_bucketize(uint64_t tensor,
                             uint64_t boundaries,
@@ -11102,10 +9007,6 @@ int32_t sv_tensor_bucketize(uint64_t tensor,
 /**
  * Counts the elements of a tensor of floats in `bins` bins of equal width from `min` to `max`, in the tensor's dtype. Bounds
  * that are both 0 are the smallest and the largest element. NaN and elements outside of the bounds are left out.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_histc(uint64_t tensor,
                         size_t bins,
@@ -11115,10 +9016,6 @@ int32_t sv_tensor_histc(uint64_t tensor,
 
 /**
  * Counts the elements between sorted `edges`, as `SV_DTYPE_I64`. The last bin has its upper edge too.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_histogram(uint64_t tensor,
                             uint64_t edges,
@@ -11128,9 +9025,7 @@ int32_t sv_tensor_histogram(uint64_t tensor,
  * Counts how often each integer from 0 on occurs in a tensor of one dimension, as `SV_DTYPE_I64`: up to the largest element,
  * and at least `minlength` integers.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_tensor_bincount(uint64_t tensor,
                            size_t minlength,
@@ -11139,9 +9034,7 @@ int32_t sv_tensor_bincount(uint64_t tensor,
 /**
  * Gives the indices of the elements that are not 0, in row-major order: a row for each element, with a column for each axis.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_tensor_nonzero(uint64_t tensor,
                           uint64_t *result);
@@ -11149,16 +9042,12 @@ int32_t sv_tensor_nonzero(uint64_t tensor,
 /**
  * Gives the elements for which a mask of bools, which is broadcast, is true, in row-major order.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to a `uint64_t`.
+ * It waits for the device.
  */
 int32_t sv_tensor_masked_select(uint64_t tensor, uint64_t mask, uint64_t *result);
 
 /**
  * Writes the smallest and the largest elements along `count` axes, in one pass. `axes` of NULL are all axes.
- *
- * The caller owns one reference to each result. Any thread may call it.
  *
  * Requires: `axes` is NULL or points to `count` numbers, and `minimum` and `maximum` each point to a `uint64_t`.
  */
@@ -11172,8 +9061,6 @@ int32_t sv_tensor_aminmax(uint64_t tensor,
  * Writes the standard deviation and the mean along `count` axes. `axes` of NULL are all axes. `correction` is 1 for a sample,
  * or 0 for a population.
  *
- * The caller owns one reference to each result. Any thread may call it.
- *
  * Requires: `axes` is NULL or points to `count` numbers, and `deviation` and `mean` each point to a `uint64_t`.
  */
 int32_t sv_tensor_std_mean(uint64_t tensor,
@@ -11186,8 +9073,6 @@ int32_t sv_tensor_std_mean(uint64_t tensor,
 /**
  * Writes the variance and the mean along `count` axes, as `sv_tensor_std_mean`.
  *
- * The caller owns one reference to each result. Any thread may call it.
- *
  * Requires: `axes` is NULL or points to `count` numbers, and `variance` and `mean` each point to a `uint64_t`.
  */
 int32_t sv_tensor_var_mean(uint64_t tensor,
@@ -11199,19 +9084,11 @@ int32_t sv_tensor_var_mean(uint64_t tensor,
 
 /**
  * Gives the differences of neighbours along an axis, `order` times.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_diff(uint64_t tensor, size_t order, int64_t axis, uint64_t *result);
 
 /**
  * Gives the covariances of the rows of a matrix, which are variables. `correction` is as in `sv_tensor_std_mean`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_cov(uint64_t tensor,
                       size_t correction,
@@ -11219,29 +9096,17 @@ int32_t sv_tensor_cov(uint64_t tensor,
 
 /**
  * Gives the correlations of the rows of a matrix, which are variables.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_corrcoef(uint64_t tensor, uint64_t *result);
 
 /**
  * Gives the p-norm of the difference of each row of a tensor and each row of another one.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_cdist(uint64_t tensor, uint64_t other, double p, uint64_t *result);
 
 /**
  * Replaces NaN by `nan`, and infinities by two numbers. An infinity whose number is NaN becomes the dtype's largest or
  * smallest number.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_nan_to_num(uint64_t tensor,
                              double nan,
@@ -11251,10 +9116,6 @@ int32_t sv_tensor_nan_to_num(uint64_t tensor,
 
 /**
  * Gives for each element a bool: 1 if it equals that of `other` up to `rtol` times the other one plus `atol`.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_isclose(uint64_t tensor,
                           uint64_t other,
@@ -11265,18 +9126,12 @@ int32_t sv_tensor_isclose(uint64_t tensor,
 /**
  * Writes 1 if two tensors have one shape and equal elements, or 0.
  *
- * Any thread may call it; it waits for the device.
- *
- * Requires: `result` points to an `int32_t`.
+ * It waits for the device.
  */
 int32_t sv_tensor_equal(uint64_t tensor, uint64_t other, int32_t *result);
 
 /**
  * Gives a matrix with a vector on a diagonal, or the diagonal of a matrix. `offset` counts diagonals from the main one upwards.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_diag(uint64_t tensor,
                        int64_t offset,
@@ -11284,28 +9139,18 @@ int32_t sv_tensor_diag(uint64_t tensor,
 
 /**
  * Gives the sum of the main diagonal of a matrix.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_trace(uint64_t tensor, uint64_t *result);
 
 /**
  * Gives the Kronecker product of two tensors.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_kron(uint64_t tensor, uint64_t other, uint64_t *result);
 
 /**
  * Gives positions along axes, one axis after the other, as `start:stop:step` in Python.
  *
- * Any thread may call it.
- *
- * Requires: `slices` points to `count` structs, and `result` to a `uint64_t`.
+ * Requires: `slices` points to `count` structs.
  */
 int32_t sv_tensor_slice(uint64_t tensor,
                         const struct sv_slice *slices,
@@ -11314,19 +9159,11 @@ int32_t sv_tensor_slice(uint64_t tensor,
 
 /**
  * Gives one position along an axis, without that axis. A negative index counts from the end.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_select(uint64_t tensor, int64_t axis, int64_t index, uint64_t *result);
 
 /**
  * Gives `length` positions along an axis from `start` on.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_narrow(uint64_t tensor,
                          int64_t axis,
@@ -11336,28 +9173,20 @@ int32_t sv_tensor_narrow(uint64_t tensor,
 
 /**
  * Gives a tensor with two axes exchanged.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_transpose(uint64_t tensor, int64_t first, int64_t second, uint64_t *result);
 
 /**
  * Gives the axes in another order: axis `i` of the result is `axes[i]` of the tensor.
  *
- * Any thread may call it.
- *
- * Requires: `axes` points to `count` numbers, and `result` to a `uint64_t`.
+ * Requires: `axes` points to `count` numbers.
  */
 int32_t sv_tensor_permute(uint64_t tensor, const int64_t *axes, size_t count, uint64_t *result);
 
 /**
  * Moves axes to other places; the others keep their order.
  *
- * Any thread may call it.
- *
- * Requires: `from` and `to` point to `count` numbers each, and `result` to a `uint64_t`.
+ * Requires: `from` and `to` point to `count` numbers each.
  */
 int32_t sv_tensor_movedim(uint64_t tensor,
                           const int64_t *from,
@@ -11369,9 +9198,7 @@ int32_t sv_tensor_movedim(uint64_t tensor,
  * Gives the elements in row-major order as another shape, in which one size may be -1. Copies them if strides cannot
  * describe the result.
  *
- * Any thread may call it.
- *
- * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_tensor_reshape(uint64_t tensor,
                           const int64_t *shape,
@@ -11380,10 +9207,6 @@ int32_t sv_tensor_reshape(uint64_t tensor,
 
 /**
  * Gives the axes from `first` to `last`, both included, as one. Copies the elements if strides cannot describe the result.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_flatten(uint64_t tensor,
                           int64_t first,
@@ -11393,54 +9216,34 @@ int32_t sv_tensor_flatten(uint64_t tensor,
 /**
  * Repeats a tensor to a larger shape: axes of size 1, and new ones in front, take its sizes.
  *
- * Any thread may call it.
- *
- * Requires: `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+ * Requires: `shape` points to `rank` numbers.
  */
 int32_t sv_tensor_expand(uint64_t tensor, const int64_t *shape, size_t rank, uint64_t *result);
 
 /**
  * Drops an axis of size 1.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_squeeze(uint64_t tensor, int64_t axis, uint64_t *result);
 
 /**
  * Drops all axes of size 1.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_squeeze_all(uint64_t tensor, uint64_t *result);
 
 /**
  * Adds an axis of size 1 before `axis`; -1 puts it last.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_unsqueeze(uint64_t tensor, int64_t axis, uint64_t *result);
 
 /**
  * Reverses axes.
  *
- * Any thread may call it.
- *
- * Requires: `axes` points to `count` numbers, and `result` to a `uint64_t`.
+ * Requires: `axes` points to `count` numbers.
  */
 int32_t sv_tensor_flip(uint64_t tensor, const int64_t *axes, size_t count, uint64_t *result);
 
 /**
  * Gives the elements whose positions along two axes differ by `offset`, as a new last axis in place of both.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_diagonal(uint64_t tensor,
                            int64_t offset,
@@ -11450,10 +9253,6 @@ int32_t sv_tensor_diagonal(uint64_t tensor,
 
 /**
  * Gives windows of `size` positions along an axis, `step` apart; a new last axis has the positions in each.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_unfold(uint64_t tensor,
                          int64_t axis,
@@ -11464,7 +9263,7 @@ int32_t sv_tensor_unfold(uint64_t tensor,
 /**
  * Writes views of `count` parts of a tensor along an axis, of these sizes.
  *
- * The caller owns one reference to each of `results`. Any thread may call it.
+ * The caller owns one reference to each of `results`.
  *
  * Requires: `sizes` points to `count` numbers, and `results` to `count` numbers.
  */
@@ -11476,19 +9275,13 @@ int32_t sv_tensor_split(uint64_t tensor,
 
 /**
  * Gives all elements along one axis, in row-major order: a view if the elements allow one.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_ravel(uint64_t tensor, uint64_t *result);
 
 /**
  * Gives an axis as several ones of these sizes, of which one may be -1 for the rest.
  *
- * Any thread may call it.
- *
- * Requires: `sizes` points to `count` numbers, and `result` to a `uint64_t`.
+ * Requires: `sizes` points to `count` numbers.
  */
 int32_t sv_tensor_unflatten(uint64_t tensor,
                             int64_t axis,
@@ -11498,10 +9291,6 @@ int32_t sv_tensor_unflatten(uint64_t tensor,
 
 /**
  * Gives the same bytes as elements of another dtype. The last axis changes if the dtypes differ in size.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_view_dtype(uint64_t tensor,
                              int32_t dtype,
@@ -11509,19 +9298,11 @@ int32_t sv_tensor_view_dtype(uint64_t tensor,
 
 /**
  * Gives complex numbers as real ones with a last axis of size 2.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_view_as_real(uint64_t tensor, uint64_t *result);
 
 /**
  * Gives real numbers whose last axis has size 2 as complex ones.
- *
- * Any thread may call it.
- *
- * Requires: `result` points to a `uint64_t`.
  */
 int32_t sv_tensor_view_as_complex(uint64_t tensor, uint64_t *result);
 

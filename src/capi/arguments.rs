@@ -86,8 +86,7 @@ pub(super) fn or_default<T: Default + PartialEq>(setting: T, default: T) -> T {
 ///
 /// The pointer is NULL or points to as many bytes as the struct says, which nobody writes during `'a`.
 pub(super) unsafe fn structure<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
-    // SAFETY: as the caller vouches.
-    unsafe { check_structure(pointer, name)? };
+    check_structure(pointer, name)?;
     // SAFETY: the pointer is not NULL and aligned, and the struct has all fields.
     Ok(unsafe { &*pointer })
 }
@@ -115,8 +114,7 @@ impl<T> OutStructure<T> {
 ///
 /// The pointer is NULL or points to as many bytes as the struct says, which this call alone may write.
 pub(super) unsafe fn out_structure<T>(pointer: *mut T, name: &str) -> Result<OutStructure<T>> {
-    // SAFETY: as the caller vouches.
-    let size = unsafe { check_structure(pointer.cast_const(), name)? };
+    let size = check_structure(pointer.cast_const(), name)?;
     Ok(OutStructure { pointer, size })
 }
 
@@ -210,8 +208,7 @@ pub(super) unsafe fn write_some<T: Copy>(
     capacity: usize,
     name: &str,
 ) -> Result<()> {
-    // SAFETY: as the caller vouches.
-    let memory = unsafe { slice_mut(pointer, capacity, name)? };
+    let memory = slice_mut(pointer, capacity, name)?;
     let fits = elements.len().min(capacity);
     memory[..fits].copy_from_slice(&elements[..fits]);
     Ok(())
@@ -251,8 +248,7 @@ pub(super) unsafe fn write_text(
     capacity: usize,
     length: *mut usize,
 ) -> Result<()> {
-    // SAFETY: as the caller vouches.
-    let buffer = unsafe { slice_mut(pointer.cast::<u8>(), capacity, "text")? };
+    let buffer = slice_mut(pointer.cast::<u8>(), capacity, "text")?;
     if let Some((last, _)) = buffer.split_last_mut() {
         *last = 0;
         let mut fits = text.len().min(capacity - 1);

@@ -68,19 +68,13 @@ fn size(bytes: u64) -> Result<usize> {
 /// Allocates device memory for a stream, with unspecified contents. The memory comes from a pool and costs no driver call
 /// where a block is cached.
 ///
-/// The caller owns one reference to `*buffer`. Any stream of any device that can reach the memory may use it: each operation
-/// waits on the device for the conflicting ones before it. Releasing the buffer frees the memory behind the work that uses
-/// it. Any thread may call it, and use the buffer; work that two threads issue to one buffer at the same time runs in either
-/// order.
-///
-/// # Safety
-///
-/// `buffer` points to a `uint64_t`.
+/// Any stream of any device that can reach the memory may use it: each operation waits on the device for the conflicting ones
+/// before it. Releasing the buffer frees the memory behind the work that uses it. Work that two threads issue to one
+/// buffer at the same time runs in either order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_buffer_create(stream: u64, bytes: u64, buffer: *mut u64) -> i32 {
     guard::call("sv_buffer_create", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(buffer, "buffer")? };
+        let result = out(buffer, "buffer")?;
         let stream = self::stream(stream, "stream")?;
         result.write(insert(stream.uninitialized(size(bytes)?)?)?);
         Ok(())
@@ -88,17 +82,10 @@ pub unsafe extern "C" fn sv_buffer_create(stream: u64, bytes: u64, buffer: *mut 
 }
 
 /// As `sv_buffer_create`, with bytes that are all zero.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `buffer` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_buffer_zeros(stream: u64, bytes: u64, buffer: *mut u64) -> i32 {
     guard::call("sv_buffer_zeros", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(buffer, "buffer")? };
+        let result = out(buffer, "buffer")?;
         let stream = self::stream(stream, "stream")?;
         result.write(insert(stream.zeros(size(bytes)?)?)?);
         Ok(())
@@ -107,58 +94,37 @@ pub unsafe extern "C" fn sv_buffer_zeros(stream: u64, bytes: u64, buffer: *mut u
 
 /// Writes the device address of the first byte, which is 0 for an empty buffer.
 ///
-/// The library does not see uses of the address by other code: order them with events. Any thread may call it.
-///
-/// # Safety
-///
-/// `address` points to a `uint64_t`.
+/// The library does not see uses of the address by other code: order them with events.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_buffer_address(buffer: u64, address: *mut u64) -> i32 {
     guard::call("sv_buffer_address", || {
-        // SAFETY: as the caller vouches.
-        let address = unsafe { out(address, "address")? };
+        let address = out(address, "address")?;
         address.write(self::buffer(buffer, "buffer")?.0.address());
         Ok(())
     })
 }
 
 /// Writes the number of bytes of a buffer.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `bytes` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_buffer_size(buffer: u64, bytes: *mut u64) -> i32 {
     guard::call("sv_buffer_size", || {
-        // SAFETY: as the caller vouches.
-        let bytes = unsafe { out(bytes, "bytes")? };
+        let bytes = out(bytes, "bytes")?;
         bytes.write(self::buffer(buffer, "buffer")?.0.len() as u64);
         Ok(())
     })
 }
 
 /// Writes the ordinal of the device that holds a buffer.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `device` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_buffer_device(buffer: u64, device: *mut i32) -> i32 {
     guard::call("sv_buffer_device", || {
-        // SAFETY: as the caller vouches.
-        let device = unsafe { out(device, "device")? };
+        let device = out(device, "device")?;
         device.write(self::buffer(buffer, "buffer")?.0.device().ordinal() as i32);
         Ok(())
     })
 }
 
 /// Copies `bytes` bytes of the host to a buffer, from `offset` on. The call returns when the host's memory is no longer used.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -172,8 +138,7 @@ pub unsafe extern "C" fn sv_buffer_upload(
     bytes: usize,
 ) -> i32 {
     guard::call("sv_buffer_upload", || {
-        // SAFETY: as the caller vouches.
-        let data = unsafe { slice(data.cast::<u8>(), bytes, "data")? };
+        let data = slice(data.cast::<u8>(), bytes, "data")?;
         let stream = self::stream(stream, "stream")?;
         let buffer = self::buffer(buffer, "buffer")?;
         Ok(stream.copy_from_host(data, &mut buffer.write(offset, bytes as u64, "buffer")?)?)
@@ -182,8 +147,6 @@ pub unsafe extern "C" fn sv_buffer_upload(
 
 /// Copies `bytes` bytes of a buffer, from `offset` on, to the host, behind the work that writes them. The call waits for the
 /// copy, and returns the error of a kernel that faulted or reported one.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -197,8 +160,7 @@ pub unsafe extern "C" fn sv_buffer_download(
     bytes: usize,
 ) -> i32 {
     guard::call("sv_buffer_download", || {
-        // SAFETY: as the caller vouches.
-        let data = unsafe { slice_mut(data.cast::<u8>(), bytes, "data")? };
+        let data = slice_mut(data.cast::<u8>(), bytes, "data")?;
         let stream = self::stream(stream, "stream")?;
         let buffer = self::buffer(buffer, "buffer")?;
         Ok(stream.copy_to_host(&buffer.read(offset, bytes as u64, "buffer")?, data)?)
@@ -207,8 +169,6 @@ pub unsafe extern "C" fn sv_buffer_download(
 
 /// Copies bytes of a buffer to another one, or to another place in it that does not overlap. The buffers may be on two
 /// devices, of which the stream belongs to one. The host does not wait.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_buffer_copy(
     stream: u64,
@@ -235,8 +195,6 @@ pub extern "C" fn sv_buffer_copy(
 /// Sets `count` values of a buffer, from the byte at `offset` on, to the value at `value` of `value_bytes` bytes: 1, 2, 4,
 /// 8 or 16. The offset is a multiple of the value's size. The host does not wait.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `value` points to `value_bytes` bytes.
@@ -253,8 +211,7 @@ pub unsafe extern "C" fn sv_buffer_fill(
         if ![1, 2, 4, 8, 16].contains(&value_bytes) {
             return Err(Failure::argument("value_bytes", value_bytes, "1, 2, 4, 8 or 16"));
         }
-        // SAFETY: as the caller vouches.
-        let value = unsafe { slice(value.cast::<u8>(), value_bytes, "value")? };
+        let value = slice(value.cast::<u8>(), value_bytes, "value")?;
         let stream = self::stream(stream, "stream")?;
         let buffer = self::buffer(buffer, "buffer")?;
         let bytes = count.checked_mul(value_bytes as u64);
@@ -304,12 +261,10 @@ impl User {
 /// that calls `sv_shutdown`. It may call CUDA and this library. It is not called where this function fails, nor in a forked
 /// process.
 ///
-/// The caller owns one reference to `*buffer`. Any thread may call it.
-///
 /// # Safety
 ///
-/// The memory is valid until the deleter is called, and other code uses it only in the order of `stream`. `deleter` may be
-/// called from any thread. `buffer` points to a `uint64_t`.
+/// The memory is valid until the deleter is called, and other code uses it only in the order of `stream`. `deleter` may be called
+/// from any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_buffer_from_raw(
     stream: u64,
@@ -320,8 +275,7 @@ pub unsafe extern "C" fn sv_buffer_from_raw(
     buffer: *mut u64,
 ) -> i32 {
     guard::call("sv_buffer_from_raw", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(buffer, "buffer")? };
+        let result = out(buffer, "buffer")?;
         let stream = self::stream(stream, "stream")?;
         let user = User(user);
         let free = move || {
@@ -330,8 +284,7 @@ pub unsafe extern "C" fn sv_buffer_from_raw(
                 unsafe { deleter(user.pointer()) }
             }
         };
-        // SAFETY: as the caller vouches.
-        let buffer = unsafe { DeviceBuffer::from_raw(&stream, address, size(bytes)?, free)? };
+        let buffer = DeviceBuffer::from_raw(&stream, address, size(bytes)?, free)?;
         result.write(insert(buffer)?);
         Ok(())
     })

@@ -129,8 +129,8 @@ fn missing(device: &str) -> Failure {
 /// Runs a custom operation on tensors of one device, and writes its results. Inputs that are not contiguous are copied first.
 /// `device` is the device of the tensors, and of the results.
 ///
-/// On a CUDA device the callback's work is ordered with all other uses of the tensors. The caller owns one reference to each
-/// of `results`. Any thread may call it; the callback runs on the same thread, and may call this library.
+/// On a CUDA device the callback's work is ordered with all other uses of the tensors. The caller owns one reference to each of
+/// `results`. The callback runs on the same thread, and may call this library.
 ///
 /// # Safety
 ///
@@ -147,14 +147,11 @@ pub unsafe extern "C" fn sv_custom_run(
     results: *mut u64,
 ) -> i32 {
     guard::call("sv_custom_run", || {
-        // SAFETY: as the caller vouches.
-        let (operation, results, types) = unsafe {
-            (
-                structure(operation, "operation")?,
-                slice_mut(results, outputs_count, "results")?,
-                slice(outputs, outputs_count, "outputs")?,
-            )
-        };
+        let (operation, results, types) = (
+            structure(operation, "operation")?,
+            slice_mut(results, outputs_count, "results")?,
+            slice(outputs, outputs_count, "outputs")?,
+        );
         let device = self::device(device)?;
         if types.is_empty() {
             return Err(Failure::argument("outputs_count", 0, "at least 1"));
@@ -164,15 +161,13 @@ pub unsafe extern "C" fn sv_custom_run(
             false if operation.cuda.is_none() => return Err(missing("CUDA devices")),
             _ => {}
         }
-        // SAFETY: as the caller vouches.
-        let inputs = unsafe { tensors(inputs, inputs_count, "inputs")? };
+        let inputs = tensors(inputs, inputs_count, "inputs")?;
         let inputs = inputs.iter().map(Tensor::contiguous).collect::<crate::Result<Vec<_>>>()?;
         let mut outputs = Vec::new();
         for output in types {
             let rank = usize::try_from(output.rank)
                 .map_err(|_| Failure::argument("outputs.rank", output.rank, "a rank from 0 on"))?;
-            // SAFETY: as the caller vouches.
-            let shape = unsafe { sizes(output.shape, rank)? };
+            let shape = sizes(output.shape, rank)?;
             outputs.push(Output::new(&device, dtype(output.dtype)?, &shape)?);
         }
         let of_inputs: Vec<Described> =

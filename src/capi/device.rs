@@ -24,25 +24,16 @@ pub(super) fn cuda(ordinal: i32, user: &str) -> Result<Device> {
 }
 
 /// Writes the number of CUDA devices. Without a driver this is `SV_ERROR_LIBRARY_UNAVAILABLE`, with the paths tried.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `count` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_count(count: *mut i32) -> i32 {
     guard::call("sv_device_count", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         count.write(i32::try_from(Device::count()?).unwrap_or(i32::MAX));
         Ok(())
     })
 }
 
 /// Writes the name of a device; that of `SV_CPU` is "CPU". `text`, `capacity` and `length` are as for `sv_library_report`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -56,23 +47,15 @@ pub unsafe extern "C" fn sv_device_name(
 ) -> i32 {
     guard::call("sv_device_name", || {
         let cuda = if device == SV_CPU { None } else { Some(cuda(device, "a name")?) };
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(cuda.as_ref().map_or("CPU", Device::name), text, capacity, length) }
+        write_text(cuda.as_ref().map_or("CPU", Device::name), text, capacity, length)
     })
 }
 
 /// Writes the compute capability of a device, such as 9 and 0.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `major` and `minor` each point to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_compute_capability(device: i32, major: *mut i32, minor: *mut i32) -> i32 {
     guard::call("sv_device_compute_capability", || {
-        // SAFETY: as the caller vouches.
-        let (major, minor) = unsafe { (out(major, "major")?, out(minor, "minor")?) };
+        let (major, minor) = (out(major, "major")?, out(minor, "minor")?);
         let capability = cuda(device, "a compute capability")?.compute_capability();
         major.write(capability.0);
         minor.write(capability.1);
@@ -81,34 +64,20 @@ pub unsafe extern "C" fn sv_device_compute_capability(device: i32, major: *mut i
 }
 
 /// Writes an attribute of a device; `attribute` is a `CUdevice_attribute` of the driver.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `value` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_attribute(device: i32, attribute: i32, value: *mut i32) -> i32 {
     guard::call("sv_device_attribute", || {
-        // SAFETY: as the caller vouches.
-        let value = unsafe { out(value, "value")? };
+        let value = out(value, "value")?;
         value.write(cuda(device, "an attribute")?.attribute(Attribute(attribute))?);
         Ok(())
     })
 }
 
 /// Writes the free and the total memory of a device in bytes.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `free` and `total` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_memory(device: i32, free: *mut u64, total: *mut u64) -> i32 {
     guard::call("sv_device_memory", || {
-        // SAFETY: as the caller vouches.
-        let (free, total) = unsafe { (out(free, "free")?, out(total, "total")?) };
+        let (free, total) = (out(free, "free")?, out(total, "total")?);
         let info = cuda(device, "the size of free memory")?.memory_info()?;
         free.write(info.free);
         total.write(info.total);
@@ -118,8 +87,6 @@ pub unsafe extern "C" fn sv_device_memory(device: i32, free: *mut u64, total: *m
 
 /// Waits for all work on a device, and returns the error of a kernel that faulted or reported one. `SV_CPU` has no work left when
 /// a call returns, so there is no wait for it.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_synchronize(device: i32) -> i32 {
     guard::call("sv_device_synchronize", || match device {
@@ -139,8 +106,7 @@ pub extern "C" fn sv_device_synchronize(device: i32) -> i32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_reset(device: i32) -> i32 {
     guard::call("sv_device_reset", || {
-        // SAFETY: as the caller vouches.
-        unsafe { cuda(device, "a reset")?.reset()? };
+        cuda(device, "a reset")?.reset()?;
         Ok(())
     })
 }
@@ -151,17 +117,10 @@ fn peers(device: i32, other: i32) -> Result<[Device; 2]> {
 }
 
 /// Writes 1 if kernels of a device can use memory of `other`, else 0.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `can` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_can_access_peer(device: i32, other: i32, can: *mut i32) -> i32 {
     guard::call("sv_device_can_access_peer", || {
-        // SAFETY: as the caller vouches.
-        let can = unsafe { out(can, "can")? };
+        let can = out(can, "can")?;
         let [device, other] = peers(device, other)?;
         can.write(i32::from(device.can_access_peer(&other)?));
         Ok(())
@@ -170,8 +129,6 @@ pub unsafe extern "C" fn sv_device_can_access_peer(device: i32, other: i32, can:
 
 /// Lets kernels of a device use memory of `other`. Does nothing if they already may. Copies between devices need no such
 /// access.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_enable_peer_access(device: i32, other: i32) -> i32 {
     guard::call("sv_device_enable_peer_access", || {
@@ -181,8 +138,6 @@ pub extern "C" fn sv_device_enable_peer_access(device: i32, other: i32) -> i32 {
 }
 
 /// Revokes the access of `sv_device_enable_peer_access`, after a wait for the device. Does nothing if it was not enabled.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_disable_peer_access(device: i32, other: i32) -> i32 {
     guard::call("sv_device_disable_peer_access", || {
@@ -193,16 +148,11 @@ pub extern "C" fn sv_device_disable_peer_access(device: i32, other: i32) -> i32 
 
 /// Writes the `CUcontext` of a device, which is its primary context, for other CUDA code.
 ///
-/// The context lives as long as the process. Any thread may call it.
-///
-/// # Safety
-///
-/// `context` points to a pointer.
+/// The context lives as long as the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_context(device: i32, context: *mut *mut c_void) -> i32 {
     guard::call("sv_device_context", || {
-        // SAFETY: as the caller vouches.
-        let context = unsafe { out(context, "context")? };
+        let context = out(context, "context")?;
         context.write(cuda(device, "a context")?.as_raw_context());
         Ok(())
     })
@@ -211,18 +161,14 @@ pub unsafe extern "C" fn sv_device_context(device: i32, context: *mut *mut c_voi
 /// Writes the ordinal of the device of a `CUcontext`. A context that is not the primary one of its device is
 /// `SV_ERROR_INVALID_ARGUMENT`: this library shares no other.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `context` is a live context or NULL, and `device` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_of_context(context: *mut c_void, device: *mut i32) -> i32 {
     guard::call("sv_device_of_context", || {
-        // SAFETY: as the caller vouches.
-        let device = unsafe { out(device, "device")? };
-        // SAFETY: as the caller vouches.
-        device.write(unsafe { Device::from_context(context)? }.ordinal() as i32);
+        let device = out(device, "device")?;
+        device.write(Device::from_context(context)?.ordinal() as i32);
         Ok(())
     })
 }

@@ -47,8 +47,7 @@ unsafe fn consumer(tensor: &Tensor, stream: i64) -> Result<Option<Stream>> {
             return Err(Failure::argument("stream", other, wanted));
         }
     };
-    // SAFETY: as the caller vouches.
-    Ok(Some(unsafe { Stream::from_raw(device, raw)? }))
+    Ok(Some(Stream::from_raw(device, raw)?))
 }
 
 /// Exports a tensor and writes the address of its struct.
@@ -64,11 +63,9 @@ unsafe fn export<M: ManagedStruct>(
     managed: *mut *mut c_void,
 ) -> i32 {
     guard::call(function, || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(managed, "managed")? };
+        let result = out(managed, "managed")?;
         let shared = super::tensor::tensor(tensor, "tensor")?;
-        // SAFETY: as the caller vouches.
-        let consumer = unsafe { consumer(&shared, stream)? };
+        let consumer = consumer(&shared, stream)?;
         let consumer = consumer.as_ref();
         let managed: NonNull<M> = match flags {
             0 => M::export(shared, consumer, crate::tensor::dlpack::DLPACK_FLAG_READ_ONLY)?,
@@ -102,12 +99,12 @@ unsafe fn export<M: ManagedStruct>(
 /// CPU it has no meaning. The stream of the thread is ordered through the legacy default stream. A tensor of
 /// `sv_tensor_from_pinned` is exported as pinned memory (device type 3).
 ///
-/// Any thread may call it, and any may call the deleter.
+/// Any thread may call the deleter.
 ///
 /// # Safety
 ///
-/// `managed` points to a pointer. A `CUstream` is live until the deleter is called. The consumer writes to the elements only as
-/// `flags` allow, and ordered with this library's uses.
+/// A `CUstream` is live until the deleter is called. The consumer writes to the elements only as `flags` allow, and ordered with
+/// this library's uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_to_dlpack(
     tensor: u64,
@@ -115,14 +112,13 @@ pub unsafe extern "C" fn sv_tensor_to_dlpack(
     stream: i64,
     managed: *mut *mut c_void,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { export::<DLManagedTensorVersioned>("sv_tensor_to_dlpack", tensor, flags, stream, managed) }
+    export::<DLManagedTensorVersioned>("sv_tensor_to_dlpack", tensor, flags, stream, managed)
 }
 
 /// Exports as `sv_tensor_to_dlpack`, as a `DLManagedTensor *` of DLPack before 1.0. It has no flags, so it does not tell the
 /// consumer that it may only read.
 ///
-/// Any thread may call it, and any may call the deleter.
+/// Any thread may call the deleter.
 ///
 /// # Safety
 ///
@@ -134,8 +130,7 @@ pub unsafe extern "C" fn sv_tensor_to_dlpack_legacy(
     stream: i64,
     managed: *mut *mut c_void,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { export::<DLManagedTensor>("sv_tensor_to_dlpack_legacy", tensor, flags, stream, managed) }
+    export::<DLManagedTensor>("sv_tensor_to_dlpack_legacy", tensor, flags, stream, managed)
 }
 
 /// Returns the struct at a pointer.
@@ -156,32 +151,26 @@ fn managed_at<M>(managed: *mut c_void) -> Result<NonNull<M>> {
 /// The first write to the tensor copies the elements, whatever the producer's flags say: the producer, other imports of its
 /// array and views of the tensor never see a write of this library.
 ///
-/// The deleter is called once, when no tensor shares the elements any more and all work on them is done, on the thread that
-/// finds this out. If the call fails, the struct stays the caller's, who calls the deleter. Any thread may call it.
+/// The deleter is called once, when no tensor shares the elements any more and all work on them is done, on the thread that finds
+/// this out. If the call fails, the struct stays the caller's, who calls the deleter.
 ///
 /// # Safety
 ///
-/// `managed` points to a struct as DLPack describes it, which nobody else takes over, and `result` to a `uint64_t`. Until the
-/// deleter is called, other code uses the elements ordered with this library's uses.
+/// `managed` points to a struct as DLPack describes it, which nobody else takes over. Until the deleter is called, other code
+/// uses the elements ordered with this library's uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_from_dlpack(managed: *mut c_void, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_from_dlpack", result, || Ok(Tensor::from_dlpack(managed_at(managed)?)?)) }
+    give("sv_tensor_from_dlpack", result, || Ok(Tensor::from_dlpack(managed_at(managed)?)?))
 }
 
 /// Takes over an array as `sv_tensor_from_dlpack`, of a `DLManagedTensor *` from before DLPack 1.0.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
 /// As for `sv_tensor_from_dlpack`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_from_dlpack_legacy(managed: *mut c_void, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_from_dlpack_legacy", result, || {
-            Ok(Tensor::from_dlpack_legacy(managed_at::<DLManagedTensor>(managed)?)?)
-        })
-    }
+    give("sv_tensor_from_dlpack_legacy", result, || {
+        Ok(Tensor::from_dlpack_legacy(managed_at::<DLManagedTensor>(managed)?)?)
+    })
 }

@@ -35,8 +35,7 @@ unsafe fn give(
     work: impl FnOnce() -> Result<ExpressionTree>,
 ) -> i32 {
     guard::call(function, || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(expression, "expression")? };
+        let result = out(expression, "expression")?;
         result.write(ExpressionObject::table().insert(ExpressionObject(work()?))?);
         Ok(())
     })
@@ -44,56 +43,40 @@ unsafe fn give(
 
 /// Creates an expression for operand `index` of a fused function's runs, from 0.
 ///
-/// The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
-///
-/// # Safety
-///
-/// `expression` points to a `uint64_t`.
+/// Any thread may use the expression.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_expression_input(index: u32, expression: *mut u64) -> i32 {
     let work = || Ok(ExpressionTree::input(index)?);
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_expression_input", expression, work) }
+    give("sv_expression_input", expression, work)
 }
 
 /// Creates an expression for a number, which takes part in an operation by its kind.
 ///
-/// The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
-///
-/// # Safety
-///
-/// `number` points to a struct, and `expression` to a `uint64_t`.
+/// Any thread may use the expression.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_expression_number(number: *const sv_number, expression: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    let number = || unsafe { self::number(number, "number") };
+    let number = || self::number(number, "number");
     let work = || Ok(ExpressionTree::number(number()?));
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_expression_number", expression, work) }
+    give("sv_expression_number", expression, work)
 }
 
 /// Creates an expression for an element's index along an axis of the result, as `SV_DTYPE_I64`.
 ///
-/// The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
-///
-/// # Safety
-///
-/// `expression` points to a `uint64_t`.
+/// Any thread may use the expression.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_expression_index(axis: i64, expression: *mut u64) -> i32 {
     let work = || Ok(ExpressionTree::index(axis as isize));
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_expression_index", expression, work) }
+    give("sv_expression_index", expression, work)
 }
 
 /// Creates an expression for an operation, one of `SV_OP_...`, on `count` other expressions.
 ///
-/// The caller owns one reference to `*expression`, which keeps its operands; their handles may be released. Any thread may
-/// call it, and use the expression.
+/// The caller owns one reference to `*expression`, which keeps its operands; their handles may be released. Any thread may use
+/// the expression.
 ///
 /// # Safety
 ///
-/// `operands` points to `count` handles, and `expression` to a `uint64_t`.
+/// `operands` points to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_expression_operation(
     operation: u32,
@@ -103,21 +86,15 @@ pub unsafe extern "C" fn sv_expression_operation(
 ) -> i32 {
     let work = || {
         let operation = self::operation(operation)?;
-        // SAFETY: as the caller vouches.
-        let operands = unsafe { expressions(operands, count, "operands")? };
+        let operands = expressions(operands, count, "operands")?;
         Ok(ExpressionTree::operation(operation, &operands)?)
     };
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_expression_operation", expression, work) }
+    give("sv_expression_operation", expression, work)
 }
 
 /// Creates an expression for another one's elements in a dtype.
 ///
-/// The caller owns one reference to `*expression`. Any thread may call it, and use the expression.
-///
-/// # Safety
-///
-/// `expression` points to a `uint64_t`.
+/// Any thread may use the expression.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_expression_cast(operand: u64, dtype: i32, expression: *mut u64) -> i32 {
     let work = || {
@@ -125,8 +102,7 @@ pub unsafe extern "C" fn sv_expression_cast(operand: u64, dtype: i32, expression
         let operand = ExpressionObject::table().get(operand, "operand")?.0;
         Ok(operand.cast(dtype)?)
     };
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_expression_cast", expression, work) }
+    give("sv_expression_cast", expression, work)
 }
 
 /// Returns the expressions of handles.
@@ -135,26 +111,22 @@ pub unsafe extern "C" fn sv_expression_cast(operand: u64, dtype: i32, expression
 ///
 /// As [`slice`].
 unsafe fn expressions(handles: *const u64, count: usize, name: &str) -> Result<Vec<ExpressionTree>> {
-    // SAFETY: as the caller vouches.
-    let handles = unsafe { slice(handles, count, name)? };
+    let handles = slice(handles, count, name)?;
     handles.iter().map(|handle| Ok(ExpressionObject::table().get(*handle, name)?.0)).collect()
 }
 
 /// Creates a fused function, which computes `count` expressions in one kernel.
 ///
-/// The caller owns one reference to `*fused`, which keeps the expressions; their handles may be released. Any thread may call
-/// it, and run the function.
+/// The caller owns one reference to `*fused`, which keeps the expressions; their handles may be released.
 ///
 /// # Safety
 ///
-/// `outputs` points to `count` handles, and `fused` to a `uint64_t`.
+/// `outputs` points to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_fused_create(outputs: *const u64, count: usize, fused: *mut u64) -> i32 {
     guard::call("sv_fused_create", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(fused, "fused")? };
-        // SAFETY: as the caller vouches.
-        let outputs = unsafe { expressions(outputs, count, "outputs")? };
+        let result = out(fused, "fused")?;
+        let outputs = expressions(outputs, count, "outputs")?;
         let function = DynamicFused::from_trees(outputs)?;
         result.write(FusedObject::table().insert(FusedObject(Arc::new(function)))?);
         Ok(())
@@ -162,17 +134,10 @@ pub unsafe extern "C" fn sv_fused_create(outputs: *const u64, count: usize, fuse
 }
 
 /// Writes the numbers of operands and results of a fused function: one more than the largest input, and its outputs.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `operands` and `results` each point to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_fused_counts(fused: u64, operands: *mut usize, results: *mut usize) -> i32 {
     guard::call("sv_fused_counts", || {
-        // SAFETY: as the caller vouches.
-        let (operands, results) = unsafe { (out(operands, "operands")?, out(results, "results")?) };
+        let (operands, results) = (out(operands, "operands")?, out(results, "results")?);
         let fused = FusedObject::table().get(fused, "fused")?.0;
         operands.write(fused.inputs());
         results.write(fused.outputs());
@@ -183,8 +148,8 @@ pub unsafe extern "C" fn sv_fused_counts(fused: u64, operands: *mut usize, resul
 /// Computes a fused function of `count` operands, each a tensor or a number, and writes its `results_count` tensors. Each has
 /// the shape to which the operands broadcast.
 ///
-/// The first run with a combination of dtypes compiles the function; later runs find it. The caller owns one reference to
-/// each of `results`. Any thread may call it.
+/// The first run with a combination of dtypes compiles the function; later runs find it. The caller owns one reference to each of
+/// `results`.
 ///
 /// # Safety
 ///
@@ -199,14 +164,12 @@ pub unsafe extern "C" fn sv_fused_run(
 ) -> i32 {
     guard::call("sv_fused_run", || {
         let fused = FusedObject::table().get(fused, "fused")?.0;
-        // SAFETY: as the caller vouches.
-        let results = unsafe { slice_mut(results, results_count, "results")? };
+        let results = slice_mut(results, results_count, "results")?;
         if results.len() != fused.outputs() {
             let wanted = format!("{}, the outputs of the function", fused.outputs());
             return Err(Failure::argument("results_count", results.len(), &wanted));
         }
-        // SAFETY: as the caller vouches.
-        let operands = unsafe { self::operands(operands, count)? };
+        let operands = self::operands(operands, count)?;
         let operands: Vec<TensorOperand<'_>> = operands.iter().map(Operand::operand).collect();
         results.copy_from_slice(&enter_all(fused.run(&operands)?)?);
         Ok(())

@@ -85,16 +85,11 @@ pub extern "C" fn sv_stream_begin_capture(stream: u64) -> i32 {
 /// Ends the capture that this thread has begun on a stream, and gives its graph. The graph does nothing by itself: instantiate
 /// it, and launch the result. A failing call discards the capture, unless the capture belongs to another stream.
 ///
-/// The caller owns one reference to `*graph`. Only the thread that began the capture may call it.
-///
-/// # Safety
-///
-/// `graph` points to a `uint64_t`.
+/// Only the thread that began the capture may call it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_stream_end_capture(stream: u64, graph: *mut u64) -> i32 {
     guard::call("sv_stream_end_capture", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(graph, "graph")? };
+        let result = out(graph, "graph")?;
         let stream = self::stream(stream, "stream")?;
         let open = OPEN.with_borrow_mut(|slot| slot.take_if(|open| *open.stream() == *stream));
         let open = open.ok_or_else(|| {
@@ -108,25 +103,16 @@ pub unsafe extern "C" fn sv_stream_end_capture(stream: u64, graph: *mut u64) -> 
 }
 
 /// Writes the number of nodes of a graph.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `nodes` points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_graph_node_count(graph: u64, nodes: *mut usize) -> i32 {
     guard::call("sv_graph_node_count", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(nodes, "nodes")? };
+        let result = out(nodes, "nodes")?;
         result.write(self::graph(graph)?.look(|graph| Ok(graph.nodes()?.len()))?);
         Ok(())
     })
 }
 
 /// Writes a picture of a graph in the language of Graphviz. `text`, `capacity` and `length` are as for `sv_library_report`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -140,24 +126,16 @@ pub unsafe extern "C" fn sv_graph_dot(
 ) -> i32 {
     guard::call("sv_graph_dot", || {
         let dot = self::graph(graph)?.look(Graph::to_dot)?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&dot, text, capacity, length) }
+        write_text(&dot, text, capacity, length)
     })
 }
 
 /// Instantiates a graph. The executable graph takes the captured one, whose handle can only be released afterwards, also where
 /// the driver fails.
-///
-/// The caller owns one reference to `*executable`. Any thread may call it.
-///
-/// # Safety
-///
-/// `executable` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_graph_instantiate(graph: u64, executable: *mut u64) -> i32 {
     guard::call("sv_graph_instantiate", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(executable, "executable")? };
+        let result = out(executable, "executable")?;
         let graph = self::graph(graph)?.with(Option::take).ok_or_else(taken)?;
         let object = ExecutableGraphObject(Arc::new(RwLock::new(graph.instantiate()?)));
         result.write(ExecutableGraphObject::table().insert(object)?);
@@ -167,8 +145,6 @@ pub unsafe extern "C" fn sv_graph_instantiate(graph: u64, executable: *mut u64) 
 
 /// Launches an executable graph on a stream, as one operation, behind all earlier uses of its buffers and its own earlier
 /// launches. The host does not wait.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_executable_graph_launch(executable: u64, stream: u64) -> i32 {
     guard::call("sv_executable_graph_launch", || {
@@ -178,8 +154,6 @@ pub extern "C" fn sv_executable_graph_launch(executable: u64, stream: u64) -> i3
 }
 
 /// Uploads what an executable graph needs to the device, ahead of its first launch.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_executable_graph_upload(executable: u64, stream: u64) -> i32 {
     guard::call("sv_executable_graph_upload", || {
@@ -191,8 +165,7 @@ pub extern "C" fn sv_executable_graph_upload(executable: u64, stream: u64) -> i3
 /// Updates an executable graph from another capture of the same operations in the same order, with other arguments, shapes or
 /// buffers. The executable graph takes the captured one. Launches in progress are not changed.
 ///
-/// `SV_ERROR_GRAPH_NOT_UPDATABLE` says that the two differ in more than that; `graph` can then be instantiated. Any thread may
-/// call it.
+/// `SV_ERROR_GRAPH_NOT_UPDATABLE` says that the two differ in more than that; `graph` can then be instantiated.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_executable_graph_update(executable: u64, graph: u64) -> i32 {
     guard::call("sv_executable_graph_update", || {
@@ -211,10 +184,6 @@ pub extern "C" fn sv_executable_graph_update(executable: u64, graph: u64) -> i32
 /// so far. The next launch uploads what is written there; what the last launch downloaded is read there.
 ///
 /// The memory may be used until the next launch. Any thread may call it, one at a time.
-///
-/// # Safety
-///
-/// `data` points to a pointer, and `bytes` to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_executable_graph_host(
     executable: u64,
@@ -223,8 +192,7 @@ pub unsafe extern "C" fn sv_executable_graph_host(
     bytes: *mut usize,
 ) -> i32 {
     guard::call("sv_executable_graph_host", || {
-        // SAFETY: as the caller vouches.
-        let (data, bytes) = unsafe { (out(data, "data")?, out(bytes, "bytes")?) };
+        let (data, bytes) = (out(data, "data")?, out(bytes, "bytes")?);
         let object = self::executable(executable)?;
         let captured = match &*self::pinned(pinned, "pinned")?.lock() {
             PinnedState::Captured(captured) => *captured,

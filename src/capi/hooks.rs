@@ -95,9 +95,9 @@ fn level_of(level: i32) -> Result<LevelFilter> {
 /// Sets the function that gets the library's messages of `level` (`SV_LOG_...`) and more urgent ones. NULL removes it. Without
 /// one the library writes no message anywhere.
 ///
-/// The function is called on the thread that a message comes from, on several at once, and must not call
-/// `sv_set_log_callback` or `sv_shutdown`. When this call returns, no thread is in an earlier function. Any thread may call it.
-/// `SV_ERROR_UNSUPPORTED` in a Rust program that has a logger of its own.
+/// The function is called on the thread that a message comes from, on several at once, and must not call `sv_set_log_callback` or
+/// `sv_shutdown`. When this call returns, no thread is in an earlier function. `SV_ERROR_UNSUPPORTED` in a Rust program that has
+/// a logger of its own.
 ///
 /// # Safety
 ///
@@ -160,13 +160,10 @@ pub unsafe extern "C" fn sv_set_host_allocator(
         let allocate = allocate.ok_or_else(|| Failure::argument("allocate", "NULL", "a function"))?;
         let free = free.ok_or_else(|| Failure::argument("free", "NULL", "a function"))?;
         let (user, same) = (User(user), User(user));
-        // SAFETY: as the caller vouches.
-        unsafe {
-            crate::tensor::set_host_allocator(
-                move |layout| allocate(layout.size(), layout.align(), user.pointer()).cast(),
-                move |memory, layout| free(memory.cast(), layout.size(), layout.align(), same.pointer()),
-            )?;
-        }
+        crate::tensor::set_host_allocator(
+            move |layout| allocate(layout.size(), layout.align(), user.pointer()).cast(),
+            move |memory, layout| free(memory.cast(), layout.size(), layout.align(), same.pointer()),
+        )?;
         Ok(())
     })
 }
@@ -174,8 +171,7 @@ pub unsafe extern "C" fn sv_set_host_allocator(
 /// Sets the number of CPU threads that an operation may use, the calling one included. 0 restores the default:
 /// `SELVEDGE_THREADS`, or the number of processors that the process may run on. Results do not depend on it.
 ///
-/// The setting holds for operations that start after the call, on any thread. With 1 the library starts no thread for
-/// operations. Any thread may call it.
+/// The setting holds for operations that start after the call, on any thread. With 1 the library starts no thread for operations.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_set_threads(count: u32) -> i32 {
     guard::call("sv_set_threads", || {
@@ -230,17 +226,10 @@ pub unsafe extern "C" fn sv_set_executor(executor: sv_executor, user: *mut c_voi
 }
 
 /// Writes the number of CPU threads that an operation may use.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `count` points to a `uint32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_thread_count(count: *mut u32) -> i32 {
     guard::call("sv_thread_count", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         count.write(u32::try_from(crate::thread_count()).unwrap_or(u32::MAX));
         Ok(())
     })

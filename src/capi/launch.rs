@@ -148,8 +148,7 @@ unsafe fn arguments<'a>(
             return Err(Failure::argument(&name, argument.bytes, "1 to 65536"));
         }
         let name = format!("arguments[{at}].value");
-        // SAFETY: as the caller vouches.
-        let value = unsafe { slice(argument.value.cast::<u8>(), argument.bytes, &name)? };
+        let value = slice(argument.value.cast::<u8>(), argument.bytes, &name)?;
         found.push(Argument::value(kind, value));
     }
     Ok(found)
@@ -158,8 +157,8 @@ unsafe fn arguments<'a>(
 /// Launches a kernel on a stream. The arguments are checked against the kernel's parameters, in number, size and kind, as far
 /// as the image gives them; nothing is launched where one does not fit.
 ///
-/// The stream waits for all earlier uses of the buffers, on any stream. The host does not wait: the next call that waits
-/// reports a fault of the kernel. Values are copied. Any thread may call it.
+/// The stream waits for all earlier uses of the buffers, on any stream. The host does not wait: the next call that waits reports
+/// a fault of the kernel. Values are copied.
 ///
 /// # Safety
 ///
@@ -175,9 +174,7 @@ pub unsafe extern "C" fn sv_launch(
     count: usize,
 ) -> i32 {
     guard::call("sv_launch", || {
-        // SAFETY: as the caller vouches.
-        let (config, given) =
-            unsafe { (structure(config, "config")?, slice(arguments, count, "arguments")?) };
+        let (config, given) = (structure(config, "config")?, slice(arguments, count, "arguments")?);
         let function = self::function(function, "function")?;
         let stream = self::stream(stream, "stream")?;
         let config = self::config(config)?;
@@ -185,10 +182,8 @@ pub unsafe extern "C" fn sv_launch(
             return Err(Failure::argument("count", count, &format!("at most {MAX_ARGUMENTS}")));
         }
         let buffers = buffers(given)?;
-        // SAFETY: as the caller vouches.
-        let arguments = unsafe { self::arguments(given, &buffers)? };
-        // SAFETY: as the caller vouches.
-        unsafe { function.launch(&stream, config, &arguments)? };
+        let arguments = self::arguments(given, &buffers)?;
+        function.launch(&stream, config, &arguments)?;
         Ok(())
     })
 }

@@ -115,7 +115,7 @@ macro_rules! clear_kinds {
 
 /// Adds a reference to the object of any handle.
 ///
-/// Each reference needs a call of `sv_release`. Any thread may call it.
+/// Each reference needs a call of `sv_release`.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_retain(handle: u64) -> i32 {
     guard::call("sv_retain", || with_kinds!(for_kind!(handle, retain,)))
@@ -124,7 +124,7 @@ pub extern "C" fn sv_retain(handle: u64) -> i32 {
 /// Drops a reference to the object of any handle. The last one frees the object, and the handle is invalid from then on.
 ///
 /// Work of the object that is still running goes on; the call does not wait for it. 0 is accepted and does nothing, as
-/// `free(NULL)`. Any thread may call it.
+/// `free(NULL)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_release(handle: u64) -> i32 {
     if handle == 0 {
@@ -137,7 +137,7 @@ pub extern "C" fn sv_release(handle: u64) -> i32 {
 /// shows it.
 ///
 /// The text is cut to `capacity` bytes with its zero byte; `length`, if not NULL, gets the bytes of the whole text without the
-/// zero byte. A capacity of 0 asks for the length alone. Any thread may call it.
+/// zero byte. A capacity of 0 asks for the length alone.
 ///
 /// # Safety
 ///
@@ -156,8 +156,7 @@ pub unsafe extern "C" fn sv_library_report(text: *mut c_char, capacity: usize, l
                 lines += &format!("  {mark} {} ({}): {}\n", attempt.path, attempt.source, attempt.reason);
             }
         }
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&lines, text, capacity, length) }
+        write_text(&lines, text, capacity, length)
     })
 }
 

@@ -80,8 +80,7 @@ impl Options {
         if options.is_null() {
             return Ok(Options::default());
         }
-        // SAFETY: as the caller vouches.
-        let options = unsafe { structure(options, "options")? };
+        let options = structure(options, "options")?;
         check_reserved("options.reserved", options.reserved)?;
         Ok(Options {
             bias: optional(options.bias, "options.bias")?,
@@ -137,8 +136,6 @@ impl Options {
 
 /// Computes the product of tensors: matrices, vectors, and batches of them, which are broadcast. `options` may be NULL.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `options` is NULL or points to a struct with its size set, and `result` points to a `uint64_t`.
@@ -149,18 +146,15 @@ pub unsafe extern "C" fn sv_matmul(
     options: *const sv_matmul_options,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_matmul", result, || {
-            let (a, b, options) = (tensor(a, "a")?, tensor(b, "b")?, Options::read(options)?);
-            Ok(options.matmul().of(&a, &b)?)
-        })
-    }
+    give("sv_matmul", result, || {
+        let (a, b, options) = (tensor(a, "a")?, tensor(b, "b")?, Options::read(options)?);
+        Ok(options.matmul().of(&a, &b)?)
+    })
 }
 
 /// Computes a product as `sv_matmul`, and also the values that its activation was applied to.
 ///
-/// The caller owns one reference to `*result` and one to `*aux`. Any thread may call it.
+/// The caller owns one reference to `*result` and one to `*aux`.
 ///
 /// # Safety
 ///
@@ -174,10 +168,8 @@ pub unsafe extern "C" fn sv_matmul_with_aux(
     aux: *mut u64,
 ) -> i32 {
     guard::call("sv_matmul_with_aux", || {
-        // SAFETY: as the caller vouches.
-        let (result, aux) = unsafe { (out(result, "result")?, out(aux, "aux")?) };
-        // SAFETY: as the caller vouches.
-        let (a, b, options) = (tensor(a, "a")?, tensor(b, "b")?, unsafe { Options::read(options)? });
+        let (result, aux) = (out(result, "result")?, out(aux, "aux")?);
+        let (a, b, options) = (tensor(a, "a")?, tensor(b, "b")?, Options::read(options)?);
         let (product, before) = options.matmul().of_with_aux(&a, &b)?;
         if let [product, before] = enter_all([product, before])?[..] {
             result.write(product);
@@ -189,7 +181,7 @@ pub unsafe extern "C" fn sv_matmul_with_aux(
 
 /// Replaces the elements of `c` by a product plus `beta` times themselves. The result's dtype is theirs.
 ///
-/// Any thread may call it; others that use the handle of `c` wait meanwhile.
+/// Others that use the handle of `c` wait meanwhile.
 ///
 /// # Safety
 ///
@@ -203,10 +195,8 @@ pub unsafe extern "C" fn sv_matmul_add_to(
     options: *const sv_matmul_options,
 ) -> i32 {
     guard::call("sv_matmul_add_to", || {
-        // SAFETY: as the caller vouches.
-        let (a, b, options) = (tensor(a, "a")?, tensor(b, "b")?, unsafe { Options::read(options)? });
-        // SAFETY: as the caller vouches.
-        let beta = unsafe { number(beta, "beta")? };
+        let (a, b, options) = (tensor(a, "a")?, tensor(b, "b")?, Options::read(options)?);
+        let beta = number(beta, "beta")?;
         TensorObject::table()
             .with_mut(c, "c", |c| Ok(options.matmul().add_to(c.tensor_mut(), beta, &a, &b)?))
     })

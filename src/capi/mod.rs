@@ -10,6 +10,9 @@
 //! - No panic crosses the ABI: `guard::call` turns one into [`status::SV_ERROR_PANIC`], and prints nothing.
 //! - A pointer is checked for NULL and alignment before it is used, and a handle for its kind and generation.
 //! - A function that fails writes nothing through its result pointers, and leaves a message for [`error::sv_last_error`].
+//! - A pointer points to a value of its type, a text ends with a zero byte, and arrays are as long as the function says: the caller
+//!   vouches for these, for every function. `# Safety` says what else a function needs, such as the lengths.
+//! - Any thread may call a function, which waits while another thread changes an object that it uses, and the caller owns one reference to each object that a function gives, unless it says otherwise.
 //! - A function takes references to the objects that it uses, or pins them for a short time, so another thread may release a
 //!   handle meanwhile.
 //!
@@ -17,12 +20,18 @@
 //!
 //! 1. Write it in the file of its subject: `#[unsafe(no_mangle)] pub unsafe extern "C" fn sv_…`, with a body of
 //!    `guard::call("sv_…", || { … Ok(()) })`. Read pointers by [`arguments`], and objects by their `handle::Table`.
-//! 2. State in its docs what it does, who owns what, and which threads may call it.
+//! 2. State in its docs what it does, and what of ownership and threads differs from the invariants.
 //! 3. Write the header and the list of exported symbols by `scripts/generate.sh header`, and commit
 //!    both.
 //! 4. Add a method to the C++ classes in `include/selvedge`; `tests/capi_c.rs` fails without one.
 //! 5. Add a case to the tests in `tests/capi`. `tests/capi/hostile.rs` reads the header and calls every function with NULL,
 //!    released and foreign handles.
+
+#![allow(
+    unsafe_op_in_unsafe_fn,
+    reason = "a body does what its caller vouches for; a block for each line would say nothing more"
+)]
+#![allow(clippy::missing_safety_doc, reason = "what all functions need is said once, above")]
 
 pub mod arguments;
 pub mod buffer;

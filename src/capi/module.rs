@@ -70,12 +70,11 @@ pub(super) fn function(handle: u64, name: &str) -> Result<Function> {
 
 /// Loads PTX, a cubin or a fatbin on a device. PTX needs no zero byte at its end.
 ///
-/// The bytes are no longer used when the call returns. The caller owns one reference to `*module`. A kernel keeps its module
-/// loaded. Any thread may call it, and use the module.
+/// The bytes are no longer used when the call returns. A kernel keeps its module loaded. Any thread may use the module.
 ///
 /// # Safety
 ///
-/// `image` points to `bytes` bytes, and `module` to a `uint64_t`.
+/// `image` points to `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_module_load(
     device: i32,
@@ -84,8 +83,7 @@ pub unsafe extern "C" fn sv_module_load(
     module: *mut u64,
 ) -> i32 {
     guard::call("sv_module_load", || {
-        // SAFETY: as the caller vouches.
-        let (result, image) = unsafe { (out(module, "module")?, slice(image.cast::<u8>(), bytes, "image")?) };
+        let (result, image) = (out(module, "module")?, slice(image.cast::<u8>(), bytes, "image")?);
         let module = cuda(device, "a module")?.load(image)?;
         result.write(ModuleObject::table().insert(ModuleObject(module))?);
         Ok(())
@@ -94,8 +92,6 @@ pub unsafe extern "C" fn sv_module_load(
 
 /// Writes the log of the driver's assembler, which is usually empty. `log`, `capacity` and `length` are as for
 /// `sv_library_report`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -107,15 +103,10 @@ pub unsafe extern "C" fn sv_module_log(
     capacity: usize,
     length: *mut usize,
 ) -> i32 {
-    guard::call("sv_module_log", || {
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(self::module(module, "module")?.log(), log, capacity, length) }
-    })
+    guard::call("sv_module_log", || write_text(self::module(module, "module")?.log(), log, capacity, length))
 }
 
 /// Writes the names of the kernels of a module, one a line. `names`, `capacity` and `length` are as for `sv_library_report`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -130,14 +121,13 @@ pub unsafe extern "C" fn sv_module_function_names(
     guard::call("sv_module_function_names", || {
         let found = self::module(module, "module")?.function_names()?;
         let lines: String = found.into_iter().map(|name| name + "\n").collect();
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&lines, names, capacity, length) }
+        write_text(&lines, names, capacity, length)
     })
 }
 
 /// Finds a kernel of a module. C++ kernels have mangled names unless they are `extern "C"`.
 ///
-/// The caller owns one reference to `*function`. Any thread may call it, and use the kernel.
+/// Any thread may use the kernel.
 ///
 /// # Safety
 ///
@@ -145,8 +135,7 @@ pub unsafe extern "C" fn sv_module_function_names(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_module_function(module: u64, name: *const c_char, function: *mut u64) -> i32 {
     guard::call("sv_module_function", || {
-        // SAFETY: as the caller vouches.
-        let (result, name) = unsafe { (out(function, "function")?, text(name, "name")?) };
+        let (result, name) = (out(function, "function")?, text(name, "name")?);
         let function = self::module(module, "module")?.function(name)?;
         result.write(FunctionObject::table().insert(FunctionObject(function))?);
         Ok(())
@@ -154,8 +143,6 @@ pub unsafe extern "C" fn sv_module_function(module: u64, name: *const c_char, fu
 }
 
 /// Writes what a kernel needs.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -166,8 +153,7 @@ pub unsafe extern "C" fn sv_function_attributes_get(
     attributes: *mut sv_function_attributes,
 ) -> i32 {
     guard::call("sv_function_attributes_get", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out_structure(attributes, "attributes")? };
+        let result = out_structure(attributes, "attributes")?;
         let function = self::function(function, "function")?;
         let found = function.attributes()?;
         let version = |(major, minor): (u32, u32)| major * 10 + minor;
@@ -189,8 +175,6 @@ pub unsafe extern "C" fn sv_function_attributes_get(
 
 /// Writes the kind (`SV_PARAMETER_...`), the size and the offset in bytes of a parameter of a kernel.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `kind` points to a `uint32_t`; `bytes` and `offset` each point to a `size_t`.
@@ -203,9 +187,7 @@ pub unsafe extern "C" fn sv_function_parameter(
     offset: *mut usize,
 ) -> i32 {
     guard::call("sv_function_parameter", || {
-        // SAFETY: as the caller vouches.
-        let (kind, bytes, offset) =
-            unsafe { (out(kind, "kind")?, out(bytes, "bytes")?, out(offset, "offset")?) };
+        let (kind, bytes, offset) = (out(kind, "kind")?, out(bytes, "bytes")?, out(offset, "offset")?);
         let function = self::function(function, "function")?;
         let parameters = function.parameters().unwrap_or_default();
         let parameter = parameters
@@ -225,12 +207,6 @@ pub unsafe extern "C" fn sv_function_parameter(
 }
 
 /// Writes how many blocks of `threads` threads and `shared` bytes of dynamic shared memory one multiprocessor holds.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `blocks` points to a `uint32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_function_occupancy(
     function: u64,
@@ -239,20 +215,13 @@ pub unsafe extern "C" fn sv_function_occupancy(
     blocks: *mut u32,
 ) -> i32 {
     guard::call("sv_function_occupancy", || {
-        // SAFETY: as the caller vouches.
-        let blocks = unsafe { out(blocks, "blocks")? };
+        let blocks = out(blocks, "blocks")?;
         blocks.write(self::function(function, "function")?.occupancy(threads, shared)?);
         Ok(())
     })
 }
 
 /// Writes the sizes of grid and block that give the highest occupancy with `shared` bytes of dynamic shared memory.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `grid` and `block` each point to a `uint32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_function_suggested_block_size(
     function: u64,
@@ -261,8 +230,7 @@ pub unsafe extern "C" fn sv_function_suggested_block_size(
     block: *mut u32,
 ) -> i32 {
     guard::call("sv_function_suggested_block_size", || {
-        // SAFETY: as the caller vouches.
-        let (grid, block) = unsafe { (out(grid, "grid")?, out(block, "block")?) };
+        let (grid, block) = (out(grid, "grid")?, out(block, "block")?);
         let (blocks, threads) = self::function(function, "function")?.suggested_block_size(shared)?;
         grid.write(blocks);
         block.write(threads);
@@ -284,7 +252,7 @@ fn global(module: u64, name: &str, bytes: Option<usize>) -> Result<Global<u8>> {
 
 /// Writes the address and the size of a variable of a module, `__device__` or `__constant__` in CUDA C++.
 ///
-/// The address is valid while the module or one of its kernels lives. Any thread may call it.
+/// The address is valid while the module or one of its kernels lives.
 ///
 /// # Safety
 ///
@@ -297,9 +265,7 @@ pub unsafe extern "C" fn sv_module_global(
     bytes: *mut usize,
 ) -> i32 {
     guard::call("sv_module_global", || {
-        // SAFETY: as the caller vouches.
-        let (address, bytes, name) =
-            unsafe { (out(address, "address")?, out(bytes, "bytes")?, text(name, "name")?) };
+        let (address, bytes, name) = (out(address, "address")?, out(bytes, "bytes")?, text(name, "name")?);
         let global = global(module, name, None)?;
         address.write(global.address());
         bytes.write(global.len());
@@ -308,8 +274,6 @@ pub unsafe extern "C" fn sv_module_global(
 }
 
 /// Reads all `bytes` bytes of a variable, behind every earlier launch from its module. The call waits for the copy.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -323,8 +287,7 @@ pub unsafe extern "C" fn sv_module_global_read(
     bytes: usize,
 ) -> i32 {
     guard::call("sv_module_global_read", || {
-        // SAFETY: as the caller vouches.
-        let (name, data) = unsafe { (text(name, "name")?, slice_mut(data.cast::<u8>(), bytes, "data")?) };
+        let (name, data) = (text(name, "name")?, slice_mut(data.cast::<u8>(), bytes, "data")?);
         let stream = self::stream(stream, "stream")?;
         data.copy_from_slice(&global(module, name, Some(bytes))?.read(&stream)?);
         Ok(())
@@ -332,8 +295,6 @@ pub unsafe extern "C" fn sv_module_global_read(
 }
 
 /// Writes all `bytes` bytes of a variable, behind every earlier launch from its module. The call waits for the copy.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -347,8 +308,7 @@ pub unsafe extern "C" fn sv_module_global_write(
     bytes: usize,
 ) -> i32 {
     guard::call("sv_module_global_write", || {
-        // SAFETY: as the caller vouches.
-        let (name, data) = unsafe { (text(name, "name")?, slice(data.cast::<u8>(), bytes, "data")?) };
+        let (name, data) = (text(name, "name")?, slice(data.cast::<u8>(), bytes, "data")?);
         let stream = self::stream(stream, "stream")?;
         Ok(global(module, name, Some(bytes))?.write(&stream, data)?)
     })

@@ -66,8 +66,7 @@ fn program(handle: u64) -> Result<ProgramObject> {
 
 /// Creates a program of CUDA C++. `name` stands in messages, such as `saxpy.cu`.
 ///
-/// Both texts are copied. The caller owns one reference to `*program`. Any thread may call it, and use the program; calls for
-/// one program run one at a time.
+/// Both texts are copied. Calls for one program run one at a time.
 ///
 /// # Safety
 ///
@@ -79,9 +78,7 @@ pub unsafe extern "C" fn sv_program_create(
     program: *mut u64,
 ) -> i32 {
     guard::call("sv_program_create", || {
-        // SAFETY: as the caller vouches.
-        let (result, name, source) =
-            unsafe { (out(program, "program")?, text(name, "name")?, text(source, "source")?) };
+        let (result, name, source) = (out(program, "program")?, text(name, "name")?, text(source, "source")?);
         let program = Program::new(name, source);
         let state = ProgramState { program, compiled: None, log: String::new() };
         result.write(ProgramObject::table().insert(ProgramObject(Arc::new(Mutex::new(state))))?);
@@ -91,7 +88,7 @@ pub unsafe extern "C" fn sv_program_create(
 
 /// Adds a header for `#include "name"` and `#include <name>`. It replaces one of the same name. Drops an earlier result.
 ///
-/// Both texts are copied. Any thread may call it.
+/// Both texts are copied.
 ///
 /// # Safety
 ///
@@ -103,8 +100,7 @@ pub unsafe extern "C" fn sv_program_add_header(
     source: *const c_char,
 ) -> i32 {
     guard::call("sv_program_add_header", || {
-        // SAFETY: as the caller vouches.
-        let (name, source) = unsafe { (text(name, "name")?, text(source, "source")?) };
+        let (name, source) = (text(name, "name")?, text(source, "source")?);
         self::program(program)?.lock().change(|program| program.header(name, source));
         Ok(())
     })
@@ -112,7 +108,7 @@ pub unsafe extern "C" fn sv_program_add_header(
 
 /// Adds an option of NVRTC, such as `--use_fast_math`; the target sets the architecture. Drops an earlier result.
 ///
-/// The text is copied. Any thread may call it.
+/// The text is copied.
 ///
 /// # Safety
 ///
@@ -120,8 +116,7 @@ pub unsafe extern "C" fn sv_program_add_header(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_program_add_option(program: u64, option: *const c_char) -> i32 {
     guard::call("sv_program_add_option", || {
-        // SAFETY: as the caller vouches.
-        let option = unsafe { text(option, "option")? };
+        let option = text(option, "option")?;
         self::program(program)?.lock().change(|program| program.option(option));
         Ok(())
     })
@@ -130,7 +125,7 @@ pub unsafe extern "C" fn sv_program_add_option(program: u64, option: *const c_ch
 /// Asks for the lowered name of a template instance, such as `scale<float>`, or of a name in a namespace. `extern "C"` kernels
 /// need no request. Drops an earlier result.
 ///
-/// The text is copied. Any thread may call it.
+/// The text is copied.
 ///
 /// # Safety
 ///
@@ -138,8 +133,7 @@ pub unsafe extern "C" fn sv_program_add_option(program: u64, option: *const c_ch
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_program_add_expression(program: u64, expression: *const c_char) -> i32 {
     guard::call("sv_program_add_expression", || {
-        // SAFETY: as the caller vouches.
-        let expression = unsafe { text(expression, "expression")? };
+        let expression = text(expression, "expression")?;
         self::program(program)?.lock().change(|program| program.expression(expression));
         Ok(())
     })
@@ -148,23 +142,18 @@ pub unsafe extern "C" fn sv_program_add_expression(program: u64, expression: *co
 /// Compiles a program for a target, such as `sm_90a` (machine code) or `compute_80` (PTX), or takes an earlier result from the
 /// cache on disk. `sv_program_log` has the log, also after `SV_ERROR_COMPILATION`.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `target` is a text that ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_program_compile(program: u64, target: *const c_char) -> i32 {
     guard::call("sv_program_compile", || {
-        // SAFETY: as the caller vouches.
-        let target = unsafe { text(target, "target")? };
+        let target = text(target, "target")?;
         self::program(program)?.lock().compile(target.parse())
     })
 }
 
 /// Compiles a program for the best target that NVRTC and the driver have for a device. As `sv_program_compile` otherwise.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_program_compile_for_device(program: u64, device: i32) -> i32 {
     guard::call("sv_program_compile_for_device", || {
@@ -178,8 +167,6 @@ pub extern "C" fn sv_program_compile_for_device(program: u64, device: i32) -> i3
 /// Writes the warnings of the last compilation, or the error with source lines and carets. `log`, `capacity` and `length` are
 /// as for `sv_library_report`.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `log` points to `capacity` bytes.
@@ -190,16 +177,11 @@ pub unsafe extern "C" fn sv_program_log(
     capacity: usize,
     length: *mut usize,
 ) -> i32 {
-    guard::call("sv_program_log", || {
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&self::program(program)?.lock().log, log, capacity, length) }
-    })
+    guard::call("sv_program_log", || write_text(&self::program(program)?.lock().log, log, capacity, length))
 }
 
 /// Writes the name in the image of an expression of `sv_program_add_expression`. `name`, `capacity` and `length` are as for
 /// `sv_library_report`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -213,23 +195,19 @@ pub unsafe extern "C" fn sv_program_lowered_name(
     length: *mut usize,
 ) -> i32 {
     guard::call("sv_program_lowered_name", || {
-        // SAFETY: as the caller vouches.
-        let expression = unsafe { text(expression, "expression")? };
+        let expression = text(expression, "expression")?;
         let program = self::program(program)?;
         let state = program.lock();
         let found = state
             .compiled()?
             .lowered_name(expression)
             .ok_or_else(|| Failure::argument("expression", expression, "one of sv_program_add_expression"))?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(found, name, capacity, length) }
+        write_text(found, name, capacity, length)
     })
 }
 
 /// Copies the image of a compiled program: a cubin, or PTX without a zero byte. `length`, if not NULL, gets the bytes of the
 /// whole image; a capacity of 0 asks for it alone. An image that does not fit is `SV_ERROR_INVALID_ARGUMENT`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -242,10 +220,8 @@ pub unsafe extern "C" fn sv_program_image(
     length: *mut usize,
 ) -> i32 {
     guard::call("sv_program_image", || {
-        // SAFETY: as the caller vouches.
-        let room = unsafe { slice_mut(image.cast::<u8>(), capacity, "image")? };
-        // SAFETY: as the caller vouches.
-        let length = if length.is_null() { None } else { Some(unsafe { out(length, "length")? }) };
+        let room = slice_mut(image.cast::<u8>(), capacity, "image")?;
+        let length = if length.is_null() { None } else { Some(out(length, "length")?) };
         let program = self::program(program)?;
         let state = program.lock();
         let found = state.compiled()?.image();
@@ -264,16 +240,11 @@ pub unsafe extern "C" fn sv_program_image(
 
 /// Loads a compiled program on a device. Launches of its kernels are checked by the parameters that its PTX gives.
 ///
-/// The caller owns one reference to `*module`, which does not need the program. Any thread may call it.
-///
-/// # Safety
-///
-/// `module` points to a `uint64_t`.
+/// The caller owns one reference to `*module`, which does not need the program.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_program_load(program: u64, device: i32, module: *mut u64) -> i32 {
     guard::call("sv_program_load", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(module, "module")? };
+        let result = out(module, "module")?;
         let compiled = self::program(program)?.lock().compiled()?.clone();
         let module = cuda(device, "a module")?.load_described(compiled.image(), compiled.ptx())?;
         result.write(ModuleObject::table().insert(ModuleObject(module))?);

@@ -86,16 +86,11 @@ pub(super) fn pinned(handle: u64, name: &str) -> Result<PinnedObject> {
 
 /// Allocates page-locked host memory for a device, with unspecified contents. Every device can use it.
 ///
-/// The caller owns one reference to `*pinned`. Any thread may call it, and use the memory one at a time.
-///
-/// # Safety
-///
-/// `pinned` points to a `uint64_t`.
+/// Threads may use the memory one at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_pinned_create(device: i32, bytes: usize, pinned: *mut u64) -> i32 {
     guard::call("sv_pinned_create", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(pinned, "pinned")? };
+        let result = out(pinned, "pinned")?;
         let buffer = cuda(device, "pinned memory")?.pinned(bytes)?;
         let object = PinnedObject(Arc::new(Mutex::new(PinnedState::Idle(buffer))));
         result.write(PinnedObject::table().insert(object)?);
@@ -105,17 +100,12 @@ pub unsafe extern "C" fn sv_pinned_create(device: i32, bytes: usize, pinned: *mu
 
 /// Writes the address and the number of bytes of pinned memory. The address stays the same while the handle lives.
 ///
-/// The caller may read and write the memory until it starts a copy, and again after `sv_pinned_wait`. During a copy this
-/// function fails. Any thread may call it.
-///
-/// # Safety
-///
-/// `data` points to a pointer, and `bytes` to a `size_t`.
+/// The caller may read and write the memory until it starts a copy, and again after `sv_pinned_wait`. During a copy this function
+/// fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_pinned_data(pinned: u64, data: *mut *mut c_void, bytes: *mut usize) -> i32 {
     guard::call("sv_pinned_data", || {
-        // SAFETY: as the caller vouches.
-        let (data, bytes) = unsafe { (out(data, "data")?, out(bytes, "bytes")?) };
+        let (data, bytes) = (out(data, "data")?, out(bytes, "bytes")?);
         let object = self::pinned(pinned, "pinned")?;
         match &mut *object.lock() {
             PinnedState::Idle(buffer) => {
@@ -130,8 +120,8 @@ pub unsafe extern "C" fn sv_pinned_data(pinned: u64, data: *mut *mut c_void, byt
 
 /// Starts a copy of all pinned memory to a buffer, from the byte at `offset` on. The host does not wait.
 ///
-/// The copy has the memory until `sv_pinned_wait`: the caller must not touch it. During a capture the graph takes the memory,
-/// and `sv_executable_graph_host` gives access to it. Releasing the handle is allowed at any time. Any thread may call it.
+/// The copy has the memory until `sv_pinned_wait`: the caller must not touch it. During a capture the graph takes the memory, and
+/// `sv_executable_graph_host` gives access to it. Releasing the handle is allowed at any time.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_pinned_upload(stream: u64, pinned: u64, buffer: u64, offset: u64) -> i32 {
     guard::call("sv_pinned_upload", || {
@@ -152,7 +142,7 @@ pub extern "C" fn sv_pinned_upload(stream: u64, pinned: u64, buffer: u64, offset
 /// Starts a copy of bytes of a buffer, from `offset` on, to all pinned memory, behind the work that writes them. The host
 /// does not wait.
 ///
-/// As `sv_pinned_upload` otherwise. Any thread may call it.
+/// As `sv_pinned_upload` otherwise.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_pinned_download(stream: u64, buffer: u64, offset: u64, pinned: u64) -> i32 {
     guard::call("sv_pinned_download", || {
@@ -172,8 +162,7 @@ pub extern "C" fn sv_pinned_download(stream: u64, buffer: u64, offset: u64, pinn
 
 /// Waits for the copy that has pinned memory, and gives the memory back. Does nothing where no copy has it.
 ///
-/// Returns the error of a kernel that faulted or reported one; the memory is then given up, and the handle can only be
-/// released. Any thread may call it.
+/// Returns the error of a kernel that faulted or reported one; the memory is then given up, and the handle can only be released.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_pinned_wait(pinned: u64) -> i32 {
     guard::call("sv_pinned_wait", || {
@@ -199,12 +188,11 @@ pub extern "C" fn sv_pinned_wait(pinned: u64) -> i32 {
 /// Gives a tensor of the CPU whose elements are the bytes of pinned memory, without a copy. DLPack exports it as pinned memory.
 ///
 /// The memory has exactly the elements' bytes, and belongs to the tensor afterwards: the handle can only be released, and an
-/// address of `sv_pinned_data` must no longer be used. A call that refuses an argument leaves the memory to the handle. Any
-/// thread may call it.
+/// address of `sv_pinned_data` must no longer be used. A call that refuses an argument leaves the memory to the handle.
 ///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_from_pinned(
     pinned: u64,
@@ -213,38 +201,28 @@ pub unsafe extern "C" fn sv_tensor_from_pinned(
     rank: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_from_pinned", result, || {
-            let object = self::pinned(pinned, "pinned")?;
-            let (dtype, shape) = (self::dtype(dtype)?, sizes(shape, rank)?);
-            let mut state = object.lock();
-            match Tensor::from_pinned_bytes(state.take_idle()?, dtype, &shape) {
-                Ok(tensor) => {
-                    *state = PinnedState::Tensor;
-                    Ok(tensor)
-                }
-                Err((error, memory)) => {
-                    *state = PinnedState::Idle(memory);
-                    Err((*error).into())
-                }
+    give("sv_tensor_from_pinned", result, || {
+        let object = self::pinned(pinned, "pinned")?;
+        let (dtype, shape) = (self::dtype(dtype)?, sizes(shape, rank)?);
+        let mut state = object.lock();
+        match Tensor::from_pinned_bytes(state.take_idle()?, dtype, &shape) {
+            Ok(tensor) => {
+                *state = PinnedState::Tensor;
+                Ok(tensor)
             }
-        })
-    }
+            Err((error, memory)) => {
+                *state = PinnedState::Idle(memory);
+                Err((*error).into())
+            }
+        }
+    })
 }
 
 /// Writes 1 if no copy has pinned memory or its copy is done, else 0. `sv_pinned_wait` still gives the memory back.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `complete` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_pinned_is_complete(pinned: u64, complete: *mut i32) -> i32 {
     guard::call("sv_pinned_is_complete", || {
-        // SAFETY: as the caller vouches.
-        let complete = unsafe { out(complete, "complete")? };
+        let complete = out(complete, "complete")?;
         let object = self::pinned(pinned, "pinned")?;
         let state = object.lock();
         let done = match &*state {

@@ -45,16 +45,13 @@ pub struct sv_pool_statistics {
 /// Writes the statistics of a device's memory pool. For `SV_CPU` they are those of tensors: `live_bytes`, `peak_live_bytes` and
 /// `cached_bytes`; the others are 0.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `statistics` points to a struct whose `size` is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_pool_statistics(device: i32, statistics: *mut sv_pool_statistics) -> i32 {
     guard::call("sv_device_pool_statistics", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out_structure(statistics, "statistics")? };
+        let result = out_structure(statistics, "statistics")?;
         if device == SV_CPU {
             let found = crate::tensor::host_memory_statistics();
             result.write(sv_pool_statistics {
@@ -87,8 +84,6 @@ pub unsafe extern "C" fn sv_device_pool_statistics(device: i32, statistics: *mut
 
 /// Sets the most device memory that buffers may take from the driver, in use and cached together, in bytes; `SV_NO_LIMIT`
 /// removes the limit. Memory already above it is kept.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_set_memory_limit(device: i32, bytes: u64) -> i32 {
     guard::call("sv_device_set_memory_limit", || {
@@ -98,8 +93,6 @@ pub extern "C" fn sv_device_set_memory_limit(device: i32, bytes: u64) -> i32 {
 
 /// Waits for a device and returns all cached memory to the driver: device memory, pinned memory, events, and what was
 /// released while in use. For `SV_CPU` it frees the blocks of freed tensors.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_trim(device: i32) -> i32 {
     guard::call("sv_device_trim", || match device {
@@ -109,8 +102,6 @@ pub extern "C" fn sv_device_trim(device: i32) -> i32 {
 }
 
 /// Writes the layout of a device's memory pool as JSON. `text`, `capacity` and `length` are as for `sv_library_report`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -124,7 +115,6 @@ pub unsafe extern "C" fn sv_device_memory_snapshot(
 ) -> i32 {
     guard::call("sv_device_memory_snapshot", || {
         let snapshot = cuda(device, "a snapshot of memory")?.memory_snapshot()?.to_json();
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&snapshot, text, capacity, length) }
+        write_text(&snapshot, text, capacity, length)
     })
 }

@@ -33,16 +33,11 @@ fn with_event<R>(handle: u64, name: &str, work: impl FnOnce(&mut Event) -> crate
 
 /// Creates a stream on a device. A lower `priority` is more urgent; 0 is ordinary.
 ///
-/// The caller owns one reference to `*stream`. Any thread may call it, and use the stream.
-///
-/// # Safety
-///
-/// `stream` points to a `uint64_t`.
+/// Any thread may use the stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_stream_create(device: i32, priority: i32, stream: *mut u64) -> i32 {
     guard::call("sv_stream_create", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(stream, "stream")? };
+        let result = out(stream, "stream")?;
         let stream = cuda(device, "a stream")?.stream_with_priority(priority)?;
         result.write(StreamObject::table().insert(StreamObject(Arc::new(stream)))?);
         Ok(())
@@ -53,37 +48,28 @@ pub unsafe extern "C" fn sv_stream_create(device: i32, priority: i32, stream: *m
 /// gives it too, because the driver orders it with the default streams of all threads. `device` is the device of the stream's
 /// context, which must be its primary one.
 ///
-/// The library orders its work with the other code's as the driver orders one stream, and never destroys the stream. The caller
-/// owns one reference to `*stream`. Any thread may call it, and use the stream.
+/// The library orders its work with the other code's as the driver orders one stream, and never destroys the stream. Any thread
+/// may use the stream.
 ///
 /// # Safety
 ///
 /// `raw` is a live stream, and stays so until the last reference is released and no call that uses the stream runs. Other code
-/// does not capture it meanwhile. `stream` points to a `uint64_t`.
+/// does not capture it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_stream_from_raw(device: i32, raw: *mut c_void, stream: *mut u64) -> i32 {
     guard::call("sv_stream_from_raw", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(stream, "stream")? };
-        // SAFETY: as the caller vouches.
-        let stream = unsafe { Stream::from_raw(&cuda(device, "a stream")?, raw)? };
+        let result = out(stream, "stream")?;
+        let stream = Stream::from_raw(&cuda(device, "a stream")?, raw)?;
         result.write(StreamObject::table().insert(StreamObject(Arc::new(stream)))?);
         Ok(())
     })
 }
 
 /// Writes the ordinal of the device of a stream.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `device` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_stream_device(stream: u64, device: *mut i32) -> i32 {
     guard::call("sv_stream_device", || {
-        // SAFETY: as the caller vouches.
-        let device = unsafe { out(device, "device")? };
+        let device = out(device, "device")?;
         device.write(self::stream(stream, "stream")?.device().ordinal() as i32);
         Ok(())
     })
@@ -92,32 +78,23 @@ pub unsafe extern "C" fn sv_stream_device(stream: u64, device: *mut i32) -> i32 
 /// Writes the `CUstream` of a stream, for other CUDA code.
 ///
 /// The driver's stream lives as long as the handle. This library does not see work that other code puts on it: order such work
-/// with an event before another stream uses what it touches. Any thread may call it.
-///
-/// # Safety
-///
-/// `raw` points to a pointer.
+/// with an event before another stream uses what it touches.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_stream_raw(stream: u64, raw: *mut *mut c_void) -> i32 {
     guard::call("sv_stream_raw", || {
-        // SAFETY: as the caller vouches.
-        let raw = unsafe { out(raw, "raw")? };
+        let raw = out(raw, "raw")?;
         raw.write(self::stream(stream, "stream")?.as_raw());
         Ok(())
     })
 }
 
 /// Waits for all work on a stream, and returns the error of a kernel that faulted or reported one.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_stream_synchronize(stream: u64) -> i32 {
     guard::call("sv_stream_synchronize", || Ok(self::stream(stream, "stream")?.synchronize()?))
 }
 
 /// Waits for all work on a stream, at most this many milliseconds; then `SV_ERROR_TIMED_OUT`, and the work goes on.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_stream_synchronize_timeout(stream: u64, timeout_ms: u64) -> i32 {
     guard::call("sv_stream_synchronize_timeout", || {
@@ -126,25 +103,16 @@ pub extern "C" fn sv_stream_synchronize_timeout(stream: u64, timeout_ms: u64) ->
 }
 
 /// Writes 1 if all work on a stream is done, else 0.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `idle` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_stream_is_idle(stream: u64, idle: *mut i32) -> i32 {
     guard::call("sv_stream_is_idle", || {
-        // SAFETY: as the caller vouches.
-        let idle = unsafe { out(idle, "idle")? };
+        let idle = out(idle, "idle")?;
         idle.write(i32::from(self::stream(stream, "stream")?.is_idle()?));
         Ok(())
     })
 }
 
 /// Lets later work on `stream` begin after an event. The host does not wait.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_stream_wait_event(stream: u64, event: u64) -> i32 {
     guard::call("sv_stream_wait_event", || {
@@ -154,8 +122,6 @@ pub extern "C" fn sv_stream_wait_event(stream: u64, event: u64) -> i32 {
 }
 
 /// Lets later work on `stream` begin after all work that `other` has now. The host does not wait.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_stream_wait_stream(stream: u64, other: u64) -> i32 {
     guard::call("sv_stream_wait_stream", || {
@@ -166,16 +132,11 @@ pub extern "C" fn sv_stream_wait_stream(stream: u64, other: u64) -> i32 {
 
 /// Creates an event. `timing` is 1 for an event with a time, else 0.
 ///
-/// The caller owns one reference to `*event`. Any thread may call it, and use the event.
-///
-/// # Safety
-///
-/// `event` points to a `uint64_t`.
+/// Any thread may use the event.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_event_create(device: i32, timing: i32, event: *mut u64) -> i32 {
     guard::call("sv_event_create", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(event, "event")? };
+        let result = out(event, "event")?;
         let device = cuda(device, "an event")?;
         let event = match timing {
             0 => device.event()?,
@@ -188,8 +149,6 @@ pub unsafe extern "C" fn sv_event_create(device: i32, timing: i32, event: *mut u
 }
 
 /// Records an event behind the work that a stream has now.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_event_record(event: u64, stream: u64) -> i32 {
     guard::call("sv_event_record", || {
@@ -199,42 +158,26 @@ pub extern "C" fn sv_event_record(event: u64, stream: u64) -> i32 {
 }
 
 /// Waits for the work before an event.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_event_synchronize(event: u64) -> i32 {
     guard::call("sv_event_synchronize", || with_event(event, "event", |event| event.synchronize()))
 }
 
 /// Writes 1 if the work before an event is done, else 0.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `complete` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_event_is_complete(event: u64, complete: *mut i32) -> i32 {
     guard::call("sv_event_is_complete", || {
-        // SAFETY: as the caller vouches.
-        let complete = unsafe { out(complete, "complete")? };
+        let complete = out(complete, "complete")?;
         complete.write(i32::from(with_event(event, "event", |event| event.is_complete())?));
         Ok(())
     })
 }
 
 /// Writes the milliseconds between two events with a time, both of which have been reached.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `milliseconds` points to a `float`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_event_elapsed(start: u64, end: u64, milliseconds: *mut f32) -> i32 {
     guard::call("sv_event_elapsed", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(milliseconds, "milliseconds")? };
+        let result = out(milliseconds, "milliseconds")?;
         let end = EventObject::table().get(end, "end")?;
         let start = EventObject::table().get(start, "start")?;
         let elapsed = if Arc::ptr_eq(&start.0, &end.0) {

@@ -20,9 +20,11 @@ const HEADER: &str = "\
 /* selvedge: a GPU runtime and tensor library. Generated from src/capi by scripts/header; do not edit.
  *
  * Every function returns a status (SV_OK or SV_ERROR_...) unless it says otherwise, and leaves a message for sv_last_error()
- * if it fails. A function that fails writes no result. Handles are 64-bit numbers; sv_retain() adds a reference,
- * sv_release() drops one. Every function may be called from any thread unless it says otherwise. Structs begin with their
- * size in bytes, which the caller sets. docs/c-abi.md is the manual. */";
+ * if it fails. A function that fails writes no result. Handles are 64-bit numbers; the caller owns one reference to each object
+ * that a function gives. sv_retain() adds a reference, sv_release() drops one. Structs begin with their size in bytes, which the
+ * caller sets. A pointer must point to a value of its type, a text must end with a zero byte, and arrays must be as long as the
+ * function requires. Any thread may call a function unless it says otherwise; it waits while another thread changes an object
+ * that it uses. docs/c-abi.md is the manual. */";
 
 /// A message for the person who runs this program.
 type Message = String;

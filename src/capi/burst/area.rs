@@ -8,17 +8,10 @@ use super::super::guard;
 use super::{check_count, network, with_simulation, write_some};
 
 /// Writes the number of areas of a network.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `count` points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_area_count(network: u64, count: *mut usize) -> i32 {
     guard::call("sv_network_area_count", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         count.write(self::network(network, "network")?.network.areas().len());
         Ok(())
     })
@@ -26,8 +19,6 @@ pub unsafe extern "C" fn sv_network_area_count(network: u64, count: *mut usize) 
 
 /// Writes the rules of an area by its index, as `sv_area` has them, and its name. `text`, `capacity` and `length` are as for
 /// `sv_library_report`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -43,16 +34,13 @@ pub unsafe extern "C" fn sv_network_area(
     length: *mut usize,
 ) -> i32 {
     guard::call("sv_network_area", || {
-        // SAFETY: as the caller vouches.
-        let (shares, driven) =
-            unsafe { (out(shares, "shares")?, out(potential_driven, "potential_driven")?) };
+        let (shares, driven) = (out(shares, "shares")?, out(potential_driven, "potential_driven")?);
         let network = self::network(network, "network")?.network;
         let areas = network.areas();
         let found = areas
             .get(area as usize)
             .ok_or_else(|| Failure::argument("area", area, &format!("an index below {}", areas.len())))?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&found.name, text, capacity, length)? };
+        write_text(&found.name, text, capacity, length)?;
         shares.write(i32::from(found.shares));
         driven.write(i32::from(found.potential_driven));
         Ok(())
@@ -61,8 +49,7 @@ pub unsafe extern "C" fn sv_network_area(
 
 /// Writes the area, the kind and the coordinates x, y and z of every neuron, as in `sv_network_arrays`.
 ///
-/// `neurons` is the number of neurons. `sv_simulation_parameter` has the parameters that a run can change. Any thread may call
-/// it.
+/// `neurons` is the number of neurons. `sv_simulation_parameter` has the parameters that a run can change.
 ///
 /// # Safety
 ///
@@ -76,14 +63,11 @@ pub unsafe extern "C" fn sv_network_places(
     neurons: usize,
 ) -> i32 {
     guard::call("sv_network_places", || {
-        // SAFETY: as the caller vouches.
-        let (areas, kinds, positions) = unsafe {
-            (
-                slice_mut(areas, neurons, "areas")?,
-                slice_mut(kinds, neurons, "kinds")?,
-                slice_mut(positions, neurons.saturating_mul(3), "positions")?,
-            )
-        };
+        let (areas, kinds, positions) = (
+            slice_mut(areas, neurons, "areas")?,
+            slice_mut(kinds, neurons, "kinds")?,
+            slice_mut(positions, neurons.saturating_mul(3), "positions")?,
+        );
         let network = self::network(network, "network")?.network;
         let found = network.neurons();
         check_count("neurons", neurons, found.len())?;
@@ -97,17 +81,10 @@ pub unsafe extern "C" fn sv_network_places(
 }
 
 /// Writes the index of the first area of a name.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `name` points to a zero-terminated text, and `area` to a `uint32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_find_area(network: u64, name: *const c_char, area: *mut u32) -> i32 {
     guard::call("sv_network_find_area", || {
-        // SAFETY: as the caller vouches.
-        let (name, area) = unsafe { (text(name, "name")?, out(area, "area")?) };
+        let (name, area) = (text(name, "name")?, out(area, "area")?);
         let network = self::network(network, "network")?.network;
         let found = network.area(name);
         area.write(found.ok_or_else(|| Failure::argument("name", name, "the name of an area"))?);
@@ -117,8 +94,6 @@ pub unsafe extern "C" fn sv_network_find_area(network: u64, name: *const c_char,
 
 /// Sets the input that the neurons of an area receive in every burst, in place of an earlier one for the area. 0 ends it. It adds
 /// to that of `sv_simulation_set_power` for other ranges.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_simulation_set_area_power(simulation: u64, area: u32, potential: f32) -> i32 {
     guard::call("sv_simulation_set_area_power", || {
@@ -128,11 +103,11 @@ pub extern "C" fn sv_simulation_set_area_power(simulation: u64, area: u32, poten
 
 /// Writes the neurons of an area that fired in burst number `number` by the ledger, ascending.
 ///
-/// `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+/// `count` gets their number; `ids` gets the first `capacity` of them.
 ///
 /// # Safety
 ///
-/// `ids` points to `capacity` elements, and `count` to a `size_t`.
+/// `ids` points to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_area_fired(
     simulation: u64,
@@ -143,12 +118,10 @@ pub unsafe extern "C" fn sv_simulation_area_fired(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_simulation_area_fired", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         let fired =
             with_simulation(simulation, move |simulation| Ok(simulation.fired_in_area(area, number)?))?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_some(&fired, ids, capacity, "ids")? };
+        write_some(&fired, ids, capacity, "ids")?;
         count.write(fired.len());
         Ok(())
     })

@@ -63,8 +63,7 @@ unsafe fn injections(
     count: usize,
     beside: u64,
 ) -> Result<(Vec<Injection>, u64)> {
-    // SAFETY: as the caller vouches.
-    let (ids, potentials) = unsafe { (slice(ids, count, "ids")?, slice(potentials, count, "potentials")?) };
+    let (ids, potentials) = (slice(ids, count, "ids")?, slice(potentials, count, "potentials")?);
     let pairs = ids.iter().zip(potentials);
     let mut injections: Vec<Injection> =
         collected(count, "ids", pairs.map(|(&id, _)| Injection { id, thousandths: 0 }))?;
@@ -77,12 +76,7 @@ unsafe fn injections(
 
 /// Loads a network on a CUDA device, at rest before burst 1, without a simulation: no recordings, rules, ledger or recovery.
 ///
-/// The caller owns one reference to `*device_network`. Any thread may call it, and use the device network; calls for one wait
-/// for each other.
-///
-/// # Safety
-///
-/// `device_network` points to a `uint64_t`.
+/// Calls for one device network wait for each other.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_create(
     network: u64,
@@ -91,8 +85,7 @@ pub unsafe extern "C" fn sv_device_network_create(
     device_network: *mut u64,
 ) -> i32 {
     guard::call("sv_device_network_create", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(device_network, "device_network")? };
+        let result = out(device_network, "device_network")?;
         let network = self::network(network, "network")?.network;
         let mut cuda = Cuda::new(device::cuda(device, "a network in device memory")?)?;
         cuda.load(&network, seed)?;
@@ -103,12 +96,7 @@ pub unsafe extern "C" fn sv_device_network_create(
 
 /// Generates network G in the memory of a CUDA device, at rest before burst 1, with its input as the pattern of every burst.
 ///
-/// `degree` is at most 6144; `sv_network_g` generates longer rows on the host. The caller owns one reference to
-/// `*device_network`. Any thread may call it.
-///
-/// # Safety
-///
-/// `device_network` points to a `uint64_t`.
+/// `degree` is at most 6144; `sv_network_g` generates longer rows on the host.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_g(
     neurons: u32,
@@ -118,8 +106,7 @@ pub unsafe extern "C" fn sv_device_network_g(
     device_network: *mut u64,
 ) -> i32 {
     guard::call("sv_device_network_g", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(device_network, "device_network")? };
+        let result = out(device_network, "device_network")?;
         result.write(generate(GeneratedNetwork::g(neurons, degree), device, seed)?);
         Ok(())
     })
@@ -127,12 +114,6 @@ pub unsafe extern "C" fn sv_device_network_g(
 
 /// Generates network S in the memory of a CUDA device, as `sv_device_network_g` does G: one neuron in `every` fires in each
 /// burst.
-///
-/// The caller owns one reference to `*device_network`. Any thread may call it.
-///
-/// # Safety
-///
-/// `device_network` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_s(
     neurons: u32,
@@ -143,8 +124,7 @@ pub unsafe extern "C" fn sv_device_network_s(
     device_network: *mut u64,
 ) -> i32 {
     guard::call("sv_device_network_s", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(device_network, "device_network")? };
+        let result = out(device_network, "device_network")?;
         if every == 0 {
             return Err(Failure::argument("every", every, "1 or more"));
         }
@@ -154,8 +134,6 @@ pub unsafe extern "C" fn sv_device_network_s(
 }
 
 /// Stages input for the next burst, as `sv_simulation_inject` does.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -171,8 +149,7 @@ pub unsafe extern "C" fn sv_device_network_inject(
         let object = self::device_network(device_network)?;
         let mut network = object.lock();
         let beside = network.staged.saturating_add(network.steady);
-        // SAFETY: as the caller vouches.
-        let (injections, sum) = unsafe { injections(ids, potentials, count, beside)? };
+        let (injections, sum) = injections(ids, potentials, count, beside)?;
         network.cuda.inject(&injections)?;
         network.staged = sum - network.steady;
         Ok(())
@@ -181,8 +158,6 @@ pub unsafe extern "C" fn sv_device_network_inject(
 
 /// Sets the input of every burst from the next one on, beside staged input, in place of earlier steady input. It stays in
 /// device memory. A count of 0 ends it.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -197,8 +172,7 @@ pub unsafe extern "C" fn sv_device_network_set_steady_input(
     guard::call("sv_device_network_set_steady_input", || {
         let object = self::device_network(device_network)?;
         let mut network = object.lock();
-        // SAFETY: as the caller vouches.
-        let (injections, sum) = unsafe { injections(ids, potentials, count, network.staged)? };
+        let (injections, sum) = injections(ids, potentials, count, network.staged)?;
         network.cuda.set_steady_injections(&injections)?;
         network.steady = sum - network.staged;
         Ok(())
@@ -208,7 +182,7 @@ pub unsafe extern "C" fn sv_device_network_set_steady_input(
 /// Sets the pattern by which the device itself makes input in every burst from the next one on, beside all other input: burst
 /// `n` adds `potential` to each neuron `i` for which `pcg(i ^ pcg(base + n)) % modulus` is 0. A modulus of 0 ends it.
 ///
-/// A generated network begins with its pattern. Any thread may call it.
+/// A generated network begins with its pattern.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_network_set_pattern(
     device_network: u64,
@@ -225,8 +199,6 @@ pub extern "C" fn sv_device_network_set_pattern(
 }
 
 /// Chooses dense mode with 1, in which time passes for every neuron in every burst; 0 ends it.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_network_set_dense(device_network: u64, dense: i32) -> i32 {
     guard::call("sv_device_network_set_dense", || {
@@ -239,7 +211,7 @@ pub extern "C" fn sv_device_network_set_dense(device_network: u64, dense: i32) -
 /// Runs `count` bursts back to back, and waits for them. The spikes stay on the device: `spikes` gets the number of spikes of
 /// each burst, and `totals` the sums over these bursts. Staged input enters the first one.
 ///
-/// After an error some of the bursts may be done; `sv_device_network_set_state` begins anew. Any thread may call it.
+/// After an error some of the bursts may be done; `sv_device_network_set_state` begins anew.
 ///
 /// # Safety
 ///
@@ -252,9 +224,7 @@ pub unsafe extern "C" fn sv_device_network_run(
     totals: *mut sv_burst_counters,
 ) -> i32 {
     guard::call("sv_device_network_run", || {
-        // SAFETY: as the caller vouches.
-        let (totals, spikes) =
-            unsafe { (out_structure(totals, "totals")?, slice_mut(spikes, count, "spikes")?) };
+        let (totals, spikes) = (out_structure(totals, "totals")?, slice_mut(spikes, count, "spikes")?);
         let object = self::device_network(device_network)?;
         let mut network = object.lock();
         let (mut all, mut sums) = (0, BurstCounts::default());
@@ -276,11 +246,10 @@ pub unsafe extern "C" fn sv_device_network_run(
 /// the number of bursts done. The whole state is read from the device.
 ///
 /// `count` gets the number of spikes; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone.
-/// Any thread may call it.
 ///
 /// # Safety
 ///
-/// `number` points to a `uint64_t`, `ids` and `potentials` to `capacity` elements, and `count` to a `size_t`.
+/// `ids` and `potentials` point to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_fired(
     device_network: u64,
@@ -291,12 +260,10 @@ pub unsafe extern "C" fn sv_device_network_fired(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_device_network_fired", || {
-        // SAFETY: as the caller vouches.
-        let (number, count) = unsafe { (out(number, "number")?, out(count, "count")?) };
+        let (number, count) = (out(number, "number")?, out(count, "count")?);
         let object = self::device_network(device_network)?;
         let state = object.lock().cuda.state()?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_spikes(&state.fired, ids, potentials, capacity)? };
+        write_spikes(&state.fired, ids, potentials, capacity)?;
         number.write(state.burst);
         count.write(state.fired.len());
         Ok(())
@@ -305,7 +272,7 @@ pub unsafe extern "C" fn sv_device_network_fired(
 
 /// Writes the state of every neuron, as `sv_simulation_state` does.
 ///
-/// `neurons` is the number of neurons. Any thread may call it.
+/// `neurons` is the number of neurons.
 ///
 /// # Safety
 ///
@@ -319,8 +286,7 @@ pub unsafe extern "C" fn sv_device_network_state(
     neurons: usize,
 ) -> i32 {
     guard::call("sv_device_network_state", || {
-        // SAFETY: as the caller vouches.
-        let arrays = unsafe { StateArrays::new(potentials, refractory_left, fire_counts, neurons)? };
+        let arrays = StateArrays::new(potentials, refractory_left, fire_counts, neurons)?;
         let object = self::device_network(device_network)?;
         let state = object.lock().cuda.state()?;
         arrays.write(&state.neurons)
@@ -330,7 +296,7 @@ pub unsafe extern "C" fn sv_device_network_state(
 /// Writes the state that was last loaded, set or read, which the host has even after the device was lost, and the number
 /// of bursts it stands behind.
 ///
-/// `neurons` is the number of neurons. Any thread may call it.
+/// `neurons` is the number of neurons.
 ///
 /// # Safety
 ///
@@ -345,10 +311,8 @@ pub unsafe extern "C" fn sv_device_network_last_state(
     neurons: usize,
 ) -> i32 {
     guard::call("sv_device_network_last_state", || {
-        // SAFETY: as the caller vouches.
-        let (number, arrays) = unsafe {
-            (out(number, "number")?, StateArrays::new(potentials, refractory_left, fire_counts, neurons)?)
-        };
+        let (number, arrays) =
+            (out(number, "number")?, StateArrays::new(potentials, refractory_left, fire_counts, neurons)?);
         let object = self::device_network(device_network)?;
         let network = object.lock();
         let wanted = "one that has a network";
@@ -363,8 +327,6 @@ pub unsafe extern "C" fn sv_device_network_last_state(
 
 /// Replaces the state. Staged input stays.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `state` points to a struct whose arrays have as many elements as it says.
@@ -374,25 +336,17 @@ pub unsafe extern "C" fn sv_device_network_set_state(
     state: *const sv_network_state,
 ) -> i32 {
     guard::call("sv_device_network_set_state", || {
-        // SAFETY: as the caller vouches.
-        let state = unsafe { given_state(state)? };
+        let state = given_state(state)?;
         let object = self::device_network(device_network)?;
         Ok(object.lock().cuda.set_state(&state)?)
     })
 }
 
 /// Writes the state hash, as `sv_simulation_state_hash` does.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `hash` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_state_hash(device_network: u64, hash: *mut u64) -> i32 {
     guard::call("sv_device_network_state_hash", || {
-        // SAFETY: as the caller vouches.
-        let hash = unsafe { out(hash, "hash")? };
+        let hash = out(hash, "hash")?;
         let object = self::device_network(device_network)?;
         hash.write(object.lock().cuda.state()?.hash());
         Ok(())
@@ -401,7 +355,7 @@ pub unsafe extern "C" fn sv_device_network_state_hash(device_network: u64, hash:
 
 /// Writes weight and PSP of every synapse as they are now, as `sv_simulation_weights` does.
 ///
-/// `count` is the number of synapses. Any thread may call it.
+/// `count` is the number of synapses.
 ///
 /// # Safety
 ///
@@ -413,8 +367,7 @@ pub unsafe extern "C" fn sv_device_network_weights(
     count: usize,
 ) -> i32 {
     guard::call("sv_device_network_weights", || {
-        // SAFETY: as the caller vouches.
-        let weights = unsafe { slice_mut(weights, count, "weights")? };
+        let weights = slice_mut(weights, count, "weights")?;
         let object = self::device_network(device_network)?;
         let found = object.lock().cuda.weights()?;
         check_count("count", count, found.len())?;
@@ -424,8 +377,6 @@ pub unsafe extern "C" fn sv_device_network_weights(
 }
 
 /// Changes the weights of `count` synapses, by their places in the order of `sv_network_rows`, from the next burst on.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -439,9 +390,7 @@ pub unsafe extern "C" fn sv_device_network_set_weights(
 ) -> i32 {
     guard::call("sv_device_network_set_weights", || {
         let object = self::device_network(device_network)?;
-        // SAFETY: as the caller vouches.
-        let (synapses, weights) =
-            unsafe { (slice(synapses, count, "synapses")?, slice(weights, count, "weights")?) };
+        let (synapses, weights) = (slice(synapses, count, "synapses")?, slice(weights, count, "weights")?);
         let change = |(synapse, weight): (&u64, &u8)| WeightChange { synapse: *synapse, weight: *weight };
         let changes = collected(count, "synapses", synapses.iter().zip(weights).map(change))?;
         Ok(object.lock().cuda.set_weights(&changes)?)
@@ -449,17 +398,10 @@ pub unsafe extern "C" fn sv_device_network_set_weights(
 }
 
 /// Writes the bytes of device memory that the network takes.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `bytes` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_bytes(device_network: u64, bytes: *mut u64) -> i32 {
     guard::call("sv_device_network_bytes", || {
-        // SAFETY: as the caller vouches.
-        let bytes = unsafe { out(bytes, "bytes")? };
+        let bytes = out(bytes, "bytes")?;
         let object = self::device_network(device_network)?;
         bytes.write(object.lock().cuda.device_bytes());
         Ok(())

@@ -7,9 +7,9 @@ use crate::burst::SynapseArrays;
 
 /// Creates synapses, which carry spikes from the next burst on. Arrays may be in any order; on an error nothing is created.
 ///
-/// A kind is 0 for an excitatory and 1 for an inhibitory synapse; NULL for `kind` makes all of them excitatory. A pair of neurons that has a synapse gets no second one. The next
-/// burst or a save merges all edits since the last one in one pass over the network, and loads the device anew. Any thread may
-/// call it.
+/// A kind is 0 for an excitatory and 1 for an inhibitory synapse; NULL for `kind` makes all of them excitatory. A pair of neurons
+/// that has a synapse gets no second one. The next burst or a save merges all edits since the last one in one pass over the
+/// network, and loads the device anew.
 ///
 /// # Safety
 ///
@@ -26,15 +26,12 @@ pub unsafe extern "C" fn sv_simulation_create_synapses(
 ) -> i32 {
     guard::call("sv_simulation_create_synapses", || {
         let object = simulation_of(simulation)?;
-        // SAFETY: as the caller vouches.
-        let (source, target, weight, psp) = unsafe {
-            (
-                slice(source, count, "source")?,
-                slice(target, count, "target")?,
-                slice(weight, count, "weight")?,
-                slice(psp, count, "psp")?,
-            )
-        };
+        let (source, target, weight, psp) = (
+            slice(source, count, "source")?,
+            slice(target, count, "target")?,
+            slice(weight, count, "weight")?,
+            slice(psp, count, "psp")?,
+        );
         let kind = match kind.is_null() {
             true => collected(count, "kind", std::iter::repeat(0))?,
             // SAFETY: as above.
@@ -52,8 +49,6 @@ pub unsafe extern "C" fn sv_simulation_create_synapses(
 /// Removes the synapses from each source to its target before the next burst: all of them where a pair has several. On an error
 /// nothing is removed.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `source` and `target` point to `count` elements.
@@ -66,8 +61,7 @@ pub unsafe extern "C" fn sv_simulation_remove_synapses(
 ) -> i32 {
     guard::call("sv_simulation_remove_synapses", || {
         let object = simulation_of(simulation)?;
-        // SAFETY: as the caller vouches.
-        let (source, target) = unsafe { (slice(source, count, "source")?, slice(target, count, "target")?) };
+        let (source, target) = (slice(source, count, "source")?, slice(target, count, "target")?);
         let (source, target) = (copied(source, "source")?, copied(target, "target")?);
         object.with(move |simulation| Ok(simulation.remove_synapses(&source, &target)?))
     })
@@ -76,8 +70,6 @@ pub unsafe extern "C" fn sv_simulation_remove_synapses(
 /// Removes neurons with all synapses from and to them before the next burst. Their slots stay, so that no other id changes, but
 /// are never touched again; an injection into one fails. On an error nothing is removed.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `ids` points to `count` elements.
@@ -85,25 +77,17 @@ pub unsafe extern "C" fn sv_simulation_remove_synapses(
 pub unsafe extern "C" fn sv_simulation_remove_neurons(simulation: u64, ids: *const u32, count: usize) -> i32 {
     guard::call("sv_simulation_remove_neurons", || {
         let object = simulation_of(simulation)?;
-        // SAFETY: as the caller vouches.
-        let ids = copied(unsafe { slice(ids, count, "ids")? }, "ids")?;
+        let ids = copied(slice(ids, count, "ids")?, "ids")?;
         object.with(move |simulation| Ok(simulation.remove_neurons(&ids)?))
     })
 }
 
 /// Writes the handle of the network as the last merge of edits made it, or as it was loaded. Its rows are those of
 /// `sv_simulation_weights`.
-///
-/// The caller owns one reference to `*network`. Any thread may call it.
-///
-/// # Safety
-///
-/// `network` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_network(simulation: u64, network: *mut u64) -> i32 {
     guard::call("sv_simulation_network", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(network, "network")? };
+        let result = out(network, "network")?;
         let network = with_simulation(simulation, |simulation| Ok(simulation.network().clone()))?;
         result.write(enter_network(network, None)?);
         Ok(())
@@ -112,11 +96,11 @@ pub unsafe extern "C" fn sv_simulation_network(simulation: u64, network: *mut u6
 
 /// Writes the neurons of a network that were removed, ascending.
 ///
-/// `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+/// `count` gets their number; `ids` gets the first `capacity` of them.
 ///
 /// # Safety
 ///
-/// `ids` points to `capacity` elements, and `count` to a `size_t`.
+/// `ids` points to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_removed(
     network: u64,
@@ -125,12 +109,10 @@ pub unsafe extern "C" fn sv_network_removed(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_network_removed", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         let network = self::network(network, "network")?.network;
         let removed = network.removed();
-        // SAFETY: as the caller vouches.
-        unsafe { write_some(removed, ids, capacity, "ids")? };
+        write_some(removed, ids, capacity, "ids")?;
         count.write(removed.len());
         Ok(())
     })

@@ -58,8 +58,7 @@ const MAX_SHARDS: u32 = 1 << 10;
 ///
 /// As [`structure`].
 unsafe fn backend(options: *const sv_simulation_options) -> Result<(Box<dyn Backend>, u32)> {
-    // SAFETY: as the caller vouches.
-    let options = unsafe { structure(options, "options")? };
+    let options = structure(options, "options")?;
     if options.shards > MAX_SHARDS {
         return Err(Failure::argument("options->shards", options.shards, &format!("0 to {MAX_SHARDS}")));
     }
@@ -224,9 +223,8 @@ fn enter_simulation(simulation: Simulation, last: BurstResult) -> Result<u64> {
 ///
 /// As [`slice_mut`], of `capacity` elements each.
 unsafe fn write_spikes(fired: &[Spike], ids: *mut u32, potentials: *mut f32, capacity: usize) -> Result<()> {
-    // SAFETY: as the caller vouches.
     let (ids, potentials) =
-        unsafe { (slice_mut(ids, capacity, "ids")?, slice_mut(potentials, capacity, "potentials")?) };
+        (slice_mut(ids, capacity, "ids")?, slice_mut(potentials, capacity, "potentials")?);
     for ((spike, id), potential) in fired.iter().zip(ids).zip(potentials) {
         (*id, *potential) = (spike.id, spike.potential);
     }

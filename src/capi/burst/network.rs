@@ -87,8 +87,7 @@ pub struct sv_network_arrays {
 /// The pointer is NULL or as [`slice`].
 unsafe fn field<T: Copy>(field: &mut [T], pointer: *const T, name: &str) -> Result<()> {
     if !pointer.is_null() {
-        // SAFETY: as the caller vouches.
-        field.copy_from_slice(unsafe { slice(pointer, field.len(), name)? });
+        field.copy_from_slice(slice(pointer, field.len(), name)?);
     }
     Ok(())
 }
@@ -104,21 +103,18 @@ unsafe fn neurons(arrays: &sv_network_arrays) -> Result<Neurons> {
     let mut neurons = Neurons::new(arrays.neurons);
     let mut accumulates = vec![1u8; arrays.neurons];
     let mut position = vec![0u32; if arrays.position.is_null() { 0 } else { 3 * arrays.neurons }];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        field(&mut neurons.threshold, arrays.threshold, "arrays->threshold")?;
-        field(&mut neurons.threshold_max, arrays.threshold_max, "arrays->threshold_max")?;
-        field(&mut neurons.leak, arrays.leak, "arrays->leak")?;
-        field(&mut neurons.rest, arrays.rest, "arrays->rest")?;
-        field(&mut neurons.refractory, arrays.refractory, "arrays->refractory")?;
-        field(&mut neurons.excitability, arrays.excitability, "arrays->excitability")?;
-        field(&mut neurons.fire_limit, arrays.fire_limit, "arrays->fire_limit")?;
-        field(&mut neurons.snooze, arrays.snooze, "arrays->snooze")?;
-        field(&mut accumulates, arrays.accumulates, "arrays->accumulates")?;
-        field(&mut neurons.kind, arrays.neuron_kind, "arrays->neuron_kind")?;
-        field(&mut neurons.area, arrays.area, "arrays->area")?;
-        field(&mut position, arrays.position, "arrays->position")?;
-    }
+    field(&mut neurons.threshold, arrays.threshold, "arrays->threshold")?;
+    field(&mut neurons.threshold_max, arrays.threshold_max, "arrays->threshold_max")?;
+    field(&mut neurons.leak, arrays.leak, "arrays->leak")?;
+    field(&mut neurons.rest, arrays.rest, "arrays->rest")?;
+    field(&mut neurons.refractory, arrays.refractory, "arrays->refractory")?;
+    field(&mut neurons.excitability, arrays.excitability, "arrays->excitability")?;
+    field(&mut neurons.fire_limit, arrays.fire_limit, "arrays->fire_limit")?;
+    field(&mut neurons.snooze, arrays.snooze, "arrays->snooze")?;
+    field(&mut accumulates, arrays.accumulates, "arrays->accumulates")?;
+    field(&mut neurons.kind, arrays.neuron_kind, "arrays->neuron_kind")?;
+    field(&mut neurons.area, arrays.area, "arrays->area")?;
+    field(&mut position, arrays.position, "arrays->position")?;
     for (to, from) in neurons.accumulates.iter_mut().zip(&accumulates) {
         *to = flag(i32::from(*from), "arrays->accumulates")?;
     }
@@ -132,14 +128,12 @@ unsafe fn neurons(arrays: &sv_network_arrays) -> Result<Neurons> {
 ///
 /// As [`slice`] for the pointer of the struct, and [`text`] for each name.
 unsafe fn areas(arrays: &sv_network_arrays) -> Result<Vec<Area>> {
-    // SAFETY: as the caller vouches.
-    let given = unsafe { slice(arrays.areas, arrays.area_count, "arrays->areas")? };
+    let given = slice(arrays.areas, arrays.area_count, "arrays->areas")?;
     if given.is_empty() {
         return Ok(vec![Area::new("all")]);
     }
     let area = |area: &sv_area| {
-        // SAFETY: as the caller vouches.
-        let mut checked = Area::new(unsafe { text(area.name, "areas->name")? });
+        let mut checked = Area::new(text(area.name, "areas->name")?);
         checked.shares = flag(area.shares, "areas->shares")?;
         checked.potential_driven = flag(area.potential_driven, "areas->potential_driven")?;
         Ok(checked)
@@ -149,36 +143,28 @@ unsafe fn areas(arrays: &sv_network_arrays) -> Result<Vec<Area>> {
 
 /// Builds a network from arrays, which are copied and checked.
 ///
-/// The caller owns one reference to `*network`. Any thread may call it.
-///
 /// # Safety
 ///
-/// `arrays` points to a struct whose pointers are NULL or point to as many elements as it says, and `network` to a
-/// `uint64_t`.
+/// `arrays` points to a struct whose pointers are NULL or point to as many elements as it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_create(arrays: *const sv_network_arrays, network: *mut u64) -> i32 {
     guard::call("sv_network_create", || {
-        // SAFETY: as the caller vouches.
-        let (result, arrays) = unsafe { (out(network, "network")?, structure(arrays, "arrays")?) };
-        // SAFETY: as the caller vouches.
-        let (neurons, areas) = unsafe { (neurons(arrays)?, areas(arrays)?) };
+        let (result, arrays) = (out(network, "network")?, structure(arrays, "arrays")?);
+        let (neurons, areas) = (neurons(arrays)?, areas(arrays)?);
         let count = arrays.synapses;
         let excitatory = match arrays.synapse_kind.is_null() {
             true => collected(count, "arrays->synapse_kind", std::iter::repeat(0))?,
             false => Vec::new(),
         };
-        // SAFETY: as the caller vouches.
-        let arrays = unsafe {
-            SynapseArrays {
-                source: slice(arrays.source, count, "arrays->source")?,
-                target: slice(arrays.target, count, "arrays->target")?,
-                weight: slice(arrays.weight, count, "arrays->weight")?,
-                psp: slice(arrays.psp, count, "arrays->psp")?,
-                kind: match arrays.synapse_kind.is_null() {
-                    true => &excitatory,
-                    false => slice(arrays.synapse_kind, count, "arrays->synapse_kind")?,
-                },
-            }
+        let arrays = SynapseArrays {
+            source: slice(arrays.source, count, "arrays->source")?,
+            target: slice(arrays.target, count, "arrays->target")?,
+            weight: slice(arrays.weight, count, "arrays->weight")?,
+            psp: slice(arrays.psp, count, "arrays->psp")?,
+            kind: match arrays.synapse_kind.is_null() {
+                true => &excitatory,
+                false => slice(arrays.synapse_kind, count, "arrays->synapse_kind")?,
+            },
         };
         let synapses = Synapses::from_arrays(neurons.len(), &arrays)?;
         let network = Network::with_areas(neurons, synapses, areas)?;
@@ -200,17 +186,10 @@ fn generated(network: &NetworkObject) -> Result<GeneratedNetwork> {
 
 /// Generates network G: varied parameters of every kind and `degree` synapses a neuron, for tests of equality.
 /// `sv_network_input` gives its input, and `sv_device_network_g` generates it on a device.
-///
-/// The caller owns one reference to `*network`. Any thread may call it.
-///
-/// # Safety
-///
-/// `network` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_g(neurons: u32, degree: u32, network: *mut u64) -> i32 {
     guard::call("sv_network_g", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(network, "network")? };
+        let result = out(network, "network")?;
         result.write(generate(GeneratedNetwork::g(neurons, degree))?);
         Ok(())
     })
@@ -218,17 +197,10 @@ pub unsafe extern "C" fn sv_network_g(neurons: u32, degree: u32, network: *mut u
 
 /// Generates network S: one neuron in `every` fires in each burst, for timing. `sv_network_input` gives its input, and
 /// `sv_device_network_s` generates it on a device.
-///
-/// The caller owns one reference to `*network`. Any thread may call it.
-///
-/// # Safety
-///
-/// `network` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_s(neurons: u32, degree: u32, every: u32, network: *mut u64) -> i32 {
     guard::call("sv_network_s", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(network, "network")? };
+        let result = out(network, "network")?;
         if every == 0 {
             return Err(Failure::argument("every", every, "1 or more"));
         }
@@ -241,12 +213,11 @@ pub unsafe extern "C" fn sv_network_s(neurons: u32, degree: u32, every: u32, net
 /// `sv_simulation_inject`.
 ///
 /// `count` gets the number of inputs; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone,
-/// which is at most the number of neurons. A network from arrays or from a file has no such input, and the call fails. Any
-/// thread may call it.
+/// which is at most the number of neurons. A network from arrays or from a file has no such input, and the call fails.
 ///
 /// # Safety
 ///
-/// `ids` and `potentials` point to `capacity` elements, and `count` to a `size_t`.
+/// `ids` and `potentials` point to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_input(
     network: u64,
@@ -257,14 +228,11 @@ pub unsafe extern "C" fn sv_network_input(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_network_input", || {
-        // SAFETY: as the caller vouches.
-        let (count, ids, potentials) = unsafe {
-            (
-                out(count, "count")?,
-                slice_mut(ids, capacity, "ids")?,
-                slice_mut(potentials, capacity, "potentials")?,
-            )
-        };
+        let (count, ids, potentials) = (
+            out(count, "count")?,
+            slice_mut(ids, capacity, "ids")?,
+            slice_mut(potentials, capacity, "potentials")?,
+        );
         let object = self::network(network, "network")?;
         let input = generated(&object)?.injections(u64::from(number));
         for ((injection, id), potential) in input.iter().zip(ids).zip(potentials) {
@@ -277,11 +245,7 @@ pub unsafe extern "C" fn sv_network_input(
 
 /// Writes the input of a generated network as the pattern for `sv_device_network_set_pattern`.
 ///
-/// A network from arrays or from a file has none, and the call fails. Any thread may call it.
-///
-/// # Safety
-///
-/// `base` and `modulus` point to `uint32_t`s, and `potential` to a `float`.
+/// A network from arrays or from a file has none, and the call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_pattern(
     network: u64,
@@ -290,9 +254,8 @@ pub unsafe extern "C" fn sv_network_pattern(
     potential: *mut f32,
 ) -> i32 {
     guard::call("sv_network_pattern", || {
-        // SAFETY: as the caller vouches.
         let (base, modulus, potential) =
-            unsafe { (out(base, "base")?, out(modulus, "modulus")?, out(potential, "potential")?) };
+            (out(base, "base")?, out(modulus, "modulus")?, out(potential, "potential")?);
         let pattern = generated(&self::network(network, "network")?)?.pattern();
         base.write(pattern.base);
         modulus.write(pattern.modulus);
@@ -304,18 +267,12 @@ pub unsafe extern "C" fn sv_network_pattern(
 /// Reads a network: the arrays of an `.npz` file, if the name ends so, or the network of a `.burst` file with the weights that
 /// were saved.
 ///
-/// An `.npz` file has the arrays `source`, `target`, `weight`, `psp` and, unless all are excitatory, `kind` of the synapses,
-/// and those of the neurons by the names in `sv_network_arrays`; `neurons` alone gives their number. The caller owns one
-/// reference to `*network`. Any thread may call it.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text, and `network` to a `uint64_t`.
+/// An `.npz` file has the arrays `source`, `target`, `weight`, `psp` and, unless all are excitatory, `kind` of the synapses, and
+/// those of the neurons by the names in `sv_network_arrays`; `neurons` alone gives their number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_read(path: *const c_char, network: *mut u64) -> i32 {
     guard::call("sv_network_read", || {
-        // SAFETY: as the caller vouches.
-        let (path, result) = unsafe { (text(path, "path")?, out(network, "network")?) };
+        let (path, result) = (text(path, "path")?, out(network, "network")?);
         let is_npz =
             Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"));
         let network = match is_npz {
@@ -329,17 +286,10 @@ pub unsafe extern "C" fn sv_network_read(path: *const c_char, network: *mut u64)
 
 /// Writes a network to a `.burst` file, at rest before burst 1. The file appears whole under its name or not at all.
 /// `sv_simulation_save` writes the network of a simulation with its state.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_write(network: u64, path: *const c_char) -> i32 {
     guard::call("sv_network_write", || {
-        // SAFETY: as the caller vouches.
-        let path = unsafe { text(path, "path")? };
+        let path = text(path, "path")?;
         let network = self::network(network, "network")?.network;
         Simulation::new(network, Box::new(Cpu::with_threads(1)), 0)?.save(path)?;
         Ok(())
@@ -347,17 +297,10 @@ pub unsafe extern "C" fn sv_network_write(network: u64, path: *const c_char) -> 
 }
 
 /// Writes the numbers of neurons and synapses of a network.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `neurons` and `synapses` point to `size_t`s.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_size(network: u64, neurons: *mut usize, synapses: *mut usize) -> i32 {
     guard::call("sv_network_size", || {
-        // SAFETY: as the caller vouches.
-        let (neurons, synapses) = unsafe { (out(neurons, "neurons")?, out(synapses, "synapses")?) };
+        let (neurons, synapses) = (out(neurons, "neurons")?, out(synapses, "synapses")?);
         let network = self::network(network, "network")?.network;
         neurons.write(network.len());
         synapses.write(network.synapses().len());
@@ -369,7 +312,7 @@ pub unsafe extern "C" fn sv_network_size(network: u64, neurons: *mut usize, syna
 /// `row_pointers[i + 1]`, ascending by target. The highest bit of a target marks an inhibitory synapse. This is also the order
 /// of `sv_simulation_weights`.
 ///
-/// `rows` is the number of neurons plus 1, and `synapses` the number of synapses. Any thread may call it.
+/// `rows` is the number of neurons plus 1, and `synapses` the number of synapses.
 ///
 /// # Safety
 ///
@@ -383,10 +326,8 @@ pub unsafe extern "C" fn sv_network_rows(
     synapses: usize,
 ) -> i32 {
     guard::call("sv_network_rows", || {
-        // SAFETY: as the caller vouches.
-        let (row_pointers, targets) = unsafe {
-            (slice_mut(row_pointers, rows, "row_pointers")?, slice_mut(targets, synapses, "targets")?)
-        };
+        let (row_pointers, targets) =
+            (slice_mut(row_pointers, rows, "row_pointers")?, slice_mut(targets, synapses, "targets")?);
         let network = self::network(network, "network")?.network;
         let found = network.synapses();
         check_count("rows", rows, found.row_pointers().len())?;

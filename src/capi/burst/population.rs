@@ -12,11 +12,7 @@ use crate::burst::Population;
 
 /// Names the neurons from `first` to the one before `end`. The name is unique in its network.
 ///
-/// Simulations that were created before keep the network without the name. Any thread may call it.
-///
-/// # Safety
-///
-/// `name` points to a zero-terminated text.
+/// Simulations that were created before keep the network without the name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_add_population(
     network: u64,
@@ -25,8 +21,7 @@ pub unsafe extern "C" fn sv_network_add_population(
     end: u32,
 ) -> i32 {
     guard::call("sv_network_add_population", || {
-        // SAFETY: as the caller vouches.
-        let name = unsafe { text(name, "name")? };
+        let name = text(name, "name")?;
         NetworkObject::table().with_mut(network, "network", |object| {
             Ok(Arc::make_mut(&mut object.network).add_population(name, first..end)?)
         })
@@ -34,12 +29,6 @@ pub unsafe extern "C" fn sv_network_add_population(
 }
 
 /// Writes the neurons of a population: the first one, and the one behind the last.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `name` points to a zero-terminated text, and `first` and `end` to `uint32_t`s.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_population(
     network: u64,
@@ -48,8 +37,7 @@ pub unsafe extern "C" fn sv_network_population(
     end: *mut u32,
 ) -> i32 {
     guard::call("sv_network_population", || {
-        // SAFETY: as the caller vouches.
-        let (name, first, end) = unsafe { (text(name, "name")?, out(first, "first")?, out(end, "end")?) };
+        let (name, first, end) = (text(name, "name")?, out(first, "first")?, out(end, "end")?);
         let network = self::network(network, "network")?.network;
         let ids = network.population(name).ok_or_else(|| {
             let names: Vec<&str> = network.populations().iter().map(|known| known.name.as_str()).collect();
@@ -62,17 +50,10 @@ pub unsafe extern "C" fn sv_network_population(
 }
 
 /// Writes the number of populations of a network.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `count` points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_population_count(network: u64, count: *mut usize) -> i32 {
     guard::call("sv_network_population_count", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         count.write(self::network(network, "network")?.network.populations().len());
         Ok(())
     })
@@ -80,8 +61,6 @@ pub unsafe extern "C" fn sv_network_population_count(network: u64, count: *mut u
 
 /// Writes the name of a population by its position, in the order in which they were added. `text`, `capacity` and `length`
 /// are as for `sv_library_report`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -100,7 +79,6 @@ pub unsafe extern "C" fn sv_network_population_name(
             let wanted = format!("a position below {}", network.populations().len());
             Failure::argument("position", position, &wanted)
         });
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&population?.name, text, capacity, length) }
+        write_text(&population?.name, text, capacity, length)
     })
 }

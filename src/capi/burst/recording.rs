@@ -10,8 +10,6 @@ use super::super::tensor::flag;
 use super::{SimulationObject, simulation_of, with_simulation, write_some, write_spikes};
 
 /// Starts the recording of spikes with 1, and ends it with 0. Either drops the spikes that were recorded.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_simulation_record_spikes(simulation: u64, record: i32) -> i32 {
     guard::call("sv_simulation_record_spikes", || {
@@ -25,12 +23,11 @@ pub extern "C" fn sv_simulation_record_spikes(simulation: u64, record: i32) -> i
 
 /// Writes the recorded spikes: the number of the burst and the neuron of each, ascending by burst and then by neuron.
 ///
-/// `count` gets their number; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone. Any
-/// thread may call it.
+/// `count` gets their number; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone.
 ///
 /// # Safety
 ///
-/// `numbers` and `ids` point to `capacity` elements, and `count` to a `size_t`.
+/// `numbers` and `ids` point to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_spikes(
     simulation: u64,
@@ -40,43 +37,30 @@ pub unsafe extern "C" fn sv_simulation_spikes(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_simulation_spikes", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         let (bursts, found, total) = with_simulation(simulation, move |simulation| {
             let (bursts, ids) = simulation.spikes();
             let fits = ids.len().min(capacity);
             Ok((copied(&bursts[..fits], "numbers")?, copied(&ids[..fits], "ids")?, ids.len()))
         })?;
-        // SAFETY: as the caller vouches.
-        unsafe {
-            write_some(&bursts, numbers, capacity, "numbers")?;
-            write_some(&found, ids, capacity, "ids")?;
-        }
+        write_some(&bursts, numbers, capacity, "numbers")?;
+        write_some(&found, ids, capacity, "ids")?;
         count.write(total);
         Ok(())
     })
 }
 
 /// Writes the recorded spikes to an `.npz` file: the arrays `burst` and `id`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_write_spikes(simulation: u64, path: *const c_char) -> i32 {
     guard::call("sv_simulation_write_spikes", || {
-        // SAFETY: as the caller vouches.
-        let path = unsafe { text(path, "path")? }.to_owned();
+        let path = text(path, "path")?.to_owned();
         with_simulation(simulation, move |simulation| Ok(simulation.write_spikes_npz(path)?))
     })
 }
 
 /// Records the potentials of some neurons after each burst from now on; of none with a count of 0. Drops the potentials that
 /// were recorded.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -89,8 +73,7 @@ pub unsafe extern "C" fn sv_simulation_record_potentials(
 ) -> i32 {
     guard::call("sv_simulation_record_potentials", || {
         let object = simulation_of(simulation)?;
-        // SAFETY: as the caller vouches.
-        let ids = copied(unsafe { slice(ids, count, "ids")? }, "ids")?;
+        let ids = copied(slice(ids, count, "ids")?, "ids")?;
         object.with(move |simulation| Ok(simulation.record_potentials(&ids)?))
     })
 }
@@ -98,11 +81,11 @@ pub unsafe extern "C" fn sv_simulation_record_potentials(
 /// Writes the recorded potentials: a row per burst, with a column per chosen neuron.
 ///
 /// `count` gets the number of elements; `potentials` gets the first `capacity` of them. A capacity of 0 asks for the number
-/// alone. Any thread may call it.
+/// alone.
 ///
 /// # Safety
 ///
-/// `potentials` points to `capacity` elements, and `count` to a `size_t`.
+/// `potentials` points to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_potentials(
     simulation: u64,
@@ -111,14 +94,12 @@ pub unsafe extern "C" fn sv_simulation_potentials(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_simulation_potentials", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         let (found, total) = with_simulation(simulation, move |simulation| {
             let found = simulation.potentials();
             Ok((copied(&found[..found.len().min(capacity)], "potentials")?, found.len()))
         })?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_some(&found, potentials, capacity, "potentials")? };
+        write_some(&found, potentials, capacity, "potentials")?;
         count.write(total);
         Ok(())
     })
@@ -126,12 +107,6 @@ pub unsafe extern "C" fn sv_simulation_potentials(
 
 /// Adds a sampler of the neurons from `first` to the one before `end`, with a snapshot per `every` bursts, and writes its
 /// number.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `sampler` points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_add_sampler(
     simulation: u64,
@@ -141,8 +116,7 @@ pub unsafe extern "C" fn sv_simulation_add_sampler(
     sampler: *mut usize,
 ) -> i32 {
     guard::call("sv_simulation_add_sampler", || {
-        // SAFETY: as the caller vouches.
-        let sampler = unsafe { out(sampler, "sampler")? };
+        let sampler = out(sampler, "sampler")?;
         if every == 0 {
             return Err(Failure::argument("every", every, "1 or more"));
         }
@@ -159,12 +133,12 @@ pub unsafe extern "C" fn sv_simulation_add_sampler(
 /// Takes the snapshot of a sampler: each neuron that fired since the last one, ascending, with the potential of its latest
 /// spike. `number` gets the number of the snapshot's last burst, or 0 if none is due.
 ///
-/// A snapshot has at most as many spikes as the sampler has neurons. If it has more than `capacity`, the call fails, and a
-/// later one gets the snapshot. Any thread may call it.
+/// A snapshot has at most as many spikes as the sampler has neurons. If it has more than `capacity`, the call fails, and a later
+/// one gets the snapshot.
 ///
 /// # Safety
 ///
-/// `number` points to a `uint64_t`, `ids` and `potentials` to `capacity` elements, and `count` to a `size_t`.
+/// `ids` and `potentials` point to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_take_snapshot(
     simulation: u64,
@@ -176,8 +150,7 @@ pub unsafe extern "C" fn sv_simulation_take_snapshot(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_simulation_take_snapshot", || {
-        // SAFETY: as the caller vouches.
-        let (number, count) = unsafe { (out(number, "number")?, out(count, "count")?) };
+        let (number, count) = (out(number, "number")?, out(count, "count")?);
         let object = SimulationObject::table().get(simulation, "simulation")?;
         let mut state = object.lock();
         let samplers = state.snapshots.len();
@@ -196,8 +169,7 @@ pub unsafe extern "C" fn sv_simulation_take_snapshot(
         };
         let spikes = snapshot.fired.len();
         let result = match spikes <= capacity {
-            // SAFETY: as the caller vouches.
-            true => unsafe { write_spikes(&snapshot.fired, ids, potentials, capacity) },
+            true => write_spikes(&snapshot.fired, ids, potentials, capacity),
             false => Err(Failure::argument("capacity", capacity, &format!("the {spikes} of the snapshot"))),
         };
         if let Err(failure) = result {

@@ -109,29 +109,16 @@ fn rule_of(rule: &sv_plasticity_rule) -> Result<PlasticityRule> {
 
 /// Adds a plasticity rule. Rules apply between bursts in the order in which they were added. The simulation keeps a ledger from
 /// now on, as long as the longest window among the rules.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `rule` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_add_rule(simulation: u64, rule: *const sv_plasticity_rule) -> i32 {
     guard::call("sv_simulation_add_rule", || {
-        // SAFETY: as the caller vouches.
-        let rule = rule_of(unsafe { structure(rule, "rule")? })?;
+        let rule = rule_of(structure(rule, "rule")?)?;
         with_simulation(simulation, move |simulation| Ok(simulation.add_rule(rule)?))
     })
 }
 
 /// As `sv_simulation_add_rule` with a rule of kind `SV_RULE_AREA_WINDOW` that also removes or creates synapses. After a burst in
 /// which it does, the next burst loads the network anew.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `rule` and `edits` point to structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_add_rule_with_edits(
     simulation: u64,
@@ -139,8 +126,7 @@ pub unsafe extern "C" fn sv_simulation_add_rule_with_edits(
     edits: *const sv_rule_edits,
 ) -> i32 {
     guard::call("sv_simulation_add_rule_with_edits", || {
-        // SAFETY: as the caller vouches.
-        let (rule, edits) = unsafe { (structure(rule, "rule")?, structure(edits, "edits")?) };
+        let (rule, edits) = (structure(rule, "rule")?, structure(edits, "edits")?);
         for part in edits.reserved {
             check_reserved("edits->reserved", part)?;
         }
@@ -158,8 +144,6 @@ pub unsafe extern "C" fn sv_simulation_add_rule_with_edits(
 }
 
 /// Keeps a ledger of the spikes of the last `window` bursts from now on, 1 to 1024. An existing ledger only grows.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_simulation_keep_ledger(simulation: u64, window: u32) -> i32 {
     guard::call("sv_simulation_keep_ledger", || {
@@ -177,12 +161,6 @@ fn ledger(ledger: Option<&FireLedger>) -> Result<&FireLedger> {
 }
 
 /// Writes the numbers of the first and the last burst in the ledger. The first is larger where it has none yet.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `first` and `last` point to `uint64_t`s.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_ledger_bursts(
     simulation: u64,
@@ -190,8 +168,7 @@ pub unsafe extern "C" fn sv_simulation_ledger_bursts(
     last: *mut u64,
 ) -> i32 {
     guard::call("sv_simulation_ledger_bursts", || {
-        // SAFETY: as the caller vouches.
-        let (first, last) = unsafe { (out(first, "first")?, out(last, "last")?) };
+        let (first, last) = (out(first, "first")?, out(last, "last")?);
         let bursts = with_simulation(simulation, |simulation| Ok(ledger(simulation.ledger())?.bursts()))?;
         first.write(*bursts.start());
         last.write(*bursts.end());
@@ -201,11 +178,11 @@ pub unsafe extern "C" fn sv_simulation_ledger_bursts(
 
 /// Writes the neurons that fired in burst number `number` by the ledger, ascending.
 ///
-/// `count` gets their number; `ids` gets the first `capacity` of them. Any thread may call it.
+/// `count` gets their number; `ids` gets the first `capacity` of them.
 ///
 /// # Safety
 ///
-/// `ids` points to `capacity` elements, and `count` to a `size_t`.
+/// `ids` points to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_ledger_fired(
     simulation: u64,
@@ -215,12 +192,10 @@ pub unsafe extern "C" fn sv_simulation_ledger_fired(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_simulation_ledger_fired", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         let fired =
             with_simulation(simulation, move |simulation| Ok(ledger(simulation.ledger())?.fired(number)?))?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_some(&fired, ids, capacity, "ids")? };
+        write_some(&fired, ids, capacity, "ids")?;
         count.write(fired.len());
         Ok(())
     })

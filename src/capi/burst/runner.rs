@@ -119,8 +119,6 @@ pub unsafe extern "C" fn sv_simulation_start(
 }
 
 /// Sets the frequency of a runner in bursts a second from the next burst on; 0 for as many as possible.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_simulation_set_frequency(simulation: u64, frequency: f64) -> i32 {
     guard::call("sv_simulation_set_frequency", || {
@@ -130,8 +128,6 @@ pub extern "C" fn sv_simulation_set_frequency(simulation: u64, frequency: f64) -
 }
 
 /// Pauses a runner before its next burst. Functions of the simulation still work.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_simulation_pause(simulation: u64) -> i32 {
     guard::call("sv_simulation_pause", || {
@@ -140,8 +136,6 @@ pub extern "C" fn sv_simulation_pause(simulation: u64) -> i32 {
 }
 
 /// Ends the pause of a runner.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_simulation_resume(simulation: u64) -> i32 {
     guard::call("sv_simulation_resume", || {
@@ -177,8 +171,6 @@ pub extern "C" fn sv_simulation_stop(simulation: u64) -> i32 {
 
 /// Writes the figures of a runner.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `statistics` points to a struct whose size is set.
@@ -188,8 +180,7 @@ pub unsafe extern "C" fn sv_simulation_statistics(
     statistics: *mut sv_runner_statistics,
 ) -> i32 {
     guard::call("sv_simulation_statistics", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out_structure(statistics, "statistics")? };
+        let result = out_structure(statistics, "statistics")?;
         let statistics = with_runner(simulation, |runner| Ok(runner.statistics()))?;
         result.write(sv_runner_statistics {
             size: 0,

@@ -48,12 +48,7 @@ pub(super) fn write_counters(
 
 /// Loads a network on a device, at rest before burst 1.
 ///
-/// The caller owns one reference to `*simulation`. The simulation has a reference to the network. Any thread may call it, and
-/// use the simulation; calls for one simulation wait for each other.
-///
-/// # Safety
-///
-/// `options` points to a struct, and `simulation` to a `uint64_t`.
+/// The simulation has a reference to the network. Calls for one simulation wait for each other.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_create(
     network: u64,
@@ -61,11 +56,9 @@ pub unsafe extern "C" fn sv_simulation_create(
     simulation: *mut u64,
 ) -> i32 {
     guard::call("sv_simulation_create", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(simulation, "simulation")? };
+        let result = out(simulation, "simulation")?;
         let network = self::network(network, "network")?.network;
-        // SAFETY: as the caller vouches.
-        let (backend, seed) = unsafe { backend(options)? };
+        let (backend, seed) = backend(options)?;
         let simulation = Simulation::new(network, backend, seed)?;
         result.write(enter_simulation(simulation, BurstResult::default())?);
         Ok(())
@@ -74,12 +67,6 @@ pub unsafe extern "C" fn sv_simulation_create(
 
 /// Continues the run of a `.burst` file on a device, bit for bit. Rules must be added again; they find their past in the
 /// ledger of the file.
-///
-/// The caller owns one reference to `*simulation`. Any thread may call it.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text, `options` to a struct, and `simulation` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_restore(
     path: *const c_char,
@@ -87,10 +74,8 @@ pub unsafe extern "C" fn sv_simulation_restore(
     simulation: *mut u64,
 ) -> i32 {
     guard::call("sv_simulation_restore", || {
-        // SAFETY: as the caller vouches.
-        let (path, result) = unsafe { (text(path, "path")?, out(simulation, "simulation")?) };
-        // SAFETY: as the caller vouches.
-        let (backend, _) = unsafe { backend(options)? };
+        let (path, result) = (text(path, "path")?, out(simulation, "simulation")?);
+        let (backend, _) = backend(options)?;
         let mut simulation = Simulation::restore(path, backend)?;
         let state = simulation.state()?;
         let last = BurstResult { burst: state.burst, fired: state.fired, ..BurstResult::default() };
@@ -101,17 +86,10 @@ pub unsafe extern "C" fn sv_simulation_restore(
 
 /// Saves the network as it is now, the state, the ledger, the power input and the mode to a `.burst` file. The file appears whole
 /// under its name or not at all. Changes in the parameter queue apply first. Staged input, samplers, recordings and rules are not saved.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_save(simulation: u64, path: *const c_char) -> i32 {
     guard::call("sv_simulation_save", || {
-        // SAFETY: as the caller vouches.
-        let path = unsafe { text(path, "path")? }.to_owned();
+        let path = text(path, "path")?.to_owned();
         with_simulation(simulation, move |simulation| Ok(simulation.save(path)?))
     })
 }
@@ -119,44 +97,29 @@ pub unsafe extern "C" fn sv_simulation_save(simulation: u64, path: *const c_char
 /// Continues on another device after an error such as `SV_ERROR_CONTEXT_LOST`: everything up to the last finished burst is
 /// computed again there, bit for bit. Input that was staged for the failed burst is staged again.
 ///
-/// A simulation on the CPU alone cannot be lost, and the call fails; `sv_simulation_move` moves one that works. Any thread
-/// may call it.
-///
-/// # Safety
-///
-/// `options` points to a struct.
+/// A simulation on the CPU alone cannot be lost, and the call fails; `sv_simulation_move` moves one that works.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_recover(
     simulation: u64,
     options: *const sv_simulation_options,
 ) -> i32 {
     guard::call("sv_simulation_recover", || {
-        // SAFETY: as the caller vouches.
-        let (backend, _) = unsafe { backend(options)? };
+        let (backend, _) = backend(options)?;
         with_simulation(simulation, move |simulation| Ok(simulation.recover(backend)?))
     })
 }
 
 /// Moves a simulation to another device between two bursts, before input is staged. The results stay the same.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `options` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_move(simulation: u64, options: *const sv_simulation_options) -> i32 {
     guard::call("sv_simulation_move", || {
-        // SAFETY: as the caller vouches.
-        let (backend, _) = unsafe { backend(options)? };
+        let (backend, _) = backend(options)?;
         with_simulation(simulation, move |simulation| Ok(simulation.set_backend(backend)?))
     })
 }
 
 /// Writes the name of the device with its settings, such as `CPU, 8 threads`. `text`, `capacity` and `length` are as for
 /// `sv_library_report`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -170,15 +133,12 @@ pub unsafe extern "C" fn sv_simulation_device_name(
 ) -> i32 {
     guard::call("sv_simulation_device_name", || {
         let name = with_simulation(simulation, |simulation| Ok(simulation.backend_name()))?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&name, text, capacity, length) }
+        write_text(&name, text, capacity, length)
     })
 }
 
 /// Stages input for the next burst, behind what is staged already. Each potential is rounded to thousandths, ties to even. On
 /// an error nothing is staged.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -192,9 +152,7 @@ pub unsafe extern "C" fn sv_simulation_inject(
 ) -> i32 {
     guard::call("sv_simulation_inject", || {
         let object = simulation_of(simulation)?;
-        // SAFETY: as the caller vouches.
-        let (ids, potentials) =
-            unsafe { (slice(ids, count, "ids")?, slice(potentials, count, "potentials")?) };
+        let (ids, potentials) = (slice(ids, count, "ids")?, slice(potentials, count, "potentials")?);
         let inputs = collected(count, "ids", ids.iter().copied().zip(potentials.iter().copied()))?;
         object.with(move |simulation| Ok(simulation.inject(&inputs)?))
     })
@@ -202,8 +160,6 @@ pub unsafe extern "C" fn sv_simulation_inject(
 
 /// Sets the input that the neurons from `first` to the one before `end` receive in every burst, in place of an earlier one
 /// for the same range. 0 ends it.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_simulation_set_power(simulation: u64, first: u32, end: u32, potential: f32) -> i32 {
     guard::call("sv_simulation_set_power", || {
@@ -212,8 +168,6 @@ pub extern "C" fn sv_simulation_set_power(simulation: u64, first: u32, end: u32,
 }
 
 /// Chooses dense mode with 1, in which time passes for every neuron in every burst; 0 ends it.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_simulation_set_dense(simulation: u64, dense: i32) -> i32 {
     guard::call("sv_simulation_set_dense", || {
@@ -226,7 +180,6 @@ pub extern "C" fn sv_simulation_set_dense(simulation: u64, dense: i32) -> i32 {
 /// nothing needs the host between them.
 ///
 /// After an error the bursts that `sv_simulation_totals` counts are done. The call fails while a runner has the simulation.
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_simulation_run(simulation: u64, count: u64) -> i32 {
     guard::call("sv_simulation_run", || {
@@ -251,12 +204,11 @@ pub extern "C" fn sv_simulation_run(simulation: u64, count: u64) -> i32 {
 
 /// Writes the neurons that fired in the last burst, in ascending order, and the potentials at which they did.
 ///
-/// `count` gets their number; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone. Any
-/// thread may call it.
+/// `count` gets their number; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone.
 ///
 /// # Safety
 ///
-/// `ids` and `potentials` point to `capacity` elements, and `count` to a `size_t`.
+/// `ids` and `potentials` point to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_fired(
     simulation: u64,
@@ -266,12 +218,10 @@ pub unsafe extern "C" fn sv_simulation_fired(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_simulation_fired", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         let object = SimulationObject::table().get(simulation, "simulation")?;
         let fired = object.lock().last().fired;
-        // SAFETY: as the caller vouches.
-        unsafe { write_spikes(&fired, ids, potentials, capacity)? };
+        write_spikes(&fired, ids, potentials, capacity)?;
         count.write(fired.len());
         Ok(())
     })
@@ -281,7 +231,6 @@ pub unsafe extern "C" fn sv_simulation_fired(
 /// coordinates x, y and z. Areas ascend, and in an area the neurons do.
 ///
 /// `count` gets the number of spikes; the arrays get the first `capacity` of them. A capacity of 0 asks for the number alone.
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -298,16 +247,13 @@ pub unsafe extern "C" fn sv_simulation_fire_queue(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_simulation_fire_queue", || {
-        // SAFETY: as the caller vouches.
-        let (count, areas, ids, potentials, positions) = unsafe {
-            (
-                out(count, "count")?,
-                slice_mut(areas, capacity, "areas")?,
-                slice_mut(ids, capacity, "ids")?,
-                slice_mut(potentials, capacity, "potentials")?,
-                slice_mut(positions, capacity.saturating_mul(3), "positions")?,
-            )
-        };
+        let (count, areas, ids, potentials, positions) = (
+            out(count, "count")?,
+            slice_mut(areas, capacity, "areas")?,
+            slice_mut(ids, capacity, "ids")?,
+            slice_mut(potentials, capacity, "potentials")?,
+            slice_mut(positions, capacity.saturating_mul(3), "positions")?,
+        );
         let object = SimulationObject::table().get(simulation, "simulation")?;
         let mut state = object.lock();
         let last = state.last();
@@ -326,16 +272,13 @@ pub unsafe extern "C" fn sv_simulation_fire_queue(
 
 /// Writes the counters of the last burst. After `sv_simulation_restore` they are 0 but for the burst's number and its spikes.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `counters` points to a struct whose size is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_counters(simulation: u64, counters: *mut sv_burst_counters) -> i32 {
     guard::call("sv_simulation_counters", || {
-        // SAFETY: as the caller vouches.
-        let counters = unsafe { out_structure(counters, "counters")? };
+        let counters = out_structure(counters, "counters")?;
         let object = SimulationObject::table().get(simulation, "simulation")?;
         let last = object.lock().last();
         write_counters(counters, last.burst, last.fired.len() as u64, &last.counts);
@@ -345,16 +288,13 @@ pub unsafe extern "C" fn sv_simulation_counters(simulation: u64, counters: *mut 
 
 /// Writes the sums over all bursts of this simulation.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `totals` points to a struct whose size is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_totals(simulation: u64, totals: *mut sv_burst_counters) -> i32 {
     guard::call("sv_simulation_totals", || {
-        // SAFETY: as the caller vouches.
-        let counters = unsafe { out_structure(totals, "totals")? };
+        let counters = out_structure(totals, "totals")?;
         let totals = with_simulation(simulation, |simulation| Ok(simulation.totals()))?;
         write_counters(counters, totals.bursts, totals.spikes, &totals.counts);
         Ok(())
@@ -424,7 +364,7 @@ fn neuron_values(neurons: &Neurons, field: i32) -> Result<Vec<f64>> {
 /// Writes a parameter of every neuron as it is now, without the changes that are still queued. `field` is one of
 /// `SV_NEURON_...`.
 ///
-/// `neurons` is the number of neurons. Any thread may call it.
+/// `neurons` is the number of neurons.
 ///
 /// # Safety
 ///
@@ -437,8 +377,7 @@ pub unsafe extern "C" fn sv_simulation_parameter(
     neurons: usize,
 ) -> i32 {
     guard::call("sv_simulation_parameter", || {
-        // SAFETY: as the caller vouches.
-        let values = unsafe { slice_mut(values, neurons, "values")? };
+        let values = slice_mut(values, neurons, "values")?;
         let found =
             with_simulation(simulation, move |simulation| neuron_values(simulation.neurons(), field))?;
         check_count("neurons", neurons, found.len())?;

@@ -53,14 +53,11 @@ impl<'a> StateArrays<'a> {
         fire_counts: *mut u16,
         neurons: usize,
     ) -> Result<StateArrays<'a>> {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            Ok(StateArrays {
-                potentials: slice_mut(potentials, neurons, "potentials")?,
-                refractory_left: slice_mut(refractory_left, neurons, "refractory_left")?,
-                fire_counts: slice_mut(fire_counts, neurons, "fire_counts")?,
-            })
-        }
+        Ok(StateArrays {
+            potentials: slice_mut(potentials, neurons, "potentials")?,
+            refractory_left: slice_mut(refractory_left, neurons, "refractory_left")?,
+            fire_counts: slice_mut(fire_counts, neurons, "fire_counts")?,
+        })
     }
 
     pub(super) fn write(self, neurons: &[NeuronState]) -> Result<()> {
@@ -79,20 +76,16 @@ impl<'a> StateArrays<'a> {
 ///
 /// As [`structure`], and as [`slice`] for each array of the struct.
 pub(super) unsafe fn given_state(state: *const sv_network_state) -> Result<NetworkState> {
-    // SAFETY: as the caller vouches.
-    let given = unsafe { structure(state, "state")? };
+    let given = structure(state, "state")?;
     check_reserved("state->reserved", given.reserved)?;
     let (neurons, fired) = (given.neurons, given.fired);
-    // SAFETY: as the caller vouches.
-    let (potentials, left, counts, ids, at) = unsafe {
-        (
-            slice(given.potentials, neurons, "state->potentials")?,
-            slice(given.refractory_left, neurons, "state->refractory_left")?,
-            slice(given.fire_counts, neurons, "state->fire_counts")?,
-            slice(given.fired_ids, fired, "state->fired_ids")?,
-            slice(given.fired_potentials, fired, "state->fired_potentials")?,
-        )
-    };
+    let (potentials, left, counts, ids, at) = (
+        slice(given.potentials, neurons, "state->potentials")?,
+        slice(given.refractory_left, neurons, "state->refractory_left")?,
+        slice(given.fire_counts, neurons, "state->fire_counts")?,
+        slice(given.fired_ids, fired, "state->fired_ids")?,
+        slice(given.fired_potentials, fired, "state->fired_potentials")?,
+    );
     if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
         let found = format!("id {} after {}", pair[1], pair[0]);
         return Err(Failure::argument("state->fired_ids", found, "ids in ascending order"));
@@ -117,8 +110,7 @@ pub(super) unsafe fn given_state(state: *const sv_network_state) -> Result<Netwo
 
 /// Writes the state of every neuron: potentials, blocked bursts that are left, and counts of consecutive spikes.
 ///
-/// `neurons` is the number of neurons. `sv_simulation_fired` has the rest of the state: the spikes of the last burst. Any
-/// thread may call it.
+/// `neurons` is the number of neurons. `sv_simulation_fired` has the rest of the state: the spikes of the last burst.
 ///
 /// # Safety
 ///
@@ -132,8 +124,7 @@ pub unsafe extern "C" fn sv_simulation_state(
     neurons: usize,
 ) -> i32 {
     guard::call("sv_simulation_state", || {
-        // SAFETY: as the caller vouches.
-        let arrays = unsafe { StateArrays::new(potentials, refractory_left, fire_counts, neurons)? };
+        let arrays = StateArrays::new(potentials, refractory_left, fire_counts, neurons)?;
         let state = with_simulation(simulation, |simulation| Ok(simulation.state()?))?;
         arrays.write(&state.neurons)
     })
@@ -141,16 +132,13 @@ pub unsafe extern "C" fn sv_simulation_state(
 
 /// Replaces the state of a simulation. Staged input stays; the ledger starts anew.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `state` points to a struct whose arrays have as many elements as it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_set_state(simulation: u64, state: *const sv_network_state) -> i32 {
     guard::call("sv_simulation_set_state", || {
-        // SAFETY: as the caller vouches.
-        let state = unsafe { given_state(state)? };
+        let state = given_state(state)?;
         let object = SimulationObject::table().get(simulation, "simulation")?;
         let mut owner = object.lock();
         let last = BurstResult { burst: state.burst, fired: state.fired.clone(), ..BurstResult::default() };
@@ -165,17 +153,10 @@ pub unsafe extern "C" fn sv_simulation_set_state(simulation: u64, state: *const 
 
 /// Writes the state hash: FNV-1a of 64 bits over potential, blocked bursts and fire count of each neuron. Two runs with equal
 /// hashes have the same state.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `hash` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_state_hash(simulation: u64, hash: *mut u64) -> i32 {
     guard::call("sv_simulation_state_hash", || {
-        // SAFETY: as the caller vouches.
-        let hash = unsafe { out(hash, "hash")? };
+        let hash = out(hash, "hash")?;
         hash.write(with_simulation(simulation, |simulation| Ok(simulation.state()?.hash()))?);
         Ok(())
     })
@@ -186,8 +167,6 @@ pub const SV_SPIKE_HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// Adds the spikes of a burst to a spike hash, which is `SV_SPIKE_HASH_START` before the first one: FNV-1a of 64 bits over the
 /// burst's number, the id and the potential of each spike. The ids ascend, as `sv_simulation_fired` writes them.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -201,10 +180,8 @@ pub unsafe extern "C" fn sv_spike_hash_add(
     hash: *mut u64,
 ) -> i32 {
     guard::call("sv_spike_hash_add", || {
-        // SAFETY: as the caller vouches.
-        let (ids, potentials, hash) = unsafe {
-            (slice(ids, count, "ids")?, slice(potentials, count, "potentials")?, slice_mut(hash, 1, "hash")?)
-        };
+        let (ids, potentials, hash) =
+            (slice(ids, count, "ids")?, slice(potentials, count, "potentials")?, slice_mut(hash, 1, "hash")?);
         let spike = |(id, potential): (&u32, &f32)| Spike { id: *id, potential: *potential };
         let fired: Vec<Spike> = collected(count, "ids", ids.iter().zip(potentials).map(spike))?;
         for hash in hash {
@@ -219,7 +196,7 @@ pub unsafe extern "C" fn sv_spike_hash_add(
 /// Writes weight and PSP of every synapse as they are now, in the order of `sv_network_rows`: the weight in the low 8 bits
 /// and the PSP in the high 8.
 ///
-/// `count` is the number of synapses. Any thread may call it.
+/// `count` is the number of synapses.
 ///
 /// # Safety
 ///
@@ -227,8 +204,7 @@ pub unsafe extern "C" fn sv_spike_hash_add(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_weights(simulation: u64, weights: *mut u16, count: usize) -> i32 {
     guard::call("sv_simulation_weights", || {
-        // SAFETY: as the caller vouches.
-        let weights = unsafe { slice_mut(weights, count, "weights")? };
+        let weights = slice_mut(weights, count, "weights")?;
         let found = with_simulation(simulation, |simulation| Ok(simulation.weights()?))?;
         check_count("count", count, found.len())?;
         weights.copy_from_slice(&found);
@@ -238,8 +214,6 @@ pub unsafe extern "C" fn sv_simulation_weights(simulation: u64, weights: *mut u1
 
 /// Changes the weights of `count` synapses, by their places in the order of `sv_network_rows`, from the next burst on. Of several
 /// changes of one synapse the last one counts. On an error nothing is changed.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -253,9 +227,7 @@ pub unsafe extern "C" fn sv_simulation_set_weights(
 ) -> i32 {
     guard::call("sv_simulation_set_weights", || {
         let object = simulation_of(simulation)?;
-        // SAFETY: as the caller vouches.
-        let (synapses, weights) =
-            unsafe { (slice(synapses, count, "synapses")?, slice(weights, count, "weights")?) };
+        let (synapses, weights) = (slice(synapses, count, "synapses")?, slice(weights, count, "weights")?);
         let change = |(synapse, weight): (&u64, &u8)| WeightChange { synapse: *synapse, weight: *weight };
         let changes = collected(count, "synapses", synapses.iter().zip(weights).map(change))?;
         object.with(move |simulation| Ok(simulation.set_weights(&changes)?))

@@ -32,31 +32,16 @@ pub struct sv_inference_options {
 
 /// Gives the accuracy -1/2 of the sum of P e^2 + ln(2 pi / P) of each row of prediction errors e. The precisions P have the
 /// shape of the errors, or are one row.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_accuracy(error: u64, precision: u64, result: *mut u64) -> i32 {
     let operands = [(error, "error"), (precision, "precision")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_gaussian_accuracy", operands, result, &|[error, precision]| {
-            catalogue::gaussian_accuracy(error, precision)
-        })
-    }
+    give_of("sv_gaussian_accuracy", operands, result, &|[error, precision]| {
+        catalogue::gaussian_accuracy(error, precision)
+    })
 }
 
 /// Gives the divergence of each row of Gaussians with diagonal covariances from others. The latter have the shape of the first
 /// ones, or are one row.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_kl_divergence(
     mean: u64,
@@ -71,22 +56,15 @@ pub unsafe extern "C" fn sv_gaussian_kl_divergence(
         (prior_mean, "prior_mean"),
         (prior_variance, "prior_variance"),
     ];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_gaussian_kl_divergence", operands, result, &|[mean, variance, prior, prior_variance]| {
-            catalogue::gaussian_kl_divergence([mean, variance], [prior, prior_variance])
-        })
-    }
+    give_of("sv_gaussian_kl_divergence", operands, result, &|[mean, variance, prior, prior_variance]| {
+        catalogue::gaussian_kl_divergence([mean, variance], [prior, prior_variance])
+    })
 }
 
 /// Creates a model of a matrix J with a row for each observation and a column for each state, a precision for each observation,
 /// and a mean and a precision for each state. Nothing changes a model.
 ///
-/// The caller owns one reference to `*model`. Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `model` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_create(
     jacobian: u64,
@@ -96,8 +74,7 @@ pub unsafe extern "C" fn sv_gaussian_model_create(
     model: *mut u64,
 ) -> i32 {
     guard::call("sv_gaussian_model_create", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(model, "model")? };
+        let result = out(model, "model")?;
         let found = find(&[
             (jacobian, "jacobian"),
             (observation_precision, "observation_precision"),
@@ -125,17 +102,10 @@ unsafe fn give_of_belief(
 ) -> i32 {
     let operands = [(mean, "mean"), (observation, "observation")];
     let work = |model: &GaussianModel, [mean, observation]: [&Tensor; 2]| work(model, mean, observation);
-    // SAFETY: as the caller vouches.
-    unsafe { give_of_model(function, (model, gaussian), operands, result, &work) }
+    give_of_model(function, (model, gaussian), operands, result, &work)
 }
 
 /// Gives the weighted prediction error P (o - J mu) of a belief mu and an observation o, with the precisions P of observations.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_prediction_error(
     model: u64,
@@ -144,17 +114,10 @@ pub unsafe extern "C" fn sv_gaussian_model_prediction_error(
     result: *mut u64,
 ) -> i32 {
     let name = "sv_gaussian_model_prediction_error";
-    // SAFETY: as the caller vouches.
-    unsafe { give_of_belief(name, model, (mean, observation), result, GaussianModel::prediction_error) }
+    give_of_belief(name, model, (mean, observation), result, GaussianModel::prediction_error)
 }
 
 /// Gives the direction of descent of a belief: the negative gradient of its free energy.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_gradient(
     model: u64,
@@ -163,17 +126,10 @@ pub unsafe extern "C" fn sv_gaussian_model_gradient(
     result: *mut u64,
 ) -> i32 {
     let name = "sv_gaussian_model_gradient";
-    // SAFETY: as the caller vouches.
-    unsafe { give_of_belief(name, model, (mean, observation), result, GaussianModel::gradient) }
+    give_of_belief(name, model, (mean, observation), result, GaussianModel::gradient)
 }
 
 /// Gives the free energy of a belief: complexity minus accuracy.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_free_energy(
     model: u64,
@@ -182,19 +138,14 @@ pub unsafe extern "C" fn sv_gaussian_model_free_energy(
     result: *mut u64,
 ) -> i32 {
     let name = "sv_gaussian_model_free_energy";
-    // SAFETY: as the caller vouches.
-    unsafe { give_of_belief(name, model, (mean, observation), result, GaussianModel::free_energy) }
+    give_of_belief(name, model, (mean, observation), result, GaussianModel::free_energy)
 }
 
 /// Descends from a belief along the gradient until a step is below the tolerance. Writes the belief, the number of gradients
 /// computed, and 1 to `converged` if the last step was below the tolerance, else 0.
 ///
-/// A gradient that is not finite, such as after too large a rate, is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference
-/// to `*mean`. Any thread may call it; it waits for the device in each step.
-///
-/// # Safety
-///
-/// `options` points to a struct, `mean` to a `uint64_t`, `iterations` to a `size_t`, and `converged` to an `int32_t`.
+/// A gradient that is not finite, such as after too large a rate, is `SV_ERROR_INVALID_ARGUMENT`. It waits for the device in each
+/// step.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_infer(
     model: u64,
@@ -206,11 +157,8 @@ pub unsafe extern "C" fn sv_gaussian_model_infer(
     converged: *mut i32,
 ) -> i32 {
     guard::call("sv_gaussian_model_infer", || {
-        // SAFETY: as the caller vouches.
-        let (options, mean) = unsafe { (structure(options, "options")?, out(mean, "mean")?) };
-        // SAFETY: as the caller vouches.
-        let (iterations, converged) =
-            unsafe { (out(iterations, "iterations")?, out(converged, "converged")?) };
+        let (options, mean) = (structure(options, "options")?, out(mean, "mean")?);
+        let (iterations, converged) = (out(iterations, "iterations")?, out(converged, "converged")?);
         let default = InferenceOptions::default();
         let options = InferenceOptions {
             rate: or_default(options.rate, default.rate),
@@ -227,43 +175,27 @@ pub unsafe extern "C" fn sv_gaussian_model_infer(
 }
 
 /// Gives the precision of the exact posterior, a matrix.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_posterior_precision(model: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of_model("sv_gaussian_model_posterior_precision", (model, gaussian), [], result, &|model, []| {
-            model.posterior_precision()
-        })
-    }
+    give_of_model("sv_gaussian_model_posterior_precision", (model, gaussian), [], result, &|model, []| {
+        model.posterior_precision()
+    })
 }
 
 /// Gives the belief of least free energy, the mean of the exact posterior. The host solves for it in f64.
 ///
-/// The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_fixed_point(
     model: u64,
     observation: u64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of_model(
-            "sv_gaussian_model_fixed_point",
-            (model, gaussian),
-            [(observation, "observation")],
-            result,
-            &|model, [observation]| model.fixed_point(observation),
-        )
-    }
+    give_of_model(
+        "sv_gaussian_model_fixed_point",
+        (model, gaussian),
+        [(observation, "observation")],
+        result,
+        &|model, [observation]| model.fixed_point(observation),
+    )
 }

@@ -11,43 +11,25 @@ fn range(low: f64, high: f64) -> Option<(f64, f64)> {
 /// Gives the bin of each element among `bins` of equal width, as `SV_DTYPE_I64`. The range is from `low` to `high`, or that of
 /// the elements if both are 0.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_discretize(x: u64, bins: usize, low: f64, high: f64, result: *mut u64) -> i32 {
     let range = range(low, high);
-    // SAFETY: as the caller vouches.
-    unsafe { give_of("sv_discretize", [(x, "x")], result, &|[x]| catalogue::discretize(x, bins, range)) }
+    give_of("sv_discretize", [(x, "x")], result, &|[x]| catalogue::discretize(x, bins, range))
 }
 
 /// Gives the mutual information of a table of counts or probabilities, in nats.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_mutual_information(joint: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_mutual_information", [(joint, "joint")], result, &|[joint]| {
-            catalogue::mutual_information(joint)
-        })
-    }
+    give_of("sv_mutual_information", [(joint, "joint")], result, &|[joint]| {
+        catalogue::mutual_information(joint)
+    })
 }
 
 /// Gives the transfer entropy from a source to a target in nats: vectors of states from 0 to below `states`, with a past of
 /// `history` states.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_transfer_entropy(
     source: u64,
@@ -57,53 +39,30 @@ pub unsafe extern "C" fn sv_transfer_entropy(
     result: *mut u64,
 ) -> i32 {
     let operands = [(source, "source"), (target, "target")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_transfer_entropy", operands, result, &|[source, target]| {
-            catalogue::transfer_entropy(source, target, states, history)
-        })
-    }
+    give_of("sv_transfer_entropy", operands, result, &|[source, target]| {
+        catalogue::transfer_entropy(source, target, states, history)
+    })
 }
 
 /// Gives the entropy of each row of probabilities, in nats. A probability up to 1e-10 counts as 0.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_shannon_entropy(p: u64, result: *mut u64) -> i32 {
     let operands = [(p, "p")];
-    // SAFETY: as the caller vouches.
-    unsafe { give_of("sv_shannon_entropy", operands, result, &|[p]| catalogue::shannon_entropy(p)) }
+    give_of("sv_shannon_entropy", operands, result, &|[p]| catalogue::shannon_entropy(p))
 }
 
 /// Gives the divergence, the sum of q ln(q / p), of each row of probabilities, in nats. `p` has the shape of `q`, or is one
 /// row. A term with q or p up to 1e-10 is dropped.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_kl_divergence(q: u64, p: u64, result: *mut u64) -> i32 {
     let operands = [(q, "q"), (p, "p")];
-    // SAFETY: as the caller vouches.
-    unsafe { give_of("sv_kl_divergence", operands, result, &|[q, p]| catalogue::kl_divergence(q, p)) }
+    give_of("sv_kl_divergence", operands, result, &|[q, p]| catalogue::kl_divergence(q, p))
 }
 
 /// Gives the variational free energy of each row of probabilities q: the divergence from `prior` less the sum of q ln p(o|c).
 /// `prior` and `log_likelihood` have the shape of `q`, or are one row.
 ///
 /// It is the plain sum; `sv_free_energy` of classifiers bounds the divergence below by 0.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_variational_free_energy(
     q: u64,
@@ -112,22 +71,15 @@ pub unsafe extern "C" fn sv_variational_free_energy(
     result: *mut u64,
 ) -> i32 {
     let operands = [(q, "q"), (prior, "prior"), (log_likelihood, "log_likelihood")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_variational_free_energy", operands, result, &|[q, prior, log_likelihood]| {
-            catalogue::free_energy(q, prior, log_likelihood)
-        })
-    }
+    give_of("sv_variational_free_energy", operands, result, &|[q, prior, log_likelihood]| {
+        catalogue::free_energy(q, prior, log_likelihood)
+    })
 }
 
 /// Gives the counts of pairs as `SV_DTYPE_I64`, with a row for each bin of `x` and a column for each bin of `y`. Both axes have
 /// the same bins, those of `sv_discretize`; the range of elements is that of both tensors.
 ///
-/// The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_histogram_2d(
     x: u64,
@@ -138,37 +90,19 @@ pub unsafe extern "C" fn sv_histogram_2d(
     result: *mut u64,
 ) -> i32 {
     let operands = [(x, "x"), (y, "y")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_histogram_2d", operands, result, &|[x, y]| {
-            catalogue::histogram_2d(x, y, bins, range(low, high))
-        })
-    }
+    give_of("sv_histogram_2d", operands, result, &|[x, y]| {
+        catalogue::histogram_2d(x, y, bins, range(low, high))
+    })
 }
 
 /// Gives the conditional entropy H(Y|X) of a table of counts or probabilities, in nats: a row for each x, a column for each y.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_conditional_entropy(joint: u64, result: *mut u64) -> i32 {
     let operands = [(joint, "joint")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_conditional_entropy", operands, result, &|[joint]| catalogue::conditional_entropy(joint))
-    }
+    give_of("sv_conditional_entropy", operands, result, &|[joint]| catalogue::conditional_entropy(joint))
 }
 
 /// Gives a view of the rows of `dimension` values that are `delay` apart, of each series along the last axis.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_time_delayed_embedding(
     x: u64,
@@ -177,29 +111,17 @@ pub unsafe extern "C" fn sv_time_delayed_embedding(
     result: *mut u64,
 ) -> i32 {
     let operands = [(x, "x")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_time_delayed_embedding", operands, result, &|[x]| {
-            catalogue::time_delayed_embedding(x, dimension, delay)
-        })
-    }
+    give_of("sv_time_delayed_embedding", operands, result, &|[x]| {
+        catalogue::time_delayed_embedding(x, dimension, delay)
+    })
 }
 
 /// Gives the transfer entropy of a table of counts or probabilities, in nats. Its axes are the next value of the target, the
 /// past of the target, and the past of the source.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_transfer_entropy_of_counts(counts: u64, result: *mut u64) -> i32 {
     let operands = [(counts, "counts")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_transfer_entropy_of_counts", operands, result, &|[counts]| {
-            catalogue::transfer_entropy_of_counts(counts)
-        })
-    }
+    give_of("sv_transfer_entropy_of_counts", operands, result, &|[counts]| {
+        catalogue::transfer_entropy_of_counts(counts)
+    })
 }

@@ -37,8 +37,7 @@ unsafe fn give_of<const COUNT: usize>(
     result: *mut u64,
     work: &dyn Fn([&Tensor; COUNT]) -> crate::Result<Tensor>,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give(function, result, || Ok(work(each(&find(&operands)?))?)) }
+    give(function, result, || Ok(work(each(&find(&operands)?))?))
 }
 
 /// Returns the model of a handle.
@@ -57,18 +56,11 @@ pub(super) unsafe fn give_of_model<M, const COUNT: usize>(
     result: *mut u64,
     work: &dyn Fn(&M, [&Tensor; COUNT]) -> crate::Result<Tensor>,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give(function, result, || Ok(work(&*model(handle)?, each(&find(&operands)?))?)) }
+    give(function, result, || Ok(work(&*model(handle)?, each(&find(&operands)?))?))
 }
 
 /// Gives the phases after one Euler step of the Kuramoto model, from 0 to below 2 pi. `theta` is a vector of n phases or rows
 /// of them, `omega` has its shape or is one row, and `adjacency` is an n x n matrix, or 0 for ones.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_kuramoto_step(
     theta: u64,
@@ -78,47 +70,26 @@ pub unsafe extern "C" fn sv_kuramoto_step(
     dt: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_kuramoto_step", result, || {
-            let (theta, omega) = (tensor(theta, "theta")?, tensor(omega, "omega")?);
-            let adjacency = if adjacency == 0 { None } else { Some(tensor(adjacency, "adjacency")?) };
-            Ok(catalogue::kuramoto_step(&theta, &omega, adjacency.as_ref(), strength, dt)?)
-        })
-    }
+    give("sv_kuramoto_step", result, || {
+        let (theta, omega) = (tensor(theta, "theta")?, tensor(omega, "omega")?);
+        let adjacency = if adjacency == 0 { None } else { Some(tensor(adjacency, "adjacency")?) };
+        Ok(catalogue::kuramoto_step(&theta, &omega, adjacency.as_ref(), strength, dt)?)
+    })
 }
 
 /// Writes the length and the direction of the mean of e^(i theta) of each row of phases.
-///
-/// The caller owns one reference to each result. Any thread may call it.
-///
-/// # Safety
-///
-/// `magnitude` and `phase` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_order_parameter(theta: u64, magnitude: *mut u64, phase: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_order_parameter", [(magnitude, "magnitude"), (phase, "phase")], || {
-            let OrderParameter { magnitude, phase } = catalogue::order_parameter(&tensor(theta, "theta")?)?;
-            Ok([magnitude, phase])
-        })
-    }
+    give_all("sv_order_parameter", [(magnitude, "magnitude"), (phase, "phase")], || {
+        let OrderParameter { magnitude, phase } = catalogue::order_parameter(&tensor(theta, "theta")?)?;
+        Ok([magnitude, phase])
+    })
 }
 
 /// Gives the entropy production, the sum of v^2 / (2 T), of each row of velocities v at a temperature T.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_entropy_production(velocity: u64, temperature: f64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_entropy_production", [(velocity, "velocity")], result, &|[velocity]| {
-            catalogue::entropy_production(velocity, temperature)
-        })
-    }
+    give_of("sv_entropy_production", [(velocity, "velocity")], result, &|[velocity]| {
+        catalogue::entropy_production(velocity, temperature)
+    })
 }

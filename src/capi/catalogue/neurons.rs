@@ -6,12 +6,6 @@ use crate::catalogue::{self, StdpParameters};
 
 /// Writes the states tanh((1 - leak) state + input), with 0 for a neuron that spikes, and as `SV_DTYPE_BOOL` the spikes: 1 for
 /// each state above the threshold.
-///
-/// The caller owns one reference to each result. Any thread may call it.
-///
-/// # Safety
-///
-/// `next` and `spikes` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_leaky_integrate_fire(
     state: u64,
@@ -21,32 +15,20 @@ pub unsafe extern "C" fn sv_leaky_integrate_fire(
     next: *mut u64,
     spikes: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_leaky_integrate_fire", [(next, "next"), (spikes, "spikes")], || {
-            let found = find(&[(state, "state"), (input, "input")])?;
-            let [state, input] = each(&found);
-            Ok(catalogue::leaky_integrate_fire(state, input, leak, threshold)?.into())
-        })
-    }
+    give_all("sv_leaky_integrate_fire", [(next, "next"), (spikes, "spikes")], || {
+        let found = find(&[(state, "state"), (input, "input")])?;
+        let [state, input] = each(&found);
+        Ok(catalogue::leaky_integrate_fire(state, input, leak, threshold)?.into())
+    })
 }
 
 /// Gives the states tanh((1 - leak) previous + input) of a reservoir; `input` is the sum of its input and recurrent products.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_reservoir_update(previous: u64, input: u64, leak: f64, result: *mut u64) -> i32 {
     let operands = [(previous, "previous"), (input, "input")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_reservoir_update", operands, result, &|[previous, input]| {
-            catalogue::reservoir_update(previous, input, leak)
-        })
-    }
+    give_of("sv_reservoir_update", operands, result, &|[previous, input]| {
+        catalogue::reservoir_update(previous, input, leak)
+    })
 }
 
 /// Gives the weights after the spikes of a step: if both neurons spiked, a weight grows by learning_rate e^(-dt/tau) for the
@@ -54,11 +36,7 @@ pub unsafe extern "C" fn sv_reservoir_update(previous: u64, input: u64, leak: f6
 /// to -1 to 1.
 ///
 /// `weights` has a row for each postsynaptic and a column for each presynaptic neuron. Spikes are of `SV_DTYPE_BOOL`, and times
-/// of the weights' dtype. The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// of the weights' dtype.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_stdp_update(
     weights: u64,
@@ -78,10 +56,7 @@ pub unsafe extern "C" fn sv_stdp_update(
         (post_times, "post_times"),
     ];
     let parameters = StdpParameters { learning_rate, tau };
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_stdp_update", operands, result, &|[weights, pre, post, pre_times, post_times]| {
-            catalogue::stdp_update(weights, [pre, post], [pre_times, post_times], parameters)
-        })
-    }
+    give_of("sv_stdp_update", operands, result, &|[weights, pre, post, pre_times, post_times]| {
+        catalogue::stdp_update(weights, [pre, post], [pre_times, post_times], parameters)
+    })
 }

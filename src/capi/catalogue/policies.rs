@@ -18,8 +18,6 @@ fn linear(handle: u64) -> Result<Arc<LinearGaussianModel>> {
 /// Writes the expected free energy of policies, which the first axis of each tensor counts: risk + ambiguity - novelty, and
 /// these terms. `preferred` is broadcast to the observations of a policy.
 ///
-/// The caller owns one reference to each result. Any thread may call it.
-///
 /// # Safety
 ///
 /// `total`, `risk`, `ambiguity` and `novelty` each point to a `uint64_t`.
@@ -36,51 +34,36 @@ pub unsafe extern "C" fn sv_expected_free_energy(
     novelty: *mut u64,
 ) -> i32 {
     let results = [(total, "total"), (risk, "risk"), (ambiguity, "ambiguity"), (novelty, "novelty")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_expected_free_energy", results, || {
-            let predictions = PolicyPredictions {
-                observations: tensor(observations, "observations")?,
-                variances: tensor(variances, "variances")?,
-                prior_variances: tensor(prior_variances, "prior_variances")?,
-                posterior_variances: tensor(posterior_variances, "posterior_variances")?,
-            };
-            let ExpectedFreeEnergy { risk, ambiguity, novelty, total } =
-                catalogue::expected_free_energy(&predictions, &tensor(preferred, "preferred")?)?;
-            Ok([total, risk, ambiguity, novelty])
-        })
-    }
+    give_all("sv_expected_free_energy", results, || {
+        let predictions = PolicyPredictions {
+            observations: tensor(observations, "observations")?,
+            variances: tensor(variances, "variances")?,
+            prior_variances: tensor(prior_variances, "prior_variances")?,
+            posterior_variances: tensor(posterior_variances, "posterior_variances")?,
+        };
+        let ExpectedFreeEnergy { risk, ambiguity, novelty, total } =
+            catalogue::expected_free_energy(&predictions, &tensor(preferred, "preferred")?)?;
+        Ok([total, risk, ambiguity, novelty])
+    })
 }
 
 /// Gives the probabilities softmax(-gamma G) of policies by their expected free energies G, a vector. `gamma` is from 0 on.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_policy_probabilities(energies: u64, gamma: f64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of("sv_policy_probabilities", [(energies, "energies")], result, &|[energies]| {
-            catalogue::policy_probabilities(energies, gamma)
-        })
-    }
+    give_of("sv_policy_probabilities", [(energies, "energies")], result, &|[energies]| {
+        catalogue::policy_probabilities(energies, gamma)
+    })
 }
 
 /// Writes the position of the least of the energies, the first of equal ones: the policy of least expected free energy.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `policy` points to a `size_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_choose_policy(energies: u64, policy: *mut usize) -> i32 {
     guard::call("sv_choose_policy", || {
-        // SAFETY: as the caller vouches.
-        let policy = unsafe { out(policy, "policy")? };
+        let policy = out(policy, "policy")?;
         policy.write(catalogue::choose_policy(&tensor(energies, "energies")?)?);
         Ok(())
     })
@@ -88,11 +71,7 @@ pub unsafe extern "C" fn sv_choose_policy(energies: u64, policy: *mut usize) -> 
 
 /// Draws a policy by `sv_policy_probabilities`. A generator of 0 is that of the energies' device.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `policy` points to a `size_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_sample_policy(
     energies: u64,
@@ -101,8 +80,7 @@ pub unsafe extern "C" fn sv_sample_policy(
     policy: *mut usize,
 ) -> i32 {
     guard::call("sv_sample_policy", || {
-        // SAFETY: as the caller vouches.
-        let policy = unsafe { out(policy, "policy")? };
+        let policy = out(policy, "policy")?;
         let energies = tensor(energies, "energies")?;
         let generator = self::generator(generator, &energies.device())?;
         policy.write(catalogue::sample_policy(&energies, gamma, &generator)?);
@@ -113,12 +91,6 @@ pub unsafe extern "C" fn sv_sample_policy(
 /// Creates a model of states x that develop as A x + control + noise of the variance `process_noise`, and are observed as C x +
 /// noise. `transition` is the square matrix A, and `observation` the matrix C with a row for each observation. Nothing changes
 /// a model.
-///
-/// The caller owns one reference to `*model`. Any thread may call it.
-///
-/// # Safety
-///
-/// `model` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_linear_gaussian_model_create(
     transition: u64,
@@ -127,8 +99,7 @@ pub unsafe extern "C" fn sv_linear_gaussian_model_create(
     model: *mut u64,
 ) -> i32 {
     guard::call("sv_linear_gaussian_model_create", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(model, "model")? };
+        let result = out(model, "model")?;
         let found = find(&[(transition, "transition"), (observation, "observation")])?;
         let [transition, observation] = each(&found);
         result.write(models::enter(LinearGaussianModel::new(transition, observation, process_noise)?)?);
@@ -138,12 +109,6 @@ pub unsafe extern "C" fn sv_linear_gaussian_model_create(
 
 /// Writes the means of the states by policy, step and state, and their variances by step and state, which all policies share.
 /// `mean` and `variance` are those of the first state, and `controls` the inputs by policy, step and state.
-///
-/// The caller owns one reference to each result. Any thread may call it.
-///
-/// # Safety
-///
-/// `means` and `variances` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_linear_gaussian_model_roll_out(
     model: u64,
@@ -154,25 +119,16 @@ pub unsafe extern "C" fn sv_linear_gaussian_model_roll_out(
     variances: *mut u64,
 ) -> i32 {
     let results = [(means, "means"), (variances, "variances")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_linear_gaussian_model_roll_out", results, || {
-            let found = find(&[(mean, "mean"), (variance, "variance"), (controls, "controls")])?;
-            let [mean, variance, controls] = each(&found);
-            let StateRollout { means, variances } = linear(model)?.roll_out(mean, variance, controls)?;
-            Ok([means, variances])
-        })
-    }
+    give_all("sv_linear_gaussian_model_roll_out", results, || {
+        let found = find(&[(mean, "mean"), (variance, "variance"), (controls, "controls")])?;
+        let [mean, variance, controls] = each(&found);
+        let StateRollout { means, variances } = linear(model)?.roll_out(mean, variance, controls)?;
+        Ok([means, variances])
+    })
 }
 
 /// Gives random states by policy, step and state, from one first state, with noise from a generator. A generator of 0 is that
 /// of the device of `start`.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_linear_gaussian_model_sample(
     model: u64,
@@ -181,21 +137,16 @@ pub unsafe extern "C" fn sv_linear_gaussian_model_sample(
     generator: u64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_linear_gaussian_model_sample", result, || {
-            let (start, controls) = (tensor(start, "start")?, tensor(controls, "controls")?);
-            let generator = self::generator(generator, &start.device())?;
-            Ok(linear(model)?.sample(&start, &controls, &generator)?)
-        })
-    }
+    give("sv_linear_gaussian_model_sample", result, || {
+        let (start, controls) = (tensor(start, "start")?, tensor(controls, "controls")?);
+        let generator = self::generator(generator, &start.device())?;
+        Ok(linear(model)?.sample(&start, &controls, &generator)?)
+    })
 }
 
 /// Writes the predictions for each policy that `sv_expected_free_energy` takes, from the results of
 /// `sv_linear_gaussian_model_roll_out`. `observation_noise` has the variances of the observations, which all policies share, or
 /// those by policy, step and observation.
-///
-/// The caller owns one reference to each result. Any thread may call it.
 ///
 /// # Safety
 ///
@@ -217,15 +168,12 @@ pub unsafe extern "C" fn sv_linear_gaussian_model_predict(
         (prior_variances, "prior_variances"),
         (posterior_variances, "posterior_variances"),
     ];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_linear_gaussian_model_predict", results, || {
-            let rollout =
-                StateRollout { means: tensor(means, "means")?, variances: tensor(variances, "variances")? };
-            let noise = tensor(observation_noise, "observation_noise")?;
-            let PolicyPredictions { observations, variances, prior_variances, posterior_variances } =
-                linear(model)?.predict(&rollout, &noise)?;
-            Ok([observations, variances, prior_variances, posterior_variances])
-        })
-    }
+    give_all("sv_linear_gaussian_model_predict", results, || {
+        let rollout =
+            StateRollout { means: tensor(means, "means")?, variances: tensor(variances, "variances")? };
+        let noise = tensor(observation_noise, "observation_noise")?;
+        let PolicyPredictions { observations, variances, prior_variances, posterior_variances } =
+            linear(model)?.predict(&rollout, &noise)?;
+        Ok([observations, variances, prior_variances, posterior_variances])
+    })
 }

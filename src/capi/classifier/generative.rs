@@ -18,33 +18,21 @@ fn generative(handle: u64) -> Result<Arc<GenerativeModel>> {
 
 /// Creates a model of centres of `SV_DTYPE_F32` or `SV_DTYPE_F64`, a row for each class. Nothing changes a model.
 ///
-/// The caller owns one reference to `*model`. Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `model` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generative_model_create(centres: u64, deviation: f64, model: *mut u64) -> i32 {
     guard::call("sv_generative_model_create", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(model, "model")? };
+        let result = out(model, "model")?;
         result.write(models::enter(GenerativeModel::new(tensor(centres, "centres")?, deviation)?)?);
         Ok(())
     })
 }
 
 /// Writes the generative model of a classifier, or 0 in the KL mode, which has none.
-///
-/// The caller owns one reference to `*model`. Any thread may call it.
-///
-/// # Safety
-///
-/// `model` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_generative_model(classifier: u64, model: *mut u64) -> i32 {
     guard::call("sv_classifier_generative_model", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(model, "model")? };
+        let result = out(model, "model")?;
         let model = ClassifierObject::find(classifier)?.lock().generative_model().cloned();
         result.write(model.map(models::enter).transpose()?.unwrap_or(0));
         Ok(())
@@ -52,12 +40,6 @@ pub unsafe extern "C" fn sv_classifier_generative_model(classifier: u64, model: 
 }
 
 /// Writes the centres and the deviation of a generative model.
-///
-/// The caller owns one reference to `*centres`. Any thread may call it.
-///
-/// # Safety
-///
-/// `centres` points to a `uint64_t`, and `deviation` to a `double`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generative_model_parameters(
     model: u64,
@@ -65,8 +47,7 @@ pub unsafe extern "C" fn sv_generative_model_parameters(
     deviation: *mut f64,
 ) -> i32 {
     guard::call("sv_generative_model_parameters", || {
-        // SAFETY: as the caller vouches.
-        let (centres, deviation) = unsafe { (out(centres, "centres")?, out(deviation, "deviation")?) };
+        let (centres, deviation) = (out(centres, "centres")?, out(deviation, "deviation")?);
         let model = generative(model)?;
         centres.write(super::super::tensor::enter(model.centres().clone())?);
         deviation.write(model.deviation());
@@ -75,12 +56,6 @@ pub unsafe extern "C" fn sv_generative_model_parameters(
 }
 
 /// Gives ln p(o|c) of rows o of the centres' dtype, with a column for each class c.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generative_model_log_likelihood(
     model: u64,
@@ -88,23 +63,20 @@ pub unsafe extern "C" fn sv_generative_model_log_likelihood(
     result: *mut u64,
 ) -> i32 {
     let operands = [(inputs, "inputs")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_of_model(
-            "sv_generative_model_log_likelihood",
-            (model, generative),
-            operands,
-            result,
-            &|model, [inputs]| model.log_likelihood(inputs),
-        )
-    }
+    give_of_model(
+        "sv_generative_model_log_likelihood",
+        (model, generative),
+        operands,
+        result,
+        &|model, [inputs]| model.log_likelihood(inputs),
+    )
 }
 
 /// Runs a function of rows and the probability of each class.
 ///
 /// # Safety
 ///
-/// `prior` points to `classes` numbers, and `result` to a `u64`.
+/// `prior` points to `classes` numbers.
 unsafe fn give_by_prior(
     function: &'static str,
     (model, inputs): (u64, u64),
@@ -112,22 +84,17 @@ unsafe fn give_by_prior(
     result: *mut u64,
     work: fn(&GenerativeModel, &Tensor, &[f64]) -> crate::Result<Tensor>,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        super::give(function, result, || {
-            let prior = slice(prior, classes, "prior")?;
-            Ok(work(&*generative(model)?, &tensor(inputs, "inputs")?, prior)?)
-        })
-    }
+    super::give(function, result, || {
+        let prior = slice(prior, classes, "prior")?;
+        Ok(work(&*generative(model)?, &tensor(inputs, "inputs")?, prior)?)
+    })
 }
 
 /// Gives the exact posterior softmax(ln p(o|c) + ln prior) of rows, with a column for each class.
 ///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
 /// # Safety
 ///
-/// `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+/// `prior` points to `classes` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generative_model_posterior(
     model: u64,
@@ -137,17 +104,14 @@ pub unsafe extern "C" fn sv_generative_model_posterior(
     result: *mut u64,
 ) -> i32 {
     let name = "sv_generative_model_posterior";
-    // SAFETY: as the caller vouches.
-    unsafe { give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::posterior) }
+    give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::posterior)
 }
 
 /// Gives -ln p(o) of rows o, the least free energy, a number for each row.
 ///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
 /// # Safety
 ///
-/// `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+/// `prior` points to `classes` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generative_model_surprise(
     model: u64,
@@ -157,17 +121,14 @@ pub unsafe extern "C" fn sv_generative_model_surprise(
     result: *mut u64,
 ) -> i32 {
     let name = "sv_generative_model_surprise";
-    // SAFETY: as the caller vouches.
-    unsafe { give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::surprise) }
+    give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::surprise)
 }
 
 /// Gives the class of the largest exact posterior of each row as `SV_DTYPE_I64`, the first of equal ones: the Bayes rule.
 ///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
 /// # Safety
 ///
-/// `prior` points to `classes` numbers, and `result` to a `uint64_t`.
+/// `prior` points to `classes` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generative_model_bayes_classes(
     model: u64,
@@ -177,6 +138,5 @@ pub unsafe extern "C" fn sv_generative_model_bayes_classes(
     result: *mut u64,
 ) -> i32 {
     let name = "sv_generative_model_bayes_classes";
-    // SAFETY: as the caller vouches.
-    unsafe { give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::bayes_classes) }
+    give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::bayes_classes)
 }

@@ -7,12 +7,6 @@ use crate::classifier;
 
 /// Gives the free energy of each row of a posterior Q: the sum of Q ln(Q / P), and with `log_likelihood` less that of
 /// Q ln p(o|c). The classes are the last axis, and `prior` is a vector. `log_likelihood` has the posterior's shape, or is 0.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_free_energy(
     posterior: u64,
@@ -20,40 +14,28 @@ pub unsafe extern "C" fn sv_free_energy(
     log_likelihood: u64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_free_energy", result, || {
-            let (posterior, prior) = (tensor(posterior, "posterior")?, tensor(prior, "prior")?);
-            let likelihood = match log_likelihood {
-                0 => None,
-                likelihood => Some(tensor(likelihood, "log_likelihood")?),
-            };
-            Ok(classifier::free_energy(&posterior, &prior, likelihood.as_ref())?)
-        })
-    }
+    give("sv_free_energy", result, || {
+        let (posterior, prior) = (tensor(posterior, "posterior")?, tensor(prior, "prior")?);
+        let likelihood = match log_likelihood {
+            0 => None,
+            likelihood => Some(tensor(likelihood, "log_likelihood")?),
+        };
+        Ok(classifier::free_energy(&posterior, &prior, likelihood.as_ref())?)
+    })
 }
 
 /// Gives the beliefs of each row of a posterior Q: Q P / sum of Q P, with the classes as the last axis. `prior` is a vector.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_fuse_prior(posterior: u64, prior: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_fuse_prior", result, || {
-            let (posterior, prior) = (tensor(posterior, "posterior")?, tensor(prior, "prior")?);
-            Ok(classifier::fuse_prior(&posterior, &prior)?)
-        })
-    }
+    give("sv_fuse_prior", result, || {
+        let (posterior, prior) = (tensor(posterior, "posterior")?, tensor(prior, "prior")?);
+        Ok(classifier::fuse_prior(&posterior, &prior)?)
+    })
 }
 
 /// Writes the prior that `sv_classifier_learn_prior` sets: 0.9 of a prior plus 0.1 of the observed probabilities, normalised.
 ///
-/// `learned` may be the array `prior`. Any thread may call it.
+/// `learned` may be the array `prior`.
 ///
 /// # Safety
 ///
@@ -70,8 +52,7 @@ pub unsafe extern "C" fn sv_learned_prior(
         let found = unsafe {
             classifier::learned_prior(slice(prior, classes, "prior")?, slice(observed, classes, "observed")?)
         }?;
-        // SAFETY: as the caller vouches.
-        let learned = unsafe { slice_mut(learned, classes, "learned")? };
+        let learned = slice_mut(learned, classes, "learned")?;
         check_count("classes", classes, found.len())?;
         learned.copy_from_slice(&found);
         Ok(())

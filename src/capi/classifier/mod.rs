@@ -168,11 +168,9 @@ pub type sv_classifier_epoch_callback =
 
 /// Creates a classifier with weights of a seed, which are the same on every device.
 ///
-/// The caller owns one reference to `*classifier`. Any thread may call it.
-///
 /// # Safety
 ///
-/// `options` points to a struct with pointers to as many elements as it says, and `classifier` to a `uint64_t`.
+/// `options` points to a struct with pointers to as many elements as it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_create(
     options: *const sv_classifier_options,
@@ -180,15 +178,11 @@ pub unsafe extern "C" fn sv_classifier_create(
     classifier: *mut u64,
 ) -> i32 {
     guard::call("sv_classifier_create", || {
-        // SAFETY: as the caller vouches.
-        let (options, result) = unsafe { (structure(options, "options")?, out(classifier, "classifier")?) };
-        // SAFETY: as the caller vouches.
-        let (hidden, prior) = unsafe {
-            (
-                copied(slice(options.hidden, options.hidden_count, "options->hidden")?, "options->hidden")?,
-                copied(slice(options.prior, options.classes, "options->prior")?, "options->prior")?,
-            )
-        };
+        let (options, result) = (structure(options, "options")?, out(classifier, "classifier")?);
+        let (hidden, prior) = (
+            copied(slice(options.hidden, options.hidden_count, "options->hidden")?, "options->hidden")?,
+            copied(slice(options.prior, options.classes, "options->prior")?, "options->prior")?,
+        );
         check_reserved("options->reserved", options.reserved)?;
         let fuse_prior = flag(options.fuse_prior, "options->fuse_prior")?;
         let &sv_classifier_options { features, dropout, seed, .. } = options;
@@ -202,7 +196,7 @@ pub unsafe extern "C" fn sv_classifier_create(
 /// `callback`, if not NULL, after each epoch. In the end the weights are those of the epoch with the least validation loss; they
 /// are the first ones after an error. The same data, options and first weights give the same weights.
 ///
-/// Any thread may call it; others that use the classifier wait meanwhile.
+/// Others that use the classifier wait meanwhile.
 ///
 /// # Safety
 ///
@@ -218,8 +212,7 @@ pub unsafe extern "C" fn sv_classifier_train(
     report: *mut sv_classifier_report,
 ) -> i32 {
     guard::call("sv_classifier_train", || {
-        // SAFETY: as the caller vouches.
-        let (options, report) = unsafe { (structure(options, "options")?, out_structure(report, "report")?) };
+        let (options, report) = (structure(options, "options")?, out_structure(report, "report")?);
         check_reserved("options->reserved", options.reserved)?;
         let default = TrainingOptions::default();
         let options = TrainingOptions {
@@ -275,8 +268,7 @@ pub unsafe extern "C" fn sv_classifier_train(
 /// Classifies rows of `SV_DTYPE_F32` on the classifier's device. Writes the class of each row as `SV_DTYPE_I64`, the posterior
 /// and the beliefs with a column for each class, the free energy of each row, and its largest belief.
 ///
-/// A feature that is not finite is an error that names the row. The caller owns one reference to each result. Any thread may
-/// call it; it waits for the device.
+/// A feature that is not finite is an error that names the row. It waits for the device.
 ///
 /// # Safety
 ///
@@ -298,43 +290,33 @@ pub unsafe extern "C" fn sv_classifier_run(
         (free_energy, "free_energy"),
         (confidence, "confidence"),
     ];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_classifier_run", results, || {
-            let (object, features) = (ClassifierObject::find(classifier)?, tensor(features, "features")?);
-            let found = object.lock().classify_batch(&features)?;
-            Ok([found.classes, found.posterior, found.beliefs, found.free_energy, found.confidence])
-        })
-    }
+    give_all("sv_classifier_run", results, || {
+        let (object, features) = (ClassifierObject::find(classifier)?, tensor(features, "features")?);
+        let found = object.lock().classify_batch(&features)?;
+        Ok([found.classes, found.posterior, found.beliefs, found.free_energy, found.confidence])
+    })
 }
 
 /// Gives the logits of rows, a column for each class.
 ///
-/// The caller owns one reference to `*result`. Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_logits(classifier: u64, features: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_classifier_logits", result, || {
-            let (object, features) = (ClassifierObject::find(classifier)?, tensor(features, "features")?);
-            let classifier = object.lock();
-            Ok(classifier.logits(&features)?)
-        })
-    }
+    give("sv_classifier_logits", result, || {
+        let (object, features) = (ClassifierObject::find(classifier)?, tensor(features, "features")?);
+        let classifier = object.lock();
+        Ok(classifier.logits(&features)?)
+    })
 }
 
 /// Classifies rows and compares their classes with labels, a vector of integers.
 ///
 /// `confusion` gets the rows by label and class: a row for each label, with a column for each class. `count` is the number of
-/// classes squared, or 0 for no such table. The history of free energies stays. Any thread may call it; it waits for the device.
+/// classes squared, or 0 for no such table. The history of free energies stays. It waits for the device.
 ///
 /// # Safety
 ///
-/// `evaluation` points to a struct, and `confusion` to `count` numbers.
+/// `confusion` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_evaluate(
     classifier: u64,
@@ -345,9 +327,8 @@ pub unsafe extern "C" fn sv_classifier_evaluate(
     count: usize,
 ) -> i32 {
     guard::call("sv_classifier_evaluate", || {
-        // SAFETY: as the caller vouches.
         let (evaluation, confusion) =
-            unsafe { (out_structure(evaluation, "evaluation")?, slice_mut(confusion, count, "confusion")?) };
+            (out_structure(evaluation, "evaluation")?, slice_mut(confusion, count, "confusion")?);
         let (object, features, labels) =
             (ClassifierObject::find(classifier)?, tensor(features, "features")?, tensor(labels, "labels")?);
         let found: Evaluation = object.lock().evaluate(&features, &labels)?;
@@ -368,8 +349,6 @@ pub unsafe extern "C" fn sv_classifier_evaluate(
 
 /// Writes the probability of each class. `classes` is their number.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `prior` points to `classes` numbers.
@@ -377,15 +356,12 @@ pub unsafe extern "C" fn sv_classifier_evaluate(
 pub unsafe extern "C" fn sv_classifier_prior(classifier: u64, prior: *mut f64, classes: usize) -> i32 {
     change("sv_classifier_prior", classifier, &|classifier| {
         check_count("classes", classes, classifier.classes())?;
-        // SAFETY: as the caller vouches.
-        unsafe { slice_mut(prior, classes, "prior")? }.copy_from_slice(classifier.prior());
+        slice_mut(prior, classes, "prior")?.copy_from_slice(classifier.prior());
         Ok(())
     })
 }
 
 /// Sets the probability of each class. The sum is 1.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -393,14 +369,11 @@ pub unsafe extern "C" fn sv_classifier_prior(classifier: u64, prior: *mut f64, c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_set_prior(classifier: u64, prior: *const f64, classes: usize) -> i32 {
     change("sv_classifier_set_prior", classifier, &|classifier| {
-        // SAFETY: as the caller vouches.
-        Ok(classifier.set_prior(unsafe { slice(prior, classes, "prior")? })?)
+        Ok(classifier.set_prior(slice(prior, classes, "prior")?)?)
     })
 }
 
 /// Moves the prior toward the observed probabilities of the classes: 0.9 of the prior plus 0.1 of them.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -412,14 +385,11 @@ pub unsafe extern "C" fn sv_classifier_learn_prior(
     classes: usize,
 ) -> i32 {
     change("sv_classifier_learn_prior", classifier, &|classifier| {
-        // SAFETY: as the caller vouches.
-        Ok(classifier.learn_prior(unsafe { slice(observed, classes, "observed")? })?)
+        Ok(classifier.learn_prior(slice(observed, classes, "observed")?)?)
     })
 }
 
 /// Sets whether beliefs are the posterior times the prior, normalised (1), or the posterior (0).
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_classifier_set_fuse_prior(classifier: u64, fuse_prior: i32) -> i32 {
     change("sv_classifier_set_fuse_prior", classifier, &|classifier| {
@@ -430,8 +400,6 @@ pub extern "C" fn sv_classifier_set_fuse_prior(classifier: u64, fuse_prior: i32)
 
 /// Sets the generative model of the full mode: each class is a Gaussian around its row of `centres`, of one deviation. With 0
 /// for `centres`, free energies are those of the KL mode, which has no such model.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_classifier_set_generative_model(classifier: u64, centres: u64, deviation: f64) -> i32 {
     change("sv_classifier_set_generative_model", classifier, &|classifier| {
@@ -445,12 +413,11 @@ pub extern "C" fn sv_classifier_set_generative_model(classifier: u64, centres: u
 
 /// Writes the free energies of the last rows, at most 100, the oldest first.
 ///
-/// `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
-/// thread may call it.
+/// `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone.
 ///
 /// # Safety
 ///
-/// `energies` points to `capacity` numbers, and `count` to a `size_t`.
+/// `energies` points to `capacity` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_free_energies(
     classifier: u64,
@@ -460,43 +427,24 @@ pub unsafe extern "C" fn sv_classifier_free_energies(
 ) -> i32 {
     change("sv_classifier_free_energies", classifier, &|classifier| {
         let found = classifier.free_energies();
-        // SAFETY: as the caller vouches.
-        unsafe {
-            let count = out(count, "count")?;
-            write_some(&found, energies, capacity, "energies")?;
-            count.write(found.len());
-        }
+        let count = out(count, "count")?;
+        write_some(&found, energies, capacity, "energies")?;
+        count.write(found.len());
         Ok(())
     })
 }
 
 /// Writes the weights, the prior, the options and the generative model to a file, replacing the file at that path.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_save(classifier: u64, path: *const c_char) -> i32 {
-    change("sv_classifier_save", classifier, &|classifier| {
-        // SAFETY: as the caller vouches.
-        Ok(classifier.save(unsafe { text(path, "path")? })?)
-    })
+    change("sv_classifier_save", classifier, &|classifier| Ok(classifier.save(text(path, "path")?)?))
 }
 
 /// Reads a classifier from a file of `sv_classifier_save`.
-///
-/// The caller owns one reference to `*classifier`. Any thread may call it.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text, and `classifier` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_load(path: *const c_char, device: i32, classifier: *mut u64) -> i32 {
     guard::call("sv_classifier_load", || {
-        // SAFETY: as the caller vouches.
-        let (path, result) = unsafe { (text(path, "path")?, out(classifier, "classifier")?) };
+        let (path, result) = (text(path, "path")?, out(classifier, "classifier")?);
         result.write(ClassifierObject::enter(Classifier::load(path, &self::device(device)?)?)?);
         Ok(())
     })
@@ -505,7 +453,7 @@ pub unsafe extern "C" fn sv_classifier_load(path: *const c_char, device: i32, cl
 /// Draws `count` rows of five classes: a class by the prior 0.7, 0.1, 0.1, 0.05, 0.05, and its centre plus normal noise of
 /// deviation 3. Writes the features of shape (count, 100), the labels, and the centres of shape (5, 100).
 ///
-/// The numbers are the same on every device. The caller owns one reference to each result. Any thread may call it.
+/// The numbers are the same on every device.
 ///
 /// # Safety
 ///
@@ -520,11 +468,8 @@ pub unsafe extern "C" fn sv_classifier_synthetic(
     centres: *mut u64,
 ) -> i32 {
     let results = [(features, "features"), (labels, "labels"), (centres, "centres")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_classifier_synthetic", results, || {
-            let data = classifier::synthetic(count, seed, &self::device(device)?)?;
-            Ok([data.features, data.labels, data.model.centres().clone()])
-        })
-    }
+    give_all("sv_classifier_synthetic", results, || {
+        let data = classifier::synthetic(count, seed, &self::device(device)?)?;
+        Ok([data.features, data.labels, data.model.centres().clone()])
+    })
 }

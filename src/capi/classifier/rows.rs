@@ -34,12 +34,12 @@ pub struct sv_calibration_bin {
 
 /// Classifies one row of `count` features in host memory, in less time than `sv_classifier_run` takes.
 ///
-/// `posterior` and `beliefs` get a number for each class. `classes` is their number, or 0 for neither of them. Any thread may
-/// call it; it waits for the device.
+/// `posterior` and `beliefs` get a number for each class. `classes` is their number, or 0 for neither of them. It waits for the
+/// device.
 ///
 /// # Safety
 ///
-/// `features` points to `count` numbers, `posterior` and `beliefs` each to `classes` numbers, and `classification` to a struct.
+/// `features` points to `count` numbers, and `posterior` and `beliefs` each to `classes` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_classify(
     classifier: u64,
@@ -51,13 +51,9 @@ pub unsafe extern "C" fn sv_classifier_classify(
     classification: *mut sv_classification,
 ) -> i32 {
     change("sv_classifier_classify", classifier, &|classifier| {
-        // SAFETY: as the caller vouches.
-        let (features, result) = unsafe {
-            (slice(features, count, "features")?, out_structure(classification, "classification")?)
-        };
-        // SAFETY: as the caller vouches.
-        let arrays =
-            unsafe { [slice_mut(posterior, classes, "posterior")?, slice_mut(beliefs, classes, "beliefs")?] };
+        let (features, result) =
+            (slice(features, count, "features")?, out_structure(classification, "classification")?);
+        let arrays = [slice_mut(posterior, classes, "posterior")?, slice_mut(beliefs, classes, "beliefs")?];
         if classes > 0 {
             check_count("classes", classes, classifier.classes())?;
         }
@@ -77,12 +73,11 @@ pub unsafe extern "C" fn sv_classifier_classify(
 
 /// Classifies rows, as `sv_classifier_evaluate`, and writes the calibration curve: bins of confidence of width 0.1.
 ///
-/// `count` gets their number, which is 10; the array gets the first `capacity` of them. Any thread may call it; it waits for
-/// the device.
+/// `count` gets their number, which is 10; the array gets the first `capacity` of them. It waits for the device.
 ///
 /// # Safety
 ///
-/// `bins` points to `capacity` structs, and `count` to a `size_t`.
+/// `bins` points to `capacity` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_calibration(
     classifier: u64,
@@ -94,8 +89,7 @@ pub unsafe extern "C" fn sv_classifier_calibration(
 ) -> i32 {
     change("sv_classifier_calibration", classifier, &|classifier| {
         let (features, labels) = (tensor(features, "features")?, tensor(labels, "labels")?);
-        // SAFETY: as the caller vouches.
-        let (bins, count) = unsafe { (slice_mut(bins, capacity, "bins")?, out(count, "count")?) };
+        let (bins, count) = (slice_mut(bins, capacity, "bins")?, out(count, "count")?);
         let found = classifier.evaluate(&features, &labels)?;
         let found = found.calibration();
         for (to, bin) in bins.iter_mut().zip(found) {

@@ -6,8 +6,6 @@ use super::{ClassifierObject, change};
 
 /// Writes the numbers of features, classes, and weights with biases of a classifier.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `features`, `classes` and `parameters` each point to a `size_t`.
@@ -19,9 +17,8 @@ pub unsafe extern "C" fn sv_classifier_size(
     parameters: *mut usize,
 ) -> i32 {
     guard::call("sv_classifier_size", || {
-        // SAFETY: as the caller vouches.
         let (features, classes, parameters) =
-            unsafe { (out(features, "features")?, out(classes, "classes")?, out(parameters, "parameters")?) };
+            (out(features, "features")?, out(classes, "classes")?, out(parameters, "parameters")?);
         let object = ClassifierObject::find(classifier)?;
         let classifier = object.lock();
         features.write(classifier.features());
@@ -33,12 +30,11 @@ pub unsafe extern "C" fn sv_classifier_size(
 
 /// Writes the widths of a classifier's layers, from the features to the classes.
 ///
-/// `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
-/// thread may call it.
+/// `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone.
 ///
 /// # Safety
 ///
-/// `widths` points to `capacity` numbers, and `count` to a `size_t`.
+/// `widths` points to `capacity` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_widths(
     classifier: u64,
@@ -48,23 +44,14 @@ pub unsafe extern "C" fn sv_classifier_widths(
 ) -> i32 {
     change("sv_classifier_widths", classifier, &|classifier| {
         let found = classifier.widths();
-        // SAFETY: as the caller vouches.
-        unsafe {
-            let count = out(count, "count")?;
-            write_some(&found, widths, capacity, "widths")?;
-            count.write(found.len());
-        }
+        let count = out(count, "count")?;
+        write_some(&found, widths, capacity, "widths")?;
+        count.write(found.len());
         Ok(())
     })
 }
 
 /// Writes the probability of dropout, and 1 to `fuse_prior` if beliefs are the posterior times the prior, else 0.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `dropout` points to a `double`, and `fuse_prior` to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_settings(
     classifier: u64,
@@ -72,8 +59,7 @@ pub unsafe extern "C" fn sv_classifier_settings(
     fuse_prior: *mut i32,
 ) -> i32 {
     change("sv_classifier_settings", classifier, &|classifier| {
-        // SAFETY: as the caller vouches.
-        let (dropout, fuse_prior) = unsafe { (out(dropout, "dropout")?, out(fuse_prior, "fuse_prior")?) };
+        let (dropout, fuse_prior) = (out(dropout, "dropout")?, out(fuse_prior, "fuse_prior")?);
         dropout.write(classifier.dropout());
         fuse_prior.write(i32::from(classifier.fuses_prior()));
         Ok(())

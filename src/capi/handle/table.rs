@@ -322,8 +322,7 @@ impl<T: Object> Table<T> {
     /// As [`Slot::empty`].
     #[inline]
     unsafe fn empty(&self, slot: &Slot<T>, index: u32) {
-        // SAFETY: as the caller vouches.
-        let is_usable = unsafe { slot.empty() };
+        let is_usable = slot.empty();
         let is_kept =
             || self.is_of_kind() && T::spares().try_with(|spares| spares.keep(index)).unwrap_or(false);
         if is_usable && !is_kept() {

@@ -67,8 +67,7 @@ pub struct sv_gpt_config {
 ///
 /// As [`structure`].
 pub(super) unsafe fn config_of(config: *const sv_gpt_config) -> Result<GptConfig> {
-    // SAFETY: as the caller vouches.
-    let config = unsafe { structure(config, "config")? };
+    let config = structure(config, "config")?;
     let &sv_gpt_config { vocab_size, context, width, layers, heads, dropout, norm_eps, .. } = config;
     Ok(GptConfig {
         vocab_size,
@@ -112,11 +111,7 @@ impl Model {
 /// Creates a transformer with new weights of a seed, as the GPT-2 paper draws them, in the training mode.
 ///
 /// `sv_model_forward` and `sv_model_predict` take ids of shape (batch, length), `SV_DTYPE_I64` or `SV_DTYPE_I32`, and give logits
-/// of shape (batch, length, vocabulary). The caller owns one reference to `*model`. Any thread may call it.
-///
-/// # Safety
-///
-/// `config` points to a struct, and `model` to a `uint64_t`.
+/// of shape (batch, length, vocabulary).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_create(
     config: *const sv_gpt_config,
@@ -126,8 +121,7 @@ pub unsafe extern "C" fn sv_gpt_create(
     model: *mut u64,
 ) -> i32 {
     guard::call("sv_gpt_create", || {
-        // SAFETY: as the caller vouches.
-        let (config, model) = unsafe { (config_of(config)?, out(model, "model")?) };
+        let (config, model) = (config_of(config)?, out(model, "model")?);
         let (dtype, device) = (parameter_dtype(dtype)?, self::device(device)?);
         let initializer = Initializer::new(&device).with_dtype(dtype).with_generator(&Generator::new(seed));
         let created = ModelObject::new(ModelContent::Gpt(Box::new(Gpt::new(config, &initializer)?)), device);
@@ -137,17 +131,10 @@ pub unsafe extern "C" fn sv_gpt_create(
 }
 
 /// Writes the configuration of a transformer.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `config` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_configuration(model: u64, config: *mut sv_gpt_config) -> i32 {
     guard::call("sv_gpt_configuration", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out_structure(config, "config")? };
+        let result = out_structure(config, "config")?;
         let config = *ModelObject::find(model)?.read().gpt()?.config();
         let GptConfig { vocab_size, context, width, layers, heads, dropout, norm_eps, .. } = config;
         result.write(sv_gpt_config {
@@ -175,33 +162,18 @@ pub unsafe extern "C" fn sv_gpt_configuration(model: u64, config: *mut sv_gpt_co
 
 /// Computes the mean cross entropy of a batch in nats an id, a variable of one element. `inputs` and `targets`, the id after
 /// each input, are tensors of ids of shape (batch, length).
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_loss(model: u64, inputs: u64, targets: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_variable("sv_gpt_loss", result, &|| {
-            let model = ModelObject::find(model)?;
-            let batch = Batch { inputs: tensor(inputs, "inputs")?, targets: tensor(targets, "targets")? };
-            let model = model.read();
-            Ok(model.gpt()?.loss(&batch)?)
-        })
-    }
+    give_variable("sv_gpt_loss", result, &|| {
+        let model = ModelObject::find(model)?;
+        let batch = Batch { inputs: tensor(inputs, "inputs")?, targets: tensor(targets, "targets")? };
+        let model = model.read();
+        Ok(model.gpt()?.loss(&batch)?)
+    })
 }
 
 /// Reads the transformer and the tokenizer of the last checkpoint in a folder, such as one of `sv_gpt_trainer_save` or of
 /// `selvedge train`. The model is in the evaluation mode.
-///
-/// The caller owns one reference to each result. Any thread may call it.
-///
-/// # Safety
-///
-/// `folder` points to a zero-terminated text, and `model` and `tokenizer` to `uint64_t`s.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_load_checkpoint(
     folder: *const c_char,
@@ -210,9 +182,8 @@ pub unsafe extern "C" fn sv_gpt_load_checkpoint(
     tokenizer: *mut u64,
 ) -> i32 {
     guard::call("sv_gpt_load_checkpoint", || {
-        // SAFETY: as the caller vouches.
         let (folder, model, tokenizer) =
-            unsafe { (text(folder, "folder")?, out(model, "model")?, out(tokenizer, "tokenizer")?) };
+            (text(folder, "folder")?, out(model, "model")?, out(tokenizer, "tokenizer")?);
         let device = self::device(device)?;
         let checkpoint = last_checkpoint(folder, &device)?;
         let config = GptConfig::from_json(&checkpoint.info.model.to_string())?;
@@ -315,12 +286,11 @@ pub(in super::super) fn goes_on(result: i32) -> Result<bool> {
 /// Generates ids that continue a prompt. When the context is full, the model reads the last half of it again and goes on.
 ///
 /// `callback`, if not NULL, is called after each id. `count` gets the number of new ids; the array gets the first `capacity` of
-/// them. Any thread may call it; others that use the model wait meanwhile.
+/// them. Others that use the model wait meanwhile.
 ///
 /// # Safety
 ///
-/// `prompt` points to `prompt_count` numbers, `options` to a struct, `ids` to `capacity` numbers, and `count` to a `size_t`.
-/// `callback` may be called with `user`.
+/// `prompt` points to `prompt_count` numbers, and `ids` to `capacity` numbers. `callback` may be called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_generate(
     model: u64,
@@ -335,19 +305,15 @@ pub unsafe extern "C" fn sv_gpt_generate(
 ) -> i32 {
     guard::call("sv_gpt_generate", || {
         // Checked before the work. The slice ends here, because `prompt` may be the same memory.
-        // SAFETY: as the caller vouches.
-        unsafe { slice_mut(ids, capacity, "ids")? };
-        // SAFETY: as the caller vouches.
-        let (prompt, options, count) = unsafe {
-            (slice(prompt, prompt_count, "prompt")?, structure(options, "options")?, out(count, "count")?)
-        };
+        slice_mut(ids, capacity, "ids")?;
+        let (prompt, options, count) =
+            (slice(prompt, prompt_count, "prompt")?, structure(options, "options")?, out(count, "count")?);
         let (user, mut found) = (User(user), Vec::new());
         generate(model, prompt, options, &mut |id| {
             found.push(id);
             notify(callback, &user, id, "")
         })?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_some(&found, ids, capacity, "ids")? };
+        write_some(&found, ids, capacity, "ids")?;
         count.write(found.len());
         Ok(())
     })
@@ -355,8 +321,8 @@ pub unsafe extern "C" fn sv_gpt_generate(
 
 /// Generates text that continues a prompt, by a tokenizer of the model's ids. The text has no prompt.
 ///
-/// `callback`, if not NULL, is called after each id with the characters that the id completes. The text is cut to fit
-/// `capacity`; `*length` gets the bytes of the whole text. Any thread may call it; others that use the model wait meanwhile.
+/// `callback`, if not NULL, is called after each id with the characters that the id completes. The text is cut to fit `capacity`;
+/// `*length` gets the bytes of the whole text. Others that use the model wait meanwhile.
 ///
 /// # Safety
 ///
@@ -375,8 +341,7 @@ pub unsafe extern "C" fn sv_gpt_generate_text(
     length: *mut usize,
 ) -> i32 {
     guard::call("sv_gpt_generate_text", || {
-        // SAFETY: as the caller vouches.
-        let (prompt, options) = unsafe { (self::text(prompt, "prompt")?, structure(options, "options")?) };
+        let (prompt, options) = (self::text(prompt, "prompt")?, structure(options, "options")?);
         let tokenizer = TokenizerObject::find(tokenizer)?.0;
         let (user, mut bytes, mut passed) = (User(user), Vec::new(), 0);
         generate(model, &tokenizer.encode(prompt)?, options, &mut |id| {
@@ -391,7 +356,6 @@ pub unsafe extern "C" fn sv_gpt_generate_text(
             passed += whole;
             notify(callback, &user, id, &characters)
         })?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&String::from_utf8_lossy(&bytes), text, capacity, length) }
+        write_text(&String::from_utf8_lossy(&bytes), text, capacity, length)
     })
 }

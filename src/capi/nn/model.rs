@@ -150,17 +150,10 @@ pub const SV_NN_SIGMOID: i32 = 6;
 /// Creates a model without layers. Layers that are added have parameters of `dtype` on a device, drawn from a generator with
 /// the seed, which dropout draws from too. `dtype` is `SV_DTYPE_F16`, `SV_DTYPE_BF16`, `SV_DTYPE_F32` or `SV_DTYPE_F64`. The model
 /// begins in the training mode.
-///
-/// The caller owns one reference to `*model`. Any thread may call it.
-///
-/// # Safety
-///
-/// `model` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_model_create(dtype: i32, device: i32, seed: u64, model: *mut u64) -> i32 {
     guard::call("sv_model_create", || {
-        // SAFETY: as the caller vouches.
-        let model = unsafe { out(model, "model")? };
+        let model = out(model, "model")?;
         let (dtype, device, generator) =
             (parameter_dtype(dtype)?, self::device(device)?, Generator::new(seed));
         let initializer = nn::Initializer::new(&device).with_dtype(dtype).with_generator(&generator);
@@ -229,8 +222,6 @@ impl Module for Boxed {
 }
 
 /// Adds a layer x W + b with a weight of shape (inputs, outputs), both 1 or more. `bias` is 1 for one with a bias, or 0.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_add_linear(model: u64, inputs: usize, outputs: usize, bias: i32) -> i32 {
     add("sv_model_add_linear", model, HasParameters::Yes, &|layers| {
@@ -244,8 +235,6 @@ pub extern "C" fn sv_model_add_linear(model: u64, inputs: usize, outputs: usize,
 }
 
 /// Adds a table of `rows` rows of `width` numbers, of which an input of integers chooses.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_add_embedding(model: u64, rows: usize, width: usize) -> i32 {
     add("sv_model_add_embedding", model, HasParameters::Yes, &|layers| {
@@ -256,8 +245,6 @@ pub extern "C" fn sv_model_add_embedding(model: u64, rows: usize, width: usize) 
 }
 
 /// Adds a normalisation over last axes of these sizes, with a weight and a bias. `eps` is added to the variance.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -271,8 +258,7 @@ pub unsafe extern "C" fn sv_model_add_layer_norm(
 ) -> i32 {
     add("sv_model_add_layer_norm", model, HasParameters::Yes, &|layers| {
         check_size("rank", rank)?;
-        // SAFETY: as the caller vouches.
-        let shape = unsafe { sizes(shape, rank)? };
+        let shape = sizes(shape, rank)?;
         shape.iter().try_for_each(|size| check_size("shape", *size))?;
         if !(eps.is_finite() && eps >= 0.0) {
             return Err(Failure::argument("eps", eps, "a finite number from 0 on"));
@@ -282,8 +268,6 @@ pub unsafe extern "C" fn sv_model_add_layer_norm(
 }
 
 /// Adds a layer that replaces elements by 0 with a probability in the training mode, and scales the others.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_add_dropout(model: u64, probability: f64) -> i32 {
     add("sv_model_add_dropout", model, HasParameters::No, &|layers| {
@@ -292,8 +276,6 @@ pub extern "C" fn sv_model_add_dropout(model: u64, probability: f64) -> i32 {
 }
 
 /// Adds an activation, one of `SV_NN_...`.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_add_activation(model: u64, activation: i32) -> i32 {
     add("sv_model_add_activation", model, HasParameters::No, &|_| {
@@ -310,8 +292,6 @@ pub extern "C" fn sv_model_add_activation(model: u64, activation: i32) -> i32 {
 }
 
 /// Sets the mode of a model: 1 for training, 0 for evaluation.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_model_set_training(model: u64, training: i32) -> i32 {
     guard::call("sv_model_set_training", || {
@@ -325,50 +305,30 @@ pub extern "C" fn sv_model_set_training(model: u64, training: i32) -> i32 {
 
 /// Computes the result of a model for a variable, and records the operations for `sv_variable_backward`.
 ///
-/// The caller owns one reference to `*result`, a variable. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// The caller owns one reference to `*result`, a variable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_model_forward(model: u64, input: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_variable("sv_model_forward", result, &|| {
-            let (model, input) = (ModelObject::find(model)?, variable(input, "input")?);
-            let model = model.read();
-            Ok(model.module().forward(&input)?)
-        })
-    }
+    give_variable("sv_model_forward", result, &|| {
+        let (model, input) = (ModelObject::find(model)?, variable(input, "input")?);
+        let model = model.read();
+        Ok(model.module().forward(&input)?)
+    })
 }
 
 /// Computes the result of a model for a tensor, and records nothing.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_model_predict(model: u64, input: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_model_predict", result, || {
-            let (model, input) = (ModelObject::find(model)?, tensor(input, "input")?);
-            let model = model.read();
-            Ok(nn::no_grad(|| model.module().forward(&nn::Variable::new(input)))?.tensor())
-        })
-    }
+    give("sv_model_predict", result, || {
+        let (model, input) = (ModelObject::find(model)?, tensor(input, "input")?);
+        let model = model.read();
+        Ok(nn::no_grad(|| model.module().forward(&nn::Variable::new(input)))?.tensor())
+    })
 }
 
 /// Trains a model by one batch: removes the gradients, computes the result and one of `SV_LOSS_...`, the gradients, and a step
 /// of the optimizer, which is one of the model. Gives the loss, a tensor of one element; the call does not wait for it.
 ///
-/// Any thread may call it; others that use the optimizer wait meanwhile.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// Others that use the optimizer wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_model_train_step(
     model: u64,
@@ -378,27 +338,22 @@ pub unsafe extern "C" fn sv_model_train_step(
     target: u64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_model_train_step", result, || {
-            let (model, optimizer) = (ModelObject::find(model)?, self::optimizer(optimizer)?);
-            optimizer.check_model(&model)?;
-            let (input, target) = (tensor(input, "input")?, tensor(target, "target")?);
-            let mut optimizer = optimizer.lock();
-            let model = model.read();
-            optimizer.zero_grad();
-            let found = self::loss(loss, &model.module().forward(&nn::Variable::new(input))?, &target)?;
-            found.backward()?;
-            optimizer.step()?;
-            Ok(found.tensor())
-        })
-    }
+    give("sv_model_train_step", result, || {
+        let (model, optimizer) = (ModelObject::find(model)?, self::optimizer(optimizer)?);
+        optimizer.check_model(&model)?;
+        let (input, target) = (tensor(input, "input")?, tensor(target, "target")?);
+        let mut optimizer = optimizer.lock();
+        let model = model.read();
+        optimizer.zero_grad();
+        let found = self::loss(loss, &model.module().forward(&nn::Variable::new(input))?, &target)?;
+        found.backward()?;
+        optimizer.step()?;
+        Ok(found.tensor())
+    })
 }
 
 /// Writes the names of a model's parameters, one a line, such as `0.weight`. The text is cut to fit `capacity`; `*length` gets
 /// the bytes of the whole text.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -413,63 +368,41 @@ pub unsafe extern "C" fn sv_model_parameter_names(
     guard::call("sv_model_parameter_names", || {
         let parameters = ModelObject::find(model)?.read().module().named_parameters();
         let found: Vec<String> = parameters.into_iter().map(|(name, _)| name).collect();
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&found.join("\n"), names, capacity, length) }
+        write_text(&found.join("\n"), names, capacity, length)
     })
 }
 
 /// Gives a parameter of a model by its name, as a variable.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `name` points to a zero-terminated text, and `result` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_model_parameter(model: u64, name: *const c_char, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_variable("sv_model_parameter", result, &|| {
-            let (parameters, name) =
-                (ModelObject::find(model)?.read().module().named_parameters(), text(name, "name")?);
-            let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
-            let found = parameters.iter().find(|(known, _)| known == name);
-            let wanted = || format!("one of the model's parameters: {}", names.join(", "));
-            let found = found.ok_or_else(|| Failure::argument("name", name, &wanted()))?;
-            Ok(found.1.clone())
-        })
-    }
+    give_variable("sv_model_parameter", result, &|| {
+        let (parameters, name) =
+            (ModelObject::find(model)?.read().module().named_parameters(), text(name, "name")?);
+        let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
+        let found = parameters.iter().find(|(known, _)| known == name);
+        let wanted = || format!("one of the model's parameters: {}", names.join(", "));
+        let found = found.ok_or_else(|| Failure::argument("name", name, &wanted()))?;
+        Ok(found.1.clone())
+    })
 }
 
 /// Writes the parameters of a model with their names to a safetensors file, replacing the file at that path.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_model_save(model: u64, path: *const c_char) -> i32 {
     guard::call("sv_model_save", || {
         let entries = ModelObject::find(model)?.read().module().state_dict();
-        // SAFETY: as the caller vouches.
-        write_entries(unsafe { text(path, "path")? }, &entries)
+        write_entries(text(path, "path")?, &entries)
     })
 }
 
 /// Sets the parameters of a model to those in a safetensors file, which has exactly the model's names and shapes.
 ///
-/// Any thread may call it; others that use the model wait meanwhile.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text.
+/// Others that use the model wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_model_load(model: u64, path: *const c_char) -> i32 {
     guard::call("sv_model_load", || {
         let object = ModelObject::find(model)?;
-        // SAFETY: as the caller vouches.
-        let path = unsafe { text(path, "path")? };
+        let path = text(path, "path")?;
         let mut model = object.write();
         let entries: BTreeMap<String, Tensor> =
             Tensor::read_safetensors(path, &model.device)?.into_iter().collect();

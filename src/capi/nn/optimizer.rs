@@ -123,12 +123,6 @@ impl sv_optimizer_options {
 
 /// Creates an optimizer of a model's parameters. The model has all of its layers: a model without parameters is an error here, and
 /// a layer with parameters that is added while the optimizer lives is one in the function that adds it.
-///
-/// The caller owns one reference to `*optimizer`. Any thread may call it.
-///
-/// # Safety
-///
-/// `options` points to a struct, and `optimizer` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_optimizer_create(
     model: u64,
@@ -136,8 +130,7 @@ pub unsafe extern "C" fn sv_optimizer_create(
     optimizer: *mut u64,
 ) -> i32 {
     guard::call("sv_optimizer_create", || {
-        // SAFETY: as the caller vouches.
-        let (options, optimizer) = unsafe { (structure(options, "options")?, out(optimizer, "optimizer")?) };
+        let (options, optimizer) = (structure(options, "options")?, out(optimizer, "optimizer")?);
         let model = ModelObject::find(model)?;
         let mut of_model = model.write();
         let parameters = of_model.module().parameters();
@@ -155,15 +148,13 @@ pub unsafe extern "C" fn sv_optimizer_create(
 
 /// Changes each parameter that has a gradient.
 ///
-/// Any thread may call it; others that use the optimizer wait meanwhile.
+/// Others that use the optimizer wait meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_optimizer_step(optimizer: u64) -> i32 {
     guard::call("sv_optimizer_step", || Ok(self::optimizer(optimizer)?.lock().step()?))
 }
 
 /// Removes the gradients of the parameters.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_optimizer_zero_grad(optimizer: u64) -> i32 {
     guard::call("sv_optimizer_zero_grad", || {
@@ -173,8 +164,6 @@ pub extern "C" fn sv_optimizer_zero_grad(optimizer: u64) -> i32 {
 }
 
 /// Sets the learning rate, such as to that of a schedule.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_optimizer_set_learning_rate(optimizer: u64, learning_rate: f64) -> i32 {
     guard::call("sv_optimizer_set_learning_rate", || {
@@ -190,36 +179,24 @@ pub extern "C" fn sv_optimizer_set_learning_rate(optimizer: u64, learning_rate: 
 /// Multiplies all gradients of an optimizer's parameters by one factor, so that their norm together is at most `max_norm`.
 /// Gives the norm before, a tensor of one element; the call does not wait for it.
 ///
-/// The caller owns one reference to `*norm`. Any thread may call it; others that use the optimizer wait meanwhile.
-///
-/// # Safety
-///
-/// `norm` points to a `uint64_t`.
+/// Others that use the optimizer wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_optimizer_clip_grad_norm(optimizer: u64, max_norm: f64, norm: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_optimizer_clip_grad_norm", norm, || {
-            let optimizer = self::optimizer(optimizer)?;
-            let optimizer = optimizer.lock();
-            Ok(clip_grad_norm(optimizer.parameters(), max_norm)?)
-        })
-    }
+    give("sv_optimizer_clip_grad_norm", norm, || {
+        let optimizer = self::optimizer(optimizer)?;
+        let optimizer = optimizer.lock();
+        Ok(clip_grad_norm(optimizer.parameters(), max_norm)?)
+    })
 }
 
 /// Writes the learning rate and the states of an optimizer to a safetensors file, replacing the file at that path. The names
 /// are the positions of the parameters and PyTorch's names of the states, such as `0.exp_avg`.
 ///
-/// Any thread may call it; others that use the optimizer wait meanwhile.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text.
+/// Others that use the optimizer wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_optimizer_save(optimizer: u64, path: *const c_char) -> i32 {
     guard::call("sv_optimizer_save", || {
-        // SAFETY: as the caller vouches.
-        let (optimizer, path) = (self::optimizer(optimizer)?, unsafe { text(path, "path")? });
+        let (optimizer, path) = (self::optimizer(optimizer)?, text(path, "path")?);
         let entries = optimizer.lock().state_dict()?;
         write_entries(path, &entries)
     })
@@ -229,16 +206,11 @@ pub unsafe extern "C" fn sv_optimizer_save(optimizer: u64, path: *const c_char) 
 /// an optimizer of the same kind and of parameters of the same shapes; otherwise nothing changes. Other settings, such as the
 /// betas of Adam, stay.
 ///
-/// Any thread may call it; others that use the optimizer wait meanwhile.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text.
+/// Others that use the optimizer wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_optimizer_load(optimizer: u64, path: *const c_char) -> i32 {
     guard::call("sv_optimizer_load", || {
-        // SAFETY: as the caller vouches.
-        let (optimizer, path) = (self::optimizer(optimizer)?, unsafe { text(path, "path")? });
+        let (optimizer, path) = (self::optimizer(optimizer)?, text(path, "path")?);
         let entries = Tensor::read_safetensors(path, &Device::cpu())?.into_iter().collect();
         Ok(optimizer.lock().load_state_dict(&entries)?)
     })

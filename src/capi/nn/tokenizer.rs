@@ -26,8 +26,7 @@ impl TokenizerObject {
 ///
 /// As [`slice`].
 pub(super) unsafe fn bytes_of<'a>(text: *const c_char, bytes: usize) -> Result<&'a [u8]> {
-    // SAFETY: as the caller vouches.
-    unsafe { slice(text.cast::<u8>(), bytes, "text") }
+    slice(text.cast::<u8>(), bytes, "text")
 }
 
 /// Runs the body of a function whose result is a tokenizer.
@@ -41,69 +40,45 @@ unsafe fn give_tokenizer(
     work: &dyn Fn() -> Result<Arc<dyn Tokenizer>>,
 ) -> i32 {
     guard::call(function, || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(tokenizer, "tokenizer")? };
+        let result = out(tokenizer, "tokenizer")?;
         result.write(TokenizerObject::table().insert(TokenizerObject(work()?))?);
         Ok(())
     })
 }
 
 /// Creates a tokenizer whose ids are the 256 bytes, for any text in any encoding.
-///
-/// The caller owns one reference to `*tokenizer`. Any thread may call it.
-///
-/// # Safety
-///
-/// `tokenizer` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tokenizer_bytes(tokenizer: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give_tokenizer("sv_tokenizer_bytes", tokenizer, &|| Ok(Arc::new(ByteTokenizer))) }
+    give_tokenizer("sv_tokenizer_bytes", tokenizer, &|| Ok(Arc::new(ByteTokenizer)))
 }
 
 /// Creates a tokenizer whose ids are the distinct characters of a text in UTF-8, sorted by code point.
 ///
-/// The caller owns one reference to `*tokenizer`. Any thread may call it.
-///
 /// # Safety
 ///
-/// `text` points to `bytes` bytes, and `tokenizer` to a `uint64_t`.
+/// `text` points to `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tokenizer_characters(
     text: *const c_char,
     bytes: usize,
     tokenizer: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_tokenizer("sv_tokenizer_characters", tokenizer, &|| {
-            Ok(Arc::new(CharTokenizer::from_text(bytes_of(text, bytes)?)?))
-        })
-    }
+    give_tokenizer("sv_tokenizer_characters", tokenizer, &|| {
+        Ok(Arc::new(CharTokenizer::from_text(bytes_of(text, bytes)?)?))
+    })
 }
 
 /// Creates a tokenizer from the JSON of `sv_tokenizer_to_json`.
-///
-/// The caller owns one reference to `*tokenizer`. Any thread may call it.
-///
-/// # Safety
-///
-/// `json` points to a zero-terminated text, and `tokenizer` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tokenizer_from_json(json: *const c_char, tokenizer: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_tokenizer("sv_tokenizer_from_json", tokenizer, &|| {
-            let json = serde_json::from_str(text(json, "json")?)
-                .map_err(|error| Failure::argument("json", error, "the JSON of a tokenizer"))?;
-            Ok(tokenizer_from_json(&json)?.into())
-        })
-    }
+    give_tokenizer("sv_tokenizer_from_json", tokenizer, &|| {
+        let json = serde_json::from_str(text(json, "json")?)
+            .map_err(|error| Failure::argument("json", error, "the JSON of a tokenizer"))?;
+        Ok(tokenizer_from_json(&json)?.into())
+    })
 }
 
 /// Writes a tokenizer as JSON. The text is cut to fit `capacity`; `*length` gets the bytes of the whole text.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -117,23 +92,15 @@ pub unsafe extern "C" fn sv_tokenizer_to_json(
 ) -> i32 {
     guard::call("sv_tokenizer_to_json", || {
         let tokenizer = TokenizerObject::find(tokenizer)?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&tokenizer.0.to_json().to_string(), json, capacity, length) }
+        write_text(&tokenizer.0.to_json().to_string(), json, capacity, length)
     })
 }
 
 /// Writes the number of ids. Ids are 0 to that number less 1.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `size` points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tokenizer_vocab_size(tokenizer: u64, size: *mut usize) -> i32 {
     guard::call("sv_tokenizer_vocab_size", || {
-        // SAFETY: as the caller vouches.
-        let size = unsafe { out(size, "size")? };
+        let size = out(size, "size")?;
         size.write(TokenizerObject::find(tokenizer)?.0.vocab_size());
         Ok(())
     })
@@ -141,12 +108,11 @@ pub unsafe extern "C" fn sv_tokenizer_vocab_size(tokenizer: u64, size: *mut usiz
 
 /// Writes the ids of a text. A character that the tokenizer lacks is an error that names its position.
 ///
-/// `count` gets the number of ids; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
-/// thread may call it.
+/// `count` gets the number of ids; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone.
 ///
 /// # Safety
 ///
-/// `text` points to `bytes` bytes, `ids` to `capacity` numbers, and `count` to a `size_t`.
+/// `text` points to `bytes` bytes, and `ids` to `capacity` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tokenizer_encode(
     tokenizer: u64,
@@ -157,12 +123,9 @@ pub unsafe extern "C" fn sv_tokenizer_encode(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_tokenizer_encode", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
-        // SAFETY: as the caller vouches.
-        let found = TokenizerObject::find(tokenizer)?.0.encode_bytes(unsafe { bytes_of(text, bytes)? })?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_some(&found, ids, capacity, "ids")? };
+        let count = out(count, "count")?;
+        let found = TokenizerObject::find(tokenizer)?.0.encode_bytes(bytes_of(text, bytes)?)?;
+        write_some(&found, ids, capacity, "ids")?;
         count.write(found.len());
         Ok(())
     })
@@ -170,8 +133,6 @@ pub unsafe extern "C" fn sv_tokenizer_encode(
 
 /// Writes the text of ids. Bytes that are not UTF-8 become U+FFFD. The text is cut to fit `capacity`; `*length` gets the bytes
 /// of the whole text.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -186,9 +147,7 @@ pub unsafe extern "C" fn sv_tokenizer_decode(
     length: *mut usize,
 ) -> i32 {
     guard::call("sv_tokenizer_decode", || {
-        // SAFETY: as the caller vouches.
-        let found = TokenizerObject::find(tokenizer)?.0.decode(unsafe { slice(ids, count, "ids")? })?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&found, text, capacity, length) }
+        let found = TokenizerObject::find(tokenizer)?.0.decode(slice(ids, count, "ids")?)?;
+        write_text(&found, text, capacity, length)
     })
 }

@@ -88,17 +88,10 @@ pub type sv_gpt_step_callback =
 
 /// Writes the default numbers of a run, which suit a small model: 300 steps of 16 sequences, a learning rate of 5e-3 that falls
 /// to 5e-4 after 20 steps of warm-up, and gradients clipped to norm 1.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `options` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_trainer_defaults(options: *mut sv_gpt_trainer_options) -> i32 {
     guard::call("sv_gpt_trainer_defaults", || {
-        // SAFETY: as the caller vouches.
-        let options = unsafe { out_structure(options, "options")? };
+        let options = out_structure(options, "options")?;
         let default = TrainerOptions::default();
         options.write(sv_gpt_trainer_options {
             size: 0,
@@ -122,12 +115,11 @@ pub unsafe extern "C" fn sv_gpt_trainer_defaults(options: *mut sv_gpt_trainer_op
 
 /// Creates a trainer: a new transformer, its optimizer, and a text, of which the last tenth is for evaluations.
 ///
-/// The text is copied. All of a run follows from the options, the text and the device, bit for bit. The caller owns one
-/// reference to `*trainer`. Any thread may call it.
+/// The text is copied. All of a run follows from the options, the text and the device, bit for bit.
 ///
 /// # Safety
 ///
-/// `config` and `options` point to structs, `text` to `bytes` bytes, and `trainer` to a `uint64_t`.
+/// `text` points to `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_trainer_create(
     config: *const sv_gpt_config,
@@ -139,15 +131,12 @@ pub unsafe extern "C" fn sv_gpt_trainer_create(
     trainer: *mut u64,
 ) -> i32 {
     guard::call("sv_gpt_trainer_create", || {
-        // SAFETY: as the caller vouches.
-        let (config, text, options, result) = unsafe {
-            (
-                config_of(config)?,
-                bytes_of(text, bytes)?,
-                structure(options, "options")?,
-                out(trainer, "trainer")?,
-            )
-        };
+        let (config, text, options, result) = (
+            config_of(config)?,
+            bytes_of(text, bytes)?,
+            structure(options, "options")?,
+            out(trainer, "trainer")?,
+        );
         let (tokenizer, device) = (TokenizerObject::find(tokenizer)?, self::device(device)?);
         if options.learning_rate == 0.0 {
             let wanted = "a number above 0, such as that of sv_gpt_trainer_defaults";
@@ -180,17 +169,10 @@ pub unsafe extern "C" fn sv_gpt_trainer_create(
 }
 
 /// Gives the model of a trainer, which later steps go on to change.
-///
-/// The caller owns one reference to `*model`. Any thread may call it.
-///
-/// # Safety
-///
-/// `model` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_trainer_model(trainer: u64, model: *mut u64) -> i32 {
     guard::call("sv_gpt_trainer_model", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(model, "model")? };
+        let result = out(model, "model")?;
         let TrainerObject(model) = TrainerObject::table().get(trainer, "trainer")?;
         result.write(ModelObject::table().insert(model)?);
         Ok(())
@@ -200,8 +182,8 @@ pub unsafe extern "C" fn sv_gpt_trainer_model(trainer: u64, model: *mut u64) -> 
 /// Takes `count` steps, 1 or more, and writes the figures of the last one. `callback`, if not NULL, is called after each step
 /// and may end the run.
 ///
-/// A loss that is not finite is an error that names the step; the parameters are those of the step before then. Any thread may
-/// call it; others that use the trainer or its model wait during each step.
+/// A loss that is not finite is an error that names the step; the parameters are those of the step before then. Others that use
+/// the trainer or its model wait during each step.
 ///
 /// # Safety
 ///
@@ -215,8 +197,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_run(
     last: *mut sv_gpt_step,
 ) -> i32 {
     guard::call("sv_gpt_trainer_run", || {
-        // SAFETY: as the caller vouches.
-        let (result, user) = (unsafe { out_structure(last, "last")? }, User(user));
+        let (result, user) = (out_structure(last, "last")?, User(user));
         let mut last = None;
         for _ in 0..count {
             let mut taken = None;
@@ -246,7 +227,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_run(
 /// Factors of 1 keep it.
 ///
 /// It must be called before the first step, and before `sv_gpt_trainer_resume`. PyTorch's numbers are 65536, 2, 0.5 and 2000.
-/// Any thread may call it; others that use the trainer or its model wait meanwhile.
+/// Others that use the trainer or its model wait meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_gpt_trainer_set_loss_scale(
     trainer: u64,
@@ -263,16 +244,11 @@ pub extern "C" fn sv_gpt_trainer_set_loss_scale(
 
 /// Writes the loss scale of a trainer's next step; 0 without one. `grad_norm` of a skipped step is infinite or NaN.
 ///
-/// Any thread may call it; others that use the trainer or its model wait meanwhile.
-///
-/// # Safety
-///
-/// `scale` points to a `double`.
+/// Others that use the trainer or its model wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_trainer_loss_scale(trainer: u64, scale: *mut f64) -> i32 {
     guard::call("sv_gpt_trainer_loss_scale", || {
-        // SAFETY: as the caller vouches.
-        let (result, mut scale) = (unsafe { out(scale, "scale")? }, 0.0);
+        let (result, mut scale) = (out(scale, "scale")?, 0.0);
         with_trainer(trainer, &mut |trainer| {
             scale = trainer.loss_scale()?.unwrap_or(0.0);
             Ok(())
@@ -284,16 +260,11 @@ pub unsafe extern "C" fn sv_gpt_trainer_loss_scale(trainer: u64, scale: *mut f64
 
 /// Writes the mean loss of some batches of the validation text, the same at each call, in nats an id.
 ///
-/// Any thread may call it; others that use the trainer or its model wait meanwhile.
-///
-/// # Safety
-///
-/// `loss` points to a `double`.
+/// Others that use the trainer or its model wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_trainer_evaluate(trainer: u64, loss: *mut f64) -> i32 {
     guard::call("sv_gpt_trainer_evaluate", || {
-        // SAFETY: as the caller vouches.
-        let (result, mut loss) = (unsafe { out(loss, "loss")? }, 0.0);
+        let (result, mut loss) = (out(loss, "loss")?, 0.0);
         with_trainer(trainer, &mut |trainer| {
             loss = trainer.evaluate()?;
             Ok(())
@@ -304,17 +275,10 @@ pub unsafe extern "C" fn sv_gpt_trainer_evaluate(trainer: u64, loss: *mut f64) -
 }
 
 /// Writes the number of steps that a trainer has taken, with those before its checkpoint.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `steps` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_trainer_steps(trainer: u64, steps: *mut u64) -> i32 {
     guard::call("sv_gpt_trainer_steps", || {
-        // SAFETY: as the caller vouches.
-        let (result, mut steps) = (unsafe { out(steps, "steps")? }, 0);
+        let (result, mut steps) = (out(steps, "steps")?, 0);
         with_trainer(trainer, &mut |trainer| {
             steps = trainer.step_count();
             Ok(())
@@ -327,17 +291,11 @@ pub unsafe extern "C" fn sv_gpt_trainer_steps(trainer: u64, steps: *mut u64) -> 
 /// Saves a checkpoint of a trainer in a folder of checkpoints, which is created if it is missing. The last three checkpoints
 /// stay, and the one of the lowest loss of `sv_gpt_trainer_evaluate`.
 ///
-/// `SV_ERROR_FILE` if another process writes to the folder. Any thread may call it; others that use the trainer or its model
-/// wait meanwhile.
-///
-/// # Safety
-///
-/// `folder` points to a zero-terminated text.
+/// `SV_ERROR_FILE` if another process writes to the folder. Others that use the trainer or its model wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_trainer_save(trainer: u64, folder: *const c_char) -> i32 {
     guard::call("sv_gpt_trainer_save", || {
-        // SAFETY: as the caller vouches.
-        let folder = unsafe { text(folder, "folder")? };
+        let folder = text(folder, "folder")?;
         with_trainer(trainer, &mut |trainer| {
             Checkpoints::open(folder)?.save(&trainer.checkpoint()?)?;
             Ok(())
@@ -348,11 +306,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_save(trainer: u64, folder: *const c_char
 /// Continues from the last checkpoint in a folder, of a run with the same model, tokenizer and seed; the steps that follow are
 /// those of the run without a break, bit for bit. `allow_other_text` is 1 to continue on another text, or 0.
 ///
-/// Any thread may call it; others that use the trainer or its model wait meanwhile.
-///
-/// # Safety
-///
-/// `folder` points to a zero-terminated text.
+/// Others that use the trainer or its model wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_trainer_resume(
     trainer: u64,
@@ -360,8 +314,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_resume(
     allow_other_text: i32,
 ) -> i32 {
     guard::call("sv_gpt_trainer_resume", || {
-        // SAFETY: as the caller vouches.
-        let folder = unsafe { text(folder, "folder")? };
+        let folder = text(folder, "folder")?;
         let allow_other_text = flag(allow_other_text, "allow_other_text")?;
         with_trainer(trainer, &mut |trainer| {
             let checkpoint = last_checkpoint(folder, &trainer.model().device())?;

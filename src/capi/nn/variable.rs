@@ -60,8 +60,7 @@ pub(super) unsafe fn give_variable(
     work: &dyn Fn() -> Result<nn::Variable>,
 ) -> i32 {
     guard::call(function, || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(result, "result")? };
+        let result = out(result, "result")?;
         result.write(VariableObject::table().insert(VariableObject(work()?))?);
         Ok(())
     })
@@ -69,51 +68,28 @@ pub(super) unsafe fn give_variable(
 
 /// Creates a variable of a tensor's elements. `requires_grad` is 1 for one whose gradient `sv_variable_backward` computes, or 0
 /// for a constant.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_variable_create(tensor: u64, requires_grad: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_variable("sv_variable_create", result, &|| {
-            let tensor = self::tensor(tensor, "tensor")?;
-            Ok(match flag(requires_grad, "requires_grad")? {
-                true => nn::Variable::with_grad(tensor)?,
-                false => nn::Variable::new(tensor),
-            })
+    give_variable("sv_variable_create", result, &|| {
+        let tensor = self::tensor(tensor, "tensor")?;
+        Ok(match flag(requires_grad, "requires_grad")? {
+            true => nn::Variable::with_grad(tensor)?,
+            false => nn::Variable::new(tensor),
         })
-    }
+    })
 }
 
 /// Gives the tensor of a variable, which shares its elements.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_variable_tensor(variable: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_variable_tensor", result, || Ok(self::variable(variable, "variable")?.tensor())) }
+    give("sv_variable_tensor", result, || Ok(self::variable(variable, "variable")?.tensor()))
 }
 
 /// Writes the handle of a variable's gradient, a tensor, or 0 if it has none.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_variable_grad(variable: u64, result: *mut u64) -> i32 {
     guard::call("sv_variable_grad", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(result, "result")? };
+        let result = out(result, "result")?;
         result.write(self::variable(variable, "variable")?.grad().map_or(Ok(0), enter)?);
         Ok(())
     })
@@ -122,8 +98,7 @@ pub unsafe extern "C" fn sv_variable_grad(variable: u64, result: *mut u64) -> i3
 /// Adds the gradients of a variable to those of the variables that it was computed from. `gradient` is a tensor of its shape,
 /// or 0 for 1 if it has one element.
 ///
-/// The saved values are freed: a second backward is `SV_ERROR_BACKWARD`, and so is one through a value that was changed in
-/// place. Any thread may call it.
+/// The saved values are freed: a second backward is `SV_ERROR_BACKWARD`, and so is one through a value that was changed in place.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_variable_backward(variable: u64, gradient: u64) -> i32 {
     guard::call("sv_variable_backward", || {
@@ -137,8 +112,6 @@ pub extern "C" fn sv_variable_backward(variable: u64, gradient: u64) -> i32 {
 }
 
 /// Removes the gradient of a variable.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_variable_zero_grad(variable: u64) -> i32 {
     guard::call("sv_variable_zero_grad", || {
@@ -148,19 +121,10 @@ pub extern "C" fn sv_variable_zero_grad(variable: u64) -> i32 {
 }
 
 /// Computes one of `SV_LOSS_...` of a variable and a target, a tensor: the mean over a batch, as a variable of one element.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_variable_loss(variable: u64, loss: i32, target: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_variable("sv_variable_loss", result, &|| {
-            let (input, target) = (self::variable(variable, "variable")?, tensor(target, "target")?);
-            self::loss(loss, &input, &target)
-        })
-    }
+    give_variable("sv_variable_loss", result, &|| {
+        let (input, target) = (self::variable(variable, "variable")?, tensor(target, "target")?);
+        self::loss(loss, &input, &target)
+    })
 }

@@ -167,17 +167,10 @@ fn with_fitness(evolver: Evolver, fitness: sv_srt_fitness_callback, user: User) 
 }
 
 /// Writes the default parameters: a population of 64 with 16 survivors, a bound of 100, at most 1000 generations.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `options` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_defaults(options: *mut sv_srt_evolver_options) -> i32 {
     guard::call("sv_srt_evolver_defaults", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out_structure(options, "options")? };
+        let result = out_structure(options, "options")?;
         result.write((&EvolverOptions::default()).into());
         Ok(())
     })
@@ -186,12 +179,11 @@ pub unsafe extern "C" fn sv_srt_evolver_defaults(options: *mut sv_srt_evolver_op
 /// Creates an evolver of a vector of numbers a + b phi, a pair of `SV_DTYPE_I64` tensors, on their device. `n2` has the squared
 /// mode norms as `SV_DTYPE_F64`; with 0 they are 0, 1, 4, 9 and so on.
 ///
-/// `fitness`, if not NULL, is added to the score of survivors. The caller owns one reference to `*evolver`. Any thread may call
-/// it; it waits for the device.
+/// `fitness`, if not NULL, is added to the score of survivors. It waits for the device.
 ///
 /// # Safety
 ///
-/// `options` points to a struct, and `evolver` to a `uint64_t`. `fitness` may be called with `user` until the evolver is freed.
+/// `fitness` may be called with `user` until the evolver is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_create(
     a: u64,
@@ -203,8 +195,7 @@ pub unsafe extern "C" fn sv_srt_evolver_create(
     evolver: *mut u64,
 ) -> i32 {
     guard::call("sv_srt_evolver_create", || {
-        // SAFETY: as the caller vouches.
-        let (options, result) = unsafe { (structure(options, "options")?, out(evolver, "evolver")?) };
+        let (options, result) = (structure(options, "options")?, out(evolver, "evolver")?);
         let state = golden(a, b, ["a", "b"])?;
         let n2 = if n2 == 0 { None } else { Some(tensor(n2, "n2")?) };
         let options = EvolverOptions {
@@ -226,16 +217,11 @@ pub unsafe extern "C" fn sv_srt_evolver_create(
 
 /// Runs one generation, converged or not, and writes its results. After an error the evolver is as it was.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `generation` points to a struct.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_step(evolver: u64, generation: *mut sv_srt_generation) -> i32 {
     guard::call("sv_srt_evolver_step", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out_structure(generation, "generation")? };
+        let result = out_structure(generation, "generation")?;
         result.write(EvolverObject::find(evolver)?.lock().step()?.into());
         Ok(())
     })
@@ -243,8 +229,6 @@ pub unsafe extern "C" fn sv_srt_evolver_step(evolver: u64, generation: *mut sv_s
 
 /// Runs generations until convergence, the largest number of them, or `SV_STOP` of `callback`, which is called after each one if
 /// it is not NULL. `*end` gets one of `SV_SRT_EVOLVER_...`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -257,8 +241,7 @@ pub unsafe extern "C" fn sv_srt_evolver_run(
     end: *mut i32,
 ) -> i32 {
     guard::call("sv_srt_evolver_run", || {
-        // SAFETY: as the caller vouches.
-        let (result, user) = (unsafe { out(end, "end")? }, User(user));
+        let (result, user) = (out(end, "end")?, User(user));
         let object = EvolverObject::find(evolver)?;
         loop {
             let report: sv_srt_generation = {
@@ -284,80 +267,47 @@ pub unsafe extern "C" fn sv_srt_evolver_run(
 }
 
 /// Writes the best state so far, numbers a + b phi.
-///
-/// The caller owns one reference to each result. Any thread may call it.
-///
-/// # Safety
-///
-/// `a` and `b` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_best(evolver: u64, a: *mut u64, b: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_srt_evolver_best", [(a, "a"), (b, "b")], || {
-            Ok(points(EvolverObject::find(evolver)?.lock().best()))
-        })
-    }
+    give_all("sv_srt_evolver_best", [(a, "a"), (b, "b")], || {
+        Ok(points(EvolverObject::find(evolver)?.lock().best()))
+    })
 }
 
 /// Writes 1 if the run has converged, else 0.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_is_converged(evolver: u64, result: *mut i32) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        number("sv_srt_evolver_is_converged", result, || {
-            Ok(i32::from(EvolverObject::find(evolver)?.lock().is_converged()))
-        })
-    }
+    number("sv_srt_evolver_is_converged", result, || {
+        Ok(i32::from(EvolverObject::find(evolver)?.lock().is_converged()))
+    })
 }
 
 /// Writes the parameters of an evolver, which a file of `sv_srt_evolver_save` has too.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `options` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_get_options(
     evolver: u64,
     options: *mut sv_srt_evolver_options,
 ) -> i32 {
     guard::call("sv_srt_evolver_get_options", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out_structure(options, "options")? };
+        let result = out_structure(options, "options")?;
         result.write(EvolverObject::find(evolver)?.lock().options().into());
         Ok(())
     })
 }
 
 /// Writes the squared mode norms of an evolver.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_n2(evolver: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_evolver_n2", result, || Ok(EvolverObject::find(evolver)?.lock().n2().clone())) }
+    give("sv_srt_evolver_n2", result, || Ok(EvolverObject::find(evolver)?.lock().n2().clone()))
 }
 
 /// Writes the syntony of the best state at the start and after each generation.
 ///
-/// `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone. Any
-/// thread may call it.
+/// `count` gets their number; the array gets the first `capacity` of them. A capacity of 0 asks for the number alone.
 ///
 /// # Safety
 ///
-/// `syntonies` points to `capacity` numbers, and `count` to a `size_t`.
+/// `syntonies` points to `capacity` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_history(
     evolver: u64,
@@ -366,29 +316,20 @@ pub unsafe extern "C" fn sv_srt_evolver_history(
     count: *mut usize,
 ) -> i32 {
     guard::call("sv_srt_evolver_history", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         let object = EvolverObject::find(evolver)?;
         let evolver = object.lock();
-        // SAFETY: as the caller vouches.
-        unsafe { write_some(evolver.history(), syntonies, capacity, "syntonies")? };
+        write_some(evolver.history(), syntonies, capacity, "syntonies")?;
         count.write(evolver.history().len());
         Ok(())
     })
 }
 
 /// Writes the state, the history and the options of an evolver to a file, replacing the file at that path. A fitness is not in it.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_save(evolver: u64, path: *const c_char) -> i32 {
     guard::call("sv_srt_evolver_save", || {
-        // SAFETY: as the caller vouches.
-        let path = unsafe { text(path, "path")? };
+        let path = text(path, "path")?;
         Ok(EvolverObject::find(evolver)?.lock().save(path)?)
     })
 }
@@ -396,12 +337,9 @@ pub unsafe extern "C" fn sv_srt_evolver_save(evolver: u64, path: *const c_char) 
 /// Reads an evolver from a file of `sv_srt_evolver_save`. Its next generations are those of the one that was saved, with the same
 /// fitness.
 ///
-/// The caller owns one reference to `*evolver`. Any thread may call it.
-///
 /// # Safety
 ///
-/// `path` points to a zero-terminated text, and `evolver` to a `uint64_t`. `fitness` may be called with `user` until the evolver
-/// is freed.
+/// `fitness` may be called with `user` until the evolver is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_restore(
     path: *const c_char,
@@ -411,8 +349,7 @@ pub unsafe extern "C" fn sv_srt_evolver_restore(
     evolver: *mut u64,
 ) -> i32 {
     guard::call("sv_srt_evolver_restore", || {
-        // SAFETY: as the caller vouches.
-        let (path, result) = unsafe { (text(path, "path")?, out(evolver, "evolver")?) };
+        let (path, result) = (text(path, "path")?, out(evolver, "evolver")?);
         let restored = Evolver::restore(path, &self::device(device)?)?;
         result.write(EvolverObject::enter(with_fitness(restored, fitness, User(user)))?);
         Ok(())

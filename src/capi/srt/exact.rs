@@ -35,259 +35,124 @@ pub(super) fn points(points: &GoldenTensor) -> [Tensor; 2] {
 }
 
 /// Computes phi^n of |n| up to 1474.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `double`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_phi_pow(n: i32, result: *mut f64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_phi_pow", result, || Ok(srt::phi_pow(n)?)) }
+    number("sv_srt_phi_pow", result, || Ok(srt::phi_pow(n)?))
 }
 
 /// Computes phi^n as a float, of |n| up to 184.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `float`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_phi_pow_f32(n: i32, result: *mut f32) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_phi_pow_f32", result, || Ok(srt::phi_pow_f32(n)?)) }
+    number("sv_srt_phi_pow_f32", result, || Ok(srt::phi_pow_f32(n)?))
 }
 
 /// Computes the Fibonacci number F(k); `SV_ERROR_OVERFLOW` if 64 bits do not hold it.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to an `int64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_fibonacci(k: i32, result: *mut i64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_fibonacci", result, || Ok(srt::fibonacci(k)?)) }
+    number("sv_srt_fibonacci", result, || Ok(srt::fibonacci(k)?))
 }
 
 /// Computes the Lucas number L(k); `SV_ERROR_OVERFLOW` if 64 bits do not hold it.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to an `int64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_lucas(k: i32, result: *mut i64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_lucas", result, || Ok(srt::lucas(k)?)) }
+    number("sv_srt_lucas", result, || Ok(srt::lucas(k)?))
 }
 
 /// Computes F(k) as a double, infinite where a double does not reach.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `double`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_fibonacci_f64(k: i32, result: *mut f64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_fibonacci_f64", result, || Ok(srt::fibonacci_f64(k))) }
+    number("sv_srt_fibonacci_f64", result, || Ok(srt::fibonacci_f64(k)))
 }
 
 /// Computes L(k) as a double, infinite where a double does not reach.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `double`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_lucas_f64(k: i32, result: *mut f64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_lucas_f64", result, || Ok(srt::lucas_f64(k))) }
+    number("sv_srt_lucas_f64", result, || Ok(srt::lucas_f64(k)))
 }
 
 /// Computes F(value) modulo `modulus`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_fib_mod(value: u64, modulus: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_fib_mod", result, || Ok(srt::fib_mod(value, modulus)?)) }
+    number("sv_srt_fib_mod", result, || Ok(srt::fib_mod(value, modulus)?))
 }
 
 /// Computes the period of the Fibonacci numbers modulo `modulus`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_pisano(modulus: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_pisano", result, || Ok(srt::pisano(modulus)?)) }
+    number("sv_srt_pisano", result, || Ok(srt::pisano(modulus)?))
 }
 
 /// Computes floor(phi n) exactly.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to an `int64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_winding_recursion(n: i64, result: *mut i64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_winding_recursion", result, || Ok(srt::winding_recursion(n)?)) }
+    number("sv_srt_winding_recursion", result, || Ok(srt::winding_recursion(n)?))
 }
 
 /// Computes floor(phi n) of each element exactly. `overflow` gets a tensor that is true at results which 64 bits do not
 /// hold.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_winding_recursion_batch(n: u64, result: *mut u64, overflow: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_srt_winding_recursion_batch", [(result, "result"), (overflow, "overflow")], || {
-            Ok(checked(srt::winding_recursion_batch(&tensor(n, "n")?)?))
-        })
-    }
+    give_all("sv_srt_winding_recursion_batch", [(result, "result"), (overflow, "overflow")], || {
+        Ok(checked(srt::winding_recursion_batch(&tensor(n, "n")?)?))
+    })
 }
 
 /// Computes floor(n/phi) exactly.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to an `int64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_winding_recursion_inverse(n: i64, result: *mut i64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_winding_recursion_inverse", result, || Ok(srt::winding_recursion_inverse(n)?)) }
+    number("sv_srt_winding_recursion_inverse", result, || Ok(srt::winding_recursion_inverse(n)?))
 }
 
 /// Computes floor(n/phi) of each element exactly. `overflow` gets a tensor that is true at results which 64 bits do not
 /// hold.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_winding_recursion_inverse_batch(
     n: u64,
     result: *mut u64,
     overflow: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all(
-            "sv_srt_winding_recursion_inverse_batch",
-            [(result, "result"), (overflow, "overflow")],
-            || Ok(checked(srt::winding_recursion_inverse_batch(&tensor(n, "n")?)?)),
-        )
-    }
+    give_all("sv_srt_winding_recursion_inverse_batch", [(result, "result"), (overflow, "overflow")], || {
+        Ok(checked(srt::winding_recursion_inverse_batch(&tensor(n, "n")?)?))
+    })
 }
 
 /// Computes F(k) of each index as an integer. `overflow` gets a tensor that is true at results which 64 bits do not
 /// hold.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_fibonacci_batch(k: u64, result: *mut u64, overflow: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_srt_fibonacci_batch", [(result, "result"), (overflow, "overflow")], || {
-            Ok(checked(srt::fibonacci_batch(&tensor(k, "k")?)?))
-        })
-    }
+    give_all("sv_srt_fibonacci_batch", [(result, "result"), (overflow, "overflow")], || {
+        Ok(checked(srt::fibonacci_batch(&tensor(k, "k")?)?))
+    })
 }
 
 /// Computes F(k) of each index as a double.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_fibonacci_batch_f64(k: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_fibonacci_batch_f64", result, || Ok(srt::fibonacci_batch_f64(&tensor(k, "k")?)?)) }
+    give("sv_srt_fibonacci_batch_f64", result, || Ok(srt::fibonacci_batch_f64(&tensor(k, "k")?)?))
 }
 
 /// Computes L(k) of each index as an integer. `overflow` gets a tensor that is true at results which 64 bits do not
 /// hold.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_lucas_batch(k: u64, result: *mut u64, overflow: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_srt_lucas_batch", [(result, "result"), (overflow, "overflow")], || {
-            Ok(checked(srt::lucas_batch(&tensor(k, "k")?)?))
-        })
-    }
+    give_all("sv_srt_lucas_batch", [(result, "result"), (overflow, "overflow")], || {
+        Ok(checked(srt::lucas_batch(&tensor(k, "k")?)?))
+    })
 }
 
 /// Computes L(k) of each index as a double.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_lucas_batch_f64(k: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_lucas_batch_f64", result, || Ok(srt::lucas_batch_f64(&tensor(k, "k")?)?)) }
+    give("sv_srt_lucas_batch_f64", result, || Ok(srt::lucas_batch_f64(&tensor(k, "k")?)?))
 }
 
 /// Computes F(k) modulo `modulus` of each index of type `SV_DTYPE_U64`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_fib_mod_batch(k: u64, modulus: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_fib_mod_batch", result, || Ok(srt::fib_mod_batch(&tensor(k, "k")?, modulus)?)) }
+    give("sv_srt_fib_mod_batch", result, || Ok(srt::fib_mod_batch(&tensor(k, "k")?, modulus)?))
 }
 
 /// Computes the first `count` Fibonacci numbers, as `SV_DTYPE_I64` or `SV_DTYPE_F64`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_fibonacci_sequence(
     count: usize,
@@ -295,83 +160,44 @@ pub unsafe extern "C" fn sv_srt_fibonacci_sequence(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_fibonacci_sequence", result, || {
-            Ok(srt::fibonacci_sequence(count, self::dtype(dtype)?, &self::device(device)?)?)
-        })
-    }
+    give("sv_srt_fibonacci_sequence", result, || {
+        Ok(srt::fibonacci_sequence(count, self::dtype(dtype)?, &self::device(device)?)?)
+    })
 }
 
 /// Computes phi v.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_recursion(v: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_golden_recursion", result, || Ok(srt::golden_recursion(&tensor(v, "v")?)?)) }
+    give("sv_srt_golden_recursion", result, || Ok(srt::golden_recursion(&tensor(v, "v")?)?))
 }
 
 /// Computes v/phi.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_recursion_inverse(v: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_golden_recursion_inverse", result, || {
-            Ok(srt::golden_recursion_inverse(&tensor(v, "v")?)?)
-        })
-    }
+    give("sv_srt_golden_recursion_inverse", result, || Ok(srt::golden_recursion_inverse(&tensor(v, "v")?)?))
 }
 
 /// Computes the generation of a row of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n_i|.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `row` points to 4 numbers, and `result` points to an `int32_t`.
+/// `row` points to 4 numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_generation_of_row(row: *const i64, result: *mut i32) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        number("sv_srt_generation_of_row", result, || match slice(row, 4, "row")? {
-            [first, second, third, fourth] => Ok(srt::generation([*first, *second, *third, *fourth])),
-            _ => Err(Failure::argument("row", "NULL", "a pointer")),
-        })
-    }
+    number("sv_srt_generation_of_row", result, || match slice(row, 4, "row")? {
+        [first, second, third, fourth] => Ok(srt::generation([*first, *second, *third, *fourth])),
+        _ => Err(Failure::argument("row", "NULL", "a pointer")),
+    })
 }
 
 /// Computes the generation of each row of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n_i|.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_generation_batch(rows: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_generation_batch", result, || Ok(srt::generation_batch(&tensor(rows, "rows")?)?)) }
+    give("sv_srt_generation_batch", result, || Ok(srt::generation_batch(&tensor(rows, "rows")?)?))
 }
 
 /// Computes one of `SV_SRT_GOLDEN_...` except `SV_SRT_GOLDEN_DIV` and `SV_SRT_GOLDEN_INVERSE` on numbers a + b phi, each a
 /// pair of `SV_DTYPE_I64` tensors. Operations of one operand do not use `y_a` and `y_b`. `overflow` gets a tensor that is true at results which 64 bits do not hold.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result_a` points to a `uint64_t`, `result_b` points to a `uint64_t`, `overflow` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_operation(
     operation: i32,
@@ -383,129 +209,74 @@ pub unsafe extern "C" fn sv_srt_golden_operation(
     result_b: *mut u64,
     overflow: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all(
-            "sv_srt_golden_operation",
-            [(result_a, "result_a"), (result_b, "result_b"), (overflow, "overflow")],
-            || {
-                let x = golden(x_a, x_b, ["x_a", "x_b"])?;
-                let y = || golden(y_a, y_b, ["y_a", "y_b"]);
-                let result = match operation {
-                    SV_SRT_GOLDEN_ADD => x.add(&y()?),
-                    SV_SRT_GOLDEN_SUB => x.sub(&y()?),
-                    SV_SRT_GOLDEN_MUL => x.mul(&y()?),
-                    SV_SRT_GOLDEN_NEG => x.neg(),
-                    SV_SRT_GOLDEN_CONJUGATE => x.conjugate(),
-                    SV_SRT_GOLDEN_RECURSION => x.recursion(),
-                    SV_SRT_GOLDEN_RECURSION_INVERSE => x.recursion_inverse(),
-                    other => {
-                        let wanted = "an operation of SV_SRT_GOLDEN_... with integer results";
-                        return Err(Failure::argument("operation", other, wanted));
-                    }
-                }?;
-                let [a, b] = points(result.values());
-                Ok([a, b, result.overflow().clone()])
-            },
-        )
-    }
+    give_all(
+        "sv_srt_golden_operation",
+        [(result_a, "result_a"), (result_b, "result_b"), (overflow, "overflow")],
+        || {
+            let x = golden(x_a, x_b, ["x_a", "x_b"])?;
+            let y = || golden(y_a, y_b, ["y_a", "y_b"]);
+            let result = match operation {
+                SV_SRT_GOLDEN_ADD => x.add(&y()?),
+                SV_SRT_GOLDEN_SUB => x.sub(&y()?),
+                SV_SRT_GOLDEN_MUL => x.mul(&y()?),
+                SV_SRT_GOLDEN_NEG => x.neg(),
+                SV_SRT_GOLDEN_CONJUGATE => x.conjugate(),
+                SV_SRT_GOLDEN_RECURSION => x.recursion(),
+                SV_SRT_GOLDEN_RECURSION_INVERSE => x.recursion_inverse(),
+                other => {
+                    let wanted = "an operation of SV_SRT_GOLDEN_... with integer results";
+                    return Err(Failure::argument("operation", other, wanted));
+                }
+            }?;
+            let [a, b] = points(result.values());
+            Ok([a, b, result.overflow().clone()])
+        },
+    )
 }
 
 /// Computes a^2 + a b - b^2 of numbers a + b phi. `overflow` gets a tensor that is true at results which 64 bits do not
 /// hold.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_norm(a: u64, b: u64, result: *mut u64, overflow: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_srt_golden_norm", [(result, "result"), (overflow, "overflow")], || {
-            Ok(checked(golden(a, b, ["a", "b"])?.norm()?))
-        })
-    }
+    give_all("sv_srt_golden_norm", [(result, "result"), (overflow, "overflow")], || {
+        Ok(checked(golden(a, b, ["a", "b"])?.norm()?))
+    })
 }
 
 /// Computes 2 a + b of numbers a + b phi. `overflow` gets a tensor that is true at results which 64 bits do not hold.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`, `overflow` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_trace(a: u64, b: u64, result: *mut u64, overflow: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_srt_golden_trace", [(result, "result"), (overflow, "overflow")], || {
-            Ok(checked(golden(a, b, ["a", "b"])?.trace()?))
-        })
-    }
+    give_all("sv_srt_golden_trace", [(result, "result"), (overflow, "overflow")], || {
+        Ok(checked(golden(a, b, ["a", "b"])?.trace()?))
+    })
 }
 
 /// Computes a + b phi as doubles.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_values(a: u64, b: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_golden_values", result, || Ok(golden(a, b, ["a", "b"])?.values()?)) }
+    give("sv_srt_golden_values", result, || Ok(golden(a, b, ["a", "b"])?.values()?))
 }
 
 /// Finds the a + b phi with |a|, |b| <= bound that is nearest to each double.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result_a` points to a `uint64_t`, `result_b` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_snap(values: u64, bound: i64, result_a: *mut u64, result_b: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_srt_snap", [(result_a, "result_a"), (result_b, "result_b")], || {
-            Ok(points(&srt::snap(&tensor(values, "values")?, bound)?))
-        })
-    }
+    give_all("sv_srt_snap", [(result_a, "result_a"), (result_b, "result_b")], || {
+        Ok(points(&srt::snap(&tensor(values, "values")?, bound)?))
+    })
 }
 
 /// Computes the values minus their points.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_snap_residual(values: u64, a: u64, b: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_snap_residual", result, || {
-            Ok(srt::snap_residual(&tensor(values, "values")?, &golden(a, b, ["a", "b"])?)?)
-        })
-    }
+    give("sv_srt_snap_residual", result, || {
+        Ok(srt::snap_residual(&tensor(values, "values")?, &golden(a, b, ["a", "b"])?)?)
+    })
 }
 
 /// Computes the square root of the sum of squared residuals.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_snap_distance(values: u64, a: u64, b: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_snap_distance", result, || {
-            Ok(srt::snap_distance(&tensor(values, "values")?, &golden(a, b, ["a", "b"])?)?)
-        })
-    }
+    give("sv_srt_snap_distance", result, || {
+        Ok(srt::snap_distance(&tensor(values, "values")?, &golden(a, b, ["a", "b"])?)?)
+    })
 }

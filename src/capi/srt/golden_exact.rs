@@ -88,8 +88,7 @@ impl From<GoldenExact> for sv_srt_exact {
 ///
 /// `number` is NULL or points to a struct that nobody writes during the call.
 pub(super) unsafe fn exact(number: *const sv_srt_exact, name: &str) -> Result<GoldenExact> {
-    // SAFETY: as the caller vouches.
-    match unsafe { slice(number, 1, name)? } {
+    match slice(number, 1, name)? {
         [number] => Ok(GoldenExact::new(number.a.rational()?, number.b.rational()?)),
         _ => Err(Failure::argument(name, "NULL", "a pointer")),
     }
@@ -97,12 +96,6 @@ pub(super) unsafe fn exact(number: *const sv_srt_exact, name: &str) -> Result<Go
 
 /// Computes a_numerator/a_denominator + b_numerator/b_denominator phi in lowest terms. `SV_ERROR_DIVISION_BY_ZERO` for a
 /// denominator of 0.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_exact_create(
     a_numerator: i64,
@@ -111,20 +104,15 @@ pub unsafe extern "C" fn sv_srt_exact_create(
     b_denominator: i64,
     result: *mut sv_srt_exact,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        number("sv_srt_exact_create", result, || {
-            let a = Rational::new(a_numerator.into(), a_denominator.into())?;
-            let b = Rational::new(b_numerator.into(), b_denominator.into())?;
-            Ok(GoldenExact::new(a, b).into())
-        })
-    }
+    number("sv_srt_exact_create", result, || {
+        let a = Rational::new(a_numerator.into(), a_denominator.into())?;
+        let b = Rational::new(b_numerator.into(), b_denominator.into())?;
+        Ok(GoldenExact::new(a, b).into())
+    })
 }
 
 /// Computes one of `SV_SRT_GOLDEN_...` exactly. `SV_ERROR_OVERFLOW` if 128 bits do not hold a numerator or a denominator,
 /// `SV_ERROR_DIVISION_BY_ZERO` for a quotient by 0. Operations of one operand do not read `y`. `result` may be an operand.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -136,92 +124,55 @@ pub unsafe extern "C" fn sv_srt_exact_operation(
     y: *const sv_srt_exact,
     result: *mut sv_srt_exact,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        number("sv_srt_exact_operation", result, || {
-            let x = exact(x, "x")?;
-            let y = || exact(y, "y");
-            let number = match operation {
-                SV_SRT_GOLDEN_ADD => x.checked_add(y()?),
-                SV_SRT_GOLDEN_SUB => x.checked_sub(y()?),
-                SV_SRT_GOLDEN_MUL => x.checked_mul(y()?),
-                SV_SRT_GOLDEN_DIV => x.checked_div(y()?),
-                SV_SRT_GOLDEN_NEG => x.checked_neg(),
-                SV_SRT_GOLDEN_CONJUGATE => x.conjugate(),
-                SV_SRT_GOLDEN_INVERSE => x.inverse(),
-                SV_SRT_GOLDEN_RECURSION => x.checked_mul(GoldenExact::PHI),
-                // 1/φ = φ - 1.
-                SV_SRT_GOLDEN_RECURSION_INVERSE => x.checked_mul((-1, 1).into()),
-                other => return Err(Failure::argument("operation", other, "one of SV_SRT_GOLDEN_...")),
-            }?;
-            Ok(number.into())
-        })
-    }
+    number("sv_srt_exact_operation", result, || {
+        let x = exact(x, "x")?;
+        let y = || exact(y, "y");
+        let number = match operation {
+            SV_SRT_GOLDEN_ADD => x.checked_add(y()?),
+            SV_SRT_GOLDEN_SUB => x.checked_sub(y()?),
+            SV_SRT_GOLDEN_MUL => x.checked_mul(y()?),
+            SV_SRT_GOLDEN_DIV => x.checked_div(y()?),
+            SV_SRT_GOLDEN_NEG => x.checked_neg(),
+            SV_SRT_GOLDEN_CONJUGATE => x.conjugate(),
+            SV_SRT_GOLDEN_INVERSE => x.inverse(),
+            SV_SRT_GOLDEN_RECURSION => x.checked_mul(GoldenExact::PHI),
+            // 1/φ = φ - 1.
+            SV_SRT_GOLDEN_RECURSION_INVERSE => x.checked_mul((-1, 1).into()),
+            other => return Err(Failure::argument("operation", other, "one of SV_SRT_GOLDEN_...")),
+        }?;
+        Ok(number.into())
+    })
 }
 
 /// Computes x to an integer power; a power of 0 is 1.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `x` and `result` each point to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_exact_pow(
     x: *const sv_srt_exact,
     exponent: i32,
     result: *mut sv_srt_exact,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_exact_pow", result, || Ok(exact(x, "x")?.checked_pow(exponent)?.into())) }
+    number("sv_srt_exact_pow", result, || Ok(exact(x, "x")?.checked_pow(exponent)?.into()))
 }
 
 /// Computes phi^n = F(n-1) + F(n) phi; `SV_ERROR_OVERFLOW` if 128 bits do not hold them.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_exact_phi_pow(n: i32, result: *mut sv_srt_exact) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_exact_phi_pow", result, || Ok(GoldenExact::phi_pow(n)?.into())) }
+    number("sv_srt_exact_phi_pow", result, || Ok(GoldenExact::phi_pow(n)?.into()))
 }
 
 /// Computes a^2 + a b - b^2 of a number a + b phi, its product with the conjugate.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `x` and `result` each point to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_exact_norm(x: *const sv_srt_exact, result: *mut sv_srt_rational) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_exact_norm", result, || Ok(exact(x, "x")?.norm()?.into())) }
+    number("sv_srt_exact_norm", result, || Ok(exact(x, "x")?.norm()?.into()))
 }
 
 /// Computes 2 a + b of a number a + b phi, its sum with the conjugate.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `x` and `result` each point to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_exact_trace(x: *const sv_srt_exact, result: *mut sv_srt_rational) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_exact_trace", result, || Ok(exact(x, "x")?.trace()?.into())) }
+    number("sv_srt_exact_trace", result, || Ok(exact(x, "x")?.trace()?.into()))
 }
 
 /// Compares two numbers exactly: `*order` gets -1 for x < y, 0 for equal numbers and 1 for x > y.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `x` and `y` each point to a struct, and `order` to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_exact_compare(
     x: *const sv_srt_exact,
@@ -229,8 +180,7 @@ pub unsafe extern "C" fn sv_srt_exact_compare(
     order: *mut i32,
 ) -> i32 {
     guard::call("sv_srt_exact_compare", || {
-        // SAFETY: as the caller vouches.
-        let (order, x, y) = unsafe { (out(order, "order")?, exact(x, "x")?, exact(y, "y")?) };
+        let (order, x, y) = (out(order, "order")?, exact(x, "x")?, exact(y, "y")?);
         order.write(match x.cmp(&y) {
             Ordering::Less => -1,
             Ordering::Equal => 0,
@@ -241,31 +191,17 @@ pub unsafe extern "C" fn sv_srt_exact_compare(
 }
 
 /// Computes a + b phi as a double, within a few units in the last place.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `x` points to a struct, and `result` to a `double`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_exact_value(x: *const sv_srt_exact, result: *mut f64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_exact_value", result, || Ok(exact(x, "x")?.to_f64())) }
+    number("sv_srt_exact_value", result, || Ok(exact(x, "x")?.to_f64()))
 }
 
 /// Writes the coefficients of a number whose a and b are integers of 64 bits, as tensors of points have them. Other numbers are
 /// `SV_ERROR_INVALID_ARGUMENT`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `x` points to a struct, and `a` and `b` each point to an `int64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_exact_integers(x: *const sv_srt_exact, a: *mut i64, b: *mut i64) -> i32 {
     guard::call("sv_srt_exact_integers", || {
-        // SAFETY: as the caller vouches.
-        let (a, b, x) = unsafe { (out(a, "a")?, out(b, "b")?, exact(x, "x")?) };
+        let (a, b, x) = (out(a, "a")?, out(b, "b")?, exact(x, "x")?);
         let point = GoldenInteger::try_from(x)?;
         a.write(point.a);
         b.write(point.b);
@@ -275,11 +211,9 @@ pub unsafe extern "C" fn sv_srt_exact_integers(x: *const sv_srt_exact, a: *mut i
 
 /// Writes a number as a text in UTF-8, such as `3/5 - 1/5 φ`. `text`, `capacity` and `length` are as for `sv_library_report`.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `x` points to a struct, and `text` to `capacity` bytes.
+/// `text` points to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_exact_text(
     x: *const sv_srt_exact,
@@ -287,8 +221,5 @@ pub unsafe extern "C" fn sv_srt_exact_text(
     capacity: usize,
     length: *mut usize,
 ) -> i32 {
-    guard::call("sv_srt_exact_text", || {
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&exact(x, "x")?.to_string(), text, capacity, length) }
-    })
+    guard::call("sv_srt_exact_text", || write_text(&exact(x, "x")?.to_string(), text, capacity, length))
 }

@@ -54,38 +54,18 @@ fn roots_of(code: i32) -> Result<E8Roots> {
 }
 
 /// Computes roots of E8 as rows. `set` is one of `SV_SRT_ROOTS_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_e8_roots(set: i32, device: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_e8_roots", result, || Ok(srt::e8_roots(roots_of(set)?, &self::device(device)?)?)) }
+    give("sv_srt_e8_roots", result, || Ok(srt::e8_roots(roots_of(set)?, &self::device(device)?)?))
 }
 
 /// Computes `count` rows: row i is root i modulo 240 times 1 + i/240, rounded down.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_e8_weights(count: usize, device: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_e8_weights", result, || Ok(srt::e8_weights(count, &self::device(device)?)?)) }
+    give("sv_srt_e8_weights", result, || Ok(srt::e8_weights(count, &self::device(device)?)?))
 }
 
 /// Projects rows of 8 to their parallel and perpendicular parts. `layout` is one of `SV_SRT_E8_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `parallel` points to a `uint64_t`, `perpendicular` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_project_e8(
     v: u64,
@@ -93,52 +73,29 @@ pub unsafe extern "C" fn sv_srt_project_e8(
     parallel: *mut u64,
     perpendicular: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_srt_project_e8", [(parallel, "parallel"), (perpendicular, "perpendicular")], || {
-            Ok(srt::project_e8(&tensor(v, "v")?, layout_of(layout)?)?.into())
-        })
-    }
+    give_all("sv_srt_project_e8", [(parallel, "parallel"), (perpendicular, "perpendicular")], || {
+        Ok(srt::project_e8(&tensor(v, "v")?, layout_of(layout)?)?.into())
+    })
 }
 
 /// Computes |parallel|^2 - |perpendicular|^2 of rows of 8. `layout` is one of `SV_SRT_E8_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_quadratic_form(v: u64, layout: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_quadratic_form", result, || {
-            Ok(srt::quadratic_form(&tensor(v, "v")?, layout_of(layout)?)?)
-        })
-    }
+    give("sv_srt_quadratic_form", result, || Ok(srt::quadratic_form(&tensor(v, "v")?, layout_of(layout)?)?))
 }
 
 /// Finds the point of scale E8 that is nearest to each row of 8.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_e8_quantize(v: u64, scale: f64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_e8_quantize", result, || Ok(srt::e8_quantize_scaled(&tensor(v, "v")?, scale)?)) }
+    give("sv_srt_e8_quantize", result, || Ok(srt::e8_quantize_scaled(&tensor(v, "v")?, scale)?))
 }
 
 /// Computes the sum of w exp(-pi Q(v)/t) over rows of 8. `weights` is a number or a tensor with one for each row, and
 /// `layout` is one of `SV_SRT_E8_...`.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `weights` points to an operand, and `result` points to a `uint64_t`.
+/// `weights` points to an operand.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_theta_sum(
     v: u64,
@@ -147,58 +104,30 @@ pub unsafe extern "C" fn sv_srt_theta_sum(
     layout: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_theta_sum", result, || {
-            let (v, weights) = (tensor(v, "v")?, Operand::pointer(weights, "weights")?);
-            Ok(srt::theta_sum(&v, weights.operand(), t, layout_of(layout)?)?)
-        })
-    }
+    give("sv_srt_theta_sum", result, || {
+        let (v, weights) = (tensor(v, "v")?, Operand::pointer(weights, "weights")?);
+        Ok(srt::theta_sum(&v, weights.operand(), t, layout_of(layout)?)?)
+    })
 }
 
 /// Computes 1 for each row of 8 in the cone and 0 for the others. `cone` is one of `SV_SRT_CONE_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_cone_test(v: u64, cone: i32, tolerance: f64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_golden_cone_test", result, || {
-            Ok(srt::golden_cone_test(&tensor(v, "v")?, cone_of(cone)?, tolerance)?)
-        })
-    }
+    give("sv_srt_golden_cone_test", result, || {
+        Ok(srt::golden_cone_test(&tensor(v, "v")?, cone_of(cone)?, tolerance)?)
+    })
 }
 
 /// Finds the point of the closed cone that is nearest to each row of 8. `cone` is one of `SV_SRT_CONE_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_cone_project(v: u64, cone: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_golden_cone_project", result, || {
-            Ok(srt::golden_cone_project(&tensor(v, "v")?, cone_of(cone)?)?)
-        })
-    }
+    give("sv_srt_golden_cone_project", result, || {
+        Ok(srt::golden_cone_project(&tensor(v, "v")?, cone_of(cone)?)?)
+    })
 }
 
 /// Computes exp(-Q(v)/phi) of each row of 8 in the null cone, and 1e-9 of the others.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_weight_8d(v: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_weight_8d", result, || Ok(srt::weight_8d(&tensor(v, "v")?)?)) }
+    give("sv_srt_weight_8d", result, || Ok(srt::weight_8d(&tensor(v, "v")?)?))
 }

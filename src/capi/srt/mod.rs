@@ -44,8 +44,7 @@ pub const SV_SRT_LARGEST_SNAP_BOUND: i64 = 1048576;
 /// `result` is NULL or points to a `T` that this call alone uses.
 unsafe fn number<T>(function: &'static str, result: *mut T, work: impl FnOnce() -> Result<T>) -> i32 {
     guard::call(function, || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(result, "result")? };
+        let result = out(result, "result")?;
         result.write(work()?);
         Ok(())
     })

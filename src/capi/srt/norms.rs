@@ -30,12 +30,6 @@ impl Norm {
 
 /// Computes gamma sqrt(target) (v - mean)/sqrt(variance + eps) + beta of each row along the last axis. `target` is the variance
 /// of the result, 0 for 1/phi. `gamma` and `beta` are tensors of the row's size, or 0.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_layer_norm(
     v: u64,
@@ -46,17 +40,10 @@ pub unsafe extern "C" fn sv_srt_golden_layer_norm(
     result: *mut u64,
 ) -> i32 {
     let norm = Norm { gamma, beta, target, eps };
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_golden_layer_norm", result, || norm.apply(v, srt::golden_layer_norm)) }
+    give("sv_srt_golden_layer_norm", result, || norm.apply(v, srt::golden_layer_norm))
 }
 
 /// Computes the norm of `sv_srt_golden_layer_norm` of each column of a batch of shape (B, F), over B.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_batch_norm_1d(
     v: u64,
@@ -67,21 +54,12 @@ pub unsafe extern "C" fn sv_srt_golden_batch_norm_1d(
     result: *mut u64,
 ) -> i32 {
     let norm = Norm { gamma, beta, target, eps };
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_golden_batch_norm_1d", result, || {
-            norm.apply(v, |v, norm| srt::golden_batch_norm_1d(v, norm, None))
-        })
-    }
+    give("sv_srt_golden_batch_norm_1d", result, || {
+        norm.apply(v, |v, norm| srt::golden_batch_norm_1d(v, norm, None))
+    })
 }
 
 /// Computes the norm of `sv_srt_golden_layer_norm` of each channel of a batch of shape (B, C, H, W), over B, H and W.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_batch_norm_2d(
     v: u64,
@@ -92,19 +70,14 @@ pub unsafe extern "C" fn sv_srt_golden_batch_norm_2d(
     result: *mut u64,
 ) -> i32 {
     let norm = Norm { gamma, beta, target, eps };
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_golden_batch_norm_2d", result, || {
-            norm.apply(v, |v, norm| srt::golden_batch_norm_2d(v, norm, None))
-        })
-    }
+    give("sv_srt_golden_batch_norm_2d", result, || {
+        norm.apply(v, |v, norm| srt::golden_batch_norm_2d(v, norm, None))
+    })
 }
 
 /// Computes a golden batch norm of a batch of shape (B, F) or (B, C, H, W) as in training, and the running statistics after it:
 /// the old ones times 1 - momentum, plus momentum times those of the batch. `mean` and `variance` are vectors of
 /// `SV_DTYPE_F64`, zeros and ones at first. They stay.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -125,26 +98,17 @@ pub unsafe extern "C" fn sv_srt_golden_batch_norm_train(
 ) -> i32 {
     let norm = Norm { gamma, beta, target, eps };
     let results = [(result, "result"), (new_mean, "new_mean"), (new_variance, "new_variance")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_srt_golden_batch_norm_train", results, || {
-            let mut running = statistics(mean, variance, momentum)?;
-            let y = norm.apply(v, |v, norm| match v.rank() {
-                4 => srt::golden_batch_norm_2d(v, norm, Some(&mut running)),
-                _ => srt::golden_batch_norm_1d(v, norm, Some(&mut running)),
-            })?;
-            Ok([y, running.mean().clone(), running.variance().clone()])
-        })
-    }
+    give_all("sv_srt_golden_batch_norm_train", results, || {
+        let mut running = statistics(mean, variance, momentum)?;
+        let y = norm.apply(v, |v, norm| match v.rank() {
+            4 => srt::golden_batch_norm_2d(v, norm, Some(&mut running)),
+            _ => srt::golden_batch_norm_1d(v, norm, Some(&mut running)),
+        })?;
+        Ok([y, running.mean().clone(), running.variance().clone()])
+    })
 }
 
 /// Computes a golden batch norm of a batch of shape (B, F) or (B, C, H, W) with running statistics, as in inference.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_batch_norm_infer(
     v: u64,
@@ -157,13 +121,10 @@ pub unsafe extern "C" fn sv_srt_golden_batch_norm_infer(
     result: *mut u64,
 ) -> i32 {
     let norm = Norm { gamma, beta, target, eps };
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_golden_batch_norm_infer", result, || {
-            let running = statistics(mean, variance, RunningStatistics::MOMENTUM)?;
-            norm.apply(v, |v, norm| running.normalize(v, norm))
-        })
-    }
+    give("sv_srt_golden_batch_norm_infer", result, || {
+        let running = statistics(mean, variance, RunningStatistics::MOMENTUM)?;
+        norm.apply(v, |v, norm| running.normalize(v, norm))
+    })
 }
 
 fn statistics(mean: u64, variance: u64, momentum: f64) -> Result<RunningStatistics> {

@@ -53,25 +53,12 @@ fn gradient_mode(code: i32) -> Result<SnapGradientMode> {
 }
 
 /// Returns a random word, which depends on the seed and the position alone.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_noise_word(seed: u64, offset: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_noise_word", result, || Ok(srt::noise_word(seed, offset))) }
+    number("sv_srt_noise_word", result, || Ok(srt::noise_word(seed, offset)))
 }
 
 /// Returns the seed of a stream of its own.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_noise_stream(
     seed: u64,
@@ -79,17 +66,14 @@ pub unsafe extern "C" fn sv_srt_noise_stream(
     purpose: u64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_noise_stream", result, || Ok(srt::noise_stream(seed, generation, purpose))) }
+    number("sv_srt_noise_stream", result, || Ok(srt::noise_stream(seed, generation, purpose)))
 }
 
 /// Computes a tensor of random words from position `offset` on.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_noise_words(
     seed: u64,
@@ -99,21 +83,16 @@ pub unsafe extern "C" fn sv_srt_noise_words(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_noise_words", result, || {
-            Ok(srt::noise_words(seed, offset, &sizes(shape, rank)?, &self::device(device)?)?)
-        })
-    }
+    give("sv_srt_noise_words", result, || {
+        Ok(srt::noise_words(seed, offset, &sizes(shape, rank)?, &self::device(device)?)?)
+    })
 }
 
 /// Computes a tensor of standard normal doubles from position `offset` on.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_gauss(
     seed: u64,
@@ -123,21 +102,16 @@ pub unsafe extern "C" fn sv_srt_gauss(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_gauss", result, || {
-            Ok(srt::gauss(seed, offset, &sizes(shape, rank)?, &self::device(device)?)?)
-        })
-    }
+    give("sv_srt_gauss", result, || {
+        Ok(srt::gauss(seed, offset, &sizes(shape, rank)?, &self::device(device)?)?)
+    })
 }
 
 /// Computes a tensor of uniform doubles from position `offset` on. `interval` is one of `SV_SRT_UNIFORM_...`.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_uniform_noise(
     seed: u64,
@@ -148,35 +122,19 @@ pub unsafe extern "C" fn sv_srt_uniform_noise(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_uniform_noise", result, || {
-            let (interval, shape) = (interval_of(interval)?, sizes(shape, rank)?);
-            Ok(srt::uniform_noise(seed, offset, interval, &shape, &self::device(device)?)?)
-        })
-    }
+    give("sv_srt_uniform_noise", result, || {
+        let (interval, shape) = (interval_of(interval)?, sizes(shape, rank)?);
+        Ok(srt::uniform_noise(seed, offset, interval, &shape, &self::device(device)?)?)
+    })
 }
 
 /// Computes normal numbers from pairs of uniform ones along the last axis.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_box_muller(u: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_box_muller", result, || Ok(srt::box_muller(&tensor(u, "u")?)?)) }
+    give("sv_srt_box_muller", result, || Ok(srt::box_muller(&tensor(u, "u")?)?))
 }
 
 /// Computes (lo + (hi - lo) tanh |rho|) g.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_residual_modulated_noise(
     g: u64,
@@ -185,21 +143,12 @@ pub unsafe extern "C" fn sv_srt_residual_modulated_noise(
     hi: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_residual_modulated_noise", result, || {
-            Ok(srt::residual_modulated_noise(&tensor(g, "g")?, &tensor(rho, "rho")?, lo, hi)?)
-        })
-    }
+    give("sv_srt_residual_modulated_noise", result, || {
+        Ok(srt::residual_modulated_noise(&tensor(g, "g")?, &tensor(rho, "rho")?, lo, hi)?)
+    })
 }
 
 /// Computes v (1 + (1 - s) sqrt(n2)/phi^2) + sigma (1 - s) exp(-n2/(4 phi)) g.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_resonant_d_phase(
     v: u64,
@@ -209,21 +158,12 @@ pub unsafe extern "C" fn sv_srt_resonant_d_phase(
     sigma: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_resonant_d_phase", result, || {
-            Ok(srt::resonant_d_phase(&tensor(v, "v")?, &tensor(n2, "n2")?, &tensor(g, "g")?, s, sigma)?)
-        })
-    }
+    give("sv_srt_resonant_d_phase", result, || {
+        Ok(srt::resonant_d_phase(&tensor(v, "v")?, &tensor(n2, "n2")?, &tensor(g, "g")?, s, sigma)?)
+    })
 }
 
 /// Computes `sv_srt_resonant_d_phase` of rows, with a syntony for each row in the tensor `s`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_resonant_d_phase_batch(
     v: u64,
@@ -233,136 +173,68 @@ pub unsafe extern "C" fn sv_srt_resonant_d_phase_batch(
     sigma: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_resonant_d_phase_batch", result, || {
-            Ok(srt::resonant_d_phase_batch(
-                &tensor(v, "v")?,
-                &tensor(n2, "n2")?,
-                &tensor(g, "g")?,
-                &tensor(s, "s")?,
-                sigma,
-            )?)
-        })
-    }
+    give("sv_srt_resonant_d_phase_batch", result, || {
+        Ok(srt::resonant_d_phase_batch(
+            &tensor(v, "v")?,
+            &tensor(n2, "n2")?,
+            &tensor(g, "g")?,
+            &tensor(s, "s")?,
+            sigma,
+        )?)
+    })
 }
 
 /// Computes v (1 - s/phi (1 - exp(-n2/phi))).
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_h_phase(v: u64, n2: u64, s: f64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_h_phase", result, || Ok(srt::h_phase(&tensor(v, "v")?, &tensor(n2, "n2")?, s)?)) }
+    give("sv_srt_h_phase", result, || Ok(srt::h_phase(&tensor(v, "v")?, &tensor(n2, "n2")?, s)?))
 }
 
 /// Computes `sv_srt_h_phase` of rows, with a syntony for each row in the tensor `s`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_h_phase_batch(v: u64, n2: u64, s: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_h_phase_batch", result, || {
-            Ok(srt::h_phase_batch(&tensor(v, "v")?, &tensor(n2, "n2")?, &tensor(s, "s")?)?)
-        })
-    }
+    give("sv_srt_h_phase_batch", result, || {
+        Ok(srt::h_phase_batch(&tensor(v, "v")?, &tensor(n2, "n2")?, &tensor(s, "s")?)?)
+    })
 }
 
 /// Computes the D phase without noise, then the H phase.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_phase_cycle(v: u64, n2: u64, s: f64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_phase_cycle", result, || Ok(srt::phase_cycle(&tensor(v, "v")?, &tensor(n2, "n2")?, s)?))
-    }
+    give("sv_srt_phase_cycle", result, || Ok(srt::phase_cycle(&tensor(v, "v")?, &tensor(n2, "n2")?, s)?))
 }
 
 /// Computes the sum of |v|^2 exp(-n2/phi) divided by the sum of |v|^2, of each row.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_syntony(v: u64, n2: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_srt_syntony", result, || Ok(srt::syntony(&tensor(v, "v")?, &tensor(n2, "n2")?)?)) }
+    give("sv_srt_syntony", result, || Ok(srt::syntony(&tensor(v, "v")?, &tensor(n2, "n2")?)?))
 }
 
 /// Computes one number of all syntonies. `aggregate` is one of `SV_SRT_AGGREGATE_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_aggregate_syntony(s: u64, aggregate: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_aggregate_syntony", result, || {
-            Ok(srt::aggregate_syntony(&tensor(s, "s")?, aggregate_of(aggregate)?)?)
-        })
-    }
+    give("sv_srt_aggregate_syntony", result, || {
+        Ok(srt::aggregate_syntony(&tensor(s, "s")?, aggregate_of(aggregate)?)?)
+    })
 }
 
 /// Computes 1 - |d - h| / (|d - psi| + 1e-10), from 0 to 1.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_operator_syntony(psi: u64, d: u64, h: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_operator_syntony", result, || {
-            Ok(srt::operator_syntony(&tensor(psi, "psi")?, &tensor(d, "d")?, &tensor(h, "h")?)?)
-        })
-    }
+    give("sv_srt_operator_syntony", result, || {
+        Ok(srt::operator_syntony(&tensor(psi, "psi")?, &tensor(d, "d")?, &tensor(h, "h")?)?)
+    })
 }
 
 /// Finds the largest syntony of a vector: its index and its value. NaN is ignored.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `index` points to a `uint64_t`, `value` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_argmax_syntony(s: u64, index: *mut u64, value: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_srt_argmax_syntony", [(index, "index"), (value, "value")], || {
-            Ok(srt::argmax_syntony(&tensor(s, "s")?)?.into())
-        })
-    }
+    give_all("sv_srt_argmax_syntony", [(index, "index"), (value, "value")], || {
+        Ok(srt::argmax_syntony(&tensor(s, "s")?)?.into())
+    })
 }
 
 /// Computes the pull of flux values toward their lattice values. `mode` is one of `SV_SRT_GRADIENT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_snap_gradient(
     flux: u64,
@@ -371,26 +243,17 @@ pub unsafe extern "C" fn sv_srt_snap_gradient(
     mode: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_snap_gradient", result, || {
-            Ok(srt::snap_gradient(
-                &tensor(flux, "flux")?,
-                &tensor(lattice, "lattice")?,
-                &tensor(n2, "n2")?,
-                gradient_mode(mode)?,
-            )?)
-        })
-    }
+    give("sv_srt_snap_gradient", result, || {
+        Ok(srt::snap_gradient(
+            &tensor(flux, "flux")?,
+            &tensor(lattice, "lattice")?,
+            &tensor(n2, "n2")?,
+            gradient_mode(mode)?,
+        )?)
+    })
 }
 
 /// Computes the H phase, finds the a + b phi with |a|, |b| <= bound nearest to it, and computes their syntony.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result_a` points to a `uint64_t`, `result_b` points to a `uint64_t`, `syntony` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_harmonize_and_crystallize(
     flux: u64,
@@ -401,37 +264,25 @@ pub unsafe extern "C" fn sv_srt_harmonize_and_crystallize(
     result_b: *mut u64,
     syntony: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all(
-            "sv_srt_harmonize_and_crystallize",
-            [(result_a, "result_a"), (result_b, "result_b"), (syntony, "syntony")],
-            || {
-                let (points, syntony) =
-                    srt::harmonize_and_crystallize(&tensor(flux, "flux")?, &tensor(n2, "n2")?, s, bound)?;
-                Ok([points.a().clone(), points.b().clone(), syntony])
-            },
-        )
-    }
+    give_all(
+        "sv_srt_harmonize_and_crystallize",
+        [(result_a, "result_a"), (result_b, "result_b"), (syntony, "syntony")],
+        || {
+            let (points, syntony) =
+                srt::harmonize_and_crystallize(&tensor(flux, "flux")?, &tensor(n2, "n2")?, s, bound)?;
+            Ok([points.a().clone(), points.b().clone(), syntony])
+        },
+    )
 }
 
 /// Computes the times of the D phase and of the H phase: base, and base phi^syntony.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `d_phase` points to a `double`, `h_phase` points to a `double`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_dwell(base: f64, syntony: f64, d_phase: *mut f64, h_phase: *mut f64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        guard::call("sv_srt_dwell", || {
-            let (d_phase, h_phase) = (out(d_phase, "d_phase")?, out(h_phase, "h_phase")?);
-            let times = srt::dwell(base, syntony);
-            d_phase.write(times.d_phase);
-            h_phase.write(times.h_phase);
-            Ok(())
-        })
-    }
+    guard::call("sv_srt_dwell", || {
+        let (d_phase, h_phase) = (out(d_phase, "d_phase")?, out(h_phase, "h_phase")?);
+        let times = srt::dwell(base, syntony);
+        d_phase.write(times.d_phase);
+        h_phase.write(times.h_phase);
+        Ok(())
+    })
 }

@@ -36,195 +36,80 @@ fn operation(code: i32, name: &str) -> Result<Operation> {
 }
 
 /// Computes A B. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_mm(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_mm", result, || Ok(srt::mm(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
-    }
+    give("sv_srt_mm", result, || Ok(srt::mm(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A^T B, of A stored as K x M. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_mm_tn(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_mm_tn", result, || {
-            Ok(srt::mm_tn(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
-        })
-    }
+    give("sv_srt_mm_tn", result, || Ok(srt::mm_tn(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A B^T, of B stored as N x K. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_mm_nt(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_mm_nt", result, || {
-            Ok(srt::mm_nt(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
-        })
-    }
+    give("sv_srt_mm_nt", result, || Ok(srt::mm_nt(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A^T B^T. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_mm_tt(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_mm_tt", result, || {
-            Ok(srt::mm_tt(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
-        })
-    }
+    give("sv_srt_mm_tt", result, || Ok(srt::mm_tt(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A^H B. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_mm_hn(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_mm_hn", result, || {
-            Ok(srt::mm_hn(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
-        })
-    }
+    give("sv_srt_mm_hn", result, || Ok(srt::mm_hn(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A B^H. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_mm_nh(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_mm_nh", result, || {
-            Ok(srt::mm_nh(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
-        })
-    }
+    give("sv_srt_mm_nh", result, || Ok(srt::mm_nh(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes the products of two batches of matrices. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_bmm(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_bmm", result, || Ok(srt::bmm(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
-    }
+    give("sv_srt_bmm", result, || Ok(srt::bmm(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A B - B A/phi. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_commutator(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_golden_commutator", result, || {
-            Ok(srt::golden_commutator(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
-        })
-    }
+    give("sv_srt_golden_commutator", result, || {
+        Ok(srt::golden_commutator(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
+    })
 }
 
 /// Computes A B + B A/phi. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_anticommutator(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_golden_anticommutator", result, || {
-            Ok(srt::golden_anticommutator(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
-        })
-    }
+    give("sv_srt_golden_anticommutator", result, || {
+        Ok(srt::golden_anticommutator(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
+    })
 }
 
 /// Computes the sum over k of a_ik b_kj exp(-k^2/phi). `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_mm_golden_weighted(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_mm_golden_weighted", result, || {
-            Ok(srt::mm_golden_weighted(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
-        })
-    }
+    give("sv_srt_mm_golden_weighted", result, || {
+        Ok(srt::mm_golden_weighted(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
+    })
 }
 
 /// Computes phi^n A B. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_mm_phi(a: u64, b: u64, n: i32, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_mm_phi", result, || {
-            Ok(srt::mm_phi(&tensor(a, "a")?, &tensor(b, "b")?, n, product_mode(mode)?)?)
-        })
-    }
+    give("sv_srt_mm_phi", result, || {
+        Ok(srt::mm_phi(&tensor(a, "a")?, &tensor(b, "b")?, n, product_mode(mode)?)?)
+    })
 }
 
 /// Computes (1 + sign q/divisor) A B. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_mm_corrected(
     a: u64,
@@ -234,39 +119,25 @@ pub unsafe extern "C" fn sv_srt_mm_corrected(
     mode: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_mm_corrected", result, || {
-            Ok(srt::mm_corrected(&tensor(a, "a")?, &tensor(b, "b")?, divisor, sign, product_mode(mode)?)?)
-        })
-    }
+    give("sv_srt_mm_corrected", result, || {
+        Ok(srt::mm_corrected(&tensor(a, "a")?, &tensor(b, "b")?, divisor, sign, product_mode(mode)?)?)
+    })
 }
 
 /// Computes e^(i pi n/phi) A B, which is complex. `mode` is one of `SV_SRT_PRODUCT_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_mm_golden_phase(a: u64, b: u64, n: i32, mode: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_mm_golden_phase", result, || {
-            Ok(srt::mm_golden_phase(&tensor(a, "a")?, &tensor(b, "b")?, n, product_mode(mode)?)?)
-        })
-    }
+    give("sv_srt_mm_golden_phase", result, || {
+        Ok(srt::mm_golden_phase(&tensor(a, "a")?, &tensor(b, "b")?, n, product_mode(mode)?)?)
+    })
 }
 
 /// Computes alpha op(A) op(B) + beta C as a new tensor. `operation_a` and `operation_b` are of `SV_SRT_OPERATION_...`,
 /// and `mode` is one of `SV_SRT_PRODUCT_...`. C is not read if beta is 0.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `alpha` and `beta` point to numbers, and `result` points to a `uint64_t`.
+/// `alpha` and `beta` point to numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_gemm(
     alpha: *const sv_number,
@@ -279,33 +150,28 @@ pub unsafe extern "C" fn sv_srt_gemm(
     mode: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_gemm", result, || {
-            let (alpha, beta) = (number(alpha, "alpha")?, number(beta, "beta")?);
-            let (a, b, mut c) = (tensor(a, "a")?, tensor(b, "b")?, tensor(c, "c")?);
-            let of_a = (operation(operation_a, "operation_a")?, &a);
-            srt::gemm(
-                alpha,
-                of_a,
-                (operation(operation_b, "operation_b")?, &b),
-                beta,
-                &mut c,
-                product_mode(mode)?,
-            )?;
-            Ok(c)
-        })
-    }
+    give("sv_srt_gemm", result, || {
+        let (alpha, beta) = (number(alpha, "alpha")?, number(beta, "beta")?);
+        let (a, b, mut c) = (tensor(a, "a")?, tensor(b, "b")?, tensor(c, "c")?);
+        let of_a = (operation(operation_a, "operation_a")?, &a);
+        srt::gemm(
+            alpha,
+            of_a,
+            (operation(operation_b, "operation_b")?, &b),
+            beta,
+            &mut c,
+            product_mode(mode)?,
+        )?;
+        Ok(c)
+    })
 }
 
 /// Computes psi + the sum over k of factor k times P_k psi of `count` square matrices P_k. `mode` is one of
 /// `SV_SRT_PRODUCT_...`.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `projections` and `factors` point to `count` elements each, and `result` points to a `uint64_t`.
+/// `projections` and `factors` point to `count` elements each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_projection_sum(
     psi: u64,
@@ -315,28 +181,18 @@ pub unsafe extern "C" fn sv_srt_projection_sum(
     mode: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_projection_sum", result, || {
-            let (psi, projections) = (tensor(psi, "psi")?, tensors(projections, count, "projections")?);
-            let projections: Vec<_> = projections.iter().collect();
-            Ok(srt::projection_sum(
-                &psi,
-                &projections,
-                slice(factors, count, "factors")?,
-                product_mode(mode)?,
-            )?)
-        })
-    }
+    give("sv_srt_projection_sum", result, || {
+        let (psi, projections) = (tensor(psi, "psi")?, tensors(projections, count, "projections")?);
+        let projections: Vec<_> = projections.iter().collect();
+        Ok(srt::projection_sum(&psi, &projections, slice(factors, count, "factors")?, product_mode(mode)?)?)
+    })
 }
 
 /// Computes the sum over k of weight k times T_k of `count` tensors of one shape.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `tensors` and `weights` point to `count` elements each, and `result` points to a `uint64_t`.
+/// `tensors` and `weights` point to `count` elements each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_weighted_sum(
     tensors: *const u64,
@@ -344,12 +200,9 @@ pub unsafe extern "C" fn sv_srt_weighted_sum(
     count: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_weighted_sum", result, || {
-            let tensors = self::tensors(tensors, count, "tensors")?;
-            let tensors: Vec<_> = tensors.iter().collect();
-            Ok(srt::weighted_sum(&tensors, slice(weights, count, "weights")?)?)
-        })
-    }
+    give("sv_srt_weighted_sum", result, || {
+        let tensors = self::tensors(tensors, count, "tensors")?;
+        let tensors: Vec<_> = tensors.iter().collect();
+        Ok(srt::weighted_sum(&tensors, slice(weights, count, "weights")?)?)
+    })
 }

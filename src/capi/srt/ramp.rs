@@ -8,11 +8,9 @@ use crate::srt;
 /// Writes up to `capacity` bounds of a ramp of at most `steps` steps from `first` on, and the number of all of them.
 /// Each bound is the one before times phi, rounded up.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `bounds` points to `capacity` numbers, and `count` points to a `uint64_t`.
+/// `bounds` points to `capacity` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_precision_ramp(
     first: i64,
@@ -21,24 +19,21 @@ pub unsafe extern "C" fn sv_srt_precision_ramp(
     capacity: usize,
     count: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        guard::call("sv_srt_precision_ramp", || {
-            let count = out(count, "count")?;
-            let ramp = srt::precision_ramp(first, steps)?;
-            let bounds = slice_mut(bounds, capacity, "bounds")?;
-            bounds.iter_mut().zip(&ramp).for_each(|(to, from)| *to = *from);
-            count.write(ramp.len() as u64);
-            Ok(())
-        })
-    }
+    guard::call("sv_srt_precision_ramp", || {
+        let count = out(count, "count")?;
+        let ramp = srt::precision_ramp(first, steps)?;
+        let bounds = slice_mut(bounds, capacity, "bounds")?;
+        bounds.iter_mut().zip(&ramp).for_each(|(to, from)| *to = *from);
+        count.write(ramp.len() as u64);
+        Ok(())
+    })
 }
 
 /// Snaps values at each bound of a ramp of at most `steps` steps from `first` on. Point i of the ramp is a pair of
 /// `SV_DTYPE_I64` tensors, `a[i]` and `b[i]`, of the bound `bounds[i]`.
 ///
 /// `count` gets the number of bounds; the arrays get the first `capacity` of them, and values are snapped at these alone. A
-/// capacity of 0 asks for the number alone. The caller owns one reference to each tensor. Any thread may call it.
+/// capacity of 0 asks for the number alone. The caller owns one reference to each tensor.
 ///
 /// # Safety
 ///
@@ -55,8 +50,7 @@ pub unsafe extern "C" fn sv_srt_snap_ramp(
     count: *mut u64,
 ) -> i32 {
     guard::call("sv_srt_snap_ramp", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         let values = tensor(values, "values")?;
         let all = srt::precision_ramp(first, steps)?.len();
         let written = capacity.min(all);

@@ -96,8 +96,7 @@ unsafe fn give_symbolic(
     work: &mut dyn FnMut() -> Result<SymExpr>,
 ) -> i32 {
     guard::call(function, || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(result, "result")? };
+        let result = out(result, "result")?;
         let object = SymbolicObject(Arc::new((work()?, OnceLock::new())));
         result.write(SymbolicObject::table().insert(object)?);
         Ok(())
@@ -106,54 +105,26 @@ unsafe fn give_symbolic(
 
 /// Creates an expression for an integer. Sums and products of integers are exact, so larger ones of up to 128 bits are made of
 /// smaller ones.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_integer(integer: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give_symbolic("sv_srt_symbolic_integer", result, &mut || Ok(integer.into())) }
+    give_symbolic("sv_srt_symbolic_integer", result, &mut || Ok(integer.into()))
 }
 
 /// Creates an expression for a fraction. `SV_ERROR_DIVISION_BY_ZERO` for a denominator of 0.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_rational(numerator: i64, denominator: i64, result: *mut u64) -> i32 {
     let mut work = || Ok(Rational::new(numerator.into(), denominator.into())?.into());
-    // SAFETY: as the caller vouches.
-    unsafe { give_symbolic("sv_srt_symbolic_rational", result, &mut work) }
+    give_symbolic("sv_srt_symbolic_rational", result, &mut work)
 }
 
 /// Creates an expression for an exact number a + b phi.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `number` points to a struct, and `result` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_exact(number: *const sv_srt_exact, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    let mut work = || Ok(unsafe { exact(number, "number")? }.into());
-    // SAFETY: as the caller vouches.
-    unsafe { give_symbolic("sv_srt_symbolic_exact", result, &mut work) }
+    let mut work = || Ok(exact(number, "number")?.into());
+    give_symbolic("sv_srt_symbolic_exact", result, &mut work)
 }
 
 /// Creates an expression for a constant, one of `SV_SRT_CONSTANT_...`.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_constant(constant: i32, result: *mut u64) -> i32 {
     let mut work = || {
@@ -166,21 +137,13 @@ pub unsafe extern "C" fn sv_srt_symbolic_constant(constant: i32, result: *mut u6
             other => return Err(Failure::argument("constant", other, "one of SV_SRT_CONSTANT_...")),
         }))
     };
-    // SAFETY: as the caller vouches.
-    unsafe { give_symbolic("sv_srt_symbolic_constant", result, &mut work) }
+    give_symbolic("sv_srt_symbolic_constant", result, &mut work)
 }
 
 /// Creates an expression for input `slot`: column `slot` of the rows of a run, from 0 to 62.
-///
-/// The caller owns one reference to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_input(slot: usize, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give_symbolic("sv_srt_symbolic_input", result, &mut || Ok(SymExpr::input(slot))) }
+    give_symbolic("sv_srt_symbolic_input", result, &mut || Ok(SymExpr::input(slot)))
 }
 
 /// Creates an expression for an operation, one of `SV_SRT_SYMBOLIC_...`. Operations of one operand do not read `y`.
@@ -188,11 +151,7 @@ pub unsafe extern "C" fn sv_srt_symbolic_input(slot: usize, result: *mut u64) ->
 /// Sums, differences, products and quotients of two integers, of two fractions or of two exact numbers are exact numbers at once,
 /// unless they overflow 128 bits or divide by 0. A result has at most 1048576 leaves and functions, or the status is
 /// `SV_ERROR_INVALID_ARGUMENT`: operands are copied, so x = x x doubles their number. The caller owns one reference to `*result`,
-/// which keeps no handle of an operand. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// which keeps no handle of an operand.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_operation(operation: i32, x: u64, y: u64, result: *mut u64) -> i32 {
     let mut work = || {
@@ -220,19 +179,13 @@ pub unsafe extern "C" fn sv_srt_symbolic_operation(operation: i32, x: u64, y: u6
             other => Err(Failure::argument("operation", other, "one of SV_SRT_SYMBOLIC_...")),
         }
     };
-    // SAFETY: as the caller vouches.
-    unsafe { give_symbolic("sv_srt_symbolic_operation", result, &mut work) }
+    give_symbolic("sv_srt_symbolic_operation", result, &mut work)
 }
 
 /// Creates an expression for x to the power numerator/denominator. Of a negative x it is the real root if the reduced denominator
 /// is odd, else NaN.
 ///
-/// A result has at most 1048576 leaves and functions, or the status is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference
-/// to `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// A result has at most 1048576 leaves and functions, or the status is `SV_ERROR_INVALID_ARGUMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_pow(
     x: u64,
@@ -245,60 +198,32 @@ pub unsafe extern "C" fn sv_srt_symbolic_pow(
         check_nodes("x", &[&x])?;
         Ok(x.tree().pow(Rational::new(numerator.into(), denominator.into())?))
     };
-    // SAFETY: as the caller vouches.
-    unsafe { give_symbolic("sv_srt_symbolic_pow", result, &mut work) }
+    give_symbolic("sv_srt_symbolic_pow", result, &mut work)
 }
 
 /// Writes the number of leaves and functions of an expression.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_node_count(x: u64, result: *mut usize) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        number("sv_srt_symbolic_node_count", result, || Ok(SymbolicObject::find(x, "x")?.tree().node_count()))
-    }
+    number("sv_srt_symbolic_node_count", result, || Ok(SymbolicObject::find(x, "x")?.tree().node_count()))
 }
 
 /// Writes the number of input slots of an expression: the highest one, plus 1.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_slots(x: u64, result: *mut usize) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { number("sv_srt_symbolic_slots", result, || Ok(SymbolicObject::find(x, "x")?.tree().slots())) }
+    number("sv_srt_symbolic_slots", result, || Ok(SymbolicObject::find(x, "x")?.tree().slots()))
 }
 
 /// Writes 1 if two expressions are the same tree, else 0. Equal values of different trees do not count.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_is_same(x: u64, y: u64, result: *mut i32) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        number("sv_srt_symbolic_is_same", result, || {
-            let (x, y) = (SymbolicObject::find(x, "x")?, SymbolicObject::find(y, "y")?);
-            Ok(i32::from(x.tree() == y.tree()))
-        })
-    }
+    number("sv_srt_symbolic_is_same", result, || {
+        let (x, y) = (SymbolicObject::find(x, "x")?, SymbolicObject::find(y, "y")?);
+        Ok(i32::from(x.tree() == y.tree()))
+    })
 }
 
 /// Writes an expression as a text in UTF-8, such as `((x0^2 + 1) · π)`. `text`, `capacity` and `length` are as for
 /// `sv_library_report`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -312,18 +237,15 @@ pub unsafe extern "C" fn sv_srt_symbolic_text(
 ) -> i32 {
     guard::call("sv_srt_symbolic_text", || {
         let tree = SymbolicObject::find(x, "x")?.tree().to_string();
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&tree, text, capacity, length) }
+        write_text(&tree, text, capacity, length)
     })
 }
 
 /// Evaluates an expression on the CPU for one row of `count` inputs, with the bits of `sv_srt_symbolic_run_rows`.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `inputs` points to `count` numbers, and `result` to a `double`.
+/// `inputs` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_evaluate(
     x: u64,
@@ -331,31 +253,20 @@ pub unsafe extern "C" fn sv_srt_symbolic_evaluate(
     count: usize,
     result: *mut f64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        number("sv_srt_symbolic_evaluate", result, || {
-            let inputs = slice(inputs, count, "inputs")?;
-            Ok(SymbolicObject::find(x, "x")?.compiled()?.evaluate(inputs)?)
-        })
-    }
+    number("sv_srt_symbolic_evaluate", result, || {
+        let inputs = slice(inputs, count, "inputs")?;
+        Ok(SymbolicObject::find(x, "x")?.compiled()?.evaluate(inputs)?)
+    })
 }
 
 /// Evaluates an expression for each row of a matrix of `SV_DTYPE_F64`, whose columns are the input slots, on the device of the
 /// matrix. `*result` gets a vector with a value for each row.
 ///
-/// Outside its domain a function is NaN or infinite, as IEEE has it: ln 0 is -infinity, ln of a negative number NaN. An expression
-/// with more than 63 slots is `SV_ERROR_INVALID_ARGUMENT`. The caller owns one reference to
-/// `*result`. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// Outside its domain a function is NaN or infinite, as IEEE has it: ln 0 is -infinity, ln of a negative number NaN. An
+/// expression with more than 63 slots is `SV_ERROR_INVALID_ARGUMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_run_rows(x: u64, rows: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_srt_symbolic_run_rows", result, || {
-            Ok(SymbolicObject::find(x, "x")?.compiled()?.run_rows(&tensor(rows, "rows")?)?)
-        })
-    }
+    give("sv_srt_symbolic_run_rows", result, || {
+        Ok(SymbolicObject::find(x, "x")?.compiled()?.run_rows(&tensor(rows, "rows")?)?)
+    })
 }

@@ -84,13 +84,10 @@ pub(super) unsafe fn give_written(
     result: *mut u64,
     write: &dyn Fn() -> Result<Write>,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give(function, result, || {
-            let tensor = super::tensor(tensor, "tensor")?;
-            write()?.result(&tensor)
-        })
-    }
+    give(function, result, || {
+        let tensor = super::tensor(tensor, "tensor")?;
+        write()?.result(&tensor)
+    })
 }
 
 /// Runs the body of a function that writes to a tensor. The handle is checked before `write` reads arrays.
@@ -132,12 +129,6 @@ fn scatter_reduce(axis: i64, index: u64, elements: u64, code: i32, include_self:
 ///
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_scatter_reduce(
     tensor: u64,
@@ -149,13 +140,10 @@ pub unsafe extern "C" fn sv_tensor_scatter_reduce(
     result: *mut u64,
 ) -> i32 {
     let write = || scatter_reduce(axis, index, elements, reduction, include_self);
-    // SAFETY: as the caller vouches.
-    unsafe { give_written("sv_tensor_scatter_reduce", tensor, result, &write) }
+    give_written("sv_tensor_scatter_reduce", tensor, result, &write)
 }
 
 /// Writes the result of `sv_tensor_scatter_reduce` to the tensor.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_tensor_scatter_reduce_in_place(
     tensor: u64,
@@ -172,12 +160,6 @@ pub extern "C" fn sv_tensor_scatter_reduce_in_place(
 
 /// Gives a tensor with elements added at the places of an index along `axis`: `sv_tensor_scatter_reduce` by `SV_REDUCE_SUM`
 /// with the tensor's own elements.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_scatter_add(
     tensor: u64,
@@ -187,13 +169,10 @@ pub unsafe extern "C" fn sv_tensor_scatter_add(
     result: *mut u64,
 ) -> i32 {
     let write = || scatter_reduce(axis, index, elements, SV_REDUCE_SUM, 1);
-    // SAFETY: as the caller vouches.
-    unsafe { give_written("sv_tensor_scatter_add", tensor, result, &write) }
+    give_written("sv_tensor_scatter_add", tensor, result, &write)
 }
 
 /// Adds elements at the places of an index along `axis`.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_tensor_scatter_add_in_place(tensor: u64, axis: i64, index: u64, elements: u64) -> i32 {
     write_to("sv_tensor_scatter_add_in_place", tensor, &|| {
@@ -207,12 +186,6 @@ fn index_add(axis: i64, index: u64, elements: u64) -> Result<Write> {
 }
 
 /// Gives a tensor with elements added to the positions along an axis that a list of indices names.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_add(
     tensor: u64,
@@ -221,13 +194,10 @@ pub unsafe extern "C" fn sv_tensor_index_add(
     elements: u64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give_written("sv_tensor_index_add", tensor, result, &|| index_add(axis, index, elements)) }
+    give_written("sv_tensor_index_add", tensor, result, &|| index_add(axis, index, elements))
 }
 
 /// Adds elements to the positions along an axis that a list of indices names.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_tensor_index_add_in_place(tensor: u64, axis: i64, index: u64, elements: u64) -> i32 {
     write_to("sv_tensor_index_add_in_place", tensor, &|| index_add(axis, index, elements))
@@ -237,18 +207,11 @@ pub extern "C" fn sv_tensor_index_add_in_place(tensor: u64, axis: i64, index: u6
 ///
 /// As [`number`].
 unsafe fn index_fill(axis: i64, index: u64, value: *const sv_number) -> Result<Write> {
-    // SAFETY: as the caller vouches.
-    let number = unsafe { number(value, "number")? };
+    let number = number(value, "number")?;
     Ok(Write::IndexFill { axis: axis as isize, index: super::tensor(index, "index")?, number })
 }
 
 /// Gives a tensor with the positions along an axis that a list of indices names replaced by a number.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `number` points to a struct, and `result` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_fill(
     tensor: u64,
@@ -257,17 +220,10 @@ pub unsafe extern "C" fn sv_tensor_index_fill(
     number: *const sv_number,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give_written("sv_tensor_index_fill", tensor, result, &|| index_fill(axis, index, number)) }
+    give_written("sv_tensor_index_fill", tensor, result, &|| index_fill(axis, index, number))
 }
 
 /// Replaces the positions along an axis that a list of indices names by a number.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
-///
-/// # Safety
-///
-/// `number` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_fill_in_place(
     tensor: u64,
@@ -275,16 +231,14 @@ pub unsafe extern "C" fn sv_tensor_index_fill_in_place(
     index: u64,
     number: *const sv_number,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    write_to("sv_tensor_index_fill_in_place", tensor, &|| unsafe { index_fill(axis, index, number) })
+    write_to("sv_tensor_index_fill_in_place", tensor, &|| index_fill(axis, index, number))
 }
 
 /// # Safety
 ///
 /// As [`super::tensors`].
 unsafe fn index_put(indices: *const u64, count: usize, elements: u64, accumulate: i32) -> Result<Write> {
-    // SAFETY: as the caller vouches.
-    let indices = unsafe { super::tensors(indices, count, "indices")? };
+    let indices = super::tensors(indices, count, "indices")?;
     let elements = super::tensor(elements, "elements")?;
     Ok(Write::IndexPut { indices, elements, accumulate: flag(accumulate, "accumulate")? })
 }
@@ -292,11 +246,9 @@ unsafe fn index_put(indices: *const u64, count: usize, elements: u64, accumulate
 /// Gives a tensor with elements written by coordinates: `indices` are `count` tensors of integers, one for each of the first
 /// axes, which are broadcast. Of several elements for one place the last one stays; all are added if `accumulate` is 1.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `indices` points to `count` handles, and `result` to a `uint64_t`.
+/// `indices` points to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_put(
     tensor: u64,
@@ -306,15 +258,11 @@ pub unsafe extern "C" fn sv_tensor_index_put(
     accumulate: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    let write = || unsafe { index_put(indices, count, elements, accumulate) };
-    // SAFETY: as the caller vouches.
-    unsafe { give_written("sv_tensor_index_put", tensor, result, &write) }
+    let write = || index_put(indices, count, elements, accumulate);
+    give_written("sv_tensor_index_put", tensor, result, &write)
 }
 
 /// Writes elements by coordinates, as `sv_tensor_index_put`.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
 ///
 /// # Safety
 ///
@@ -327,8 +275,7 @@ pub unsafe extern "C" fn sv_tensor_index_put_in_place(
     elements: u64,
     accumulate: i32,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    let write = || unsafe { index_put(indices, count, elements, accumulate) };
+    let write = || index_put(indices, count, elements, accumulate);
     write_to("sv_tensor_index_put_in_place", tensor, &write)
 }
 
@@ -340,11 +287,7 @@ fn masked_scatter(mask: u64, elements: u64) -> Result<Write> {
 /// Gives a tensor in which the elements for which a mask of bools is true are replaced by the first elements of `elements`, in
 /// row-major order. The mask is broadcast.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_masked_scatter(
     tensor: u64,
@@ -352,13 +295,10 @@ pub unsafe extern "C" fn sv_tensor_masked_scatter(
     elements: u64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give_written("sv_tensor_masked_scatter", tensor, result, &|| masked_scatter(mask, elements)) }
+    give_written("sv_tensor_masked_scatter", tensor, result, &|| masked_scatter(mask, elements))
 }
 
 /// Replaces the elements for which a mask of bools is true, as `sv_tensor_masked_scatter`.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_tensor_masked_scatter_in_place(tensor: u64, mask: u64, elements: u64) -> i32 {
     write_to("sv_tensor_masked_scatter_in_place", tensor, &|| masked_scatter(mask, elements))
@@ -367,11 +307,7 @@ pub extern "C" fn sv_tensor_masked_scatter_in_place(tensor: u64, mask: u64, elem
 /// Combines neighbouring rows of a tensor by one of the codes of `sv_tensor_scatter_reduce`: the first `lengths[0]` along axis
 /// 0, the next `lengths[1]`, and so on. A length of 0 gives `initial`.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `initial` points to a struct, and `result` to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_segment_reduce(
     tensor: u64,
@@ -380,11 +316,8 @@ pub unsafe extern "C" fn sv_tensor_segment_reduce(
     initial: *const sv_number,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_segment_reduce", result, || {
-            let (tensor, lengths) = (super::tensor(tensor, "tensor")?, super::tensor(lengths, "lengths")?);
-            Ok(tensor.segment_reduce(&lengths, self::reduction(reduction)?, number(initial, "initial")?)?)
-        })
-    }
+    give("sv_tensor_segment_reduce", result, || {
+        let (tensor, lengths) = (super::tensor(tensor, "tensor")?, super::tensor(lengths, "lengths")?);
+        Ok(tensor.segment_reduce(&lengths, self::reduction(reduction)?, number(initial, "initial")?)?)
+    })
 }

@@ -66,8 +66,7 @@ fn window(keys: i64, is_given: i32, name: &str) -> Result<Option<usize>> {
 ///
 /// As [`slice`].
 unsafe fn offsets(offsets: *const i64, count: usize, name: &str) -> Result<Vec<usize>> {
-    // SAFETY: as the caller vouches.
-    let offsets = unsafe { slice(offsets, count, name)? };
+    let offsets = slice(offsets, count, name)?;
     if let Some(negative) = offsets.iter().find(|offset| **offset < 0) {
         return Err(Failure::argument(name, negative, "offsets from 0 on"));
     }
@@ -89,10 +88,8 @@ impl sv_attention_options {
             (false, true) => Ok(Some(SequenceLengths::Padded { queries, keys })),
             (true, false) => {
                 let count = self.offset_count;
-                // SAFETY: as the caller vouches.
-                let query_offsets = unsafe { offsets(self.query_offsets, count, "options.query_offsets")? };
-                // SAFETY: as the caller vouches.
-                let key_offsets = unsafe { offsets(self.key_offsets, count, "options.key_offsets")? };
+                let query_offsets = offsets(self.query_offsets, count, "options.query_offsets")?;
+                let key_offsets = offsets(self.key_offsets, count, "options.key_offsets")?;
                 Ok(Some(SequenceLengths::Packed { query_offsets, key_offsets }))
             }
             (true, true) => Err(Failure::argument(
@@ -127,8 +124,7 @@ impl sv_attention_options {
                 0 => None,
                 handle => Some(generator(handle, device)?),
             },
-            // SAFETY: as the caller vouches.
-            lengths: unsafe { self.lengths()? },
+            lengths: self.lengths()?,
         })
     }
 }
@@ -137,8 +133,6 @@ impl sv_attention_options {
 /// axes, with a length of their own and a number of heads that divides the queries'. A query that may read no key has a result
 /// of 0. `options` may be NULL. Without a mask no scores are stored on the CPU, and on devices of compute capability 9.0 for f16 and
 /// bf16 where the head dimension is a multiple of 8.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -152,16 +146,13 @@ pub unsafe extern "C" fn sv_tensor_scaled_dot_product_attention(
     options: *const sv_attention_options,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_scaled_dot_product_attention", result, || {
-            let queries = tensor(queries, "queries")?;
-            let (keys, values) = (tensor(keys, "keys")?, tensor(values, "values")?);
-            let options = match options.is_null() {
-                true => AttentionOptions::default(),
-                false => structure(options, "options")?.read(&queries.device())?,
-            };
-            Ok(queries.scaled_dot_product_attention(&keys, &values, &options)?)
-        })
-    }
+    give("sv_tensor_scaled_dot_product_attention", result, || {
+        let queries = tensor(queries, "queries")?;
+        let (keys, values) = (tensor(keys, "keys")?, tensor(values, "values")?);
+        let options = match options.is_null() {
+            true => AttentionOptions::default(),
+            false => structure(options, "options")?.read(&queries.device())?,
+        };
+        Ok(queries.scaled_dot_product_attention(&keys, &values, &options)?)
+    })
 }

@@ -15,8 +15,6 @@ use crate::tensor;
 /// Copies a tensor's elements to the host, in row-major order. `bytes` is their number times the size of one. Waits for the
 /// work that the tensor needs, and returns the error of a kernel that faulted.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `data` points to `bytes` bytes.
@@ -29,69 +27,36 @@ pub unsafe extern "C" fn sv_tensor_to_host(tensor: u64, data: *mut c_void, bytes
             let wanted = format!("{wanted} bytes for {} elements of {}", tensor.count(), tensor.dtype());
             return Err(Failure::argument("bytes", bytes, &wanted));
         }
-        // SAFETY: as the caller vouches.
-        tensor.read(unsafe { slice_mut(data.cast::<u8>(), bytes, "data")? })?;
+        tensor.read(slice_mut(data.cast::<u8>(), bytes, "data")?)?;
         Ok(())
     })
 }
 
 /// Gives a tensor's elements on another device. They are shared if they are there already.
 ///
-/// To and from the CPU the copy is done when the call returns. Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// To and from the CPU the copy is done when the call returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_to_device(tensor: u64, device: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_to_device", result, || {
-            Ok(super::tensor(tensor, "tensor")?.to(&super::device(device)?)?)
-        })
-    }
+    give("sv_tensor_to_device", result, || Ok(super::tensor(tensor, "tensor")?.to(&super::device(device)?)?))
 }
 
 /// Gives a tensor's elements in another dtype. They are shared if they have it already. Floats become integers by dropping
 /// the fraction and saturating, NaN becomes 0, and a complex number gives its real part.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_cast(tensor: u64, dtype: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_cast", result, || Ok(super::tensor(tensor, "tensor")?.cast(super::dtype(dtype)?)?))
-    }
+    give("sv_tensor_cast", result, || Ok(super::tensor(tensor, "tensor")?.cast(super::dtype(dtype)?)?))
 }
 
 /// Gives a tensor's elements adjacent in memory. They are shared if they are so already.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_contiguous(tensor: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_contiguous", result, || Ok(super::tensor(tensor, "tensor")?.contiguous()?)) }
+    give("sv_tensor_contiguous", result, || Ok(super::tensor(tensor, "tensor")?.contiguous()?))
 }
 
 /// Gives a copy of a tensor's elements, adjacent in memory of its own.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_copy(tensor: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_copy", result, || Ok(super::tensor(tensor, "tensor")?.copy()?)) }
+    give("sv_tensor_copy", result, || Ok(super::tensor(tensor, "tensor")?.copy()?))
 }
 
 /// Sends this thread's tensor operations on the stream's device to that stream, until `sv_stream_pop`. Calls may be nested,
@@ -117,16 +82,11 @@ pub extern "C" fn sv_stream_pop() -> i32 {
 
 /// Gives the stream that this thread's tensor operations on a CUDA device go to.
 ///
-/// The caller owns one reference to `*stream`. Any thread may call it, and use the stream.
-///
-/// # Safety
-///
-/// `stream` points to a `uint64_t`.
+/// Any thread may use the stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_stream_current(device: i32, stream: *mut u64) -> i32 {
     guard::call("sv_stream_current", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(stream, "stream")? };
+        let result = out(stream, "stream")?;
         let stream = super::device(device)?.stream()?;
         result.write(StreamObject::table().insert(StreamObject(Arc::new(stream)))?);
         Ok(())

@@ -10,11 +10,9 @@ use crate::tensor::Tensor;
 /// Gives a tensor of elements in host memory, which are copied: in row-major order, `bytes` in all. A `rank` of 0 is one
 /// element without dimensions. `device` is the ordinal of a CUDA device, or `SV_CPU`.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `data` points to `bytes` bytes, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+/// `data` points to `bytes` bytes, and `shape` to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_from_host(
     data: *const c_void,
@@ -25,26 +23,21 @@ pub unsafe extern "C" fn sv_tensor_from_host(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_from_host", result, || {
-            Ok(Tensor::from_bytes(
-                slice(data.cast::<u8>(), bytes, "data")?,
-                self::dtype(dtype)?,
-                &sizes(shape, rank)?,
-                &self::device(device)?,
-            )?)
-        })
-    }
+    give("sv_tensor_from_host", result, || {
+        Ok(Tensor::from_bytes(
+            slice(data.cast::<u8>(), bytes, "data")?,
+            self::dtype(dtype)?,
+            &sizes(shape, rank)?,
+            &self::device(device)?,
+        )?)
+    })
 }
 
 /// Gives a tensor of zeros.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_zeros(
     dtype: i32,
@@ -53,21 +46,16 @@ pub unsafe extern "C" fn sv_tensor_zeros(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_zeros", result, || {
-            Ok(Tensor::zeros(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
-        })
-    }
+    give("sv_tensor_zeros", result, || {
+        Ok(Tensor::zeros(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
+    })
 }
 
 /// Gives a tensor of ones.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_ones(
     dtype: i32,
@@ -76,21 +64,16 @@ pub unsafe extern "C" fn sv_tensor_ones(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_ones", result, || {
-            Ok(Tensor::ones(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
-        })
-    }
+    give("sv_tensor_ones", result, || {
+        Ok(Tensor::ones(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
+    })
 }
 
 /// Gives a tensor whose elements are all one number, which the dtype must hold.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `number` points to a struct, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_full(
     number: *const sv_number,
@@ -100,22 +83,17 @@ pub unsafe extern "C" fn sv_tensor_full(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_full", result, || {
-            Ok(Tensor::full(
-                &sizes(shape, rank)?,
-                super::number(number, "number")?,
-                self::dtype(dtype)?,
-                &self::device(device)?,
-            )?)
-        })
-    }
+    give("sv_tensor_full", result, || {
+        Ok(Tensor::full(
+            &sizes(shape, rank)?,
+            super::number(number, "number")?,
+            self::dtype(dtype)?,
+            &self::device(device)?,
+        )?)
+    })
 }
 
 /// Gives the numbers `start`, `start + step` and so on before `end`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -129,27 +107,18 @@ pub unsafe extern "C" fn sv_tensor_arange(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_arange", result, || {
-            Ok(Tensor::arange(
-                super::number(start, "start")?,
-                super::number(end, "end")?,
-                super::number(step, "step")?,
-                self::dtype(dtype)?,
-                &self::device(device)?,
-            )?)
-        })
-    }
+    give("sv_tensor_arange", result, || {
+        Ok(Tensor::arange(
+            super::number(start, "start")?,
+            super::number(end, "end")?,
+            super::number(step, "step")?,
+            self::dtype(dtype)?,
+            &self::device(device)?,
+        )?)
+    })
 }
 
 /// Gives `count` evenly spaced numbers from `start` to `end`, both included.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_linspace(
     start: f64,
@@ -159,21 +128,12 @@ pub unsafe extern "C" fn sv_tensor_linspace(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_linspace", result, || {
-            Ok(Tensor::linspace(start, end, count, self::dtype(dtype)?, &self::device(device)?)?)
-        })
-    }
+    give("sv_tensor_linspace", result, || {
+        Ok(Tensor::linspace(start, end, count, self::dtype(dtype)?, &self::device(device)?)?)
+    })
 }
 
 /// Gives a matrix with ones on its main diagonal, and zeros elsewhere.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_eye(
     rows: usize,
@@ -182,21 +142,16 @@ pub unsafe extern "C" fn sv_tensor_eye(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_eye", result, || {
-            Ok(Tensor::eye(rows, columns, self::dtype(dtype)?, &self::device(device)?)?)
-        })
-    }
+    give("sv_tensor_eye", result, || {
+        Ok(Tensor::eye(rows, columns, self::dtype(dtype)?, &self::device(device)?)?)
+    })
 }
 
 /// Gives a tensor whose elements have any values until they are written.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_empty(
     dtype: i32,
@@ -205,39 +160,21 @@ pub unsafe extern "C" fn sv_tensor_empty(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_empty", result, || {
-            Ok(Tensor::empty(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
-        })
-    }
+    give("sv_tensor_empty", result, || {
+        Ok(Tensor::empty(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
+    })
 }
 
 /// Gives a tensor of the shape, the dtype and the device of another one, whose elements are all one number.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `number` points to a struct, and `result` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_full_like(tensor: u64, number: *const sv_number, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_full_like", result, || {
-            Ok(super::tensor(tensor, "tensor")?.full_like(super::number(number, "number")?)?)
-        })
-    }
+    give("sv_tensor_full_like", result, || {
+        Ok(super::tensor(tensor, "tensor")?.full_like(super::number(number, "number")?)?)
+    })
 }
 
 /// Gives `count` numbers from `base` to the power of `start` to `base` to the power of `end`, both included, whose exponents are
 /// evenly spaced.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_logspace(
     start: f64,
@@ -248,17 +185,14 @@ pub unsafe extern "C" fn sv_tensor_logspace(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_logspace", result, || {
-            Ok(Tensor::logspace(start, end, count, base, self::dtype(dtype)?, &self::device(device)?)?)
-        })
-    }
+    give("sv_tensor_logspace", result, || {
+        Ok(Tensor::logspace(start, end, count, base, self::dtype(dtype)?, &self::device(device)?)?)
+    })
 }
 
 /// Writes the coordinates of a grid: `count` views of the shape of all vectors' sizes, of which one varies along each axis.
 ///
-/// The caller owns one reference to each of `results`. Any thread may call it.
+/// The caller owns one reference to each of `results`.
 ///
 /// # Safety
 ///
@@ -266,9 +200,7 @@ pub unsafe extern "C" fn sv_tensor_logspace(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_meshgrid(vectors: *const u64, count: usize, results: *mut u64) -> i32 {
     guard::call("sv_tensor_meshgrid", || {
-        // SAFETY: as the caller vouches.
-        let (results, vectors) =
-            unsafe { (slice_mut(results, count, "results")?, tensors(vectors, count, "vectors")?) };
+        let (results, vectors) = (slice_mut(results, count, "results")?, tensors(vectors, count, "vectors")?);
         let grid = Tensor::meshgrid(&vectors.iter().collect::<Vec<_>>())?;
         results.copy_from_slice(&enter_all(grid)?);
         Ok(())

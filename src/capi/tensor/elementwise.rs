@@ -34,8 +34,7 @@ unsafe fn run<const COUNT: usize>(
     handles: &[u64; COUNT],
     result: *mut u64,
 ) -> Result<()> {
-    // SAFETY: as the caller vouches.
-    let result = unsafe { out(result, "result")? };
+    let result = out(result, "result")?;
     let mut failure = None;
     let handle = match guard::in_use(|| apply_to_pinned(operation, handles, &mut failure)) {
         Some(handle) => handle,
@@ -104,8 +103,7 @@ fn apply_to_clones<const COUNT: usize>(operation: Operation, handles: &[u64; COU
 unsafe fn run_code<const COUNT: usize>(code: u32, handles: &[u64; COUNT], result: *mut u64) -> Result<()> {
     let operation = operation(code)?;
     check_arity(operation, COUNT)?;
-    // SAFETY: as the caller vouches.
-    unsafe { run(operation, handles, result) }
+    run(operation, handles, result)
 }
 
 /// Fails for another number of operands than the operation takes.
@@ -128,8 +126,7 @@ pub(super) unsafe fn call<const COUNT: usize>(
     handles: [u64; COUNT],
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    guard::call(name, || unsafe { run(operation, &handles, result) })
+    guard::call(name, || run(operation, &handles, result))
 }
 
 /// Replaces a tensor's elements by an operation's result on them and other tensors.
@@ -153,11 +150,9 @@ pub(super) fn call_in_place<const COUNT: usize>(
 /// Computes an elementwise operation, one of `SV_OP_...`, on `count` operands, each a tensor or a number. At least one of them
 /// is a tensor. Dtypes are promoted and shapes broadcast as in PyTorch.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `operands` points to `count` structs, and `result` to a `uint64_t`.
+/// `operands` points to `count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_operation(
     operation: u32,
@@ -166,12 +161,10 @@ pub unsafe extern "C" fn sv_operation(
     result: *mut u64,
 ) -> i32 {
     guard::call("sv_operation", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(result, "result")? };
+        let result = out(result, "result")?;
         let operation = self::operation(operation)?;
         check_arity(operation, count)?;
-        // SAFETY: as the caller vouches.
-        let operands = of_operation(operation, unsafe { self::operands(operands, count) })?;
+        let operands = of_operation(operation, self::operands(operands, count))?;
         let operands: Vec<TensorOperand<'_>> = operands.iter().map(Operand::operand).collect();
         result.write(enter(apply(operation, &operands)?)?);
         Ok(())
@@ -179,48 +172,25 @@ pub unsafe extern "C" fn sv_operation(
 }
 
 /// Computes an elementwise operation of one tensor; see `sv_operation`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_unary(operation: u32, x: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    guard::call("sv_unary", || unsafe { run_code(operation, &[x], result) })
+    guard::call("sv_unary", || run_code(operation, &[x], result))
 }
 
 /// Computes an elementwise operation of two tensors; see `sv_operation`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_binary(operation: u32, x: u64, y: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    guard::call("sv_binary", || unsafe { run_code(operation, &[x, y], result) })
+    guard::call("sv_binary", || run_code(operation, &[x, y], result))
 }
 
 /// Computes an elementwise operation of three tensors; see `sv_operation`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_ternary(operation: u32, x: u64, y: u64, z: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    guard::call("sv_ternary", || unsafe { run_code(operation, &[x, y, z], result) })
+    guard::call("sv_ternary", || run_code(operation, &[x, y, z], result))
 }
 
 /// Replaces a tensor's elements by an operation's result on them and `count` other operands. The result is converted to
 /// their dtype, which must be able to hold it. Other tensors that shared the elements do not change.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
 ///
 /// # Safety
 ///
@@ -238,8 +208,7 @@ pub unsafe extern "C" fn sv_operation_in_place(
         if tensor == 0 {
             of_operation(operation, self::tensor(tensor, "tensor"))?;
         }
-        // SAFETY: as the caller vouches.
-        Ok((operation, of_operation(operation, unsafe { operands(others, count) })?))
+        Ok((operation, of_operation(operation, operands(others, count))?))
     };
     change("sv_operation_in_place", (tensor, "tensor"), find, |mut target, (operation, others)| {
         let others: Vec<TensorOperand<'_>> = others.iter().map(Operand::operand).collect();
@@ -251,7 +220,7 @@ pub unsafe extern "C" fn sv_operation_in_place(
 /// Writes an operation's result into a tensor that is there, to whose shape the `count` operands broadcast and whose dtype
 /// must be able to hold the result. The first operand is a tensor.
 ///
-/// Any thread may call it; others that use the handle of `output` wait meanwhile.
+/// Others that use the handle of `output` wait meanwhile.
 ///
 /// # Safety
 ///
@@ -266,8 +235,7 @@ pub unsafe extern "C" fn sv_operation_into(
     guard::call("sv_operation_into", || {
         let operation = self::operation(operation)?;
         check_arity(operation, count)?;
-        // SAFETY: as the caller vouches.
-        let operands = of_operation(operation, unsafe { self::operands(operands, count) })?;
+        let operands = of_operation(operation, self::operands(operands, count))?;
         let operands: Vec<TensorOperand<'_>> = operands.iter().map(Operand::operand).collect();
         let Some((TensorOperand::Tensor(first), others)) = operands.split_first() else {
             return Err(Failure::argument("operands", "a number first", "a tensor first"));
@@ -279,19 +247,12 @@ pub unsafe extern "C" fn sv_operation_into(
 }
 
 /// Replaces a tensor's elements by those of a tensor, which is broadcast and cast, or by a number.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
-///
-/// # Safety
-///
-/// `value` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_assign(tensor: u64, value: *const sv_operand) -> i32 {
     change(
         "sv_tensor_assign",
         (tensor, "tensor"),
-        // SAFETY: as the caller vouches.
-        || unsafe { Operand::pointer(value, "value") },
+        || Operand::pointer(value, "value"),
         |mut target, value| {
             target.assign(value.operand())?;
             Ok(())
@@ -301,11 +262,9 @@ pub unsafe extern "C" fn sv_tensor_assign(tensor: u64, value: *const sv_operand)
 
 /// Replaces a part of a tensor's elements, as `sv_tensor_assign`: the positions that `count` slices name, one after the other.
 ///
-/// Any thread may call it; others that use the handle wait meanwhile.
-///
 /// # Safety
 ///
-/// `slices` points to `count` structs, and `value` to a struct.
+/// `slices` points to `count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_assign_slice(
     tensor: u64,
@@ -313,10 +272,7 @@ pub unsafe extern "C" fn sv_tensor_assign_slice(
     count: usize,
     value: *const sv_operand,
 ) -> i32 {
-    let find = || {
-        // SAFETY: as the caller vouches.
-        unsafe { Ok((slice(slices, count, "slices")?, Operand::pointer(value, "value")?)) }
-    };
+    let find = || Ok((slice(slices, count, "slices")?, Operand::pointer(value, "value")?));
     change("sv_tensor_assign_slice", (tensor, "tensor"), find, |mut target, (slices, value)| {
         for slice in slices {
             let (axis, slice) = slice.parts();
@@ -328,20 +284,13 @@ pub unsafe extern "C" fn sv_tensor_assign_slice(
 }
 
 /// Replaces a tensor's elements by a value where a mask of bools is true.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
-///
-/// # Safety
-///
-/// `value` points to a struct.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_masked_fill_in_place(
     tensor: u64,
     mask: u64,
     value: *const sv_operand,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    let find = || unsafe { Ok((self::tensor(mask, "mask")?, Operand::pointer(value, "value")?)) };
+    let find = || Ok((self::tensor(mask, "mask")?, Operand::pointer(value, "value")?));
     change("sv_tensor_masked_fill_in_place", (tensor, "tensor"), find, |mut target, (mask, value)| {
         target.masked_fill(&mask, value.operand())?;
         Ok(())
@@ -350,24 +299,17 @@ pub unsafe extern "C" fn sv_tensor_masked_fill_in_place(
 
 /// Writes 1 if all elements of two tensors are close, |x - y| <= atol + rtol |y|, else 0. NaN is close to nothing.
 ///
-/// Waits for the work that the tensors need. Any thread may call it.
-///
-/// # Safety
-///
-/// `close` points to an `int32_t`.
+/// Waits for the work that the tensors need.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_allclose(x: u64, y: u64, rtol: f64, atol: f64, close: *mut i32) -> i32 {
     guard::call("sv_tensor_allclose", || {
-        // SAFETY: as the caller vouches.
-        let close = unsafe { out(close, "close")? };
+        let close = out(close, "close")?;
         close.write(i32::from(tensor(x, "x")?.allclose(&tensor(y, "y")?, rtol, atol)?));
         Ok(())
     })
 }
 
 /// Writes the name of an operation, such as `add`. `text`, `capacity` and `length` are as for `sv_library_report`.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -380,23 +322,15 @@ pub unsafe extern "C" fn sv_operation_name(
     length: *mut usize,
 ) -> i32 {
     guard::call("sv_operation_name", || {
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(self::operation(operation)?.name(), text, capacity, length) }
+        write_text(self::operation(operation)?.name(), text, capacity, length)
     })
 }
 
 /// Writes the code of the operation of a name.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `name` points to a zero-terminated text, and `operation` to a `uint32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_operation_code(name: *const c_char, operation: *mut u32) -> i32 {
     guard::call("sv_operation_code", || {
-        // SAFETY: as the caller vouches.
-        let (name, result) = unsafe { (text(name, "name")?, out(operation, "operation")?) };
+        let (name, result) = (text(name, "name")?, out(operation, "operation")?);
         let found = Operation::ALL.iter().find(|operation| operation.name() == name);
         let found = found.ok_or_else(|| Failure::argument("name", name, "the name of an operation"))?;
         result.write(found.code());
@@ -405,17 +339,10 @@ pub unsafe extern "C" fn sv_operation_code(name: *const c_char, operation: *mut 
 }
 
 /// Writes the number of operands of an operation: 1, 2 or 3.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `arity` points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_operation_arity(operation: u32, arity: *mut usize) -> i32 {
     guard::call("sv_operation_arity", || {
-        // SAFETY: as the caller vouches.
-        let arity = unsafe { out(arity, "arity")? };
+        let arity = out(arity, "arity")?;
         arity.write(self::operation(operation)?.arity());
         Ok(())
     })
@@ -453,21 +380,12 @@ use crate::fuse::Operation;
 pub const {constant}: u32 = {code};
 
 /// Computes `{constant}` of tensors, as `sv_operation`: {doc}
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern \"C\" fn sv_{name}({parameters}, result: *mut u64) -> i32 {{
-    // SAFETY: as the caller vouches.
-    unsafe {{ call(\"sv_{name}\", Operation::{operation:?}, [{all}], result) }}
+    call(\"sv_{name}\", Operation::{operation:?}, [{all}], result)
 }}
 
 /// Replaces the elements of `x` by `{constant}`, as `sv_operation_in_place`.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
 #[unsafe(no_mangle)]
 pub extern \"C\" fn sv_{name}_in_place({parameters}) -> i32 {{
     call_in_place(\"sv_{name}_in_place\", Operation::{operation:?}, x, [{others}])

@@ -67,8 +67,7 @@ impl Items {
                 other => return Err(Failure::argument("items.kind", other, "one of SV_INDEX_...")),
             })
         };
-        // SAFETY: as the caller vouches.
-        unsafe { slice(items, count, "items")? }.iter().map(item).collect::<Result<_>>().map(Items)
+        slice(items, count, "items")?.iter().map(item).collect::<Result<_>>().map(Items)
     }
 
     /// Returns the entries as operations take them.
@@ -90,11 +89,11 @@ impl Items {
 /// An index out of range in a tensor is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the
 /// next call that waits for the device.
 ///
-/// Any thread may call it; it waits for the device if an entry is a mask.
+/// It waits for the device if an entry is a mask.
 ///
 /// # Safety
 ///
-/// `items` points to `count` structs, and `result` to a `uint64_t`.
+/// `items` points to `count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index(
     tensor: u64,
@@ -102,31 +101,27 @@ pub unsafe extern "C" fn sv_tensor_index(
     count: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_index", result, || {
-            let (tensor, items) = (super::tensor(tensor, "tensor")?, Items::new(items, count)?);
-            Ok(tensor.index(&items.entries()[..])?)
-        })
-    }
+    give("sv_tensor_index", result, || {
+        let (tensor, items) = (super::tensor(tensor, "tensor")?, Items::new(items, count)?);
+        Ok(tensor.index(&items.entries()[..])?)
+    })
 }
 
 /// # Safety
 ///
 /// As [`slice`] of `count` and of one struct.
 unsafe fn assign(items: *const sv_index, count: usize, value: *const sv_operand) -> Result<Write> {
-    // SAFETY: as the caller vouches.
-    let (items, value) = unsafe { (Items::new(items, count)?, Operand::pointer(value, "value")?) };
+    let (items, value) = (Items::new(items, count)?, Operand::pointer(value, "value")?);
     Ok(Write::Assign { items, value })
 }
 
 /// Gives a tensor in which the elements that an index expression names are replaced by a value, which is broadcast.
 ///
-/// Any thread may call it; it waits for the device if an entry is a mask.
+/// It waits for the device if an entry is a mask.
 ///
 /// # Safety
 ///
-/// `items` points to `count` structs, `value` to a struct, and `result` to a `uint64_t`.
+/// `items` points to `count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_assign(
     tensor: u64,
@@ -135,19 +130,15 @@ pub unsafe extern "C" fn sv_tensor_index_assign(
     value: *const sv_operand,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    let write = || unsafe { assign(items, count, value) };
-    // SAFETY: as the caller vouches.
-    unsafe { give_written("sv_tensor_index_assign", tensor, result, &write) }
+    let write = || assign(items, count, value);
+    give_written("sv_tensor_index_assign", tensor, result, &write)
 }
 
 /// Replaces the elements that an index expression names by a value, which is broadcast.
 ///
-/// Any thread may call it; others that use the handle wait meanwhile.
-///
 /// # Safety
 ///
-/// `items` points to `count` structs, and `value` to a struct.
+/// `items` points to `count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_assign_in_place(
     tensor: u64,
@@ -155,6 +146,5 @@ pub unsafe extern "C" fn sv_tensor_index_assign_in_place(
     count: usize,
     value: *const sv_operand,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    write_to("sv_tensor_index_assign_in_place", tensor, &|| unsafe { assign(items, count, value) })
+    write_to("sv_tensor_index_assign_in_place", tensor, &|| assign(items, count, value))
 }

@@ -6,75 +6,42 @@ use super::{change, give};
 ///
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_gather(tensor: u64, axis: i64, index: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_gather", result, || {
-            let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
-            Ok(tensor.gather(axis as isize, &index)?)
-        })
-    }
+    give("sv_tensor_gather", result, || {
+        let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
+        Ok(tensor.gather(axis as isize, &index)?)
+    })
 }
 
 /// Gives the positions along an axis that a list of indices names.
 ///
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_select(tensor: u64, axis: i64, index: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_index_select", result, || {
-            let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
-            Ok(tensor.index_select(axis as isize, &index)?)
-        })
-    }
+    give("sv_tensor_index_select", result, || {
+        let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
+        Ok(tensor.index_select(axis as isize, &index)?)
+    })
 }
 
 /// Gives the elements that an index names by their row-major position.
 ///
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_take(tensor: u64, index: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_take", result, || {
-            let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
-            Ok(tensor.take(&index)?)
-        })
-    }
+    give("sv_tensor_take", result, || {
+        let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
+        Ok(tensor.take(&index)?)
+    })
 }
 
 /// Gives elements along an axis as `sv_tensor_gather`, with an index that is broadcast along the other axes.
 ///
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_take_along_axis(
     tensor: u64,
@@ -82,38 +49,22 @@ pub unsafe extern "C" fn sv_tensor_take_along_axis(
     index: u64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_take_along_axis", result, || {
-            let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
-            Ok(tensor.take_along_axis(axis as isize, &index)?)
-        })
-    }
+    give("sv_tensor_take_along_axis", result, || {
+        let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
+        Ok(tensor.take_along_axis(axis as isize, &index)?)
+    })
 }
 
 /// Gives a new last axis of `classes` positions for each integer, with 1 at the integer and 0 elsewhere.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_one_hot(tensor: u64, classes: usize, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_one_hot", result, || Ok(super::tensor(tensor, "tensor")?.one_hot(classes)?)) }
+    give("sv_tensor_one_hot", result, || Ok(super::tensor(tensor, "tensor")?.one_hot(classes)?))
 }
 
 /// Gives a tensor with elements written along an axis where an index says.
 ///
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_scatter(
     tensor: u64,
@@ -122,26 +73,17 @@ pub unsafe extern "C" fn sv_tensor_scatter(
     elements: u64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_scatter", result, || {
-            let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
-            let elements = super::tensor(elements, "elements")?;
-            Ok(tensor.scatter(axis as isize, &index, &elements)?)
-        })
-    }
+    give("sv_tensor_scatter", result, || {
+        let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
+        let elements = super::tensor(elements, "elements")?;
+        Ok(tensor.scatter(axis as isize, &index, &elements)?)
+    })
 }
 
 /// Gives a tensor with the positions along an axis that a list of indices names replaced by elements.
 ///
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_copy(
     tensor: u64,
@@ -150,41 +92,27 @@ pub unsafe extern "C" fn sv_tensor_index_copy(
     elements: u64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_index_copy", result, || {
-            let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
-            let elements = super::tensor(elements, "elements")?;
-            Ok(tensor.index_copy(axis as isize, &index, &elements)?)
-        })
-    }
+    give("sv_tensor_index_copy", result, || {
+        let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
+        let elements = super::tensor(elements, "elements")?;
+        Ok(tensor.index_copy(axis as isize, &index, &elements)?)
+    })
 }
 
 /// Gives a tensor with the elements that an index names by their row-major position replaced.
 ///
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_put(tensor: u64, index: u64, elements: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_put", result, || {
-            let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
-            let elements = super::tensor(elements, "elements")?;
-            Ok(tensor.put(&index, &elements)?)
-        })
-    }
+    give("sv_tensor_put", result, || {
+        let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
+        let elements = super::tensor(elements, "elements")?;
+        Ok(tensor.put(&index, &elements)?)
+    })
 }
 
 /// Writes elements along an axis where an index says.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_tensor_scatter_in_place(tensor: u64, axis: i64, index: u64, elements: u64) -> i32 {
     change(
@@ -199,8 +127,6 @@ pub extern "C" fn sv_tensor_scatter_in_place(tensor: u64, axis: i64, index: u64,
 }
 
 /// Replaces the positions along an axis that a list of indices names.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_tensor_index_copy_in_place(tensor: u64, axis: i64, index: u64, elements: u64) -> i32 {
     change(
@@ -215,8 +141,6 @@ pub extern "C" fn sv_tensor_index_copy_in_place(tensor: u64, axis: i64, index: u
 }
 
 /// Replaces the elements that an index names by their row-major position.
-///
-/// Any thread may call it; others that use the handle wait meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_tensor_put_in_place(tensor: u64, index: u64, elements: u64) -> i32 {
     change(

@@ -20,12 +20,9 @@ impl Named<'_> {
     ///
     /// As [`slice`] of both pointers, and [`text`] of each name.
     unsafe fn new<'a>(names: *const *const c_char, handles: *const u64, count: usize) -> Result<Named<'a>> {
-        // SAFETY: as the caller vouches.
-        let names =
-            unsafe { slice(names, count, "names")? }.iter().map(|name| unsafe { text(*name, "names") });
+        let names = slice(names, count, "names")?.iter().map(|name| unsafe { text(*name, "names") });
         let names = names.collect::<Result<_>>()?;
-        // SAFETY: as the caller vouches.
-        let tensors = unsafe { tensors(handles, count, "tensors")? };
+        let tensors = tensors(handles, count, "tensors")?;
         Ok(Named { names, tensors })
     }
 
@@ -35,29 +32,12 @@ impl Named<'_> {
 }
 
 /// Reads an `.npy` file. `path` is UTF-8 and ends with a zero byte.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text, and `result` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_read_npy(path: *const c_char, device: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_read_npy", result, || {
-            Ok(Tensor::read_npy(text(path, "path")?, &self::device(device)?)?)
-        })
-    }
+    give("sv_tensor_read_npy", result, || Ok(Tensor::read_npy(text(path, "path")?, &self::device(device)?)?))
 }
 
 /// Reads the array of a name from an `.npz` file.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `path` and `name` point to zero-terminated texts, and `result` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_read_npz(
     path: *const c_char,
@@ -65,43 +45,31 @@ pub unsafe extern "C" fn sv_tensor_read_npz(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_read_npz", result, || {
-            let (path, name) = (text(path, "path")?, text(name, "name")?);
-            let arrays = Tensor::read_npz(path, &self::device(device)?)?;
-            let names: Vec<String> = arrays.iter().map(|(name, _)| name.clone()).collect();
-            let found = arrays.into_iter().find(|(known, _)| known == name);
-            let wanted = || format!("one of the file's arrays: {}", names.join(", "));
-            found.map(|(_, tensor)| tensor).ok_or_else(|| Failure::argument("name", name, &wanted()))
-        })
-    }
+    give("sv_tensor_read_npz", result, || {
+        let (path, name) = (text(path, "path")?, text(name, "name")?);
+        let arrays = Tensor::read_npz(path, &self::device(device)?)?;
+        let names: Vec<String> = arrays.iter().map(|(name, _)| name.clone()).collect();
+        let found = arrays.into_iter().find(|(known, _)| known == name);
+        let wanted = || format!("one of the file's arrays: {}", names.join(", "));
+        found.map(|(_, tensor)| tensor).ok_or_else(|| Failure::argument("name", name, &wanted()))
+    })
 }
 
 /// Writes a tensor to an `.npy` file, replacing the file at that path.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `path` points to a zero-terminated text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_write_npy(tensor: u64, path: *const c_char) -> i32 {
     guard::call("sv_tensor_write_npy", || {
         let tensor = super::tensor(tensor, "tensor")?;
-        // SAFETY: as the caller vouches.
-        tensor.write_npy(unsafe { text(path, "path")? })?;
+        tensor.write_npy(text(path, "path")?)?;
         Ok(())
     })
 }
 
 /// Writes tensors with their names to an `.npz` file, replacing the file at that path. `compress` is 1 to compress it, or 0.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `path` points to a zero-terminated text, `names` to `count` pointers to such texts, and `tensors` to `count` handles.
+/// `names` points to `count` texts, and `tensors` to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_write_npz(
     path: *const c_char,
@@ -111,8 +79,7 @@ pub unsafe extern "C" fn sv_tensor_write_npz(
     compress: i32,
 ) -> i32 {
     guard::call("sv_tensor_write_npz", || {
-        // SAFETY: as the caller vouches.
-        let (path, named) = unsafe { (text(path, "path")?, Named::new(names, tensors, count)?) };
+        let (path, named) = (text(path, "path")?, Named::new(names, tensors, count)?);
         let arrays = named.pairs();
         match flag(compress, "compress")? {
             true => Tensor::write_npz_compressed(path, &arrays)?,
@@ -123,12 +90,6 @@ pub unsafe extern "C" fn sv_tensor_write_npz(
 }
 
 /// Reads the tensor of a name from a safetensors file, or from the files of a `model.safetensors.index.json`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `path` and `name` point to zero-terminated texts, and `result` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_read_safetensors(
     path: *const c_char,
@@ -136,19 +97,14 @@ pub unsafe extern "C" fn sv_tensor_read_safetensors(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_read_safetensors", result, || {
-            let (path, name, device) = (text(path, "path")?, text(name, "name")?, self::device(device)?);
-            Ok(Tensor::read_safetensors_tensor(&mut SafetensorsFile::open(path)?, name, &device)?)
-        })
-    }
+    give("sv_tensor_read_safetensors", result, || {
+        let (path, name, device) = (text(path, "path")?, text(name, "name")?, self::device(device)?);
+        Ok(Tensor::read_safetensors_tensor(&mut SafetensorsFile::open(path)?, name, &device)?)
+    })
 }
 
 /// Writes the names of the tensors in a safetensors file, one a line, in the file's order. The text is cut to fit `capacity`;
 /// `*length` gets the bytes of the whole text.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -162,20 +118,16 @@ pub unsafe extern "C" fn sv_safetensors_names(
     length: *mut usize,
 ) -> i32 {
     guard::call("sv_safetensors_names", || {
-        // SAFETY: as the caller vouches.
-        let file = SafetensorsFile::open(unsafe { text(path, "path")? })?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&file.names().join("\n"), names, capacity, length) }
+        let file = SafetensorsFile::open(text(path, "path")?)?;
+        write_text(&file.names().join("\n"), names, capacity, length)
     })
 }
 
 /// Writes tensors with their names to a safetensors file, replacing the file at that path.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `path` points to a zero-terminated text, `names` to `count` pointers to such texts, and `tensors` to `count` handles.
+/// `names` points to `count` texts, and `tensors` to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_write_safetensors(
     path: *const c_char,
@@ -184,8 +136,7 @@ pub unsafe extern "C" fn sv_tensor_write_safetensors(
     count: usize,
 ) -> i32 {
     guard::call("sv_tensor_write_safetensors", || {
-        // SAFETY: as the caller vouches.
-        let (path, named) = unsafe { (text(path, "path")?, Named::new(names, tensors, count)?) };
+        let (path, named) = (text(path, "path")?, Named::new(names, tensors, count)?);
         Ok(Tensor::write_safetensors(path, &named.pairs(), &[])?)
     })
 }

@@ -211,8 +211,7 @@ impl sv_number {
 ///
 /// As [`slice`], of one struct.
 pub(super) unsafe fn number(number: *const sv_number, name: &str) -> Result<Number> {
-    // SAFETY: as the caller vouches.
-    match unsafe { slice(number, 1, name)? } {
+    match slice(number, 1, name)? {
         [number] => number.number(),
         _ => Err(Failure::argument(name, "NULL", "a pointer")),
     }
@@ -241,8 +240,7 @@ impl Operand {
     ///
     /// As [`slice`], of one struct.
     pub(super) unsafe fn pointer(operand: *const sv_operand, name: &str) -> Result<Operand> {
-        // SAFETY: as the caller vouches.
-        match unsafe { slice(operand, 1, name)? } {
+        match slice(operand, 1, name)? {
             [operand] => Operand::new(operand, name),
             _ => Err(Failure::argument(name, "NULL", "a pointer")),
         }
@@ -263,8 +261,7 @@ impl Operand {
 ///
 /// As [`slice`].
 pub(super) unsafe fn operands(operands: *const sv_operand, count: usize) -> Result<Vec<Operand>> {
-    // SAFETY: as the caller vouches.
-    let operands = unsafe { slice(operands, count, "operands")? };
+    let operands = slice(operands, count, "operands")?;
     operands.iter().map(|operand| Operand::new(operand, "operands")).collect()
 }
 
@@ -286,8 +283,7 @@ pub(super) fn read<R>(handle: u64, name: &str, work: impl FnOnce(&Tensor) -> R) 
 ///
 /// As [`slice`].
 pub(super) unsafe fn tensors(handles: *const u64, count: usize, name: &str) -> Result<Vec<Tensor>> {
-    // SAFETY: as the caller vouches.
-    let handles = unsafe { slice(handles, count, name)? };
+    let handles = slice(handles, count, name)?;
     handles.iter().map(|handle| tensor(*handle, name)).collect()
 }
 
@@ -324,8 +320,7 @@ pub(super) unsafe fn give(
     work: impl FnOnce() -> Result<Tensor>,
 ) -> i32 {
     let mut work = Some(work);
-    // SAFETY: as the caller vouches.
-    unsafe { give_one(function, result, &mut || work.take().map(|work| work()).transpose()) }
+    give_one(function, result, &mut || work.take().map(|work| work()).transpose())
 }
 
 /// [`give`] of work that is called once, of which the library has one copy.
@@ -339,8 +334,7 @@ unsafe fn give_one(
     work: &mut dyn FnMut() -> Result<Option<Tensor>>,
 ) -> i32 {
     guard::call(function, || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(result, "result")? };
+        let result = out(result, "result")?;
         if let Some(tensor) = work()? {
             result.write(enter(tensor)?);
         }
@@ -359,12 +353,9 @@ pub(super) unsafe fn give_all<const COUNT: usize>(
     work: impl FnOnce() -> Result<[Tensor; COUNT]>,
 ) -> i32 {
     let mut work = Some(work);
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_each(function, &results, &mut || {
-            Ok(work.take().map(|work| work()).transpose()?.into_iter().flatten().collect())
-        })
-    }
+    give_each(function, &results, &mut || {
+        Ok(work.take().map(|work| work()).transpose()?.into_iter().flatten().collect())
+    })
 }
 
 /// [`give_all`] for any number of results, of which the library has one copy.
@@ -378,8 +369,7 @@ unsafe fn give_each(
     work: &mut dyn FnMut() -> Result<Vec<Tensor>>,
 ) -> i32 {
     guard::call(function, || {
-        // SAFETY: as the caller vouches.
-        let results = results.iter().map(|(result, name)| unsafe { out(*result, name) });
+        let results = results.iter().map(|(result, name)| out(*result, name));
         let results = results.collect::<Result<Vec<_>>>()?;
         let handles = enter_all(work()?)?;
         results.into_iter().zip(handles).for_each(|(result, handle)| result.write(handle));
@@ -426,8 +416,7 @@ pub(super) unsafe fn sizes(shape: *const i64, rank: usize) -> Result<Vec<usize>>
     if rank > MAXIMUM_RANK {
         return Err(Failure::argument("rank", rank, &format!("at most {MAXIMUM_RANK} dimensions")));
     }
-    // SAFETY: as the caller vouches.
-    let shape = unsafe { slice(shape, rank, "shape")? };
+    let shape = slice(shape, rank, "shape")?;
     let size =
         |size: &i64| usize::try_from(*size).map_err(|_| Failure::argument("shape", *size, "sizes from 0 on"));
     let sizes = shape.iter().map(size).collect::<Result<Vec<usize>>>()?;
@@ -441,8 +430,7 @@ pub(super) unsafe fn sizes(shape: *const i64, rank: usize) -> Result<Vec<usize>>
 ///
 /// As [`slice`].
 pub(super) unsafe fn axes(axes: *const i64, count: usize, name: &str) -> Result<Vec<isize>> {
-    // SAFETY: as the caller vouches.
-    let axes = unsafe { slice(axes, count, name)? };
+    let axes = slice(axes, count, name)?;
     collected(count, name, axes.iter().map(|axis| *axis as isize))
 }
 
@@ -455,8 +443,7 @@ pub(super) unsafe fn axes_or_all(axes: *const i64, count: usize) -> Result<Optio
     match axes.is_null() {
         true if count == 0 => Ok(None),
         true => Err(Failure::argument("axes", "NULL", "a pointer to `count` axes, or a count of 0")),
-        // SAFETY: as the caller vouches.
-        false => unsafe { self::axes(axes, count, "axes") }.map(Some),
+        false => self::axes(axes, count, "axes").map(Some),
     }
 }
 

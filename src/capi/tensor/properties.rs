@@ -9,68 +9,40 @@ use super::{device_code, dtype_code, read};
 use crate::tensor::Tensor;
 
 /// Writes the dtype of a tensor, one of `SV_DTYPE_...`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `dtype` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_dtype(tensor: u64, dtype: *mut i32) -> i32 {
     guard::call("sv_tensor_dtype", || {
-        // SAFETY: as the caller vouches.
-        let dtype = unsafe { out(dtype, "dtype")? };
+        let dtype = out(dtype, "dtype")?;
         dtype.write(read(tensor, "tensor", |tensor| dtype_code(tensor.dtype()))?);
         Ok(())
     })
 }
 
 /// Writes the device of a tensor: the ordinal of a CUDA device, or `SV_CPU`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `device` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_device(tensor: u64, device: *mut i32) -> i32 {
     guard::call("sv_tensor_device", || {
-        // SAFETY: as the caller vouches.
-        let device = unsafe { out(device, "device")? };
+        let device = out(device, "device")?;
         device.write(read(tensor, "tensor", |tensor| device_code(&tensor.device()))?);
         Ok(())
     })
 }
 
 /// Writes the number of elements of a tensor.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `count` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_count(tensor: u64, count: *mut u64) -> i32 {
     guard::call("sv_tensor_count", || {
-        // SAFETY: as the caller vouches.
-        let count = unsafe { out(count, "count")? };
+        let count = out(count, "count")?;
         count.write(read(tensor, "tensor", Tensor::count)? as u64);
         Ok(())
     })
 }
 
 /// Writes the number of dimensions of a tensor, at most 16.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `rank` points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_rank(tensor: u64, rank: *mut usize) -> i32 {
     guard::call("sv_tensor_rank", || {
-        // SAFETY: as the caller vouches.
-        let rank = unsafe { out(rank, "rank")? };
+        let rank = out(rank, "rank")?;
         rank.write(read(tensor, "tensor", Tensor::rank)?);
         Ok(())
     })
@@ -91,15 +63,12 @@ unsafe fn write_dimensions(
         let wanted = format!("{}, the number of dimensions", dimensions.len());
         return Err(Failure::argument("rank", rank, &wanted));
     }
-    // SAFETY: as the caller vouches.
-    let to = unsafe { slice_mut(to, rank, name)? };
+    let to = slice_mut(to, rank, name)?;
     to.iter_mut().zip(dimensions).for_each(|(to, from)| *to = from);
     Ok(())
 }
 
 /// Writes the sizes of a tensor's dimensions. `rank` is the number of dimensions.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -109,15 +78,12 @@ pub unsafe extern "C" fn sv_tensor_shape(tensor: u64, shape: *mut i64, rank: usi
     guard::call("sv_tensor_shape", || {
         read(tensor, "tensor", |tensor| {
             let found = tensor.shape().iter().map(|size| *size as i64);
-            // SAFETY: as the caller vouches.
-            unsafe { write_dimensions("shape", found, shape, rank) }
+            write_dimensions("shape", found, shape, rank)
         })?
     })
 }
 
 /// Writes the strides of a tensor's dimensions in elements. `rank` is the number of dimensions.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -127,32 +93,22 @@ pub unsafe extern "C" fn sv_tensor_strides(tensor: u64, strides: *mut i64, rank:
     guard::call("sv_tensor_strides", || {
         read(tensor, "tensor", |tensor| {
             let found = tensor.layout().strides().iter().map(|stride| *stride as i64);
-            // SAFETY: as the caller vouches.
-            unsafe { write_dimensions("strides", found, strides, rank) }
+            write_dimensions("strides", found, strides, rank)
         })?
     })
 }
 
 /// Writes 1 if the elements of a tensor are adjacent in memory in row-major order, else 0.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `contiguous` points to an `int32_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_is_contiguous(tensor: u64, contiguous: *mut i32) -> i32 {
     guard::call("sv_tensor_is_contiguous", || {
-        // SAFETY: as the caller vouches.
-        let contiguous = unsafe { out(contiguous, "contiguous")? };
+        let contiguous = out(contiguous, "contiguous")?;
         contiguous.write(i32::from(read(tensor, "tensor", Tensor::is_contiguous)?));
         Ok(())
     })
 }
 
 /// Writes a tensor's elements as text, as `sv_library_report` writes its text. Waits for the work that the tensor needs.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -166,7 +122,6 @@ pub unsafe extern "C" fn sv_tensor_text(
 ) -> i32 {
     guard::call("sv_tensor_text", || {
         let tensor = super::tensor(tensor, "tensor")?;
-        // SAFETY: as the caller vouches.
-        unsafe { write_text(&tensor.to_string(), text, capacity, length) }
+        write_text(&tensor.to_string(), text, capacity, length)
     })
 }

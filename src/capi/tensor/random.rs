@@ -22,34 +22,21 @@ pub(in super::super) fn generator(handle: u64, device: &Device) -> Result<Genera
 
 /// Creates a generator at the start of the stream of a seed.
 ///
-/// The caller owns one reference to `*generator`. Any thread may call it, and use the generator; threads that draw at once
-/// get parts of the stream in an order that is theirs.
-///
-/// # Safety
-///
-/// `generator` points to a `uint64_t`.
+/// Threads that draw at once get parts of the stream in an order that is theirs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generator_create(seed: u64, generator: *mut u64) -> i32 {
     guard::call("sv_generator_create", || {
-        // SAFETY: as the caller vouches.
-        let generator = unsafe { out(generator, "generator")? };
+        let generator = out(generator, "generator")?;
         generator.write(GeneratorObject::table().insert(GeneratorObject(Generator::new(seed)))?);
         Ok(())
     })
 }
 
 /// Writes the state of a generator: its seed and its place in the stream.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `seed` and `offset` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generator_state(generator: u64, seed: *mut u64, offset: *mut u64) -> i32 {
     guard::call("sv_generator_state", || {
-        // SAFETY: as the caller vouches.
-        let (seed, offset) = unsafe { (out(seed, "seed")?, out(offset, "offset")?) };
+        let (seed, offset) = (out(seed, "seed")?, out(offset, "offset")?);
         let state = GeneratorObject::table().get(generator, "generator")?.0.state();
         seed.write(state.seed);
         offset.write(state.offset);
@@ -58,8 +45,6 @@ pub unsafe extern "C" fn sv_generator_state(generator: u64, seed: *mut u64, offs
 }
 
 /// Sets the state of a generator.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_generator_set_state(generator: u64, seed: u64, offset: u64) -> i32 {
     guard::call("sv_generator_set_state", || {
@@ -70,8 +55,6 @@ pub extern "C" fn sv_generator_set_state(generator: u64, seed: u64, offset: u64)
 }
 
 /// Starts the stream of a seed for draws on a device that name no generator.
-///
-/// Any thread may call it.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_manual_seed(device: i32, seed: u64) -> i32 {
     guard::call("sv_manual_seed", || {
@@ -82,11 +65,9 @@ pub extern "C" fn sv_manual_seed(device: i32, seed: u64) -> i32 {
 
 /// Draws numbers evenly from 0 to below 1.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_rand(
     generator: u64,
@@ -96,26 +77,17 @@ pub unsafe extern "C" fn sv_rand(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_rand", result, || {
-            let device = self::device(device)?;
-            Ok(self::generator(generator, &device)?.rand(
-                &sizes(shape, rank)?,
-                self::dtype(dtype)?,
-                &device,
-            )?)
-        })
-    }
+    give("sv_rand", result, || {
+        let device = self::device(device)?;
+        Ok(self::generator(generator, &device)?.rand(&sizes(shape, rank)?, self::dtype(dtype)?, &device)?)
+    })
 }
 
 /// Draws normally distributed numbers of mean 0 and variance 1.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_randn(
     generator: u64,
@@ -125,64 +97,37 @@ pub unsafe extern "C" fn sv_randn(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_randn", result, || {
-            let device = self::device(device)?;
-            Ok(self::generator(generator, &device)?.randn(
-                &sizes(shape, rank)?,
-                self::dtype(dtype)?,
-                &device,
-            )?)
-        })
-    }
+    give("sv_randn", result, || {
+        let device = self::device(device)?;
+        Ok(self::generator(generator, &device)?.randn(&sizes(shape, rank)?, self::dtype(dtype)?, &device)?)
+    })
 }
 
 /// Draws numbers evenly from 0 to below 1 in the shape and the dtype of a tensor, on its device.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_rand_like(generator: u64, tensor: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_rand_like", result, || {
-            let like = super::tensor(tensor, "tensor")?;
-            let device = like.device();
-            Ok(self::generator(generator, &device)?.rand(like.shape(), like.dtype(), &device)?)
-        })
-    }
+    give("sv_rand_like", result, || {
+        let like = super::tensor(tensor, "tensor")?;
+        let device = like.device();
+        Ok(self::generator(generator, &device)?.rand(like.shape(), like.dtype(), &device)?)
+    })
 }
 
 /// Draws normally distributed numbers of mean 0 and variance 1 in the shape and the dtype of a tensor, on its device.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_randn_like(generator: u64, tensor: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_randn_like", result, || {
-            let like = super::tensor(tensor, "tensor")?;
-            let device = like.device();
-            Ok(self::generator(generator, &device)?.randn(like.shape(), like.dtype(), &device)?)
-        })
-    }
+    give("sv_randn_like", result, || {
+        let like = super::tensor(tensor, "tensor")?;
+        let device = like.device();
+        Ok(self::generator(generator, &device)?.randn(like.shape(), like.dtype(), &device)?)
+    })
 }
 
 /// Draws numbers evenly from `low` to below `high`; each is a tensor that is broadcast, or a number.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `low` and `high` point to structs, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_uniform(
     generator: u64,
@@ -194,30 +139,25 @@ pub unsafe extern "C" fn sv_uniform(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_uniform", result, || {
-            let device = self::device(device)?;
-            let (low, high) = (Operand::pointer(low, "low")?, Operand::pointer(high, "high")?);
-            let generator = self::generator(generator, &device)?;
-            Ok(generator.uniform(
-                low.operand(),
-                high.operand(),
-                &sizes(shape, rank)?,
-                self::dtype(dtype)?,
-                &device,
-            )?)
-        })
-    }
+    give("sv_uniform", result, || {
+        let device = self::device(device)?;
+        let (low, high) = (Operand::pointer(low, "low")?, Operand::pointer(high, "high")?);
+        let generator = self::generator(generator, &device)?;
+        Ok(generator.uniform(
+            low.operand(),
+            high.operand(),
+            &sizes(shape, rank)?,
+            self::dtype(dtype)?,
+            &device,
+        )?)
+    })
 }
 
 /// Draws normally distributed numbers; mean and deviation are each a tensor that is broadcast, or a number.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `mean` and `deviation` point to structs, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_normal(
     generator: u64,
@@ -229,31 +169,25 @@ pub unsafe extern "C" fn sv_normal(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_normal", result, || {
-            let device = self::device(device)?;
-            let (mean, deviation) =
-                (Operand::pointer(mean, "mean")?, Operand::pointer(deviation, "deviation")?);
-            let generator = self::generator(generator, &device)?;
-            Ok(generator.normal(
-                mean.operand(),
-                deviation.operand(),
-                &sizes(shape, rank)?,
-                self::dtype(dtype)?,
-                &device,
-            )?)
-        })
-    }
+    give("sv_normal", result, || {
+        let device = self::device(device)?;
+        let (mean, deviation) = (Operand::pointer(mean, "mean")?, Operand::pointer(deviation, "deviation")?);
+        let generator = self::generator(generator, &device)?;
+        Ok(generator.normal(
+            mean.operand(),
+            deviation.operand(),
+            &sizes(shape, rank)?,
+            self::dtype(dtype)?,
+            &device,
+        )?)
+    })
 }
 
 /// Draws ones with a probability, and zeros. The probability is a tensor that is broadcast, or a number.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `probability` points to a struct, `shape` to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_bernoulli(
     generator: u64,
@@ -264,29 +198,19 @@ pub unsafe extern "C" fn sv_bernoulli(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_bernoulli", result, || {
-            let device = self::device(device)?;
-            let probability = Operand::pointer(probability, "probability")?;
-            let generator = self::generator(generator, &device)?;
-            Ok(generator.bernoulli(
-                probability.operand(),
-                &sizes(shape, rank)?,
-                self::dtype(dtype)?,
-                &device,
-            )?)
-        })
-    }
+    give("sv_bernoulli", result, || {
+        let device = self::device(device)?;
+        let probability = Operand::pointer(probability, "probability")?;
+        let generator = self::generator(generator, &device)?;
+        Ok(generator.bernoulli(probability.operand(), &sizes(shape, rank)?, self::dtype(dtype)?, &device)?)
+    })
 }
 
 /// Draws integers evenly from `low` to below `high`.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_randint(
     generator: u64,
@@ -298,47 +222,29 @@ pub unsafe extern "C" fn sv_randint(
     device: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_randint", result, || {
-            let device = self::device(device)?;
-            Ok(self::generator(generator, &device)?.randint(
-                low,
-                high,
-                &sizes(shape, rank)?,
-                self::dtype(dtype)?,
-                &device,
-            )?)
-        })
-    }
+    give("sv_randint", result, || {
+        let device = self::device(device)?;
+        Ok(self::generator(generator, &device)?.randint(
+            low,
+            high,
+            &sizes(shape, rank)?,
+            self::dtype(dtype)?,
+            &device,
+        )?)
+    })
 }
 
 /// Draws the integers from 0 to below `count` in a random order, as `SV_DTYPE_I64`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_permutation(generator: u64, count: usize, device: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_permutation", result, || {
-            let device = self::device(device)?;
-            Ok(self::generator(generator, &device)?.permutation(count, &device)?)
-        })
-    }
+    give("sv_permutation", result, || {
+        let device = self::device(device)?;
+        Ok(self::generator(generator, &device)?.permutation(count, &device)?)
+    })
 }
 
 /// Draws `count` positions of the last axis by weights, as `SV_DTYPE_I64`. `replacement` is 1 to draw a position more than
 /// once, or 0. A generator of 0 is the device's own.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_multinomial(
     generator: u64,
@@ -347,12 +253,9 @@ pub unsafe extern "C" fn sv_multinomial(
     replacement: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_multinomial", result, || {
-            let (weights, replacement) = (tensor(weights, "weights")?, flag(replacement, "replacement")?);
-            let generator = self::generator(generator, &weights.device())?;
-            Ok(generator.multinomial(&weights, count, replacement)?)
-        })
-    }
+    give("sv_multinomial", result, || {
+        let (weights, replacement) = (tensor(weights, "weights")?, flag(replacement, "replacement")?);
+        let generator = self::generator(generator, &weights.device())?;
+        Ok(generator.multinomial(&weights, count, replacement)?)
+    })
 }

@@ -106,8 +106,6 @@ fn reduce(tensor: &Tensor, reduction: i32, axes: Axes<'_>, keepdim: bool, parame
 /// Reduces a tensor along `count` axes by one of `SV_REDUCE_...`. `axes` of NULL are all axes. `keepdim` is 1 to leave the
 /// reduced axes with size 1, or 0 to drop them. Only the codes that say so use `parameter`.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
@@ -121,36 +119,24 @@ pub unsafe extern "C" fn sv_tensor_reduce(
     parameter: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_reduce", result, || {
-            let (tensor, keepdim) = (super::tensor(tensor, "tensor")?, flag(keepdim, "keepdim")?);
-            let axes = axes_or_all(axes, count)?;
-            reduce(&tensor, reduction, axes.as_deref().map_or(Axes::All, Axes::Of), keepdim, parameter)
-        })
-    }
+    give("sv_tensor_reduce", result, || {
+        let (tensor, keepdim) = (super::tensor(tensor, "tensor")?, flag(keepdim, "keepdim")?);
+        let axes = axes_or_all(axes, count)?;
+        reduce(&tensor, reduction, axes.as_deref().map_or(Axes::All, Axes::Of), keepdim, parameter)
+    })
 }
 
 /// Computes one of `SV_SCAN_...` along an axis.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_scan(tensor: u64, scan: i32, axis: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_scan", result, || {
-            let (tensor, axis) = (super::tensor(tensor, "tensor")?, axis as isize);
-            Ok(match scan {
-                SV_SCAN_SUM => tensor.cumsum(axis),
-                SV_SCAN_PROD => tensor.cumprod(axis),
-                SV_SCAN_MAX => tensor.cummax(axis),
-                SV_SCAN_MIN => tensor.cummin(axis),
-                other => return Err(Failure::argument("scan", other, "one of SV_SCAN_...")),
-            }?)
-        })
-    }
+    give("sv_tensor_scan", result, || {
+        let (tensor, axis) = (super::tensor(tensor, "tensor")?, axis as isize);
+        Ok(match scan {
+            SV_SCAN_SUM => tensor.cumsum(axis),
+            SV_SCAN_PROD => tensor.cumprod(axis),
+            SV_SCAN_MAX => tensor.cummax(axis),
+            SV_SCAN_MIN => tensor.cummin(axis),
+            other => return Err(Failure::argument("scan", other, "one of SV_SCAN_...")),
+        }?)
+    })
 }

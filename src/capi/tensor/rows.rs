@@ -21,45 +21,23 @@ impl Operands {
 }
 
 /// Computes e^x / Σ e^x along an axis of a tensor of floats.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_softmax(tensor: u64, axis: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_softmax", result, || Ok(super::tensor(tensor, "tensor")?.softmax(axis as isize)?))
-    }
+    give("sv_tensor_softmax", result, || Ok(super::tensor(tensor, "tensor")?.softmax(axis as isize)?))
 }
 
 /// Computes the logarithm of `sv_tensor_softmax`, without overflow.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_log_softmax(tensor: u64, axis: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_log_softmax", result, || {
-            Ok(super::tensor(tensor, "tensor")?.log_softmax(axis as isize)?)
-        })
-    }
+    give("sv_tensor_log_softmax", result, || Ok(super::tensor(tensor, "tensor")?.log_softmax(axis as isize)?))
 }
 
 /// Computes (x - mean) / sqrt(variance + eps) · weight + bias over the last `rank` axes, whose sizes are `normalized_shape`.
 /// `weight` and `bias` have that shape, or are 0 for none.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `normalized_shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+/// `normalized_shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_layer_norm(
     tensor: u64,
@@ -70,24 +48,19 @@ pub unsafe extern "C" fn sv_tensor_layer_norm(
     eps: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_layer_norm", result, || {
-            let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
-            let shape = sizes(normalized_shape, rank)?;
-            Ok(x.layer_norm(&shape, weight.as_ref(), bias.as_ref(), eps)?)
-        })
-    }
+    give("sv_tensor_layer_norm", result, || {
+        let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
+        let shape = sizes(normalized_shape, rank)?;
+        Ok(x.layer_norm(&shape, weight.as_ref(), bias.as_ref(), eps)?)
+    })
 }
 
 /// Computes x / sqrt(mean(x²) + eps) · weight over the last `rank` axes, whose sizes are `normalized_shape`. `weight` has that
 /// shape, or is 0 for none. A negative `eps` is the machine epsilon of the dtype.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `normalized_shape` points to `rank` numbers, and `result` points to a `uint64_t`.
+/// `normalized_shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_rms_norm(
     tensor: u64,
@@ -97,24 +70,15 @@ pub unsafe extern "C" fn sv_tensor_rms_norm(
     eps: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_rms_norm", result, || {
-            let Operands { x, weight, .. } = Operands::new(tensor, weight, 0)?;
-            let shape = sizes(normalized_shape, rank)?;
-            Ok(x.rms_norm(&shape, weight.as_ref(), (eps >= 0.0 || eps.is_nan()).then_some(eps))?)
-        })
-    }
+    give("sv_tensor_rms_norm", result, || {
+        let Operands { x, weight, .. } = Operands::new(tensor, weight, 0)?;
+        let shape = sizes(normalized_shape, rank)?;
+        Ok(x.rms_norm(&shape, weight.as_ref(), (eps >= 0.0 || eps.is_nan()).then_some(eps))?)
+    })
 }
 
 /// Normalises a tensor of shape (N, C, …) over each of `num_groups` equal groups of channels. `weight` and `bias` have shape
 /// (C), or are 0 for none.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_group_norm(
     tensor: u64,
@@ -124,23 +88,14 @@ pub unsafe extern "C" fn sv_tensor_group_norm(
     eps: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_group_norm", result, || {
-            let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
-            Ok(x.group_norm(num_groups, weight.as_ref(), bias.as_ref(), eps)?)
-        })
-    }
+    give("sv_tensor_group_norm", result, || {
+        let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
+        Ok(x.group_norm(num_groups, weight.as_ref(), bias.as_ref(), eps)?)
+    })
 }
 
 /// Normalises a tensor of shape (N, C, …) by channel with given statistics, as in inference. `running_mean`, `running_var`,
 /// `weight` and `bias` have shape (C); `weight` and `bias` of 0 are none.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_batch_norm(
     tensor: u64,
@@ -151,15 +106,12 @@ pub unsafe extern "C" fn sv_tensor_batch_norm(
     eps: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_batch_norm", result, || {
-            let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
-            let mean = super::tensor(running_mean, "running_mean")?;
-            let variance = super::tensor(running_var, "running_var")?;
-            Ok(x.batch_norm(&mean, &variance, weight.as_ref(), bias.as_ref(), eps)?)
-        })
-    }
+    give("sv_tensor_batch_norm", result, || {
+        let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
+        let mean = super::tensor(running_mean, "running_mean")?;
+        let variance = super::tensor(running_var, "running_var")?;
+        Ok(x.batch_norm(&mean, &variance, weight.as_ref(), bias.as_ref(), eps)?)
+    })
 }
 
 /// Returns the slot of a handle in its table.
@@ -198,11 +150,7 @@ fn with_both<R>(
 /// `running_mean`, `running_var`, `weight` and `bias` have shape (C). The statistics may both be 0 for none; `weight` and
 /// `bias` of 0 are none.
 ///
-/// Any thread may call it; others that use the handles of the statistics wait meanwhile.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// Others that use the handles of the statistics wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_batch_norm_training(
     tensor: u64,
@@ -215,8 +163,7 @@ pub unsafe extern "C" fn sv_tensor_batch_norm_training(
     result: *mut u64,
 ) -> i32 {
     guard::call("sv_tensor_batch_norm_training", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(result, "result")? };
+        let result = out(result, "result")?;
         let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
         let (weight, bias) = (weight.as_ref(), bias.as_ref());
         let normalised = if running_mean == 0 && running_var == 0 {
@@ -234,8 +181,6 @@ pub unsafe extern "C" fn sv_tensor_batch_norm_training(
 
 /// Computes x / max(norm, eps) with the p-norm along `count` axes. `axes` of NULL are all axes.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
 /// `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
@@ -248,18 +193,13 @@ pub unsafe extern "C" fn sv_tensor_normalize(
     eps: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_normalize", result, || {
-            let (x, axes) = (super::tensor(tensor, "tensor")?, axes_or_all(axes, count)?);
-            Ok(x.normalize(p, axes.as_deref().map_or(Axes::All, Axes::Of), eps)?)
-        })
-    }
+    give("sv_tensor_normalize", result, || {
+        let (x, axes) = (super::tensor(tensor, "tensor")?, axes_or_all(axes, count)?);
+        Ok(x.normalize(p, axes.as_deref().map_or(Axes::All, Axes::Of), eps)?)
+    })
 }
 
 /// Computes (x - mean) / standard deviation along `count` axes, with the biased variance. `axes` of NULL are all axes.
-///
-/// Any thread may call it.
 ///
 /// # Safety
 ///
@@ -271,11 +211,8 @@ pub unsafe extern "C" fn sv_tensor_standardize(
     count: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_standardize", result, || {
-            let (x, axes) = (super::tensor(tensor, "tensor")?, axes_or_all(axes, count)?);
-            Ok(x.standardize(axes.as_deref().map_or(Axes::All, Axes::Of))?)
-        })
-    }
+    give("sv_tensor_standardize", result, || {
+        let (x, axes) = (super::tensor(tensor, "tensor")?, axes_or_all(axes, count)?);
+        Ok(x.standardize(axes.as_deref().map_or(Axes::All, Axes::Of))?)
+    })
 }

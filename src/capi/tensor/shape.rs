@@ -16,11 +16,9 @@ pub const SV_PADDING_CIRCULAR: i32 = 3;
 
 /// Joins tensors along an axis.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `tensors` points to `count` handles, and `result` to a `uint64_t`.
+/// `tensors` points to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_cat(
     tensors: *const u64,
@@ -28,22 +26,17 @@ pub unsafe extern "C" fn sv_tensor_cat(
     axis: i64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_cat", result, || {
-            let tensors = self::tensors(tensors, count, "tensors")?;
-            Ok(Tensor::cat(&tensors.iter().collect::<Vec<_>>(), axis as isize)?)
-        })
-    }
+    give("sv_tensor_cat", result, || {
+        let tensors = self::tensors(tensors, count, "tensors")?;
+        Ok(Tensor::cat(&tensors.iter().collect::<Vec<_>>(), axis as isize)?)
+    })
 }
 
 /// Joins tensors of one shape along a new axis.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `tensors` points to `count` handles, and `result` to a `uint64_t`.
+/// `tensors` points to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_stack(
     tensors: *const u64,
@@ -51,22 +44,17 @@ pub unsafe extern "C" fn sv_tensor_stack(
     axis: i64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_stack", result, || {
-            let tensors = self::tensors(tensors, count, "tensors")?;
-            Ok(Tensor::stack(&tensors.iter().collect::<Vec<_>>(), axis as isize)?)
-        })
-    }
+    give("sv_tensor_stack", result, || {
+        let tensors = self::tensors(tensors, count, "tensors")?;
+        Ok(Tensor::stack(&tensors.iter().collect::<Vec<_>>(), axis as isize)?)
+    })
 }
 
 /// Moves elements along axes; what leaves at one end comes back at the other.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shifts` and `axes` point to `count` numbers each, and `result` to a `uint64_t`.
+/// `shifts` and `axes` point to `count` numbers each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_roll(
     tensor: u64,
@@ -75,22 +63,17 @@ pub unsafe extern "C" fn sv_tensor_roll(
     count: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_roll", result, || {
-            Ok(super::tensor(tensor, "tensor")?
-                .roll(&super::axes(shifts, count, "shifts")?, &super::axes(axes, count, "axes")?)?)
-        })
-    }
+    give("sv_tensor_roll", result, || {
+        Ok(super::tensor(tensor, "tensor")?
+            .roll(&super::axes(shifts, count, "shifts")?, &super::axes(axes, count, "axes")?)?)
+    })
 }
 
 /// Repeats a tensor this many times along each axis.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `times` points to `count` numbers, and `result` to a `uint64_t`.
+/// `times` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_repeat(
     tensor: u64,
@@ -98,21 +81,10 @@ pub unsafe extern "C" fn sv_tensor_repeat(
     count: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_repeat", result, || {
-            Ok(super::tensor(tensor, "tensor")?.repeat(&sizes(times, count)?)?)
-        })
-    }
+    give("sv_tensor_repeat", result, || Ok(super::tensor(tensor, "tensor")?.repeat(&sizes(times, count)?)?))
 }
 
 /// Repeats each position along an axis.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_repeat_interleave(
     tensor: u64,
@@ -120,22 +92,17 @@ pub unsafe extern "C" fn sv_tensor_repeat_interleave(
     axis: i64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_repeat_interleave", result, || {
-            Ok(super::tensor(tensor, "tensor")?.repeat_interleave(times, axis as isize)?)
-        })
-    }
+    give("sv_tensor_repeat_interleave", result, || {
+        Ok(super::tensor(tensor, "tensor")?.repeat_interleave(times, axis as isize)?)
+    })
 }
 
 /// Pads a tensor: `widths[2 * i]` elements before and `widths[2 * i + 1]` behind axis `i`, for the first `count` axes. `mode`
 /// is one of `SV_PADDING_...`; only `SV_PADDING_CONSTANT` uses `number`.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `widths` points to `2 * count` numbers, `number` to a struct where the mode uses it, and `result` to a `uint64_t`.
+/// `widths` points to `2 * count` numbers, and `number` to a struct where the mode uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_pad(
     tensor: u64,
@@ -145,69 +112,42 @@ pub unsafe extern "C" fn sv_tensor_pad(
     number: *const sv_number,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_pad", result, || {
-            let tensor = super::tensor(tensor, "tensor")?;
-            if count > tensor.rank() {
-                let wanted = format!("at most {}, the axes of the tensor", tensor.rank());
-                return Err(Failure::argument("count", count, &wanted));
-            }
-            let widths = slice(widths, 2 * count, "widths")?;
-            let width = |width: i64| {
-                usize::try_from(width).map_err(|_| Failure::argument("widths", width, "widths from 0 on"))
-            };
-            let pairs = widths.chunks_exact(2).map(|pair| Ok((width(pair[0])?, width(pair[1])?)));
-            let pairs = pairs.collect::<super::super::error::Result<Vec<_>>>()?;
-            let padding = match mode {
-                SV_PADDING_CONSTANT => Padding::Constant(super::number(number, "number")?),
-                SV_PADDING_REFLECT => Padding::Reflect,
-                SV_PADDING_REPLICATE => Padding::Replicate,
-                SV_PADDING_CIRCULAR => Padding::Circular,
-                other => return Err(Failure::argument("mode", other, "one of SV_PADDING_...")),
-            };
-            Ok(tensor.pad(&pairs, padding)?)
-        })
-    }
+    give("sv_tensor_pad", result, || {
+        let tensor = super::tensor(tensor, "tensor")?;
+        if count > tensor.rank() {
+            let wanted = format!("at most {}, the axes of the tensor", tensor.rank());
+            return Err(Failure::argument("count", count, &wanted));
+        }
+        let widths = slice(widths, 2 * count, "widths")?;
+        let width = |width: i64| {
+            usize::try_from(width).map_err(|_| Failure::argument("widths", width, "widths from 0 on"))
+        };
+        let pairs = widths.chunks_exact(2).map(|pair| Ok((width(pair[0])?, width(pair[1])?)));
+        let pairs = pairs.collect::<super::super::error::Result<Vec<_>>>()?;
+        let padding = match mode {
+            SV_PADDING_CONSTANT => Padding::Constant(super::number(number, "number")?),
+            SV_PADDING_REFLECT => Padding::Reflect,
+            SV_PADDING_REPLICATE => Padding::Replicate,
+            SV_PADDING_CIRCULAR => Padding::Circular,
+            other => return Err(Failure::argument("mode", other, "one of SV_PADDING_...")),
+        };
+        Ok(tensor.pad(&pairs, padding)?)
+    })
 }
 
 /// Gives the lower triangle of matrices, with zeros above the diagonal `diagonal`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_tril(tensor: u64, diagonal: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_tril", result, || Ok(super::tensor(tensor, "tensor")?.tril(diagonal as isize)?))
-    }
+    give("sv_tensor_tril", result, || Ok(super::tensor(tensor, "tensor")?.tril(diagonal as isize)?))
 }
 
 /// Gives the upper triangle of matrices, with zeros below the diagonal `diagonal`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_triu(tensor: u64, diagonal: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_triu", result, || Ok(super::tensor(tensor, "tensor")?.triu(diagonal as isize)?))
-    }
+    give("sv_tensor_triu", result, || Ok(super::tensor(tensor, "tensor")?.triu(diagonal as isize)?))
 }
 
 /// Gives a tensor with a value where a mask of bools is true.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `value` points to a struct, and `result` to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_masked_fill(
     tensor: u64,
@@ -215,13 +155,10 @@ pub unsafe extern "C" fn sv_tensor_masked_fill(
     value: *const sv_operand,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_masked_fill", result, || {
-            let tensor = super::tensor(tensor, "tensor")?;
-            let mask = super::tensor(mask, "mask")?;
-            let value = Operand::pointer(value, "value")?;
-            Ok(tensor.masked_fill(&mask, value.operand())?)
-        })
-    }
+    give("sv_tensor_masked_fill", result, || {
+        let tensor = super::tensor(tensor, "tensor")?;
+        let mask = super::tensor(mask, "mask")?;
+        let value = Operand::pointer(value, "value")?;
+        Ok(tensor.masked_fill(&mask, value.operand())?)
+    })
 }

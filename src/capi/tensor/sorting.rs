@@ -16,12 +16,6 @@ pub const SV_WITH_INDICES_MODE: i32 = 5;
 
 /// Writes the elements sorted along an axis, and the positions that they had, as `SV_DTYPE_I64`. Equal elements keep their
 /// order, and NaN is the largest number. `descending` is 1 or 0.
-///
-/// The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
-///
-/// # Safety
-///
-/// `values` and `indices` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_sort(
     tensor: u64,
@@ -30,59 +24,32 @@ pub unsafe extern "C" fn sv_tensor_sort(
     values: *mut u64,
     indices: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_tensor_sort", [(values, "values"), (indices, "indices")], || {
-            let (tensor, descending) = (super::tensor(tensor, "tensor")?, flag(descending, "descending")?);
-            Ok(tensor.sort(axis as isize, descending)?.into())
-        })
-    }
+    give_all("sv_tensor_sort", [(values, "values"), (indices, "indices")], || {
+        let (tensor, descending) = (super::tensor(tensor, "tensor")?, flag(descending, "descending")?);
+        Ok(tensor.sort(axis as isize, descending)?.into())
+    })
 }
 
 /// Gives the values of `sv_tensor_sort`, in less time and memory.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_sorted(tensor: u64, axis: i64, descending: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_sorted", result, || {
-            let (tensor, descending) = (super::tensor(tensor, "tensor")?, flag(descending, "descending")?);
-            Ok(tensor.sorted(axis as isize, descending)?)
-        })
-    }
+    give("sv_tensor_sorted", result, || {
+        let (tensor, descending) = (super::tensor(tensor, "tensor")?, flag(descending, "descending")?);
+        Ok(tensor.sorted(axis as isize, descending)?)
+    })
 }
 
 /// Gives the indices of `sv_tensor_sort`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_argsort(tensor: u64, axis: i64, descending: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_argsort", result, || {
-            let (tensor, descending) = (super::tensor(tensor, "tensor")?, flag(descending, "descending")?);
-            Ok(tensor.argsort(axis as isize, descending)?)
-        })
-    }
+    give("sv_tensor_argsort", result, || {
+        let (tensor, descending) = (super::tensor(tensor, "tensor")?, flag(descending, "descending")?);
+        Ok(tensor.argsort(axis as isize, descending)?)
+    })
 }
 
 /// Writes the `k` largest elements along an axis in descending order, and their positions; the smallest in ascending order if
 /// `largest` is 0. NaN is the largest number.
-///
-/// The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
-///
-/// # Safety
-///
-/// `values` and `indices` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_topk(
     tensor: u64,
@@ -92,22 +59,13 @@ pub unsafe extern "C" fn sv_tensor_topk(
     values: *mut u64,
     indices: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_tensor_topk", [(values, "values"), (indices, "indices")], || {
-            let (tensor, largest) = (super::tensor(tensor, "tensor")?, flag(largest, "largest")?);
-            Ok(tensor.topk(k, axis as isize, largest)?.into())
-        })
-    }
+    give_all("sv_tensor_topk", [(values, "values"), (indices, "indices")], || {
+        let (tensor, largest) = (super::tensor(tensor, "tensor")?, flag(largest, "largest")?);
+        Ok(tensor.topk(k, axis as isize, largest)?.into())
+    })
 }
 
 /// Writes the element that is the k-th smallest along an axis, counted from 1, and its position.
-///
-/// The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
-///
-/// # Safety
-///
-/// `values` and `indices` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_kthvalue(
     tensor: u64,
@@ -116,21 +74,12 @@ pub unsafe extern "C" fn sv_tensor_kthvalue(
     values: *mut u64,
     indices: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_tensor_kthvalue", [(values, "values"), (indices, "indices")], || {
-            Ok(super::tensor(tensor, "tensor")?.kthvalue(k, axis as isize)?.into())
-        })
-    }
+    give_all("sv_tensor_kthvalue", [(values, "values"), (indices, "indices")], || {
+        Ok(super::tensor(tensor, "tensor")?.kthvalue(k, axis as isize)?.into())
+    })
 }
 
 /// Writes one of `SV_WITH_INDICES_...` along an axis: the elements, and their positions as `SV_DTYPE_I64`.
-///
-/// The caller owns one reference to each of `*values` and `*indices`. Any thread may call it.
-///
-/// # Safety
-///
-/// `values` and `indices` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_reduce_with_indices(
     tensor: u64,
@@ -139,31 +88,22 @@ pub unsafe extern "C" fn sv_tensor_reduce_with_indices(
     values: *mut u64,
     indices: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_tensor_reduce_with_indices", [(values, "values"), (indices, "indices")], || {
-            let (tensor, axis) = (super::tensor(tensor, "tensor")?, axis as isize);
-            let results = match reduction {
-                SV_WITH_INDICES_MAX => tensor.max_with_indices(axis),
-                SV_WITH_INDICES_MIN => tensor.min_with_indices(axis),
-                SV_WITH_INDICES_MEDIAN => tensor.median(axis),
-                SV_WITH_INDICES_NANMEDIAN => tensor.nanmedian(axis),
-                SV_WITH_INDICES_MODE => tensor.mode(axis),
-                other => return Err(Failure::argument("reduction", other, "one of SV_WITH_INDICES_...")),
-            };
-            Ok(results?.into())
-        })
-    }
+    give_all("sv_tensor_reduce_with_indices", [(values, "values"), (indices, "indices")], || {
+        let (tensor, axis) = (super::tensor(tensor, "tensor")?, axis as isize);
+        let results = match reduction {
+            SV_WITH_INDICES_MAX => tensor.max_with_indices(axis),
+            SV_WITH_INDICES_MIN => tensor.min_with_indices(axis),
+            SV_WITH_INDICES_MEDIAN => tensor.median(axis),
+            SV_WITH_INDICES_NANMEDIAN => tensor.nanmedian(axis),
+            SV_WITH_INDICES_MODE => tensor.mode(axis),
+            other => return Err(Failure::argument("reduction", other, "one of SV_WITH_INDICES_...")),
+        };
+        Ok(results?.into())
+    })
 }
 
 /// Gives the q-quantile along an axis of a tensor of f32 or f64, between two elements by their distance. `ignore_nan` is 1 to
 /// leave NaN out, or 0 for NaN in the result of a row with NaN.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_quantile(
     tensor: u64,
@@ -172,42 +112,32 @@ pub unsafe extern "C" fn sv_tensor_quantile(
     ignore_nan: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_quantile", result, || {
-            let (tensor, axis) = (super::tensor(tensor, "tensor")?, axis as isize);
-            Ok(match flag(ignore_nan, "ignore_nan")? {
-                true => tensor.nanquantile(q, axis)?,
-                false => tensor.quantile(q, axis)?,
-            })
+    give("sv_tensor_quantile", result, || {
+        let (tensor, axis) = (super::tensor(tensor, "tensor")?, axis as isize);
+        Ok(match flag(ignore_nan, "ignore_nan")? {
+            true => tensor.nanquantile(q, axis)?,
+            false => tensor.quantile(q, axis)?,
         })
-    }
+    })
 }
 
 /// Gives the distinct elements in ascending order. `consecutive` is 1 to join only neighbours, in their order, or 0.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_unique(tensor: u64, consecutive: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_unique", result, || {
-            let tensor = super::tensor(tensor, "tensor")?;
-            Ok(match flag(consecutive, "consecutive")? {
-                true => tensor.unique_consecutive()?,
-                false => tensor.unique()?,
-            })
+    give("sv_tensor_unique", result, || {
+        let tensor = super::tensor(tensor, "tensor")?;
+        Ok(match flag(consecutive, "consecutive")? {
+            true => tensor.unique_consecutive()?,
+            false => tensor.unique()?,
         })
-    }
+    })
 }
 
 /// Writes the elements of `sv_tensor_unique`, the place among them of each element, and the number of times that each occurs.
 ///
-/// The caller owns one reference to each result. Any thread may call it; it waits for the device.
+/// It waits for the device.
 ///
 /// # Safety
 ///
@@ -221,43 +151,25 @@ pub unsafe extern "C" fn sv_tensor_unique_with_counts(
     counts: *mut u64,
 ) -> i32 {
     let results = [(values, "values"), (inverse, "inverse"), (counts, "counts")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all("sv_tensor_unique_with_counts", results, || {
-            let tensor = super::tensor(tensor, "tensor")?;
-            Ok(match flag(consecutive, "consecutive")? {
-                true => tensor.unique_consecutive_with_counts()?.into(),
-                false => tensor.unique_with_counts()?.into(),
-            })
+    give_all("sv_tensor_unique_with_counts", results, || {
+        let tensor = super::tensor(tensor, "tensor")?;
+        Ok(match flag(consecutive, "consecutive")? {
+            true => tensor.unique_consecutive_with_counts()?.into(),
+            false => tensor.unique_with_counts()?.into(),
         })
-    }
+    })
 }
 
 /// Gives for each element a bool: 1 if it equals one of `elements`. NaN equals nothing.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_isin(tensor: u64, elements: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_isin", result, || {
-            Ok(super::tensor(tensor, "tensor")?.isin(&super::tensor(elements, "elements")?)?)
-        })
-    }
+    give("sv_tensor_isin", result, || {
+        Ok(super::tensor(tensor, "tensor")?.isin(&super::tensor(elements, "elements")?)?)
+    })
 }
 
 /// Gives for each of `values` the position, as `SV_DTYPE_I64`, at which it would be inserted into the last axis of a sorted
 /// tensor: before elements that equal it, or behind them if `right` is 1.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_searchsorted(
     tensor: u64,
@@ -265,23 +177,14 @@ pub unsafe extern "C" fn sv_tensor_searchsorted(
     right: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_searchsorted", result, || {
-            let (tensor, values) = (super::tensor(tensor, "tensor")?, super::tensor(values, "values")?);
-            Ok(tensor.searchsorted(&values, flag(right, "right")?)?)
-        })
-    }
+    give("sv_tensor_searchsorted", result, || {
+        let (tensor, values) = (super::tensor(tensor, "tensor")?, super::tensor(values, "values")?);
+        Ok(tensor.searchsorted(&values, flag(right, "right")?)?)
+    })
 }
 
 /// Gives for each element of a tensor the number of its bucket among sorted `boundaries` of one dimension, as
 /// `sv_tensor_searchsorted` does with the operands in the other order.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_bucketize(
     tensor: u64,
@@ -289,23 +192,14 @@ pub unsafe extern "C" fn sv_tensor_bucketize(
     right: i32,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_bucketize", result, || {
-            let boundaries = super::tensor(boundaries, "boundaries")?;
-            Ok(super::tensor(tensor, "tensor")?.bucketize(&boundaries, flag(right, "right")?)?)
-        })
-    }
+    give("sv_tensor_bucketize", result, || {
+        let boundaries = super::tensor(boundaries, "boundaries")?;
+        Ok(super::tensor(tensor, "tensor")?.bucketize(&boundaries, flag(right, "right")?)?)
+    })
 }
 
 /// Counts the elements of a tensor of floats in `bins` bins of equal width from `min` to `max`, in the tensor's dtype. Bounds
 /// that are both 0 are the smallest and the largest element. NaN and elements outside of the bounds are left out.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_histc(
     tensor: u64,
@@ -314,69 +208,40 @@ pub unsafe extern "C" fn sv_tensor_histc(
     max: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_histc", result, || Ok(super::tensor(tensor, "tensor")?.histc(bins, min, max)?)) }
+    give("sv_tensor_histc", result, || Ok(super::tensor(tensor, "tensor")?.histc(bins, min, max)?))
 }
 
 /// Counts the elements between sorted `edges`, as `SV_DTYPE_I64`. The last bin has its upper edge too.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_histogram(tensor: u64, edges: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_histogram", result, || {
-            Ok(super::tensor(tensor, "tensor")?.histogram(&super::tensor(edges, "edges")?)?)
-        })
-    }
+    give("sv_tensor_histogram", result, || {
+        Ok(super::tensor(tensor, "tensor")?.histogram(&super::tensor(edges, "edges")?)?)
+    })
 }
 
 /// Counts how often each integer from 0 on occurs in a tensor of one dimension, as `SV_DTYPE_I64`: up to the largest element,
 /// and at least `minlength` integers.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_bincount(tensor: u64, minlength: usize, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_bincount", result, || Ok(super::tensor(tensor, "tensor")?.bincount(minlength)?))
-    }
+    give("sv_tensor_bincount", result, || Ok(super::tensor(tensor, "tensor")?.bincount(minlength)?))
 }
 
 /// Gives the indices of the elements that are not 0, in row-major order: a row for each element, with a column for each axis.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_nonzero(tensor: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_nonzero", result, || Ok(super::tensor(tensor, "tensor")?.nonzero()?)) }
+    give("sv_tensor_nonzero", result, || Ok(super::tensor(tensor, "tensor")?.nonzero()?))
 }
 
 /// Gives the elements for which a mask of bools, which is broadcast, is true, in row-major order.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_masked_select(tensor: u64, mask: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_masked_select", result, || {
-            Ok(super::tensor(tensor, "tensor")?.masked_select(&super::tensor(mask, "mask")?)?)
-        })
-    }
+    give("sv_tensor_masked_select", result, || {
+        Ok(super::tensor(tensor, "tensor")?.masked_select(&super::tensor(mask, "mask")?)?)
+    })
 }

@@ -19,18 +19,13 @@ unsafe fn give_pair(
     results: [(*mut u64, &str); 2],
     work: &dyn Fn(&Tensor, Axes<'_>) -> crate::Result<Pair>,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_all(function, results, || {
-            let (tensor, axes) = (super::tensor(tensor, "tensor")?, axes_or_all(axes, count)?);
-            Ok(work(&tensor, axes.as_deref().map_or(Axes::All, Axes::Of))?.into())
-        })
-    }
+    give_all(function, results, || {
+        let (tensor, axes) = (super::tensor(tensor, "tensor")?, axes_or_all(axes, count)?);
+        Ok(work(&tensor, axes.as_deref().map_or(Axes::All, Axes::Of))?.into())
+    })
 }
 
 /// Writes the smallest and the largest elements along `count` axes, in one pass. `axes` of NULL are all axes.
-///
-/// The caller owns one reference to each result. Any thread may call it.
 ///
 /// # Safety
 ///
@@ -44,16 +39,11 @@ pub unsafe extern "C" fn sv_tensor_aminmax(
     maximum: *mut u64,
 ) -> i32 {
     let results = [(minimum, "minimum"), (maximum, "maximum")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_pair("sv_tensor_aminmax", (tensor, axes, count), results, &|tensor, axes| tensor.aminmax(axes))
-    }
+    give_pair("sv_tensor_aminmax", (tensor, axes, count), results, &|tensor, axes| tensor.aminmax(axes))
 }
 
 /// Writes the standard deviation and the mean along `count` axes. `axes` of NULL are all axes. `correction` is 1 for a sample,
 /// or 0 for a population.
-///
-/// The caller owns one reference to each result. Any thread may call it.
 ///
 /// # Safety
 ///
@@ -68,17 +58,12 @@ pub unsafe extern "C" fn sv_tensor_std_mean(
     mean: *mut u64,
 ) -> i32 {
     let results = [(deviation, "deviation"), (mean, "mean")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_pair("sv_tensor_std_mean", (tensor, axes, count), results, &|tensor, axes| {
-            tensor.std_mean(axes, correction)
-        })
-    }
+    give_pair("sv_tensor_std_mean", (tensor, axes, count), results, &|tensor, axes| {
+        tensor.std_mean(axes, correction)
+    })
 }
 
 /// Writes the variance and the mean along `count` axes, as `sv_tensor_std_mean`.
-///
-/// The caller owns one reference to each result. Any thread may call it.
 ///
 /// # Safety
 ///
@@ -93,80 +78,39 @@ pub unsafe extern "C" fn sv_tensor_var_mean(
     mean: *mut u64,
 ) -> i32 {
     let results = [(variance, "variance"), (mean, "mean")];
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give_pair("sv_tensor_var_mean", (tensor, axes, count), results, &|tensor, axes| {
-            tensor.var_mean(axes, correction)
-        })
-    }
+    give_pair("sv_tensor_var_mean", (tensor, axes, count), results, &|tensor, axes| {
+        tensor.var_mean(axes, correction)
+    })
 }
 
 /// Gives the differences of neighbours along an axis, `order` times.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_diff(tensor: u64, order: usize, axis: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_diff", result, || Ok(super::tensor(tensor, "tensor")?.diff(order, axis as isize)?))
-    }
+    give("sv_tensor_diff", result, || Ok(super::tensor(tensor, "tensor")?.diff(order, axis as isize)?))
 }
 
 /// Gives the covariances of the rows of a matrix, which are variables. `correction` is as in `sv_tensor_std_mean`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_cov(tensor: u64, correction: usize, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_cov", result, || Ok(super::tensor(tensor, "tensor")?.cov(correction)?)) }
+    give("sv_tensor_cov", result, || Ok(super::tensor(tensor, "tensor")?.cov(correction)?))
 }
 
 /// Gives the correlations of the rows of a matrix, which are variables.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_corrcoef(tensor: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_corrcoef", result, || Ok(super::tensor(tensor, "tensor")?.corrcoef()?)) }
+    give("sv_tensor_corrcoef", result, || Ok(super::tensor(tensor, "tensor")?.corrcoef()?))
 }
 
 /// Gives the p-norm of the difference of each row of a tensor and each row of another one.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_cdist(tensor: u64, other: u64, p: f64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_cdist", result, || {
-            Ok(super::tensor(tensor, "tensor")?.cdist(&super::tensor(other, "other")?, p)?)
-        })
-    }
+    give("sv_tensor_cdist", result, || {
+        Ok(super::tensor(tensor, "tensor")?.cdist(&super::tensor(other, "other")?, p)?)
+    })
 }
 
 /// Replaces NaN by `nan`, and infinities by two numbers. An infinity whose number is NaN becomes the dtype's largest or
 /// smallest number.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_nan_to_num(
     tensor: u64,
@@ -176,22 +120,13 @@ pub unsafe extern "C" fn sv_tensor_nan_to_num(
     result: *mut u64,
 ) -> i32 {
     let given = |number: f64| (!number.is_nan()).then_some(number);
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_nan_to_num", result, || {
-            let tensor = super::tensor(tensor, "tensor")?;
-            Ok(tensor.nan_to_num(nan, given(positive_infinity), given(negative_infinity))?)
-        })
-    }
+    give("sv_tensor_nan_to_num", result, || {
+        let tensor = super::tensor(tensor, "tensor")?;
+        Ok(tensor.nan_to_num(nan, given(positive_infinity), given(negative_infinity))?)
+    })
 }
 
 /// Gives for each element a bool: 1 if it equals that of `other` up to `rtol` times the other one plus `atol`.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_isclose(
     tensor: u64,
@@ -200,26 +135,18 @@ pub unsafe extern "C" fn sv_tensor_isclose(
     atol: f64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_isclose", result, || {
-            Ok(super::tensor(tensor, "tensor")?.isclose(&super::tensor(other, "other")?, rtol, atol)?)
-        })
-    }
+    give("sv_tensor_isclose", result, || {
+        Ok(super::tensor(tensor, "tensor")?.isclose(&super::tensor(other, "other")?, rtol, atol)?)
+    })
 }
 
 /// Writes 1 if two tensors have one shape and equal elements, or 0.
 ///
-/// Any thread may call it; it waits for the device.
-///
-/// # Safety
-///
-/// `result` points to an `int32_t`.
+/// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_equal(tensor: u64, other: u64, result: *mut i32) -> i32 {
     guard::call("sv_tensor_equal", || {
-        // SAFETY: as the caller vouches.
-        let result = unsafe { out(result, "result")? };
+        let result = out(result, "result")?;
         let equal = super::tensor(tensor, "tensor")?.equal(&super::tensor(other, "other")?)?;
         result.write(equal.into());
         Ok(())
@@ -227,44 +154,21 @@ pub unsafe extern "C" fn sv_tensor_equal(tensor: u64, other: u64, result: *mut i
 }
 
 /// Gives a matrix with a vector on a diagonal, or the diagonal of a matrix. `offset` counts diagonals from the main one upwards.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_diag(tensor: u64, offset: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_diag", result, || Ok(super::tensor(tensor, "tensor")?.diag(offset as isize)?)) }
+    give("sv_tensor_diag", result, || Ok(super::tensor(tensor, "tensor")?.diag(offset as isize)?))
 }
 
 /// Gives the sum of the main diagonal of a matrix.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_trace(tensor: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_trace", result, || Ok(super::tensor(tensor, "tensor")?.trace()?)) }
+    give("sv_tensor_trace", result, || Ok(super::tensor(tensor, "tensor")?.trace()?))
 }
 
 /// Gives the Kronecker product of two tensors.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_kron(tensor: u64, other: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_kron", result, || {
-            Ok(super::tensor(tensor, "tensor")?.kron(&super::tensor(other, "other")?)?)
-        })
-    }
+    give("sv_tensor_kron", result, || {
+        Ok(super::tensor(tensor, "tensor")?.kron(&super::tensor(other, "other")?)?)
+    })
 }

@@ -6,11 +6,9 @@ use super::{axes, give, sizes, sv_slice};
 
 /// Gives positions along axes, one axis after the other, as `start:stop:step` in Python.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `slices` points to `count` structs, and `result` to a `uint64_t`.
+/// `slices` points to `count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_slice(
     tensor: u64,
@@ -18,43 +16,25 @@ pub unsafe extern "C" fn sv_tensor_slice(
     count: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_slice", result, || {
-            let mut view = super::tensor(tensor, "tensor")?;
-            for slice in slice(slices, count, "slices")? {
-                let (axis, slice) = slice.parts();
-                view = view.slice(axis, slice)?;
-            }
-            Ok(view)
-        })
-    }
+    give("sv_tensor_slice", result, || {
+        let mut view = super::tensor(tensor, "tensor")?;
+        for slice in slice(slices, count, "slices")? {
+            let (axis, slice) = slice.parts();
+            view = view.slice(axis, slice)?;
+        }
+        Ok(view)
+    })
 }
 
 /// Gives one position along an axis, without that axis. A negative index counts from the end.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_select(tensor: u64, axis: i64, index: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_select", result, || {
-            Ok(super::tensor(tensor, "tensor")?.select(axis as isize, index as isize)?)
-        })
-    }
+    give("sv_tensor_select", result, || {
+        Ok(super::tensor(tensor, "tensor")?.select(axis as isize, index as isize)?)
+    })
 }
 
 /// Gives `length` positions along an axis from `start` on.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_narrow(
     tensor: u64,
@@ -63,38 +43,24 @@ pub unsafe extern "C" fn sv_tensor_narrow(
     length: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_narrow", result, || {
-            Ok(super::tensor(tensor, "tensor")?.narrow(axis as isize, start, length)?)
-        })
-    }
+    give("sv_tensor_narrow", result, || {
+        Ok(super::tensor(tensor, "tensor")?.narrow(axis as isize, start, length)?)
+    })
 }
 
 /// Gives a tensor with two axes exchanged.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_transpose(tensor: u64, first: i64, second: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_transpose", result, || {
-            Ok(super::tensor(tensor, "tensor")?.transpose(first as isize, second as isize)?)
-        })
-    }
+    give("sv_tensor_transpose", result, || {
+        Ok(super::tensor(tensor, "tensor")?.transpose(first as isize, second as isize)?)
+    })
 }
 
 /// Gives the axes in another order: axis `i` of the result is `axes[i]` of the tensor.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `axes` points to `count` numbers, and `result` to a `uint64_t`.
+/// `axes` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_permute(
     tensor: u64,
@@ -102,21 +68,16 @@ pub unsafe extern "C" fn sv_tensor_permute(
     count: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_permute", result, || {
-            Ok(super::tensor(tensor, "tensor")?.permute(&self::axes(axes, count, "axes")?)?)
-        })
-    }
+    give("sv_tensor_permute", result, || {
+        Ok(super::tensor(tensor, "tensor")?.permute(&self::axes(axes, count, "axes")?)?)
+    })
 }
 
 /// Moves axes to other places; the others keep their order.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `from` and `to` point to `count` numbers each, and `result` to a `uint64_t`.
+/// `from` and `to` point to `count` numbers each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_movedim(
     tensor: u64,
@@ -125,23 +86,17 @@ pub unsafe extern "C" fn sv_tensor_movedim(
     count: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_movedim", result, || {
-            Ok(super::tensor(tensor, "tensor")?
-                .movedim(&axes(from, count, "from")?, &axes(to, count, "to")?)?)
-        })
-    }
+    give("sv_tensor_movedim", result, || {
+        Ok(super::tensor(tensor, "tensor")?.movedim(&axes(from, count, "from")?, &axes(to, count, "to")?)?)
+    })
 }
 
 /// Gives the elements in row-major order as another shape, in which one size may be -1. Copies them if strides cannot
 /// describe the result.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_reshape(
     tensor: u64,
@@ -149,38 +104,24 @@ pub unsafe extern "C" fn sv_tensor_reshape(
     rank: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_reshape", result, || {
-            Ok(super::tensor(tensor, "tensor")?.reshape(&axes(shape, rank, "shape")?)?)
-        })
-    }
+    give("sv_tensor_reshape", result, || {
+        Ok(super::tensor(tensor, "tensor")?.reshape(&axes(shape, rank, "shape")?)?)
+    })
 }
 
 /// Gives the axes from `first` to `last`, both included, as one. Copies the elements if strides cannot describe the result.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_flatten(tensor: u64, first: i64, last: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_flatten", result, || {
-            Ok(super::tensor(tensor, "tensor")?.flatten(first as isize, last as isize)?)
-        })
-    }
+    give("sv_tensor_flatten", result, || {
+        Ok(super::tensor(tensor, "tensor")?.flatten(first as isize, last as isize)?)
+    })
 }
 
 /// Repeats a tensor to a larger shape: axes of size 1, and new ones in front, take its sizes.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `shape` points to `rank` numbers, and `result` to a `uint64_t`.
+/// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_expand(
     tensor: u64,
@@ -188,66 +129,32 @@ pub unsafe extern "C" fn sv_tensor_expand(
     rank: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give(
-            "sv_tensor_expand",
-            result,
-            || Ok(super::tensor(tensor, "tensor")?.expand(&sizes(shape, rank)?)?),
-        )
-    }
+    give("sv_tensor_expand", result, || Ok(super::tensor(tensor, "tensor")?.expand(&sizes(shape, rank)?)?))
 }
 
 /// Drops an axis of size 1.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_squeeze(tensor: u64, axis: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_squeeze", result, || Ok(super::tensor(tensor, "tensor")?.squeeze(axis as isize)?))
-    }
+    give("sv_tensor_squeeze", result, || Ok(super::tensor(tensor, "tensor")?.squeeze(axis as isize)?))
 }
 
 /// Drops all axes of size 1.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_squeeze_all(tensor: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_squeeze_all", result, || Ok(super::tensor(tensor, "tensor")?.squeeze_all()?)) }
+    give("sv_tensor_squeeze_all", result, || Ok(super::tensor(tensor, "tensor")?.squeeze_all()?))
 }
 
 /// Adds an axis of size 1 before `axis`; -1 puts it last.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_unsqueeze(tensor: u64, axis: i64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_unsqueeze", result, || Ok(super::tensor(tensor, "tensor")?.unsqueeze(axis as isize)?))
-    }
+    give("sv_tensor_unsqueeze", result, || Ok(super::tensor(tensor, "tensor")?.unsqueeze(axis as isize)?))
 }
 
 /// Reverses axes.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `axes` points to `count` numbers, and `result` to a `uint64_t`.
+/// `axes` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_flip(
     tensor: u64,
@@ -255,21 +162,12 @@ pub unsafe extern "C" fn sv_tensor_flip(
     count: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_flip", result, || {
-            Ok(super::tensor(tensor, "tensor")?.flip(&self::axes(axes, count, "axes")?)?)
-        })
-    }
+    give("sv_tensor_flip", result, || {
+        Ok(super::tensor(tensor, "tensor")?.flip(&self::axes(axes, count, "axes")?)?)
+    })
 }
 
 /// Gives the elements whose positions along two axes differ by `offset`, as a new last axis in place of both.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_diagonal(
     tensor: u64,
@@ -278,21 +176,12 @@ pub unsafe extern "C" fn sv_tensor_diagonal(
     second: i64,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_diagonal", result, || {
-            Ok(super::tensor(tensor, "tensor")?.diagonal(offset as isize, first as isize, second as isize)?)
-        })
-    }
+    give("sv_tensor_diagonal", result, || {
+        Ok(super::tensor(tensor, "tensor")?.diagonal(offset as isize, first as isize, second as isize)?)
+    })
 }
 
 /// Gives windows of `size` positions along an axis, `step` apart; a new last axis has the positions in each.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_unfold(
     tensor: u64,
@@ -301,17 +190,14 @@ pub unsafe extern "C" fn sv_tensor_unfold(
     step: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_unfold", result, || {
-            Ok(super::tensor(tensor, "tensor")?.unfold(axis as isize, size, step)?)
-        })
-    }
+    give("sv_tensor_unfold", result, || {
+        Ok(super::tensor(tensor, "tensor")?.unfold(axis as isize, size, step)?)
+    })
 }
 
 /// Writes views of `count` parts of a tensor along an axis, of these sizes.
 ///
-/// The caller owns one reference to each of `results`. Any thread may call it.
+/// The caller owns one reference to each of `results`.
 ///
 /// # Safety
 ///
@@ -325,9 +211,7 @@ pub unsafe extern "C" fn sv_tensor_split(
     results: *mut u64,
 ) -> i32 {
     super::super::guard::call("sv_tensor_split", || {
-        // SAFETY: as the caller vouches.
-        let (results, sizes) =
-            unsafe { (slice_mut(results, count, "results")?, slice(sizes, count, "sizes")?) };
+        let (results, sizes) = (slice_mut(results, count, "results")?, slice(sizes, count, "sizes")?);
         let tensor = super::tensor(tensor, "tensor")?;
         if let Some(size) = sizes.iter().find(|size| **size < 0) {
             return Err(Failure::argument("sizes", *size, "sizes from 0 on"));
@@ -340,25 +224,16 @@ pub unsafe extern "C" fn sv_tensor_split(
 }
 
 /// Gives all elements along one axis, in row-major order: a view if the elements allow one.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_ravel(tensor: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_ravel", result, || Ok(super::tensor(tensor, "tensor")?.ravel()?)) }
+    give("sv_tensor_ravel", result, || Ok(super::tensor(tensor, "tensor")?.ravel()?))
 }
 
 /// Gives an axis as several ones of these sizes, of which one may be -1 for the rest.
 ///
-/// Any thread may call it.
-///
 /// # Safety
 ///
-/// `sizes` points to `count` numbers, and `result` to a `uint64_t`.
+/// `sizes` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_unflatten(
     tensor: u64,
@@ -367,55 +242,27 @@ pub unsafe extern "C" fn sv_tensor_unflatten(
     count: usize,
     result: *mut u64,
 ) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_unflatten", result, || {
-            Ok(super::tensor(tensor, "tensor")?.unflatten(axis as isize, &axes(sizes, count, "sizes")?)?)
-        })
-    }
+    give("sv_tensor_unflatten", result, || {
+        Ok(super::tensor(tensor, "tensor")?.unflatten(axis as isize, &axes(sizes, count, "sizes")?)?)
+    })
 }
 
 /// Gives the same bytes as elements of another dtype. The last axis changes if the dtypes differ in size.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_view_dtype(tensor: u64, dtype: i32, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_view_dtype", result, || {
-            Ok(super::tensor(tensor, "tensor")?.view_dtype(super::dtype(dtype)?)?)
-        })
-    }
+    give("sv_tensor_view_dtype", result, || {
+        Ok(super::tensor(tensor, "tensor")?.view_dtype(super::dtype(dtype)?)?)
+    })
 }
 
 /// Gives complex numbers as real ones with a last axis of size 2.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_view_as_real(tensor: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe { give("sv_tensor_view_as_real", result, || Ok(super::tensor(tensor, "tensor")?.view_as_real()?)) }
+    give("sv_tensor_view_as_real", result, || Ok(super::tensor(tensor, "tensor")?.view_as_real()?))
 }
 
 /// Gives real numbers whose last axis has size 2 as complex ones.
-///
-/// Any thread may call it.
-///
-/// # Safety
-///
-/// `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_view_as_complex(tensor: u64, result: *mut u64) -> i32 {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        give("sv_tensor_view_as_complex", result, || Ok(super::tensor(tensor, "tensor")?.view_as_complex()?))
-    }
+    give("sv_tensor_view_as_complex", result, || Ok(super::tensor(tensor, "tensor")?.view_as_complex()?))
 }
