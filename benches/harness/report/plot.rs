@@ -15,7 +15,7 @@ const LABELS: f64 = 450.0;
 const BARS: f64 = 370.0;
 const VALUES: f64 = 300.0;
 const WIDTH: f64 = LABELS + BARS + VALUES;
-const ROW: f64 = 17.5;
+const ROW: f64 = 16.0;
 const TOP: f64 = 62.0;
 const BOTTOM: f64 = 34.0;
 
