@@ -34,8 +34,7 @@ pub unsafe extern "C" fn sv_simulation_create_synapses(
         );
         let kind = match kind.is_null() {
             true => collected(count, "kind", std::iter::repeat(0))?,
-            // SAFETY: as above.
-            false => copied(unsafe { slice(kind, count, "kind")? }, "kind")?,
+            false => copied(slice(kind, count, "kind")?, "kind")?,
         };
         let (source, target) = (copied(source, "source")?, copied(target, "target")?);
         let (weight, psp) = (copied(weight, "weight")?, copied(psp, "psp")?);

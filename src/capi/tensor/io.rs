@@ -20,7 +20,7 @@ impl Named<'_> {
     ///
     /// As [`slice`] of both pointers, and [`text`] of each name.
     unsafe fn new<'a>(names: *const *const c_char, handles: *const u64, count: usize) -> Result<Named<'a>> {
-        let names = slice(names, count, "names")?.iter().map(|name| unsafe { text(*name, "names") });
+        let names = slice(names, count, "names")?.iter().map(|name| text(*name, "names"));
         let names = names.collect::<Result<_>>()?;
         let tensors = tensors(handles, count, "tensors")?;
         Ok(Named { names, tensors })

@@ -308,6 +308,39 @@ impl PlannedOperands<'_> {
     }
 }
 
+/// Checks that a layout stays within memory of `bytes` bytes and that `address` is aligned for the dtype.
+#[inline]
+pub(in crate::fuse) fn check_memory(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
+    let fits = layout.end().checked_mul(dtype.size()).is_some_and(|end| end <= bytes);
+    // A mask instead of a division; sizes are powers of two.
+    if fits && address & (part_bytes(dtype) - 1) == 0 {
+        return Ok(());
+    }
+    memory_error(dtype, layout, address, bytes)
+}
+
+#[inline]
+fn part_bytes(dtype: DType) -> u64 {
+    (dtype.size() / parts(dtype)) as u64
+}
+
+#[cold]
+fn memory_error(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
+    let part = part_bytes(dtype);
+    if !address.is_multiple_of(part) {
+        let found = format!("memory at {address:#x} for {dtype}");
+        return Err(Error::invalid(OPERATION, found, format!("a multiple of {part} bytes")));
+    }
+    let length = bytes / dtype.size();
+    Err(Error::OutOfRange { start: layout.start(), end: layout.end(), length })
+}
+
+#[cold]
+pub(in crate::fuse) fn in_place_error(index: usize) -> Error {
+    let found = format!("an in-place input for output {index}, which is missing or has another layout");
+    Error::invalid(OPERATION, found, "an output of the run with the input's layout and dtype")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,37 +379,4 @@ mod tests {
             check((1 << 31) - 1);
         }
     }
-}
-
-/// Checks that a layout stays within memory of `bytes` bytes and that `address` is aligned for the dtype.
-#[inline]
-pub(in crate::fuse) fn check_memory(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
-    let fits = layout.end().checked_mul(dtype.size()).is_some_and(|end| end <= bytes);
-    // A mask instead of a division; sizes are powers of two.
-    if fits && address & (part_bytes(dtype) - 1) == 0 {
-        return Ok(());
-    }
-    memory_error(dtype, layout, address, bytes)
-}
-
-#[inline]
-fn part_bytes(dtype: DType) -> u64 {
-    (dtype.size() / parts(dtype)) as u64
-}
-
-#[cold]
-fn memory_error(dtype: DType, layout: &Layout, address: u64, bytes: usize) -> Result<()> {
-    let part = part_bytes(dtype);
-    if !address.is_multiple_of(part) {
-        let found = format!("memory at {address:#x} for {dtype}");
-        return Err(Error::invalid(OPERATION, found, format!("a multiple of {part} bytes")));
-    }
-    let length = bytes / dtype.size();
-    Err(Error::OutOfRange { start: layout.start(), end: layout.end(), length })
-}
-
-#[cold]
-pub(in crate::fuse) fn in_place_error(index: usize) -> Error {
-    let found = format!("an in-place input for output {index}, which is missing or has another layout");
-    Error::invalid(OPERATION, found, "an output of the run with the input's layout and dtype")
 }
