@@ -661,7 +661,7 @@
 #define SV_ERROR_PANIC 3
 
 /**
- * `sv_shutdown` was called; only `sv_shutdown`, `sv_last_error` and the version functions work after it.
+ * `sv_shutdown` was called; only `sv_shutdown`, `sv_last_error`, `sv_status_name` and the version functions work after it.
  */
 #define SV_ERROR_SHUT_DOWN 4
 
@@ -6801,6 +6801,11 @@ int32_t sv_srt_suppression(int32_t k, double *result);
  * Returns a dimension of the table 248, 240, 120, 78, 36, 27, 24, 14.
  */
 int32_t sv_srt_structure_dimension(size_t index, uint32_t *result);
+
+/**
+ * Returns the name of a status, such as `SV_ERROR_FILE`, or "an unknown status". The text lives as long as the library.
+ */
+const char *sv_status_name(int32_t status);
 
 /**
  * Creates a stream on a device. A lower `priority` is more urgent; 0 is ordinary.

@@ -1,5 +1,7 @@
 //! Status codes. A code keeps its number for ever; a new kind of error gets a new number.
 
+use std::ffi::{CStr, c_char};
+
 use crate::Error;
 
 /// The call did what it says.
@@ -11,7 +13,7 @@ pub const SV_ERROR_INVALID_ARGUMENT: i32 = 1;
 pub const SV_ERROR_INVALID_HANDLE: i32 = 2;
 /// The library has a defect: a panic was stopped at the ABI. The message says where.
 pub const SV_ERROR_PANIC: i32 = 3;
-/// `sv_shutdown` was called; only `sv_shutdown`, `sv_last_error` and the version functions work after it.
+/// `sv_shutdown` was called; only `sv_shutdown`, `sv_last_error`, `sv_status_name` and the version functions work after it.
 pub const SV_ERROR_SHUT_DOWN: i32 = 4;
 /// A custom operation has no function for the device, or a Rust program has a logger of its own.
 pub const SV_ERROR_UNSUPPORTED: i32 = 5;
@@ -79,6 +81,64 @@ pub const SV_ERROR_OVERFLOW: i32 = 40;
 pub const SV_ERROR_DIVISION_BY_ZERO: i32 = 41;
 /// A backward cannot run: its values were freed or changed, or no gradient is required.
 pub const SV_ERROR_BACKWARD: i32 = 42;
+
+macro_rules! names {
+    ($($name:ident)*) => {
+        &[$(($name, match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => c"",
+        })),*]
+    };
+}
+
+/// The names of all statuses.
+const NAMES: &[(i32, &CStr)] = names! {
+    SV_OK
+    SV_ERROR_INVALID_ARGUMENT
+    SV_ERROR_INVALID_HANDLE
+    SV_ERROR_PANIC
+    SV_ERROR_SHUT_DOWN
+    SV_ERROR_UNSUPPORTED
+    SV_ERROR_LIBRARY_UNAVAILABLE
+    SV_ERROR_MISSING_SYMBOL
+    SV_ERROR_DRIVER
+    SV_ERROR_LIBRARY
+    SV_ERROR_OUT_OF_MEMORY
+    SV_ERROR_KERNEL_FAULT
+    SV_ERROR_CONTEXT_LOST
+    SV_ERROR_TIMED_OUT
+    SV_ERROR_RESET_FAILED
+    SV_ERROR_FORKED_PROCESS
+    SV_ERROR_NO_DEVICE
+    SV_ERROR_UNKNOWN_NAME
+    SV_ERROR_KERNEL_UNAVAILABLE
+    SV_ERROR_ARGUMENT_COUNT
+    SV_ERROR_ARGUMENT_MISMATCH
+    SV_ERROR_LAUNCH_LIMIT
+    SV_ERROR_NOT_AN_IMAGE
+    SV_ERROR_DAMAGED_IMAGE
+    SV_ERROR_UNSUPPORTED_IMAGE
+    SV_ERROR_IMAGE_REJECTED
+    SV_ERROR_COMPILATION
+    SV_ERROR_NOT_CAPTURABLE
+    SV_ERROR_GRAPH_NOT_UPDATABLE
+    SV_ERROR_DEVICE_MISMATCH
+    SV_ERROR_LENGTH_MISMATCH
+    SV_ERROR_OUT_OF_RANGE
+    SV_ERROR_INDEX_OUT_OF_RANGE
+    SV_ERROR_DTYPE_MISMATCH
+    SV_ERROR_FILE
+    SV_ERROR_OVERFLOW
+    SV_ERROR_DIVISION_BY_ZERO
+    SV_ERROR_BACKWARD
+};
+
+/// Returns the name of a status, such as `SV_ERROR_FILE`, or "an unknown status". The text lives as long as the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_status_name(status: i32) -> *const c_char {
+    let known = NAMES.iter().find(|(code, _)| *code == status);
+    known.map_or(c"an unknown status", |(_, name)| name).as_ptr()
+}
 
 /// Returns the status of an error of the Rust API.
 pub(super) fn of(error: &Error) -> i32 {

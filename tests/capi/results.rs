@@ -1,10 +1,11 @@
-//! Arrays for results: a NULL one is refused before the work, whose own errors come later.
+//! Arrays for results: a NULL one is refused before the work, whose own errors come later. And the names of statuses.
 
+use std::ffi::CStr;
 use std::ptr::null_mut;
 
 use selvedge::capi::classifier::rows::{sv_calibration_bin, sv_classifier_calibration};
 use selvedge::capi::nn::gpt::{sv_gpt_generate, sv_gpt_sampling};
-use selvedge::capi::status::{SV_ERROR_INVALID_ARGUMENT, SV_ERROR_INVALID_HANDLE};
+use selvedge::capi::status::{SV_ERROR_INVALID_ARGUMENT, SV_ERROR_INVALID_HANDLE, sv_status_name};
 
 use super::classifier::classifier;
 use super::{check, fails, floats, integers, message};
@@ -38,5 +39,27 @@ fn a_missing_array_of_results_is_refused_before_the_work() {
         };
         fails(generate(4), SV_ERROR_INVALID_ARGUMENT, "ids: found NULL");
         fails(generate(0), SV_ERROR_INVALID_HANDLE, "model");
+    }
+}
+
+#[test]
+fn every_status_of_the_header_has_its_name() {
+    // SAFETY: the text lives as long as the library.
+    let name = |status| unsafe { CStr::from_ptr(sv_status_name(status)) }.to_str().unwrap();
+    let header = include_str!("../../include/selvedge.h");
+    let mut count = 0;
+    for line in header.lines() {
+        let mut words = line.split_whitespace();
+        let (Some("#define"), Some(status), Some(code)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
+        if status == "SV_OK" || status.starts_with("SV_ERROR_") {
+            assert_eq!(name(code.parse().unwrap()), status);
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count} statuses");
+    for status in [-1, 6, i32::MAX] {
+        assert_eq!(name(status), "an unknown status");
     }
 }
