@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::elementwise_device::{DeviceInput, DeviceOutput, assembled};
 use super::reduction::{Reduction, ReductionState};
-use crate::driver::{Device, Function, LaunchConfig, Operand, OperandAccess};
+use crate::driver::{Device, DeviceBuffer, DeviceRead, Function, LaunchConfig, Operand, OperandAccess};
 use crate::driver::{Operands, Stream, View};
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
@@ -86,13 +86,89 @@ impl ReductionState {
         ReductionExplanation { launches, scratch: plan.scratch }
     }
 
-    pub(super) fn kernel(&self, device: &Device, launch: &PlannedLaunch) -> Result<Function> {
+    fn kernel(&self, device: &Device, launch: &PlannedLaunch) -> Result<Function> {
         self.kernels.get_or_try_add(device, &launch.key, || {
             assembled(
                 device,
                 ptx::reduction::write(&self.compiled, &launch.key, launch.parameters, launch.threads).into(),
             )
         })
+    }
+
+    /// Launches the kernels of a plan, with the bits of all scalars, on the memory of [`operand_views`] and [`scratch`].
+    pub(super) fn launch(
+        &self,
+        stream: &Stream,
+        plan: ReductionPlan,
+        scalars: &[[u64; 2]],
+        views: &[View<'_>],
+        scratch: Option<&impl DeviceRead<u8>>,
+    ) -> Result<()> {
+        let (device, scratch) = (stream.device(), scratch.map(|memory| memory.view()));
+        let inputs = views.len() - 1;
+        for launch in plan.launches {
+            let function = self.kernel(&device, &launch)?;
+            let mut block = launch.block;
+            write_scalars(&mut block, scalars);
+            let reads = match launch.key {
+                ReductionKey::Fold(_) | ReductionKey::Scan(_) => inputs,
+                ReductionKey::Merge(_) => self.compiled.rules.kinds.len(),
+            };
+            let writes_scratch =
+                launch.operands[reads..].iter().any(|(place, _)| *place == KernelMemory::Scratch);
+            let in_scratch = |(place, _): &(KernelMemory, usize)| *place == KernelMemory::Scratch;
+            let first_scratch = launch.operands.iter().position(in_scratch);
+            let mut memory: Vec<Operand<'_>> = Vec::with_capacity(launch.operands.len());
+            for (index, &(place, offset)) in launch.operands.iter().enumerate() {
+                let view = match (place, scratch) {
+                    (KernelMemory::Input(input), _) => views[input],
+                    (KernelMemory::Scratch, Some(view)) => view,
+                    _ => views[inputs],
+                };
+                let access = match place {
+                    // All of scratch memory is one operand, with write access if the launch writes one of its
+                    // planes.
+                    KernelMemory::Scratch if writes_scratch && first_scratch == Some(index) => {
+                        OperandAccess::Write
+                    }
+                    KernelMemory::Scratch if writes_scratch => OperandAccess::Shared,
+                    KernelMemory::Input(_) | KernelMemory::Scratch => OperandAccess::Read,
+                    KernelMemory::Output => OperandAccess::Write,
+                };
+                memory.push(Operand { view, address: view.address + offset as u64, access });
+            }
+            let config = LaunchConfig::new(launch.blocks, launch.threads);
+            // SAFETY: the kernel accesses elements that the layouts name, which have been checked against the
+            // memory, and planes of scratch memory with enough space. The arguments match its parameters. A block of
+            // a scan waits only for tiles with lower tickets, which other blocks have begun.
+            unsafe { function.launch(stream, config, &Operands { memory: &memory, block: &block })? };
+        }
+        Ok(())
+    }
+}
+
+/// Returns the memory of the inputs and then of the output.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for an in-place input.
+pub(super) fn operand_views<'a>(
+    operation: &'static str,
+    inputs: &[DeviceInput<'a>],
+    output: &DeviceOutput<'a>,
+) -> Result<Vec<View<'a>>> {
+    let view = |input: &DeviceInput<'a>| {
+        let wanted = "an input with its own memory";
+        input.memory().ok_or_else(|| Error::invalid(operation, "an in-place input", wanted))
+    };
+    inputs.iter().map(view).chain([Ok(output.memory())]).collect()
+}
+
+/// Allocates the scratch memory of a plan, if it has any.
+pub(super) fn scratch(stream: &Stream, plan: &ReductionPlan) -> Result<Option<DeviceBuffer<u8>>> {
+    match plan.scratch {
+        0 => Ok(None),
+        bytes => Ok(Some(stream.uninitialized(bytes)?)),
     }
 }
 
@@ -133,64 +209,11 @@ impl Reduction {
         if dimensions.row == 0 {
             return self.run_empty(stream, scalars, output);
         }
-        let mut views: Vec<View<'_>> = Vec::with_capacity(inputs.len() + 1);
-        for input in inputs {
-            let found = "an in-place input";
-            views.push(input.memory().ok_or_else(|| {
-                Error::invalid(compiled.fold.name(), found, "an input with its own memory")
-            })?);
-        }
-        views.push(output.memory());
+        let views = operand_views(compiled.fold.name(), inputs, output)?;
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
-        let device = stream.device();
-        let plan = compiled.plan(&dimensions, &starts, device.compute_capability() >= (8, 0))?;
-        let scratch = match plan.scratch {
-            0 => None,
-            bytes => Some(stream.uninitialized::<u8>(bytes)?),
-        };
-        let scratch = match &scratch {
-            None => None,
-            Some(memory) => {
-                DeviceInput::of_bytes(DType::U8, memory, Layout::contiguous(&[plan.scratch])?)?.memory()
-            }
-        };
-        for launch in plan.launches {
-            let function = state.kernel(&device, &launch)?;
-            let mut block = launch.block;
-            write_scalars(&mut block, &bits);
-            let reads = match launch.key {
-                ReductionKey::Fold(_) => inputs.len(),
-                ReductionKey::Merge(_) | ReductionKey::Scan(_) => compiled.rules.kinds.len(),
-            };
-            let writes_scratch =
-                launch.operands[reads..].iter().any(|(place, _)| *place == KernelMemory::Scratch);
-            let in_scratch = |(place, _): &(KernelMemory, usize)| *place == KernelMemory::Scratch;
-            let first_scratch = launch.operands.iter().position(in_scratch);
-            let mut memory: Vec<Operand<'_>> = Vec::with_capacity(launch.operands.len());
-            for (index, &(place, offset)) in launch.operands.iter().enumerate() {
-                let view = match (place, scratch) {
-                    (KernelMemory::Input(input), _) => views[input],
-                    (KernelMemory::Scratch, Some(view)) => view,
-                    _ => views[inputs.len()],
-                };
-                let access = match place {
-                    // All of scratch memory is one operand, with write access if the launch writes one of its
-                    // planes.
-                    KernelMemory::Scratch if writes_scratch && first_scratch == Some(index) => {
-                        OperandAccess::Write
-                    }
-                    KernelMemory::Scratch if writes_scratch => OperandAccess::Shared,
-                    KernelMemory::Input(_) | KernelMemory::Scratch => OperandAccess::Read,
-                    KernelMemory::Output => OperandAccess::Write,
-                };
-                memory.push(Operand { view, address: view.address + offset as u64, access });
-            }
-            let config = LaunchConfig::new(launch.blocks, launch.threads);
-            // SAFETY: the kernel accesses elements that the layouts name, which have been checked against the
-            // memory, and planes of scratch memory with enough space. The arguments match its parameters.
-            unsafe { function.launch(stream, config, &Operands { memory: &memory, block: &block })? };
-        }
-        Ok(())
+        let plan = compiled.plan(&dimensions, &starts, stream.device().compute_capability() >= (8, 0))?;
+        let scratch = scratch(stream, &plan)?;
+        state.launch(stream, plan, &bits, &views, scratch.as_ref())
     }
 
     /// Fills the output with the value of an empty reduction.

@@ -14,18 +14,18 @@
 
 use super::elementwise_device::{DeviceInput, DeviceOutput};
 use super::reduction::Reduction;
-use super::reduction_device::{ReductionExplanation, write_scalars};
-use crate::driver::{Attribute, LaunchConfig, Operand, OperandAccess, Operands, Stream, View};
+use super::reduction_device::{ReductionExplanation, operand_views, scratch};
+use crate::driver::{Attribute, Stream};
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
 use crate::fuse::language::fold::Fold;
 use crate::fuse::language::graph::{Expr, Graph};
 use crate::fuse::plan::elementwise::WIDEST;
-use crate::fuse::plan::reduction::KernelMemory;
 use crate::types::{DType, Layout};
 
 /// The multiprocessors of the reference device.
 const MULTIPROCESSORS: u32 = 132;
+
 /// A scan along an axis of any number of inputs: one kernel, on a device or the CPU.
 ///
 /// ```
@@ -93,60 +93,19 @@ impl Scan {
         if dimensions.rows == 0 || dimensions.row == 0 {
             return Ok(());
         }
-        let mut views: Vec<View<'_>> = Vec::with_capacity(inputs.len() + 1);
-        for input in inputs {
-            let memory = input.memory();
-            views.push(memory.ok_or_else(|| {
-                Error::invalid("a scan", "an in-place input", "an input with its own memory")
-            })?);
-        }
-        views.push(output.memory());
+        let views = operand_views("a scan", inputs, output)?;
         let starts: Vec<u64> = views.iter().map(|view| view.address % WIDEST).collect();
         let device = stream.device();
         let multiprocessors = device.attribute(Attribute::MULTIPROCESSOR_COUNT)?;
         let multiprocessors = u32::try_from(multiprocessors).unwrap_or(1).max(1);
         let is_ampere = device.compute_capability() >= (8, 0);
         let plan = compiled.plan_scan(&dimensions, &starts, is_ampere, multiprocessors)?;
-        let mut scratch = match plan.scratch {
-            0 => None,
-            bytes => Some(stream.uninitialized::<u8>(bytes)?),
-        };
+        let mut scratch = scratch(stream, &plan)?;
         if let Some(scratch) = &mut scratch {
             // No flag is set.
             stream.fill(scratch, 0u8)?;
         }
-        let scratch = match &scratch {
-            None => None,
-            Some(memory) => {
-                DeviceInput::of_bytes(DType::U8, memory, Layout::contiguous(&[plan.scratch])?)?.memory()
-            }
-        };
-        for launch in plan.launches {
-            let function = state.kernel(&device, &launch)?;
-            let mut block = launch.block;
-            write_scalars(&mut block, &bits);
-            let first = inputs.len() + 1;
-            let operands = launch.operands.iter().enumerate().map(|(index, &(place, offset))| {
-                let view = match (place, scratch) {
-                    (KernelMemory::Input(input), _) => views[input],
-                    (KernelMemory::Scratch, Some(view)) => view,
-                    _ => views[inputs.len()],
-                };
-                let access = match place {
-                    KernelMemory::Input(_) => OperandAccess::Read,
-                    // All of scratch memory is one operand.
-                    KernelMemory::Scratch if index > first => OperandAccess::Shared,
-                    KernelMemory::Output | KernelMemory::Scratch => OperandAccess::Write,
-                };
-                Operand { view, address: view.address + offset as u64, access }
-            });
-            let memory: Vec<Operand<'_>> = operands.collect();
-            let config = LaunchConfig::new(launch.blocks, launch.threads);
-            // SAFETY: as for a reduction. A block waits only for tiles with lower tickets, which other blocks
-            // have begun.
-            unsafe { function.launch(stream, config, &Operands { memory: &memory, block: &block })? };
-        }
-        Ok(())
+        state.launch(stream, plan, &bits, &views, scratch.as_ref())
     }
 
     /// Returns the kernel that a run on these layouts would launch, like [`Reduction::explain`], on a device
