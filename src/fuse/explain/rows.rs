@@ -9,7 +9,7 @@ use super::elementwise::Explanation;
 use crate::error::Result;
 use crate::fuse::ir::number::Number;
 use crate::fuse::plan::compiled_rows::{CompiledRows, PhaseOperands};
-use crate::fuse::plan::rows::RowOperands;
+use crate::fuse::plan::rows_key::RowOperands;
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_storage::{RowDevice, RowStorage};

@@ -22,9 +22,12 @@
 
 use super::compiled_rows::{CompiledRows, RowReduction};
 use super::reduction::{BLOCK, LANES, ROUNDS, SEGMENT, WARP};
-use super::rows::{
-    HELD_BYTES, HELD_INSTRUCTIONS, MOST_REGISTERS, OTHER_REGISTERS, REGISTERS, RowAccess, RowKey, RowPlan,
-    SHARED_BYTES, slot_bytes,
+use super::rows::slot_bytes;
+use super::rows_access::RowAccess;
+use super::rows_key::{RowKey, RowPlan};
+use super::rows_limits::{
+    MAX_LOADED_BYTES, MAX_REGISTER_INSTRUCTIONS, MAX_THREAD_REGISTERS, MULTIPROCESSOR_REGISTERS,
+    OTHER_REGISTERS, STATIC_SHARED_BYTES,
 };
 use super::rows_operand_layout::OperandLayout;
 use super::rows_stages::{KEPT_COST, RowStages};
@@ -174,10 +177,10 @@ impl CompiledRows {
             let slots = warps + segments * parts;
             let slots = |reduction: &RowReduction| slot_bytes(reduction) * slots * columns + 96;
             let fits = block <= MOST_THREADS
-                && registers <= (REGISTERS / block.max(BLOCK)).min(MOST_REGISTERS)
-                && of_element * held * vector <= HELD_INSTRUCTIONS
-                && bytes_read * held <= HELD_BYTES
-                && self.reductions.iter().map(slots).sum::<usize>() <= SHARED_BYTES;
+                && registers <= (MULTIPROCESSOR_REGISTERS / block.max(BLOCK)).min(MAX_THREAD_REGISTERS)
+                && of_element * held * vector <= MAX_REGISTER_INSTRUCTIONS
+                && bytes_read * held <= MAX_LOADED_BYTES
+                && self.reductions.iter().map(slots).sum::<usize>() <= STATIC_SHARED_BYTES;
             fits.then_some(ColumnTile { columns, parts, threads, groups, registers })
         };
         let has_parts = |parts: usize| {

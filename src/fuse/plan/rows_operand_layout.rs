@@ -4,7 +4,8 @@
 use super::elementwise::WIDEST;
 use super::reduction::{ReductionParameters, blocks};
 use super::reduction_dimensions::{Dimension, Dimensions};
-use super::rows::{RowAccess, RowKey, RowPlan};
+use super::rows_access::RowAccess;
+use super::rows_key::{RowKey, RowPlan};
 use super::rows_stages::RowStages;
 use super::rows_storage::RowOperand;
 use crate::fuse::ir::instruction::RegisterKind;

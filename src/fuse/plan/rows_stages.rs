@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::compiled_expression::CompiledExpression;
 use super::compiled_rows::{PhaseOperands, RowReduction};
-use super::rows::RowAccess;
+use super::rows_access::RowAccess;
 use super::rows_split::{Phase, PhaseInput};
 use crate::fuse::ir::coordinate::Coordinate;
 use crate::fuse::ir::instruction::RegisterKind;

@@ -11,7 +11,8 @@
 //! 16-bit outputs of rows of several segments that begin anywhere have planes as well, and leave them in whole lines.
 
 use super::reduction::SEGMENT;
-use super::rows::{RowAccess, SHARED_BYTES};
+use super::rows_access::RowAccess;
+use super::rows_limits::STATIC_SHARED_BYTES;
 use super::rows_stages::RowStages;
 use crate::driver::{Device, driver_isa};
 use crate::fuse::ir::instruction::RegisterKind;
@@ -223,7 +224,7 @@ impl RowBlocks {
     /// Returns the block of rows of one segment of `stride` bytes, a warp each, with at most `most` rows in the bytes of
     /// static shared memory; `None` if a multiprocessor holds too few rows.
     pub(super) fn of_short_rows(stride: usize, most: usize, device: RowDevice) -> Option<RowBlocks> {
-        let rows = most.min(1 << (SHARED_BYTES / stride).checked_ilog2()?);
+        let rows = most.min(1 << (STATIC_SHARED_BYTES / stride).checked_ilog2()?);
         let blocks = RowBlocks { cluster: 1, warps: 1, rows, bytes: rows * stride };
         (device.shared() / stride >= FEWEST_ROWS).then_some(blocks)
     }

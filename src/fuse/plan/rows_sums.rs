@@ -9,7 +9,8 @@ use super::compiled_reduction::CompiledReduction;
 use super::compiled_rows::{CompiledRows, PhaseOperands, RowOutput};
 use super::reduction::{BLOCK, ReductionParameters, WARP, blocks};
 use super::reduction_dimensions::Dimensions;
-use super::rows::{MOST_INSTRUCTIONS, RowKey, RowOperands, RowPlan};
+use super::rows_key::{RowKey, RowOperands, RowPlan};
+use super::rows_limits::{MAX_INSTRUCTIONS, MAX_REGISTERS_WITH_SUMS};
 use super::rows_operand_layout::OperandLayout;
 use super::rows_shape::RowShape;
 use super::rows_split::Phase;
@@ -23,9 +24,7 @@ use crate::types::{DType, Layout};
 /// Warps below which one kernel for all would leave most of a device idle, because a warp computes the rows of a chunk
 /// one after the other.
 const FEW_WARPS: usize = 512;
-/// The most registers of a thread by the estimate of [`RowPlan::registers`] and the sums, and those of a multiprocessor
-/// for one of two blocks.
-pub(in crate::fuse) const MOST_REGISTERS: usize = 208;
+/// Registers of a multiprocessor for one of two blocks.
 const BLOCK_REGISTERS: usize = 32768;
 /// The most elements of a workspace whose index takes 32 bits.
 const NARROW: usize = 1 << 30;
@@ -167,7 +166,7 @@ impl CompiledSums {
         // A warp loops over the rows of its chunk, so a block needs no second one.
         key.across = (WARP / key.threads).max(1);
         let threads = key.threads * key.warps * key.across;
-        if registers > MOST_REGISTERS.min(BLOCK_REGISTERS / threads) {
+        if registers > MAX_REGISTERS_WITH_SUMS.min(BLOCK_REGISTERS / threads) {
             return Err("the sums do not fit the registers beside the row");
         }
         plan.threads = threads as u32;
@@ -202,7 +201,7 @@ impl CompiledSums {
         let dimensions = Dimensions::ordered(&shape.elements, &expanded, inputs.len(), is_folded, true);
         let layout = OperandLayout { dimensions: &dimensions, operands: &operands, starts: &all };
         let (accesses, vector) = layout.accesses();
-        if stages.expression.program.steps.len() * vector > MOST_INSTRUCTIONS {
+        if stages.expression.program.steps.len() * vector > MAX_INSTRUCTIONS {
             return Err("the terms have too many instructions for one kernel");
         }
         let (row, rows) = (dimensions.row, dimensions.rows);

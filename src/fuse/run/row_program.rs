@@ -51,7 +51,7 @@ use crate::fuse::cpu::rows::{BlockFinishes, BlockRuns};
 use crate::fuse::language::graph::{Expr, Graph};
 use crate::fuse::plan::compiled_expression::CompiledExpression;
 use crate::fuse::plan::compiled_rows::{CompiledRows, OPERATION};
-use crate::fuse::plan::rows::RowKey;
+use crate::fuse::plan::rows_key::RowKey;
 use crate::fuse::plan::rows_split;
 use crate::types::DType;
 

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::fuse::ir::number::Number;
 use crate::fuse::plan::compiled_rows::CompiledRows;
 use crate::fuse::plan::elementwise::WIDEST;
-use crate::fuse::plan::rows::{RowOperands, RowPlan};
+use crate::fuse::plan::rows_key::{RowOperands, RowPlan};
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_stages::RowStages;
 use crate::fuse::plan::rows_storage::RowDevice;

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
 use crate::fuse::plan::compiled_rows::{CompiledRows, OPERATION};
 use crate::fuse::plan::elementwise::WIDEST;
-use crate::fuse::plan::rows::{RowKey, RowOperands, RowPlan};
+use crate::fuse::plan::rows_key::{RowKey, RowOperands, RowPlan};
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_stages::RowStages;

@@ -12,7 +12,7 @@ use super::{RowWriter, Thread, write_sums, write_with_sums};
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::plan::compiled_rows::CompiledRows;
 use crate::fuse::plan::reduction::{SEGMENT, WARP};
-use crate::fuse::plan::rows::{RowKey, RowPlan};
+use crate::fuse::plan::rows_key::{RowKey, RowPlan};
 use crate::fuse::plan::rows_sums::{CHUNK, CompiledSums, SumKey};
 use crate::fuse::ptx::reduction::type_of;
 use crate::fuse::ptx::{Name, immediate};

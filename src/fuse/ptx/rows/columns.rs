@@ -11,7 +11,7 @@ use super::fold::Planes;
 use super::{RowWriter, Thread};
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::plan::reduction::{SEGMENT, WARP};
-use crate::fuse::plan::rows::RowAccess;
+use crate::fuse::plan::rows_access::RowAccess;
 use crate::fuse::ptx::Name;
 use crate::fuse::ptx::reduction::Folded;
 

@@ -4,7 +4,7 @@ use super::RowWriter;
 use super::report::ReportNames;
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::parts;
-use crate::fuse::plan::rows::RowAccess;
+use crate::fuse::plan::rows_access::RowAccess;
 use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_stages::report_parameters;
 use crate::fuse::plan::rows_storage::RowStorage;

@@ -11,7 +11,7 @@ use super::element::Access;
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::{Step, parts};
 use crate::fuse::plan::reduction::LANES;
-use crate::fuse::plan::rows::RowAccess;
+use crate::fuse::plan::rows_access::RowAccess;
 use crate::fuse::plan::rows_storage::RowStorage;
 use crate::fuse::ptx::reduction::Folded;
 use crate::fuse::ptx::{Name, REGISTERS};
