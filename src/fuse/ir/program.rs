@@ -15,6 +15,9 @@ use crate::types::DType;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Value(pub(crate) u32);
 
+/// The values of the real and the imaginary part of an element. A real element has the same value twice.
+pub(crate) type ValueParts = [Value; 2];
+
 impl Value {
     pub(crate) fn index(self) -> usize {
         self.0 as usize

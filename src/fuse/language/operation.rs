@@ -28,11 +28,8 @@ use super::lower::{
     logarithmic, power, rounding, steps, trigonometric,
 };
 use crate::error::{Error, Result};
-use crate::fuse::ir::program::{Program, Value};
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::{DType, common_dtype};
-
-/// The values of the real and the imaginary part of an element. A real element has the same value twice.
-pub(crate) type ValueParts = [Value; 2];
 
 /// Lowers an operation on operands of a dtype.
 pub(crate) type Lowering = fn(&mut Program, DType, &[ValueParts]) -> ValueParts;
@@ -74,10 +71,10 @@ const FLOATS: DTypes = DTypes::of(&[DType::F16, DType::BF16, DType::F32, DType::
 const COMPLEX: DTypes = DTypes::of(&[DType::C64, DType::C128]);
 const REALS: DTypes = INTEGERS.and(FLOATS);
 const NUMBERS: DTypes = REALS.and(COMPLEX);
-const FRACTIONS: DTypes = FLOATS.and(COMPLEX);
+pub(super) const FRACTIONS: DTypes = FLOATS.and(COMPLEX);
 const BITS: DTypes = BOOL.and(INTEGERS);
-const ORDERED: DTypes = BOOL.and(REALS);
-const ALL: DTypes = BOOL.and(NUMBERS);
+pub(super) const ORDERED: DTypes = BOOL.and(REALS);
+pub(super) const ALL: DTypes = BOOL.and(NUMBERS);
 
 /// The rule by which an operation derives its compute dtype and result dtype from its operands' dtypes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

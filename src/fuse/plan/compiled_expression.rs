@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 use crate::fuse::ir::coordinate::Coordinate;
 use crate::fuse::ir::instruction::Instruction;
 use crate::fuse::ir::number::Number;
-use crate::fuse::ir::program::{Program, Step, kind_of, parts};
+use crate::fuse::ir::program::{Program, Step, ValueParts, kind_of, parts};
 use crate::fuse::language::graph::{Expr, Graph, Nodes};
 use crate::fuse::language::lower::cast::cast;
 use crate::fuse::language::lower::{elementary, normal, random};
 use crate::fuse::language::node::{Node, NodeIndex, needed};
-use crate::fuse::language::operation::{Operation, ValueParts};
+use crate::fuse::language::operation::Operation;
 use crate::types::{DType, Layout};
 
 /// The largest number of inputs, scalars, coordinates and outputs together, which bounds the kernel's

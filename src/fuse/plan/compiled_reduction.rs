@@ -39,7 +39,7 @@ impl CompiledReduction {
         let dtype = of.dtype();
         let result = fold.result(dtype)?;
         let accumulator = fold.accumulator(dtype)?;
-        let of = if matches!(fold, Fold::Any | Fold::All) { of.cast(DType::Bool) } else { of };
+        let of = if fold.is_test() { of.cast(DType::Bool) } else { of };
         let is_squared = fold == Fold::SumOfSquares;
         let of = if is_squared && dtype.is_complex() { of } else { of.cast(accumulator) };
         let prologue = CompiledExpression::of(graph, &[if is_squared { square(of) } else { of }])?;

@@ -14,7 +14,6 @@ use super::rows_split::{Phase, PhaseInput};
 use crate::fuse::ir::coordinate::Coordinate;
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::Step;
-use crate::fuse::language::fold::Fold;
 use crate::types::DType;
 
 /// The instruction count from which a kernel keeps an element's value in registers instead of computing it again
@@ -64,10 +63,7 @@ impl RowStages {
         let mut outputs = phase.outputs();
         for (output, reduction) in outputs.iter_mut().zip(reductions) {
             let state = &reduction.reduction;
-            let of = match state.fold {
-                Fold::Any | Fold::All => output.cast(DType::Bool),
-                _ => *output,
-            };
+            let of = if state.fold.is_test() { output.cast(DType::Bool) } else { *output };
             *output = of.cast(state.prologue.outputs[0]);
         }
         let too_large = "the program has more than 64 operands or 20000 instructions";

@@ -53,7 +53,7 @@ impl Graph {
     ///
     /// As [`Graph::reduction`]; [`Error::InvalidArgument`] for another fold.
     pub fn scan(&self, fold: Fold, of: Expr<'_>) -> Result<Scan> {
-        if !matches!(fold, Fold::Sum | Fold::Product | Fold::Minimum | Fold::Maximum) {
+        if !fold.has_scan() {
             let wanted = "a sum, a product, a minimum or a maximum";
             return Err(Error::invalid("a scan", format!("the fold '{}'", fold.name()), wanted));
         }

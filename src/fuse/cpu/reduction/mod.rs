@@ -30,7 +30,7 @@ use super::scratch::Scratch;
 use super::{HostInput, HostOutput, run_on_inputs};
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
-use crate::fuse::language::fold::{Fold, Rescale, RescalingBits};
+use crate::fuse::language::fold::{FoldLoop, Rescale, RescalingBits};
 use crate::fuse::plan::compiled_expression::CompiledExpression;
 use crate::fuse::plan::compiled_reduction::CompiledReduction;
 use crate::fuse::plan::reduction::SEGMENT;
@@ -104,10 +104,11 @@ pub(in crate::fuse) fn run_host(
         operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
     }
     operands.push(HostOperand { memory: output.memory(), dtype: state.output() });
-    let of_floats = state.prologue.outputs.first().is_some_and(|x| x.is_float() || x.is_complex());
+    let is_product_of_floats =
+        state.prologue.outputs.first().is_some_and(|dtype| state.fold.is_product_of_floats(*dtype));
     // The interpreter rescales nothing.
-    let interpreted = interpreted && state.fold != Fold::SumOfSquares;
-    match interpreted || (state.fold == Fold::Product && of_floats) {
+    let interpreted = interpreted && state.rescaled.is_none();
+    match interpreted || is_product_of_floats {
         true => interpreted::run(state, dimensions, operands, &bits),
         false => run((state, code), dimensions, operands, &bits),
     }
@@ -119,9 +120,8 @@ macro_rules! with_kernel {
         use crate::fuse::ir::instruction::RegisterKind::{Bits32, Bits64, Float32, Float64, Predicate};
         let state: &CompiledReduction = $state;
         let dtype = state.prologue.outputs[0];
-        let least = matches!(state.fold, Fold::Minimum | Fold::ArgMinimum | Fold::All);
-        // Any and all are the greatest and the least of 0 and 1.
-        let (sum, signed) = (state.fold.is_sum(), dtype.is_signed_integer());
+        let (cpu_loop, signed) = (state.fold.cpu_loop(), dtype.is_signed_integer());
+        let (sum, least) = (cpu_loop == FoldLoop::Sum, cpu_loop == FoldLoop::Least);
         macro_rules! with {
             ($value:expr) => {{
                 let $kernel = $value;
@@ -132,7 +132,7 @@ macro_rules! with_kernel {
             Float32 if sum => with!(Sum::<f32>::new()),
             Float64 if sum => with!(Sum::<f64>::new()),
             Bits64 if sum => with!(Sum::<u64>::new()),
-            Bits64 if state.fold == Fold::Product => with!(Product),
+            Bits64 if cpu_loop == FoldLoop::Product => with!(Product),
             Float32 => with!(Extreme::<f32>::new(least, true)),
             Float64 => with!(Extreme::<f64>::new(least, true)),
             Bits64 => with!(Extreme::<i64>::new(least, signed)),
@@ -462,7 +462,8 @@ impl CompiledReduction {
     /// Returns the dtype of a row's value, if [`fold_rows`](Self::fold_rows) computes it.
     pub(in crate::fuse) fn row_value(&self) -> Option<DType> {
         let dtype = self.prologue.outputs[0];
-        let is_fold = source::is_lane(dtype) && !matches!(self.fold, Fold::Product) && !self.fold.has_index();
+        let is_fold =
+            source::is_lane(dtype) && self.fold.cpu_loop() != FoldLoop::Product && !self.fold.has_index();
         let is_as_it_is = self.epilogue.outputs == self.epilogue.inputs;
         let is_stored = is_as_it_is && input_of(&self.epilogue.program).is_some();
         (is_fold && is_stored).then_some(self.epilogue.outputs[0])

@@ -1,6 +1,7 @@
 //! The vector loops against the interpreter, bit for bit.
 
 use super::*;
+use crate::fuse::language::fold::Fold;
 use crate::fuse::language::graph::{Expr, Graph};
 use crate::types::Slice;
 

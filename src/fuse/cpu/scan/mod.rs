@@ -25,7 +25,7 @@ use super::scratch::Scratch;
 use super::{HostInput, HostOutput, run_on_inputs};
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
-use crate::fuse::language::fold::Fold;
+use crate::fuse::language::fold::FoldLoop;
 use crate::fuse::plan::compiled_reduction::CompiledReduction;
 use crate::fuse::plan::reduction_dimensions::Dimensions;
 use crate::fuse::plan::scan::{self, QUAD, accesses, tile};
@@ -78,8 +78,7 @@ pub(in crate::fuse) fn run_host(
         operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
     }
     operands.push(HostOperand { memory: output.memory(), dtype: state.output() });
-    let dtype = state.prologue.outputs[0];
-    let is_interpreted = state.fold == Fold::Product && (dtype.is_float() || dtype.is_complex());
+    let is_interpreted = state.fold.is_product_of_floats(state.prologue.outputs[0]);
     match implementation {
         Implementation::Vectors(threads) if !is_interpreted => {
             run((state, code), &dimensions, operands, &bits, threads);
@@ -100,12 +99,13 @@ fn run(
     use crate::fuse::ir::instruction::RegisterKind::{Bits32, Bits64, Float32, Float64, Predicate};
     let run = Run::new((state, code), dimensions, operands, scalars, threads);
     let signed = state.prologue.outputs[0].is_signed_integer();
-    let (sum, least) = (state.fold == Fold::Sum, state.fold == Fold::Minimum);
+    let cpu_loop = state.fold.cpu_loop();
+    let (sum, least) = (cpu_loop == FoldLoop::Sum, cpu_loop == FoldLoop::Least);
     match state.rules.kinds[0] {
         Float32 if sum => run.all(Sum::<f32>::new()),
         Float64 if sum => run.all(Sum::<f64>::new()),
         Bits64 if sum => run.all(Sum::<u64>::new()),
-        Bits64 if state.fold == Fold::Product => run.all(Product),
+        Bits64 if cpu_loop == FoldLoop::Product => run.all(Product),
         Float32 => run.all(Extreme::<f32>::new(least, true)),
         Float64 => run.all(Extreme::<f64>::new(least, true)),
         Bits64 => run.all(Extreme::<i64>::new(least, signed)),

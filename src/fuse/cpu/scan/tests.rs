@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fuse::cpu::reduction::tests::{bits, numbers, write};
+use crate::fuse::language::fold::Fold;
 use crate::fuse::language::graph::{Expr, Graph};
 use crate::types::Slice;
 

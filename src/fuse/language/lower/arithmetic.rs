@@ -1,10 +1,9 @@
 //! Sums, products, signs and roots.
 
-use super::super::operation::ValueParts;
 use super::term::formula;
 use super::{Precision, complex, division, each, one, rounded, short};
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
-use crate::fuse::ir::program::{Program, Value};
+use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
 pub(crate) fn add(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {

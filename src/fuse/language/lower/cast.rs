@@ -5,10 +5,9 @@
 //! which keeps the second one correct. A complex number gives its real part; its conversion to bool tests
 //! both parts. e4m3 has no infinity, so numbers beyond its range become NaN, as in PyTorch.
 
-use super::super::operation::ValueParts;
 use super::{one, rounded};
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
-use crate::fuse::ir::program::{Program, Value, kind_of};
+use crate::fuse::ir::program::{Program, Value, ValueParts, kind_of};
 use crate::types::DType;
 
 pub(crate) fn cast(program: &mut Program, from: DType, to: DType, parts: ValueParts) -> ValueParts {

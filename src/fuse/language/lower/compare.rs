@@ -1,8 +1,7 @@
 //! Comparisons, selection, minima and maxima.
 
-use super::super::operation::ValueParts;
 use super::one;
-use crate::fuse::ir::program::{Program, Value};
+use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
 /// Returns a < b for any ordered dtype.

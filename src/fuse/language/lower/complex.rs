@@ -1,10 +1,9 @@
 //! Complex arithmetic with the formulas of [`crate::types::complex`], in the same order of the same rounded
 //! operations.
 
-use super::super::operation::ValueParts;
 use super::one;
 use super::term::{Term, formula};
-use crate::fuse::ir::program::Program;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 /// Returns (ac - bd) + (ad + bc)i.

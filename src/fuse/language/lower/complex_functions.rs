@@ -9,7 +9,6 @@
 
 use std::f64::consts::{FRAC_PI_2, LN_2, LN_10};
 
-use super::super::operation::ValueParts;
 use super::complex;
 use super::elementary::less_1;
 use super::inverse::{angle_of, angle_of_ratio};
@@ -20,7 +19,7 @@ use super::power::{Pair, in_powers_of_2, is_normal, power_of_2};
 use super::reciprocal::reciprocal;
 use super::term::{Term, formula};
 use super::trigonometric::sine_and_cosine;
-use crate::fuse::ir::program::Program;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 /// The real and the imaginary part.

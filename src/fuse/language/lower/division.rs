@@ -5,10 +5,9 @@
 //! `floor_divide` is the matching integer, which differs from floor(x / y) if the quotient rounds up to an
 //! integer.
 
-use super::super::operation::ValueParts;
 use super::arithmetic::copysign;
 use super::{complex, one, rounded};
-use crate::fuse::ir::program::{Program, Value};
+use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
 pub(crate) fn quotient(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {

@@ -6,14 +6,13 @@
 
 use std::f64::consts::{LN_2, LN_10, LOG2_E, LOG10_2};
 
-use super::super::operation::ValueParts;
 use super::coefficients::{EXPONENTIAL, EXPONENTIAL_REST};
 use super::logarithmic::LN_2_BEYOND;
 use super::power::{exactly, times_power_of_2};
 use super::reciprocal::reciprocal;
 use super::term::{Term, formula, real};
 use super::{Precision, logarithmic, one, rounded, short};
-use crate::fuse::ir::program::{Program, Value};
+use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
 /// c[0] + x (c[1] + x (c[2] + …)).

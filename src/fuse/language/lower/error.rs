@@ -6,14 +6,13 @@
 //! computed scaled by 2^32 (f32) or 2^64, so that no intermediate is subnormal and only the last operation
 //! rounds there.
 
-use super::super::operation::ValueParts;
 use super::coefficients::{ERROR_FAR, ERROR_NEAR, ERROR_TAIL, EXPONENTIAL};
 use super::logarithmic::LN_2_BEYOND;
 use super::power::{Pair, power_of_2, times_power_of_2};
 use super::reciprocal::reciprocal;
 use super::term::{Term, real};
 use super::{Precision, short};
-use crate::fuse::ir::program::Program;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};

@@ -5,14 +5,13 @@
 //! series. Below 0, in a rare body, it is Γ(x) Γ(-x) = -π / (x sin πx). Near the zeros at 1 and 2 it is as
 //! accurate as elsewhere; near those of negative arguments the error is that of the terms.
 
-use super::super::operation::ValueParts;
 use super::coefficients::{GAMMA_AROUND_2, GAMMA_NEAR_2, STIRLING};
 use super::logarithmic::logarithm;
 use super::reciprocal::reciprocal;
 use super::term::{Term, real};
 use super::trigonometric::sine_and_cosine_of_pi;
 use super::{Precision, short};
-use crate::fuse::ir::program::Program;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 const LN_PI: f64 = 1.144_729_885_849_400_2;

@@ -1,9 +1,8 @@
 //! Bitwise operations and shifts; on bools the bitwise operations are logical.
 
-use super::super::operation::ValueParts;
 use super::{one, rounded};
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
-use crate::fuse::ir::program::{Program, Value};
+use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
 pub(crate) fn and(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {

@@ -5,11 +5,10 @@
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
-use super::super::operation::ValueParts;
 use super::coefficients::{ARC_SINE, ARC_TANGENT};
 use super::term::{Like, Term, real};
 use super::{Precision, short};
-use crate::fuse::ir::program::Program;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 /// π/2 minus its nearest f64.

@@ -8,14 +8,13 @@
 
 use std::f64::consts::{LN_2, SQRT_2};
 
-use super::super::operation::ValueParts;
 use super::coefficients::{LOGARITHM, LOGARITHM_BELOW_2};
 use super::elementary::power_up_to_one;
 use super::reciprocal::reciprocal;
 use super::term::{Like, Term, real};
 use super::{Precision, short};
 use crate::fuse::ir::instruction::Instruction;
-use crate::fuse::ir::program::Program;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 /// ln 2 minus its nearest f64.

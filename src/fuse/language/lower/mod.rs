@@ -27,9 +27,8 @@ pub(super) mod steps;
 mod term;
 pub(super) mod trigonometric;
 
-use super::operation::ValueParts;
 use crate::fuse::ir::instruction::Instruction;
-use crate::fuse::ir::program::{Program, Value};
+use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
 /// The precision that a function's result dtype requires.

@@ -1,13 +1,12 @@
 //! Powers: 2^(y log2 |x|) with the logarithm as a sum of two numbers, so that a large exponent does not
 //! magnify its error.
 
-use super::super::operation::ValueParts;
 use super::coefficients::{AREA_TANGENT_REST, LOGARITHM_REST, POWER_OF_2};
 use super::reciprocal::reciprocal;
 use super::term::{Like, Term, real};
 use super::{Precision, one, rounded, short};
 use crate::fuse::ir::instruction::Instruction;
-use crate::fuse::ir::program::Program;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 /// A number as a sum of two, with the second below the last place of the first.

@@ -6,10 +6,9 @@
 //! NaNs, and widening from f16 and bf16 quiets them, so only an f32 or f64 element with exactly these bits
 //! would be mistaken for an overflow. The check costs one comparison a product; the rest is a rare body.
 
-use super::super::operation::ValueParts;
 use super::term::{Like, Term, formula};
 use super::{arithmetic, one};
-use crate::fuse::ir::program::Program;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 /// The pattern of an infinity, without the sign, in f32 and f64.

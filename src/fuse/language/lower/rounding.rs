@@ -1,8 +1,7 @@
 //! Rounding to integers. Integers are unchanged, and floats of any width are exact afterwards.
 
-use super::super::operation::ValueParts;
 use super::one;
-use crate::fuse::ir::program::Program;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 macro_rules! roundings {

@@ -12,11 +12,10 @@
 
 use std::f64::consts::LOG2_E;
 
-use super::super::operation::ValueParts;
 use super::elementary::{held, polynomial, unless_nan};
 use super::term::real;
 use super::{one, rounded};
-use crate::fuse::ir::program::{Program, Value};
+use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
 pub(super) mod functions;

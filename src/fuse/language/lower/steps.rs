@@ -2,10 +2,9 @@
 
 use std::f64::consts::PI;
 
-use super::super::operation::ValueParts;
 use super::one;
 use super::term::{Term, formula, real};
-use crate::fuse::ir::program::Program;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 pub(crate) fn has_sign(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {

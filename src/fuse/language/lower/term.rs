@@ -8,11 +8,10 @@
 use std::cell::RefCell;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
-use super::super::operation::ValueParts;
 use super::coefficients::Fit;
 use super::rounded;
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
-use crate::fuse::ir::program::{Program, Value};
+use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
 /// A value of a program under construction.

@@ -7,12 +7,11 @@
 //! reduction for trigonometric functions", SIGNUM Newsletter 18, 1983), so every argument has an accurate
 //! sine.
 
-use super::super::operation::ValueParts;
 use super::coefficients::{COSINE, SINE};
 use super::term::{Term, real};
 use super::{Precision, short};
 use crate::fuse::ir::instruction::Instruction;
-use crate::fuse::ir::program::Program;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, PI};

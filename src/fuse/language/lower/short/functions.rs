@@ -11,8 +11,7 @@ use super::super::term::{Term, real};
 use super::POWER;
 use super::logarithms::{apart, positive};
 use crate::fuse::ir::instruction::Instruction;
-use crate::fuse::ir::program::Program;
-use crate::fuse::language::operation::ValueParts;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 /// log2(3).

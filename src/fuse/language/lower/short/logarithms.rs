@@ -11,8 +11,7 @@ use super::super::logarithmic::{counted, minus_exponent, parts};
 use super::super::reciprocal::{reciprocal, root};
 use super::super::term::{Term, real};
 use crate::fuse::ir::instruction::Instruction;
-use crate::fuse::ir::program::Program;
-use crate::fuse::language::operation::ValueParts;
+use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 /// ln(1 + f) / f from sqrt(1/2) - 1 to sqrt(2) - 1, within 2^-14.2.
