@@ -1,9 +1,12 @@
 //! Checks the crate's layers: a module uses only modules of lower layers (docs/design.md). The parts of `fuse` are layers, too.
 //!
 //! The test reads every path that names a top-level module: `crate::module::…`, groups of them, `super::…` that leaves its
-//! module, and `selvedge::module::…` in the program. Comments and strings do not count. Two smaller rules are tested here,
-//! too: no file is longer than a limit, and `Cargo.toml`, which lists test files by hand, misses none.
+//! module, and `selvedge::module::…` in the program. Comments and strings do not count. [`circles`] limits the circles of files
+//! within a module. Two smaller rules are tested here, too: no file is longer than a limit, and `Cargo.toml`, which lists test
+//! files by hand, misses none.
 
+#[path = "layers/circles.rs"]
+mod circles;
 #[path = "common/mod.rs"]
 mod common;
 

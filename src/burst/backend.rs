@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::network::{Network, SCALE};
-use super::neurons::NeuronParameters;
+use super::neurons::{NeuronParameters, check_ids};
 use super::state::{NetworkState, Spike};
 use crate::{Error, Result};
 
@@ -135,7 +135,7 @@ pub trait Backend: Send {
     /// Returns the potentials of some neurons.
     fn potentials(&mut self, ids: &[u32]) -> Result<Vec<f32>> {
         let state = self.state()?;
-        super::cpu::check_ids(ids.iter().copied(), state.neurons.len())?;
+        check_ids(ids.iter().copied(), state.neurons.len())?;
         Ok(ids.iter().map(|&id| state.neurons[id as usize].potential).collect())
     }
 

@@ -288,7 +288,9 @@ impl Simulation {
         }
         let (state, weights) = (self.backend.state()?, self.backend.weights()?);
         let neurons = self.parameters_changed.then_some(&self.neurons);
-        let network = self.network.edited(&self.edits, &weights, neurons)?;
+        let synapses = self.edits.merge(self.network.synapses(), &weights)?;
+        let removed = self.edits.removed_with(self.network.removed());
+        let network = self.network.edited(synapses, removed, neurons)?;
         let mut edited = state.clone();
         network.clear_removed(&mut edited);
         let start = Checkpoint { state: edited, weights: None, parameters: None, dense: self.dense };

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::plasticity::MAX_PLASTICITY_WINDOW;
 use super::state::Spike;
 use crate::{Error, Result};
+
+/// The most bursts that a rule looks back.
+pub const MAX_PLASTICITY_WINDOW: usize = 1024;
 
 /// The fired neurons of the last `window` bursts, one bit per neuron and burst.
 ///

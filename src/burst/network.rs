@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Zeroable;
 
-use super::edits::EditLog;
-use super::neurons::{NeuronParameters, Neurons};
+use super::neurons::{NeuronParameters, Neurons, check_ids};
 use super::state::{NetworkState, NeuronState};
 use super::synapses::{INHIBITORY, SynapseArrays, Synapses, in_chunks};
 use crate::threads::{check_variable, run_on_threads, thread_count};
@@ -279,14 +278,14 @@ impl Network {
         }
     }
 
-    /// Returns the network after a log of edits, with these weights, and the parameters of `neurons` where they changed.
+    /// Returns the network with other synapses and slots that are not in use, ascending, and with the parameters of `neurons`
+    /// where they changed.
     pub(super) fn edited(
         &self,
-        edits: &EditLog,
-        weights: &[u16],
+        synapses: Synapses,
+        removed: Vec<u32>,
         neurons: Option<&Neurons>,
     ) -> Result<Network> {
-        let synapses = edits.merge(&self.synapses, weights)?;
         let mut edited = Network {
             neurons: neurons.unwrap_or(&self.neurons).clone(),
             parameters: Vec::new(),
@@ -295,7 +294,7 @@ impl Network {
             areas: self.areas.clone(),
             populations: self.populations.clone(),
             owned: self.owned.clone(),
-            removed: edits.removed_with(&self.removed).into(),
+            removed: removed.into(),
             largest_input: 0,
             largest_plastic_input: 0,
         };
@@ -316,7 +315,7 @@ impl Network {
     /// # Errors
     /// [`Error::InvalidArgument`] for ids that do not ascend or are no neuron, and for a synapse from or to one.
     pub(super) fn set_removed(&mut self, removed: Vec<u32>) -> Result<()> {
-        super::cpu::check_ids(removed.iter().copied(), self.len())?;
+        check_ids(removed.iter().copied(), self.len())?;
         if !removed.is_sorted_by(|one, next| one < next) {
             return Err(Error::invalid(OPERATION, "removed neurons that do not ascend", "ascending ids"));
         }

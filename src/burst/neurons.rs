@@ -245,6 +245,18 @@ unsafe impl bytemuck::Zeroable for NeuronParameters {}
 // SAFETY: repr(C) of six 4-byte and four 2-byte numbers: 32 bytes, a multiple of the alignment, without padding.
 unsafe impl bytemuck::Pod for NeuronParameters {}
 
+/// Checks that ids are neurons.
+pub(super) fn check_ids(mut ids: impl Iterator<Item = u32>, neurons: usize) -> Result<()> {
+    match ids.find(|&id| id as usize >= neurons) {
+        None => Ok(()),
+        Some(id) => Err(Error::invalid(
+            "the neurons of a burst",
+            format!("id {id}"),
+            format!("an id below {neurons}"),
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,16 +6,13 @@
 
 use super::backend::{BurstResult, WeightChange};
 use super::edits::{EditLog, NewSynapse};
-use super::ledger::FireLedger;
+use super::ledger::{FireLedger, MAX_PLASTICITY_WINDOW};
 use super::network::Network;
 use super::recovery::Entry;
 use super::simulation::Simulation;
 use super::state::Spike;
 use super::synapses::INHIBITORY;
 use crate::{Error, Result};
-
-/// The most bursts that a rule looks back.
-pub const MAX_PLASTICITY_WINDOW: usize = 1024;
 
 /// The synapses that [`PlasticityRule::AreaWindow`] creates; their weight is the rule's `increase`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,10 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::backend::{Backend, BurstResult, Injection, WeightChange};
-use super::cpu::check_ids;
 use super::cut::balanced_ranges;
 use super::network::Network;
-use super::neurons::NeuronParameters;
+use super::neurons::{NeuronParameters, check_ids};
 use super::state::{NetworkState, Spike};
 use super::synapses::INHIBITORY;
 use crate::{Error, Result};

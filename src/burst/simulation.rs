@@ -8,7 +8,7 @@ use super::backend::{Backend, BurstCounts, BurstResult, Injection};
 use super::edits::EditLog;
 use super::ledger::FireLedger;
 use super::network::{Network, removed_neuron};
-use super::neurons::Neurons;
+use super::neurons::{Neurons, check_ids};
 use super::parameters::{NeuronSelection, ParameterQueue};
 use super::plasticity::{ActiveRule, PlasticityRule};
 use super::power::PowerInput;
@@ -341,7 +341,7 @@ impl Simulation {
     /// # Errors
     /// [`Error::InvalidArgument`] for an id that is no neuron.
     pub fn record_potentials(&mut self, ids: &[u32]) -> Result<()> {
-        super::cpu::check_ids(ids.iter().copied(), self.network.len())?;
+        check_ids(ids.iter().copied(), self.network.len())?;
         self.recorded = ids.to_vec();
         self.potentials.clear();
         Ok(())

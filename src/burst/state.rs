@@ -1,7 +1,7 @@
 //! The state of a network between bursts, and the checksums by which states and spikes are compared.
 
-use super::cpu::check_ids;
 use super::network::Network;
+use super::neurons::check_ids;
 use crate::{Error, Result};
 
 /// The most bursts that a state has behind it: no run reaches the end of 64 bits from there.

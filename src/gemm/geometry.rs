@@ -1,6 +1,6 @@
 //! [`Geometry`], the kernel that computes a product and its grid.
 
-use super::parallel_split_k::SlicesOfK;
+use super::slices_of_k::SlicesOfK;
 
 /// A kernel, its tiles and its grid.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -54,6 +54,7 @@ mod plan;
 mod problem;
 mod product;
 mod simt;
+mod slices_of_k;
 mod wgmma;
 
 pub use activation::Activation;

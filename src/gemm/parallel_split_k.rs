@@ -14,6 +14,7 @@ use super::epilogue::{DeviceEpilogue, EpilogueParts, WithEpilogue};
 use super::geometry::Geometry;
 use super::problem::GemmProblem;
 use super::product::Product;
+use super::slices_of_k::SlicesOfK;
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;
 use crate::images::{self, Entry, missing_image};
@@ -22,11 +23,9 @@ use crate::types::DType;
 /// The reduction's family, which has one kernel a type.
 pub(super) const FAMILY: &str = "gemm_reduce";
 
-/// The least k that is divided, and the least depth of a slice. The depth is a multiple of `DEPTH_UNIT`: whole stages of the kernels,
-/// and starts of slices at multiples of 16 bytes.
+/// The least k that is divided, and the least depth of a slice.
 const LEAST_K: usize = 1024;
 const LEAST_DEPTH: usize = 256;
-const DEPTH_UNIT: usize = 32;
 /// Rows and columns of the tiles that estimates count. Kernels may use others: which ones depends on the alignment.
 const TILE: u32 = 64;
 /// Waves of tiles that the slices make at most.
@@ -39,42 +38,7 @@ const BYTES_PER_CLOCK: u64 = 2000;
 const VECTOR_BYTES: usize = 16;
 const THREADS: u32 = 128;
 
-/// Slices of k: `count` of the same depth, and one of the rest if there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SlicesOfK {
-    pub count: usize,
-    pub depth: usize,
-    pub rest: usize,
-    operand: DType,
-}
-
 impl SlicesOfK {
-    fn new(k: usize, count: usize, operand: DType) -> SlicesOfK {
-        let depth = if count == 1 { k } else { k / count / DEPTH_UNIT * DEPTH_UNIT };
-        SlicesOfK { count, depth, rest: k - count * depth, operand }
-    }
-
-    /// Returns the number of partials.
-    fn partials(&self) -> usize {
-        self.count + usize::from(self.rest > 0)
-    }
-
-    /// Returns the depths of all slices in the order of k.
-    pub fn depths(&self) -> Vec<usize> {
-        let whole = std::iter::repeat_n(self.depth, self.count);
-        whole.chain(Some(self.rest).filter(|rest| *rest > 0)).collect()
-    }
-
-    /// Returns the name of the kernel that adds the partials.
-    pub fn kernel(&self) -> &'static str {
-        match self.operand {
-            DType::F64 => "gemm_reduce_f64",
-            DType::C64 => "gemm_reduce_c64",
-            DType::C128 => "gemm_reduce_c128",
-            _ => "gemm_reduce_f32",
-        }
-    }
-
     /// Returns the estimated clock cycles of the problem's product in these slices, by an engine that multiplies and adds `rate`
     /// numbers in one on a multiprocessor.
     fn clocks(&self, problem: &GemmProblem<'_>, rate: u64) -> u64 {
@@ -234,6 +198,7 @@ impl ParallelSplitK {
 
 #[cfg(test)]
 mod tests {
+    use super::super::slices_of_k::DEPTH_UNIT;
     use super::*;
     use crate::gemm::{Choice, DeviceProperties, Operation, Plan};
 

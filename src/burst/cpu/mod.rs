@@ -13,7 +13,7 @@ use super::backend::{Backend, BurstCounts, BurstResult, Injection, WeightChange}
 use super::cut::balanced_ranges;
 use super::draw::burst_key;
 use super::network::{Accumulator, Network};
-use super::neurons::NeuronParameters;
+use super::neurons::{NeuronParameters, check_ids};
 use super::state::{NetworkState, NeuronState, Spike, check_spikes};
 use crate::threads::{run_on_threads, thread_count};
 use crate::{Error, Result};
@@ -271,17 +271,5 @@ fn log_accumulator(network: &Network, accumulator: Accumulator, plastic: bool) {
         Accumulator::Bits64 => log::info!(
             "burst: 64-bit accumulators: {weights}the largest input is {largest} thousandths, which can overflow 32 bits"
         ),
-    }
-}
-
-/// Checks that ids are neurons.
-pub(super) fn check_ids(mut ids: impl Iterator<Item = u32>, neurons: usize) -> Result<()> {
-    match ids.find(|&id| id as usize >= neurons) {
-        None => Ok(()),
-        Some(id) => Err(Error::invalid(
-            "the neurons of a burst",
-            format!("id {id}"),
-            format!("an id below {neurons}"),
-        )),
     }
 }

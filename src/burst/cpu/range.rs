@@ -298,7 +298,7 @@ fn signed(magnitude: i32, target: u32) -> i32 {
 mod tests {
     use bytemuck::Zeroable;
 
-    use super::super::check_ids;
+    use super::super::super::neurons::check_ids;
     use super::*;
     use crate::burst::{MAX_NEURONS, Neurons, SynapseArrays};
 

@@ -6,7 +6,7 @@
 //! `MEMBAR` of the device), and for every block twice a row.
 
 use super::RowWriter;
-use super::fold::segments_of_row;
+use super::once::segments_of_row;
 use crate::fuse::language::fold::bytes;
 use crate::fuse::plan::reduction::WARP;
 use crate::fuse::ptx::Name;

@@ -18,6 +18,7 @@ mod cluster;
 mod columns;
 mod element;
 mod fold;
+mod once;
 mod report;
 mod rescale;
 mod rounds;
@@ -43,6 +44,7 @@ use crate::fuse::plan::rows_storage::RowStorage;
 use chunks::Sums;
 use cluster::Barrier;
 use element::Access;
+use once::evaluate_once;
 pub(in crate::fuse) use report::text_of_check;
 use rescale::Passes;
 use shared::Slot;
@@ -470,7 +472,7 @@ impl<'a> RowWriter<'a> {
                 let found = still[input as usize].as_ref();
                 found.map_or(Name::new(), |parts| parts[part as usize].clone())
             };
-            *known = fold::evaluate_once(&mut self.kernel, program, known, &once, &load);
+            *known = evaluate_once(&mut self.kernel, program, known, &once, &load);
         }
         if stage.reductions.is_empty() {
             self.finish_groups();
@@ -501,7 +503,7 @@ impl<'a> RowWriter<'a> {
         let wanted = program.live(program.outputs[0].into_iter());
         let part_of = |part: u32| if state.fold.has_index() { 1 } else { part as usize };
         let load = |_: u32, part: u32| value[part_of(part)].clone();
-        let names = fold::evaluate_once(&mut self.kernel, program, &[], &wanted, &load);
+        let names = evaluate_once(&mut self.kernel, program, &[], &wanted, &load);
         let result = program.outputs[0].map(|value| names[value.index()].clone());
         for (input, of) in self.stages.operands.inputs.iter().enumerate() {
             if *of == PhaseInput::Group(reduction) {

@@ -2,7 +2,7 @@
 
 use super::RowWriter;
 use super::element::Access;
-use super::fold::segments_of_row;
+use super::once::segments_of_row;
 use super::shared::Slot;
 use crate::fuse::plan::reduction::{SEGMENT, WARP};
 use crate::fuse::ptx::Name;

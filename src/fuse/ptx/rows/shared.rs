@@ -1,7 +1,7 @@
 //! Rows in shared memory: their copy from global memory, the addresses of planes, and values that stages keep there.
 
 use super::element::Access;
-use super::fold::segments_of_row;
+use super::once::segments_of_row;
 use super::{ROW, RowWriter};
 use crate::fuse::plan::reduction::{LANES, SEGMENT, WARP};
 use crate::fuse::plan::rows_storage::{RowCopy, RowStorage, SharedPlane, SharedRow};
