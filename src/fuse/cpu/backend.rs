@@ -111,14 +111,14 @@ struct CodeCache {
 #[cfg(target_arch = "x86_64")]
 impl CpuCode {
     /// Returns the machine code for a run of `count` elements, or none if the run is interpreted.
-    pub(in crate::fuse) fn for_run(&self, state: &CompiledExpression, count: usize) -> Option<&Native> {
+    pub(in crate::fuse) fn for_run(&self, compiled: &CompiledExpression, count: usize) -> Option<&Native> {
         if let Some(code) = self.cache.code.get() {
             return code.as_ref().ok();
         }
-        let is_worth_it = count.saturating_mul(state.program.steps.len()) >= WORTH_GENERATION
+        let is_worth_it = count.saturating_mul(compiled.program.steps.len()) >= WORTH_GENERATION
             || self.cache.runs.load(Ordering::Relaxed) >= RUNS_BEFORE;
         if is_worth_it {
-            return self.generated(state).as_ref().ok();
+            return self.generated(compiled).as_ref().ok();
         }
         self.cache.runs.fetch_add(1, Ordering::Relaxed);
         None
@@ -129,12 +129,12 @@ impl CpuCode {
         self.cache.code.get().and_then(|code| code.as_ref().ok())
     }
 
-    fn generated(&self, state: &CompiledExpression) -> &Result<Native, Unsupported> {
+    fn generated(&self, compiled: &CompiledExpression) -> &Result<Native, Unsupported> {
         self.cache.code.get_or_init(|| {
             let targets = targets(allowed());
             let code = match targets.is_empty() {
                 true => Err(Unsupported::Target),
-                false => Native::new(state, &targets),
+                false => Native::new(compiled, &targets),
             };
             if let Err(reason) = &code {
                 report(reason);
@@ -179,11 +179,11 @@ pub(super) fn targets(backends: &[CpuBackend]) -> Vec<Target> {
 ///
 /// The reason why there is none.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn generate_for(state: &CompiledExpression, backend: CpuBackend) -> Result<Native, String> {
+pub(super) fn generate_for(compiled: &CompiledExpression, backend: CpuBackend) -> Result<Native, String> {
     if !backend.is_available() {
         return Err(Unsupported::Target.to_string());
     }
-    Native::new(state, &targets(&[backend])).map_err(|reason| reason.to_string())
+    Native::new(compiled, &targets(&[backend])).map_err(|reason| reason.to_string())
 }
 
 /// Returns the listing of the machine code of an expression's larger runs, or none if they are interpreted.

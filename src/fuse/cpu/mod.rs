@@ -377,12 +377,12 @@ unsafe impl Sync for Run<'_> {}
 impl<'a> Run<'a> {
     /// Checks the operands of a run.
     fn new(
-        state: &'a CompiledExpression,
+        compiled: &'a CompiledExpression,
         inputs: &[HostInput<'_>],
         scalars: &[Number],
         outputs: &[HostOutput<'_>],
     ) -> Result<Run<'a>> {
-        state.check_counts(inputs.len(), outputs.len())?;
+        compiled.check_counts(inputs.len(), outputs.len())?;
         let mut memory: Vec<*mut u8> = Vec::with_capacity(inputs.len() + outputs.len());
         for input in inputs {
             memory.push(match input.source {
@@ -397,20 +397,20 @@ impl<'a> Run<'a> {
         }
         memory.extend(outputs.iter().map(|output| output.memory));
         let dtypes = inputs.iter().map(|input| input.dtype).chain(outputs.iter().map(|output| output.dtype));
-        state.check_dtypes(dtypes.clone())?;
-        let scalars = state.scalar_bits(scalars)?;
+        compiled.check_dtypes(dtypes.clone())?;
+        let scalars = compiled.scalar_bits(scalars)?;
         let layouts: Vec<&Layout> = inputs.iter().map(|input| &input.layout).collect();
         let of_outputs: Vec<&Layout> = outputs.iter().map(|output| &output.layout).collect();
-        let space = state.space(&layouts, &of_outputs)?;
+        let space = compiled.space(&layouts, &of_outputs)?;
         let operands =
             memory.iter().zip(dtypes).map(|(&memory, dtype)| HostOperand { memory, dtype }).collect();
         Ok(Run {
-            program: &state.program,
-            schedule: &state.schedule,
+            program: &compiled.program,
+            schedule: &compiled.schedule,
             space,
             operands,
             scalars,
-            scalars_are_fixed: state.run_scalars.is_empty(),
+            scalars_are_fixed: compiled.run_scalars.is_empty(),
         })
     }
 }

@@ -63,20 +63,20 @@ impl Expression {
         scalars: &[Number],
         capability: (i32, i32),
     ) -> Result<Explanation> {
-        let state = &self.0.compiled;
-        state.check_counts(inputs.len(), outputs.len())?;
-        let scalars = state.scalar_bits(scalars)?;
-        let dtypes = state.operand_dtypes();
+        let compiled = &self.0.compiled;
+        compiled.check_counts(inputs.len(), outputs.len())?;
+        let scalars = compiled.scalar_bits(scalars)?;
+        let dtypes = compiled.operand_dtypes();
         let bytes: Vec<usize> = dtypes.iter().map(|dtype| dtype.size()).collect();
         let addresses = vec![0; bytes.len()];
         let [of_inputs, of_outputs] = [inputs, outputs].map(|layouts| layouts.iter().collect::<Vec<_>>());
-        let space = state.space(&of_inputs, &of_outputs)?;
+        let space = compiled.space(&of_inputs, &of_outputs)?;
         let mut launches = Vec::new();
         let mut each = |part: &Space| {
             if part.count() > 0 {
                 let plan = ElementwisePlan::new(part, &bytes, &addresses, &scalars, capability >= (8, 0))?;
                 let text =
-                    ptx::write(&state.program, &dtypes, state.inputs.len(), &plan.key, plan.parameters);
+                    ptx::write(&compiled.program, &dtypes, compiled.inputs.len(), &plan.key, plan.parameters);
                 launches.push(KernelLaunch {
                     ptx: text,
                     blocks: plan.blocks,
@@ -95,7 +95,7 @@ impl Expression {
         };
         let mut operands: Vec<String> =
             dtypes.iter().zip(inputs.iter().chain(outputs)).enumerate().map(name).collect();
-        operands.extend(state.coordinates.iter().map(ToString::to_string));
+        operands.extend(compiled.coordinates.iter().map(ToString::to_string));
         Ok(Explanation { launches, expression: self.clone(), operands })
     }
 }

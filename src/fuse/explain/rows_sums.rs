@@ -104,7 +104,7 @@ impl SumsOverGroups {
             }
         };
         let phase = found.kernels.iter().map(|kernel| kernel.phase + 1).max().unwrap_or(0);
-        let workspace = SumsOverGroups::workspace(shape)?;
+        let workspace = shape.workspace_of_sums()?;
         for ((fold, &at), &of_chunks) in self.folds.iter().zip(&self.compiled.sums).zip(&workspaces) {
             found.kernels.push(RowKernel {
                 phase,
@@ -138,7 +138,7 @@ impl SumsOverGroups {
         found: &mut RowExplanation,
     ) -> Result<()> {
         let (terms, expression) = (&self.compiled.terms[number], &self.terms[number]);
-        let chunks = SumsOverGroups::workspace(shape)?;
+        let chunks = shape.workspace_of_sums()?;
         let written: Vec<Described> =
             terms.sums().map(|sum| (workspaces[sum], (self.compiled.outputs[sum].dtype, chunks))).collect();
         let mut read: Vec<Described> = Vec::new();
@@ -177,7 +177,7 @@ impl SumsOverGroups {
             let places = found.add_places((phase, of_places), shape, capability)?;
             read.insert(at, (places.0, (DType::I64, places.1.1.expand(&shape.elements)?)));
         }
-        let elements = SumsOverGroups::by_rows(shape, &shape.elements)?;
+        let elements = shape.by_rows(&shape.elements)?;
         let dtypes = expression.outputs().iter();
         let stored: Vec<Described> = dtypes
             .map(|dtype| (found.add_temporary(elements.count() * dtype.size()), (*dtype, elements)))

@@ -131,7 +131,7 @@ impl CompiledReduction {
     ///
     /// [`Error::LengthMismatch`] for another number of scalars.
     pub(in crate::fuse) fn scalar_bits(&self, given: &[Number]) -> Result<Vec<[u64; 2]>> {
-        let of = |state: &CompiledExpression| state.run_scalars.len();
+        let of = |compiled: &CompiledExpression| compiled.run_scalars.len();
         let wanted = of(&self.prologue) + of(&self.epilogue);
         if given.len() != wanted {
             return Err(Error::LengthMismatch {

@@ -62,9 +62,9 @@ impl RowStages {
     ) -> Result<RowStages, &'static str> {
         let mut outputs = phase.outputs();
         for (output, reduction) in outputs.iter_mut().zip(reductions) {
-            let state = &reduction.reduction;
-            let of = if state.fold.is_test() { output.cast(DType::Bool) } else { *output };
-            *output = of.cast(state.prologue.outputs[0]);
+            let compiled = &reduction.reduction;
+            let of = if compiled.fold.is_test() { output.cast(DType::Bool) } else { *output };
+            *output = of.cast(compiled.prologue.outputs[0]);
         }
         let too_large = "the program has more than 64 operands or 20000 instructions";
         let expression = Arc::new(CompiledExpression::of(&phase.graph, &outputs).map_err(|_| too_large)?);

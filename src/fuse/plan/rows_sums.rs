@@ -19,7 +19,7 @@ use super::rows_storage::{RowDevice, RowStorage};
 use crate::error::Result;
 use crate::fuse::language::graph::Nodes;
 use crate::fuse::language::node::NodeIndex;
-use crate::types::{DType, Layout};
+use crate::types::{DType, Layout, Shape};
 
 /// Warps below which one kernel for all would leave most of a device idle, because a warp computes the rows of a chunk
 /// one after the other.
@@ -110,6 +110,37 @@ pub(in crate::fuse) enum SumKey {
 pub(in crate::fuse) struct SumLaunch {
     pub(in crate::fuse) key: SumKey,
     pub(in crate::fuse) plan: RowPlan,
+}
+
+impl RowShape {
+    /// Returns the layout of a chunk's sums in the workspace, with the chunks along an axis that is not a group's, and
+    /// the layout of one sum.
+    pub(in crate::fuse) fn workspace_of_sums(&self) -> Result<Layout> {
+        let places = self.places()?;
+        let chunks = self.groups.count().div_ceil(CHUNK);
+        let (mut sizes, mut strides) = (places.shape().to_vec(), places.strides().to_vec());
+        // Without such an axis there is one group, and one chunk.
+        let axis = (0..sizes.len()).find(|&axis| self.groups[axis] != 1);
+        if let Some(axis) = axis {
+            (sizes[axis], strides[axis]) = (chunks, self.size as isize);
+        }
+        Layout::strided(&sizes, &strides, 0)
+    }
+
+    /// Returns the layout of some of the elements with the groups in row-major order, and within each its elements in
+    /// row-major order.
+    pub(in crate::fuse) fn by_rows(&self, elements: &Shape) -> Result<Layout> {
+        let is_group = |axis: usize| self.groups[axis] != 1;
+        let mut strides = vec![0isize; elements.rank()];
+        let mut next = 1;
+        for of_groups in [false, true] {
+            for axis in (0..elements.rank()).rev().filter(|&axis| is_group(axis) == of_groups) {
+                strides[axis] = next;
+                next *= elements[axis] as isize;
+            }
+        }
+        Layout::strided(elements, &strides, 0)
+    }
 }
 
 impl CompiledSums {

@@ -1,7 +1,7 @@
 //! Sums over groups beside a row program, such as the gradients of a weight and a bias beside that of the input.
 //!
-//! **Order.** Groups in row-major order form chunks of [`CHUNK`]. A chunk begins with -0 and adds its groups one after
-//! the other; then the tree of [`Reduction`] folds the chunks. The order depends on the number of groups alone.
+//! **Order.** Groups in row-major order form chunks of [`CHUNK`](crate::fuse::plan::rows_sums::CHUNK). A chunk begins with -0 and
+//! adds its groups one after the other; then the tree of [`Reduction`] folds the chunks. The order depends on the number of groups alone.
 //!
 //! **One kernel.** On a device with enough chunks, one kernel computes the outputs and the sums (`plan::rows_sums`): each block
 //! or warp loops over the rows of a chunk, keeps the sums of its columns in registers, and stores them to a workspace
@@ -32,11 +32,10 @@ use crate::fuse::language::fold::Fold;
 use crate::fuse::language::graph::{Graph, Nodes};
 use crate::fuse::language::node::{Node, NodeIndex, is_per_group, needed, needed_until};
 use crate::fuse::plan::compiled_rows::{CompiledRows, OPERATION, RowOutput};
-use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::Phase;
 use crate::fuse::plan::rows_stages::RowStages;
-use crate::fuse::plan::rows_sums::{CHUNK, CompiledSums, SumKey, SumTerms, SumValue};
-use crate::types::{DType, Layout, Shape};
+use crate::fuse::plan::rows_sums::{CompiledSums, SumKey, SumTerms, SumValue};
+use crate::types::DType;
 
 /// The programs that a run with sums over groups executes.
 pub(in crate::fuse) struct SumsOverGroups {
@@ -167,35 +166,6 @@ impl SumsOverGroups {
     /// Returns the number of reductions of groups.
     pub(in crate::fuse) fn reductions(&self) -> usize {
         self.main.as_ref().map_or(0, RowProgram::reductions)
-    }
-
-    /// Returns the layout of a chunk's sums in the workspace, with the chunks along an axis that is not a group's, and
-    /// the layout of one sum.
-    pub(in crate::fuse) fn workspace(shape: &RowShape) -> Result<Layout> {
-        let places = shape.places()?;
-        let chunks = shape.groups.count().div_ceil(CHUNK);
-        let (mut sizes, mut strides) = (places.shape().to_vec(), places.strides().to_vec());
-        // Without such an axis there is one group, and one chunk.
-        let axis = (0..sizes.len()).find(|&axis| shape.groups[axis] != 1);
-        if let Some(axis) = axis {
-            (sizes[axis], strides[axis]) = (chunks, shape.size as isize);
-        }
-        Layout::strided(&sizes, &strides, 0)
-    }
-
-    /// Returns the layout of elements with the groups in row-major order, and within each its elements in row-major
-    /// order.
-    pub(in crate::fuse) fn by_rows(shape: &RowShape, elements: &Shape) -> Result<Layout> {
-        let is_group = |axis: usize| shape.groups[axis] != 1;
-        let mut strides = vec![0isize; elements.rank()];
-        let mut next = 1;
-        for of_groups in [false, true] {
-            for axis in (0..elements.rank()).rev().filter(|&axis| is_group(axis) == of_groups) {
-                strides[axis] = next;
-                next *= elements[axis] as isize;
-            }
-        }
-        Layout::strided(elements, &strides, 0)
     }
 }
 

@@ -73,7 +73,7 @@ impl SumsOverGroups {
             let values = self.run_main(stream, shape, inputs, scalars, axes, outputs)?;
             self.run_terms(stream, shape, inputs, &values, scalars, &mut workspaces)?;
         }
-        let workspace = SumsOverGroups::workspace(shape)?;
+        let workspace = shape.workspace_of_sums()?;
         for ((fold, memory), &at) in self.folds.iter().zip(&workspaces).zip(&self.compiled.sums) {
             let input = DeviceInput::of_bytes(fold.inputs()[0], memory, workspace)?;
             fold.run(stream, &[input], &[], &mut outputs[at])?;
@@ -245,7 +245,7 @@ impl SumsOverGroups {
             None => None,
         };
         let operands = self.operands_of(terms, shape, inputs, values, places.as_ref())?;
-        let elements = SumsOverGroups::by_rows(shape, &shape.elements)?;
+        let elements = shape.by_rows(&shape.elements)?;
         let dtypes = expression.outputs();
         let mut memory: Vec<DeviceBuffer<u8>> = Vec::with_capacity(dtypes.len());
         for dtype in dtypes {

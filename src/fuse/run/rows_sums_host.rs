@@ -167,7 +167,7 @@ impl SumsOverGroups {
             let mut sizes = shape.elements.to_vec();
             slab.iter().for_each(|&(axis, _, length)| sizes[axis] = length);
             let elements = Shape::new(&sizes)?;
-            let layout = SumsOverGroups::by_rows(shape, &elements)?;
+            let layout = shape.by_rows(&elements)?;
             for ((of_kernel, expression), operands, scalars) in &all_terms {
                 let mut narrowed = Vec::with_capacity(operands.len());
                 for operand in operands {
@@ -196,7 +196,7 @@ impl SumsOverGroups {
                 row += 1;
             }
         }
-        let workspace = SumsOverGroups::workspace(shape)?;
+        let workspace = shape.workspace_of_sums()?;
         for ((fold, partials), &at) in self.folds.iter().zip(&partials).zip(&self.compiled.sums) {
             let input = HostInput::of_bytes(fold.inputs()[0], partials.bytes(), workspace)?;
             fold.run_host(&[input], &[], &mut outputs[at])?;

@@ -25,32 +25,32 @@ thread_local! {
 ///
 /// Each operand has `count` elements of its dtype; the outputs are writable, nobody else accesses them, and none is an input.
 pub(in crate::fuse) unsafe fn run_few(
-    state: &CompiledExpression,
+    compiled: &CompiledExpression,
     code: &CpuCode,
     operands: &[*mut u8],
     count: usize,
 ) -> bool {
     let native = code.ready().filter(|native| !native.reads_coordinates());
-    let Some(native) = native.filter(|_| state.run_scalars.is_empty()) else { return false };
+    let Some(native) = native.filter(|_| compiled.run_scalars.is_empty()) else { return false };
     let constants = match native.constants.get() {
         Some(constants) => constants,
         None => {
-            let Ok(scalars) = state.scalar_bits(&[]) else { return false };
-            native.constants.get_or_init(|| native.constants(&state.program, &state.schedule, &scalars))
+            let Ok(scalars) = compiled.scalar_bits(&[]) else { return false };
+            native.constants.get_or_init(|| native.constants(&compiled.program, &compiled.schedule, &scalars))
         }
     };
     let ran = BUFFERS.try_with(|buffers| {
         let Ok(mut buffers) = buffers.try_borrow_mut() else { return false };
         let Buffers { calls, sizes, pointers } = &mut *buffers;
         sizes.clear();
-        sizes.extend(state.inputs.iter().chain(&state.outputs).map(|dtype| dtype.size()));
+        sizes.extend(compiled.inputs.iter().chain(&compiled.outputs).map(|dtype| dtype.size()));
         if sizes.len() != operands.len() {
             return false;
         }
         pointers.clear();
         pointers.extend_from_slice(operands);
         // SAFETY: the caller guarantees it.
-        unsafe { native.calls(constants).run(calls, sizes, state.inputs.len(), pointers, count) };
+        unsafe { native.calls(constants).run(calls, sizes, compiled.inputs.len(), pointers, count) };
         true
     });
     ran.unwrap_or(false)

@@ -33,17 +33,17 @@ impl Drafts {
     /// # Errors
     ///
     /// As [`Native::new`](super::Native::new).
-    pub(super) fn listing(&self, state: &CompiledExpression) -> Result<String, Unsupported> {
+    pub(super) fn listing(&self, compiled: &CompiledExpression) -> Result<String, Unsupported> {
         let mut text = String::from(
             "rax counts elements; rdx has constants, rcx spilled values, rdi the operands' addresses, r8 to r15 the \
              first of them\n",
         );
-        let program = self.split.as_ref().map_or(&state.program, |split| &split.program);
-        let mut kernels = vec![("kernel", &self.first, (program, &state.outputs), Bodies::Flagged)];
+        let program = self.split.as_ref().map_or(&compiled.program, |split| &split.program);
+        let mut kernels = vec![("kernel", &self.first, (program, &compiled.outputs), Bodies::Flagged)];
         kernels.extend(
-            self.second
-                .as_ref()
-                .map(|second| ("kernel with rare bodies", second, (program, &state.outputs), Bodies::InLine)),
+            self.second.as_ref().map(|second| {
+                ("kernel with rare bodies", second, (program, &compiled.outputs), Bodies::InLine)
+            }),
         );
         let programs = self.split.iter().flat_map(|split| &split.groups);
         for (group, programs) in self.groups.iter().zip(programs) {

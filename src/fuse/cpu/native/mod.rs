@@ -183,10 +183,10 @@ impl Native {
     ///
     /// The reason why the program stays with the interpreter.
     pub(in crate::fuse) fn new(
-        state: &CompiledExpression,
+        compiled: &CompiledExpression,
         targets: &[Target],
     ) -> Result<Native, Unsupported> {
-        Drafts::new(state, targets)?.finish()
+        Drafts::new(compiled, targets)?.finish()
     }
 
     /// Returns the listing of the machine code that [`new`](Self::new) generates.
@@ -195,10 +195,10 @@ impl Native {
     ///
     /// As [`new`](Self::new).
     pub(in crate::fuse) fn listing(
-        state: &CompiledExpression,
+        compiled: &CompiledExpression,
         targets: &[Target],
     ) -> Result<String, Unsupported> {
-        Drafts::new(state, targets)?.listing(state)
+        Drafts::new(compiled, targets)?.listing(compiled)
     }
 
     /// Returns whether runs compute coordinates or random words for the kernel, so that its operands are not the
@@ -220,20 +220,20 @@ struct Drafts {
 
 impl Drafts {
     /// As [`Native::new`].
-    fn new(state: &CompiledExpression, targets: &[Target]) -> Result<Drafts, Unsupported> {
-        if state.program.steps.len() > MOST_STEPS {
+    fn new(compiled: &CompiledExpression, targets: &[Target]) -> Result<Drafts, Unsupported> {
+        if compiled.program.steps.len() > MOST_STEPS {
             return Err(Unsupported::Length);
         }
-        let split = Split::new(state)?;
+        let split = Split::new(compiled)?;
         let (program, inputs) = match &split {
             Some(split) => (&split.program, &split.inputs),
-            None => (&state.program, &state.inputs),
+            None => (&compiled.program, &compiled.inputs),
         };
         let groups = split.as_ref().map(|split| split.groups.as_slice()).unwrap_or_default();
-        let first = Analysis::new(program, &state.outputs, Bodies::Flagged)?;
+        let first = Analysis::new(program, &compiled.outputs, Bodies::Flagged)?;
         let has_bodies = !first.conditions.is_empty() || !first.uniform_conditions.is_empty();
         let second = match has_bodies {
-            true => Some(Analysis::new(program, &state.outputs, Bodies::InLine)?),
+            true => Some(Analysis::new(program, &compiled.outputs, Bodies::InLine)?),
             false => None,
         };
         let mut targets = targets.to_vec();
@@ -242,7 +242,7 @@ impl Drafts {
         }
         let mut refusal = Unsupported::Length;
         for target in targets {
-            let kernel = |analysis: &Analysis<'_>| generate(analysis, inputs, &state.outputs, target);
+            let kernel = |analysis: &Analysis<'_>| generate(analysis, inputs, &compiled.outputs, target);
             let of_group = |group: &WordGroup<GroupProgram>| {
                 group.as_ref().try_map(|GroupProgram { program, inputs, outputs }| {
                     generate(&Analysis::new(program, outputs, Bodies::Flagged)?, inputs, outputs, target)

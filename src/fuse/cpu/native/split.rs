@@ -91,14 +91,14 @@ impl Split {
     /// # Errors
     ///
     /// [`Unsupported::Coordinates`] if words of a group depend on more than its number and the stream.
-    pub(super) fn new(state: &CompiledExpression) -> Result<Option<Split>, Unsupported> {
-        if state.coordinates.is_empty() {
+    pub(super) fn new(compiled: &CompiledExpression) -> Result<Option<Split>, Unsupported> {
+        if compiled.coordinates.is_empty() {
             return Ok(None);
         }
-        let whole = &state.program;
+        let whole = &compiled.program;
         let mut program = with_outputs(whole, whole.outputs.clone());
         let live = whole.live(whole.outputs.iter().flatten().copied());
-        let (mut prepared, mut inputs) = (Vec::new(), state.inputs.clone());
+        let (mut prepared, mut inputs) = (Vec::new(), compiled.inputs.clone());
         // The words of each group of neighbours.
         let mut words_of: Vec<((usize, usize), Vec<Value>)> = Vec::new();
         for (index, &(step, _)) in whole.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
@@ -121,7 +121,7 @@ impl Split {
             inputs.push(dtype);
         }
         let group = |((operand, size), words): &((usize, usize), Vec<Value>)| {
-            group_programs(whole, &state.inputs, (*operand, *size), words)
+            group_programs(whole, &compiled.inputs, (*operand, *size), words)
         };
         let groups = words_of.iter().map(group).collect::<Result<_, _>>()?;
         Ok(Some(Split { program, inputs, prepared, groups }))

@@ -30,16 +30,16 @@ impl<'a> NativeValues<'a> {
     /// Creates the run of an expression of the first operands of a space, or none if the interpreter should run it:
     /// because the run is not worth machine code, or because elements of the output are not lanes.
     pub(in crate::fuse) fn new(
-        (state, code): (&'a CompiledExpression, &'a CpuCode),
+        (compiled, code): (&'a CompiledExpression, &'a CpuCode),
         space: &Space,
         operands: &[HostOperand],
         scalars: &[[u64; 2]],
     ) -> Option<NativeValues<'a>> {
-        let &[dtype] = &state.outputs[..] else { return None };
+        let &[dtype] = &compiled.outputs[..] else { return None };
         if !is_lane(dtype) {
             return None;
         }
-        let native = code.for_run(state, space.count())?;
+        let native = code.for_run(compiled, space.count())?;
         if native.reads_coordinates() {
             return None;
         }
@@ -55,13 +55,13 @@ impl<'a> NativeValues<'a> {
         let inputs = operands.iter().take(output);
         let inputs = inputs.map(|operand| HostOperand { memory: operand.memory, dtype: operand.dtype });
         let run = Run {
-            program: &state.program,
-            schedule: &state.schedule,
+            program: &compiled.program,
+            schedule: &compiled.schedule,
             space,
             // The output is the caller's memory of each call.
             operands: inputs.chain([HostOperand { memory: std::ptr::null_mut(), dtype }]).collect(),
             scalars: scalars.to_vec(),
-            scalars_are_fixed: state.run_scalars.is_empty(),
+            scalars_are_fixed: compiled.run_scalars.is_empty(),
         };
         let constants =
             (!run.scalars_are_fixed).then(|| native.constants(run.program, run.schedule, &run.scalars));

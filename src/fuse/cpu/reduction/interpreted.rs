@@ -43,17 +43,17 @@ type Present = bool;
 
 /// Runs a reduction of at least one element.
 pub(super) fn run(
-    state: &CompiledReduction,
+    compiled: &CompiledReduction,
     dimensions: Dimensions,
     operands: Vec<HostOperand>,
     scalars: &[[u64; 2]],
 ) -> Result<()> {
-    Run::new(state, dimensions, operands, scalars).all()
+    Run::new(compiled, dimensions, operands, scalars).all()
 }
 
 /// A run in progress, shared by its threads.
 struct Run<'a> {
-    state: &'a CompiledReduction,
+    compiled: &'a CompiledReduction,
     /// True if a block holds elements of adjacent rows.
     across: bool,
     row: usize,
@@ -84,7 +84,7 @@ struct Workspace {
 
 impl<'a> Run<'a> {
     fn new(
-        state: &'a CompiledReduction,
+        compiled: &'a CompiledReduction,
         dimensions: Dimensions,
         operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
@@ -92,14 +92,14 @@ impl<'a> Run<'a> {
         let across = is_across(&dimensions);
         let Dimensions { row, rows, .. } = dimensions;
         Run {
-            state,
+            compiled,
             across,
             row,
             rows,
             space: dimensions.space(!across),
             of_rows: dimensions.space(false),
             operands,
-            scalars: scalars.split_at(state.prologue.scalars.len()),
+            scalars: scalars.split_at(compiled.prologue.scalars.len()),
         }
     }
 
@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
         let of_segments = segments.div_ceil(together);
         // Partial values by group of rows and group of segments; used only if a row takes several tasks.
         let partial: Vec<Mutex<Option<Box<BlockParts>>>> =
-            slots(self.state.fold.name(), if few { of_rows * of_segments } else { 0 })?;
+            slots(self.compiled.fold.name(), if few { of_rows * of_segments } else { 0 })?;
         let next = AtomicUsize::new(0);
         let work = || {
             let mut workspace = Workspace::new(self);
@@ -172,7 +172,7 @@ impl<'a> Run<'a> {
                     let value = self.segment_along(workspace, row, segment);
                     (values[0][lane], values[1][lane]) = (value[0], value[1]);
                 }
-                for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+                for (part, kind) in self.compiled.rules.kinds.iter().enumerate() {
                     for (lane, &bits) in values[part][..count].iter().enumerate() {
                         set(&mut workspace.lanes[part], *kind, lane, bits);
                     }
@@ -190,7 +190,7 @@ impl<'a> Run<'a> {
         for (round, from) in (start..end).step_by(WIDTH).enumerate() {
             let count = WIDTH.min(end - from);
             self.elements(workspace, row * self.row + from, count);
-            if self.state.fold.has_index() {
+            if self.compiled.fold.has_index() {
                 for (lane, index) in workspace.element[1][..count].iter_mut().zip(from..) {
                     *lane = index as u64;
                 }
@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
         }
         while present > 1 {
             let half = present.next_power_of_two() / 2;
-            for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+            for (part, kind) in self.compiled.rules.kinds.iter().enumerate() {
                 let (lanes, upper) = (&workspace.lanes[part], &mut workspace.upper[part]);
                 let size = bytes(*kind);
                 let from: &[u8] = bytemuck::cast_slice(lanes);
@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
             present = half;
         }
         let mut value = [0; 2];
-        for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+        for (part, kind) in self.compiled.rules.kinds.iter().enumerate() {
             value[part] = get(&workspace.lanes[part], *kind, 0);
         }
         value
@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
             let present = start + lane < end;
             for (round, element) in (start + lane..end).step_by(LANES).enumerate() {
                 self.elements(workspace, element * self.rows + rows.start, rows.len());
-                if self.state.fold.has_index() {
+                if self.compiled.fold.has_index() {
                     workspace.element[1][..rows.len()].fill(element as u64);
                 }
                 self.take_element(workspace, round, rows.len());
@@ -243,7 +243,7 @@ impl<'a> Run<'a> {
 
     /// Computes the values of `count` elements.
     fn elements(&self, workspace: &mut Workspace, start: usize, count: usize) {
-        let ExpressionParts { program, schedule } = ExpressionParts::of(&self.state.prologue);
+        let ExpressionParts { program, schedule } = ExpressionParts::of(&self.compiled.prologue);
         let mut load = |input: u32, part: u32, block: &mut Block| {
             let (operand, part) = (input as usize, part as usize);
             // SAFETY: the space's elements are those of the layouts, which have been checked against the
@@ -252,8 +252,8 @@ impl<'a> Run<'a> {
         };
         let registers = &mut workspace.prologue;
         run_on_inputs(program, schedule, self.scalars.0, registers, &schedule.each, count, &mut load);
-        let parts = if self.state.fold.has_index() { 1 } else { self.state.rules.kinds.len() };
-        for (part, kind) in self.state.rules.kinds[..parts].iter().enumerate() {
+        let parts = if self.compiled.fold.has_index() { 1 } else { self.compiled.rules.kinds.len() };
+        for (part, kind) in self.compiled.rules.kinds[..parts].iter().enumerate() {
             let value = program.outputs[0][part];
             copy(&workspace.prologue[schedule.register(value)], &mut workspace.element[part], *kind, count);
         }
@@ -265,7 +265,7 @@ impl<'a> Run<'a> {
         if round > 0 {
             return self.combine(false, append, lanes, element, count);
         }
-        for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+        for (part, kind) in self.compiled.rules.kinds.iter().enumerate() {
             copy(&element[part], &mut lanes[part], *kind, count);
         }
     }
@@ -279,7 +279,7 @@ impl<'a> Run<'a> {
         right: &BlockParts,
         count: usize,
     ) {
-        combine(self.state, merge, registers, left, right, count);
+        combine(self.compiled, merge, registers, left, right, count);
     }
 
     fn push_segment(&self, workspace: &mut Workspace, index: usize, count: usize) {
@@ -346,17 +346,17 @@ impl<'a> Run<'a> {
     }
 
     fn copy_parts(&self, from: &BlockParts, to: &mut BlockParts, count: usize) {
-        for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+        for (part, kind) in self.compiled.rules.kinds.iter().enumerate() {
             copy(&from[part], &mut to[part], *kind, count);
         }
     }
 
     /// Stores the results of the values in `lanes`.
     fn store(&self, workspace: &mut Workspace, rows: std::ops::Range<usize>) {
-        let ExpressionParts { program, schedule } = ExpressionParts::of(&self.state.epilogue);
-        let has_index = self.state.fold.has_index();
-        let (count, kinds) = (rows.len(), &self.state.rules.kinds);
-        restore(self.state, &mut workspace.restore, &mut workspace.lanes, count);
+        let ExpressionParts { program, schedule } = ExpressionParts::of(&self.compiled.epilogue);
+        let has_index = self.compiled.fold.has_index();
+        let (count, kinds) = (rows.len(), &self.compiled.rules.kinds);
+        restore(self.compiled, &mut workspace.restore, &mut workspace.lanes, count);
         let lanes = &workspace.lanes;
         let mut load = |_: u32, part: u32, block: &mut Block| {
             let part = if has_index { 1 } else { part as usize };
@@ -379,14 +379,14 @@ struct ExpressionParts<'a> {
 }
 
 impl ExpressionParts<'_> {
-    fn of(state: &CompiledExpression) -> ExpressionParts<'_> {
-        ExpressionParts { program: &state.program, schedule: &state.schedule }
+    fn of(compiled: &CompiledExpression) -> ExpressionParts<'_> {
+        ExpressionParts { program: &compiled.program, schedule: &compiled.schedule }
     }
 }
 
 impl Workspace {
     fn new(run: &Run<'_>) -> Workspace {
-        let CompiledReduction { prologue, epilogue, rules, merge, append, .. } = run.state;
+        let CompiledReduction { prologue, epilogue, rules, merge, append, .. } = run.compiled;
         let empty = || Box::new([[0; WIDTH]; 2]);
         let tree = || Tree { levels: Vec::new(), depth: 0 };
         Workspace {
@@ -394,7 +394,7 @@ impl Workspace {
             epilogue: registers(&epilogue.program, &epilogue.schedule, run.scalars.1),
             merge: registers(&rules.merge, merge, &[]),
             append: registers(&rules.append, append, &[]),
-            restore: registers_to_restore(run.state),
+            restore: registers_to_restore(run.compiled),
             element: empty(),
             lanes: empty(),
             upper: empty(),
@@ -406,14 +406,14 @@ impl Workspace {
 
 /// Folds `right` into `left`: two values if `merge` is set, otherwise elements that follow them.
 pub(in super::super) fn combine(
-    state: &CompiledReduction,
+    compiled: &CompiledReduction,
     merge: bool,
     registers: &mut [Block],
     left: &mut BlockParts,
     right: &BlockParts,
     count: usize,
 ) {
-    let CompiledReduction { rules, merge: of_merge, append: of_append, .. } = state;
+    let CompiledReduction { rules, merge: of_merge, append: of_append, .. } = compiled;
     let (program, schedule) = if merge { (&rules.merge, of_merge) } else { (&rules.append, of_append) };
     let mut load = |input: u32, part: u32, block: &mut Block| {
         let from = if input == 0 { &left[part as usize] } else { &right[part as usize] };
@@ -428,13 +428,13 @@ pub(in super::super) fn combine(
 
 /// Converts folded values to the values that they represent.
 pub(in super::super) fn restore(
-    state: &CompiledReduction,
+    compiled: &CompiledReduction,
     registers: &mut [Block],
     values: &mut BlockParts,
     count: usize,
 ) {
-    let (Some(program), Some(schedule)) = (&state.rules.restore, &state.restore) else { return };
-    let kinds = &state.rules.kinds;
+    let (Some(program), Some(schedule)) = (&compiled.rules.restore, &compiled.restore) else { return };
+    let kinds = &compiled.rules.kinds;
     let mut load = |_: u32, part: u32, block: &mut Block| {
         copy(&values[part as usize], block, kinds[part as usize], count);
     };
@@ -445,8 +445,8 @@ pub(in super::super) fn restore(
     }
 }
 
-pub(in super::super) fn registers_to_restore(state: &CompiledReduction) -> Vec<Block> {
-    let both = state.rules.restore.as_ref().zip(state.restore.as_ref());
+pub(in super::super) fn registers_to_restore(compiled: &CompiledReduction) -> Vec<Block> {
+    let both = compiled.rules.restore.as_ref().zip(compiled.restore.as_ref());
     both.map_or_else(Vec::new, |(program, schedule)| registers(program, schedule, &[]))
 }
 

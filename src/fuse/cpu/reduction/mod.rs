@@ -69,58 +69,58 @@ pub(in crate::fuse) struct ReductionCode {
 ///
 /// As [`Reduction::run_host`](crate::fuse::Reduction::run_host).
 pub(in crate::fuse) fn run_host(
-    (state, code): (&CompiledReduction, &ReductionCode),
+    (compiled, code): (&CompiledReduction, &ReductionCode),
     inputs: &[HostInput<'_>],
     scalars: &[Number],
     output: &mut HostOutput<'_>,
     interpreted: bool,
 ) -> Result<()> {
-    let bits = state.scalar_bits(scalars)?;
+    let bits = compiled.scalar_bits(scalars)?;
     let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
-    let dimensions = state.dimensions(&of_inputs, output.described())?;
+    let dimensions = compiled.dimensions(&of_inputs, output.described())?;
     if dimensions.rows == 0 {
         return Ok(());
     }
     if dimensions.row == 0 {
-        let (bytes, layout) = state.empty_value(output.described().1)?;
+        let (bytes, layout) = compiled.empty_value(output.described().1)?;
         // Words, so that the address is aligned for any element.
         let mut words = [0u64; 2];
         bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
         let memory = &bytemuck::cast_slice(&words)[..bytes.len()];
-        let input = HostInput::of_bytes(state.accumulator(), memory, layout)?;
+        let input = HostInput::of_bytes(compiled.accumulator(), memory, layout)?;
         return super::run_host(
-            &state.epilogue,
+            &compiled.epilogue,
             &code.epilogue,
             &[input],
-            state.scalars_of_last(scalars),
+            compiled.scalars_of_last(scalars),
             std::slice::from_mut(output),
         );
     }
     let mut operands = Vec::with_capacity(inputs.len() + 1);
     for (input, (dtype, _)) in inputs.iter().zip(&of_inputs) {
         let memory = input.memory().ok_or_else(|| {
-            Error::invalid(state.fold.name(), "an in-place input", "an input with its own memory")
+            Error::invalid(compiled.fold.name(), "an in-place input", "an input with its own memory")
         })?;
         operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
     }
-    operands.push(HostOperand { memory: output.memory(), dtype: state.output() });
+    operands.push(HostOperand { memory: output.memory(), dtype: compiled.output() });
     let is_product_of_floats =
-        state.prologue.outputs.first().is_some_and(|dtype| state.fold.is_product_of_floats(*dtype));
+        compiled.prologue.outputs.first().is_some_and(|dtype| compiled.fold.is_product_of_floats(*dtype));
     // The interpreter rescales nothing.
-    let interpreted = interpreted && state.rescaled.is_none();
+    let interpreted = interpreted && compiled.rescaled.is_none();
     match interpreted || is_product_of_floats {
-        true => interpreted::run(state, dimensions, operands, &bits),
-        false => run((state, code), dimensions, operands, &bits),
+        true => interpreted::run(compiled, dimensions, operands, &bits),
+        false => run((compiled, code), dimensions, operands, &bits),
     }
 }
 
 /// Evaluates an expression with the kernel of a fold other than a product of floats.
 macro_rules! with_kernel {
-    ($state:expr, $kernel:ident => $body:expr) => {{
+    ($compiled:expr, $kernel:ident => $body:expr) => {{
         use crate::fuse::ir::instruction::RegisterKind::{Bits32, Bits64, Float32, Float64, Predicate};
-        let state: &CompiledReduction = $state;
-        let dtype = state.prologue.outputs[0];
-        let (cpu_loop, signed) = (state.fold.cpu_loop(), dtype.is_signed_integer());
+        let compiled: &CompiledReduction = $compiled;
+        let dtype = compiled.prologue.outputs[0];
+        let (cpu_loop, signed) = (compiled.fold.cpu_loop(), dtype.is_signed_integer());
         let (sum, least) = (cpu_loop == FoldLoop::Sum, cpu_loop == FoldLoop::Least);
         macro_rules! with {
             ($value:expr) => {{
@@ -128,7 +128,7 @@ macro_rules! with_kernel {
                 $body
             }};
         }
-        match state.rules.kinds[0] {
+        match compiled.rules.kinds[0] {
             Float32 if sum => with!(Sum::<f32>::new()),
             Float64 if sum => with!(Sum::<f64>::new()),
             Bits64 if sum => with!(Sum::<u64>::new()),
@@ -144,18 +144,23 @@ macro_rules! with_kernel {
 
 /// Runs any fold but a product of floats.
 fn run(
-    (state, code): (&CompiledReduction, &ReductionCode),
+    (compiled, code): (&CompiledReduction, &ReductionCode),
     dimensions: Dimensions,
     operands: Vec<HostOperand>,
     scalars: &[[u64; 2]],
 ) -> Result<()> {
-    let Some(rescaled) = &state.rescaled else {
-        let run = Run::new(state, (&state.prologue, &code.prologue), dimensions, operands, scalars);
-        return with_kernel!(state, kernel => run.all(kernel, None));
+    let Some(rescaled) = &compiled.rescaled else {
+        let run = Run::new(compiled, (&compiled.prologue, &code.prologue), dimensions, operands, scalars);
+        return with_kernel!(compiled, kernel => run.all(kernel, None));
     };
-    let first =
-        Run::new(state, (&state.prologue, &code.prologue), dimensions.clone(), operands.clone(), scalars);
-    with_kernel!(state, kernel => first.all(kernel, None))?;
+    let first = Run::new(
+        compiled,
+        (&compiled.prologue, &code.prologue),
+        dimensions.clone(),
+        operands.clone(),
+        scalars,
+    );
+    with_kernel!(compiled, kernel => first.all(kernel, None))?;
     let width = first.rows_of_a_task();
     let mut rare = first.rare.into_inner().unwrap_or_else(PoisonError::into_inner);
     if rare.is_empty() {
@@ -166,10 +171,10 @@ fn run(
     let mut groups: Vec<usize> = rare.iter().map(|(row, _)| row / width).collect();
     groups.dedup();
     // One type for both dtypes: f32 has the lower half.
-    let dtype = state.prologue.outputs[0];
+    let dtype = compiled.prologue.outputs[0];
     let bytes = dtype.size();
-    let one = RescalingBits::new(state.rules.kinds[0]).one;
-    let mut factors: Vec<u64> = slots(state.fold.name(), (rows * bytes).div_ceil(8))?;
+    let one = RescalingBits::new(compiled.rules.kinds[0]).one;
+    let mut factors: Vec<u64> = slots(compiled.fold.name(), (rows * bytes).div_ceil(8))?;
     let memory: &mut [u8] = bytemuck::cast_slice_mut(&mut factors);
     memory.chunks_exact_mut(bytes).take(rows).for_each(|to| to.copy_from_slice(&one.to_le_bytes()[..bytes]));
     for (row, factor) in &rare {
@@ -178,11 +183,11 @@ fn run(
     let mut operands = operands;
     operands.insert(operands.len() - 1, HostOperand { memory: memory.as_mut_ptr(), dtype });
     let mut again =
-        Run::new(state, (rescaled, &code.rescaled), dimensions.with_row_values(), operands, scalars);
+        Run::new(compiled, (rescaled, &code.rescaled), dimensions.with_row_values(), operands, scalars);
     again.factors = memory;
     // Rows have the same tasks as before.
     again.width = Some(width);
-    with_kernel!(state, kernel => again.all(kernel, Some(&groups)))
+    with_kernel!(compiled, kernel => again.all(kernel, Some(&groups)))
 }
 
 /// Returns a slot for the partial value of each task. A broadcast row may have more tasks than the host has memory for.
@@ -198,7 +203,7 @@ fn slots<T: Default>(operation: &'static str, tasks: usize) -> Result<Vec<T>> {
 
 /// A run in progress, shared by its threads.
 struct Run<'a> {
-    state: &'a CompiledReduction,
+    compiled: &'a CompiledReduction,
     /// True if adjacent rows are folded together, as columns of a matrix.
     across: bool,
     row: usize,
@@ -238,25 +243,25 @@ struct Workspace<'s, T> {
 
 impl<'a> Run<'a> {
     fn new(
-        state: &'a CompiledReduction,
+        compiled: &'a CompiledReduction,
         expression: (&'a CompiledExpression, &'a CpuCode),
         dimensions: Dimensions,
         operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
     ) -> Run<'a> {
-        let (before, behind) = scalars.split_at(state.prologue.scalars.len());
+        let (before, behind) = scalars.split_at(compiled.prologue.scalars.len());
         let across = is_across(&dimensions);
         let pitches = match &dimensions.folded[..] {
             [one] => Some(one.strides.clone()),
             _ => None,
         };
         Run {
-            state,
+            compiled,
             across,
             row: dimensions.row,
             rows: dimensions.rows,
             pitches,
-            source: Source::new(expression, &state.epilogue, dimensions.space(!across), operands, before),
+            source: Source::new(expression, &compiled.epilogue, dimensions.space(!across), operands, before),
             of_rows: dimensions.space(false),
             scalars_behind: behind,
             width: None,
@@ -292,10 +297,10 @@ impl<'a> Run<'a> {
         let few = of_rows < 4 * threads && segments > SEGMENTS_OF_A_TASK;
         let together = if few { SEGMENTS_OF_A_TASK } else { segments };
         let of_segments = segments.div_ceil(together);
-        let parts = if self.state.fold.has_index() { 1 } else { self.state.rules.kinds.len() };
+        let parts = if self.compiled.fold.has_index() { 1 } else { self.compiled.rules.kinds.len() };
         // The keys of parts by task; used only if a row takes several tasks.
         let partial: Vec<Mutex<Vec<Keys<K::Lane>>>> =
-            slots(self.state.fold.name(), if few { of_rows * of_segments } else { 0 })?;
+            slots(self.compiled.fold.name(), if few { of_rows * of_segments } else { 0 })?;
         let next = AtomicUsize::new(0);
         let work = || {
             let mut workspace = self.workspace(kernel);
@@ -338,7 +343,7 @@ impl<'a> Run<'a> {
     }
 
     fn workspace<K: FoldKernel>(&self, _: K) -> Workspace<'_, K::Lane> {
-        let epilogue = &self.state.epilogue;
+        let epilogue = &self.compiled.epilogue;
         Workspace {
             prologue: self.source.prologue(),
             epilogue: registers(&epilogue.program, &epilogue.schedule, self.scalars_behind),
@@ -358,7 +363,7 @@ impl<'a> Run<'a> {
         rows: Range<usize>,
         elements: Range<usize>,
     ) -> Keys<K::Lane> {
-        match (self.across, self.state.fold.has_index()) {
+        match (self.across, self.compiled.fold.has_index()) {
             (true, false) => self.columns(kernel, workspace, part, rows, elements),
             (true, true) => self.indices_of_columns(kernel, workspace, rows, elements),
             (false, false) if elements.len() == self.row && self.is_computed_together() => {
@@ -384,8 +389,8 @@ impl<'a> Run<'a> {
         rows: Range<usize>,
         keys: &[Keys<K::Lane>],
     ) {
-        let (program, schedule) = (&self.state.epilogue.program, &self.state.epilogue.schedule);
-        let (has_index, is_squared) = (self.state.fold.has_index(), self.state.rescaled.is_some());
+        let (program, schedule) = (&self.compiled.epilogue.program, &self.compiled.epilogue.schedule);
+        let (has_index, is_squared) = (self.compiled.fold.has_index(), self.compiled.rescaled.is_some());
         if is_squared && self.factors.is_empty() {
             self.find_rare(&rows, keys.first().map_or(&[][..], |keys| bytemuck::cast_slice(&keys.keys)));
         }

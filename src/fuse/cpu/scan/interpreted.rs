@@ -28,19 +28,19 @@ type Bits = [u64; 2];
 
 /// Scans the rows of `dimensions`.
 pub(super) fn run(
-    state: &CompiledReduction,
+    compiled: &CompiledReduction,
     dimensions: &Dimensions,
     operands: Vec<HostOperand>,
     scalars: &[Bits],
 ) {
-    let scalars = scalars.split_at(state.prologue.scalars.len());
+    let scalars = scalars.split_at(compiled.prologue.scalars.len());
     let (row, rows) = (dimensions.row, dimensions.rows);
-    Run { state, row, rows, space: dimensions.space(true), operands, scalars }.all();
+    Run { compiled, row, rows, space: dimensions.space(true), operands, scalars }.all();
 }
 
 /// A run in progress, shared by its threads.
 struct Run<'a> {
-    state: &'a CompiledReduction,
+    compiled: &'a CompiledReduction,
     row: usize,
     rows: usize,
     /// Row after row.
@@ -82,14 +82,14 @@ impl Run<'_> {
             });
             return;
         }
-        let of_one = tile(&self.state.rules);
+        let of_one = tile(&self.compiled.rules);
         let tiles = self.row.div_ceil(of_one);
         let of_tile = |task: usize| {
             let (row, tile) = (task / tiles, task % tiles);
             (row, tile * of_one..self.row.min((tile + 1) * of_one))
         };
         let whole: Vec<Mutex<Bits>> = (0..if tiles > 1 { self.rows * tiles } else { 0 })
-            .map(|_| Mutex::new(self.state.rules.identity))
+            .map(|_| Mutex::new(self.compiled.rules.identity))
             .collect();
         if tiles > 1 {
             self.share(threads, self.rows * tiles, |workspace, task| {
@@ -130,7 +130,7 @@ impl Run<'_> {
 
     /// Computes the values of a span of rows, each padded to `quads` quads.
     fn load(&self, workspace: &mut Workspace, rows: Range<usize>, span: Range<usize>, quads: usize) {
-        let CompiledReduction { prologue, rules, .. } = self.state;
+        let CompiledReduction { prologue, rules, .. } = self.compiled;
         let (program, schedule) = (&prologue.program, &prologue.schedule);
         workspace.flat.clear();
         workspace.flat.resize(rows.len() * quads * QUAD, rules.identity);
@@ -161,7 +161,7 @@ impl Run<'_> {
 
     /// Stores `flat`, which is arranged as by [`load`](Self::load).
     fn store(&self, workspace: &mut Workspace, rows: Range<usize>, span: Range<usize>, quads: usize) {
-        let CompiledReduction { epilogue, rules, .. } = self.state;
+        let CompiledReduction { epilogue, rules, .. } = self.compiled;
         let (program, schedule) = (&epilogue.program, &epilogue.schedule);
         let output = self.operands.len() - 1;
         let (start, end) = match rows.len() {
@@ -198,21 +198,21 @@ impl Run<'_> {
             let Workspace { quads, through, flat, merge, scratch, .. } = workspace;
             let (quads, through) = (&mut quads[chunk], &mut through[chunk]);
             for at in 0..QUAD {
-                for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+                for (part, kind) in self.compiled.rules.kinds.iter().enumerate() {
                     for lane in 0..count {
                         set(&mut quads[at][part], *kind, lane, flat[(from + lane) * QUAD + at][part]);
                     }
                 }
                 if at > 0 {
                     **scratch = *quads[at - 1];
-                    combine(self.state, true, merge, scratch, &quads[at], count);
+                    combine(self.compiled, true, merge, scratch, &quads[at], count);
                     *quads[at] = **scratch;
                 }
             }
             **through = *quads[QUAD - 1];
             let mut distance = 1;
             while distance < run {
-                for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+                for (part, kind) in self.compiled.rules.kinds.iter().enumerate() {
                     for lane in 0..count {
                         let lower = (lane & !(2 * distance - 1)) + distance - 1;
                         set(
@@ -223,8 +223,8 @@ impl Run<'_> {
                         );
                     }
                 }
-                combine(self.state, true, merge, scratch, through, count);
-                for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+                combine(self.compiled, true, merge, scratch, through, count);
+                for (part, kind) in self.compiled.rules.kinds.iter().enumerate() {
                     for lane in (0..count).filter(|lane| lane & distance != 0) {
                         set(&mut through[part], *kind, lane, get(&scratch[part], *kind, lane));
                     }
@@ -239,8 +239,8 @@ impl Run<'_> {
         let quads = span.len().div_ceil(QUAD);
         self.load(workspace, row..row + 1, span, quads);
         self.scan_lanes(workspace, quads, RUN);
-        let identity = self.state.rules.identity;
-        let mut totals = vec![identity; WARPS * accesses(&self.state.rules)];
+        let identity = self.compiled.rules.identity;
+        let mut totals = vec![identity; WARPS * accesses(&self.compiled.rules)];
         for (run, total) in totals.iter_mut().enumerate().take(quads.div_ceil(RUN)) {
             let last = (run * RUN + RUN - 1).min(quads - 1);
             *total = self.bits(&workspace.through[last / WIDTH], last % WIDTH);
@@ -248,7 +248,7 @@ impl Run<'_> {
         let mut both = |left: Bits, right: Bits| self.merge_bits(workspace, left, right);
         let mut before_runs = Vec::with_capacity(totals.len());
         let mut before_warp = identity;
-        for runs in totals.chunks(accesses(&self.state.rules)) {
+        for runs in totals.chunks(accesses(&self.compiled.rules)) {
             let mut before_access = identity;
             for &total in runs {
                 before_runs.push(both(before_warp, before_access));
@@ -269,7 +269,7 @@ impl Run<'_> {
         before_runs: &[Bits],
         before_tile: Option<Bits>,
     ) {
-        let CompiledReduction { rules, .. } = self.state;
+        let CompiledReduction { rules, .. } = self.compiled;
         for (chunk, from) in (0..quads).step_by(WIDTH).enumerate() {
             let count = WIDTH.min(quads - from);
             let Workspace { quads, through, flat, merge, restore: of_restore, scratch, .. } = workspace;
@@ -301,13 +301,13 @@ impl Run<'_> {
             outside.extend(before_tile.map(|before| outer(&|_| before)));
             for at in 0..QUAD {
                 **scratch = *before;
-                combine(self.state, true, merge, scratch, &quads[at], count);
+                combine(self.compiled, true, merge, scratch, &quads[at], count);
                 for outside in &outside {
                     let inner = **scratch;
                     **scratch = **outside;
-                    combine(self.state, true, merge, scratch, &inner, count);
+                    combine(self.compiled, true, merge, scratch, &inner, count);
                 }
-                restore(self.state, of_restore, scratch, count);
+                restore(self.compiled, of_restore, scratch, count);
                 for (part, kind) in rules.kinds.iter().enumerate() {
                     for lane in 0..count {
                         flat[(from + lane) * QUAD + at][part] = get(&scratch[part], *kind, lane);
@@ -323,7 +323,7 @@ impl Run<'_> {
         let mut both = |left: Bits, right: Bits| self.merge_bits(&mut workspace, left, right);
         let mut before = Vec::with_capacity(whole.len());
         for row in whole.chunks(tiles.max(1)) {
-            let mut prefixes = TilePrefixes::new(self.state.rules.identity);
+            let mut prefixes = TilePrefixes::new(self.compiled.rules.identity);
             for &value in row {
                 before.push(prefixes.next(&mut both));
                 prefixes.push(value, &mut both);
@@ -334,7 +334,7 @@ impl Run<'_> {
 
     fn bits(&self, values: &BlockParts, lane: usize) -> Bits {
         let mut bits = [0; 2];
-        for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+        for (part, kind) in self.compiled.rules.kinds.iter().enumerate() {
             bits[part] = get(&values[part], *kind, lane);
         }
         bits
@@ -342,11 +342,11 @@ impl Run<'_> {
 
     fn merge_bits(&self, workspace: &mut Workspace, left: Bits, right: Bits) -> Bits {
         let Workspace { merge, scratch, right: rights, .. } = workspace;
-        for (part, kind) in self.state.rules.kinds.iter().enumerate() {
+        for (part, kind) in self.compiled.rules.kinds.iter().enumerate() {
             set(&mut scratch[part], *kind, 0, left[part]);
             set(&mut rights[part], *kind, 0, right[part]);
         }
-        combine(self.state, true, merge, scratch, rights, 1);
+        combine(self.compiled, true, merge, scratch, rights, 1);
         self.bits(scratch, 0)
     }
 }
@@ -357,12 +357,12 @@ fn empty() -> Box<BlockParts> {
 
 impl Workspace {
     fn new(run: &Run<'_>) -> Workspace {
-        let CompiledReduction { prologue, epilogue, rules, merge, .. } = run.state;
+        let CompiledReduction { prologue, epilogue, rules, merge, .. } = run.compiled;
         Workspace {
             prologue: registers(&prologue.program, &prologue.schedule, run.scalars.0),
             epilogue: registers(&epilogue.program, &epilogue.schedule, run.scalars.1),
             merge: registers(&rules.merge, merge, &[]),
-            restore: registers_to_restore(run.state),
+            restore: registers_to_restore(run.compiled),
             flat: Vec::new(),
             quads: Vec::new(),
             through: Vec::new(),

@@ -57,16 +57,16 @@ pub(in crate::fuse) enum Implementation {
 ///
 /// As [`Scan::run_host`](crate::fuse::Scan::run_host).
 pub(in crate::fuse) fn run_host(
-    (state, code): (&CompiledReduction, &CpuCode),
+    (compiled, code): (&CompiledReduction, &CpuCode),
     inputs: &[HostInput<'_>],
     scalars: &[Number],
     output: &mut HostOutput<'_>,
     axis: usize,
     implementation: Implementation,
 ) -> Result<()> {
-    let bits = state.scalar_bits(scalars)?;
+    let bits = compiled.scalar_bits(scalars)?;
     let of_inputs: Vec<(DType, Layout)> = inputs.iter().map(HostInput::described).collect();
-    let dimensions = state.scan_dimensions(&of_inputs, output.described(), axis)?;
+    let dimensions = compiled.scan_dimensions(&of_inputs, output.described(), axis)?;
     if dimensions.rows == 0 || dimensions.row == 0 {
         return Ok(());
     }
@@ -77,31 +77,31 @@ pub(in crate::fuse) fn run_host(
             .ok_or_else(|| Error::invalid("a scan", "an in-place input", "an input with its own memory"))?;
         operands.push(HostOperand { memory: memory.cast_mut(), dtype: *dtype });
     }
-    operands.push(HostOperand { memory: output.memory(), dtype: state.output() });
-    let is_interpreted = state.fold.is_product_of_floats(state.prologue.outputs[0]);
+    operands.push(HostOperand { memory: output.memory(), dtype: compiled.output() });
+    let is_interpreted = compiled.fold.is_product_of_floats(compiled.prologue.outputs[0]);
     match implementation {
         Implementation::Vectors(threads) if !is_interpreted => {
-            run((state, code), &dimensions, operands, &bits, threads);
+            run((compiled, code), &dimensions, operands, &bits, threads);
         }
-        _ => interpreted::run(state, &dimensions, operands, &bits),
+        _ => interpreted::run(compiled, &dimensions, operands, &bits),
     }
     Ok(())
 }
 
 /// Runs any scan but a product of floats.
 fn run(
-    (state, code): (&CompiledReduction, &CpuCode),
+    (compiled, code): (&CompiledReduction, &CpuCode),
     dimensions: &Dimensions,
     operands: Vec<HostOperand>,
     scalars: &[[u64; 2]],
     threads: Option<usize>,
 ) {
     use crate::fuse::ir::instruction::RegisterKind::{Bits32, Bits64, Float32, Float64, Predicate};
-    let run = Run::new((state, code), dimensions, operands, scalars, threads);
-    let signed = state.prologue.outputs[0].is_signed_integer();
-    let cpu_loop = state.fold.cpu_loop();
+    let run = Run::new((compiled, code), dimensions, operands, scalars, threads);
+    let signed = compiled.prologue.outputs[0].is_signed_integer();
+    let cpu_loop = compiled.fold.cpu_loop();
     let (sum, least) = (cpu_loop == FoldLoop::Sum, cpu_loop == FoldLoop::Least);
-    match state.rules.kinds[0] {
+    match compiled.rules.kinds[0] {
         Float32 if sum => run.all(Sum::<f32>::new()),
         Float64 if sum => run.all(Sum::<f64>::new()),
         Bits64 if sum => run.all(Sum::<u64>::new()),
@@ -116,7 +116,7 @@ fn run(
 
 /// A run in progress, shared by its threads.
 struct Run<'a> {
-    state: &'a CompiledReduction,
+    compiled: &'a CompiledReduction,
     row: usize,
     rows: usize,
     source: Source<'a>,
@@ -140,23 +140,28 @@ struct Workspace<'s, T> {
 
 impl<'a> Run<'a> {
     fn new(
-        (state, code): (&'a CompiledReduction, &'a CpuCode),
+        (compiled, code): (&'a CompiledReduction, &'a CpuCode),
         dimensions: &Dimensions,
         operands: Vec<HostOperand>,
         scalars: &'a [[u64; 2]],
         threads: Option<usize>,
     ) -> Run<'a> {
-        let (before, scalars_behind) = scalars.split_at(state.prologue.scalars.len());
-        let source =
-            Source::new((&state.prologue, code), &state.epilogue, dimensions.space(true), operands, before);
+        let (before, scalars_behind) = scalars.split_at(compiled.prologue.scalars.len());
+        let source = Source::new(
+            (&compiled.prologue, code),
+            &compiled.epilogue,
+            dimensions.space(true),
+            operands,
+            before,
+        );
         let (row, rows) = (dimensions.row, dimensions.rows);
         let time = source.estimate(row * rows).saturating_add((row * rows).saturating_mul(SCAN_TIME));
         let threads = threads.unwrap_or_else(|| threads_for(time));
-        Run { state, row, rows, source, space: dimensions.space(true), scalars_behind, threads }
+        Run { compiled, row, rows, source, space: dimensions.space(true), scalars_behind, threads }
     }
 
     fn all<K: MergeKernel>(&self, kernel: K) {
-        let size = tile(&self.state.rules);
+        let size = tile(&self.compiled.rules);
         let tiles = self.row.div_ceil(size);
         if tiles > 1 && self.threads > 1 && self.rows < 4 * self.threads {
             return self.all_by_tiles(kernel, tiles);
@@ -224,7 +229,7 @@ impl<'a> Run<'a> {
     fn share<T: Pod>(&self, tasks: usize, task: impl Fn(&mut Workspace<'_, T>, usize) + Sync) {
         let next = AtomicUsize::new(0);
         let work = || {
-            let epilogue = &self.state.epilogue;
+            let epilogue = &self.compiled.epilogue;
             let mut workspace = Workspace {
                 prologue: self.source.prologue(),
                 epilogue: registers(&epilogue.program, &epilogue.schedule, self.scalars_behind),
@@ -246,17 +251,17 @@ impl<'a> Run<'a> {
 
     /// Returns the elements of a tile within its row.
     fn span(&self, tile: usize) -> Range<usize> {
-        let size = scan::tile(&self.state.rules);
+        let size = scan::tile(&self.compiled.rules);
         tile * size..self.row.min((tile + 1) * size)
     }
 
     fn parts(&self) -> usize {
-        self.state.rules.kinds.len()
+        self.compiled.rules.kinds.len()
     }
 
     /// Returns the key of a missing element.
     fn identity<K: MergeKernel>(&self, kernel: K) -> K::Lane {
-        let bits = self.state.rules.identity[0];
+        let bits = self.compiled.rules.identity[0];
         kernel.key(match size_of::<K::Lane>() {
             4 => bytemuck::pod_read_unaligned(&(bits as u32).to_ne_bytes()),
             _ => bytemuck::pod_read_unaligned(&bits.to_ne_bytes()),
@@ -316,7 +321,7 @@ impl<'a> Run<'a> {
         before: Option<K::Lane>,
         to: Option<*mut K::Lane>,
     ) -> K::Lane {
-        let (identity, accesses) = (self.identity(kernel), accesses(&self.state.rules));
+        let (identity, accesses) = (self.identity(kernel), accesses(&self.compiled.rules));
         let (mut before_part, mut before_run, mut finished) = (identity, identity, 0);
         for (index, group) in elements.chunks(LANES * RUN_ELEMENTS).enumerate() {
             let is_whole = group.len() == LANES * RUN_ELEMENTS;
@@ -409,7 +414,7 @@ impl<'a> Run<'a> {
 
     /// Stores the results in the workspace through the epilogue.
     fn store<T: Pod>(&self, workspace: &mut Workspace<'_, T>, start: usize, count: usize) {
-        let (program, schedule) = (&self.state.epilogue.program, &self.state.epilogue.schedule);
+        let (program, schedule) = (&self.compiled.epilogue.program, &self.compiled.epilogue.schedule);
         let Workspace { epilogue, results, .. } = workspace;
         for from in (0..count).step_by(WIDTH) {
             let count = WIDTH.min(count - from);

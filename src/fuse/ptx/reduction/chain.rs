@@ -155,7 +155,7 @@ impl KernelWriter<'_> {
 
     /// Draws the block's next tile, in the thread that draws tickets.
     fn draw(&mut self, chain: &Chain<'_>) -> Name {
-        let counter = self.base(self.state.prologue.inputs.len() + 1);
+        let counter = self.base(self.compiled.prologue.inputs.len() + 1);
         let drawn = self.writer.register(Register::Bits32);
         self.line(format!("@{} atom.global.add.u32 {drawn}, [{counter}], 1;", chain.draws));
         drawn
@@ -184,7 +184,7 @@ impl KernelWriter<'_> {
     fn park(&mut self, chain: &Chain<'_>, tile: &Tile, quads: &[Vec<Folded>], totals: &Totals) {
         let whole = self.merged(&totals.before_warp, &totals.of_warp);
         // After the output and the counter.
-        let of_tiles = self.state.prologue.inputs.len() + 2;
+        let of_tiles = self.compiled.prologue.inputs.len() + 2;
         self.publish(&chain.leads, &whole, of_tiles, &tile.number);
         let threads = (chain.key.threads * chain.key.warps) as usize;
         for (part, kind) in self.kinds().into_iter().enumerate() {
@@ -214,8 +214,8 @@ impl KernelWriter<'_> {
         let (warp_bits, threads) = (WARP.trailing_zeros(), (key.threads * key.warps) as usize);
         let tile = self.tile(chain, number);
         let is_there = self.predicate("setp.lt.u32", &[number, &chain.tiles]);
-        let of_tiles = self.state.prologue.inputs.len() + 2;
-        let of_groups = of_tiles + words(&self.state.rules);
+        let of_tiles = self.compiled.prologue.inputs.len() + 2;
+        let of_groups = of_tiles + words(&self.compiled.rules);
         let in_group = self.widened(&tile.of_group);
         let group = self.index("sub.u32", "sub.u64", &[&tile.number, &in_group]);
         let mut guards = Vec::new();
@@ -339,8 +339,8 @@ impl KernelWriter<'_> {
 
     /// Waits for the flags of several values at once. A value that is not awaited is the identity.
     fn await_values(&mut self, awaited: &[Awaited<'_>]) -> Vec<Folded> {
-        let count = words(&self.state.rules);
-        let identity = self.state.rules.identity;
+        let count = words(&self.compiled.rules);
+        let identity = self.compiled.rules.identity;
         let bits: Vec<u64> = self
             .kinds()
             .into_iter()

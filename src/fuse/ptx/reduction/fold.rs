@@ -62,21 +62,21 @@ impl KernelWriter<'_> {
         if let Some(blocks) = &blocks {
             self.take_codes(blocks, &thread.item, rows);
         }
-        let has_passes = self.state.rescaled.is_some() && !key.partial;
+        let has_passes = self.compiled.rescaled.is_some() && !key.partial;
         let passes = has_passes.then(|| self.begin_passes(&thread.across, rows, rows * key.across as usize));
-        if self.state.rescaled.is_some() && self.factors.is_empty() {
+        if self.compiled.rescaled.is_some() && self.factors.is_empty() {
             self.unit_factors(rows);
         }
         let (groups, rounds) = (key.groups as usize, key.rounds as usize);
         let mut lanes: Vec<Folded> = Vec::new();
-        let state = self.state;
-        let narrow = state.prologue.inputs.iter().any(|dtype| dtype.size() < 4);
+        let compiled = self.compiled;
+        let narrow = compiled.prologue.inputs.iter().any(|dtype| dtype.size() < 4);
         if key.looped {
             lanes = self.looped(key, &thread);
         } else if key.direction == Direction::Columns && narrow {
             lanes = self.by_group(key, &thread, 0, 1);
         } else {
-            let bytes: usize = state.prologue.inputs.iter().map(|dtype| dtype.size()).sum();
+            let bytes: usize = compiled.prologue.inputs.iter().map(|dtype| dtype.size()).sum();
             let together = (OUTSTANDING / (bytes * key.vector as usize * groups)).clamp(1, rounds);
             for first in (0..rounds).step_by(together) {
                 let accesses: Vec<Access> = (first..rounds.min(first + together))
@@ -91,7 +91,7 @@ impl KernelWriter<'_> {
                         _ => lanes
                             .iter()
                             .zip(&elements)
-                            .map(|(lane, element)| self.combine(&state.rules.append, lane, element))
+                            .map(|(lane, element)| self.combine(&compiled.rules.append, lane, element))
                             .collect(),
                     };
                 }
@@ -116,7 +116,7 @@ impl KernelWriter<'_> {
     /// while the other halves its lanes. Folding all groups round by round fits one block: 0.81 of the
     /// driver's copy for columns of bf16, against 1.01 with two.
     fn by_group(&mut self, key: &FoldKey, thread: &Thread, first: usize, step: usize) -> Vec<Folded> {
-        let state = self.state;
+        let compiled = self.compiled;
         if step < key.groups as usize {
             let low = self.by_group(key, thread, first, 2 * step);
             let high = self.by_group(key, thread, first + step, 2 * step);
@@ -132,14 +132,14 @@ impl KernelWriter<'_> {
         let mut lanes = rounds.remove(0);
         for elements in &rounds {
             for (lane, element) in lanes.iter_mut().zip(elements) {
-                *lane = self.combine(&state.rules.append, lane, element);
+                *lane = self.combine(&compiled.rules.append, lane, element);
             }
         }
         lanes
     }
 
     fn thread(&mut self, key: &FoldKey, block: Option<&str>) -> Thread {
-        let state = self.state;
+        let compiled = self.compiled;
         let rows = key.direction == Direction::Rows;
         let (block, group) = match block {
             Some(block) => self.block_of(block, key.partial, rows),
@@ -194,7 +194,7 @@ impl KernelWriter<'_> {
             coordinates[0] = self.index("mul.lo.u32", "mul.lo.u64", &[&coordinates[0], &vector]);
             item = self.index("mul.lo.u32", "mul.lo.u64", &[&item, &vector]);
         }
-        let program = &state.element().program;
+        let program = &compiled.element().program;
         let wanted = program.live(program.outputs[0].into_iter());
         let once = program.uniform(|_| false);
         let only_once: Vec<bool> = wanted.iter().zip(&once).map(|(wanted, once)| *wanted && *once).collect();
@@ -219,7 +219,7 @@ impl KernelWriter<'_> {
             known,
             wanted: wanted.clone(),
         };
-        for (input, dtype) in state.prologue.inputs.iter().enumerate() {
+        for (input, dtype) in compiled.prologue.inputs.iter().enumerate() {
             if !used(input) {
                 thread.bases.push(Name::new());
                 thread.still.push(None);
@@ -237,7 +237,7 @@ impl KernelWriter<'_> {
 
     /// Loads the elements of a thread's access `group` in the round that begins at `from` + `round`.
     fn access(&mut self, key: &FoldKey, thread: &Thread, from: &str, round: usize, group: usize) -> Access {
-        let state = self.state;
+        let compiled = self.compiled;
         let rows = key.direction == Direction::Rows;
         let step = if rows { key.vector as usize } else { 1 };
         let wanted = self.plus(from, round + group * key.threads as usize * step);
@@ -249,8 +249,8 @@ impl KernelWriter<'_> {
             place = self.lesser(&place, &last);
         }
         let coordinates = self.decode(&place, key.kept..key.kept + key.folded);
-        let mut loaded = Vec::with_capacity(state.prologue.inputs.len());
-        for (input, dtype) in state.prologue.inputs.iter().enumerate() {
+        let mut loaded = Vec::with_capacity(compiled.prologue.inputs.len());
+        for (input, dtype) in compiled.prologue.inputs.iter().enumerate() {
             let base = thread.bases[input].clone();
             if let Some(element) = &thread.still[input] {
                 loaded.push(vec![element.clone()]);
@@ -299,9 +299,9 @@ impl KernelWriter<'_> {
 
     /// Computes the values of an access's elements.
     fn elements(&mut self, key: &FoldKey, thread: &Thread, access: &Access) -> Vec<Folded> {
-        let state = self.state;
-        let program = &state.element().program;
-        let (output, factor) = (program.outputs[0], state.prologue.inputs.len());
+        let compiled = self.compiled;
+        let program = &compiled.element().program;
+        let (output, factor) = (program.outputs[0], compiled.prologue.inputs.len());
         let mut elements = Vec::with_capacity(key.vector as usize);
         for element in 0..key.vector as usize {
             let row = if key.direction == Direction::Columns { element } else { 0 };
@@ -316,10 +316,10 @@ impl KernelWriter<'_> {
             };
             let names = self.evaluate(program, &thread.known, &thread.wanted, 0, &load);
             let mut value = output.map(|value| names[value.index()].clone());
-            if parts(state.prologue.outputs[0]) == 1 {
+            if parts(compiled.prologue.outputs[0]) == 1 {
                 value[1] = value[0].clone();
             }
-            if state.fold.has_index() {
+            if compiled.fold.has_index() {
                 let along = if key.direction == Direction::Rows { element } else { 0 };
                 let place = self.plus(&access.place, along);
                 value[1] = self.in_64_bits(&place);
@@ -334,7 +334,7 @@ impl KernelWriter<'_> {
 
     /// Folds the lanes of a thread in a loop over the rounds.
     fn looped(&mut self, key: &FoldKey, thread: &Thread) -> Vec<Folded> {
-        let state = self.state;
+        let compiled = self.compiled;
         let count = (key.groups * key.vector) as usize;
         let new =
             |kernel: &mut Self, value: &dyn Fn(&KernelWriter<'_>, usize, RegisterKind) -> Name| -> Folded {
@@ -344,7 +344,7 @@ impl KernelWriter<'_> {
                 })
             };
         let identity = |kernel: &KernelWriter<'_>, part: usize, kind: RegisterKind| {
-            super::immediate(kernel.state.rules.identity[part], kind)
+            super::immediate(kernel.compiled.rules.identity[part], kind)
         };
         let lanes: Vec<Folded> = (0..count).map(|_| new(self, &identity)).collect();
         let from = self.index("mov.u32", "mov.u64", &[&thread.first]);
@@ -357,7 +357,7 @@ impl KernelWriter<'_> {
             accesses.iter().flat_map(|access| self.elements(key, thread, access)).collect();
         for (lane, element) in lanes.iter().zip(&elements) {
             // The lane may still be the identity.
-            let next = self.combine(&state.rules.merge, lane, element);
+            let next = self.combine(&compiled.rules.merge, lane, element);
             for (part, kind) in self.kinds().into_iter().enumerate() {
                 self.line(format!("mov.{} {}, {};", super::type_of(kind), lane[part], next[part]));
             }
@@ -401,7 +401,7 @@ impl KernelWriter<'_> {
         match &thread.group {
             Some(group) => self.store_partial(&values, group, &thread.item),
             None => {
-                let operand = self.state.prologue.inputs.len();
+                let operand = self.compiled.prologue.inputs.len();
                 self.store_results(&values, &thread.coordinates, operand, key.stores_vectors);
             }
         }

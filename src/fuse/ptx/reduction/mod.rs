@@ -32,7 +32,7 @@ pub(in crate::fuse) type Folded = [Name; 2];
 /// A kernel under construction.
 pub(in crate::fuse) struct KernelWriter<'a> {
     pub(in crate::fuse) writer: Writer<'a>,
-    pub(in crate::fuse) state: &'a CompiledReduction,
+    pub(in crate::fuse) compiled: &'a CompiledReduction,
     pub(in crate::fuse) parameters: ReductionParameters,
     pub(in crate::fuse) wide: bool,
     /// Bytes of shared memory.
@@ -60,7 +60,7 @@ pub(in crate::fuse) struct ElementPosition {
 
 /// Returns the text of a kernel of the reduction.
 pub(in crate::fuse) fn write(
-    state: &CompiledReduction,
+    compiled: &CompiledReduction,
     key: &ReductionKey,
     parameters: ReductionParameters,
     threads: u32,
@@ -79,24 +79,24 @@ pub(in crate::fuse) fn write(
         tail: false,
         is_ampere,
     };
-    let scalars = plan::elementwise::ParameterLayout::new(&plain, state.scalars(), 0);
-    let parts = state.rules.kinds.len();
+    let scalars = plan::elementwise::ParameterLayout::new(&plain, compiled.scalars(), 0);
+    let parts = compiled.rules.kinds.len();
     let results = match key {
         // The output, a counter, and the words of tiles and of groups.
-        ReductionKey::Scan(key) if key.chained => 2 + 2 * words(&state.rules),
+        ReductionKey::Scan(key) if key.chained => 2 + 2 * words(&compiled.rules),
         _ if partial => parts,
         _ => 1,
     };
-    let sources = if let ReductionKey::Merge(_) = key { parts } else { state.prologue.inputs.len() };
+    let sources = if let ReductionKey::Merge(_) = key { parts } else { compiled.prologue.inputs.len() };
     let has_codes = match key {
-        ReductionKey::Fold(key) => key.again || key.partial && state.rescaled.is_some(),
+        ReductionKey::Fold(key) => key.again || key.partial && compiled.rescaled.is_some(),
         ReductionKey::Merge(key) => key.again || key.stores_codes,
         ReductionKey::Scan(_) => false,
     };
     let name = |access: &'static str| move |index: usize| format!("{ENTRY}_{access}_{index}");
     let mut kernel = KernelWriter {
-        writer: Writer::new(&state.element().program, &[], 0, &plain, scalars),
-        state,
+        writer: Writer::new(&compiled.element().program, &[], 0, &plain, scalars),
+        compiled,
         parameters,
         wide,
         shared: 0,
@@ -393,14 +393,14 @@ impl KernelWriter<'_> {
     }
 
     pub(in crate::fuse) fn merged(&mut self, left: &Folded, right: &Folded) -> Folded {
-        let state = self.state;
-        self.combine(&state.rules.merge, left, right)
+        let compiled = self.compiled;
+        self.combine(&compiled.rules.merge, left, right)
     }
 
     /// Emits the value that a folded value represents.
     pub(in crate::fuse) fn restored(&mut self, value: &Folded) -> Folded {
-        let state = self.state;
-        let Some(program) = &state.rules.restore else { return value.clone() };
+        let compiled = self.compiled;
+        let Some(program) = &compiled.rules.restore else { return value.clone() };
         let wanted = program.live(program.outputs.iter().flatten().copied());
         let names = self.evaluate(program, &[], &wanted, 0, &|_, part| value[part as usize].clone());
         program.outputs[0].map(|value| names[value.index()].clone())
@@ -429,13 +429,13 @@ impl KernelWriter<'_> {
 
     /// Returns the register kinds of a value's parts.
     pub(in crate::fuse) fn kinds(&self) -> Vec<RegisterKind> {
-        self.state.rules.kinds.clone()
+        self.compiled.rules.kinds.clone()
     }
 
     /// Selects a value, or the identity if the predicate is false.
     pub(in crate::fuse) fn or_identity(&mut self, value: &Folded, valid: &str) -> Folded {
         self.each_part(|kernel, part, kind| {
-            let identity = immediate(kernel.state.rules.identity[part], kind);
+            let identity = immediate(kernel.compiled.rules.identity[part], kind);
             let mnemonic = format!("selp.{}", type_of(kind));
             kernel.result(kind.into(), &mnemonic, &[&value[part], &identity, valid])
         })
@@ -496,7 +496,7 @@ impl KernelWriter<'_> {
     fn store_partial(&mut self, values: &[Folded], group: &str, row: &str) {
         let rows = self.word(self.parameters.rows());
         let place = self.times_plus(group, &rows, row);
-        let first = self.addresses.len() - self.state.rules.kinds.len();
+        let first = self.addresses.len() - self.compiled.rules.kinds.len();
         for (part, kind) in self.kinds().into_iter().enumerate() {
             let base = self.base(first + part);
             let address = self.address(&base, Some(&place), bytes(kind));
@@ -508,11 +508,11 @@ impl KernelWriter<'_> {
 
     /// Stores the results of one value or of adjacent ones in the innermost kept dimension.
     fn store_results(&mut self, values: &[Folded], coordinates: &[Name], operand: usize, vectors: bool) {
-        let state = self.state;
-        let (program, dtype) = (&state.epilogue.program, state.epilogue.outputs[0]);
+        let compiled = self.compiled;
+        let (program, dtype) = (&compiled.epilogue.program, compiled.epilogue.outputs[0]);
         let outputs = program.outputs[0];
         let wanted = program.live(outputs.into_iter());
-        let has_index = state.fold.has_index();
+        let has_index = compiled.fold.has_index();
         let elements: Vec<[Name; 2]> = values
             .iter()
             .enumerate()
@@ -522,7 +522,7 @@ impl KernelWriter<'_> {
                     value[1].clone_from(factor);
                 }
                 let load = |_: u32, part: u32| value[if has_index { 1 } else { part as usize }].clone();
-                let names = self.evaluate(program, &[], &wanted, state.prologue.scalars.len(), &load);
+                let names = self.evaluate(program, &[], &wanted, compiled.prologue.scalars.len(), &load);
                 outputs.map(|value| names[value.index()].clone())
             })
             .collect();

@@ -38,7 +38,7 @@ pub(super) struct Blocks {
 
 impl KernelWriter<'_> {
     fn sum_kind(&self) -> RegisterKind {
-        self.state.rules.kinds[0]
+        self.compiled.rules.kinds[0]
     }
 
     /// Emits factors of 1 for the rows of a thread.

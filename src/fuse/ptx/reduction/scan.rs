@@ -150,12 +150,12 @@ impl KernelWriter<'_> {
 
     /// Loads the elements of a part, before any computation.
     pub(super) fn loads(&mut self, key: &ScanKey, part: &Part) -> Loaded {
-        let state = self.state;
-        let program = &state.prologue.program;
+        let compiled = self.compiled;
+        let program = &compiled.prologue.program;
         let wanted = program.live(program.outputs[0].into_iter());
         let mut still = Vec::new();
         let mut bases = Vec::new();
-        for (input, dtype) in state.prologue.inputs.iter().enumerate() {
+        for (input, dtype) in compiled.prologue.inputs.iter().enumerate() {
             let used = program.steps.iter().zip(&wanted).any(|((step, _), wanted)| {
                 *wanted && matches!(step, Step::Load { input: found, .. } if *found as usize == input)
             });
@@ -177,7 +177,7 @@ impl KernelWriter<'_> {
         for access in 0..key.accesses as usize {
             let quad = self.quad(key, part, access);
             let mut of_access = Vec::new();
-            for (input, dtype) in state.prologue.inputs.iter().enumerate() {
+            for (input, dtype) in compiled.prologue.inputs.iter().enumerate() {
                 let mut of_input = Vec::new();
                 for place in bases[input].iter().flat_map(|_| &quad.loads) {
                     let base = bases[input].clone().unwrap_or_default();
@@ -207,15 +207,15 @@ impl KernelWriter<'_> {
 
     /// Computes the values of a part's elements by access, with the identity past the end.
     pub(super) fn computed(&mut self, key: &ScanKey, part: &Part, loaded: &Loaded) -> Vec<Vec<Folded>> {
-        let state = self.state;
-        let program = &state.prologue.program;
+        let compiled = self.compiled;
+        let program = &compiled.prologue.program;
         let wanted = program.live(program.outputs[0].into_iter());
         let once = program.uniform(|_| false);
         let only_once: Vec<bool> = wanted.iter().zip(&once).map(|(wanted, once)| *wanted && *once).collect();
         let known = self.evaluate(program, &[], &only_once, 0, &|_, _| Name::new());
         let output = program.outputs[0];
-        let single = parts(state.prologue.outputs[0]) == 1;
-        let inputs = || state.prologue.inputs.iter().enumerate();
+        let single = parts(compiled.prologue.outputs[0]) == 1;
+        let inputs = || compiled.prologue.inputs.iter().enumerate();
         let mut still: Vec<Vec<[Name; 2]>> = Vec::new();
         for (input, dtype) in inputs() {
             let raw = &loaded.still[input];
@@ -327,7 +327,7 @@ impl KernelWriter<'_> {
     /// Returns the identity in registers.
     pub(super) fn identity(&mut self) -> Folded {
         self.each_part(|kernel, part, kind| {
-            let identity = immediate(kernel.state.rules.identity[part], kind);
+            let identity = immediate(kernel.compiled.rules.identity[part], kind);
             kernel.result(kind.into(), &format!("mov.{}", type_of(kind)), &[&identity])
         })
     }
@@ -342,8 +342,8 @@ impl KernelWriter<'_> {
         inside: &str,
     ) {
         let quad = self.quad(key, part, access);
-        let state = self.state;
-        let (program, dtype) = (&state.epilogue.program, state.epilogue.outputs[0]);
+        let compiled = self.compiled;
+        let (program, dtype) = (&compiled.epilogue.program, compiled.epilogue.outputs[0]);
         let outputs = program.outputs[0];
         let wanted = program.live(outputs.into_iter());
         let elements: Vec<[Name; 2]> = values
@@ -351,11 +351,11 @@ impl KernelWriter<'_> {
             .map(|value| {
                 let value = self.restored(value);
                 let load = |_: u32, part: u32| value[part as usize].clone();
-                let names = self.evaluate(program, &[], &wanted, state.prologue.scalars.len(), &load);
+                let names = self.evaluate(program, &[], &wanted, compiled.prologue.scalars.len(), &load);
                 outputs.map(|value| names[value.index()].clone())
             })
             .collect();
-        let operand = state.prologue.inputs.len();
+        let operand = compiled.prologue.inputs.len();
         let base = self.base(operand);
         let offset = self.offset(operand, &part.coordinates, 0);
         let base = self.address(&base, offset.as_deref(), dtype.size());

@@ -144,7 +144,7 @@ impl RowWriter<'_> {
                         values.push(elements);
                         continue;
                     };
-                    let append = &self.kernel.state.rules.append;
+                    let append = &self.kernel.compiled.rules.append;
                     for (value, element) in values.iter_mut().zip(&elements) {
                         *value = self.kernel.combine(append, value, element);
                     }

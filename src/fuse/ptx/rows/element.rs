@@ -255,15 +255,15 @@ impl RowWriter<'_> {
     /// Returns the values that a reduction folds, the identity for missing elements.
     pub(super) fn arguments(&mut self, reduction: usize, access: &Access, all: &[Vec<Name>]) -> Vec<Folded> {
         self.with(reduction);
-        let state = self.kernel.state;
+        let compiled = self.kernel.compiled;
         let output = self.stages.expression.program.outputs[reduction];
         let mut values = Vec::with_capacity(all.len());
         for (element, names) in all.iter().enumerate() {
             let mut value = output.map(|value| names[value.index()].clone());
-            if parts(state.prologue.outputs[0]) == 1 {
+            if parts(compiled.prologue.outputs[0]) == 1 {
                 value[1] = value[0].clone();
             }
-            if state.fold.has_index() {
+            if compiled.fold.has_index() {
                 value[1] = self.index_in_row(&access.place, element);
             }
             let value = self.squared(reduction, self.row_of(element), value);

@@ -11,7 +11,7 @@ pub(super) type Planes = (Name, Vec<usize>);
 impl RowWriter<'_> {
     /// Chooses the rules that the kernel folds with.
     pub(super) fn with(&mut self, reduction: usize) {
-        self.kernel.state = &self.reductions[reduction].reduction;
+        self.kernel.compiled = &self.reductions[reduction].reduction;
     }
 
     /// Returns registers for the lanes of a thread that hold missing elements.
@@ -20,7 +20,7 @@ impl RowWriter<'_> {
         (0..count)
             .map(|_| {
                 self.kernel.each_part(|kernel, part, kind| {
-                    let identity = immediate(kernel.state.rules.identity[part], kind);
+                    let identity = immediate(kernel.compiled.rules.identity[part], kind);
                     kernel.result(kind.into(), &format!("mov.{}", type_of(kind)), &[&identity])
                 })
             })
@@ -63,13 +63,13 @@ impl RowWriter<'_> {
     /// Returns the number of values to which a thread merges its own, before those of other threads.
     fn values_left(&self) -> usize {
         // The tree merges the elements of a vector last. Without an order, a thread first merges all that it has.
-        if self.kernel.state.fold.has_order() { self.key.vector } else { 1 }
+        if self.kernel.compiled.fold.has_order() { self.key.vector } else { 1 }
     }
 
     /// Returns whether threads exchange the values of a segment, so that each has the result.
     pub(super) fn exchanges(&mut self, reduction: usize) -> bool {
         self.with(reduction);
-        self.kernel.state.fold.is_commutative() && self.values_left() <= self.key.threads
+        self.kernel.compiled.fold.is_commutative() && self.values_left() <= self.key.threads
     }
 
     /// Folds the values of a vector in all threads of a segment: a thread sends one half of its values to its partner and keeps
@@ -157,7 +157,7 @@ impl RowWriter<'_> {
             })
             .collect();
         let mut value = kernel.merge_neighbours(values);
-        let is_commutative = kernel.state.fold.is_commutative();
+        let is_commutative = kernel.compiled.fold.is_commutative();
         let mut distance = 1;
         while distance < holders {
             let further = match is_commutative {

@@ -121,15 +121,15 @@ struct Thread {
 
 /// Returns the text of a kernel of the program.
 pub(in crate::fuse) fn write(
-    state: &CompiledRows,
+    compiled: &CompiledRows,
     stages: &RowStages,
     key: &RowKey,
     parameters: ReductionParameters,
     threads: u32,
 ) -> String {
-    let Some(first) = state.reductions.first() else { return String::new() };
-    let reductions = Reductions { all: &state.reductions, first: &first.reduction };
-    written(reductions, &state.outputs, stages, key, parameters, threads, |writer| {
+    let Some(first) = compiled.reductions.first() else { return String::new() };
+    let reductions = Reductions { all: &compiled.reductions, first: &first.reduction };
+    written(reductions, &compiled.outputs, stages, key, parameters, threads, |writer| {
         if key.has_columns {
             return writer.columns();
         }
@@ -143,15 +143,15 @@ pub(in crate::fuse) fn write(
 
 /// Returns the text of a kernel of a program whose outputs from `first` on are summed over groups.
 fn write_with_sums(
-    state: &CompiledRows,
+    compiled: &CompiledRows,
     stages: &RowStages,
     key: &RowKey,
     plan: &RowPlan,
     first: usize,
 ) -> String {
-    let Some(reduction) = state.reductions.first() else { return String::new() };
-    let reductions = Reductions { all: &state.reductions, first: &reduction.reduction };
-    written(reductions, &state.outputs, stages, key, plan.parameters, plan.threads, |writer| {
+    let Some(reduction) = compiled.reductions.first() else { return String::new() };
+    let reductions = Reductions { all: &compiled.reductions, first: &reduction.reduction };
+    written(reductions, &compiled.outputs, stages, key, plan.parameters, plan.threads, |writer| {
         writer.sums.first = first;
         writer.chunks(false);
     })
@@ -209,7 +209,7 @@ fn written(
     let mut writer = RowWriter {
         kernel: KernelWriter {
             writer,
-            state: reductions.first,
+            compiled: reductions.first,
             parameters,
             wide: key.wide,
             shared: 0,
@@ -407,7 +407,7 @@ impl<'a> RowWriter<'a> {
                         lanes.extend(elements);
                         continue;
                     }
-                    let append = &self.kernel.state.rules.append;
+                    let append = &self.kernel.compiled.rules.append;
                     let start = at % key.groups * key.vector;
                     for (lane, element) in lanes[start..].iter_mut().zip(&elements) {
                         *lane = self.kernel.combine(append, lane, element);
@@ -495,13 +495,13 @@ impl<'a> RowWriter<'a> {
 
     /// Makes the value of a reduction in a row of the thread known to later stages.
     fn finish(&mut self, reduction: usize, value: &Folded, row: usize) {
-        let state = &*self.reductions[reduction].reduction;
-        self.kernel.state = state;
+        let compiled = &*self.reductions[reduction].reduction;
+        self.kernel.compiled = compiled;
         let value = self.kernel.restored(value);
         let value = self.with_factor(reduction, row, value);
-        let program = &state.epilogue.program;
+        let program = &compiled.epilogue.program;
         let wanted = program.live(program.outputs[0].into_iter());
-        let part_of = |part: u32| if state.fold.has_index() { 1 } else { part as usize };
+        let part_of = |part: u32| if compiled.fold.has_index() { 1 } else { part as usize };
         let load = |_: u32, part: u32| value[part_of(part)].clone();
         let names = evaluate_once(&mut self.kernel, program, &[], &wanted, &load);
         let result = program.outputs[0].map(|value| names[value.index()].clone());

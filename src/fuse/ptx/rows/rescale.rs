@@ -45,7 +45,7 @@ impl RowWriter<'_> {
         let mut rows = Vec::new();
         for &reduction in &stage.reductions {
             self.with(reduction);
-            if self.kernel.state.rescaled.is_none() {
+            if self.kernel.compiled.rescaled.is_none() {
                 continue;
             }
             let kind = self.kernel.kinds()[0];
