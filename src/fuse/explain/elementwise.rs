@@ -75,10 +75,8 @@ impl Expression {
         let mut each = |part: &Space| {
             if part.count() > 0 {
                 let plan = ElementwisePlan::new(part, &bytes, &addresses, &scalars, capability >= (8, 0))?;
-                let text =
-                    ptx::write(&compiled.program, &dtypes, compiled.inputs.len(), &plan.key, plan.parameters);
                 launches.push(KernelLaunch {
-                    ptx: text,
+                    ptx: ptx::write(compiled, &plan),
                     blocks: plan.blocks,
                     threads: BLOCK,
                     offsets: part.offsets[..bytes.len()].to_vec(),

@@ -9,7 +9,7 @@ use super::elementwise::Explanation;
 use crate::error::Result;
 use crate::fuse::ir::number::Number;
 use crate::fuse::plan::compiled_rows::{CompiledRows, PhaseOperands};
-use crate::fuse::plan::rows_key::RowOperands;
+use crate::fuse::plan::rows_key::{RowOperands, RowPlan};
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_storage::{RowDevice, RowStorage};
@@ -99,7 +99,22 @@ pub struct RowLaunch {
     pub report: Option<usize>,
 }
 
+impl RowLaunch {
+    /// Describes the launch of a plan with the bits of all scalars, given the text of its kernel and the offset of the report's
+    /// address in its parameters.
+    pub(super) fn new(ptx: String, plan: RowPlan, bits: &[[u64; 2]], report: Option<usize>) -> RowLaunch {
+        let RowPlan { key, blocks, threads, shared, offsets, block: mut parameters, .. } = plan;
+        write_scalars(&mut parameters, bits);
+        RowLaunch { ptx, blocks, threads, shared, cluster: key.cluster as u32, offsets, parameters, report }
+    }
+}
+
 impl RowExplanation {
+    /// Returns the description of a run without kernels.
+    pub(super) fn nothing() -> RowExplanation {
+        RowExplanation { schedule: String::new(), kernels: Vec::new(), temporaries: Vec::new() }
+    }
+
     /// Returns the bytes of temporary memory.
     pub fn temporary(&self) -> usize {
         self.temporaries.iter().sum()
@@ -252,8 +267,7 @@ impl RowProgramState {
         let [groups, elements] = [shape.groups, shape.elements].map(Layout::from_shape);
         // Scalars of a run are 0; the size of a group is another scalar of the kernels.
         let given = vec![Number::Integer(0); self.compiled.scalars.len()];
-        let mut found =
-            RowExplanation { schedule: String::new(), kernels: Vec::new(), temporaries: Vec::new() };
+        let mut found = RowExplanation::nothing();
         let inputs = of_inputs.iter().enumerate();
         let mut memory = PhaseMemory {
             inputs: inputs.map(|(index, operand)| (RowMemory::Input(index), *operand)).collect(),
@@ -370,9 +384,8 @@ impl RowProgramState {
             Ok(bits) => bits,
             Err(error) => return Ok(Err(error)),
         };
-        let ptx = ptx::rows::write(&self.compiled, stages, &plan.key, plan.parameters, plan.threads);
-        let mut parameters = plan.block;
-        write_scalars(&mut parameters, &bits);
+        let ptx = ptx::rows::write(&self.compiled, stages, &plan);
+        let schedule = format!("one kernel: {}", plan.key.schedule());
         let numbers = CompiledRows::kernel_inputs(stages);
         let operand_of = |number: usize| numbers.iter().position(|&found| found == number);
         let kept = match plan.key.storage.keeps() {
@@ -407,19 +420,9 @@ impl RowProgramState {
                 .map(|&input| RowMemory::Input(input))
                 .chain((0..outputs.len()).map(RowMemory::Output))
                 .collect(),
-            launches: RowLaunches::Rows(RowLaunch {
-                ptx,
-                blocks: plan.blocks,
-                threads: plan.threads,
-                shared: plan.shared,
-                cluster: plan.key.cluster as u32,
-                offsets: plan.offsets,
-                report: stages.report(),
-                parameters,
-            }),
+            launches: RowLaunches::Rows(RowLaunch::new(ptx, plan, &bits, stages.report())),
         };
-        let schedule = format!("one kernel: {}", plan.key.schedule());
-        Ok(Ok(RowExplanation { schedule, kernels: vec![kernel], temporaries: Vec::new() }))
+        Ok(Ok(RowExplanation { schedule, kernels: vec![kernel], ..RowExplanation::nothing() }))
     }
 }
 

@@ -13,7 +13,6 @@ use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_storage::RowDevice;
 use crate::fuse::plan::rows_sums::{CHUNK, SumKey, SumLaunch};
 use crate::fuse::run::expression::Expression;
-use crate::fuse::run::reduction_device::write_scalars;
 use crate::fuse::run::rows_sums::SumsOverGroups;
 use crate::types::{DType, Layout};
 
@@ -38,13 +37,13 @@ impl SumsOverGroups {
         let planned = self.compiled.plan_fused(shape, &given, RowDevice::of_capability(capability));
         let (mut found, workspaces) = match (planned, &self.compiled.fused) {
             (Ok(launch), Some(fused)) => {
-                let Ok(stages) = &fused.stages else { return Ok(self.nothing()) };
+                let Ok(stages) = &fused.stages else { return Ok(RowExplanation::nothing()) };
                 let bits =
                     stages.expression.scalar_bits(&stages.operands.scalars(&zeros(&fused.scalars), shape))?;
                 let schedule = format!("one kernel and the sums of chunks: {}", launch.plan.key.schedule());
                 let numbers = CompiledRows::kernel_inputs(stages);
                 let of_own: Vec<(DType, Layout)> = self.compiled.own.iter().map(|&at| outputs[at]).collect();
-                let mut found = RowExplanation { schedule, ..self.nothing() };
+                let mut found = RowExplanation { schedule, ..RowExplanation::nothing() };
                 let workspaces = self.add_workspaces(&mut found, of_sum);
                 let read = numbers.iter().map(|&input| RowMemory::Input(input));
                 let written = self.compiled.own.iter().map(|&at| RowMemory::Output(at));
@@ -71,7 +70,7 @@ impl SumsOverGroups {
                         let of_inputs: Vec<Layout> = inputs.iter().map(|(_, layout)| *layout).collect();
                         main.explain(&of_inputs, axes, &of_main, capability)?
                     }
-                    None => self.nothing(),
+                    None => RowExplanation::nothing(),
                 };
                 found.schedule = match found.schedule.as_str() {
                     "" => format!("sums of chunks in a kernel of their own, because {reason}"),
@@ -116,10 +115,6 @@ impl SumsOverGroups {
             });
         }
         Ok(found)
-    }
-
-    fn nothing(&self) -> RowExplanation {
-        RowExplanation { schedule: String::new(), kernels: Vec::new(), temporaries: Vec::new() }
     }
 
     /// Adds the memory of the sums of chunks.
@@ -213,18 +208,7 @@ impl SumsOverGroups {
     /// Describes a launch.
     fn launch_of(&self, launch: SumLaunch, bits: &[[u64; 2]], report: Option<usize>) -> RowLaunch {
         let ptx = self.compiled.text(&launch.key, &launch.plan);
-        let mut parameters = launch.plan.block;
-        write_scalars(&mut parameters, bits);
-        RowLaunch {
-            ptx,
-            blocks: launch.plan.blocks,
-            threads: launch.plan.threads,
-            shared: launch.plan.shared,
-            cluster: launch.plan.key.cluster as u32,
-            offsets: launch.plan.offsets,
-            parameters,
-            report,
-        }
+        RowLaunch::new(ptx, launch.plan, bits, report)
     }
 }
 

@@ -30,7 +30,8 @@ use std::ops::Range;
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
 use crate::fuse::ir::program::{Program, Step, Value, kind_of, parts};
 use crate::fuse::ir::rare::Rare;
-use crate::fuse::plan::elementwise::{AccessPattern, Iteration, KernelKey, ParameterLayout};
+use crate::fuse::plan::compiled_expression::CompiledExpression;
+use crate::fuse::plan::elementwise::{AccessPattern, ElementwisePlan, Iteration, KernelKey, ParameterLayout};
 use crate::types::DType;
 
 /// The name of the kernel.
@@ -116,15 +117,10 @@ impl Values {
     }
 }
 
-/// Returns the text of the kernel for a key.
-pub(crate) fn write(
-    program: &Program,
-    dtypes: &[DType],
-    inputs: usize,
-    key: &KernelKey,
-    parameters: ParameterLayout,
-) -> String {
-    let mut writer = Writer::new(program, dtypes, inputs, key, parameters);
+/// Returns the text of the kernel of a plan.
+pub(in crate::fuse) fn write(compiled: &CompiledExpression, plan: &ElementwisePlan) -> String {
+    let (dtypes, inputs) = (compiled.operand_dtypes(), compiled.inputs.len());
+    let mut writer = Writer::new(&compiled.program, &dtypes, inputs, &plan.key, plan.parameters);
     writer.kernel();
     writer.text()
 }

@@ -337,11 +337,8 @@ impl ExpressionState {
 
     /// Returns the kernel of a plan, and assembles it if no expression of the process has the same text.
     pub(crate) fn kernel(&self, device: &Device, plan: &ElementwisePlan) -> Result<Function> {
-        self.kernels.get_or_try_add(device, &plan.key, || {
-            let (dtypes, inputs) = (self.compiled.operand_dtypes(), self.compiled.inputs.len());
-            let text = ptx::write(&self.compiled.program, &dtypes, inputs, &plan.key, plan.parameters);
-            assembled(device, text.into())
-        })
+        self.kernels
+            .get_or_try_add(device, &plan.key, || assembled(device, ptx::write(&self.compiled, plan).into()))
     }
 }
 

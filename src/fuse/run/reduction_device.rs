@@ -69,8 +69,7 @@ impl ReductionState {
             .launches
             .into_iter()
             .map(|launch| {
-                let ptx =
-                    ptx::reduction::write(&self.compiled, &launch.key, launch.parameters, launch.threads);
+                let ptx = ptx::reduction::write(&self.compiled, &launch);
                 let memory = |place: &KernelMemory| match place {
                     KernelMemory::Input(input) => LaunchMemory::Input(*input),
                     KernelMemory::Output => LaunchMemory::Output,
@@ -88,10 +87,7 @@ impl ReductionState {
 
     fn kernel(&self, device: &Device, launch: &PlannedLaunch) -> Result<Function> {
         self.kernels.get_or_try_add(device, &launch.key, || {
-            assembled(
-                device,
-                ptx::reduction::write(&self.compiled, &launch.key, launch.parameters, launch.threads).into(),
-            )
+            assembled(device, ptx::reduction::write(&self.compiled, launch).into())
         })
     }
 

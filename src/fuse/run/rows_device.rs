@@ -15,6 +15,45 @@ use crate::fuse::plan::rows_storage::RowDevice;
 use crate::fuse::ptx;
 use crate::types::{DType, Layout};
 
+/// Returns operands at their offsets, in bytes.
+pub(super) fn at_offsets<'a>(
+    views: impl Iterator<Item = (View<'a>, OperandAccess)>,
+    offsets: &[usize],
+) -> impl Iterator<Item = Operand<'a>> {
+    let at = |((view, access), offset): ((View<'a>, _), &usize)| Operand {
+        view,
+        address: view.address + *offset as u64,
+        access,
+    };
+    views.zip(offsets).map(at)
+}
+
+/// Launches the kernel of a plan with the bits of all scalars.
+///
+/// # Errors
+///
+/// Errors of the launch.
+///
+/// # Safety
+///
+/// The function is the plan's kernel, and the memory holds the elements that the layouts of the plan name.
+pub(super) unsafe fn launch(
+    function: &Function,
+    stream: &Stream,
+    plan: RowPlan,
+    bits: &[[u64; 2]],
+    memory: &[Operand<'_>],
+) -> Result<()> {
+    let RowPlan { key, blocks, threads, shared, mut block, .. } = plan;
+    write_scalars(&mut block, bits);
+    let mut config = LaunchConfig::new(blocks, threads).shared(shared);
+    if key.cluster > 1 {
+        config = config.cluster(key.cluster as u32);
+    }
+    // SAFETY: by the caller's contract.
+    unsafe { function.launch(stream, config, &Operands { memory, block: &block }) }
+}
+
 impl RowProgramState {
     /// Runs the program in one kernel and returns true, or returns false if it needs several. `inputs` are the given ones with
     /// the memory of their output if they are in place.
@@ -44,8 +83,6 @@ impl RowProgramState {
             bits.extend([[device.report_address()?.0, 0], [u64::from(index.error.code()), 0]]);
         }
         let function = self.kernel(stages, &device, &plan)?;
-        let mut block = plan.block;
-        write_scalars(&mut block, &bits);
         let numbers = CompiledRows::kernel_inputs(stages);
         let access = |number: usize| match given[number].in_place_of() {
             Some(_) => OperandAccess::Shared,
@@ -53,27 +90,16 @@ impl RowProgramState {
         };
         let read = numbers.iter().map(|&number| (views[number], access(number)));
         let written = views[inputs.len()..].iter().map(|&view| (view, OperandAccess::Write));
-        let memory: Vec<Operand<'_>> = read
-            .chain(written)
-            .zip(&plan.offsets)
-            .map(|((view, access), offset)| Operand { view, address: view.address + *offset as u64, access })
-            .collect();
-        let mut config = LaunchConfig::new(plan.blocks, plan.threads).shared(plan.shared);
-        if plan.key.cluster > 1 {
-            config = config.cluster(plan.key.cluster as u32);
-        }
+        let memory: Vec<Operand<'_>> = at_offsets(read.chain(written), &plan.offsets).collect();
         // SAFETY: the kernel accesses elements that the layouts name, which have been checked against the memory.
         // The arguments match its parameters.
-        unsafe { function.launch(stream, config, &Operands { memory: &memory, block: &block })? };
+        unsafe { launch(&function, stream, plan, &bits, &memory)? };
         Ok(true)
     }
 
     fn kernel(&self, stages: &RowStages, device: &Device, plan: &RowPlan) -> Result<Function> {
         self.kernels.get_or_try_add(device, &plan.key, || {
-            assembled(
-                device,
-                ptx::rows::write(&self.compiled, stages, &plan.key, plan.parameters, plan.threads).into(),
-            )
+            assembled(device, ptx::rows::write(&self.compiled, stages, plan).into())
         })
     }
 }

@@ -2,16 +2,14 @@
 
 use super::elementwise_device::{DeviceInput, DeviceOutput, assembled};
 use super::expression::Expression;
-use super::reduction_device::write_scalars;
+use super::rows_device::{self, at_offsets};
 use super::rows_sums::SumsOverGroups;
-use crate::driver::{
-    Device, DeviceBuffer, Function, LaunchConfig, Operand, OperandAccess, Operands, Stream, View,
-};
+use crate::driver::{Device, DeviceBuffer, Function, Operand, OperandAccess, Stream, View};
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
 use crate::fuse::plan::compiled_rows::{CompiledRows, OPERATION};
 use crate::fuse::plan::elementwise::WIDEST;
-use crate::fuse::plan::rows_key::{RowKey, RowOperands, RowPlan};
+use crate::fuse::plan::rows_key::{RowKey, RowOperands};
 use crate::fuse::plan::rows_shape::RowShape;
 use crate::fuse::plan::rows_split::PhaseInput;
 use crate::fuse::plan::rows_stages::RowStages;
@@ -32,14 +30,9 @@ fn operands<'a>(
 ) -> Vec<Operand<'a>> {
     let read = read.map(|view| (view, OperandAccess::Read));
     let written = written.map(|view| (view, OperandAccess::Write));
-    let at_offsets = read.chain(written).zip(offsets).map(|((view, access), offset)| Operand {
-        view,
-        address: view.address + *offset as u64,
-        access,
-    });
     let workspaces =
         workspaces.map(|view| Operand { view, address: view.address, access: OperandAccess::Write });
-    at_offsets.chain(workspaces).collect()
+    at_offsets(read.chain(written), offsets).chain(workspaces).collect()
 }
 
 /// Returns the memory of workspaces.
@@ -306,15 +299,9 @@ impl SumsOverGroups {
         memory: &[Operand<'_>],
     ) -> Result<()> {
         let function = self.kernel(&stream.device(), &launch)?;
-        let RowPlan { blocks, threads, shared, mut block, .. } = launch.plan;
-        write_scalars(&mut block, bits);
-        let mut config = LaunchConfig::new(blocks, threads).shared(shared);
-        if launch.plan.key.cluster > 1 {
-            config = config.cluster(launch.plan.key.cluster as u32);
-        }
         // SAFETY: the kernel accesses elements that the layouts name, which have been checked against the memory, and
         // the workspaces, which have a row for each chunk. The arguments match its parameters.
-        unsafe { function.launch(stream, config, &Operands { memory, block: &block }) }
+        unsafe { rows_device::launch(&function, stream, launch.plan, bits, memory) }
     }
 
     fn kernel(&self, device: &Device, launch: &SumLaunch) -> Result<Function> {

@@ -22,7 +22,7 @@ use crate::fuse::ir::program::{Program, Step, Value};
 use crate::fuse::language::fold::bytes;
 use crate::fuse::plan;
 use crate::fuse::plan::compiled_reduction::CompiledReduction;
-use crate::fuse::plan::reduction::{ReductionKey, ReductionParameters, WARP};
+use crate::fuse::plan::reduction::{PlannedLaunch, ReductionKey, ReductionParameters, WARP};
 use crate::fuse::plan::scan::words;
 use crate::types::DType;
 
@@ -59,12 +59,9 @@ pub(in crate::fuse) struct ElementPosition {
 }
 
 /// Returns the text of a kernel of the reduction.
-pub(in crate::fuse) fn write(
-    compiled: &CompiledReduction,
-    key: &ReductionKey,
-    parameters: ReductionParameters,
-    threads: u32,
-) -> String {
+pub(in crate::fuse) fn write(compiled: &CompiledReduction, launch: &PlannedLaunch) -> String {
+    let PlannedLaunch { key, parameters, threads, .. } = launch;
+    let (parameters, threads) = (*parameters, *threads);
     let (wide, is_ampere, partial) = match key {
         ReductionKey::Fold(key) => (key.wide, key.is_ampere, key.partial),
         ReductionKey::Merge(key) => (key.wide, key.is_ampere, key.partial),

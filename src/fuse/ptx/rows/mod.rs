@@ -35,7 +35,7 @@ use crate::fuse::plan;
 use crate::fuse::plan::compiled_reduction::CompiledReduction;
 use crate::fuse::plan::compiled_rows::{CompiledRows, RowOutput, RowReduction};
 use crate::fuse::plan::elementwise::Iteration;
-use crate::fuse::plan::reduction::{LANES, ReductionParameters, SEGMENT, WARP};
+use crate::fuse::plan::reduction::{LANES, SEGMENT, WARP};
 use crate::fuse::plan::rows_access::RowAccess;
 use crate::fuse::plan::rows_key::{RowKey, RowPlan};
 use crate::fuse::plan::rows_split::PhaseInput;
@@ -120,16 +120,11 @@ struct Thread {
 }
 
 /// Returns the text of a kernel of the program.
-pub(in crate::fuse) fn write(
-    compiled: &CompiledRows,
-    stages: &RowStages,
-    key: &RowKey,
-    parameters: ReductionParameters,
-    threads: u32,
-) -> String {
+pub(in crate::fuse) fn write(compiled: &CompiledRows, stages: &RowStages, plan: &RowPlan) -> String {
+    let key = &plan.key;
     let Some(first) = compiled.reductions.first() else { return String::new() };
     let reductions = Reductions { all: &compiled.reductions, first: &first.reduction };
-    written(reductions, &compiled.outputs, stages, key, parameters, threads, |writer| {
+    written(reductions, &compiled.outputs, stages, key, plan, |writer| {
         if key.has_columns {
             return writer.columns();
         }
@@ -151,7 +146,7 @@ fn write_with_sums(
 ) -> String {
     let Some(reduction) = compiled.reductions.first() else { return String::new() };
     let reductions = Reductions { all: &compiled.reductions, first: &reduction.reduction };
-    written(reductions, &compiled.outputs, stages, key, plan.parameters, plan.threads, |writer| {
+    written(reductions, &compiled.outputs, stages, key, plan, |writer| {
         writer.sums.first = first;
         writer.chunks(false);
     })
@@ -166,7 +161,7 @@ fn write_sums(
     plan: &RowPlan,
 ) -> String {
     let reductions = Reductions { all: &[], first: fold };
-    written(reductions, outputs, stages, key, plan.parameters, plan.threads, |writer| {
+    written(reductions, outputs, stages, key, plan, |writer| {
         writer.sums.first = 0;
         writer.chunks(true);
     })
@@ -184,8 +179,7 @@ fn written(
     outputs: &[RowOutput],
     stages: &RowStages,
     key: &RowKey,
-    parameters: ReductionParameters,
-    threads: u32,
+    plan: &RowPlan,
     emit: impl FnOnce(&mut RowWriter<'_>),
 ) -> String {
     // The elementwise writer needs a key, but only its instructions, loads and stores are used.
@@ -210,7 +204,7 @@ fn written(
         kernel: KernelWriter {
             writer,
             compiled: reductions.first,
-            parameters,
+            parameters: plan.parameters,
             wide: key.wide,
             shared: 0,
             start: None,
@@ -252,7 +246,7 @@ fn written(
         1 => 60,
         _ => 90,
     };
-    let mut text = writer.kernel.text(threads, "", target);
+    let mut text = writer.kernel.text(plan.threads, "", target);
     if key.has_columns && key.is_ampere {
         // The blocks beside this one read the rest of a line.
         text = text.replace("ld.global.", "ld.global.L2::128B.");
