@@ -12,7 +12,8 @@ use selvedge::capi::library::{sv_release, sv_retain};
 use selvedge::capi::status::SV_OK;
 use selvedge::capi::tensor::SV_DTYPE_F32;
 use selvedge::capi::tensor::creation::sv_tensor_from_host;
-use selvedge::capi::tensor::operations::sv_add;
+use selvedge::capi::tensor::elementwise::sv_binary;
+use selvedge::capi::tensor::operations::SV_OP_ADD;
 use selvedge::capi::tensor::properties::sv_tensor_dtype;
 use selvedge::tensor::dlpack::{DLDataType, DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor};
 use selvedge::tensor::{Device, Tensor};
@@ -82,7 +83,7 @@ pub fn measure(criterion: &mut Criterion) -> Result<(), Failure> {
         let in_c = || {
             let mut result = 0;
             // SAFETY: the pointer is to a local.
-            black_box(unsafe { sv_add(x, y, &mut result) });
+            black_box(unsafe { sv_binary(SV_OP_ADD, x, y, &mut result) });
             black_box(sv_release(result));
         };
         let [own, bare] = fastest(&in_c, &in_rust);

@@ -20,7 +20,9 @@ int main(int argc, char **argv)
     sv_network_arrays arrays = {.size = sizeof arrays, .neurons = 5, .synapses = 6};
     sv_simulation_options options = {.size = sizeof options, .device = argc > 1 ? atoi(argv[1]) : SV_CPU};
     sv_burst_counters totals = {.size = sizeof totals};
-    uint64_t network = 0, simulation = 0, spike_hash = SV_SPIKE_HASH_START, state_hash = 0;
+    sv_network network = 0;
+    sv_simulation simulation = 0;
+    uint64_t spike_hash = SV_SPIKE_HASH_START, state_hash = 0;
 
     arrays.threshold = threshold;
     arrays.threshold_max = threshold_max;

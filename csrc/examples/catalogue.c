@@ -13,7 +13,7 @@
 #include "try.h"
 
 /* Makes a tensor of a list, a vector or a matrix of two columns. */
-static int make(const void *list, int32_t dtype, int64_t rows, size_t rank, int32_t device, uint64_t *tensor)
+static int make(const void *list, int32_t dtype, int64_t rows, size_t rank, int32_t device, sv_tensor *tensor)
 {
     const int64_t shape[2] = {rows, 2};
     const size_t count = (size_t)rows * (rank == 2 ? 2 : 1);
@@ -22,7 +22,7 @@ static int make(const void *list, int32_t dtype, int64_t rows, size_t rank, int3
 }
 
 /* Reads a tensor of doubles, releases it, and compares it with the known numbers. */
-static int read(uint64_t tensor, double *numbers, const double *known, size_t count)
+static int read(sv_tensor tensor, double *numbers, const double *known, size_t count)
 {
     TRY(sv_tensor_to_host(tensor, numbers, 8 * count));
     TRY(sv_release(tensor));
@@ -38,7 +38,7 @@ static int oscillators(int32_t device)
 {
     const double phases[3] = {0, 1, 2.5}, frequencies[3] = {0.1, 0.2, 0.3};
     const double known[3] = {0.005799810, 1.002520080, 2.497680110}, known_order = 0.539525695;
-    uint64_t theta, omega, next, magnitude, phase;
+    sv_tensor theta, omega, next, magnitude, phase;
     double order, found[3];
     if (make(phases, SV_DTYPE_F64, 3, 1, device, &theta) || make(frequencies, SV_DTYPE_F64, 3, 1, device, &omega))
         return 1;
@@ -58,7 +58,7 @@ static int information(int32_t device)
     /* The target repeats the source one step later. */
     const int64_t source[12] = {0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1}, target[12] = {0, 0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0};
     const double known = 0.683994674;
-    uint64_t x, y, entropy;
+    sv_tensor x, y, entropy;
     double found;
     if (make(source, SV_DTYPE_I64, 12, 1, device, &x) || make(target, SV_DTYPE_I64, 12, 1, device, &y))
         return 1;
@@ -80,7 +80,7 @@ static int policies(int32_t device)
                                 {0.5, 0.5, 0.2, 0.2, 0.9, 0.9}};
     const double preferred[2] = {1, 0}, known[3] = {-0.483147181, -0.709437912, 1.994639484};
     const double known_shares[3] = {0.427739971, 0.536360334, 0.035899695};
-    uint64_t of[4], wanted, terms[4], shares;
+    sv_tensor of[4], wanted, terms[4], shares;
     double energies[3], probabilities[3];
     size_t policy;
     for (int at = 0; at < 4; at++)

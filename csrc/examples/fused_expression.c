@@ -3,9 +3,9 @@
 #include "try.h"
 
 /* Writes the expression of an operation on two expressions. */
-static int32_t operation(uint32_t code, uint64_t left, uint64_t right, uint64_t *result)
+static int32_t operation(uint32_t code, sv_expression left, sv_expression right, sv_expression *result)
 {
-    uint64_t operands[2];
+    sv_expression operands[2];
 
     operands[0] = left;
     operands[1] = right;
@@ -18,8 +18,9 @@ int main(void)
     const float y_data[3] = {10, 0, -10};
     const int64_t x_shape[2] = {2, 3}, y_shape[1] = {3};
     const sv_number two = {SV_NUMBER_REAL, 0, 0, 2.0, 0.0};
-    uint64_t x = 0, y = 0, factor = 0, product = 0, sum = 0, result = 0, function = 0;
-    uint64_t x_tensor = 0, y_tensor = 0, result_tensor = 0;
+    sv_expression x = 0, y = 0, factor = 0, product = 0, sum = 0, result = 0;
+    sv_fused function = 0;
+    sv_tensor x_tensor = 0, y_tensor = 0, result_tensor = 0;
     sv_operand operands[2] = {{0, {0, 0, 0, 0, 0}}, {0, {0, 0, 0, 0, 0}}};
     float numbers[6];
     int32_t count = 0, device;

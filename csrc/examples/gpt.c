@@ -23,7 +23,9 @@ int main(int argc, char **argv)
     sv_gpt_trainer_options options = {.size = sizeof options};
     sv_gpt_sampling sampling = {.size = sizeof sampling, .length = 60, .temperature = 0.5, .top_k = 5, .seed = 1};
     sv_gpt_step last = {.size = sizeof last};
-    uint64_t tokenizer = 0, trainer = 0, model = 0;
+    sv_tokenizer tokenizer = 0;
+    sv_gpt_trainer trainer = 0;
+    sv_model model = 0;
 
     for (int copy = 0; copy < 20; copy++)
         strcat(text, line);

@@ -18,7 +18,7 @@ int main(void)
     const int64_t a_shape[2] = {ROWS, INNER}, b_shape[2] = {INNER, COLUMNS}, bias_shape[1] = {COLUMNS};
     float a_data[ROWS * INNER], b_data[INNER * COLUMNS], bias_data[COLUMNS], found[ROWS * COLUMNS];
     sv_matmul_options options = {0};
-    uint64_t a = 0, b = 0, result = 0;
+    sv_tensor a = 0, b = 0, result = 0;
     int32_t count = 0, device;
     double largest = 0;
 

@@ -15,7 +15,7 @@
 
 #include "try.h"
 
-static int read(uint64_t tensor, void *data, size_t bytes)
+static int read(sv_tensor tensor, void *data, size_t bytes)
 {
     TRY(sv_tensor_to_host(tensor, data, bytes));
     TRY(sv_release(tensor));
@@ -28,7 +28,9 @@ int main(int argc, char **argv)
     const int64_t shape[1] = {4}, columns[2] = {4, 1};
     const int32_t device = argc > 1 ? atoi(argv[1]) : SV_CPU;
     sv_srt_evolver_options options = {.size = sizeof options};
-    uint64_t v, n2, noise, flux, harmonized, a, b, s, evolver, x, phi, expression, rows;
+    sv_tensor v, n2, noise, flux, harmonized, a, b, s, rows;
+    sv_srt_evolver evolver;
+    sv_srt_symbolic x, phi, expression;
     double power, factor, syntony[4], norm[4], values[4], history[41];
     int64_t fibonacci, whole[4], golden[4];
     size_t count;
@@ -92,7 +94,7 @@ int main(int argc, char **argv)
     TRY(sv_srt_evolver_history(evolver, history, 41, &count));
     printf("evolved: syntony %.6f after %d generations%s\n", history[count - 1], (int)count - 1,
            end == SV_SRT_EVOLVER_CONVERGED ? ", converged" : "");
-    const uint64_t all[] = {v, n2, noise, flux, harmonized, a, b, evolver, x, phi, expression, rows};
+    const sv_object all[] = {v, n2, noise, flux, harmonized, a, b, evolver, x, phi, expression, rows};
     for (size_t at = 0; at < sizeof all / sizeof *all; at++)
         TRY(sv_release(all[at]));
     return 0;

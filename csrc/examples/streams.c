@@ -4,7 +4,8 @@
 
 int main(void)
 {
-    uint64_t first = 0, second = 0, start = 0, end = 0;
+    sv_stream first = 0, second = 0;
+    sv_event start = 0, end = 0;
     float milliseconds = 0;
 
     if (sv_stream_create(0, 0, &first) != SV_OK) {

@@ -12,9 +12,9 @@ static const char source[] =
     "}\n";
 
 /* Loads the kernel from the source, or from the PTX where no NVRTC is. An error of the source is an error. */
-static int32_t load(int32_t device, uint64_t *module)
+static int32_t load(int32_t device, sv_module *module)
 {
-    uint64_t program = 0;
+    sv_program program = 0;
     int32_t status = sv_program_create("vector_add.cu", source, &program);
 
     if (status == SV_OK)
@@ -34,7 +34,10 @@ int main(void)
 {
     static float x_data[COUNT], y_data[COUNT], sum_data[COUNT];
     const uint32_t count = COUNT;
-    uint64_t stream = 0, module = 0, function = 0, x = 0, y = 0, sum = 0;
+    sv_stream stream = 0;
+    sv_module module = 0;
+    sv_function function = 0;
+    sv_buffer x = 0, y = 0, sum = 0;
     sv_argument arguments[4] = {{0}, {0}, {0}, {0}};
     sv_launch_config config = {0};
 

@@ -95,7 +95,7 @@ private:
 };
 
 /// A run of a network. A copy is the same run.
-class Simulation : public Object<Simulation> {
+class Simulation : public Object<Simulation, sv_simulation> {
 public:
     Simulation() noexcept = default;
 
@@ -339,10 +339,10 @@ public:
     }
 
 private:
-    static std::uint64_t create(const Network &network, const Options &options)
+    static sv_simulation create(const Network &network, const Options &options)
     {
         const sv_simulation_options raw = options.raw();
-        return detail::get<std::uint64_t>(sv_simulation_create, network.handle(), &raw);
+        return detail::get<sv_simulation>(sv_simulation_create, network.handle(), &raw);
     }
 
     template <class Function>

@@ -128,7 +128,7 @@ struct State {
 };
 
 /// A network of spiking neurons.
-class Network : public Object<Network> {
+class Network : public Object<Network, sv_network> {
 public:
     Network() noexcept = default;
 
@@ -250,7 +250,7 @@ private:
         return size;
     }
 
-    static std::uint64_t create(const Arrays &arrays)
+    static sv_network create(const Arrays &arrays)
     {
         sv_network_arrays raw{};
         raw.size = sizeof raw;
@@ -288,7 +288,7 @@ private:
             areas.push_back({area.name.c_str(), area.shares, area.potential_driven});
         raw.area_count = areas.size();
         raw.areas = areas.data();
-        return detail::get<std::uint64_t>(sv_network_create, &static_cast<const sv_network_arrays &>(raw));
+        return detail::get<sv_network>(sv_network_create, &static_cast<const sv_network_arrays &>(raw));
     }
 };
 

@@ -19,7 +19,7 @@ inline Tensor kuramoto_step(const Tensor &theta, const Tensor &omega, double str
 /// Returns the length and the direction of the mean of e^(i theta) of each row of phases.
 inline std::pair<Tensor, Tensor> order_parameter(const Tensor &theta)
 {
-    std::uint64_t magnitude = 0, phase = 0;
+    sv_tensor magnitude = nullptr, phase = nullptr;
     detail::call(sv_order_parameter, theta.handle(), &magnitude, &phase);
     return {Tensor::adopt(magnitude), Tensor::adopt(phase)};
 }
@@ -39,7 +39,7 @@ struct NeuronStep {
 /// Integrates inputs with a leak. A neuron whose state is above the threshold spikes, and has state 0 then.
 inline NeuronStep leaky_integrate_fire(const Tensor &state, const Tensor &input, double leak, double threshold)
 {
-    std::uint64_t next = 0, spikes = 0;
+    sv_tensor next = nullptr, spikes = nullptr;
     detail::call(sv_leaky_integrate_fire, state.handle(), input.handle(), leak, threshold, &next, &spikes);
     return {Tensor::adopt(next), Tensor::adopt(spikes)};
 }
@@ -141,12 +141,12 @@ struct Inference {
 };
 
 /// A linear observation of states with Gaussian noise and a Gaussian prior. A copy is the same model.
-class GaussianModel : public Object<GaussianModel> {
+class GaussianModel : public Object<GaussianModel, sv_gaussian_model> {
 public:
     GaussianModel() noexcept = default;
     GaussianModel(const Tensor &jacobian, const Tensor &observation_precision, const Tensor &prior_mean,
                   const Tensor &prior_precision)
-        : Object(detail::get<std::uint64_t>(sv_gaussian_model_create, jacobian.handle(), observation_precision.handle(),
+        : Object(detail::get<sv_gaussian_model>(sv_gaussian_model_create, jacobian.handle(), observation_precision.handle(),
                                             prior_mean.handle(), prior_precision.handle()))
     {
     }
@@ -168,7 +168,7 @@ public:
     Inference infer(const Tensor &observation, const Tensor &start, const InferenceOptions &options = {}) const
     {
         const sv_inference_options raw = {sizeof raw, options.iterations, options.rate, options.tolerance};
-        std::uint64_t mean = 0;
+        sv_tensor mean = nullptr;
         std::size_t iterations = 0;
         std::int32_t converged = 0;
         detail::call(sv_gaussian_model_infer, handle(), observation.handle(), start.handle(), &raw, &mean, &iterations,
@@ -196,7 +196,7 @@ inline ExpectedFreeEnergy expected_free_energy(const Tensor &observations, const
                                                const Tensor &prior_variances, const Tensor &posterior_variances,
                                                const Tensor &preferred)
 {
-    std::uint64_t total = 0, risk = 0, ambiguity = 0, novelty = 0;
+    sv_tensor total = nullptr, risk = nullptr, ambiguity = nullptr, novelty = nullptr;
     detail::call(sv_expected_free_energy, observations.handle(), variances.handle(), prior_variances.handle(),
                  posterior_variances.handle(), preferred.handle(), &total, &risk, &ambiguity, &novelty);
     return {Tensor::adopt(total), Tensor::adopt(risk), Tensor::adopt(ambiguity), Tensor::adopt(novelty)};
@@ -240,11 +240,11 @@ inline ExpectedFreeEnergy expected_free_energy(const PolicyPredictions &predicti
 }
 
 /// A linear model of states and observations with Gaussian noise. A copy is the same model.
-class LinearGaussianModel : public Object<LinearGaussianModel> {
+class LinearGaussianModel : public Object<LinearGaussianModel, sv_linear_gaussian_model> {
 public:
     LinearGaussianModel() noexcept = default;
     LinearGaussianModel(const Tensor &transition, const Tensor &observation, double process_noise)
-        : Object(detail::get<std::uint64_t>(sv_linear_gaussian_model_create, transition.handle(), observation.handle(),
+        : Object(detail::get<sv_linear_gaussian_model>(sv_linear_gaussian_model_create, transition.handle(), observation.handle(),
                                             process_noise))
     {
     }
@@ -252,7 +252,7 @@ public:
     /// Returns the states under each policy, whose controls are by policy, step and state.
     StateRollout roll_out(const Tensor &mean, const Tensor &variance, const Tensor &controls) const
     {
-        std::uint64_t means = 0, variances = 0;
+        sv_tensor means = nullptr, variances = nullptr;
         detail::call(sv_linear_gaussian_model_roll_out, handle(), mean.handle(), variance.handle(), controls.handle(),
                      &means, &variances);
         return {Tensor::adopt(means), Tensor::adopt(variances)};
@@ -266,7 +266,7 @@ public:
     /// Returns the predictions for each policy, from the variances of the observations.
     PolicyPredictions predict(const StateRollout &rollout, const Tensor &observation_noise) const
     {
-        std::uint64_t found[4] = {};
+        sv_tensor found[4] = {};
         detail::call(sv_linear_gaussian_model_predict, handle(), rollout.means.handle(), rollout.variances.handle(),
                      observation_noise.handle(), &found[0], &found[1], &found[2], &found[3]);
         return {Tensor::adopt(found[0]), Tensor::adopt(found[1]), Tensor::adopt(found[2]), Tensor::adopt(found[3])};

@@ -56,18 +56,18 @@ struct SyntheticData {
 };
 
 /// A model of classes, each a Gaussian around its centre, of one deviation. A copy is the same model.
-class GenerativeModel : public Object<GenerativeModel> {
+class GenerativeModel : public Object<GenerativeModel, sv_generative_model> {
 public:
     GenerativeModel() noexcept = default;
     GenerativeModel(const Tensor &centres, double deviation)
-        : Object(detail::get<std::uint64_t>(sv_generative_model_create, centres.handle(), deviation))
+        : Object(detail::get<sv_generative_model>(sv_generative_model_create, centres.handle(), deviation))
     {
     }
 
     /// Returns the centres, a row for each class, and the deviation.
     std::pair<Tensor, double> parameters() const
     {
-        std::uint64_t centres = 0;
+        sv_tensor centres = nullptr;
         double deviation = 0;
         detail::call(sv_generative_model_parameters, handle(), &centres, &deviation);
         return {Tensor::adopt(centres), deviation};
@@ -102,7 +102,7 @@ private:
 };
 
 /// A classifier of rows of f32. A copy is the same classifier.
-class Classifier : public Object<Classifier> {
+class Classifier : public Object<Classifier, sv_classifier> {
 public:
     /// Gets each epoch of a training. It must not use the classifier.
     using EpochCallback = std::function<void(const sv_classifier_epoch &epoch)>;
@@ -164,7 +164,7 @@ public:
     /// Classifies rows.
     Classification operator()(const Tensor &rows) const
     {
-        std::uint64_t found[5] = {};
+        sv_tensor found[5] = {};
         detail::call(sv_classifier_run, handle(), rows.handle(), &found[0], &found[1], &found[2], &found[3], &found[4]);
         return {Tensor::adopt(found[0]), Tensor::adopt(found[1]), Tensor::adopt(found[2]), Tensor::adopt(found[3]),
                 Tensor::adopt(found[4])};
@@ -260,7 +260,7 @@ public:
     /// Draws rows of five classes with a known Bayes rule.
     static SyntheticData synthetic(std::size_t count, std::uint64_t seed, Device device = Device::cpu())
     {
-        std::uint64_t features = 0, labels = 0, centres = 0;
+        sv_tensor features = nullptr, labels = nullptr, centres = nullptr;
         detail::call(sv_classifier_synthetic, count, seed, device.ordinal(), &features, &labels, &centres);
         return {Tensor::adopt(features), Tensor::adopt(labels), Tensor::adopt(centres)};
     }

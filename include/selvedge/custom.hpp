@@ -60,7 +60,7 @@ public:
     std::vector<Tensor> operator()(const std::vector<Tensor> &inputs, const std::vector<Output> &outputs,
                                    Device device = Device::cpu()) const
     {
-        const std::vector<std::uint64_t> handles = detail::handles(inputs);
+        const std::vector<sv_tensor> handles = detail::handles(inputs);
         std::vector<sv_array_type> types;
         for (const Output &output : outputs)
             types.push_back({static_cast<std::int32_t>(output.dtype), static_cast<std::int32_t>(output.shape.size()),
@@ -71,7 +71,7 @@ public:
         operation.host = host_ ? on_host : nullptr;
         operation.cuda = cuda_ ? on_cuda : nullptr;
         operation.user = &run;
-        std::vector<std::uint64_t> results(outputs.size());
+        std::vector<sv_tensor> results(outputs.size());
         if (!detail::has_failed()) {
             const std::int32_t status = sv_custom_run(&operation, device.ordinal(), handles.data(), handles.size(),
                                                       types.data(), types.size(), results.data());
@@ -83,7 +83,7 @@ public:
                 detail::check(status);
         }
         std::vector<Tensor> tensors;
-        for (std::uint64_t result : results)
+        for (sv_tensor result : results)
             tensors.push_back(Tensor::adopt(result));
         return tensors;
     }
@@ -129,7 +129,7 @@ private:
         });
     }
 
-    static std::int32_t on_cuda(void *user, std::uint64_t stream, const sv_array *inputs, std::size_t inputs_count,
+    static std::int32_t on_cuda(void *user, sv_stream stream, const sv_array *inputs, std::size_t inputs_count,
                                 const sv_array *outputs, std::size_t outputs_count)
     {
         return guarded(user, [&](const CustomOperation &operation) {

@@ -160,13 +160,13 @@ private:
 class Stream;
 
 /// A point in the work of a stream.
-class Event : public Object<Event> {
+class Event : public Object<Event, sv_event> {
 public:
     Event() noexcept = default;
 
     /// Creates an event of a CUDA device. One with a time can be measured.
     explicit Event(Device device, bool with_time = false)
-        : Object(detail::get<std::uint64_t>(sv_event_create, device.ordinal(), std::int32_t{with_time}))
+        : Object(detail::get<sv_event>(sv_event_create, device.ordinal(), std::int32_t{with_time}))
     {
     }
 
@@ -184,13 +184,13 @@ public:
 };
 
 /// A queue of work on a CUDA device.
-class Stream : public Object<Stream> {
+class Stream : public Object<Stream, sv_stream> {
 public:
     Stream() noexcept = default;
 
     /// Creates a stream. A lower priority is more urgent.
     explicit Stream(Device device, std::int32_t priority = 0)
-        : Object(detail::get<std::uint64_t>(sv_stream_create, device.ordinal(), priority))
+        : Object(detail::get<sv_stream>(sv_stream_create, device.ordinal(), priority))
     {
     }
 

@@ -11,12 +11,12 @@ SELVEDGE_BEGIN
 namespace burst {
 
 /// A network in the memory of a CUDA device, whose spikes stay there while it runs. A copy is the same network.
-class DeviceNetwork : public Object<DeviceNetwork> {
+class DeviceNetwork : public Object<DeviceNetwork, sv_device_network> {
 public:
     DeviceNetwork() noexcept = default;
 
     explicit DeviceNetwork(const Network &network, Device device = Device::cuda(), std::uint32_t seed = 0)
-        : Object(detail::get<std::uint64_t>(sv_device_network_create, network.handle(), device.ordinal(), seed))
+        : Object(detail::get<sv_device_network>(sv_device_network_create, network.handle(), device.ordinal(), seed))
     {
     }
 

@@ -4,7 +4,6 @@
 #define SELVEDGE_ELEMENTWISE_HPP
 
 #include "dtype.hpp"
-#include "operations.hpp"
 
 SELVEDGE_BEGIN
 
@@ -28,10 +27,10 @@ private:
 namespace detail {
 
 template <class... Operands>
-std::uint64_t operation(std::uint32_t code, const Operands &...operands)
+sv_tensor operation(std::uint32_t code, const Operands &...operands)
 {
     const sv_operand raw[] = {operands.raw()...};
-    return get<std::uint64_t>(sv_operation, code, static_cast<const sv_operand *>(raw), sizeof...(operands));
+    return get<sv_tensor>(sv_operation, code, static_cast<const sv_operand *>(raw), sizeof...(operands));
 }
 
 /// The elementwise operations of Tensor. Dtypes are promoted and shapes broadcast as in PyTorch. A method that ends in
@@ -42,13 +41,13 @@ public:
 #define SELVEDGE_METHODS(name, code) \
     Derived name() const { return Derived::adopt(operation(SV_OP_##code, Operand(self()))); } \
     Derived &name##_in_place() { return in_place(SV_OP_##code); }
-    SELVEDGE_UNARY_OPERATIONS(SELVEDGE_METHODS)
+    SV_UNARY_OPERATIONS(SELVEDGE_METHODS)
 #undef SELVEDGE_METHODS
 
 #define SELVEDGE_METHODS(name, code) \
     Derived name(const Operand &y) const { return Derived::adopt(operation(SV_OP_##code, Operand(self()), y)); } \
     Derived &name##_in_place(const Operand &y) { return in_place(SV_OP_##code, y); }
-    SELVEDGE_BINARY_OPERATIONS(SELVEDGE_METHODS)
+    SV_BINARY_OPERATIONS(SELVEDGE_METHODS)
 #undef SELVEDGE_METHODS
 
 #define SELVEDGE_METHODS(name, code) \
@@ -57,7 +56,7 @@ public:
         return Derived::adopt(operation(SV_OP_##code, Operand(self()), y, z)); \
     } \
     Derived &name##_in_place(const Operand &y, const Operand &z) { return in_place(SV_OP_##code, y, z); }
-    SELVEDGE_TERNARY_OPERATIONS(SELVEDGE_METHODS)
+    SV_TERNARY_OPERATIONS(SELVEDGE_METHODS)
 #undef SELVEDGE_METHODS
 
     friend Derived operator-(const Derived &x) { return x.neg(); }

@@ -119,7 +119,7 @@ Value get(Function function, Arguments... arguments)
 template <class Object, class Function, class... Arguments>
 Object make(Function function, Arguments... arguments)
 {
-    return Object::adopt(get<std::uint64_t>(function, arguments...));
+    return Object::adopt(get<typename Object::Handle>(function, arguments...));
 }
 
 } // namespace detail

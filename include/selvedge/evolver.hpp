@@ -19,7 +19,7 @@ enum class EvolverEnd : std::int32_t {
 };
 
 /// An evolution of one state toward syntony. A copy is the same evolver.
-class Evolver : public Object<Evolver> {
+class Evolver : public Object<Evolver, sv_srt_evolver> {
 public:
     /// Gets the results of each generation. Returns false to stop.
     using GenerationCallback = std::function<bool(const sv_srt_generation &generation)>;
@@ -27,7 +27,7 @@ public:
     Evolver() noexcept = default;
     /// Makes an evolver of a vector of points. With an empty `n2` the squared mode norms are 0, 1, 4, 9 and so on.
     explicit Evolver(const Golden &state, const Tensor &n2 = {}, const sv_srt_evolver_options &options = defaults())
-        : Object(selvedge::detail::get<std::uint64_t>(sv_srt_evolver_create, state.a.handle(), state.b.handle(),
+        : Object(selvedge::detail::get<sv_srt_evolver>(sv_srt_evolver_create, state.a.handle(), state.b.handle(),
                                                       n2.handle(), &options, nullptr, nullptr))
     {
     }

@@ -54,14 +54,14 @@ Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<
 /// Joins tensors along an axis.
 inline Tensor cat(const std::vector<Tensor> &tensors, std::int64_t axis = 0)
 {
-    const std::vector<std::uint64_t> handles = detail::handles(tensors);
+    const std::vector<sv_tensor> handles = detail::handles(tensors);
     return detail::make<Tensor>(sv_tensor_cat, handles.data(), handles.size(), axis);
 }
 
 /// Joins tensors of one shape along a new axis.
 inline Tensor stack(const std::vector<Tensor> &tensors, std::int64_t axis = 0)
 {
-    const std::vector<std::uint64_t> handles = detail::handles(tensors);
+    const std::vector<sv_tensor> handles = detail::handles(tensors);
     return detail::make<Tensor>(sv_tensor_stack, handles.data(), handles.size(), axis);
 }
 
@@ -91,11 +91,11 @@ inline bool allclose(const Tensor &left, const Tensor &right, double rtol = 1e-5
 /// Returns the coordinates of a grid: a view for each vector, in the shape of all their sizes.
 inline std::vector<Tensor> meshgrid(const std::vector<Tensor> &vectors)
 {
-    const std::vector<std::uint64_t> handles = detail::handles(vectors);
-    std::vector<std::uint64_t> results(handles.size());
+    const std::vector<sv_tensor> handles = detail::handles(vectors);
+    std::vector<sv_tensor> results(handles.size());
     detail::call(sv_tensor_meshgrid, handles.data(), handles.size(), results.data());
     std::vector<Tensor> grid;
-    for (std::uint64_t result : results)
+    for (sv_tensor result : results)
         grid.push_back(Tensor::adopt(result));
     return grid;
 }
@@ -109,7 +109,7 @@ template <class Function, class... Arguments>
 void write_named(Function function, const std::string &path, const NamedTensors &tensors, Arguments... arguments)
 {
     std::vector<const char *> names;
-    std::vector<std::uint64_t> handles;
+    std::vector<sv_tensor> handles;
     for (const auto &[name, tensor] : tensors) {
         names.push_back(name.c_str());
         handles.push_back(tensor.handle());

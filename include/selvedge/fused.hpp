@@ -8,13 +8,13 @@
 SELVEDGE_BEGIN
 
 /// An expression of a fused function: an input, a number, or an operation on expressions.
-class Expression : public Object<Expression> {
+class Expression : public Object<Expression, sv_expression> {
 public:
     Expression() noexcept = default;
 
     template <class T, class = std::enable_if_t<detail::is_number<T>>>
     Expression(T number)
-        : Object(detail::get<std::uint64_t>(sv_expression_number, &static_cast<const sv_number &>(Number(number).raw())))
+        : Object(detail::get<sv_expression>(sv_expression_number, &static_cast<const sv_number &>(Number(number).raw())))
     {
     }
 
@@ -31,15 +31,15 @@ public:
 
 #define SELVEDGE_METHOD(name, code) \
     Expression name() const { return operation(SV_OP_##code, *this); }
-    SELVEDGE_UNARY_OPERATIONS(SELVEDGE_METHOD)
+    SV_UNARY_OPERATIONS(SELVEDGE_METHOD)
 #undef SELVEDGE_METHOD
 #define SELVEDGE_METHOD(name, code) \
     Expression name(const Expression &y) const { return operation(SV_OP_##code, *this, y); }
-    SELVEDGE_BINARY_OPERATIONS(SELVEDGE_METHOD)
+    SV_BINARY_OPERATIONS(SELVEDGE_METHOD)
 #undef SELVEDGE_METHOD
 #define SELVEDGE_METHOD(name, code) \
     Expression name(const Expression &y, const Expression &z) const { return operation(SV_OP_##code, *this, y, z); }
-    SELVEDGE_TERNARY_OPERATIONS(SELVEDGE_METHOD)
+    SV_TERNARY_OPERATIONS(SELVEDGE_METHOD)
 #undef SELVEDGE_METHOD
 
     friend Expression operator-(const Expression &x) { return x.neg(); }
@@ -57,20 +57,20 @@ private:
     template <class... Operands>
     static Expression operation(std::uint32_t code, const Operands &...operands)
     {
-        const std::uint64_t handles[] = {operands.handle()...};
-        return detail::make<Expression>(sv_expression_operation, code, static_cast<const std::uint64_t *>(handles),
+        const sv_expression handles[] = {operands.handle()...};
+        return detail::make<Expression>(sv_expression_operation, code, static_cast<const sv_expression *>(handles),
                                         sizeof...(operands));
     }
 };
 
 /// A function of tensors and numbers that runs as one kernel. The first run with a combination of dtypes compiles it.
-class Fused : public Object<Fused> {
+class Fused : public Object<Fused, sv_fused> {
 public:
     Fused() noexcept = default;
 
     /// Makes a function with a result for each expression.
     explicit Fused(const std::vector<Expression> &results) : Fused(detail::handles(results)) {}
-    explicit Fused(const Expression &result) : Fused(std::vector<std::uint64_t>{result.handle()}) {}
+    explicit Fused(const Expression &result) : Fused(std::vector<sv_expression>{result.handle()}) {}
 
     /// Computes the only result.
     template <class... Operands>
@@ -89,8 +89,8 @@ public:
     }
 
 private:
-    explicit Fused(const std::vector<std::uint64_t> &results)
-        : Object(detail::get<std::uint64_t>(sv_fused_create, results.data(), results.size()))
+    explicit Fused(const std::vector<sv_expression> &results)
+        : Object(detail::get<sv_fused>(sv_fused_create, results.data(), results.size()))
     {
     }
 
@@ -100,10 +100,10 @@ private:
         raw.reserve(operands.size());
         for (const Operand &operand : operands)
             raw.push_back(operand.raw());
-        std::vector<std::uint64_t> handles(count);
+        std::vector<sv_tensor> handles(count);
         detail::call(sv_fused_run, handle(), raw.data(), raw.size(), handles.data(), handles.size());
         std::vector<Tensor> results;
-        for (std::uint64_t result : handles)
+        for (sv_tensor result : handles)
             results.push_back(Tensor::adopt(result));
         return results;
     }

@@ -11,7 +11,7 @@ SELVEDGE_BEGIN
 namespace nn {
 
 /// A two-way map between texts and ids. A copy is the same tokenizer.
-class Tokenizer : public Object<Tokenizer> {
+class Tokenizer : public Object<Tokenizer, sv_tokenizer> {
 public:
     Tokenizer() noexcept = default;
 
@@ -79,7 +79,8 @@ public:
     /// Returns the model and the tokenizer of the last checkpoint in a folder.
     static std::pair<Gpt, Tokenizer> load_checkpoint(const std::string &folder, Device device = Device::cpu())
     {
-        std::uint64_t model = 0, tokenizer = 0;
+        sv_model model = nullptr;
+        sv_tokenizer tokenizer = nullptr;
         detail::call(sv_gpt_load_checkpoint, folder.c_str(), device.ordinal(), &model, &tokenizer);
         return {Gpt::adopt(model), Tokenizer::adopt(tokenizer)};
     }
@@ -136,7 +137,7 @@ private:
 };
 
 /// A transformer in training: its optimizer and its text. A copy is the same trainer.
-class GptTrainer : public Object<GptTrainer> {
+class GptTrainer : public Object<GptTrainer, sv_gpt_trainer> {
 public:
     /// Gets the figures of each step. Returns false to stop.
     using StepCallback = std::function<bool(const sv_gpt_step &step)>;

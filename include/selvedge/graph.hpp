@@ -8,7 +8,7 @@
 SELVEDGE_BEGIN
 
 /// A captured graph.
-class Graph : public Object<Graph> {
+class Graph : public Object<Graph, sv_graph> {
 public:
     Graph() noexcept = default;
 
@@ -24,10 +24,10 @@ Graph capture(const Stream &stream, Function &&function)
 {
     // A function that throws ends the capture, whose graph is dropped.
     struct End {
-        std::uint64_t stream;
+        sv_stream stream;
         ~End()
         {
-            std::uint64_t graph = 0;
+            sv_graph graph = nullptr;
             if (stream != 0 && sv_stream_end_capture(stream, &graph) == SV_OK)
                 sv_release(graph);
         }
@@ -44,13 +44,13 @@ Graph capture(const Stream &stream, Function &&function)
 }
 
 /// A graph that can be launched.
-class ExecutableGraph : public Object<ExecutableGraph> {
+class ExecutableGraph : public Object<ExecutableGraph, sv_executable_graph> {
 public:
     ExecutableGraph() noexcept = default;
 
     /// Instantiates a graph, which is used up.
     explicit ExecutableGraph(Graph graph)
-        : Object(detail::get<std::uint64_t>(sv_graph_instantiate, graph.handle()))
+        : Object(detail::get<sv_executable_graph>(sv_graph_instantiate, graph.handle()))
     {
     }
 

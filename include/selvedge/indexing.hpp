@@ -109,12 +109,12 @@ public:
     /// Writes elements by coordinates, with an index for each of the first axes.
     Derived index_put(const std::vector<Derived> &indices, const Derived &elements, bool accumulate = false) const
     {
-        const std::vector<std::uint64_t> raw = handles(indices);
+        const std::vector<sv_tensor> raw = handles(indices);
         return made(sv_tensor_index_put, raw.data(), raw.size(), elements.handle(), std::int32_t{accumulate});
     }
     Derived &index_put_in_place(const std::vector<Derived> &indices, const Derived &elements, bool accumulate = false)
     {
-        const std::vector<std::uint64_t> raw = handles(indices);
+        const std::vector<sv_tensor> raw = handles(indices);
         return changed(sv_tensor_index_put_in_place, raw.data(), raw.size(), elements.handle(),
                        std::int32_t{accumulate});
     }

@@ -69,7 +69,7 @@ template <class T>
 struct Read {
     Read(const Buffer<T> &from, std::size_t first = 0) noexcept : buffer(from.handle()), offset(first) {}
 
-    std::uint64_t buffer;
+    sv_buffer buffer;
     std::size_t offset;
 };
 
@@ -78,7 +78,7 @@ template <class T>
 struct Write {
     Write(Buffer<T> &to, std::size_t first = 0) noexcept : buffer(to.handle()), offset(first) {}
 
-    std::uint64_t buffer;
+    sv_buffer buffer;
     std::size_t offset;
 };
 
@@ -124,7 +124,7 @@ inline sv_argument argument(const Address &address) noexcept
     return argument;
 }
 
-inline sv_argument argument_of(std::uint32_t kind, std::uint64_t buffer, std::uint64_t offset) noexcept
+inline sv_argument argument_of(std::uint32_t kind, sv_buffer buffer, std::uint64_t offset) noexcept
 {
     sv_argument argument{};
     argument.kind = kind;
@@ -151,7 +151,7 @@ sv_argument argument(const Buffer<T> &) = delete;
 } // namespace detail
 
 /// A kernel of a module, which it keeps loaded.
-class Function : public Object<Function> {
+class Function : public Object<Function, sv_function> {
 public:
     Function() noexcept = default;
 
@@ -223,7 +223,7 @@ private:
 };
 
 /// Code on a CUDA device.
-class Module : public Object<Module> {
+class Module : public Object<Module, sv_module> {
 public:
     Module() noexcept = default;
 
@@ -234,7 +234,7 @@ public:
     }
     Module(Device device, const char *ptx) : Module(device, std::string(ptx)) {}
     Module(Device device, const void *image, std::size_t bytes)
-        : Object(detail::get<std::uint64_t>(sv_module_load, device.ordinal(), image, bytes))
+        : Object(detail::get<sv_module>(sv_module_load, device.ordinal(), image, bytes))
     {
     }
 
@@ -276,7 +276,7 @@ public:
     {
         static_assert(std::is_trivially_copyable_v<T>, "variables are copied as bytes");
         T value{};
-        detail::call(sv_module_global_read, handle(), name.c_str(), std::uint64_t{0}, static_cast<void *>(&value),
+        detail::call(sv_module_global_read, handle(), name.c_str(), sv_stream{}, static_cast<void *>(&value),
                      sizeof value);
         return value;
     }
@@ -285,19 +285,19 @@ public:
     void write_global(const std::string &name, const T &value) const
     {
         static_assert(std::is_trivially_copyable_v<T>, "variables are copied as bytes");
-        detail::call(sv_module_global_write, handle(), name.c_str(), std::uint64_t{0},
+        detail::call(sv_module_global_write, handle(), name.c_str(), sv_stream{},
                      static_cast<const void *>(&value), sizeof value);
     }
 };
 
 /// A program of CUDA C++ for NVRTC.
-class Program : public Object<Program> {
+class Program : public Object<Program, sv_program> {
 public:
     Program() noexcept = default;
 
     /// `name` stands in messages, such as `saxpy.cu`.
     Program(const std::string &name, const std::string &source)
-        : Object(detail::get<std::uint64_t>(sv_program_create, name.c_str(), source.c_str()))
+        : Object(detail::get<sv_program>(sv_program_create, name.c_str(), source.c_str()))
     {
     }
 

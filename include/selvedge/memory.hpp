@@ -13,7 +13,7 @@ SELVEDGE_BEGIN
 /// Elements of type `T` in the memory of a CUDA device. Offsets and sizes count elements. Each operation waits on the device
 /// for the earlier ones that conflict with it, on any stream.
 template <class T>
-class Buffer : public Object<Buffer<T>> {
+class Buffer : public Object<Buffer<T>, sv_buffer> {
     static_assert(std::is_trivially_copyable_v<T>, "elements are copied as bytes");
 
 public:
@@ -103,7 +103,7 @@ public:
 private:
     template <class Function>
     Buffer(Function create, const Stream &stream, std::size_t size)
-        : Object<Buffer<T>>(detail::get<std::uint64_t>(create, stream.handle(), bytes_of(size)))
+        : Object<Buffer<T>, sv_buffer>(detail::get<sv_buffer>(create, stream.handle(), bytes_of(size)))
     {
     }
 
@@ -123,14 +123,14 @@ private:
 
 /// Page-locked elements of the host, for copies that the host does not wait for.
 template <class T>
-class PinnedBuffer : public Object<PinnedBuffer<T>> {
+class PinnedBuffer : public Object<PinnedBuffer<T>, sv_pinned> {
     static_assert(std::is_trivially_copyable_v<T>, "elements are copied as bytes");
 
 public:
     PinnedBuffer() noexcept = default;
 
     PinnedBuffer(Device device, std::size_t size)
-        : Object<PinnedBuffer<T>>(detail::get<std::uint64_t>(
+        : Object<PinnedBuffer<T>, sv_pinned>(detail::get<sv_pinned>(
               sv_pinned_create, device.ordinal(), size > SIZE_MAX / sizeof(T) ? SIZE_MAX : size * sizeof(T)))
     {
     }

@@ -27,11 +27,11 @@ enum class Activation : std::int32_t {
 };
 
 /// A tensor whose operations are recorded. A copy is the same variable.
-class Variable : public Object<Variable> {
+class Variable : public Object<Variable, sv_variable> {
 public:
     Variable() noexcept = default;
     explicit Variable(const Tensor &tensor, bool requires_grad = false)
-        : Object(detail::get<std::uint64_t>(sv_variable_create, tensor.handle(), std::int32_t{requires_grad}))
+        : Object(detail::get<sv_variable>(sv_variable_create, tensor.handle(), std::int32_t{requires_grad}))
     {
     }
 
@@ -50,7 +50,7 @@ public:
 
 /// The methods of models of any kind.
 template <class Derived>
-class Module : public Object<Derived> {
+class Module : public Object<Derived, sv_model> {
 public:
     void train() const { detail::call(sv_model_set_training, this->handle(), std::int32_t{1}); }
     void eval() const { detail::call(sv_model_set_training, this->handle(), std::int32_t{0}); }
@@ -85,12 +85,12 @@ public:
     void load(const std::string &path) const { detail::call(sv_model_load, this->handle(), path.c_str()); }
 
 protected:
-    using Object<Derived>::Object;
+    using Object<Derived, sv_model>::Object;
 };
 
 /// Changes the parameters of a model by their gradients. The model has all of its layers, and a learning rate above 0;
 /// set_learning_rate() takes 0 too. A copy is the same optimizer.
-class Optimizer : public Object<Optimizer> {
+class Optimizer : public Object<Optimizer, sv_optimizer> {
 public:
     Optimizer() noexcept = default;
     template <class Model>
@@ -151,7 +151,7 @@ public:
     Sequential() noexcept = default;
     /// Makes a model without layers, whose parameters will be on a device and drawn from a generator with a seed.
     explicit Sequential(Device device, std::uint64_t seed = 0, DType dtype = DType::F32)
-        : Module(detail::get<std::uint64_t>(sv_model_create, static_cast<std::int32_t>(dtype), device.ordinal(), seed))
+        : Module(detail::get<sv_model>(sv_model_create, static_cast<std::int32_t>(dtype), device.ordinal(), seed))
     {
     }
 

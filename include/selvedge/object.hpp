@@ -17,18 +17,21 @@
 SELVEDGE_BEGIN
 
 /// An owned reference to an object of the library. A copy refers to the same object; a default-constructed one to none.
-template <class Derived>
+template <class Derived, class RawHandle>
 class Object {
 public:
+    /// The type of the handle in selvedge.h.
+    using Handle = RawHandle;
+
     Object() noexcept = default;
     Object(const Object &other) : handle_(other.handle_)
     {
-        if (handle_ != 0 && sv_retain(handle_) != SV_OK) {
-            handle_ = 0;
+        if (handle_ != nullptr && sv_retain(handle_) != SV_OK) {
+            handle_ = nullptr;
             detail::fail(Error(SV_ERROR_INVALID_HANDLE, sv_last_error()));
         }
     }
-    Object(Object &&other) noexcept : handle_(std::exchange(other.handle_, 0)) {}
+    Object(Object &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     Object &operator=(Object other) noexcept
     {
         std::swap(handle_, other.handle_);
@@ -37,7 +40,7 @@ public:
     ~Object() { sv_release(handle_); }
 
     /// Takes over a reference that the caller owns.
-    static Derived adopt(std::uint64_t handle) noexcept
+    static Derived adopt(Handle handle) noexcept
     {
         Derived object;
         object.handle_ = handle;
@@ -45,19 +48,19 @@ public:
     }
 
     /// Returns whether this refers to an object.
-    bool defined() const noexcept { return handle_ != 0; }
+    bool defined() const noexcept { return handle_ != nullptr; }
 
     /// Returns the handle for functions of selvedge.h. The object keeps its reference.
-    std::uint64_t handle() const noexcept { return handle_; }
+    Handle handle() const noexcept { return handle_; }
 
     /// Returns the handle with the reference, which is then the caller's.
-    std::uint64_t release() noexcept { return std::exchange(handle_, 0); }
+    Handle release() noexcept { return std::exchange(handle_, nullptr); }
 
 protected:
-    explicit Object(std::uint64_t handle) noexcept : handle_(handle) {}
+    explicit Object(Handle handle) noexcept : handle_(handle) {}
 
 private:
-    std::uint64_t handle_ = 0;
+    Handle handle_ = nullptr;
 };
 
 /// A view of adjacent elements that something else owns, as std::span of C++20, which it converts to.
@@ -176,9 +179,9 @@ using element_of = std::remove_cv_t<std::remove_reference_t<decltype(*std::declv
 
 /// Returns the handles of a range of objects.
 template <class Range>
-std::vector<std::uint64_t> handles(const Range &objects)
+auto handles(const Range &objects)
 {
-    std::vector<std::uint64_t> handles;
+    std::vector<typename Range::value_type::Handle> handles;
     handles.reserve(objects.size());
     for (const auto &object : objects)
         handles.push_back(object.handle());

@@ -14,10 +14,10 @@ inline void manual_seed(std::uint64_t seed, Device device = Device::cpu())
 }
 
 /// A stream of random numbers, the same on every device. A default-constructed one is that of the device of each draw.
-class Generator : public Object<Generator> {
+class Generator : public Object<Generator, sv_generator> {
 public:
     Generator() noexcept = default;
-    explicit Generator(std::uint64_t seed) : Object(detail::get<std::uint64_t>(sv_generator_create, seed)) {}
+    explicit Generator(std::uint64_t seed) : Object(detail::get<sv_generator>(sv_generator_create, seed)) {}
 
     /// Returns the seed and the place in its stream.
     std::pair<std::uint64_t, std::uint64_t> state() const

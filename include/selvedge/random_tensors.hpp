@@ -41,24 +41,24 @@ public:
     /// Draws the integers from 0 to below `count` in a random order.
     static Derived permutation(std::size_t count, Device device = Device::cpu())
     {
-        return make<Derived>(sv_permutation, std::uint64_t{0}, count, device.ordinal());
+        return make<Derived>(sv_permutation, sv_generator{}, count, device.ordinal());
     }
     /// Draws numbers from 0 to below 1 in the shape and dtype of this tensor, on its device.
     Derived rand_like() const
     {
-        return make<Derived>(sv_rand_like, std::uint64_t{0}, static_cast<const Derived &>(*this).handle());
+        return make<Derived>(sv_rand_like, sv_generator{}, static_cast<const Derived &>(*this).handle());
     }
     /// Draws normally distributed numbers in the shape and dtype of this tensor, on its device.
     Derived randn_like() const
     {
-        return make<Derived>(sv_randn_like, std::uint64_t{0}, static_cast<const Derived &>(*this).handle());
+        return make<Derived>(sv_randn_like, sv_generator{}, static_cast<const Derived &>(*this).handle());
     }
 
 private:
     template <class Function, class... Arguments>
     static Derived drawn(Function function, const Shape &shape, DType dtype, Device device, Arguments... arguments)
     {
-        return make<Derived>(function, std::uint64_t{0}, arguments..., static_cast<std::int32_t>(dtype), shape.data(),
+        return make<Derived>(function, sv_generator{}, arguments..., static_cast<std::int32_t>(dtype), shape.data(),
                              shape.size(), device.ordinal());
     }
 };

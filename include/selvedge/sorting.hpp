@@ -58,7 +58,7 @@ public:
     /// Returns the distinct elements, the place among them of each element, and the number of times that each occurs.
     std::tuple<Derived, Derived, Derived> unique_with_counts(bool consecutive = false) const
     {
-        std::uint64_t values = 0, inverse = 0, counts = 0;
+        sv_tensor values = nullptr, inverse = nullptr, counts = nullptr;
         call(sv_tensor_unique_with_counts, self(), std::int32_t{consecutive}, &values, &inverse, &counts);
         return {Derived::adopt(values), Derived::adopt(inverse), Derived::adopt(counts)};
     }
@@ -112,7 +112,7 @@ public:
     Derived kron(const Derived &other) const { return one(sv_tensor_kron, other.handle()); }
 
 private:
-    std::uint64_t self() const { return static_cast<const Derived &>(*this).handle(); }
+    sv_tensor self() const { return static_cast<const Derived &>(*this).handle(); }
 
     template <class Function, class... Arguments>
     Derived one(Function function, Arguments... arguments) const
@@ -123,7 +123,7 @@ private:
     template <class Function, class... Arguments>
     Two two(Function function, Arguments... arguments) const
     {
-        std::uint64_t first = 0, second = 0;
+        sv_tensor first = nullptr, second = nullptr;
         call(function, self(), arguments..., &first, &second);
         return {Derived::adopt(first), Derived::adopt(second)};
     }

@@ -78,7 +78,7 @@ using selvedge::detail::get;
 using selvedge::detail::have_equal_lengths;
 using selvedge::detail::make;
 
-inline std::uint64_t raw(const Tensor &tensor) noexcept { return tensor.handle(); }
+inline sv_tensor raw(const Tensor &tensor) noexcept { return tensor.handle(); }
 template <class T>
 auto raw(T value) noexcept
 {
@@ -99,7 +99,7 @@ Tensor tensor(Function function, const Arguments &...arguments)
 template <class Function, class... Arguments>
 std::pair<Tensor, Tensor> two(Function function, const Arguments &...arguments)
 {
-    std::uint64_t first = 0, second = 0;
+    sv_tensor first = nullptr, second = nullptr;
     call(function, raw(arguments)..., &first, &second);
     return {Tensor::adopt(first), Tensor::adopt(second)};
 }
@@ -267,7 +267,7 @@ inline Tensor fibonacci_sequence(std::size_t count, DType dtype, Device device =
 /// Computes an operation. Operations of one operand do not use `y`.
 inline std::pair<Golden, Tensor> golden_operation(GoldenOperation operation, const Golden &x, const Golden &y = {})
 {
-    std::uint64_t a = 0, b = 0, overflow = 0;
+    sv_tensor a = nullptr, b = nullptr, overflow = nullptr;
     detail::call(sv_srt_golden_operation, detail::raw(operation), x.a.handle(), x.b.handle(), y.a.handle(),
                  y.b.handle(), &a, &b, &overflow);
     return {{Tensor::adopt(a), Tensor::adopt(b)}, Tensor::adopt(overflow)};
@@ -290,7 +290,7 @@ inline std::vector<std::pair<std::int64_t, Golden>> snap_ramp(const Tensor &valu
     detail::call(sv_srt_snap_ramp, values.handle(), first, steps, nullptr, nullptr, nullptr, std::size_t{0}, &count);
     const std::size_t size = static_cast<std::size_t>(count);
     std::vector<std::int64_t> bounds(size);
-    std::vector<std::uint64_t> a(size), b(size);
+    std::vector<sv_tensor> a(size), b(size);
     detail::call(sv_srt_snap_ramp, values.handle(), first, steps, bounds.data(), a.data(), b.data(), size, &count);
     std::vector<std::pair<std::int64_t, Golden>> ramp;
     for (std::size_t at = 0; at < size; at++)
@@ -313,7 +313,7 @@ inline Tensor snap_gradient(const Tensor &flux, const Tensor &lattice, const Ten
 inline std::pair<Golden, Tensor> harmonize_and_crystallize(const Tensor &flux, const Tensor &n2, double s,
                                                            std::int64_t bound)
 {
-    std::uint64_t a = 0, b = 0, syntony = 0;
+    sv_tensor a = nullptr, b = nullptr, syntony = nullptr;
     detail::call(sv_srt_harmonize_and_crystallize, flux.handle(), n2.handle(), s, bound, &a, &b, &syntony);
     return {{Tensor::adopt(a), Tensor::adopt(b)}, Tensor::adopt(syntony)};
 }
@@ -426,14 +426,14 @@ inline Tensor projection_sum(const Tensor &psi, const std::vector<Tensor> &proje
 {
     if (!detail::have_equal_lengths("projection_sum", projections.size(), factors.size()))
         return {};
-    const std::vector<std::uint64_t> handles = selvedge::detail::handles(projections);
+    const std::vector<sv_tensor> handles = selvedge::detail::handles(projections);
     return detail::tensor(sv_srt_projection_sum, psi, handles.data(), factors.data(), handles.size(), mode);
 }
 inline Tensor weighted_sum(const std::vector<Tensor> &tensors, const std::vector<double> &weights)
 {
     if (!detail::have_equal_lengths("weighted_sum", tensors.size(), weights.size()))
         return {};
-    const std::vector<std::uint64_t> handles = selvedge::detail::handles(tensors);
+    const std::vector<sv_tensor> handles = selvedge::detail::handles(tensors);
     return detail::tensor(sv_srt_weighted_sum, handles.data(), weights.data(), handles.size());
 }
 
@@ -501,7 +501,7 @@ inline Tensor golden_batch_norm_train(const Tensor &v, RunningStatistics &runnin
                                       const Tensor &gamma = {}, const Tensor &beta = {}, double target = 0,
                                       double eps = 1e-5)
 {
-    std::uint64_t result = 0, mean = 0, variance = 0;
+    sv_tensor result = nullptr, mean = nullptr, variance = nullptr;
     detail::call(sv_srt_golden_batch_norm_train, v.handle(), running.mean.handle(), running.variance.handle(), momentum,
                  gamma.handle(), beta.handle(), target, eps, &result, &mean, &variance);
     running = {Tensor::adopt(mean), Tensor::adopt(variance)};

@@ -19,7 +19,7 @@ enum class Constant : std::int32_t {
 
 /// A tree of numbers, inputs and functions. Building evaluates nothing, except that + - * / of two integers, two fractions or two
 /// exact numbers are exact numbers at once: `(SymExpr::input(0).pow(2) + 1) * Constant::Pi`.
-class SymExpr : public Object<SymExpr> {
+class SymExpr : public Object<SymExpr, sv_srt_symbolic> {
 public:
     SymExpr() noexcept = default;
     template <class I, class = std::enable_if_t<std::is_integral_v<I> && !std::is_same_v<I, bool>>>

@@ -52,7 +52,7 @@ struct MatmulOptions {
 ///
 /// A tensor is a value: copies and views share elements until one of them is written to, which copies them. Methods that end in
 /// `_in_place`, `assign` and the operators `+=` and its kind write. A default-constructed tensor is empty: defined() is false.
-class Tensor : public Object<Tensor>,
+class Tensor : public Object<Tensor, sv_tensor>,
                public detail::Elementwise<Tensor>,
                public detail::Indexing<Tensor>,
                public detail::RandomTensors<Tensor>,
@@ -298,6 +298,9 @@ public:
         return element;
     }
 
+    /// Returns the only element of any dtype as the number of selvedge.h, whose `real` is set for every kind.
+    sv_number item() const { return detail::get<sv_number>(sv_tensor_item, handle()); }
+
     /// Returns the elements as text, as NumPy writes them.
     std::string text() const { return detail::text(sv_tensor_text, handle()); }
     friend std::ostream &operator<<(std::ostream &stream, const Tensor &tensor)
@@ -392,10 +395,10 @@ public:
     /// Returns views of parts along an axis, of these sizes.
     std::vector<Tensor> split(const Shape &sizes, std::int64_t axis = 0) const
     {
-        std::vector<std::uint64_t> handles(sizes.size());
+        std::vector<sv_tensor> handles(sizes.size());
         detail::call(sv_tensor_split, handle(), sizes.data(), sizes.size(), axis, handles.data());
         std::vector<Tensor> parts;
-        for (std::uint64_t part : handles)
+        for (sv_tensor part : handles)
             parts.push_back(adopt(part));
         return parts;
     }
@@ -491,7 +494,7 @@ public:
     std::pair<Tensor, Tensor> matmul_with_aux(const Tensor &right, const MatmulOptions &options) const
     {
         const sv_matmul_options raw = options.raw();
-        std::uint64_t result = 0, aux = 0;
+        sv_tensor result = nullptr, aux = nullptr;
         detail::call(sv_matmul_with_aux, handle(), right.handle(), &raw, &result, &aux);
         return {adopt(result), adopt(aux)};
     }
@@ -505,12 +508,12 @@ public:
     }
 
 private:
-    explicit Tensor(std::uint64_t handle) noexcept : Object(handle) {}
+    explicit Tensor(sv_tensor handle) noexcept : Object(handle) {}
 
     // A view of all elements is a tensor of its own, which a write to the other one does not change.
-    static std::uint64_t share(std::uint64_t tensor)
+    static sv_tensor share(sv_tensor tensor)
     {
-        return detail::get<std::uint64_t>(sv_tensor_slice, tensor, nullptr, std::size_t{0});
+        return detail::get<sv_tensor>(sv_tensor_slice, tensor, nullptr, std::size_t{0});
     }
 
     template <class Function, class... Arguments>
@@ -564,9 +567,9 @@ inline Index::Index(const Tensor &tensor) : index_{SV_INDEX_TENSOR, 0, tensor.ha
 namespace detail {
 
 /// The handle of an optional tensor: 0 for a null pointer, and one that is refused for an empty tensor.
-inline std::uint64_t handle_of(const Tensor *tensor)
+inline sv_tensor handle_of(const Tensor *tensor)
 {
-    return tensor == nullptr ? 0 : tensor->defined() ? tensor->handle() : SV_NO_TENSOR;
+    return tensor == nullptr ? nullptr : tensor->defined() ? tensor->handle() : SV_NO_TENSOR;
 }
 
 } // namespace detail

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::arguments::{out, slice, slice_mut};
 use super::error::{Failure, Result};
 use super::guard;
-use super::handle::{Object, object};
+use super::handle::{Object, object, sv_buffer, sv_stream};
 use super::status::SV_ERROR_OUT_OF_RANGE;
 use super::stream::stream;
 use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut, View};
@@ -72,7 +72,7 @@ fn size(bytes: u64) -> Result<usize> {
 /// before it. Releasing the buffer frees the memory behind the work that uses it. Work that two threads issue to one
 /// buffer at the same time runs in either order.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_buffer_create(stream: u64, bytes: u64, buffer: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_buffer_create(stream: sv_stream, bytes: u64, buffer: *mut sv_buffer) -> i32 {
     guard::call("sv_buffer_create", || {
         let result = out(buffer, "buffer")?;
         let stream = self::stream(stream, "stream")?;
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn sv_buffer_create(stream: u64, bytes: u64, buffer: *mut 
 
 /// As `sv_buffer_create`, with bytes that are all zero.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_buffer_zeros(stream: u64, bytes: u64, buffer: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_buffer_zeros(stream: sv_stream, bytes: u64, buffer: *mut sv_buffer) -> i32 {
     guard::call("sv_buffer_zeros", || {
         let result = out(buffer, "buffer")?;
         let stream = self::stream(stream, "stream")?;
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn sv_buffer_zeros(stream: u64, bytes: u64, buffer: *mut u
 ///
 /// The library does not see uses of the address by other code: order them with events.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_buffer_address(buffer: u64, address: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_buffer_address(buffer: sv_buffer, address: *mut u64) -> i32 {
     guard::call("sv_buffer_address", || {
         let address = out(address, "address")?;
         address.write(self::buffer(buffer, "buffer")?.0.address());
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn sv_buffer_address(buffer: u64, address: *mut u64) -> i3
 
 /// Writes the number of bytes of a buffer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_buffer_size(buffer: u64, bytes: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_buffer_size(buffer: sv_buffer, bytes: *mut u64) -> i32 {
     guard::call("sv_buffer_size", || {
         let bytes = out(bytes, "bytes")?;
         bytes.write(self::buffer(buffer, "buffer")?.0.len() as u64);
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn sv_buffer_size(buffer: u64, bytes: *mut u64) -> i32 {
 
 /// Writes the ordinal of the device that holds a buffer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_buffer_device(buffer: u64, device: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_buffer_device(buffer: sv_buffer, device: *mut i32) -> i32 {
     guard::call("sv_buffer_device", || {
         let device = out(device, "device")?;
         device.write(self::buffer(buffer, "buffer")?.0.device().ordinal() as i32);
@@ -131,8 +131,8 @@ pub unsafe extern "C" fn sv_buffer_device(buffer: u64, device: *mut i32) -> i32 
 /// `data` points to `bytes` bytes that nobody writes during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_buffer_upload(
-    stream: u64,
-    buffer: u64,
+    stream: sv_stream,
+    buffer: sv_buffer,
     offset: u64,
     data: *const c_void,
     bytes: usize,
@@ -153,8 +153,8 @@ pub unsafe extern "C" fn sv_buffer_upload(
 /// `data` points to `bytes` bytes that nobody else uses during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_buffer_download(
-    stream: u64,
-    buffer: u64,
+    stream: sv_stream,
+    buffer: sv_buffer,
     offset: u64,
     data: *mut c_void,
     bytes: usize,
@@ -171,10 +171,10 @@ pub unsafe extern "C" fn sv_buffer_download(
 /// devices, of which the stream belongs to one. The host does not wait.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_buffer_copy(
-    stream: u64,
-    source: u64,
+    stream: sv_stream,
+    source: sv_buffer,
     source_offset: u64,
-    destination: u64,
+    destination: sv_buffer,
     destination_offset: u64,
     bytes: u64,
 ) -> i32 {
@@ -200,8 +200,8 @@ pub extern "C" fn sv_buffer_copy(
 /// `value` points to `value_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_buffer_fill(
-    stream: u64,
-    buffer: u64,
+    stream: sv_stream,
+    buffer: sv_buffer,
     offset: u64,
     value: *const c_void,
     value_bytes: usize,
@@ -267,12 +267,12 @@ impl User {
 /// from any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_buffer_from_raw(
-    stream: u64,
+    stream: sv_stream,
     address: u64,
     bytes: u64,
     deleter: sv_deleter,
     user: *mut c_void,
-    buffer: *mut u64,
+    buffer: *mut sv_buffer,
 ) -> i32 {
     guard::call("sv_buffer_from_raw", || {
         let result = out(buffer, "buffer")?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::arguments::{slice, slice_mut, structure};
 use super::error::{Failure, Result};
 use super::guard;
-use super::handle::Object;
+use super::handle::{Object, sv_stream, sv_tensor};
 use super::status;
 use super::stream::StreamObject;
 use super::tensor::{device, dtype, dtype_code, enter_all, sizes, tensors};
@@ -64,7 +64,7 @@ pub type sv_host_kernel = Option<
 pub type sv_cuda_kernel = Option<
     unsafe extern "C" fn(
         user: *mut c_void,
-        stream: u64,
+        stream: sv_stream,
         inputs: *const sv_array,
         inputs_count: usize,
         outputs: *const sv_array,
@@ -140,11 +140,11 @@ fn missing(device: &str) -> Failure {
 pub unsafe extern "C" fn sv_custom_run(
     operation: *const sv_custom_operation,
     device: i32,
-    inputs: *const u64,
+    inputs: *const sv_tensor,
     inputs_count: usize,
     outputs: *const sv_array_type,
     outputs_count: usize,
-    results: *mut u64,
+    results: *mut sv_tensor,
 ) -> i32 {
     guard::call("sv_custom_run", || {
         let (operation, results, types) = (

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use super::arguments::out;
 use super::error::{Failure, Result};
 use super::guard;
-use super::handle::Object;
+use super::handle::{Object, sv_tensor};
 use super::tensor::{TensorObject, give};
 use crate::driver::Stream;
 use crate::tensor::Tensor;
@@ -107,7 +107,7 @@ unsafe fn export<M: ManagedStruct>(
 /// this library's uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_to_dlpack(
-    tensor: u64,
+    tensor: sv_tensor,
     flags: u32,
     stream: i64,
     managed: *mut *mut c_void,
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn sv_tensor_to_dlpack(
 /// As for `sv_tensor_to_dlpack`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_to_dlpack_legacy(
-    tensor: u64,
+    tensor: sv_tensor,
     flags: u32,
     stream: i64,
     managed: *mut *mut c_void,
@@ -159,7 +159,7 @@ fn managed_at<M>(managed: *mut c_void) -> Result<NonNull<M>> {
 /// `managed` points to a struct as DLPack describes it, which nobody else takes over. Until the deleter is called, other code
 /// uses the elements ordered with this library's uses.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_from_dlpack(managed: *mut c_void, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_from_dlpack(managed: *mut c_void, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_from_dlpack", result, || Ok(Tensor::from_dlpack(managed_at(managed)?)?))
 }
 
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn sv_tensor_from_dlpack(managed: *mut c_void, result: *mu
 ///
 /// As for `sv_tensor_from_dlpack`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_from_dlpack_legacy(managed: *mut c_void, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_from_dlpack_legacy(managed: *mut c_void, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_from_dlpack_legacy", result, || {
         Ok(Tensor::from_dlpack_legacy(managed_at::<DLManagedTensor>(managed)?)?)
     })

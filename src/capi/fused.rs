@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::arguments::{out, slice, slice_mut};
 use super::error::{Failure, Result};
 use super::guard;
-use super::handle::{Object, object};
+use super::handle::{Object, object, sv_expression, sv_fused, sv_tensor};
 use super::tensor::elementwise::operation;
 use super::tensor::{Operand, dtype, enter_all, number, operands, sv_number, sv_operand};
 use crate::fuse::ExpressionTree;
@@ -45,7 +45,7 @@ unsafe fn give(
 ///
 /// Any thread may use the expression.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_expression_input(index: u32, expression: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_expression_input(index: u32, expression: *mut sv_expression) -> i32 {
     let work = || Ok(ExpressionTree::input(index)?);
     give("sv_expression_input", expression, work)
 }
@@ -54,7 +54,10 @@ pub unsafe extern "C" fn sv_expression_input(index: u32, expression: *mut u64) -
 ///
 /// Any thread may use the expression.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_expression_number(number: *const sv_number, expression: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_expression_number(
+    number: *const sv_number,
+    expression: *mut sv_expression,
+) -> i32 {
     let number = || self::number(number, "number");
     let work = || Ok(ExpressionTree::number(number()?));
     give("sv_expression_number", expression, work)
@@ -64,7 +67,7 @@ pub unsafe extern "C" fn sv_expression_number(number: *const sv_number, expressi
 ///
 /// Any thread may use the expression.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_expression_index(axis: i64, expression: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_expression_index(axis: i64, expression: *mut sv_expression) -> i32 {
     let work = || Ok(ExpressionTree::index(axis as isize));
     give("sv_expression_index", expression, work)
 }
@@ -80,9 +83,9 @@ pub unsafe extern "C" fn sv_expression_index(axis: i64, expression: *mut u64) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_expression_operation(
     operation: u32,
-    operands: *const u64,
+    operands: *const sv_expression,
     count: usize,
-    expression: *mut u64,
+    expression: *mut sv_expression,
 ) -> i32 {
     let work = || {
         let operation = self::operation(operation)?;
@@ -96,7 +99,11 @@ pub unsafe extern "C" fn sv_expression_operation(
 ///
 /// Any thread may use the expression.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_expression_cast(operand: u64, dtype: i32, expression: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_expression_cast(
+    operand: sv_expression,
+    dtype: i32,
+    expression: *mut sv_expression,
+) -> i32 {
     let work = || {
         let dtype = self::dtype(dtype)?;
         let operand = ExpressionObject::table().get(operand, "operand")?.0;
@@ -123,7 +130,11 @@ unsafe fn expressions(handles: *const u64, count: usize, name: &str) -> Result<V
 ///
 /// `outputs` points to `count` handles.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_fused_create(outputs: *const u64, count: usize, fused: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_fused_create(
+    outputs: *const sv_expression,
+    count: usize,
+    fused: *mut sv_fused,
+) -> i32 {
     guard::call("sv_fused_create", || {
         let result = out(fused, "fused")?;
         let outputs = expressions(outputs, count, "outputs")?;
@@ -135,7 +146,7 @@ pub unsafe extern "C" fn sv_fused_create(outputs: *const u64, count: usize, fuse
 
 /// Writes the numbers of operands and results of a fused function: one more than the largest input, and its outputs.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_fused_counts(fused: u64, operands: *mut usize, results: *mut usize) -> i32 {
+pub unsafe extern "C" fn sv_fused_counts(fused: sv_fused, operands: *mut usize, results: *mut usize) -> i32 {
     guard::call("sv_fused_counts", || {
         let (operands, results) = (out(operands, "operands")?, out(results, "results")?);
         let fused = FusedObject::table().get(fused, "fused")?.0;
@@ -156,10 +167,10 @@ pub unsafe extern "C" fn sv_fused_counts(fused: u64, operands: *mut usize, resul
 /// `operands` points to `count` structs, and `results` to `results_count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_fused_run(
-    fused: u64,
+    fused: sv_fused,
     operands: *const sv_operand,
     count: usize,
-    results: *mut u64,
+    results: *mut sv_tensor,
     results_count: usize,
 ) -> i32 {
     guard::call("sv_fused_run", || {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use super::arguments::{out, write_text};
 use super::error::{Failure, Result};
 use super::guard;
-use super::handle::{Object, object};
+use super::handle::{Object, object, sv_executable_graph, sv_graph, sv_pinned, sv_stream};
 use super::pinned::{PinnedState, pinned};
 use super::stream::stream;
 use crate::driver::{ExecutableGraph, Graph, GraphUpdateError, OpenCapture};
@@ -72,7 +72,7 @@ pub(super) fn discard_capture() {
 /// captured; a call that waits answers `SV_ERROR_NOT_CAPTURABLE`, and the capture goes on. Memory allocated on captured
 /// streams belongs to the graph. The same thread ends the capture; one that a thread leaves open ends with the thread.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_stream_begin_capture(stream: u64) -> i32 {
+pub extern "C" fn sv_stream_begin_capture(stream: sv_stream) -> i32 {
     guard::call("sv_stream_begin_capture", || {
         let stream = self::stream(stream, "stream")?;
         let open = OpenCapture::begin(&stream)?;
@@ -87,7 +87,7 @@ pub extern "C" fn sv_stream_begin_capture(stream: u64) -> i32 {
 ///
 /// Only the thread that began the capture may call it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_stream_end_capture(stream: u64, graph: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_stream_end_capture(stream: sv_stream, graph: *mut sv_graph) -> i32 {
     guard::call("sv_stream_end_capture", || {
         let result = out(graph, "graph")?;
         let stream = self::stream(stream, "stream")?;
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn sv_stream_end_capture(stream: u64, graph: *mut u64) -> 
 
 /// Writes the number of nodes of a graph.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_graph_node_count(graph: u64, nodes: *mut usize) -> i32 {
+pub unsafe extern "C" fn sv_graph_node_count(graph: sv_graph, nodes: *mut usize) -> i32 {
     guard::call("sv_graph_node_count", || {
         let result = out(nodes, "nodes")?;
         result.write(self::graph(graph)?.look(|graph| Ok(graph.nodes()?.len()))?);
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn sv_graph_node_count(graph: u64, nodes: *mut usize) -> i
 /// `text` points to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_graph_dot(
-    graph: u64,
+    graph: sv_graph,
     text: *mut c_char,
     capacity: usize,
     length: *mut usize,
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn sv_graph_dot(
 /// Instantiates a graph. The executable graph takes the captured one, whose handle can only be released afterwards, also where
 /// the driver fails.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_graph_instantiate(graph: u64, executable: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_graph_instantiate(graph: sv_graph, executable: *mut sv_executable_graph) -> i32 {
     guard::call("sv_graph_instantiate", || {
         let result = out(executable, "executable")?;
         let graph = self::graph(graph)?.with(Option::take).ok_or_else(taken)?;
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn sv_graph_instantiate(graph: u64, executable: *mut u64) 
 /// Launches an executable graph on a stream, as one operation, behind all earlier uses of its buffers and its own earlier
 /// launches. The host does not wait.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_executable_graph_launch(executable: u64, stream: u64) -> i32 {
+pub extern "C" fn sv_executable_graph_launch(executable: sv_executable_graph, stream: sv_stream) -> i32 {
     guard::call("sv_executable_graph_launch", || {
         let stream = self::stream(stream, "stream")?;
         Ok(self::executable(executable)?.read().launch(&stream)?)
@@ -155,7 +155,7 @@ pub extern "C" fn sv_executable_graph_launch(executable: u64, stream: u64) -> i3
 
 /// Uploads what an executable graph needs to the device, ahead of its first launch.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_executable_graph_upload(executable: u64, stream: u64) -> i32 {
+pub extern "C" fn sv_executable_graph_upload(executable: sv_executable_graph, stream: sv_stream) -> i32 {
     guard::call("sv_executable_graph_upload", || {
         let stream = self::stream(stream, "stream")?;
         Ok(self::executable(executable)?.read().upload(&stream)?)
@@ -167,7 +167,7 @@ pub extern "C" fn sv_executable_graph_upload(executable: u64, stream: u64) -> i3
 ///
 /// `SV_ERROR_GRAPH_NOT_UPDATABLE` says that the two differ in more than that; `graph` can then be instantiated.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_executable_graph_update(executable: u64, graph: u64) -> i32 {
+pub extern "C" fn sv_executable_graph_update(executable: sv_executable_graph, graph: sv_graph) -> i32 {
     guard::call("sv_executable_graph_update", || {
         let object = self::executable(executable)?;
         self::graph(graph)?.with(|slot| {
@@ -186,8 +186,8 @@ pub extern "C" fn sv_executable_graph_update(executable: u64, graph: u64) -> i32
 /// The memory may be used until the next launch. Any thread may call it, one at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_executable_graph_host(
-    executable: u64,
-    pinned: u64,
+    executable: sv_executable_graph,
+    pinned: sv_pinned,
     data: *mut *mut c_void,
     bytes: *mut usize,
 ) -> i32 {

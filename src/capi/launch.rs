@@ -6,6 +6,7 @@ use super::arguments::{slice, structure};
 use super::buffer::{BufferObject, buffer};
 use super::error::{Failure, Result};
 use super::guard;
+use super::handle::{sv_buffer, sv_function, sv_stream};
 use super::module::function;
 use super::stream::stream;
 use crate::driver::image::ArgumentKind;
@@ -47,7 +48,7 @@ pub struct sv_argument {
     /// Zero.
     pub reserved: u32,
     /// The handle of a buffer.
-    pub buffer: u64,
+    pub buffer: sv_buffer,
     /// The offset in the buffer, in bytes.
     pub offset: u64,
     /// The value, copied by the launch.
@@ -167,8 +168,8 @@ unsafe fn arguments<'a>(
 /// addresses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_launch(
-    function: u64,
-    stream: u64,
+    function: sv_function,
+    stream: sv_stream,
     config: *const sv_launch_config,
     arguments: *const sv_argument,
     count: usize,

@@ -12,7 +12,7 @@ use super::error::{Failure, Result};
 use super::fused::{ExpressionObject, FusedObject};
 use super::graph::{ExecutableGraphObject, GraphObject, discard_capture};
 use super::guard::{self, SHUT_DOWN};
-use super::handle::{HandleKind, Object};
+use super::handle::{HandleKind, Object, sv_object};
 use super::hooks::forget_log_callback;
 use super::module::{FunctionObject, ModuleObject};
 use super::nn::model::ModelObject;
@@ -31,7 +31,7 @@ use super::tensor::random::GeneratorObject;
 use crate::driver::{Device, call_deleters};
 
 /// The version of the ABI. It moves when a function, struct or code changes its meaning.
-pub const SV_ABI_VERSION: u32 = 2;
+pub const SV_ABI_VERSION: u32 = 3;
 
 /// Returns the ABI version of the library that is loaded, to be compared with `SV_ABI_VERSION` of the header.
 ///
@@ -97,9 +97,9 @@ macro_rules! with_kinds {
 macro_rules! for_kind {
     ($handle:ident, $method:ident, $($kind:ident => $object:ty),+ $(,)?) => {
         match HandleKind::of($handle) {
-            $(Some(HandleKind::$kind) => <$object>::table().$method($handle, "handle").map(drop),)+
+            $(Some(HandleKind::$kind) => <$object>::table().$method($handle, "object").map(drop),)+
             _ => {
-                let message = format!("handle: found {:#x}; wanted a handle of this library", $handle);
+                let message = format!("object: found {:#x}; wanted a handle of this library", $handle);
                 Err(Failure { status: status::SV_ERROR_INVALID_HANDLE, message })
             }
         }
@@ -117,8 +117,8 @@ macro_rules! clear_kinds {
 ///
 /// Each reference needs a call of `sv_release`.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_retain(handle: u64) -> i32 {
-    guard::call("sv_retain", || with_kinds!(for_kind!(handle, retain,)))
+pub extern "C" fn sv_retain(object: sv_object) -> i32 {
+    guard::call("sv_retain", || with_kinds!(for_kind!(object, retain,)))
 }
 
 /// Drops a reference to the object of any handle. The last one frees the object, and the handle is invalid from then on.
@@ -126,11 +126,11 @@ pub extern "C" fn sv_retain(handle: u64) -> i32 {
 /// Work of the object that is still running goes on; the call does not wait for it. 0 is accepted and does nothing, as
 /// `free(NULL)`.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_release(handle: u64) -> i32 {
-    if handle == 0 {
+pub extern "C" fn sv_release(object: sv_object) -> i32 {
+    if object == 0 {
         return status::SV_OK;
     }
-    guard::call("sv_release", || with_kinds!(for_kind!(handle, release,)))
+    guard::call("sv_release", || with_kinds!(for_kind!(object, release,)))
 }
 
 /// Writes a report of the libraries that were looked for, each path tried and why it was taken or not, as `selvedge info`

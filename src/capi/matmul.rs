@@ -3,7 +3,7 @@
 use super::arguments::{check_reserved, out, structure};
 use super::error::{Failure, Result};
 use super::guard;
-use super::handle::Object;
+use super::handle::{Object, sv_tensor};
 use super::tensor::{
     SV_DTYPE_NONE, TensorObject, dtype, enter_all, flag, give, number, optional, sv_number, tensor,
 };
@@ -28,9 +28,9 @@ pub struct sv_matmul_options {
     /// The size of the struct in bytes.
     pub size: usize,
     /// A tensor that is added to the product: one number for each column, or a column of one for each row. 0 for none.
-    pub bias: u64,
+    pub bias: sv_tensor,
     /// A tensor of the result's shape that is added after the activation. 0 for none.
-    pub residual: u64,
+    pub residual: sv_tensor,
     /// One of `SV_ACTIVATION_...`.
     pub activation: i32,
     /// The dtype of the result; `SV_DTYPE_NONE` for that of the operands.
@@ -141,10 +141,10 @@ impl Options {
 /// `options` is NULL or points to a struct with its size set, and `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_matmul(
-    a: u64,
-    b: u64,
+    a: sv_tensor,
+    b: sv_tensor,
     options: *const sv_matmul_options,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_matmul", result, || {
         let (a, b, options) = (tensor(a, "a")?, tensor(b, "b")?, Options::read(options)?);
@@ -161,11 +161,11 @@ pub unsafe extern "C" fn sv_matmul(
 /// `options` is NULL or points to a struct with its size set, and `result` and `aux` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_matmul_with_aux(
-    a: u64,
-    b: u64,
+    a: sv_tensor,
+    b: sv_tensor,
     options: *const sv_matmul_options,
-    result: *mut u64,
-    aux: *mut u64,
+    result: *mut sv_tensor,
+    aux: *mut sv_tensor,
 ) -> i32 {
     guard::call("sv_matmul_with_aux", || {
         let (result, aux) = (out(result, "result")?, out(aux, "aux")?);
@@ -188,10 +188,10 @@ pub unsafe extern "C" fn sv_matmul_with_aux(
 /// `beta` points to a struct, and `options` is NULL or points to a struct with its size set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_matmul_add_to(
-    c: u64,
+    c: sv_tensor,
     beta: *const sv_number,
-    a: u64,
-    b: u64,
+    a: sv_tensor,
+    b: sv_tensor,
     options: *const sv_matmul_options,
 ) -> i32 {
     guard::call("sv_matmul_add_to", || {

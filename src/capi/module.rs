@@ -6,7 +6,7 @@ use super::arguments::{out, out_structure, slice, slice_mut, text, write_text};
 use super::device::cuda;
 use super::error::{Failure, Result};
 use super::guard;
-use super::handle::{Object, object};
+use super::handle::{Object, object, sv_function, sv_module, sv_stream};
 use super::status::SV_ERROR_LENGTH_MISMATCH;
 use super::stream::stream;
 use crate::driver::image::ParameterKind;
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn sv_module_load(
     device: i32,
     image: *const c_void,
     bytes: usize,
-    module: *mut u64,
+    module: *mut sv_module,
 ) -> i32 {
     guard::call("sv_module_load", || {
         let (result, image) = (out(module, "module")?, slice(image.cast::<u8>(), bytes, "image")?);
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn sv_module_load(
 /// `log` points to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_module_log(
-    module: u64,
+    module: sv_module,
     log: *mut c_char,
     capacity: usize,
     length: *mut usize,
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn sv_module_log(
 /// `names` points to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_module_function_names(
-    module: u64,
+    module: sv_module,
     names: *mut c_char,
     capacity: usize,
     length: *mut usize,
@@ -133,7 +133,11 @@ pub unsafe extern "C" fn sv_module_function_names(
 ///
 /// `name` is a text that ends with a zero byte, and `function` points to a `uint64_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_module_function(module: u64, name: *const c_char, function: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_module_function(
+    module: sv_module,
+    name: *const c_char,
+    function: *mut sv_function,
+) -> i32 {
     guard::call("sv_module_function", || {
         let (result, name) = (out(function, "function")?, text(name, "name")?);
         let function = self::module(module, "module")?.function(name)?;
@@ -149,7 +153,7 @@ pub unsafe extern "C" fn sv_module_function(module: u64, name: *const c_char, fu
 /// `attributes` points to a struct whose `size` is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_function_attributes_get(
-    function: u64,
+    function: sv_function,
     attributes: *mut sv_function_attributes,
 ) -> i32 {
     guard::call("sv_function_attributes_get", || {
@@ -180,7 +184,7 @@ pub unsafe extern "C" fn sv_function_attributes_get(
 /// `kind` points to a `uint32_t`; `bytes` and `offset` each point to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_function_parameter(
-    function: u64,
+    function: sv_function,
     index: u32,
     kind: *mut u32,
     bytes: *mut usize,
@@ -209,7 +213,7 @@ pub unsafe extern "C" fn sv_function_parameter(
 /// Writes how many blocks of `threads` threads and `shared` bytes of dynamic shared memory one multiprocessor holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_function_occupancy(
-    function: u64,
+    function: sv_function,
     threads: u32,
     shared: u32,
     blocks: *mut u32,
@@ -224,7 +228,7 @@ pub unsafe extern "C" fn sv_function_occupancy(
 /// Writes the sizes of grid and block that give the highest occupancy with `shared` bytes of dynamic shared memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_function_suggested_block_size(
-    function: u64,
+    function: sv_function,
     shared: u32,
     grid: *mut u32,
     block: *mut u32,
@@ -259,7 +263,7 @@ fn global(module: u64, name: &str, bytes: Option<usize>) -> Result<Global<u8>> {
 /// `name` is a text that ends with a zero byte, `address` points to a `uint64_t` and `bytes` to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_module_global(
-    module: u64,
+    module: sv_module,
     name: *const c_char,
     address: *mut u64,
     bytes: *mut usize,
@@ -280,9 +284,9 @@ pub unsafe extern "C" fn sv_module_global(
 /// `name` is a text that ends with a zero byte, and `data` points to `bytes` bytes that nobody else uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_module_global_read(
-    module: u64,
+    module: sv_module,
     name: *const c_char,
-    stream: u64,
+    stream: sv_stream,
     data: *mut c_void,
     bytes: usize,
 ) -> i32 {
@@ -301,9 +305,9 @@ pub unsafe extern "C" fn sv_module_global_read(
 /// `name` is a text that ends with a zero byte, and `data` points to `bytes` bytes that nobody writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_module_global_write(
-    module: u64,
+    module: sv_module,
     name: *const c_char,
-    stream: u64,
+    stream: sv_stream,
     data: *const c_void,
     bytes: usize,
 ) -> i32 {

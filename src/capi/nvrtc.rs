@@ -7,7 +7,7 @@ use super::arguments::{out, slice_mut, text, write_text};
 use super::device::cuda;
 use super::error::{Failure, Result};
 use super::guard;
-use super::handle::{Object, object};
+use super::handle::{Object, object, sv_module, sv_program};
 use super::module::ModuleObject;
 use crate::driver::driver_isa;
 use crate::nvrtc::{Cache, Compiled, Program, Target};
@@ -75,7 +75,7 @@ fn program(handle: u64) -> Result<ProgramObject> {
 pub unsafe extern "C" fn sv_program_create(
     name: *const c_char,
     source: *const c_char,
-    program: *mut u64,
+    program: *mut sv_program,
 ) -> i32 {
     guard::call("sv_program_create", || {
         let (result, name, source) = (out(program, "program")?, text(name, "name")?, text(source, "source")?);
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn sv_program_create(
 /// `name` and `source` are texts that end with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_program_add_header(
-    program: u64,
+    program: sv_program,
     name: *const c_char,
     source: *const c_char,
 ) -> i32 {
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn sv_program_add_header(
 ///
 /// `option` is a text that ends with a zero byte.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_program_add_option(program: u64, option: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_program_add_option(program: sv_program, option: *const c_char) -> i32 {
     guard::call("sv_program_add_option", || {
         let option = text(option, "option")?;
         self::program(program)?.lock().change(|program| program.option(option));
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn sv_program_add_option(program: u64, option: *const c_ch
 ///
 /// `expression` is a text that ends with a zero byte.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_program_add_expression(program: u64, expression: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_program_add_expression(program: sv_program, expression: *const c_char) -> i32 {
     guard::call("sv_program_add_expression", || {
         let expression = text(expression, "expression")?;
         self::program(program)?.lock().change(|program| program.expression(expression));
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn sv_program_add_expression(program: u64, expression: *co
 ///
 /// `target` is a text that ends with a zero byte.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_program_compile(program: u64, target: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_program_compile(program: sv_program, target: *const c_char) -> i32 {
     guard::call("sv_program_compile", || {
         let target = text(target, "target")?;
         self::program(program)?.lock().compile(target.parse())
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn sv_program_compile(program: u64, target: *const c_char)
 
 /// Compiles a program for the best target that NVRTC and the driver have for a device. As `sv_program_compile` otherwise.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_program_compile_for_device(program: u64, device: i32) -> i32 {
+pub extern "C" fn sv_program_compile_for_device(program: sv_program, device: i32) -> i32 {
     guard::call("sv_program_compile_for_device", || {
         let program = self::program(program)?;
         let (capability, isa) =
@@ -172,7 +172,7 @@ pub extern "C" fn sv_program_compile_for_device(program: u64, device: i32) -> i3
 /// `log` points to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_program_log(
-    program: u64,
+    program: sv_program,
     log: *mut c_char,
     capacity: usize,
     length: *mut usize,
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn sv_program_log(
 /// `expression` is a text that ends with a zero byte, and `name` points to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_program_lowered_name(
-    program: u64,
+    program: sv_program,
     expression: *const c_char,
     name: *mut c_char,
     capacity: usize,
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn sv_program_lowered_name(
 /// `image` points to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_program_image(
-    program: u64,
+    program: sv_program,
     image: *mut c_void,
     capacity: usize,
     length: *mut usize,
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn sv_program_image(
 ///
 /// The caller owns one reference to `*module`, which does not need the program.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_program_load(program: u64, device: i32, module: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_program_load(program: sv_program, device: i32, module: *mut sv_module) -> i32 {
     guard::call("sv_program_load", || {
         let result = out(module, "module")?;
         let compiled = self::program(program)?.lock().compiled()?.clone();

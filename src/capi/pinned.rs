@@ -10,7 +10,7 @@ use super::buffer::buffer;
 use super::device::cuda;
 use super::error::{Failure, Result};
 use super::guard;
-use super::handle::{Object, object};
+use super::handle::{Object, object, sv_buffer, sv_pinned, sv_stream, sv_tensor};
 use super::stream::stream;
 use super::tensor::{dtype, give, sizes};
 use crate::driver::{CapturedBuffer, PinnedBuffer, Transfer, TransferError};
@@ -88,7 +88,7 @@ pub(super) fn pinned(handle: u64, name: &str) -> Result<PinnedObject> {
 ///
 /// Threads may use the memory one at a time.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_pinned_create(device: i32, bytes: usize, pinned: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_pinned_create(device: i32, bytes: usize, pinned: *mut sv_pinned) -> i32 {
     guard::call("sv_pinned_create", || {
         let result = out(pinned, "pinned")?;
         let buffer = cuda(device, "pinned memory")?.pinned(bytes)?;
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn sv_pinned_create(device: i32, bytes: usize, pinned: *mu
 /// The caller may read and write the memory until it starts a copy, and again after `sv_pinned_wait`. During a copy this function
 /// fails.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_pinned_data(pinned: u64, data: *mut *mut c_void, bytes: *mut usize) -> i32 {
+pub unsafe extern "C" fn sv_pinned_data(pinned: sv_pinned, data: *mut *mut c_void, bytes: *mut usize) -> i32 {
     guard::call("sv_pinned_data", || {
         let (data, bytes) = (out(data, "data")?, out(bytes, "bytes")?);
         let object = self::pinned(pinned, "pinned")?;
@@ -123,7 +123,12 @@ pub unsafe extern "C" fn sv_pinned_data(pinned: u64, data: *mut *mut c_void, byt
 /// The copy has the memory until `sv_pinned_wait`: the caller must not touch it. During a capture the graph takes the memory, and
 /// `sv_executable_graph_host` gives access to it. Releasing the handle is allowed at any time.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_pinned_upload(stream: u64, pinned: u64, buffer: u64, offset: u64) -> i32 {
+pub extern "C" fn sv_pinned_upload(
+    stream: sv_stream,
+    pinned: sv_pinned,
+    buffer: sv_buffer,
+    offset: u64,
+) -> i32 {
     guard::call("sv_pinned_upload", || {
         let stream = self::stream(stream, "stream")?;
         let (object, buffer) = (self::pinned(pinned, "pinned")?, self::buffer(buffer, "buffer")?);
@@ -144,7 +149,12 @@ pub extern "C" fn sv_pinned_upload(stream: u64, pinned: u64, buffer: u64, offset
 ///
 /// As `sv_pinned_upload` otherwise.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_pinned_download(stream: u64, buffer: u64, offset: u64, pinned: u64) -> i32 {
+pub extern "C" fn sv_pinned_download(
+    stream: sv_stream,
+    buffer: sv_buffer,
+    offset: u64,
+    pinned: sv_pinned,
+) -> i32 {
     guard::call("sv_pinned_download", || {
         let stream = self::stream(stream, "stream")?;
         let (buffer, object) = (self::buffer(buffer, "buffer")?, self::pinned(pinned, "pinned")?);
@@ -164,7 +174,7 @@ pub extern "C" fn sv_pinned_download(stream: u64, buffer: u64, offset: u64, pinn
 ///
 /// Returns the error of a kernel that faulted or reported one; the memory is then given up, and the handle can only be released.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_pinned_wait(pinned: u64) -> i32 {
+pub extern "C" fn sv_pinned_wait(pinned: sv_pinned) -> i32 {
     guard::call("sv_pinned_wait", || {
         let object = self::pinned(pinned, "pinned")?;
         let mut state = object.lock();
@@ -195,11 +205,11 @@ pub extern "C" fn sv_pinned_wait(pinned: u64) -> i32 {
 /// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_from_pinned(
-    pinned: u64,
+    pinned: sv_pinned,
     dtype: i32,
     shape: *const i64,
     rank: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_from_pinned", result, || {
         let object = self::pinned(pinned, "pinned")?;
@@ -220,7 +230,7 @@ pub unsafe extern "C" fn sv_tensor_from_pinned(
 
 /// Writes 1 if no copy has pinned memory or its copy is done, else 0. `sv_pinned_wait` still gives the memory back.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_pinned_is_complete(pinned: u64, complete: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_pinned_is_complete(pinned: sv_pinned, complete: *mut i32) -> i32 {
     guard::call("sv_pinned_is_complete", || {
         let complete = out(complete, "complete")?;
         let object = self::pinned(pinned, "pinned")?;

@@ -7,7 +7,7 @@ use super::arguments::out;
 use super::device::{cuda, milliseconds};
 use super::error::{Failure, Result};
 use super::guard;
-use super::handle::{Object, object};
+use super::handle::{Object, object, sv_event, sv_stream};
 use crate::driver::{Event, Stream};
 
 /// A stream behind a handle.
@@ -35,7 +35,7 @@ fn with_event<R>(handle: u64, name: &str, work: impl FnOnce(&mut Event) -> crate
 ///
 /// Any thread may use the stream.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_stream_create(device: i32, priority: i32, stream: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_stream_create(device: i32, priority: i32, stream: *mut sv_stream) -> i32 {
     guard::call("sv_stream_create", || {
         let result = out(stream, "stream")?;
         let stream = cuda(device, "a stream")?.stream_with_priority(priority)?;
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn sv_stream_create(device: i32, priority: i32, stream: *m
 /// `raw` is a live stream, and stays so until the last reference is released and no call that uses the stream runs. Other code
 /// does not capture it meanwhile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_stream_from_raw(device: i32, raw: *mut c_void, stream: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_stream_from_raw(device: i32, raw: *mut c_void, stream: *mut sv_stream) -> i32 {
     guard::call("sv_stream_from_raw", || {
         let result = out(stream, "stream")?;
         let stream = Stream::from_raw(&cuda(device, "a stream")?, raw)?;
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn sv_stream_from_raw(device: i32, raw: *mut c_void, strea
 
 /// Writes the ordinal of the device of a stream.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_stream_device(stream: u64, device: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_stream_device(stream: sv_stream, device: *mut i32) -> i32 {
     guard::call("sv_stream_device", || {
         let device = out(device, "device")?;
         device.write(self::stream(stream, "stream")?.device().ordinal() as i32);
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn sv_stream_device(stream: u64, device: *mut i32) -> i32 
 /// The driver's stream lives as long as the handle. This library does not see work that other code puts on it: order such work
 /// with an event before another stream uses what it touches.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_stream_raw(stream: u64, raw: *mut *mut c_void) -> i32 {
+pub unsafe extern "C" fn sv_stream_raw(stream: sv_stream, raw: *mut *mut c_void) -> i32 {
     guard::call("sv_stream_raw", || {
         let raw = out(raw, "raw")?;
         raw.write(self::stream(stream, "stream")?.as_raw());
@@ -90,13 +90,13 @@ pub unsafe extern "C" fn sv_stream_raw(stream: u64, raw: *mut *mut c_void) -> i3
 
 /// Waits for all work on a stream, and returns the error of a kernel that faulted or reported one.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_stream_synchronize(stream: u64) -> i32 {
+pub extern "C" fn sv_stream_synchronize(stream: sv_stream) -> i32 {
     guard::call("sv_stream_synchronize", || Ok(self::stream(stream, "stream")?.synchronize()?))
 }
 
 /// Waits for all work on a stream, at most this many milliseconds; then `SV_ERROR_TIMED_OUT`, and the work goes on.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_stream_synchronize_timeout(stream: u64, timeout_ms: u64) -> i32 {
+pub extern "C" fn sv_stream_synchronize_timeout(stream: sv_stream, timeout_ms: u64) -> i32 {
     guard::call("sv_stream_synchronize_timeout", || {
         Ok(self::stream(stream, "stream")?.synchronize_timeout(milliseconds(timeout_ms))?)
     })
@@ -104,7 +104,7 @@ pub extern "C" fn sv_stream_synchronize_timeout(stream: u64, timeout_ms: u64) ->
 
 /// Writes 1 if all work on a stream is done, else 0.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_stream_is_idle(stream: u64, idle: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_stream_is_idle(stream: sv_stream, idle: *mut i32) -> i32 {
     guard::call("sv_stream_is_idle", || {
         let idle = out(idle, "idle")?;
         idle.write(i32::from(self::stream(stream, "stream")?.is_idle()?));
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn sv_stream_is_idle(stream: u64, idle: *mut i32) -> i32 {
 
 /// Lets later work on `stream` begin after an event. The host does not wait.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_stream_wait_event(stream: u64, event: u64) -> i32 {
+pub extern "C" fn sv_stream_wait_event(stream: sv_stream, event: sv_event) -> i32 {
     guard::call("sv_stream_wait_event", || {
         let stream = self::stream(stream, "stream")?;
         with_event(event, "event", |event| stream.wait(event))
@@ -123,7 +123,7 @@ pub extern "C" fn sv_stream_wait_event(stream: u64, event: u64) -> i32 {
 
 /// Lets later work on `stream` begin after all work that `other` has now. The host does not wait.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_stream_wait_stream(stream: u64, other: u64) -> i32 {
+pub extern "C" fn sv_stream_wait_stream(stream: sv_stream, other: sv_stream) -> i32 {
     guard::call("sv_stream_wait_stream", || {
         let stream = self::stream(stream, "stream")?;
         Ok(stream.wait_for(&*self::stream(other, "other")?)?)
@@ -134,7 +134,7 @@ pub extern "C" fn sv_stream_wait_stream(stream: u64, other: u64) -> i32 {
 ///
 /// Any thread may use the event.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_event_create(device: i32, timing: i32, event: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_event_create(device: i32, timing: i32, event: *mut sv_event) -> i32 {
     guard::call("sv_event_create", || {
         let result = out(event, "event")?;
         let device = cuda(device, "an event")?;
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn sv_event_create(device: i32, timing: i32, event: *mut u
 
 /// Records an event behind the work that a stream has now.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_event_record(event: u64, stream: u64) -> i32 {
+pub extern "C" fn sv_event_record(event: sv_event, stream: sv_stream) -> i32 {
     guard::call("sv_event_record", || {
         let stream = self::stream(stream, "stream")?;
         with_event(event, "event", |event| event.record(&stream))
@@ -159,13 +159,13 @@ pub extern "C" fn sv_event_record(event: u64, stream: u64) -> i32 {
 
 /// Waits for the work before an event.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_event_synchronize(event: u64) -> i32 {
+pub extern "C" fn sv_event_synchronize(event: sv_event) -> i32 {
     guard::call("sv_event_synchronize", || with_event(event, "event", |event| event.synchronize()))
 }
 
 /// Writes 1 if the work before an event is done, else 0.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_event_is_complete(event: u64, complete: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_event_is_complete(event: sv_event, complete: *mut i32) -> i32 {
     guard::call("sv_event_is_complete", || {
         let complete = out(complete, "complete")?;
         complete.write(i32::from(with_event(event, "event", |event| event.is_complete())?));
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn sv_event_is_complete(event: u64, complete: *mut i32) ->
 
 /// Writes the milliseconds between two events with a time, both of which have been reached.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_event_elapsed(start: u64, end: u64, milliseconds: *mut f32) -> i32 {
+pub unsafe extern "C" fn sv_event_elapsed(start: sv_event, end: sv_event, milliseconds: *mut f32) -> i32 {
     guard::call("sv_event_elapsed", || {
         let result = out(milliseconds, "milliseconds")?;
         let end = EventObject::table().get(end, "end")?;

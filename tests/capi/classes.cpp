@@ -141,7 +141,7 @@ void tensors_are_values()
     options.bias = &empty;
     const Tensor one = tensor({{1.0f}});
     CHECK(message_of([&] { return one.matmul(one, options); }).find("sv_matmul: options.bias: found SV_NO_TENSOR") == 0);
-    const std::uint64_t handle = moved.release();
+    const sv_tensor handle = moved.release();
     CHECK(handle != 0 && !moved.defined() && Tensor::adopt(handle).count() == 2);
 }
 

@@ -9,13 +9,16 @@
 
 /* The memory of pointer arguments: zeros, more than any function reads or writes for one element. */
 static alignas(64) char memory[8][4096];
-static uint64_t stream, event, stale_stream, stale_event;
+static sv_stream stream, stale_stream;
+static sv_event event, stale_event;
 static int failures;
 /* A released object of each kind. */
-static uint64_t released[32];
+static sv_object released[32];
 static size_t released_count;
 /* Objects for functions that look at them before they look at a struct. */
-static uint64_t live_tensor, live_network, live_classifier;
+static sv_tensor live_tensor;
+static sv_network live_network;
+static sv_classifier live_classifier;
 
 static void clear(void)
 {
@@ -31,7 +34,7 @@ static void prepare(void)
     OK(sv_stream_create(0, 0, &stream));
     OK(sv_event_create(0, 1, &event));
     /* Objects in the slots of the released ones. */
-    CHECK((uint32_t)stream == (uint32_t)stale_stream && stream != stale_stream);
+    CHECK((uint32_t)(uintptr_t)stream == (uint32_t)(uintptr_t)stale_stream && stream != stale_stream);
 }
 
 /* Releases an object of each kind that needs neither NVRTC nor the results of a device. */
@@ -47,8 +50,9 @@ static void prepare_released(void)
     static char text[4096];
     sv_gpt_config config = {.size = sizeof config};
     sv_gpt_trainer_options trainer_options = {.size = sizeof trainer_options};
-    uint64_t a = 0, b = 0, own = 0, ones = 0, points = 0;
-    uint64_t *all = released;
+    sv_tensor a = 0, b = 0, ones = 0, points = 0;
+    sv_stream own = 0;
+    sv_object *all = released;
 
     memset(text, 'x', sizeof text);
     OK(sv_stream_create(0, 0, &own));
@@ -57,40 +61,40 @@ static void prepare_released(void)
     OK(sv_tensor_ones(SV_DTYPE_F32, matrix, 2, SV_CPU, &a));
     OK(sv_tensor_ones(SV_DTYPE_F32, vector, 1, SV_CPU, &b));
     *all++ = own, *all++ = ones, *all++ = points, *all++ = a, *all++ = b;
-    OK(sv_event_create(0, 1, all++));
-    OK(sv_buffer_create(own, 64, all++));
-    OK(sv_pinned_create(0, 64, all++));
-    OK(sv_module_load(0, vector_add_ptx, sizeof vector_add_ptx, all++));
-    OK(sv_module_function(all[-1], "vector_add", all));
+    OK(sv_event_create(0, 1, (void *)all++));
+    OK(sv_buffer_create(own, 64, (void *)all++));
+    OK(sv_pinned_create(0, 64, (void *)all++));
+    OK(sv_module_load(0, vector_add_ptx, sizeof vector_add_ptx, (void *)all++));
+    OK(sv_module_function(all[-1], "vector_add", (void *)all));
     all++;
-    OK(sv_program_create("program", "int x;", all++));
+    OK(sv_program_create("program", "int x;", (void *)all++));
     OK(sv_stream_begin_capture(own));
-    OK(sv_stream_end_capture(own, all++));
-    OK(sv_graph_instantiate(all[-1], all));
+    OK(sv_stream_end_capture(own, (void *)all++));
+    OK(sv_graph_instantiate(all[-1], (void *)all));
     all++;
-    OK(sv_expression_input(0, all++));
-    OK(sv_fused_create(&all[-1], 1, all));
+    OK(sv_expression_input(0, (void *)all++));
+    OK(sv_fused_create((void *)&all[-1], 1, (void *)all));
     all++;
-    OK(sv_generator_create(1, all++));
-    OK(sv_network_create(&arrays, all++));
-    OK(sv_simulation_create(all[-1], &simulation_options, all));
+    OK(sv_generator_create(1, (void *)all++));
+    OK(sv_network_create(&arrays, (void *)all++));
+    OK(sv_simulation_create(all[-1], &simulation_options, (void *)all));
     all++;
-    OK(sv_variable_create(ones, 1, all++));
-    OK(sv_model_create(SV_DTYPE_F32, SV_CPU, 1, all++));
+    OK(sv_variable_create(ones, 1, (void *)all++));
+    OK(sv_model_create(SV_DTYPE_F32, SV_CPU, 1, (void *)all++));
     OK(sv_model_add_linear(all[-1], 2, 2, 1));
-    OK(sv_optimizer_create(all[-1], &optimizer_options, all));
+    OK(sv_optimizer_create(all[-1], &optimizer_options, (void *)all));
     all++;
-    OK(sv_classifier_create(&classes, SV_CPU, all++));
+    OK(sv_classifier_create(&classes, SV_CPU, (void *)all++));
     OK(sv_srt_evolver_defaults(&evolver_options));
-    OK(sv_srt_evolver_create(points, points, 0, &evolver_options, NULL, NULL, all++));
-    OK(sv_device_network_g(100, 2, 0, 1, all++));
-    OK(sv_srt_symbolic_input(0, all++));
-    OK(sv_gaussian_model_create(a, b, b, b, all++));
-    OK(sv_tokenizer_bytes(all++));
+    OK(sv_srt_evolver_create(points, points, 0, &evolver_options, NULL, NULL, (void *)all++));
+    OK(sv_device_network_g(100, 2, 0, 1, (void *)all++));
+    OK(sv_srt_symbolic_input(0, (void *)all++));
+    OK(sv_gaussian_model_create(a, b, b, b, (void *)all++));
+    OK(sv_tokenizer_bytes((void *)all++));
     config.context = 8, config.layers = 1, config.heads = 1, config.width = 8;
     OK(sv_tokenizer_vocab_size(all[-1], &config.vocab_size));
     OK(sv_gpt_trainer_defaults(&trainer_options));
-    OK(sv_gpt_trainer_create(&config, text, sizeof text, all[-1], &trainer_options, SV_CPU, all));
+    OK(sv_gpt_trainer_create(&config, text, sizeof text, all[-1], &trainer_options, SV_CPU, (void *)all));
     all++;
     released_count = (size_t)(all - released);
     OK(sv_tensor_ones(SV_DTYPE_F32, matrix, 2, SV_CPU, &live_tensor));

@@ -3,20 +3,6 @@
 
 use std::fmt::Write;
 
-/// Numbers of 64 bits that are no handles, by their parameter's name.
-const NOT_HANDLES: &[&str] = &[
-    "timeout_ms",
-    "bytes",
-    "offset",
-    "count",
-    "address",
-    "seed",
-    "limit",
-    "value",
-    "generation",
-    "purpose",
-    "modulus",
-];
 /// Pointers that may be NULL, by their parameter's name.
 const OPTIONAL: &[&str] = &["length", "user", "executor"];
 /// Functions that may succeed with NULL and 0 for every argument, besides those that write a text.
@@ -60,17 +46,12 @@ const LAST: &[&str] = &["sv_device_reset", "sv_shutdown"];
 pub struct Parameter {
     kind: String,
     name: String,
+    is_handle: bool,
 }
 
 impl Parameter {
     fn is_pointer(&self) -> bool {
         self.kind.contains('*')
-    }
-
-    fn is_handle(&self) -> bool {
-        // Such as `source_offset`.
-        let last = self.name.rsplit_once('_').map_or(self.name.as_str(), |(_, last)| last);
-        self.kind == "uint64_t" && !NOT_HANDLES.iter().any(|name| [last, &self.name].contains(name))
     }
 
     fn is_optional(&self) -> bool {
@@ -84,18 +65,28 @@ pub struct Function {
     parameters: Vec<Parameter>,
 }
 
-/// Returns the functions of the header, in its order.
+/// Returns the types of handles that the header declares.
+fn handles(header: &str) -> Vec<&str> {
+    let opaque = header.lines().filter_map(|line| line.strip_prefix("typedef struct ")?.strip_suffix(';'));
+    let opaque = opaque.filter_map(|line| Some(line.split_once("_object *")?.1));
+    opaque.chain(["sv_object"]).collect()
+}
+
+/// Returns the functions of the library that the header declares, in its order.
 pub fn functions(header: &str) -> Vec<Function> {
-    let mut code = String::new();
+    let handles = handles(header);
+    let (before, after) = header.split_once("/* A function of the header itself. */").unwrap_or((header, ""));
+    let after = after.split_once("#undef SV_DEFINE_TERNARY").map_or("", |(_, after)| after);
+    let (mut code, header) = (String::new(), format!("{before}{after}"));
     for (number, part) in header.split("/*").enumerate() {
         code.push_str(if number == 0 { part } else { part.split_once("*/").map_or("", |(_, code)| code) });
     }
     let lines: Vec<&str> = code.lines().filter(|line| !line.starts_with('#')).collect();
     let code = lines.join(" ").replace("extern \"C\" {", "");
-    code.split(';').filter_map(function).collect()
+    code.split(';').filter_map(|declaration| function(declaration, &handles)).collect()
 }
 
-fn function(declaration: &str) -> Option<Function> {
+fn function(declaration: &str, handles: &[&str]) -> Option<Function> {
     let (head, parameters) = declaration.trim().split_once('(')?;
     let at = head.rfind("sv_").filter(|_| !head.starts_with("typedef"))?;
     let mut function = Function {
@@ -118,7 +109,9 @@ fn function(declaration: &str) -> Option<Function> {
         }
         let name = text.rfind(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(0);
         let (kind, name) = if text.contains("(*") { (text, "callback") } else { text.split_at(name + 1) };
-        function.parameters.push(Parameter { kind: kind.trim().to_owned(), name: name.to_owned() });
+        let (kind, name) = (kind.trim().to_owned(), name.to_owned());
+        let is_handle = handles.contains(&kind.as_str());
+        function.parameters.push(Parameter { kind, name, is_handle });
     }
     Some(function)
 }
@@ -140,7 +133,7 @@ impl Function {
     }
 
     fn has_handles(&self) -> bool {
-        self.parameters.iter().any(Parameter::is_handle)
+        self.parameters.iter().any(|parameter| parameter.is_handle)
     }
 
     /// Returns whether every argument may be NULL or 0. A text needs no memory if its capacity is 0.
@@ -161,8 +154,8 @@ impl Function {
                     let only_null = parameter.kind.contains('(') || self.is_exempt(TRUSTS_POINTERS);
                     let null = only_null || is_null(parameter);
                     if null { "NULL".to_owned() } else { format!("(void *)memory[{}]", number % 8) }
-                } else if parameter.is_handle() {
-                    match handles {
+                } else if parameter.is_handle {
+                    let value = match handles {
                         Handles::Number(number) => number,
                         Handles::Released => "released[kind]",
                         Handles::Stale if is_stream => "stale_stream",
@@ -172,8 +165,8 @@ impl Function {
                         Handles::Foreign if is_stream && parameter.name.contains("stream") => "event",
                         Handles::Foreign if is_event => "stream",
                         Handles::Foreign => "event",
-                    }
-                    .to_owned()
+                    };
+                    format!("(void *){value}")
                 } else {
                     // A count in a call with memory is one element, which the memory has.
                     let null = self.parameters.iter().filter(|other| other.is_pointer()).all(&is_null);
@@ -324,7 +317,7 @@ fn calls(text: &mut String, function: &Function) {
     };
     write("NULL and 0", function.allows_null(), function.call(Handles::Number("0"), |_| true));
     if function.has_handles() {
-        let is_generic = function.parameters.iter().any(|parameter| parameter.name == "handle");
+        let is_generic = function.parameters.iter().any(|parameter| parameter.kind == "sv_object");
         for (what, handles) in [
             ("handle 0", Handles::Number("0")),
             ("handle 1", Handles::Number("1")),
@@ -348,11 +341,11 @@ fn calls(text: &mut String, function: &Function) {
 fn the_header_is_understood() {
     let found = functions(
         "/* int32_t sv_no(void); */\n#define X 1\nextern \"C\" {\nconst char *sv_a(void);\n\
-        int32_t sv_b(uint64_t stream,\n  const float *x, void (*f)(void*, int), size_t count);\n}\n",
+        typedef struct sv_stream_object *sv_stream;\nint32_t sv_b(sv_stream stream,\n  const float *x, void (*f)(void*, int), size_t count);\n}\n",
     );
     assert_eq!(found.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["sv_a", "sv_b"]);
     assert_eq!((found[0].result.as_str(), found[0].parameters.len()), ("const char *", 0));
     let call = found[1].call(Handles::Stale, |_| false);
-    assert_eq!(call, "sv_b(stale_stream, (void *)memory[1], NULL, 1)");
-    assert_eq!(found[1].call(Handles::Foreign, |_| true), "sv_b(event, NULL, NULL, 0)");
+    assert_eq!(call, "sv_b((void *)stale_stream, (void *)memory[1], NULL, 1)");
+    assert_eq!(found[1].call(Handles::Foreign, |_| true), "sv_b((void *)event, NULL, NULL, 0)");
 }

@@ -27,7 +27,7 @@ static void compute(int64_t size)
     const int64_t shape[] = {size, size};
     char path[] = P_tmpdir "/selvedge_living_XXXXXX";
     int file = mkstemp(path);
-    uint64_t ones = 0, product = 0, back = 0, sum = 0;
+    sv_tensor ones = 0, product = 0, back = 0, sum = 0;
     float found = 0;
 
     CHECK(file >= 0 && close(file) == 0);
@@ -61,7 +61,7 @@ static int threads(void)
 static void compute_on_threads(void)
 {
     const int64_t shape[] = {1 << 20};
-    uint64_t ones = 0, sum = 0;
+    sv_tensor ones = 0, sum = 0;
     float found = 0;
 
     OK(sv_tensor_ones(SV_DTYPE_F32, shape, 1, SV_CPU, &ones));
@@ -84,7 +84,9 @@ static void start_threads(void)
 static void use(void)
 {
     int32_t count = 0, done = 0;
-    uint64_t stream = 0, event = 0, free_bytes = 0, total = 0;
+    sv_stream stream = 0;
+    sv_event event = 0;
+    uint64_t free_bytes = 0, total = 0;
     char text[64];
     size_t length = 0;
 
@@ -248,7 +250,7 @@ static void messages(void)
 {
     pthread_t thread;
 
-    STATUS(SV_ERROR_INVALID_HANDLE, sv_stream_synchronize(7));
+    STATUS(SV_ERROR_INVALID_HANDLE, sv_stream_synchronize((sv_stream)7));
     CHECK(pthread_create(&thread, NULL, fail, NULL) == 0 && pthread_join(thread, NULL) == 0);
     CHECK(strstr(sv_last_error(), "sv_stream_synchronize: stream: found 0x7") != NULL);
 }
@@ -257,9 +259,9 @@ static void *work(void *stream)
 {
     for (int i = 0; i < 200; i++) {
         use();
-        OK(sv_retain(*(uint64_t *)stream));
-        OK(sv_stream_synchronize(*(uint64_t *)stream));
-        OK(sv_release(*(uint64_t *)stream));
+        OK(sv_retain(*(sv_stream *)stream));
+        OK(sv_stream_synchronize(*(sv_stream *)stream));
+        OK(sv_release(*(sv_stream *)stream));
     }
     return NULL;
 }
@@ -268,7 +270,7 @@ static void *work(void *stream)
 static void many_threads(void)
 {
     pthread_t thread[4];
-    uint64_t stream = 0;
+    sv_stream stream = 0;
 
     OK(sv_stream_create(0, 0, &stream));
     for (int i = 0; i < 4; i++)
@@ -282,7 +284,7 @@ static void many_threads(void)
 /* After a shutdown calls return a status; a second shutdown does nothing; no thread of the library is left. */
 static void shutdown_twice(void)
 {
-    uint64_t stream = 0;
+    sv_stream stream = 0;
     int32_t count = 0;
     int before = threads();
 
@@ -314,7 +316,7 @@ static void shutdown_first(void)
 /* A child that was forked after the use of CUDA gets a status, and computes on the CPU; the parent goes on. */
 static void forking(void)
 {
-    uint64_t stream = 0;
+    sv_stream stream = 0;
     int result = 0;
     pid_t child;
 
@@ -355,8 +357,8 @@ static void panic(void)
 
 struct library {
     int32_t (*device_count)(int32_t *);
-    int32_t (*stream_create)(int32_t, int32_t, uint64_t *);
-    int32_t (*stream_synchronize)(uint64_t);
+    int32_t (*stream_create)(int32_t, int32_t, sv_stream *);
+    int32_t (*stream_synchronize)(sv_stream);
     int32_t (*shutdown)(void);
 };
 
@@ -380,7 +382,7 @@ static void *unload(void *path)
     struct library library;
     void *handle = load(path, &library);
     int32_t count = 0;
-    uint64_t stream = 0;
+    sv_stream stream = 0;
 
     CHECK(library.device_count(&count) == SV_OK);
     CHECK(library.stream_create(0, 0, &stream) == SV_OK);
@@ -404,7 +406,7 @@ static void closing(char *path)
 static void two_copies(const char *path, const char *other_path)
 {
     struct library first, second;
-    uint64_t stream = 0;
+    sv_stream stream = 0;
     int32_t count = 0;
 
     load(path, &first);

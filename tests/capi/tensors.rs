@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use selvedge::capi::handle::SV_NO_TENSOR;
 use selvedge::capi::library::{sv_release, sv_retain};
 use selvedge::capi::status::*;
 use selvedge::capi::tensor::operations::*;
@@ -129,7 +130,8 @@ fn views_share_elements_in_other_layouts() {
         assert_eq!(take::<i64>(ok(|r| shape::sv_tensor_tril(x, 0, r))), [0, 0, 0, 3, 4, 0]);
         assert_eq!(take::<i64>(ok(|r| shape::sv_tensor_triu(x, 0, r))), [0, 1, 2, 0, 4, 5]);
         let mask = ok(|r| {
-            sv_gt(
+            elementwise::sv_binary(
+                SV_OP_GT,
                 x,
                 ok(|r| creation::sv_tensor_full(&integer(3), SV_DTYPE_I64, std::ptr::null(), 0, CPU, r)),
                 r,
@@ -179,9 +181,9 @@ fn every_operation_computes_by_its_code() {
             check(sv_release(again));
             check(sv_release(found));
         }
-        assert_eq!(take::<f32>(ok(|r| sv_add(x, x, r))), [0.5, 1.0]);
-        assert_eq!(take::<f32>(ok(|r| sv_neg(x, r))), [-0.25, -0.5]);
-        assert_eq!(take::<f32>(ok(|r| sv_fma(x, x, x, r))), [0.3125, 0.75]);
+        assert_eq!(take::<f32>(ok(|r| elementwise::sv_binary(SV_OP_ADD, x, x, r))), [0.5, 1.0]);
+        assert_eq!(take::<f32>(ok(|r| elementwise::sv_unary(SV_OP_NEG, x, r))), [-0.25, -0.5]);
+        assert_eq!(take::<f32>(ok(|r| elementwise::sv_ternary(SV_OP_FMA, x, x, x, r))), [0.3125, 0.75]);
         let mut result = 0;
         fails(
             elementwise::sv_unary(9999, x, &mut result),
@@ -221,9 +223,10 @@ fn in_place_forms_change_one_tensor_alone() {
     unsafe {
         let x = floats(&[1.0, 2.0, 3.0], &[3]);
         let view = ok(|r| views::sv_tensor_narrow(x, 0, 0, 3, r));
-        check(sv_add_in_place(x, x));
+        check(elementwise::sv_operation_in_place(SV_OP_ADD, x, &tensor(x), 1));
         check(elementwise::sv_operation_in_place(SV_OP_MUL, x, &number(real(10.0)), 1));
-        check(sv_sqrt_in_place(ok(|r| copies::sv_tensor_copy(x, r))));
+        let copy = ok(|r| copies::sv_tensor_copy(x, r));
+        check(elementwise::sv_operation_in_place(SV_OP_SQRT, copy, std::ptr::null(), 0));
         assert_eq!(elements::<f32>(x), [20.0, 40.0, 60.0]);
         assert_eq!(elements::<f32>(view), [1.0, 2.0, 3.0]);
         let operands = [tensor(view), number(real(1.0))];
@@ -233,12 +236,14 @@ fn in_place_forms_change_one_tensor_alone() {
         let last = sv_slice { axis: 0, start: -1, stop: SV_OPEN, step: 1 };
         check(elementwise::sv_tensor_assign_slice(x, &last, 1, &number(integer(7))));
         assert_eq!(elements::<f32>(x), [5.0, 5.0, 7.0]);
-        let mask = ok(|r| sv_lt(view, x, r));
+        let mask = ok(|r| elementwise::sv_binary(SV_OP_LT, view, x, r));
         check(elementwise::sv_tensor_masked_fill_in_place(x, mask, &number(real(0.0))));
         assert_eq!(elements::<f32>(x), [0.0; 3]);
         let mut close = 7;
         check(elementwise::sv_tensor_allclose(x, view, 0.0, 3.0, &mut close));
         assert_eq!(close, 1);
-        fails(sv_add_in_place(x, 0), SV_ERROR_INVALID_HANDLE, "y: found 0");
+        let none = tensor(SV_NO_TENSOR);
+        let status = elementwise::sv_operation_in_place(SV_OP_ADD, x, &none, 1);
+        fails(status, SV_ERROR_INVALID_HANDLE, "add: ");
     }
 }

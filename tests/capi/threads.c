@@ -17,7 +17,10 @@ enum { THREADS = 4, ROUNDS = 40, SMALL = 16, LARGE = 1 << 17 };
 /* The objects that all threads of a case use. */
 struct shared {
     pthread_barrier_t barrier;
-    uint64_t small, large, total, changing, stream, event, buffer;
+    sv_tensor small, large, total, changing;
+    sv_stream stream;
+    sv_event event;
+    sv_buffer buffer;
 };
 
 struct thread {
@@ -58,18 +61,18 @@ static void run(struct shared *shared, void *(*work)(void *))
     CHECK(pthread_barrier_destroy(&shared->barrier) == 0);
 }
 
-static uint64_t ones(int64_t count, int32_t device)
+static sv_tensor ones(int64_t count, int32_t device)
 {
-    uint64_t result = 0;
+    sv_tensor result = 0;
 
     OK(sv_tensor_ones(SV_DTYPE_F32, &count, 1, device, &result));
     return result;
 }
 
 /* The sum of a tensor's elements, which is exact here. */
-static float sum_of(uint64_t tensor)
+static float sum_of(sv_tensor tensor)
 {
-    uint64_t sum = 0;
+    sv_tensor sum = 0;
     float found = 0;
 
     OK(sv_tensor_reduce(tensor, SV_REDUCE_SUM, NULL, 0, 0, 0, &sum));
@@ -85,7 +88,7 @@ static void *add(void *argument)
 
     wait_for_all(shared);
     for (int round = 0; round < ROUNDS; round++) {
-        uint64_t result = 0, copy = 0;
+        sv_tensor result = 0, copy = 0;
 
         OK(sv_retain(shared->small));
         OK(sv_add(shared->small, shared->small, &result));
@@ -102,7 +105,7 @@ static void *add(void *argument)
             OK(sv_release(result));
         }
         STATUS(SV_ERROR_INVALID_HANDLE, sv_add(shared->small, 0, &result));
-        CHECK(strstr(sv_last_error(), "sv_add: y: found 0") != NULL);
+        CHECK(strstr(sv_last_error(), "sv_binary: add: y: found 0") != NULL);
         OK(sv_release(shared->small));
     }
     return NULL;
@@ -159,7 +162,7 @@ static void *replace(void *argument)
         if (thread->index == 0) {
             OK(sv_release(shared->changing));
         } else {
-            uint64_t result = 0;
+            sv_tensor result = 0;
             int32_t status = sv_add(shared->changing, shared->small, &result);
 
             CHECK(status == SV_OK || status == SV_ERROR_INVALID_HANDLE);
@@ -193,7 +196,8 @@ static void *use_device(void *argument)
 {
     struct thread *thread = argument;
     struct shared *shared = thread->shared;
-    uint64_t stream = 0, pinned = 0;
+    sv_stream stream = 0;
+    sv_pinned pinned = 0;
     unsigned char sent[SMALL], received[SMALL];
 
     wait_for_all(shared);
@@ -201,7 +205,10 @@ static void *use_device(void *argument)
     OK(sv_pinned_create(0, SMALL, &pinned));
     memset(sent, 1 + thread->index, sizeof sent);
     for (int round = 0; round < ROUNDS; round++) {
-        uint64_t at = (uint64_t)thread->index * SMALL, result = 0, event = 0, own = 0;
+        uint64_t at = (uint64_t)thread->index * SMALL;
+        sv_tensor result = 0;
+        sv_event event = 0;
+        sv_buffer own = 0;
 
         OK(sv_stream_wait_event(stream, shared->event));
         OK(sv_buffer_upload(stream, shared->buffer, at, sent, sizeof sent));
@@ -247,7 +254,8 @@ static void device(void)
 static void *outlive(void *argument)
 {
     struct shared *shared = ((struct thread *)argument)->shared;
-    uint64_t stream = 0, result = 0;
+    sv_stream stream = 0;
+    sv_tensor result = 0;
 
     CHECK(sum_of(shared->large) == LARGE);
     OK(sv_stream_create(0, 0, &stream));
@@ -308,7 +316,7 @@ static void race(void)
     CHECK(pthread_create(&thread, NULL, increment, &race) == 0);
     pthread_barrier_wait(&race.barrier);
     for (int round = 0; round < RACES; round++) {
-        uint64_t tensor = 0;
+        sv_tensor tensor = 0;
 
         OK(sv_tensor_from_host(race.data, sizeof race.data, SV_DTYPE_F32, &count, 1, SV_CPU, &tensor));
         OK(sv_release(tensor));

@@ -8,23 +8,26 @@
 //! symbols on disk is the older one, and `--since FILE` names another, such as that of the commit before.
 
 mod comments;
+mod operations;
 mod symbols;
+mod topics;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
 
-/// The text before the declarations.
+/// The text before the declarations, with the table of contents in the place of `CONTENTS`.
 const HEADER: &str = "\
 /* selvedge: a GPU runtime and tensor library. Generated from src/capi by scripts/header; do not edit.
  *
+CONTENTS *
  * Every function returns a status (SV_OK or SV_ERROR_...) unless it says otherwise, and leaves a message for sv_last_error()
- * if it fails. A function that fails writes no result. Handles are 64-bit numbers; the caller owns one reference to each object
- * that a function gives. sv_retain() adds a reference, sv_release() drops one. Structs begin with their size in bytes, which the
- * caller sets. A pointer must point to a value of its type, a text must end with a zero byte, and arrays must be as long as the
- * function requires. Any thread may call a function unless it says otherwise; it waits while another thread changes an object
- * that it uses. docs/c-abi.md is the manual. */";
+ * if it fails. A function that fails writes no result. Objects are handles, each with the type of its kind; 0 is none. The
+ * caller owns one reference to each object that a function gives. sv_retain() adds a reference, sv_release() drops one. Structs
+ * begin with their size in bytes, which the caller sets. A pointer must point to a value of its type, a text must end with a zero
+ * byte, and arrays must be as long as the function requires. Any thread may call a function unless it says otherwise; it waits
+ * while another thread changes an object that it uses. docs/c-abi.md is the manual. */";
 
 /// A message for the person who runs this program.
 type Message = String;
@@ -50,8 +53,11 @@ fn run() -> Result<(), Message> {
         }
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let header = header(&root)?;
-    let list = symbols::list(&header)?;
+    let declarations = declarations(&root)?;
+    // The inline functions are no symbols of the library.
+    let list = symbols::list(&header(&root, &declarations, &[])?)?;
+    let operations = operations::inline(&root.join("src/capi/tensor/operations.rs"))?;
+    let header = header(&root, &declarations, &[("Elementwise operations", operations)])?;
     since.push(root.join("include/selvedge.symbols"));
     for path in since {
         // The first list has no older one.
@@ -78,20 +84,11 @@ fn run() -> Result<(), Message> {
     Ok(())
 }
 
-/// Returns the text of the header.
-fn header(root: &Path) -> Result<String, Message> {
-    let version = version(root)?;
+/// Returns the declarations of `src/capi` in the words of C, in the order of cbindgen.
+fn declarations(root: &Path) -> Result<String, Message> {
     let config = Config {
         language: Language::C,
-        header: Some(HEADER.to_owned()),
-        after_includes: Some(format!(
-            "\n#define SV_VERSION_MAJOR {}\n#define SV_VERSION_MINOR {}\n#define SV_VERSION_PATCH {}",
-            version[0], version[1], version[2]
-        )),
-        include_guard: Some("SELVEDGE_H".to_owned()),
         no_includes: true,
-        sys_includes: vec!["stddef.h".to_owned(), "stdint.h".to_owned()],
-        cpp_compat: true,
         documentation_style: DocumentationStyle::Doxy,
         style: Style::Both,
         usize_is_size_t: true,
@@ -103,10 +100,64 @@ fn header(root: &Path) -> Result<String, Message> {
     let mut text = Vec::new();
     bindings.write(&mut text);
     let text = String::from_utf8(text).map_err(|error| format!("cbindgen's text is not UTF-8: {error}"))?;
-    // C89 has no `//`, which cbindgen writes behind the directives for C++.
-    let text = text.replace("#endif // __cplusplus", "#endif").replace("#endif  // __cplusplus", "#endif");
-    let text = text.replace("}  // extern \"C\"", "}").replace("} // extern \"C\"", "}");
-    Ok(comments::in_c_words(&text))
+    Ok(comments::in_c_words(&handles(&text)))
+}
+
+/// Returns the text of the header, with more text behind the declarations of some topics.
+fn header(root: &Path, declarations: &str, after: &[(&str, String)]) -> Result<String, Message> {
+    let version = version(root)?;
+    let (contents, declarations) = topics::by_topic(declarations, &root.join("src/capi"), after)?;
+    Ok(format!(
+        "{}
+
+#ifndef SELVEDGE_H
+#define SELVEDGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if UINTPTR_MAX != UINT64_MAX
+#error \"selvedge needs a target with addresses of 64 bits\"
+#endif
+
+#define SV_VERSION_MAJOR {}
+#define SV_VERSION_MINOR {}
+#define SV_VERSION_PATCH {}
+
+#ifdef __cplusplus
+extern \"C\" {{
+#endif
+{declarations}
+#ifdef __cplusplus
+}}
+#endif
+
+#endif /* SELVEDGE_H */
+",
+        HEADER.replace("CONTENTS", &contents),
+        version[0],
+        version[1],
+        version[2]
+    ))
+}
+
+/// Turns the types of handles, which are numbers in Rust, into pointers to structs that nobody defines.
+fn handles(text: &str) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let name = line.strip_prefix("typedef uint64_t ").and_then(|rest| rest.strip_suffix(';'));
+        match name {
+            Some("sv_object") => lines.push_str("typedef void *sv_object;"),
+            Some(name) => lines.push_str(&format!("typedef struct {name}_object *{name};")),
+            // A number of 64 ones is a pointer of as many.
+            None if line == "#define SV_NO_TENSOR UINT64_MAX" => {
+                lines.push_str("#define SV_NO_TENSOR ((sv_tensor)UINTPTR_MAX)")
+            }
+            None => lines.push_str(line),
+        }
+        lines.push('\n');
+    }
+    lines
 }
 
 /// Returns the library's version as three numbers.

@@ -5,11 +5,12 @@ use std::ffi::c_char;
 use super::super::arguments::{out, slice_mut, text, write_text};
 use super::super::error::Failure;
 use super::super::guard;
+use super::super::handle::{sv_network, sv_simulation};
 use super::{check_count, network, with_simulation, write_some};
 
 /// Writes the number of areas of a network.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_network_area_count(network: u64, count: *mut usize) -> i32 {
+pub unsafe extern "C" fn sv_network_area_count(network: sv_network, count: *mut usize) -> i32 {
     guard::call("sv_network_area_count", || {
         let count = out(count, "count")?;
         count.write(self::network(network, "network")?.network.areas().len());
@@ -25,7 +26,7 @@ pub unsafe extern "C" fn sv_network_area_count(network: u64, count: *mut usize) 
 /// `shares` and `potential_driven` point to `int32_t`s, and `text` to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_area(
-    network: u64,
+    network: sv_network,
     area: u32,
     shares: *mut i32,
     potential_driven: *mut i32,
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn sv_network_area(
 /// `areas` and `kinds` point to `neurons` elements, and `positions` to three times as many.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_places(
-    network: u64,
+    network: sv_network,
     areas: *mut u32,
     kinds: *mut u8,
     positions: *mut u32,
@@ -82,7 +83,11 @@ pub unsafe extern "C" fn sv_network_places(
 
 /// Writes the index of the first area of a name.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_network_find_area(network: u64, name: *const c_char, area: *mut u32) -> i32 {
+pub unsafe extern "C" fn sv_network_find_area(
+    network: sv_network,
+    name: *const c_char,
+    area: *mut u32,
+) -> i32 {
     guard::call("sv_network_find_area", || {
         let (name, area) = (text(name, "name")?, out(area, "area")?);
         let network = self::network(network, "network")?.network;
@@ -95,7 +100,7 @@ pub unsafe extern "C" fn sv_network_find_area(network: u64, name: *const c_char,
 /// Sets the input that the neurons of an area receive in every burst, in place of an earlier one for the area. 0 ends it. It adds
 /// to that of `sv_simulation_set_power` for other ranges.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_simulation_set_area_power(simulation: u64, area: u32, potential: f32) -> i32 {
+pub extern "C" fn sv_simulation_set_area_power(simulation: sv_simulation, area: u32, potential: f32) -> i32 {
     guard::call("sv_simulation_set_area_power", || {
         with_simulation(simulation, move |simulation| Ok(simulation.set_area_power(area, potential)?))
     })
@@ -110,7 +115,7 @@ pub extern "C" fn sv_simulation_set_area_power(simulation: u64, area: u32, poten
 /// `ids` points to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_area_fired(
-    simulation: u64,
+    simulation: sv_simulation,
     area: u32,
     number: u64,
     ids: *mut u32,

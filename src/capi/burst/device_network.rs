@@ -7,7 +7,7 @@ use super::super::arguments::{collected, out, out_structure, slice, slice_mut};
 use super::super::device;
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::{Object, object};
+use super::super::handle::{Object, object, sv_device_network, sv_network};
 use super::super::tensor::flag;
 use super::simulation::{sv_burst_counters, write_counters};
 use super::state::{StateArrays, given_state, sv_network_state};
@@ -79,10 +79,10 @@ unsafe fn injections(
 /// Calls for one device network wait for each other.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_create(
-    network: u64,
+    network: sv_network,
     device: i32,
     seed: u32,
-    device_network: *mut u64,
+    device_network: *mut sv_device_network,
 ) -> i32 {
     guard::call("sv_device_network_create", || {
         let result = out(device_network, "device_network")?;
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn sv_device_network_g(
     degree: u32,
     device: i32,
     seed: u32,
-    device_network: *mut u64,
+    device_network: *mut sv_device_network,
 ) -> i32 {
     guard::call("sv_device_network_g", || {
         let result = out(device_network, "device_network")?;
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn sv_device_network_s(
     every: u32,
     device: i32,
     seed: u32,
-    device_network: *mut u64,
+    device_network: *mut sv_device_network,
 ) -> i32 {
     guard::call("sv_device_network_s", || {
         let result = out(device_network, "device_network")?;
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn sv_device_network_s(
 /// `ids` and `potentials` point to `count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_inject(
-    device_network: u64,
+    device_network: sv_device_network,
     ids: *const u32,
     potentials: *const f32,
     count: usize,
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn sv_device_network_inject(
 /// `ids` and `potentials` point to `count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_set_steady_input(
-    device_network: u64,
+    device_network: sv_device_network,
     ids: *const u32,
     potentials: *const f32,
     count: usize,
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn sv_device_network_set_steady_input(
 /// A generated network begins with its pattern.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_device_network_set_pattern(
-    device_network: u64,
+    device_network: sv_device_network,
     base: u32,
     modulus: u32,
     potential: f32,
@@ -200,7 +200,7 @@ pub extern "C" fn sv_device_network_set_pattern(
 
 /// Chooses dense mode with 1, in which time passes for every neuron in every burst; 0 ends it.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_device_network_set_dense(device_network: u64, dense: i32) -> i32 {
+pub extern "C" fn sv_device_network_set_dense(device_network: sv_device_network, dense: i32) -> i32 {
     guard::call("sv_device_network_set_dense", || {
         let object = self::device_network(device_network)?;
         let dense = flag(dense, "dense")?;
@@ -218,7 +218,7 @@ pub extern "C" fn sv_device_network_set_dense(device_network: u64, dense: i32) -
 /// `spikes` points to `count` elements, and `totals` to a struct whose size is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_run(
-    device_network: u64,
+    device_network: sv_device_network,
     spikes: *mut u64,
     count: usize,
     totals: *mut sv_burst_counters,
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn sv_device_network_run(
 /// `ids` and `potentials` point to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_fired(
-    device_network: u64,
+    device_network: sv_device_network,
     number: *mut u64,
     ids: *mut u32,
     potentials: *mut f32,
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn sv_device_network_fired(
 /// The arrays have `neurons` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_state(
-    device_network: u64,
+    device_network: sv_device_network,
     potentials: *mut f32,
     refractory_left: *mut u16,
     fire_counts: *mut u16,
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn sv_device_network_state(
 /// `number` points to a `uint64_t`, and the arrays have `neurons` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_last_state(
-    device_network: u64,
+    device_network: sv_device_network,
     number: *mut u64,
     potentials: *mut f32,
     refractory_left: *mut u16,
@@ -332,7 +332,7 @@ pub unsafe extern "C" fn sv_device_network_last_state(
 /// `state` points to a struct whose arrays have as many elements as it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_set_state(
-    device_network: u64,
+    device_network: sv_device_network,
     state: *const sv_network_state,
 ) -> i32 {
     guard::call("sv_device_network_set_state", || {
@@ -344,7 +344,10 @@ pub unsafe extern "C" fn sv_device_network_set_state(
 
 /// Writes the state hash, as `sv_simulation_state_hash` does.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_device_network_state_hash(device_network: u64, hash: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_device_network_state_hash(
+    device_network: sv_device_network,
+    hash: *mut u64,
+) -> i32 {
     guard::call("sv_device_network_state_hash", || {
         let hash = out(hash, "hash")?;
         let object = self::device_network(device_network)?;
@@ -362,7 +365,7 @@ pub unsafe extern "C" fn sv_device_network_state_hash(device_network: u64, hash:
 /// `weights` points to `count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_weights(
-    device_network: u64,
+    device_network: sv_device_network,
     weights: *mut u16,
     count: usize,
 ) -> i32 {
@@ -383,7 +386,7 @@ pub unsafe extern "C" fn sv_device_network_weights(
 /// `synapses` and `weights` point to `count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_device_network_set_weights(
-    device_network: u64,
+    device_network: sv_device_network,
     synapses: *const u64,
     weights: *const u8,
     count: usize,
@@ -399,7 +402,7 @@ pub unsafe extern "C" fn sv_device_network_set_weights(
 
 /// Writes the bytes of device memory that the network takes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_device_network_bytes(device_network: u64, bytes: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_device_network_bytes(device_network: sv_device_network, bytes: *mut u64) -> i32 {
     guard::call("sv_device_network_bytes", || {
         let bytes = out(bytes, "bytes")?;
         let object = self::device_network(device_network)?;

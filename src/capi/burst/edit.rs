@@ -2,6 +2,7 @@
 
 use super::super::arguments::{collected, copied, out, slice};
 use super::super::guard;
+use super::super::handle::{sv_network, sv_simulation};
 use super::{enter_network, network, simulation_of, with_simulation, write_some};
 use crate::burst::SynapseArrays;
 
@@ -16,7 +17,7 @@ use crate::burst::SynapseArrays;
 /// The arrays point to `count` elements each, or `kind` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_create_synapses(
-    simulation: u64,
+    simulation: sv_simulation,
     source: *const u32,
     target: *const u32,
     weight: *const u8,
@@ -53,7 +54,7 @@ pub unsafe extern "C" fn sv_simulation_create_synapses(
 /// `source` and `target` point to `count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_remove_synapses(
-    simulation: u64,
+    simulation: sv_simulation,
     source: *const u32,
     target: *const u32,
     count: usize,
@@ -73,7 +74,11 @@ pub unsafe extern "C" fn sv_simulation_remove_synapses(
 ///
 /// `ids` points to `count` elements.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_simulation_remove_neurons(simulation: u64, ids: *const u32, count: usize) -> i32 {
+pub unsafe extern "C" fn sv_simulation_remove_neurons(
+    simulation: sv_simulation,
+    ids: *const u32,
+    count: usize,
+) -> i32 {
     guard::call("sv_simulation_remove_neurons", || {
         let object = simulation_of(simulation)?;
         let ids = copied(slice(ids, count, "ids")?, "ids")?;
@@ -84,7 +89,7 @@ pub unsafe extern "C" fn sv_simulation_remove_neurons(simulation: u64, ids: *con
 /// Writes the handle of the network as the last merge of edits made it, or as it was loaded. Its rows are those of
 /// `sv_simulation_weights`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_simulation_network(simulation: u64, network: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_simulation_network(simulation: sv_simulation, network: *mut sv_network) -> i32 {
     guard::call("sv_simulation_network", || {
         let result = out(network, "network")?;
         let network = with_simulation(simulation, |simulation| Ok(simulation.network().clone()))?;
@@ -102,7 +107,7 @@ pub unsafe extern "C" fn sv_simulation_network(simulation: u64, network: *mut u6
 /// `ids` points to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_removed(
-    network: u64,
+    network: sv_network,
     ids: *mut u32,
     capacity: usize,
     count: *mut usize,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::super::arguments::{collected, out, slice, slice_mut, structure, text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
+use super::super::handle::sv_network;
 use super::super::tensor::flag;
 use super::{NetworkObject, check_count, enter_network, network};
 use crate::burst::{
@@ -147,7 +148,10 @@ unsafe fn areas(arrays: &sv_network_arrays) -> Result<Vec<Area>> {
 ///
 /// `arrays` points to a struct whose pointers are NULL or point to as many elements as it says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_network_create(arrays: *const sv_network_arrays, network: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_network_create(
+    arrays: *const sv_network_arrays,
+    network: *mut sv_network,
+) -> i32 {
     guard::call("sv_network_create", || {
         let (result, arrays) = (out(network, "network")?, structure(arrays, "arrays")?);
         let (neurons, areas) = (neurons(arrays)?, areas(arrays)?);
@@ -187,7 +191,7 @@ fn generated(network: &NetworkObject) -> Result<GeneratedNetwork> {
 /// Generates network G: varied parameters of every kind and `degree` synapses a neuron, for tests of equality.
 /// `sv_network_input` gives its input, and `sv_device_network_g` generates it on a device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_network_g(neurons: u32, degree: u32, network: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_network_g(neurons: u32, degree: u32, network: *mut sv_network) -> i32 {
     guard::call("sv_network_g", || {
         let result = out(network, "network")?;
         result.write(generate(GeneratedNetwork::g(neurons, degree))?);
@@ -198,7 +202,12 @@ pub unsafe extern "C" fn sv_network_g(neurons: u32, degree: u32, network: *mut u
 /// Generates network S: one neuron in `every` fires in each burst, for timing. `sv_network_input` gives its input, and
 /// `sv_device_network_s` generates it on a device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_network_s(neurons: u32, degree: u32, every: u32, network: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_network_s(
+    neurons: u32,
+    degree: u32,
+    every: u32,
+    network: *mut sv_network,
+) -> i32 {
     guard::call("sv_network_s", || {
         let result = out(network, "network")?;
         if every == 0 {
@@ -220,7 +229,7 @@ pub unsafe extern "C" fn sv_network_s(neurons: u32, degree: u32, every: u32, net
 /// `ids` and `potentials` point to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_input(
-    network: u64,
+    network: sv_network,
     number: u32,
     ids: *mut u32,
     potentials: *mut f32,
@@ -248,7 +257,7 @@ pub unsafe extern "C" fn sv_network_input(
 /// A network from arrays or from a file has none, and the call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_pattern(
-    network: u64,
+    network: sv_network,
     base: *mut u32,
     modulus: *mut u32,
     potential: *mut f32,
@@ -270,7 +279,7 @@ pub unsafe extern "C" fn sv_network_pattern(
 /// An `.npz` file has the arrays `source`, `target`, `weight`, `psp` and, unless all are excitatory, `kind` of the synapses, and
 /// those of the neurons by the names in `sv_network_arrays`; `neurons` alone gives their number.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_network_read(path: *const c_char, network: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_network_read(path: *const c_char, network: *mut sv_network) -> i32 {
     guard::call("sv_network_read", || {
         let (path, result) = (text(path, "path")?, out(network, "network")?);
         let is_npz =
@@ -287,7 +296,7 @@ pub unsafe extern "C" fn sv_network_read(path: *const c_char, network: *mut u64)
 /// Writes a network to a `.burst` file, at rest before burst 1. The file appears whole under its name or not at all.
 /// `sv_simulation_save` writes the network of a simulation with its state.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_network_write(network: u64, path: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_network_write(network: sv_network, path: *const c_char) -> i32 {
     guard::call("sv_network_write", || {
         let path = text(path, "path")?;
         let network = self::network(network, "network")?.network;
@@ -298,7 +307,11 @@ pub unsafe extern "C" fn sv_network_write(network: u64, path: *const c_char) -> 
 
 /// Writes the numbers of neurons and synapses of a network.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_network_size(network: u64, neurons: *mut usize, synapses: *mut usize) -> i32 {
+pub unsafe extern "C" fn sv_network_size(
+    network: sv_network,
+    neurons: *mut usize,
+    synapses: *mut usize,
+) -> i32 {
     guard::call("sv_network_size", || {
         let (neurons, synapses) = (out(neurons, "neurons")?, out(synapses, "synapses")?);
         let network = self::network(network, "network")?.network;
@@ -319,7 +332,7 @@ pub unsafe extern "C" fn sv_network_size(network: u64, neurons: *mut usize, syna
 /// `row_pointers` points to `rows` elements, and `targets` to `synapses`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_rows(
-    network: u64,
+    network: sv_network,
     row_pointers: *mut u64,
     rows: usize,
     targets: *mut u32,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::arguments::{out, text, write_text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::Object;
+use super::super::handle::{Object, sv_network};
 use super::{NetworkObject, network};
 use crate::burst::Population;
 
@@ -15,7 +15,7 @@ use crate::burst::Population;
 /// Simulations that were created before keep the network without the name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_add_population(
-    network: u64,
+    network: sv_network,
     name: *const c_char,
     first: u32,
     end: u32,
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn sv_network_add_population(
 /// Writes the neurons of a population: the first one, and the one behind the last.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_population(
-    network: u64,
+    network: sv_network,
     name: *const c_char,
     first: *mut u32,
     end: *mut u32,
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn sv_network_population(
 
 /// Writes the number of populations of a network.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_network_population_count(network: u64, count: *mut usize) -> i32 {
+pub unsafe extern "C" fn sv_network_population_count(network: sv_network, count: *mut usize) -> i32 {
     guard::call("sv_network_population_count", || {
         let count = out(count, "count")?;
         count.write(self::network(network, "network")?.network.populations().len());
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn sv_network_population_count(network: u64, count: *mut u
 /// `text` points to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_network_population_name(
-    network: u64,
+    network: sv_network,
     position: usize,
     text: *mut c_char,
     capacity: usize,

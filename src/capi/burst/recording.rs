@@ -5,13 +5,13 @@ use std::ffi::c_char;
 use super::super::arguments::{copied, out, slice, text};
 use super::super::error::Failure;
 use super::super::guard;
-use super::super::handle::Object;
+use super::super::handle::{Object, sv_simulation};
 use super::super::tensor::flag;
 use super::{SimulationObject, simulation_of, with_simulation, write_some, write_spikes};
 
 /// Starts the recording of spikes with 1, and ends it with 0. Either drops the spikes that were recorded.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_simulation_record_spikes(simulation: u64, record: i32) -> i32 {
+pub extern "C" fn sv_simulation_record_spikes(simulation: sv_simulation, record: i32) -> i32 {
     guard::call("sv_simulation_record_spikes", || {
         let record = flag(record, "record")?;
         with_simulation(simulation, move |simulation| {
@@ -30,7 +30,7 @@ pub extern "C" fn sv_simulation_record_spikes(simulation: u64, record: i32) -> i
 /// `numbers` and `ids` point to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_spikes(
-    simulation: u64,
+    simulation: sv_simulation,
     numbers: *mut u64,
     ids: *mut u32,
     capacity: usize,
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn sv_simulation_spikes(
 
 /// Writes the recorded spikes to an `.npz` file: the arrays `burst` and `id`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_simulation_write_spikes(simulation: u64, path: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_simulation_write_spikes(simulation: sv_simulation, path: *const c_char) -> i32 {
     guard::call("sv_simulation_write_spikes", || {
         let path = text(path, "path")?.to_owned();
         with_simulation(simulation, move |simulation| Ok(simulation.write_spikes_npz(path)?))
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn sv_simulation_write_spikes(simulation: u64, path: *cons
 /// `ids` points to `count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_record_potentials(
-    simulation: u64,
+    simulation: sv_simulation,
     ids: *const u32,
     count: usize,
 ) -> i32 {
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn sv_simulation_record_potentials(
 /// `potentials` points to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_potentials(
-    simulation: u64,
+    simulation: sv_simulation,
     potentials: *mut f32,
     capacity: usize,
     count: *mut usize,
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn sv_simulation_potentials(
 /// number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_add_sampler(
-    simulation: u64,
+    simulation: sv_simulation,
     first: u32,
     end: u32,
     every: u32,
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn sv_simulation_add_sampler(
 /// `ids` and `potentials` point to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_take_snapshot(
-    simulation: u64,
+    simulation: sv_simulation,
     sampler: usize,
     number: *mut u64,
     ids: *mut u32,

@@ -3,6 +3,7 @@
 use super::super::arguments::{check_reserved, out, structure};
 use super::super::error::{Failure, Result};
 use super::super::guard;
+use super::super::handle::sv_simulation;
 use super::super::tensor::flag;
 use super::{with_simulation, write_some};
 use crate::burst::{FireLedger, MAX_PLASTICITY_WINDOW, PlasticityRule, SynapseCreation};
@@ -110,7 +111,10 @@ fn rule_of(rule: &sv_plasticity_rule) -> Result<PlasticityRule> {
 /// Adds a plasticity rule. Rules apply between bursts in the order in which they were added. The simulation keeps a ledger from
 /// now on, as long as the longest window among the rules.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_simulation_add_rule(simulation: u64, rule: *const sv_plasticity_rule) -> i32 {
+pub unsafe extern "C" fn sv_simulation_add_rule(
+    simulation: sv_simulation,
+    rule: *const sv_plasticity_rule,
+) -> i32 {
     guard::call("sv_simulation_add_rule", || {
         let rule = rule_of(structure(rule, "rule")?)?;
         with_simulation(simulation, move |simulation| Ok(simulation.add_rule(rule)?))
@@ -121,7 +125,7 @@ pub unsafe extern "C" fn sv_simulation_add_rule(simulation: u64, rule: *const sv
 /// which it does, the next burst loads the network anew.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_add_rule_with_edits(
-    simulation: u64,
+    simulation: sv_simulation,
     rule: *const sv_plasticity_rule,
     edits: *const sv_rule_edits,
 ) -> i32 {
@@ -145,7 +149,7 @@ pub unsafe extern "C" fn sv_simulation_add_rule_with_edits(
 
 /// Keeps a ledger of the spikes of the last `window` bursts from now on, 1 to 1024. An existing ledger only grows.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_simulation_keep_ledger(simulation: u64, window: u32) -> i32 {
+pub extern "C" fn sv_simulation_keep_ledger(simulation: sv_simulation, window: u32) -> i32 {
     guard::call("sv_simulation_keep_ledger", || {
         let window = window as usize;
         if !(1..=MAX_PLASTICITY_WINDOW).contains(&window) {
@@ -163,7 +167,7 @@ fn ledger(ledger: Option<&FireLedger>) -> Result<&FireLedger> {
 /// Writes the numbers of the first and the last burst in the ledger. The first is larger where it has none yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_ledger_bursts(
-    simulation: u64,
+    simulation: sv_simulation,
     first: *mut u64,
     last: *mut u64,
 ) -> i32 {
@@ -185,7 +189,7 @@ pub unsafe extern "C" fn sv_simulation_ledger_bursts(
 /// `ids` points to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_ledger_fired(
-    simulation: u64,
+    simulation: sv_simulation,
     number: u64,
     ids: *mut u32,
     capacity: usize,

@@ -7,7 +7,7 @@ use super::super::arguments::out_structure;
 use super::super::buffer::User;
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::Object;
+use super::super::handle::{Object, sv_simulation};
 use super::{Owner, SimulationObject, ended, lost};
 use crate::burst::{BurstRunner, StoppedRun};
 
@@ -76,7 +76,7 @@ fn with_runner<R>(simulation: u64, work: impl FnOnce(&BurstRunner) -> Result<R>)
 /// `callback` may be called from another thread until the simulation is stopped or freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_start(
-    simulation: u64,
+    simulation: sv_simulation,
     frequency: f64,
     callback: sv_burst_callback,
     user: *mut c_void,
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn sv_simulation_start(
 
 /// Sets the frequency of a runner in bursts a second from the next burst on; 0 for as many as possible.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_simulation_set_frequency(simulation: u64, frequency: f64) -> i32 {
+pub extern "C" fn sv_simulation_set_frequency(simulation: sv_simulation, frequency: f64) -> i32 {
     guard::call("sv_simulation_set_frequency", || {
         BurstRunner::check_frequency(optional(frequency))?;
         with_runner(simulation, |runner| runner.set_frequency(optional(frequency)).map_err(|_| ended()))
@@ -129,7 +129,7 @@ pub extern "C" fn sv_simulation_set_frequency(simulation: u64, frequency: f64) -
 
 /// Pauses a runner before its next burst. Functions of the simulation still work.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_simulation_pause(simulation: u64) -> i32 {
+pub extern "C" fn sv_simulation_pause(simulation: sv_simulation) -> i32 {
     guard::call("sv_simulation_pause", || {
         with_runner(simulation, |runner| runner.pause().map_err(|_| ended()))
     })
@@ -137,7 +137,7 @@ pub extern "C" fn sv_simulation_pause(simulation: u64) -> i32 {
 
 /// Ends the pause of a runner.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_simulation_resume(simulation: u64) -> i32 {
+pub extern "C" fn sv_simulation_resume(simulation: sv_simulation) -> i32 {
     guard::call("sv_simulation_resume", || {
         with_runner(simulation, |runner| runner.resume().map_err(|_| ended()))
     })
@@ -149,7 +149,7 @@ pub extern "C" fn sv_simulation_resume(simulation: u64) -> i32 {
 /// Returns the error that ended the run, if one did; the simulation is given back all the same. Any thread may call it but that
 /// of the callback.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_simulation_stop(simulation: u64) -> i32 {
+pub extern "C" fn sv_simulation_stop(simulation: sv_simulation) -> i32 {
     guard::call("sv_simulation_stop", || {
         with_runner(simulation, |_| Ok(()))?;
         let object = SimulationObject::table().get(simulation, "simulation")?;
@@ -176,7 +176,7 @@ pub extern "C" fn sv_simulation_stop(simulation: u64) -> i32 {
 /// `statistics` points to a struct whose size is set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_statistics(
-    simulation: u64,
+    simulation: sv_simulation,
     statistics: *mut sv_runner_statistics,
 ) -> i32 {
     guard::call("sv_simulation_statistics", || {

@@ -7,7 +7,7 @@ use super::super::arguments::{
 };
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::Object;
+use super::super::handle::{Object, sv_network, sv_simulation};
 use super::super::tensor::flag;
 use super::{
     Owner, SimulationObject, backend, check_count, enter_simulation, lost, network, simulation_of,
@@ -51,9 +51,9 @@ pub(super) fn write_counters(
 /// The simulation has a reference to the network. Calls for one simulation wait for each other.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_create(
-    network: u64,
+    network: sv_network,
     options: *const sv_simulation_options,
-    simulation: *mut u64,
+    simulation: *mut sv_simulation,
 ) -> i32 {
     guard::call("sv_simulation_create", || {
         let result = out(simulation, "simulation")?;
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn sv_simulation_create(
 pub unsafe extern "C" fn sv_simulation_restore(
     path: *const c_char,
     options: *const sv_simulation_options,
-    simulation: *mut u64,
+    simulation: *mut sv_simulation,
 ) -> i32 {
     guard::call("sv_simulation_restore", || {
         let (path, result) = (text(path, "path")?, out(simulation, "simulation")?);
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn sv_simulation_restore(
 /// Saves the network as it is now, the state, the ledger, the power input and the mode to a `.burst` file. The file appears whole
 /// under its name or not at all. Changes in the parameter queue apply first. Staged input, samplers, recordings and rules are not saved.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_simulation_save(simulation: u64, path: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_simulation_save(simulation: sv_simulation, path: *const c_char) -> i32 {
     guard::call("sv_simulation_save", || {
         let path = text(path, "path")?.to_owned();
         with_simulation(simulation, move |simulation| Ok(simulation.save(path)?))
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn sv_simulation_save(simulation: u64, path: *const c_char
 /// A simulation on the CPU alone cannot be lost, and the call fails; `sv_simulation_move` moves one that works.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_recover(
-    simulation: u64,
+    simulation: sv_simulation,
     options: *const sv_simulation_options,
 ) -> i32 {
     guard::call("sv_simulation_recover", || {
@@ -111,7 +111,10 @@ pub unsafe extern "C" fn sv_simulation_recover(
 
 /// Moves a simulation to another device between two bursts, before input is staged. The results stay the same.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_simulation_move(simulation: u64, options: *const sv_simulation_options) -> i32 {
+pub unsafe extern "C" fn sv_simulation_move(
+    simulation: sv_simulation,
+    options: *const sv_simulation_options,
+) -> i32 {
     guard::call("sv_simulation_move", || {
         let (backend, _) = backend(options)?;
         with_simulation(simulation, move |simulation| Ok(simulation.set_backend(backend)?))
@@ -126,7 +129,7 @@ pub unsafe extern "C" fn sv_simulation_move(simulation: u64, options: *const sv_
 /// `text` points to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_device_name(
-    simulation: u64,
+    simulation: sv_simulation,
     text: *mut c_char,
     capacity: usize,
     length: *mut usize,
@@ -145,7 +148,7 @@ pub unsafe extern "C" fn sv_simulation_device_name(
 /// `ids` and `potentials` point to `count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_inject(
-    simulation: u64,
+    simulation: sv_simulation,
     ids: *const u32,
     potentials: *const f32,
     count: usize,
@@ -161,7 +164,12 @@ pub unsafe extern "C" fn sv_simulation_inject(
 /// Sets the input that the neurons from `first` to the one before `end` receive in every burst, in place of an earlier one
 /// for the same range. 0 ends it.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_simulation_set_power(simulation: u64, first: u32, end: u32, potential: f32) -> i32 {
+pub extern "C" fn sv_simulation_set_power(
+    simulation: sv_simulation,
+    first: u32,
+    end: u32,
+    potential: f32,
+) -> i32 {
     guard::call("sv_simulation_set_power", || {
         with_simulation(simulation, move |simulation| Ok(simulation.set_power(first..end, potential)?))
     })
@@ -169,7 +177,7 @@ pub extern "C" fn sv_simulation_set_power(simulation: u64, first: u32, end: u32,
 
 /// Chooses dense mode with 1, in which time passes for every neuron in every burst; 0 ends it.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_simulation_set_dense(simulation: u64, dense: i32) -> i32 {
+pub extern "C" fn sv_simulation_set_dense(simulation: sv_simulation, dense: i32) -> i32 {
     guard::call("sv_simulation_set_dense", || {
         let dense = flag(dense, "dense")?;
         with_simulation(simulation, move |simulation| Ok(simulation.set_dense(dense)?))
@@ -181,7 +189,7 @@ pub extern "C" fn sv_simulation_set_dense(simulation: u64, dense: i32) -> i32 {
 ///
 /// After an error the bursts that `sv_simulation_totals` counts are done. The call fails while a runner has the simulation.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_simulation_run(simulation: u64, count: u64) -> i32 {
+pub extern "C" fn sv_simulation_run(simulation: sv_simulation, count: u64) -> i32 {
     guard::call("sv_simulation_run", || {
         let object = SimulationObject::table().get(simulation, "simulation")?;
         let mut state = object.lock();
@@ -211,7 +219,7 @@ pub extern "C" fn sv_simulation_run(simulation: u64, count: u64) -> i32 {
 /// `ids` and `potentials` point to `capacity` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_fired(
-    simulation: u64,
+    simulation: sv_simulation,
     ids: *mut u32,
     potentials: *mut f32,
     capacity: usize,
@@ -238,7 +246,7 @@ pub unsafe extern "C" fn sv_simulation_fired(
 /// `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_fire_queue(
-    simulation: u64,
+    simulation: sv_simulation,
     areas: *mut u32,
     ids: *mut u32,
     potentials: *mut f32,
@@ -276,7 +284,10 @@ pub unsafe extern "C" fn sv_simulation_fire_queue(
 ///
 /// `counters` points to a struct whose size is set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_simulation_counters(simulation: u64, counters: *mut sv_burst_counters) -> i32 {
+pub unsafe extern "C" fn sv_simulation_counters(
+    simulation: sv_simulation,
+    counters: *mut sv_burst_counters,
+) -> i32 {
     guard::call("sv_simulation_counters", || {
         let counters = out_structure(counters, "counters")?;
         let object = SimulationObject::table().get(simulation, "simulation")?;
@@ -292,7 +303,10 @@ pub unsafe extern "C" fn sv_simulation_counters(simulation: u64, counters: *mut 
 ///
 /// `totals` points to a struct whose size is set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_simulation_totals(simulation: u64, totals: *mut sv_burst_counters) -> i32 {
+pub unsafe extern "C" fn sv_simulation_totals(
+    simulation: sv_simulation,
+    totals: *mut sv_burst_counters,
+) -> i32 {
     guard::call("sv_simulation_totals", || {
         let counters = out_structure(totals, "totals")?;
         let totals = with_simulation(simulation, |simulation| Ok(simulation.totals()))?;
@@ -371,7 +385,7 @@ fn neuron_values(neurons: &Neurons, field: i32) -> Result<Vec<f64>> {
 /// `values` points to `neurons` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_parameter(
-    simulation: u64,
+    simulation: sv_simulation,
     field: i32,
     values: *mut f64,
     neurons: usize,
@@ -396,7 +410,7 @@ fn change(simulation: u64, neurons: NeuronSelection, field: NeuronField) -> Resu
 /// Any thread may call it, also while a runner has the simulation.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_simulation_set_parameter(
-    simulation: u64,
+    simulation: sv_simulation,
     field: i32,
     first: u32,
     end: u32,
@@ -412,7 +426,7 @@ pub extern "C" fn sv_simulation_set_parameter(
 /// Any thread may call it, also while a runner has the simulation.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_simulation_set_area_parameter(
-    simulation: u64,
+    simulation: sv_simulation,
     field: i32,
     area: u32,
     value: f64,

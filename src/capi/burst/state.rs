@@ -3,7 +3,7 @@
 use super::super::arguments::{check_reserved, collected, out, slice, slice_mut, structure};
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::Object;
+use super::super::handle::{Object, sv_simulation};
 use super::{SimulationObject, check_count, simulation_of, with_simulation};
 use crate::burst::{BurstResult, NetworkState, NeuronState, Spike, SpikeHash, WeightChange};
 
@@ -117,7 +117,7 @@ pub(super) unsafe fn given_state(state: *const sv_network_state) -> Result<Netwo
 /// The arrays have `neurons` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_state(
-    simulation: u64,
+    simulation: sv_simulation,
     potentials: *mut f32,
     refractory_left: *mut u16,
     fire_counts: *mut u16,
@@ -136,7 +136,10 @@ pub unsafe extern "C" fn sv_simulation_state(
 ///
 /// `state` points to a struct whose arrays have as many elements as it says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_simulation_set_state(simulation: u64, state: *const sv_network_state) -> i32 {
+pub unsafe extern "C" fn sv_simulation_set_state(
+    simulation: sv_simulation,
+    state: *const sv_network_state,
+) -> i32 {
     guard::call("sv_simulation_set_state", || {
         let state = given_state(state)?;
         let object = SimulationObject::table().get(simulation, "simulation")?;
@@ -154,7 +157,7 @@ pub unsafe extern "C" fn sv_simulation_set_state(simulation: u64, state: *const 
 /// Writes the state hash: FNV-1a of 64 bits over potential, blocked bursts and fire count of each neuron. Two runs with equal
 /// hashes have the same state.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_simulation_state_hash(simulation: u64, hash: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_simulation_state_hash(simulation: sv_simulation, hash: *mut u64) -> i32 {
     guard::call("sv_simulation_state_hash", || {
         let hash = out(hash, "hash")?;
         hash.write(with_simulation(simulation, |simulation| Ok(simulation.state()?.hash()))?);
@@ -202,7 +205,11 @@ pub unsafe extern "C" fn sv_spike_hash_add(
 ///
 /// `weights` points to `count` elements.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_simulation_weights(simulation: u64, weights: *mut u16, count: usize) -> i32 {
+pub unsafe extern "C" fn sv_simulation_weights(
+    simulation: sv_simulation,
+    weights: *mut u16,
+    count: usize,
+) -> i32 {
     guard::call("sv_simulation_weights", || {
         let weights = slice_mut(weights, count, "weights")?;
         let found = with_simulation(simulation, |simulation| Ok(simulation.weights()?))?;
@@ -220,7 +227,7 @@ pub unsafe extern "C" fn sv_simulation_weights(simulation: u64, weights: *mut u1
 /// `synapses` and `weights` point to `count` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_simulation_set_weights(
-    simulation: u64,
+    simulation: sv_simulation,
     synapses: *const u64,
     weights: *const u8,
     count: usize,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::arguments::{or_default, out, structure};
 use super::super::error::Result;
 use super::super::guard;
+use super::super::handle::{sv_gaussian_model, sv_tensor};
 use super::super::tensor::{enter, tensor};
 use super::models::{self, model};
 use super::{each, find, give_of, give_of_model};
@@ -33,7 +34,11 @@ pub struct sv_inference_options {
 /// Gives the accuracy -1/2 of the sum of P e^2 + ln(2 pi / P) of each row of prediction errors e. The precisions P have the
 /// shape of the errors, or are one row.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_gaussian_accuracy(error: u64, precision: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_gaussian_accuracy(
+    error: sv_tensor,
+    precision: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     let operands = [(error, "error"), (precision, "precision")];
     give_of("sv_gaussian_accuracy", operands, result, &|[error, precision]| {
         catalogue::gaussian_accuracy(error, precision)
@@ -44,11 +49,11 @@ pub unsafe extern "C" fn sv_gaussian_accuracy(error: u64, precision: u64, result
 /// ones, or are one row.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_kl_divergence(
-    mean: u64,
-    variance: u64,
-    prior_mean: u64,
-    prior_variance: u64,
-    result: *mut u64,
+    mean: sv_tensor,
+    variance: sv_tensor,
+    prior_mean: sv_tensor,
+    prior_variance: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     let operands = [
         (mean, "mean"),
@@ -67,11 +72,11 @@ pub unsafe extern "C" fn sv_gaussian_kl_divergence(
 /// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_create(
-    jacobian: u64,
-    observation_precision: u64,
-    prior_mean: u64,
-    prior_precision: u64,
-    model: *mut u64,
+    jacobian: sv_tensor,
+    observation_precision: sv_tensor,
+    prior_mean: sv_tensor,
+    prior_precision: sv_tensor,
+    model: *mut sv_gaussian_model,
 ) -> i32 {
     guard::call("sv_gaussian_model_create", || {
         let result = out(model, "model")?;
@@ -108,10 +113,10 @@ unsafe fn give_of_belief(
 /// Gives the weighted prediction error P (o - J mu) of a belief mu and an observation o, with the precisions P of observations.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_prediction_error(
-    model: u64,
-    mean: u64,
-    observation: u64,
-    result: *mut u64,
+    model: sv_gaussian_model,
+    mean: sv_tensor,
+    observation: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     let name = "sv_gaussian_model_prediction_error";
     give_of_belief(name, model, (mean, observation), result, GaussianModel::prediction_error)
@@ -120,10 +125,10 @@ pub unsafe extern "C" fn sv_gaussian_model_prediction_error(
 /// Gives the direction of descent of a belief: the negative gradient of its free energy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_gradient(
-    model: u64,
-    mean: u64,
-    observation: u64,
-    result: *mut u64,
+    model: sv_gaussian_model,
+    mean: sv_tensor,
+    observation: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     let name = "sv_gaussian_model_gradient";
     give_of_belief(name, model, (mean, observation), result, GaussianModel::gradient)
@@ -132,10 +137,10 @@ pub unsafe extern "C" fn sv_gaussian_model_gradient(
 /// Gives the free energy of a belief: complexity minus accuracy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_free_energy(
-    model: u64,
-    mean: u64,
-    observation: u64,
-    result: *mut u64,
+    model: sv_gaussian_model,
+    mean: sv_tensor,
+    observation: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     let name = "sv_gaussian_model_free_energy";
     give_of_belief(name, model, (mean, observation), result, GaussianModel::free_energy)
@@ -148,11 +153,11 @@ pub unsafe extern "C" fn sv_gaussian_model_free_energy(
 /// step.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_infer(
-    model: u64,
-    observation: u64,
-    start: u64,
+    model: sv_gaussian_model,
+    observation: sv_tensor,
+    start: sv_tensor,
     options: *const sv_inference_options,
-    mean: *mut u64,
+    mean: *mut sv_tensor,
     iterations: *mut usize,
     converged: *mut i32,
 ) -> i32 {
@@ -176,7 +181,10 @@ pub unsafe extern "C" fn sv_gaussian_model_infer(
 
 /// Gives the precision of the exact posterior, a matrix.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_gaussian_model_posterior_precision(model: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_gaussian_model_posterior_precision(
+    model: sv_gaussian_model,
+    result: *mut sv_tensor,
+) -> i32 {
     give_of_model("sv_gaussian_model_posterior_precision", (model, gaussian), [], result, &|model, []| {
         model.posterior_precision()
     })
@@ -187,9 +195,9 @@ pub unsafe extern "C" fn sv_gaussian_model_posterior_precision(model: u64, resul
 /// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gaussian_model_fixed_point(
-    model: u64,
-    observation: u64,
-    result: *mut u64,
+    model: sv_gaussian_model,
+    observation: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     give_of_model(
         "sv_gaussian_model_fixed_point",

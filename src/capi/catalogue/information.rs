@@ -1,5 +1,6 @@
 //! Measures of information: of probabilities by row, of counts, and of series.
 
+use super::super::handle::sv_tensor;
 use super::give_of;
 use crate::catalogue;
 
@@ -13,14 +14,20 @@ fn range(low: f64, high: f64) -> Option<(f64, f64)> {
 ///
 /// It waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_discretize(x: u64, bins: usize, low: f64, high: f64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_discretize(
+    x: sv_tensor,
+    bins: usize,
+    low: f64,
+    high: f64,
+    result: *mut sv_tensor,
+) -> i32 {
     let range = range(low, high);
     give_of("sv_discretize", [(x, "x")], result, &|[x]| catalogue::discretize(x, bins, range))
 }
 
 /// Gives the mutual information of a table of counts or probabilities, in nats.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_mutual_information(joint: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_mutual_information(joint: sv_tensor, result: *mut sv_tensor) -> i32 {
     give_of("sv_mutual_information", [(joint, "joint")], result, &|[joint]| {
         catalogue::mutual_information(joint)
     })
@@ -32,11 +39,11 @@ pub unsafe extern "C" fn sv_mutual_information(joint: u64, result: *mut u64) -> 
 /// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_transfer_entropy(
-    source: u64,
-    target: u64,
+    source: sv_tensor,
+    target: sv_tensor,
     states: usize,
     history: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let operands = [(source, "source"), (target, "target")];
     give_of("sv_transfer_entropy", operands, result, &|[source, target]| {
@@ -46,7 +53,7 @@ pub unsafe extern "C" fn sv_transfer_entropy(
 
 /// Gives the entropy of each row of probabilities, in nats. A probability up to 1e-10 counts as 0.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_shannon_entropy(p: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_shannon_entropy(p: sv_tensor, result: *mut sv_tensor) -> i32 {
     let operands = [(p, "p")];
     give_of("sv_shannon_entropy", operands, result, &|[p]| catalogue::shannon_entropy(p))
 }
@@ -54,7 +61,7 @@ pub unsafe extern "C" fn sv_shannon_entropy(p: u64, result: *mut u64) -> i32 {
 /// Gives the divergence, the sum of q ln(q / p), of each row of probabilities, in nats. `p` has the shape of `q`, or is one
 /// row. A term with q or p up to 1e-10 is dropped.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_kl_divergence(q: u64, p: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_kl_divergence(q: sv_tensor, p: sv_tensor, result: *mut sv_tensor) -> i32 {
     let operands = [(q, "q"), (p, "p")];
     give_of("sv_kl_divergence", operands, result, &|[q, p]| catalogue::kl_divergence(q, p))
 }
@@ -65,10 +72,10 @@ pub unsafe extern "C" fn sv_kl_divergence(q: u64, p: u64, result: *mut u64) -> i
 /// It is the plain sum; `sv_free_energy` of classifiers bounds the divergence below by 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_variational_free_energy(
-    q: u64,
-    prior: u64,
-    log_likelihood: u64,
-    result: *mut u64,
+    q: sv_tensor,
+    prior: sv_tensor,
+    log_likelihood: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     let operands = [(q, "q"), (prior, "prior"), (log_likelihood, "log_likelihood")];
     give_of("sv_variational_free_energy", operands, result, &|[q, prior, log_likelihood]| {
@@ -82,12 +89,12 @@ pub unsafe extern "C" fn sv_variational_free_energy(
 /// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_histogram_2d(
-    x: u64,
-    y: u64,
+    x: sv_tensor,
+    y: sv_tensor,
     bins: usize,
     low: f64,
     high: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let operands = [(x, "x"), (y, "y")];
     give_of("sv_histogram_2d", operands, result, &|[x, y]| {
@@ -97,7 +104,7 @@ pub unsafe extern "C" fn sv_histogram_2d(
 
 /// Gives the conditional entropy H(Y|X) of a table of counts or probabilities, in nats: a row for each x, a column for each y.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_conditional_entropy(joint: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_conditional_entropy(joint: sv_tensor, result: *mut sv_tensor) -> i32 {
     let operands = [(joint, "joint")];
     give_of("sv_conditional_entropy", operands, result, &|[joint]| catalogue::conditional_entropy(joint))
 }
@@ -105,10 +112,10 @@ pub unsafe extern "C" fn sv_conditional_entropy(joint: u64, result: *mut u64) ->
 /// Gives a view of the rows of `dimension` values that are `delay` apart, of each series along the last axis.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_time_delayed_embedding(
-    x: u64,
+    x: sv_tensor,
     dimension: usize,
     delay: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let operands = [(x, "x")];
     give_of("sv_time_delayed_embedding", operands, result, &|[x]| {
@@ -119,7 +126,7 @@ pub unsafe extern "C" fn sv_time_delayed_embedding(
 /// Gives the transfer entropy of a table of counts or probabilities, in nats. Its axes are the next value of the target, the
 /// past of the target, and the past of the source.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_transfer_entropy_of_counts(counts: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_transfer_entropy_of_counts(counts: sv_tensor, result: *mut sv_tensor) -> i32 {
     let operands = [(counts, "counts")];
     give_of("sv_transfer_entropy_of_counts", operands, result, &|[counts]| {
         catalogue::transfer_entropy_of_counts(counts)

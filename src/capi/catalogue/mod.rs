@@ -11,6 +11,7 @@ pub mod sampling;
 use std::sync::Arc;
 
 use super::error::Result;
+use super::handle::sv_tensor;
 use super::tensor::{give, give_all, tensor};
 use crate::catalogue::{self, OrderParameter};
 use crate::tensor::Tensor;
@@ -63,12 +64,12 @@ pub(super) unsafe fn give_of_model<M, const COUNT: usize>(
 /// of them, `omega` has its shape or is one row, and `adjacency` is an n x n matrix, or 0 for ones.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_kuramoto_step(
-    theta: u64,
-    omega: u64,
-    adjacency: u64,
+    theta: sv_tensor,
+    omega: sv_tensor,
+    adjacency: sv_tensor,
     strength: f64,
     dt: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_kuramoto_step", result, || {
         let (theta, omega) = (tensor(theta, "theta")?, tensor(omega, "omega")?);
@@ -79,7 +80,11 @@ pub unsafe extern "C" fn sv_kuramoto_step(
 
 /// Writes the length and the direction of the mean of e^(i theta) of each row of phases.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_order_parameter(theta: u64, magnitude: *mut u64, phase: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_order_parameter(
+    theta: sv_tensor,
+    magnitude: *mut sv_tensor,
+    phase: *mut sv_tensor,
+) -> i32 {
     give_all("sv_order_parameter", [(magnitude, "magnitude"), (phase, "phase")], || {
         let OrderParameter { magnitude, phase } = catalogue::order_parameter(&tensor(theta, "theta")?)?;
         Ok([magnitude, phase])
@@ -88,7 +93,11 @@ pub unsafe extern "C" fn sv_order_parameter(theta: u64, magnitude: *mut u64, pha
 
 /// Gives the entropy production, the sum of v^2 / (2 T), of each row of velocities v at a temperature T.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_entropy_production(velocity: u64, temperature: f64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_entropy_production(
+    velocity: sv_tensor,
+    temperature: f64,
+    result: *mut sv_tensor,
+) -> i32 {
     give_of("sv_entropy_production", [(velocity, "velocity")], result, &|[velocity]| {
         catalogue::entropy_production(velocity, temperature)
     })

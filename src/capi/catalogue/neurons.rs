@@ -1,5 +1,6 @@
 //! Neurons: leaky integration with spikes, the state of a reservoir, and spike-timing-dependent plasticity.
 
+use super::super::handle::sv_tensor;
 use super::super::tensor::give_all;
 use super::{each, find, give_of};
 use crate::catalogue::{self, StdpParameters};
@@ -8,12 +9,12 @@ use crate::catalogue::{self, StdpParameters};
 /// each state above the threshold.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_leaky_integrate_fire(
-    state: u64,
-    input: u64,
+    state: sv_tensor,
+    input: sv_tensor,
     leak: f64,
     threshold: f64,
-    next: *mut u64,
-    spikes: *mut u64,
+    next: *mut sv_tensor,
+    spikes: *mut sv_tensor,
 ) -> i32 {
     give_all("sv_leaky_integrate_fire", [(next, "next"), (spikes, "spikes")], || {
         let found = find(&[(state, "state"), (input, "input")])?;
@@ -24,7 +25,12 @@ pub unsafe extern "C" fn sv_leaky_integrate_fire(
 
 /// Gives the states tanh((1 - leak) previous + input) of a reservoir; `input` is the sum of its input and recurrent products.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_reservoir_update(previous: u64, input: u64, leak: f64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_reservoir_update(
+    previous: sv_tensor,
+    input: sv_tensor,
+    leak: f64,
+    result: *mut sv_tensor,
+) -> i32 {
     let operands = [(previous, "previous"), (input, "input")];
     give_of("sv_reservoir_update", operands, result, &|[previous, input]| {
         catalogue::reservoir_update(previous, input, leak)
@@ -39,14 +45,14 @@ pub unsafe extern "C" fn sv_reservoir_update(previous: u64, input: u64, leak: f6
 /// of the weights' dtype.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_stdp_update(
-    weights: u64,
-    pre_spikes: u64,
-    post_spikes: u64,
-    pre_times: u64,
-    post_times: u64,
+    weights: sv_tensor,
+    pre_spikes: sv_tensor,
+    post_spikes: sv_tensor,
+    pre_times: sv_tensor,
+    post_times: sv_tensor,
     learning_rate: f64,
     tau: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let operands = [
         (weights, "weights"),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::arguments::out;
 use super::super::error::Result;
 use super::super::guard;
+use super::super::handle::{sv_generator, sv_linear_gaussian_model, sv_tensor};
 use super::super::tensor::random::generator;
 use super::super::tensor::{give, give_all, tensor};
 use super::models::{self, model};
@@ -23,15 +24,15 @@ fn linear(handle: u64) -> Result<Arc<LinearGaussianModel>> {
 /// `total`, `risk`, `ambiguity` and `novelty` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_expected_free_energy(
-    observations: u64,
-    variances: u64,
-    prior_variances: u64,
-    posterior_variances: u64,
-    preferred: u64,
-    total: *mut u64,
-    risk: *mut u64,
-    ambiguity: *mut u64,
-    novelty: *mut u64,
+    observations: sv_tensor,
+    variances: sv_tensor,
+    prior_variances: sv_tensor,
+    posterior_variances: sv_tensor,
+    preferred: sv_tensor,
+    total: *mut sv_tensor,
+    risk: *mut sv_tensor,
+    ambiguity: *mut sv_tensor,
+    novelty: *mut sv_tensor,
 ) -> i32 {
     let results = [(total, "total"), (risk, "risk"), (ambiguity, "ambiguity"), (novelty, "novelty")];
     give_all("sv_expected_free_energy", results, || {
@@ -51,7 +52,11 @@ pub unsafe extern "C" fn sv_expected_free_energy(
 ///
 /// It waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_policy_probabilities(energies: u64, gamma: f64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_policy_probabilities(
+    energies: sv_tensor,
+    gamma: f64,
+    result: *mut sv_tensor,
+) -> i32 {
     give_of("sv_policy_probabilities", [(energies, "energies")], result, &|[energies]| {
         catalogue::policy_probabilities(energies, gamma)
     })
@@ -61,7 +66,7 @@ pub unsafe extern "C" fn sv_policy_probabilities(energies: u64, gamma: f64, resu
 ///
 /// It waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_choose_policy(energies: u64, policy: *mut usize) -> i32 {
+pub unsafe extern "C" fn sv_choose_policy(energies: sv_tensor, policy: *mut usize) -> i32 {
     guard::call("sv_choose_policy", || {
         let policy = out(policy, "policy")?;
         policy.write(catalogue::choose_policy(&tensor(energies, "energies")?)?);
@@ -74,9 +79,9 @@ pub unsafe extern "C" fn sv_choose_policy(energies: u64, policy: *mut usize) -> 
 /// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_sample_policy(
-    energies: u64,
+    energies: sv_tensor,
     gamma: f64,
-    generator: u64,
+    generator: sv_generator,
     policy: *mut usize,
 ) -> i32 {
     guard::call("sv_sample_policy", || {
@@ -93,10 +98,10 @@ pub unsafe extern "C" fn sv_sample_policy(
 /// a model.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_linear_gaussian_model_create(
-    transition: u64,
-    observation: u64,
+    transition: sv_tensor,
+    observation: sv_tensor,
     process_noise: f64,
-    model: *mut u64,
+    model: *mut sv_linear_gaussian_model,
 ) -> i32 {
     guard::call("sv_linear_gaussian_model_create", || {
         let result = out(model, "model")?;
@@ -111,12 +116,12 @@ pub unsafe extern "C" fn sv_linear_gaussian_model_create(
 /// `mean` and `variance` are those of the first state, and `controls` the inputs by policy, step and state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_linear_gaussian_model_roll_out(
-    model: u64,
-    mean: u64,
-    variance: u64,
-    controls: u64,
-    means: *mut u64,
-    variances: *mut u64,
+    model: sv_linear_gaussian_model,
+    mean: sv_tensor,
+    variance: sv_tensor,
+    controls: sv_tensor,
+    means: *mut sv_tensor,
+    variances: *mut sv_tensor,
 ) -> i32 {
     let results = [(means, "means"), (variances, "variances")];
     give_all("sv_linear_gaussian_model_roll_out", results, || {
@@ -131,11 +136,11 @@ pub unsafe extern "C" fn sv_linear_gaussian_model_roll_out(
 /// of the device of `start`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_linear_gaussian_model_sample(
-    model: u64,
-    start: u64,
-    controls: u64,
-    generator: u64,
-    result: *mut u64,
+    model: sv_linear_gaussian_model,
+    start: sv_tensor,
+    controls: sv_tensor,
+    generator: sv_generator,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_linear_gaussian_model_sample", result, || {
         let (start, controls) = (tensor(start, "start")?, tensor(controls, "controls")?);
@@ -153,14 +158,14 @@ pub unsafe extern "C" fn sv_linear_gaussian_model_sample(
 /// `observations`, `observation_variances`, `prior_variances` and `posterior_variances` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_linear_gaussian_model_predict(
-    model: u64,
-    means: u64,
-    variances: u64,
-    observation_noise: u64,
-    observations: *mut u64,
-    observation_variances: *mut u64,
-    prior_variances: *mut u64,
-    posterior_variances: *mut u64,
+    model: sv_linear_gaussian_model,
+    means: sv_tensor,
+    variances: sv_tensor,
+    observation_noise: sv_tensor,
+    observations: *mut sv_tensor,
+    observation_variances: *mut sv_tensor,
+    prior_variances: *mut sv_tensor,
+    posterior_variances: *mut sv_tensor,
 ) -> i32 {
     let results = [
         (observations, "observations"),

@@ -1,5 +1,6 @@
 //! Rotary positions, and tokens drawn from the k largest logits.
 
+use super::super::handle::{sv_generator, sv_tensor};
 use super::super::tensor::random::generator;
 use super::super::tensor::{give, tensor};
 use super::give_of;
@@ -8,7 +9,12 @@ use crate::catalogue;
 /// Rotates pairs of neighbouring features by the angle position base^(-2i/width), as in RoFormer. The last axis is the even
 /// width, and the one before it the sequence, whose first position is `offset`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_rope_encoding(x: u64, offset: usize, base: f64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_rope_encoding(
+    x: sv_tensor,
+    offset: usize,
+    base: f64,
+    result: *mut sv_tensor,
+) -> i32 {
     let operands = [(x, "x")];
     give_of("sv_rope_encoding", operands, result, &|[x]| catalogue::rope_encoding(x, offset, base))
 }
@@ -19,11 +25,11 @@ pub unsafe extern "C" fn sv_rope_encoding(x: u64, offset: usize, base: f64, resu
 /// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_top_k_sampling(
-    logits: u64,
+    logits: sv_tensor,
     k: usize,
     temperature: f64,
-    generator: u64,
-    result: *mut u64,
+    generator: sv_generator,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_top_k_sampling", result, || {
         let logits = tensor(logits, "logits")?;

@@ -7,6 +7,7 @@ use super::super::catalogue::give_of_model;
 use super::super::catalogue::models::{self, model};
 use super::super::error::Result;
 use super::super::guard;
+use super::super::handle::{sv_classifier, sv_generative_model, sv_tensor};
 use super::super::tensor::tensor;
 use super::ClassifierObject;
 use crate::classifier::GenerativeModel;
@@ -20,7 +21,11 @@ fn generative(handle: u64) -> Result<Arc<GenerativeModel>> {
 ///
 /// It waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_generative_model_create(centres: u64, deviation: f64, model: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_generative_model_create(
+    centres: sv_tensor,
+    deviation: f64,
+    model: *mut sv_generative_model,
+) -> i32 {
     guard::call("sv_generative_model_create", || {
         let result = out(model, "model")?;
         result.write(models::enter(GenerativeModel::new(tensor(centres, "centres")?, deviation)?)?);
@@ -30,7 +35,10 @@ pub unsafe extern "C" fn sv_generative_model_create(centres: u64, deviation: f64
 
 /// Writes the generative model of a classifier, or 0 in the KL mode, which has none.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_classifier_generative_model(classifier: u64, model: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_classifier_generative_model(
+    classifier: sv_classifier,
+    model: *mut sv_generative_model,
+) -> i32 {
     guard::call("sv_classifier_generative_model", || {
         let result = out(model, "model")?;
         let model = ClassifierObject::find(classifier)?.lock().generative_model().cloned();
@@ -42,8 +50,8 @@ pub unsafe extern "C" fn sv_classifier_generative_model(classifier: u64, model: 
 /// Writes the centres and the deviation of a generative model.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generative_model_parameters(
-    model: u64,
-    centres: *mut u64,
+    model: sv_generative_model,
+    centres: *mut sv_tensor,
     deviation: *mut f64,
 ) -> i32 {
     guard::call("sv_generative_model_parameters", || {
@@ -58,9 +66,9 @@ pub unsafe extern "C" fn sv_generative_model_parameters(
 /// Gives ln p(o|c) of rows o of the centres' dtype, with a column for each class c.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generative_model_log_likelihood(
-    model: u64,
-    inputs: u64,
-    result: *mut u64,
+    model: sv_generative_model,
+    inputs: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     let operands = [(inputs, "inputs")];
     give_of_model(
@@ -97,11 +105,11 @@ unsafe fn give_by_prior(
 /// `prior` points to `classes` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generative_model_posterior(
-    model: u64,
-    inputs: u64,
+    model: sv_generative_model,
+    inputs: sv_tensor,
     prior: *const f64,
     classes: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let name = "sv_generative_model_posterior";
     give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::posterior)
@@ -114,11 +122,11 @@ pub unsafe extern "C" fn sv_generative_model_posterior(
 /// `prior` points to `classes` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generative_model_surprise(
-    model: u64,
-    inputs: u64,
+    model: sv_generative_model,
+    inputs: sv_tensor,
     prior: *const f64,
     classes: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let name = "sv_generative_model_surprise";
     give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::surprise)
@@ -131,11 +139,11 @@ pub unsafe extern "C" fn sv_generative_model_surprise(
 /// `prior` points to `classes` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_generative_model_bayes_classes(
-    model: u64,
-    inputs: u64,
+    model: sv_generative_model,
+    inputs: sv_tensor,
     prior: *const f64,
     classes: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let name = "sv_generative_model_bayes_classes";
     give_by_prior(name, (model, inputs), (prior, classes), result, GenerativeModel::bayes_classes)

@@ -2,6 +2,7 @@
 
 use super::super::arguments::{check_count, slice, slice_mut};
 use super::super::guard;
+use super::super::handle::sv_tensor;
 use super::super::tensor::{give, tensor};
 use crate::classifier;
 
@@ -9,10 +10,10 @@ use crate::classifier;
 /// Q ln p(o|c). The classes are the last axis, and `prior` is a vector. `log_likelihood` has the posterior's shape, or is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_free_energy(
-    posterior: u64,
-    prior: u64,
-    log_likelihood: u64,
-    result: *mut u64,
+    posterior: sv_tensor,
+    prior: sv_tensor,
+    log_likelihood: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_free_energy", result, || {
         let (posterior, prior) = (tensor(posterior, "posterior")?, tensor(prior, "prior")?);
@@ -26,7 +27,11 @@ pub unsafe extern "C" fn sv_free_energy(
 
 /// Gives the beliefs of each row of a posterior Q: Q P / sum of Q P, with the classes as the last axis. `prior` is a vector.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_fuse_prior(posterior: u64, prior: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_fuse_prior(
+    posterior: sv_tensor,
+    prior: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_fuse_prior", result, || {
         let (posterior, prior) = (tensor(posterior, "posterior")?, tensor(prior, "prior")?);
         Ok(classifier::fuse_prior(&posterior, &prior)?)

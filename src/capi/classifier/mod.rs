@@ -17,7 +17,7 @@ use super::arguments::{
 use super::buffer::User;
 use super::error::Result;
 use super::guard;
-use super::handle::{Object, object};
+use super::handle::{Object, object, sv_classifier, sv_tensor};
 use super::tensor::{device, flag, give, give_all, tensor};
 use crate::classifier::{
     self, Classifier, ClassifierOptions, EpochReport, Evaluation, GenerativeModel, TrainingOptions,
@@ -175,7 +175,7 @@ pub type sv_classifier_epoch_callback =
 pub unsafe extern "C" fn sv_classifier_create(
     options: *const sv_classifier_options,
     device: i32,
-    classifier: *mut u64,
+    classifier: *mut sv_classifier,
 ) -> i32 {
     guard::call("sv_classifier_create", || {
         let (options, result) = (structure(options, "options")?, out(classifier, "classifier")?);
@@ -203,9 +203,9 @@ pub unsafe extern "C" fn sv_classifier_create(
 /// `options` and `report` point to structs, and `callback` may be called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_train(
-    classifier: u64,
-    features: u64,
-    labels: u64,
+    classifier: sv_classifier,
+    features: sv_tensor,
+    labels: sv_tensor,
     options: *const sv_classifier_training_options,
     callback: sv_classifier_epoch_callback,
     user: *mut c_void,
@@ -275,13 +275,13 @@ pub unsafe extern "C" fn sv_classifier_train(
 /// `classes`, `posterior`, `beliefs`, `free_energy` and `confidence` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_run(
-    classifier: u64,
-    features: u64,
-    classes: *mut u64,
-    posterior: *mut u64,
-    beliefs: *mut u64,
-    free_energy: *mut u64,
-    confidence: *mut u64,
+    classifier: sv_classifier,
+    features: sv_tensor,
+    classes: *mut sv_tensor,
+    posterior: *mut sv_tensor,
+    beliefs: *mut sv_tensor,
+    free_energy: *mut sv_tensor,
+    confidence: *mut sv_tensor,
 ) -> i32 {
     let results = [
         (classes, "classes"),
@@ -301,7 +301,11 @@ pub unsafe extern "C" fn sv_classifier_run(
 ///
 /// It waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_classifier_logits(classifier: u64, features: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_classifier_logits(
+    classifier: sv_classifier,
+    features: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_classifier_logits", result, || {
         let (object, features) = (ClassifierObject::find(classifier)?, tensor(features, "features")?);
         let classifier = object.lock();
@@ -319,9 +323,9 @@ pub unsafe extern "C" fn sv_classifier_logits(classifier: u64, features: u64, re
 /// `confusion` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_evaluate(
-    classifier: u64,
-    features: u64,
-    labels: u64,
+    classifier: sv_classifier,
+    features: sv_tensor,
+    labels: sv_tensor,
     evaluation: *mut sv_classifier_evaluation,
     confusion: *mut u64,
     count: usize,
@@ -353,7 +357,11 @@ pub unsafe extern "C" fn sv_classifier_evaluate(
 ///
 /// `prior` points to `classes` numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_classifier_prior(classifier: u64, prior: *mut f64, classes: usize) -> i32 {
+pub unsafe extern "C" fn sv_classifier_prior(
+    classifier: sv_classifier,
+    prior: *mut f64,
+    classes: usize,
+) -> i32 {
     change("sv_classifier_prior", classifier, &|classifier| {
         check_count("classes", classes, classifier.classes())?;
         slice_mut(prior, classes, "prior")?.copy_from_slice(classifier.prior());
@@ -367,7 +375,11 @@ pub unsafe extern "C" fn sv_classifier_prior(classifier: u64, prior: *mut f64, c
 ///
 /// `prior` points to `classes` numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_classifier_set_prior(classifier: u64, prior: *const f64, classes: usize) -> i32 {
+pub unsafe extern "C" fn sv_classifier_set_prior(
+    classifier: sv_classifier,
+    prior: *const f64,
+    classes: usize,
+) -> i32 {
     change("sv_classifier_set_prior", classifier, &|classifier| {
         Ok(classifier.set_prior(slice(prior, classes, "prior")?)?)
     })
@@ -380,7 +392,7 @@ pub unsafe extern "C" fn sv_classifier_set_prior(classifier: u64, prior: *const 
 /// `observed` points to `classes` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_learn_prior(
-    classifier: u64,
+    classifier: sv_classifier,
     observed: *const f64,
     classes: usize,
 ) -> i32 {
@@ -391,7 +403,7 @@ pub unsafe extern "C" fn sv_classifier_learn_prior(
 
 /// Sets whether beliefs are the posterior times the prior, normalised (1), or the posterior (0).
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_classifier_set_fuse_prior(classifier: u64, fuse_prior: i32) -> i32 {
+pub extern "C" fn sv_classifier_set_fuse_prior(classifier: sv_classifier, fuse_prior: i32) -> i32 {
     change("sv_classifier_set_fuse_prior", classifier, &|classifier| {
         classifier.set_fuse_prior(flag(fuse_prior, "fuse_prior")?);
         Ok(())
@@ -401,7 +413,11 @@ pub extern "C" fn sv_classifier_set_fuse_prior(classifier: u64, fuse_prior: i32)
 /// Sets the generative model of the full mode: each class is a Gaussian around its row of `centres`, of one deviation. With 0
 /// for `centres`, free energies are those of the KL mode, which has no such model.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_classifier_set_generative_model(classifier: u64, centres: u64, deviation: f64) -> i32 {
+pub extern "C" fn sv_classifier_set_generative_model(
+    classifier: sv_classifier,
+    centres: sv_tensor,
+    deviation: f64,
+) -> i32 {
     change("sv_classifier_set_generative_model", classifier, &|classifier| {
         let model = match centres {
             0 => None,
@@ -420,7 +436,7 @@ pub extern "C" fn sv_classifier_set_generative_model(classifier: u64, centres: u
 /// `energies` points to `capacity` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_free_energies(
-    classifier: u64,
+    classifier: sv_classifier,
     energies: *mut f64,
     capacity: usize,
     count: *mut usize,
@@ -436,13 +452,17 @@ pub unsafe extern "C" fn sv_classifier_free_energies(
 
 /// Writes the weights, the prior, the options and the generative model to a file, replacing the file at that path.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_classifier_save(classifier: u64, path: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_classifier_save(classifier: sv_classifier, path: *const c_char) -> i32 {
     change("sv_classifier_save", classifier, &|classifier| Ok(classifier.save(text(path, "path")?)?))
 }
 
 /// Reads a classifier from a file of `sv_classifier_save`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_classifier_load(path: *const c_char, device: i32, classifier: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_classifier_load(
+    path: *const c_char,
+    device: i32,
+    classifier: *mut sv_classifier,
+) -> i32 {
     guard::call("sv_classifier_load", || {
         let (path, result) = (text(path, "path")?, out(classifier, "classifier")?);
         result.write(ClassifierObject::enter(Classifier::load(path, &self::device(device)?)?)?);
@@ -463,9 +483,9 @@ pub unsafe extern "C" fn sv_classifier_synthetic(
     count: usize,
     seed: u64,
     device: i32,
-    features: *mut u64,
-    labels: *mut u64,
-    centres: *mut u64,
+    features: *mut sv_tensor,
+    labels: *mut sv_tensor,
+    centres: *mut sv_tensor,
 ) -> i32 {
     let results = [(features, "features"), (labels, "labels"), (centres, "centres")];
     give_all("sv_classifier_synthetic", results, || {

@@ -1,6 +1,7 @@
 //! One row of a classifier, and the calibration curve of many.
 
 use super::super::arguments::{check_count, out, out_structure, slice, slice_mut};
+use super::super::handle::{sv_classifier, sv_tensor};
 use super::super::tensor::tensor;
 use super::change;
 
@@ -42,7 +43,7 @@ pub struct sv_calibration_bin {
 /// `features` points to `count` numbers, and `posterior` and `beliefs` each to `classes` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_classify(
-    classifier: u64,
+    classifier: sv_classifier,
     features: *const f32,
     count: usize,
     posterior: *mut f64,
@@ -80,9 +81,9 @@ pub unsafe extern "C" fn sv_classifier_classify(
 /// `bins` points to `capacity` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_calibration(
-    classifier: u64,
-    features: u64,
-    labels: u64,
+    classifier: sv_classifier,
+    features: sv_tensor,
+    labels: sv_tensor,
     bins: *mut sv_calibration_bin,
     capacity: usize,
     count: *mut usize,

@@ -2,6 +2,7 @@
 
 use super::super::arguments::{out, write_some};
 use super::super::guard;
+use super::super::handle::sv_classifier;
 use super::{ClassifierObject, change};
 
 /// Writes the numbers of features, classes, and weights with biases of a classifier.
@@ -11,7 +12,7 @@ use super::{ClassifierObject, change};
 /// `features`, `classes` and `parameters` each point to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_size(
-    classifier: u64,
+    classifier: sv_classifier,
     features: *mut usize,
     classes: *mut usize,
     parameters: *mut usize,
@@ -37,7 +38,7 @@ pub unsafe extern "C" fn sv_classifier_size(
 /// `widths` points to `capacity` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_widths(
-    classifier: u64,
+    classifier: sv_classifier,
     widths: *mut usize,
     capacity: usize,
     count: *mut usize,
@@ -54,7 +55,7 @@ pub unsafe extern "C" fn sv_classifier_widths(
 /// Writes the probability of dropout, and 1 to `fuse_prior` if beliefs are the posterior times the prior, else 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_settings(
-    classifier: u64,
+    classifier: sv_classifier,
     dropout: *mut f64,
     fuse_prior: *mut i32,
 ) -> i32 {

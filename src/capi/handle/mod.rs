@@ -7,8 +7,10 @@
 
 mod slot;
 mod table;
+mod types;
 
 pub(super) use table::{Spares, Table};
+pub use types::*;
 
 use std::thread::LocalKey;
 
@@ -16,7 +18,7 @@ use super::error::Failure;
 use super::status;
 
 /// No tensor, where 0 stands for a number or for a default. A function refuses it as a handle that was never given.
-pub const SV_NO_TENSOR: u64 = u64::MAX;
+pub const SV_NO_TENSOR: sv_tensor = u64::MAX;
 
 /// The kinds of objects, as they stand in handles and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

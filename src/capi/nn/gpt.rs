@@ -11,7 +11,7 @@ use super::super::arguments::{
 use super::super::buffer::User;
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::Object;
+use super::super::handle::{Object, sv_model, sv_tensor, sv_tokenizer, sv_variable};
 use super::super::tensor::{SV_DTYPE_NONE, device, dtype, dtype_code, flag, parameter_dtype, tensor};
 use super::model::{
     EvaluationMode, Model, ModelContent, ModelObject, SV_NN_GELU, SV_NN_GELU_TANH, SV_NN_RELU, SV_NN_SILU,
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn sv_gpt_create(
     dtype: i32,
     device: i32,
     seed: u64,
-    model: *mut u64,
+    model: *mut sv_model,
 ) -> i32 {
     guard::call("sv_gpt_create", || {
         let (config, model) = (config_of(config)?, out(model, "model")?);
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn sv_gpt_create(
 
 /// Writes the configuration of a transformer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_gpt_configuration(model: u64, config: *mut sv_gpt_config) -> i32 {
+pub unsafe extern "C" fn sv_gpt_configuration(model: sv_model, config: *mut sv_gpt_config) -> i32 {
     guard::call("sv_gpt_configuration", || {
         let result = out_structure(config, "config")?;
         let config = *ModelObject::find(model)?.read().gpt()?.config();
@@ -163,7 +163,12 @@ pub unsafe extern "C" fn sv_gpt_configuration(model: u64, config: *mut sv_gpt_co
 /// Computes the mean cross entropy of a batch in nats an id, a variable of one element. `inputs` and `targets`, the id after
 /// each input, are tensors of ids of shape (batch, length).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_gpt_loss(model: u64, inputs: u64, targets: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_gpt_loss(
+    model: sv_model,
+    inputs: sv_tensor,
+    targets: sv_tensor,
+    result: *mut sv_variable,
+) -> i32 {
     give_variable("sv_gpt_loss", result, &|| {
         let model = ModelObject::find(model)?;
         let batch = Batch { inputs: tensor(inputs, "inputs")?, targets: tensor(targets, "targets")? };
@@ -178,8 +183,8 @@ pub unsafe extern "C" fn sv_gpt_loss(model: u64, inputs: u64, targets: u64, resu
 pub unsafe extern "C" fn sv_gpt_load_checkpoint(
     folder: *const c_char,
     device: i32,
-    model: *mut u64,
-    tokenizer: *mut u64,
+    model: *mut sv_model,
+    tokenizer: *mut sv_tokenizer,
 ) -> i32 {
     guard::call("sv_gpt_load_checkpoint", || {
         let (folder, model, tokenizer) =
@@ -293,7 +298,7 @@ pub(in super::super) fn goes_on(result: i32) -> Result<bool> {
 /// `prompt` points to `prompt_count` numbers, and `ids` to `capacity` numbers. `callback` may be called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_generate(
-    model: u64,
+    model: sv_model,
     prompt: *const u32,
     prompt_count: usize,
     options: *const sv_gpt_sampling,
@@ -330,8 +335,8 @@ pub unsafe extern "C" fn sv_gpt_generate(
 /// is NULL or points to a `size_t`. `callback` may be called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_generate_text(
-    model: u64,
-    tokenizer: u64,
+    model: sv_model,
+    tokenizer: sv_tokenizer,
     prompt: *const c_char,
     options: *const sv_gpt_sampling,
     callback: sv_gpt_token_callback,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use super::super::arguments::{out, text, write_text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::{Object, object};
+use super::super::handle::{Object, object, sv_model, sv_optimizer, sv_tensor, sv_variable};
 use super::super::tensor::{device, flag, give, parameter_dtype, sizes, tensor};
 use super::optimizer::optimizer;
 use super::variable::{give_variable, loss, variable};
@@ -151,7 +151,7 @@ pub const SV_NN_SIGMOID: i32 = 6;
 /// the seed, which dropout draws from too. `dtype` is `SV_DTYPE_F16`, `SV_DTYPE_BF16`, `SV_DTYPE_F32` or `SV_DTYPE_F64`. The model
 /// begins in the training mode.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_model_create(dtype: i32, device: i32, seed: u64, model: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_model_create(dtype: i32, device: i32, seed: u64, model: *mut sv_model) -> i32 {
     guard::call("sv_model_create", || {
         let model = out(model, "model")?;
         let (dtype, device, generator) =
@@ -223,7 +223,7 @@ impl Module for Boxed {
 
 /// Adds a layer x W + b with a weight of shape (inputs, outputs), both 1 or more. `bias` is 1 for one with a bias, or 0.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_model_add_linear(model: u64, inputs: usize, outputs: usize, bias: i32) -> i32 {
+pub extern "C" fn sv_model_add_linear(model: sv_model, inputs: usize, outputs: usize, bias: i32) -> i32 {
     add("sv_model_add_linear", model, HasParameters::Yes, &|layers| {
         check_size("inputs", inputs)?;
         check_size("outputs", outputs)?;
@@ -236,7 +236,7 @@ pub extern "C" fn sv_model_add_linear(model: u64, inputs: usize, outputs: usize,
 
 /// Adds a table of `rows` rows of `width` numbers, of which an input of integers chooses.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_model_add_embedding(model: u64, rows: usize, width: usize) -> i32 {
+pub extern "C" fn sv_model_add_embedding(model: sv_model, rows: usize, width: usize) -> i32 {
     add("sv_model_add_embedding", model, HasParameters::Yes, &|layers| {
         check_size("rows", rows)?;
         check_size("width", width)?;
@@ -251,7 +251,7 @@ pub extern "C" fn sv_model_add_embedding(model: u64, rows: usize, width: usize) 
 /// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_model_add_layer_norm(
-    model: u64,
+    model: sv_model,
     shape: *const i64,
     rank: usize,
     eps: f64,
@@ -269,7 +269,7 @@ pub unsafe extern "C" fn sv_model_add_layer_norm(
 
 /// Adds a layer that replaces elements by 0 with a probability in the training mode, and scales the others.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_model_add_dropout(model: u64, probability: f64) -> i32 {
+pub extern "C" fn sv_model_add_dropout(model: sv_model, probability: f64) -> i32 {
     add("sv_model_add_dropout", model, HasParameters::No, &|layers| {
         Ok(Box::new(nn::Dropout::new(probability, &layers.generator)?))
     })
@@ -277,7 +277,7 @@ pub extern "C" fn sv_model_add_dropout(model: u64, probability: f64) -> i32 {
 
 /// Adds an activation, one of `SV_NN_...`.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_model_add_activation(model: u64, activation: i32) -> i32 {
+pub extern "C" fn sv_model_add_activation(model: sv_model, activation: i32) -> i32 {
     add("sv_model_add_activation", model, HasParameters::No, &|_| {
         Ok(match activation {
             SV_NN_RELU => Box::new(nn::Relu),
@@ -293,7 +293,7 @@ pub extern "C" fn sv_model_add_activation(model: u64, activation: i32) -> i32 {
 
 /// Sets the mode of a model: 1 for training, 0 for evaluation.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_model_set_training(model: u64, training: i32) -> i32 {
+pub extern "C" fn sv_model_set_training(model: sv_model, training: i32) -> i32 {
     guard::call("sv_model_set_training", || {
         let (object, training) = (ModelObject::find(model)?, flag(training, "training")?);
         let mut model = object.write();
@@ -307,7 +307,11 @@ pub extern "C" fn sv_model_set_training(model: u64, training: i32) -> i32 {
 ///
 /// The caller owns one reference to `*result`, a variable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_model_forward(model: u64, input: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_model_forward(
+    model: sv_model,
+    input: sv_variable,
+    result: *mut sv_variable,
+) -> i32 {
     give_variable("sv_model_forward", result, &|| {
         let (model, input) = (ModelObject::find(model)?, variable(input, "input")?);
         let model = model.read();
@@ -317,7 +321,7 @@ pub unsafe extern "C" fn sv_model_forward(model: u64, input: u64, result: *mut u
 
 /// Computes the result of a model for a tensor, and records nothing.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_model_predict(model: u64, input: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_model_predict(model: sv_model, input: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_model_predict", result, || {
         let (model, input) = (ModelObject::find(model)?, tensor(input, "input")?);
         let model = model.read();
@@ -331,12 +335,12 @@ pub unsafe extern "C" fn sv_model_predict(model: u64, input: u64, result: *mut u
 /// Others that use the optimizer wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_model_train_step(
-    model: u64,
-    optimizer: u64,
+    model: sv_model,
+    optimizer: sv_optimizer,
     loss: i32,
-    input: u64,
-    target: u64,
-    result: *mut u64,
+    input: sv_tensor,
+    target: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_model_train_step", result, || {
         let (model, optimizer) = (ModelObject::find(model)?, self::optimizer(optimizer)?);
@@ -360,7 +364,7 @@ pub unsafe extern "C" fn sv_model_train_step(
 /// `names` is NULL or points to `capacity` bytes, and `length` is NULL or points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_model_parameter_names(
-    model: u64,
+    model: sv_model,
     names: *mut c_char,
     capacity: usize,
     length: *mut usize,
@@ -374,7 +378,11 @@ pub unsafe extern "C" fn sv_model_parameter_names(
 
 /// Gives a parameter of a model by its name, as a variable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_model_parameter(model: u64, name: *const c_char, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_model_parameter(
+    model: sv_model,
+    name: *const c_char,
+    result: *mut sv_variable,
+) -> i32 {
     give_variable("sv_model_parameter", result, &|| {
         let (parameters, name) =
             (ModelObject::find(model)?.read().module().named_parameters(), text(name, "name")?);
@@ -388,7 +396,7 @@ pub unsafe extern "C" fn sv_model_parameter(model: u64, name: *const c_char, res
 
 /// Writes the parameters of a model with their names to a safetensors file, replacing the file at that path.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_model_save(model: u64, path: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_model_save(model: sv_model, path: *const c_char) -> i32 {
     guard::call("sv_model_save", || {
         let entries = ModelObject::find(model)?.read().module().state_dict();
         write_entries(text(path, "path")?, &entries)
@@ -399,7 +407,7 @@ pub unsafe extern "C" fn sv_model_save(model: u64, path: *const c_char) -> i32 {
 ///
 /// Others that use the model wait meanwhile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_model_load(model: u64, path: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_model_load(model: sv_model, path: *const c_char) -> i32 {
     guard::call("sv_model_load", || {
         let object = ModelObject::find(model)?;
         let path = text(path, "path")?;

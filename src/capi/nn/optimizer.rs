@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use super::super::arguments::{check_unused, or_default, out, structure, text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::{Object, object};
+use super::super::handle::{Object, object, sv_model, sv_optimizer, sv_tensor};
 use super::super::tensor::{flag, give};
 use super::model::{Model, ModelObject, write_entries};
 use crate::nn::{Adam, AdamW, Optimizer, Sgd, clip_grad_norm};
@@ -125,9 +125,9 @@ impl sv_optimizer_options {
 /// a layer with parameters that is added while the optimizer lives is one in the function that adds it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_optimizer_create(
-    model: u64,
+    model: sv_model,
     options: *const sv_optimizer_options,
-    optimizer: *mut u64,
+    optimizer: *mut sv_optimizer,
 ) -> i32 {
     guard::call("sv_optimizer_create", || {
         let (options, optimizer) = (structure(options, "options")?, out(optimizer, "optimizer")?);
@@ -150,13 +150,13 @@ pub unsafe extern "C" fn sv_optimizer_create(
 ///
 /// Others that use the optimizer wait meanwhile.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_optimizer_step(optimizer: u64) -> i32 {
+pub extern "C" fn sv_optimizer_step(optimizer: sv_optimizer) -> i32 {
     guard::call("sv_optimizer_step", || Ok(self::optimizer(optimizer)?.lock().step()?))
 }
 
 /// Removes the gradients of the parameters.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_optimizer_zero_grad(optimizer: u64) -> i32 {
+pub extern "C" fn sv_optimizer_zero_grad(optimizer: sv_optimizer) -> i32 {
     guard::call("sv_optimizer_zero_grad", || {
         self::optimizer(optimizer)?.lock().zero_grad();
         Ok(())
@@ -165,7 +165,7 @@ pub extern "C" fn sv_optimizer_zero_grad(optimizer: u64) -> i32 {
 
 /// Sets the learning rate, such as to that of a schedule.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_optimizer_set_learning_rate(optimizer: u64, learning_rate: f64) -> i32 {
+pub extern "C" fn sv_optimizer_set_learning_rate(optimizer: sv_optimizer, learning_rate: f64) -> i32 {
     guard::call("sv_optimizer_set_learning_rate", || {
         let optimizer = self::optimizer(optimizer)?;
         if !(learning_rate.is_finite() && learning_rate >= 0.0) {
@@ -181,7 +181,11 @@ pub extern "C" fn sv_optimizer_set_learning_rate(optimizer: u64, learning_rate: 
 ///
 /// Others that use the optimizer wait meanwhile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_optimizer_clip_grad_norm(optimizer: u64, max_norm: f64, norm: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_optimizer_clip_grad_norm(
+    optimizer: sv_optimizer,
+    max_norm: f64,
+    norm: *mut sv_tensor,
+) -> i32 {
     give("sv_optimizer_clip_grad_norm", norm, || {
         let optimizer = self::optimizer(optimizer)?;
         let optimizer = optimizer.lock();
@@ -194,7 +198,7 @@ pub unsafe extern "C" fn sv_optimizer_clip_grad_norm(optimizer: u64, max_norm: f
 ///
 /// Others that use the optimizer wait meanwhile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_optimizer_save(optimizer: u64, path: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_optimizer_save(optimizer: sv_optimizer, path: *const c_char) -> i32 {
     guard::call("sv_optimizer_save", || {
         let (optimizer, path) = (self::optimizer(optimizer)?, text(path, "path")?);
         let entries = optimizer.lock().state_dict()?;
@@ -208,7 +212,7 @@ pub unsafe extern "C" fn sv_optimizer_save(optimizer: u64, path: *const c_char) 
 ///
 /// Others that use the optimizer wait meanwhile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_optimizer_load(optimizer: u64, path: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_optimizer_load(optimizer: sv_optimizer, path: *const c_char) -> i32 {
     guard::call("sv_optimizer_load", || {
         let (optimizer, path) = (self::optimizer(optimizer)?, text(path, "path")?);
         let entries = Tensor::read_safetensors(path, &Device::cpu())?.into_iter().collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::arguments::{out, slice, text, write_some, write_text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::{Object, object};
+use super::super::handle::{Object, object, sv_tokenizer};
 use crate::nn::{ByteTokenizer, CharTokenizer, Tokenizer, tokenizer_from_json};
 
 /// A tokenizer behind a handle.
@@ -48,7 +48,7 @@ unsafe fn give_tokenizer(
 
 /// Creates a tokenizer whose ids are the 256 bytes, for any text in any encoding.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tokenizer_bytes(tokenizer: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tokenizer_bytes(tokenizer: *mut sv_tokenizer) -> i32 {
     give_tokenizer("sv_tokenizer_bytes", tokenizer, &|| Ok(Arc::new(ByteTokenizer)))
 }
 
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn sv_tokenizer_bytes(tokenizer: *mut u64) -> i32 {
 pub unsafe extern "C" fn sv_tokenizer_characters(
     text: *const c_char,
     bytes: usize,
-    tokenizer: *mut u64,
+    tokenizer: *mut sv_tokenizer,
 ) -> i32 {
     give_tokenizer("sv_tokenizer_characters", tokenizer, &|| {
         Ok(Arc::new(CharTokenizer::from_text(bytes_of(text, bytes)?)?))
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn sv_tokenizer_characters(
 
 /// Creates a tokenizer from the JSON of `sv_tokenizer_to_json`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tokenizer_from_json(json: *const c_char, tokenizer: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tokenizer_from_json(json: *const c_char, tokenizer: *mut sv_tokenizer) -> i32 {
     give_tokenizer("sv_tokenizer_from_json", tokenizer, &|| {
         let json = serde_json::from_str(text(json, "json")?)
             .map_err(|error| Failure::argument("json", error, "the JSON of a tokenizer"))?;
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn sv_tokenizer_from_json(json: *const c_char, tokenizer: 
 /// `json` is NULL or points to `capacity` bytes, and `length` is NULL or points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tokenizer_to_json(
-    tokenizer: u64,
+    tokenizer: sv_tokenizer,
     json: *mut c_char,
     capacity: usize,
     length: *mut usize,
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn sv_tokenizer_to_json(
 
 /// Writes the number of ids. Ids are 0 to that number less 1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tokenizer_vocab_size(tokenizer: u64, size: *mut usize) -> i32 {
+pub unsafe extern "C" fn sv_tokenizer_vocab_size(tokenizer: sv_tokenizer, size: *mut usize) -> i32 {
     guard::call("sv_tokenizer_vocab_size", || {
         let size = out(size, "size")?;
         size.write(TokenizerObject::find(tokenizer)?.0.vocab_size());
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn sv_tokenizer_vocab_size(tokenizer: u64, size: *mut usiz
 /// `text` points to `bytes` bytes, and `ids` to `capacity` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tokenizer_encode(
-    tokenizer: u64,
+    tokenizer: sv_tokenizer,
     text: *const c_char,
     bytes: usize,
     ids: *mut u32,
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn sv_tokenizer_encode(
 /// `ids` points to `count` numbers, `text` is NULL or points to `capacity` bytes, and `length` is NULL or points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tokenizer_decode(
-    tokenizer: u64,
+    tokenizer: sv_tokenizer,
     ids: *const u32,
     count: usize,
     text: *mut c_char,

@@ -6,7 +6,7 @@ use super::super::arguments::{out, out_structure, structure, text};
 use super::super::buffer::User;
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::{Object, object};
+use super::super::handle::{Object, object, sv_gpt_trainer, sv_model, sv_tokenizer};
 use super::super::tensor::{device, flag};
 use super::gpt::{config_of, goes_on, last_checkpoint, sv_gpt_config};
 use super::model::{ModelContent, ModelObject};
@@ -125,10 +125,10 @@ pub unsafe extern "C" fn sv_gpt_trainer_create(
     config: *const sv_gpt_config,
     text: *const c_char,
     bytes: usize,
-    tokenizer: u64,
+    tokenizer: sv_tokenizer,
     options: *const sv_gpt_trainer_options,
     device: i32,
-    trainer: *mut u64,
+    trainer: *mut sv_gpt_trainer,
 ) -> i32 {
     guard::call("sv_gpt_trainer_create", || {
         let (config, text, options, result) = (
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_create(
 
 /// Gives the model of a trainer, which later steps go on to change.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_gpt_trainer_model(trainer: u64, model: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_gpt_trainer_model(trainer: sv_gpt_trainer, model: *mut sv_model) -> i32 {
     guard::call("sv_gpt_trainer_model", || {
         let result = out(model, "model")?;
         let TrainerObject(model) = TrainerObject::table().get(trainer, "trainer")?;
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_model(trainer: u64, model: *mut u64) -> 
 /// `last` points to a struct, and `callback` may be called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_trainer_run(
-    trainer: u64,
+    trainer: sv_gpt_trainer,
     count: u64,
     callback: sv_gpt_step_callback,
     user: *mut c_void,
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_run(
 /// Others that use the trainer or its model wait meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_gpt_trainer_set_loss_scale(
-    trainer: u64,
+    trainer: sv_gpt_trainer,
     initial: f64,
     growth_factor: f64,
     backoff_factor: f64,
@@ -246,7 +246,7 @@ pub extern "C" fn sv_gpt_trainer_set_loss_scale(
 ///
 /// Others that use the trainer or its model wait meanwhile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_gpt_trainer_loss_scale(trainer: u64, scale: *mut f64) -> i32 {
+pub unsafe extern "C" fn sv_gpt_trainer_loss_scale(trainer: sv_gpt_trainer, scale: *mut f64) -> i32 {
     guard::call("sv_gpt_trainer_loss_scale", || {
         let (result, mut scale) = (out(scale, "scale")?, 0.0);
         with_trainer(trainer, &mut |trainer| {
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_loss_scale(trainer: u64, scale: *mut f64
 ///
 /// Others that use the trainer or its model wait meanwhile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_gpt_trainer_evaluate(trainer: u64, loss: *mut f64) -> i32 {
+pub unsafe extern "C" fn sv_gpt_trainer_evaluate(trainer: sv_gpt_trainer, loss: *mut f64) -> i32 {
     guard::call("sv_gpt_trainer_evaluate", || {
         let (result, mut loss) = (out(loss, "loss")?, 0.0);
         with_trainer(trainer, &mut |trainer| {
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_evaluate(trainer: u64, loss: *mut f64) -
 
 /// Writes the number of steps that a trainer has taken, with those before its checkpoint.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_gpt_trainer_steps(trainer: u64, steps: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_gpt_trainer_steps(trainer: sv_gpt_trainer, steps: *mut u64) -> i32 {
     guard::call("sv_gpt_trainer_steps", || {
         let (result, mut steps) = (out(steps, "steps")?, 0);
         with_trainer(trainer, &mut |trainer| {
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_steps(trainer: u64, steps: *mut u64) -> 
 ///
 /// `SV_ERROR_FILE` if another process writes to the folder. Others that use the trainer or its model wait meanwhile.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_gpt_trainer_save(trainer: u64, folder: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_gpt_trainer_save(trainer: sv_gpt_trainer, folder: *const c_char) -> i32 {
     guard::call("sv_gpt_trainer_save", || {
         let folder = text(folder, "folder")?;
         with_trainer(trainer, &mut |trainer| {
@@ -309,7 +309,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_save(trainer: u64, folder: *const c_char
 /// Others that use the trainer or its model wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_gpt_trainer_resume(
-    trainer: u64,
+    trainer: sv_gpt_trainer,
     folder: *const c_char,
     allow_other_text: i32,
 ) -> i32 {

@@ -3,7 +3,7 @@
 use super::super::arguments::out;
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::{Object, object};
+use super::super::handle::{Object, object, sv_tensor, sv_variable};
 use super::super::tensor::{enter, flag, give, tensor};
 use crate::nn;
 use crate::tensor::Tensor;
@@ -69,7 +69,11 @@ pub(super) unsafe fn give_variable(
 /// Creates a variable of a tensor's elements. `requires_grad` is 1 for one whose gradient `sv_variable_backward` computes, or 0
 /// for a constant.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_variable_create(tensor: u64, requires_grad: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_variable_create(
+    tensor: sv_tensor,
+    requires_grad: i32,
+    result: *mut sv_variable,
+) -> i32 {
     give_variable("sv_variable_create", result, &|| {
         let tensor = self::tensor(tensor, "tensor")?;
         Ok(match flag(requires_grad, "requires_grad")? {
@@ -81,13 +85,13 @@ pub unsafe extern "C" fn sv_variable_create(tensor: u64, requires_grad: i32, res
 
 /// Gives the tensor of a variable, which shares its elements.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_variable_tensor(variable: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_variable_tensor(variable: sv_variable, result: *mut sv_tensor) -> i32 {
     give("sv_variable_tensor", result, || Ok(self::variable(variable, "variable")?.tensor()))
 }
 
 /// Writes the handle of a variable's gradient, a tensor, or 0 if it has none.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_variable_grad(variable: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_variable_grad(variable: sv_variable, result: *mut sv_tensor) -> i32 {
     guard::call("sv_variable_grad", || {
         let result = out(result, "result")?;
         result.write(self::variable(variable, "variable")?.grad().map_or(Ok(0), enter)?);
@@ -100,7 +104,7 @@ pub unsafe extern "C" fn sv_variable_grad(variable: u64, result: *mut u64) -> i3
 ///
 /// The saved values are freed: a second backward is `SV_ERROR_BACKWARD`, and so is one through a value that was changed in place.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_variable_backward(variable: u64, gradient: u64) -> i32 {
+pub extern "C" fn sv_variable_backward(variable: sv_variable, gradient: sv_tensor) -> i32 {
     guard::call("sv_variable_backward", || {
         let variable = self::variable(variable, "variable")?;
         match gradient {
@@ -113,7 +117,7 @@ pub extern "C" fn sv_variable_backward(variable: u64, gradient: u64) -> i32 {
 
 /// Removes the gradient of a variable.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_variable_zero_grad(variable: u64) -> i32 {
+pub extern "C" fn sv_variable_zero_grad(variable: sv_variable) -> i32 {
     guard::call("sv_variable_zero_grad", || {
         self::variable(variable, "variable")?.zero_grad();
         Ok(())
@@ -122,7 +126,12 @@ pub extern "C" fn sv_variable_zero_grad(variable: u64) -> i32 {
 
 /// Computes one of `SV_LOSS_...` of a variable and a target, a tensor: the mean over a batch, as a variable of one element.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_variable_loss(variable: u64, loss: i32, target: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_variable_loss(
+    variable: sv_variable,
+    loss: i32,
+    target: sv_tensor,
+    result: *mut sv_variable,
+) -> i32 {
     give_variable("sv_variable_loss", result, &|| {
         let (input, target) = (self::variable(variable, "variable")?, tensor(target, "target")?);
         self::loss(loss, &input, &target)

@@ -9,7 +9,7 @@ use super::super::arguments::{out, out_structure, structure, text, write_some};
 use super::super::buffer::User;
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::{Object, object};
+use super::super::handle::{Object, object, sv_srt_evolver, sv_tensor};
 use super::super::nn::gpt::goes_on;
 use super::super::tensor::{TensorObject, device, enter, give, tensor};
 use super::exact::{golden, points};
@@ -135,7 +135,7 @@ pub type sv_srt_generation_callback =
 /// returns `SV_CONTINUE`, and is called on threads that run generations. It must not call functions of the same evolver.
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type sv_srt_fitness_callback =
-    Option<unsafe extern "C" fn(user: *mut c_void, values: u64, fitness: *mut u64) -> i32>;
+    Option<unsafe extern "C" fn(user: *mut c_void, values: sv_tensor, fitness: *mut sv_tensor) -> i32>;
 
 /// Returns an evolver with a callback of C as its fitness.
 fn with_fitness(evolver: Evolver, fitness: sv_srt_fitness_callback, user: User) -> Evolver {
@@ -186,13 +186,13 @@ pub unsafe extern "C" fn sv_srt_evolver_defaults(options: *mut sv_srt_evolver_op
 /// `fitness` may be called with `user` until the evolver is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_create(
-    a: u64,
-    b: u64,
-    n2: u64,
+    a: sv_tensor,
+    b: sv_tensor,
+    n2: sv_tensor,
     options: *const sv_srt_evolver_options,
     fitness: sv_srt_fitness_callback,
     user: *mut c_void,
-    evolver: *mut u64,
+    evolver: *mut sv_srt_evolver,
 ) -> i32 {
     guard::call("sv_srt_evolver_create", || {
         let (options, result) = (structure(options, "options")?, out(evolver, "evolver")?);
@@ -219,7 +219,10 @@ pub unsafe extern "C" fn sv_srt_evolver_create(
 ///
 /// It waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_evolver_step(evolver: u64, generation: *mut sv_srt_generation) -> i32 {
+pub unsafe extern "C" fn sv_srt_evolver_step(
+    evolver: sv_srt_evolver,
+    generation: *mut sv_srt_generation,
+) -> i32 {
     guard::call("sv_srt_evolver_step", || {
         let result = out_structure(generation, "generation")?;
         result.write(EvolverObject::find(evolver)?.lock().step()?.into());
@@ -235,7 +238,7 @@ pub unsafe extern "C" fn sv_srt_evolver_step(evolver: u64, generation: *mut sv_s
 /// `end` points to an `int32_t`, and `callback` may be called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_run(
-    evolver: u64,
+    evolver: sv_srt_evolver,
     callback: sv_srt_generation_callback,
     user: *mut c_void,
     end: *mut i32,
@@ -268,7 +271,11 @@ pub unsafe extern "C" fn sv_srt_evolver_run(
 
 /// Writes the best state so far, numbers a + b phi.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_evolver_best(evolver: u64, a: *mut u64, b: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_evolver_best(
+    evolver: sv_srt_evolver,
+    a: *mut sv_tensor,
+    b: *mut sv_tensor,
+) -> i32 {
     give_all("sv_srt_evolver_best", [(a, "a"), (b, "b")], || {
         Ok(points(EvolverObject::find(evolver)?.lock().best()))
     })
@@ -276,7 +283,7 @@ pub unsafe extern "C" fn sv_srt_evolver_best(evolver: u64, a: *mut u64, b: *mut 
 
 /// Writes 1 if the run has converged, else 0.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_evolver_is_converged(evolver: u64, result: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_srt_evolver_is_converged(evolver: sv_srt_evolver, result: *mut i32) -> i32 {
     number("sv_srt_evolver_is_converged", result, || {
         Ok(i32::from(EvolverObject::find(evolver)?.lock().is_converged()))
     })
@@ -285,7 +292,7 @@ pub unsafe extern "C" fn sv_srt_evolver_is_converged(evolver: u64, result: *mut 
 /// Writes the parameters of an evolver, which a file of `sv_srt_evolver_save` has too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_get_options(
-    evolver: u64,
+    evolver: sv_srt_evolver,
     options: *mut sv_srt_evolver_options,
 ) -> i32 {
     guard::call("sv_srt_evolver_get_options", || {
@@ -297,7 +304,7 @@ pub unsafe extern "C" fn sv_srt_evolver_get_options(
 
 /// Writes the squared mode norms of an evolver.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_evolver_n2(evolver: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_evolver_n2(evolver: sv_srt_evolver, result: *mut sv_tensor) -> i32 {
     give("sv_srt_evolver_n2", result, || Ok(EvolverObject::find(evolver)?.lock().n2().clone()))
 }
 
@@ -310,7 +317,7 @@ pub unsafe extern "C" fn sv_srt_evolver_n2(evolver: u64, result: *mut u64) -> i3
 /// `syntonies` points to `capacity` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_evolver_history(
-    evolver: u64,
+    evolver: sv_srt_evolver,
     syntonies: *mut f64,
     capacity: usize,
     count: *mut usize,
@@ -327,7 +334,7 @@ pub unsafe extern "C" fn sv_srt_evolver_history(
 
 /// Writes the state, the history and the options of an evolver to a file, replacing the file at that path. A fitness is not in it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_evolver_save(evolver: u64, path: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_srt_evolver_save(evolver: sv_srt_evolver, path: *const c_char) -> i32 {
     guard::call("sv_srt_evolver_save", || {
         let path = text(path, "path")?;
         Ok(EvolverObject::find(evolver)?.lock().save(path)?)
@@ -346,7 +353,7 @@ pub unsafe extern "C" fn sv_srt_evolver_restore(
     device: i32,
     fitness: sv_srt_fitness_callback,
     user: *mut c_void,
-    evolver: *mut u64,
+    evolver: *mut sv_srt_evolver,
 ) -> i32 {
     guard::call("sv_srt_evolver_restore", || {
         let (path, result) = (text(path, "path")?, out(evolver, "evolver")?);

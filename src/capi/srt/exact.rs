@@ -2,6 +2,7 @@
 
 use super::super::arguments::slice;
 use super::super::error::{Failure, Result};
+use super::super::handle::sv_tensor;
 use super::super::tensor::{device, dtype, give, tensor};
 use super::{give_all, number};
 use crate::srt::{self, Checked, GoldenTensor};
@@ -91,7 +92,11 @@ pub unsafe extern "C" fn sv_srt_winding_recursion(n: i64, result: *mut i64) -> i
 /// Computes floor(phi n) of each element exactly. `overflow` gets a tensor that is true at results which 64 bits do not
 /// hold.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_winding_recursion_batch(n: u64, result: *mut u64, overflow: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_winding_recursion_batch(
+    n: sv_tensor,
+    result: *mut sv_tensor,
+    overflow: *mut sv_tensor,
+) -> i32 {
     give_all("sv_srt_winding_recursion_batch", [(result, "result"), (overflow, "overflow")], || {
         Ok(checked(srt::winding_recursion_batch(&tensor(n, "n")?)?))
     })
@@ -107,9 +112,9 @@ pub unsafe extern "C" fn sv_srt_winding_recursion_inverse(n: i64, result: *mut i
 /// hold.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_winding_recursion_inverse_batch(
-    n: u64,
-    result: *mut u64,
-    overflow: *mut u64,
+    n: sv_tensor,
+    result: *mut sv_tensor,
+    overflow: *mut sv_tensor,
 ) -> i32 {
     give_all("sv_srt_winding_recursion_inverse_batch", [(result, "result"), (overflow, "overflow")], || {
         Ok(checked(srt::winding_recursion_inverse_batch(&tensor(n, "n")?)?))
@@ -119,7 +124,11 @@ pub unsafe extern "C" fn sv_srt_winding_recursion_inverse_batch(
 /// Computes F(k) of each index as an integer. `overflow` gets a tensor that is true at results which 64 bits do not
 /// hold.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_fibonacci_batch(k: u64, result: *mut u64, overflow: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_fibonacci_batch(
+    k: sv_tensor,
+    result: *mut sv_tensor,
+    overflow: *mut sv_tensor,
+) -> i32 {
     give_all("sv_srt_fibonacci_batch", [(result, "result"), (overflow, "overflow")], || {
         Ok(checked(srt::fibonacci_batch(&tensor(k, "k")?)?))
     })
@@ -127,14 +136,18 @@ pub unsafe extern "C" fn sv_srt_fibonacci_batch(k: u64, result: *mut u64, overfl
 
 /// Computes F(k) of each index as a double.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_fibonacci_batch_f64(k: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_fibonacci_batch_f64(k: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_fibonacci_batch_f64", result, || Ok(srt::fibonacci_batch_f64(&tensor(k, "k")?)?))
 }
 
 /// Computes L(k) of each index as an integer. `overflow` gets a tensor that is true at results which 64 bits do not
 /// hold.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_lucas_batch(k: u64, result: *mut u64, overflow: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_lucas_batch(
+    k: sv_tensor,
+    result: *mut sv_tensor,
+    overflow: *mut sv_tensor,
+) -> i32 {
     give_all("sv_srt_lucas_batch", [(result, "result"), (overflow, "overflow")], || {
         Ok(checked(srt::lucas_batch(&tensor(k, "k")?)?))
     })
@@ -142,13 +155,13 @@ pub unsafe extern "C" fn sv_srt_lucas_batch(k: u64, result: *mut u64, overflow: 
 
 /// Computes L(k) of each index as a double.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_lucas_batch_f64(k: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_lucas_batch_f64(k: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_lucas_batch_f64", result, || Ok(srt::lucas_batch_f64(&tensor(k, "k")?)?))
 }
 
 /// Computes F(k) modulo `modulus` of each index of type `SV_DTYPE_U64`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_fib_mod_batch(k: u64, modulus: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_fib_mod_batch(k: sv_tensor, modulus: u64, result: *mut sv_tensor) -> i32 {
     give("sv_srt_fib_mod_batch", result, || Ok(srt::fib_mod_batch(&tensor(k, "k")?, modulus)?))
 }
 
@@ -158,7 +171,7 @@ pub unsafe extern "C" fn sv_srt_fibonacci_sequence(
     count: usize,
     dtype: i32,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_fibonacci_sequence", result, || {
         Ok(srt::fibonacci_sequence(count, self::dtype(dtype)?, &self::device(device)?)?)
@@ -167,13 +180,13 @@ pub unsafe extern "C" fn sv_srt_fibonacci_sequence(
 
 /// Computes phi v.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_recursion(v: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_recursion(v: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_golden_recursion", result, || Ok(srt::golden_recursion(&tensor(v, "v")?)?))
 }
 
 /// Computes v/phi.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_recursion_inverse(v: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_recursion_inverse(v: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_golden_recursion_inverse", result, || Ok(srt::golden_recursion_inverse(&tensor(v, "v")?)?))
 }
 
@@ -192,7 +205,7 @@ pub unsafe extern "C" fn sv_srt_generation_of_row(row: *const i64, result: *mut 
 
 /// Computes the generation of each row of 4 windings: 0 of zeros, otherwise 1 + the largest k with phi^k <= max |n_i|.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_generation_batch(rows: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_generation_batch(rows: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_generation_batch", result, || Ok(srt::generation_batch(&tensor(rows, "rows")?)?))
 }
 
@@ -201,13 +214,13 @@ pub unsafe extern "C" fn sv_srt_generation_batch(rows: u64, result: *mut u64) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_operation(
     operation: i32,
-    x_a: u64,
-    x_b: u64,
-    y_a: u64,
-    y_b: u64,
-    result_a: *mut u64,
-    result_b: *mut u64,
-    overflow: *mut u64,
+    x_a: sv_tensor,
+    x_b: sv_tensor,
+    y_a: sv_tensor,
+    y_b: sv_tensor,
+    result_a: *mut sv_tensor,
+    result_b: *mut sv_tensor,
+    overflow: *mut sv_tensor,
 ) -> i32 {
     give_all(
         "sv_srt_golden_operation",
@@ -237,7 +250,12 @@ pub unsafe extern "C" fn sv_srt_golden_operation(
 /// Computes a^2 + a b - b^2 of numbers a + b phi. `overflow` gets a tensor that is true at results which 64 bits do not
 /// hold.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_norm(a: u64, b: u64, result: *mut u64, overflow: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_norm(
+    a: sv_tensor,
+    b: sv_tensor,
+    result: *mut sv_tensor,
+    overflow: *mut sv_tensor,
+) -> i32 {
     give_all("sv_srt_golden_norm", [(result, "result"), (overflow, "overflow")], || {
         Ok(checked(golden(a, b, ["a", "b"])?.norm()?))
     })
@@ -245,7 +263,12 @@ pub unsafe extern "C" fn sv_srt_golden_norm(a: u64, b: u64, result: *mut u64, ov
 
 /// Computes 2 a + b of numbers a + b phi. `overflow` gets a tensor that is true at results which 64 bits do not hold.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_trace(a: u64, b: u64, result: *mut u64, overflow: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_trace(
+    a: sv_tensor,
+    b: sv_tensor,
+    result: *mut sv_tensor,
+    overflow: *mut sv_tensor,
+) -> i32 {
     give_all("sv_srt_golden_trace", [(result, "result"), (overflow, "overflow")], || {
         Ok(checked(golden(a, b, ["a", "b"])?.trace()?))
     })
@@ -253,13 +276,18 @@ pub unsafe extern "C" fn sv_srt_golden_trace(a: u64, b: u64, result: *mut u64, o
 
 /// Computes a + b phi as doubles.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_values(a: u64, b: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_values(a: sv_tensor, b: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_golden_values", result, || Ok(golden(a, b, ["a", "b"])?.values()?))
 }
 
 /// Finds the a + b phi with |a|, |b| <= bound that is nearest to each double.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_snap(values: u64, bound: i64, result_a: *mut u64, result_b: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_snap(
+    values: sv_tensor,
+    bound: i64,
+    result_a: *mut sv_tensor,
+    result_b: *mut sv_tensor,
+) -> i32 {
     give_all("sv_srt_snap", [(result_a, "result_a"), (result_b, "result_b")], || {
         Ok(points(&srt::snap(&tensor(values, "values")?, bound)?))
     })
@@ -267,7 +295,12 @@ pub unsafe extern "C" fn sv_srt_snap(values: u64, bound: i64, result_a: *mut u64
 
 /// Computes the values minus their points.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_snap_residual(values: u64, a: u64, b: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_snap_residual(
+    values: sv_tensor,
+    a: sv_tensor,
+    b: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_snap_residual", result, || {
         Ok(srt::snap_residual(&tensor(values, "values")?, &golden(a, b, ["a", "b"])?)?)
     })
@@ -275,7 +308,12 @@ pub unsafe extern "C" fn sv_srt_snap_residual(values: u64, a: u64, b: u64, resul
 
 /// Computes the square root of the sum of squared residuals.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_snap_distance(values: u64, a: u64, b: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_snap_distance(
+    values: sv_tensor,
+    a: sv_tensor,
+    b: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_snap_distance", result, || {
         Ok(srt::snap_distance(&tensor(values, "values")?, &golden(a, b, ["a", "b"])?)?)
     })

@@ -1,6 +1,7 @@
 //! E8 and the golden cones.
 
 use super::super::error::{Failure, Result};
+use super::super::handle::sv_tensor;
 use super::super::tensor::{Operand, device, give, sv_operand, tensor};
 use super::give_all;
 use crate::srt::{self, E8Layout, E8Roots, GoldenCone};
@@ -55,23 +56,23 @@ fn roots_of(code: i32) -> Result<E8Roots> {
 
 /// Computes roots of E8 as rows. `set` is one of `SV_SRT_ROOTS_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_e8_roots(set: i32, device: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_e8_roots(set: i32, device: i32, result: *mut sv_tensor) -> i32 {
     give("sv_srt_e8_roots", result, || Ok(srt::e8_roots(roots_of(set)?, &self::device(device)?)?))
 }
 
 /// Computes `count` rows: row i is root i modulo 240 times 1 + i/240, rounded down.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_e8_weights(count: usize, device: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_e8_weights(count: usize, device: i32, result: *mut sv_tensor) -> i32 {
     give("sv_srt_e8_weights", result, || Ok(srt::e8_weights(count, &self::device(device)?)?))
 }
 
 /// Projects rows of 8 to their parallel and perpendicular parts. `layout` is one of `SV_SRT_E8_...`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_project_e8(
-    v: u64,
+    v: sv_tensor,
     layout: i32,
-    parallel: *mut u64,
-    perpendicular: *mut u64,
+    parallel: *mut sv_tensor,
+    perpendicular: *mut sv_tensor,
 ) -> i32 {
     give_all("sv_srt_project_e8", [(parallel, "parallel"), (perpendicular, "perpendicular")], || {
         Ok(srt::project_e8(&tensor(v, "v")?, layout_of(layout)?)?.into())
@@ -80,13 +81,13 @@ pub unsafe extern "C" fn sv_srt_project_e8(
 
 /// Computes |parallel|^2 - |perpendicular|^2 of rows of 8. `layout` is one of `SV_SRT_E8_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_quadratic_form(v: u64, layout: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_quadratic_form(v: sv_tensor, layout: i32, result: *mut sv_tensor) -> i32 {
     give("sv_srt_quadratic_form", result, || Ok(srt::quadratic_form(&tensor(v, "v")?, layout_of(layout)?)?))
 }
 
 /// Finds the point of scale E8 that is nearest to each row of 8.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_e8_quantize(v: u64, scale: f64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_e8_quantize(v: sv_tensor, scale: f64, result: *mut sv_tensor) -> i32 {
     give("sv_srt_e8_quantize", result, || Ok(srt::e8_quantize_scaled(&tensor(v, "v")?, scale)?))
 }
 
@@ -98,11 +99,11 @@ pub unsafe extern "C" fn sv_srt_e8_quantize(v: u64, scale: f64, result: *mut u64
 /// `weights` points to an operand.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_theta_sum(
-    v: u64,
+    v: sv_tensor,
     weights: *const sv_operand,
     t: f64,
     layout: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_theta_sum", result, || {
         let (v, weights) = (tensor(v, "v")?, Operand::pointer(weights, "weights")?);
@@ -112,7 +113,12 @@ pub unsafe extern "C" fn sv_srt_theta_sum(
 
 /// Computes 1 for each row of 8 in the cone and 0 for the others. `cone` is one of `SV_SRT_CONE_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_cone_test(v: u64, cone: i32, tolerance: f64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_cone_test(
+    v: sv_tensor,
+    cone: i32,
+    tolerance: f64,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_golden_cone_test", result, || {
         Ok(srt::golden_cone_test(&tensor(v, "v")?, cone_of(cone)?, tolerance)?)
     })
@@ -120,7 +126,7 @@ pub unsafe extern "C" fn sv_srt_golden_cone_test(v: u64, cone: i32, tolerance: f
 
 /// Finds the point of the closed cone that is nearest to each row of 8. `cone` is one of `SV_SRT_CONE_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_cone_project(v: u64, cone: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_cone_project(v: sv_tensor, cone: i32, result: *mut sv_tensor) -> i32 {
     give("sv_srt_golden_cone_project", result, || {
         Ok(srt::golden_cone_project(&tensor(v, "v")?, cone_of(cone)?)?)
     })
@@ -128,6 +134,6 @@ pub unsafe extern "C" fn sv_srt_golden_cone_project(v: u64, cone: i32, result: *
 
 /// Computes exp(-Q(v)/phi) of each row of 8 in the null cone, and 1e-9 of the others.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_weight_8d(v: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_weight_8d(v: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_weight_8d", result, || Ok(srt::weight_8d(&tensor(v, "v")?)?))
 }

@@ -1,6 +1,7 @@
 //! Golden normalisation.
 
 use super::super::error::Result;
+use super::super::handle::sv_tensor;
 use super::super::tensor::{give, tensor};
 use super::give_all;
 use crate::srt::{self, GoldenNorm, GoldenTarget, RunningStatistics};
@@ -32,12 +33,12 @@ impl Norm {
 /// of the result, 0 for 1/phi. `gamma` and `beta` are tensors of the row's size, or 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_layer_norm(
-    v: u64,
-    gamma: u64,
-    beta: u64,
+    v: sv_tensor,
+    gamma: sv_tensor,
+    beta: sv_tensor,
     target: f64,
     eps: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let norm = Norm { gamma, beta, target, eps };
     give("sv_srt_golden_layer_norm", result, || norm.apply(v, srt::golden_layer_norm))
@@ -46,12 +47,12 @@ pub unsafe extern "C" fn sv_srt_golden_layer_norm(
 /// Computes the norm of `sv_srt_golden_layer_norm` of each column of a batch of shape (B, F), over B.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_batch_norm_1d(
-    v: u64,
-    gamma: u64,
-    beta: u64,
+    v: sv_tensor,
+    gamma: sv_tensor,
+    beta: sv_tensor,
     target: f64,
     eps: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let norm = Norm { gamma, beta, target, eps };
     give("sv_srt_golden_batch_norm_1d", result, || {
@@ -62,12 +63,12 @@ pub unsafe extern "C" fn sv_srt_golden_batch_norm_1d(
 /// Computes the norm of `sv_srt_golden_layer_norm` of each channel of a batch of shape (B, C, H, W), over B, H and W.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_batch_norm_2d(
-    v: u64,
-    gamma: u64,
-    beta: u64,
+    v: sv_tensor,
+    gamma: sv_tensor,
+    beta: sv_tensor,
     target: f64,
     eps: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let norm = Norm { gamma, beta, target, eps };
     give("sv_srt_golden_batch_norm_2d", result, || {
@@ -84,17 +85,17 @@ pub unsafe extern "C" fn sv_srt_golden_batch_norm_2d(
 /// `result`, `new_mean` and `new_variance` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_batch_norm_train(
-    v: u64,
-    mean: u64,
-    variance: u64,
+    v: sv_tensor,
+    mean: sv_tensor,
+    variance: sv_tensor,
     momentum: f64,
-    gamma: u64,
-    beta: u64,
+    gamma: sv_tensor,
+    beta: sv_tensor,
     target: f64,
     eps: f64,
-    result: *mut u64,
-    new_mean: *mut u64,
-    new_variance: *mut u64,
+    result: *mut sv_tensor,
+    new_mean: *mut sv_tensor,
+    new_variance: *mut sv_tensor,
 ) -> i32 {
     let norm = Norm { gamma, beta, target, eps };
     let results = [(result, "result"), (new_mean, "new_mean"), (new_variance, "new_variance")];
@@ -111,14 +112,14 @@ pub unsafe extern "C" fn sv_srt_golden_batch_norm_train(
 /// Computes a golden batch norm of a batch of shape (B, F) or (B, C, H, W) with running statistics, as in inference.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_batch_norm_infer(
-    v: u64,
-    mean: u64,
-    variance: u64,
-    gamma: u64,
-    beta: u64,
+    v: sv_tensor,
+    mean: sv_tensor,
+    variance: sv_tensor,
+    gamma: sv_tensor,
+    beta: sv_tensor,
     target: f64,
     eps: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let norm = Norm { gamma, beta, target, eps };
     give("sv_srt_golden_batch_norm_infer", result, || {

@@ -3,6 +3,7 @@
 use super::super::arguments::out;
 use super::super::error::{Failure, Result};
 use super::super::guard;
+use super::super::handle::sv_tensor;
 use super::super::tensor::{device, give, sizes, tensor};
 use super::{give_all, number};
 use crate::srt::{self, SnapGradientMode, SyntonyAggregate, Uniform};
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn sv_srt_noise_words(
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_noise_words", result, || {
         Ok(srt::noise_words(seed, offset, &sizes(shape, rank)?, &self::device(device)?)?)
@@ -100,7 +101,7 @@ pub unsafe extern "C" fn sv_srt_gauss(
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_gauss", result, || {
         Ok(srt::gauss(seed, offset, &sizes(shape, rank)?, &self::device(device)?)?)
@@ -120,7 +121,7 @@ pub unsafe extern "C" fn sv_srt_uniform_noise(
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_uniform_noise", result, || {
         let (interval, shape) = (interval_of(interval)?, sizes(shape, rank)?);
@@ -130,18 +131,18 @@ pub unsafe extern "C" fn sv_srt_uniform_noise(
 
 /// Computes normal numbers from pairs of uniform ones along the last axis.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_box_muller(u: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_box_muller(u: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_box_muller", result, || Ok(srt::box_muller(&tensor(u, "u")?)?))
 }
 
 /// Computes (lo + (hi - lo) tanh |rho|) g.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_residual_modulated_noise(
-    g: u64,
-    rho: u64,
+    g: sv_tensor,
+    rho: sv_tensor,
     lo: f64,
     hi: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_residual_modulated_noise", result, || {
         Ok(srt::residual_modulated_noise(&tensor(g, "g")?, &tensor(rho, "rho")?, lo, hi)?)
@@ -151,12 +152,12 @@ pub unsafe extern "C" fn sv_srt_residual_modulated_noise(
 /// Computes v (1 + (1 - s) sqrt(n2)/phi^2) + sigma (1 - s) exp(-n2/(4 phi)) g.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_resonant_d_phase(
-    v: u64,
-    n2: u64,
-    g: u64,
+    v: sv_tensor,
+    n2: sv_tensor,
+    g: sv_tensor,
     s: f64,
     sigma: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_resonant_d_phase", result, || {
         Ok(srt::resonant_d_phase(&tensor(v, "v")?, &tensor(n2, "n2")?, &tensor(g, "g")?, s, sigma)?)
@@ -166,12 +167,12 @@ pub unsafe extern "C" fn sv_srt_resonant_d_phase(
 /// Computes `sv_srt_resonant_d_phase` of rows, with a syntony for each row in the tensor `s`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_resonant_d_phase_batch(
-    v: u64,
-    n2: u64,
-    g: u64,
-    s: u64,
+    v: sv_tensor,
+    n2: sv_tensor,
+    g: sv_tensor,
+    s: sv_tensor,
     sigma: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_resonant_d_phase_batch", result, || {
         Ok(srt::resonant_d_phase_batch(
@@ -186,13 +187,18 @@ pub unsafe extern "C" fn sv_srt_resonant_d_phase_batch(
 
 /// Computes v (1 - s/phi (1 - exp(-n2/phi))).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_h_phase(v: u64, n2: u64, s: f64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_h_phase(v: sv_tensor, n2: sv_tensor, s: f64, result: *mut sv_tensor) -> i32 {
     give("sv_srt_h_phase", result, || Ok(srt::h_phase(&tensor(v, "v")?, &tensor(n2, "n2")?, s)?))
 }
 
 /// Computes `sv_srt_h_phase` of rows, with a syntony for each row in the tensor `s`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_h_phase_batch(v: u64, n2: u64, s: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_h_phase_batch(
+    v: sv_tensor,
+    n2: sv_tensor,
+    s: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_h_phase_batch", result, || {
         Ok(srt::h_phase_batch(&tensor(v, "v")?, &tensor(n2, "n2")?, &tensor(s, "s")?)?)
     })
@@ -200,19 +206,28 @@ pub unsafe extern "C" fn sv_srt_h_phase_batch(v: u64, n2: u64, s: u64, result: *
 
 /// Computes the D phase without noise, then the H phase.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_phase_cycle(v: u64, n2: u64, s: f64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_phase_cycle(
+    v: sv_tensor,
+    n2: sv_tensor,
+    s: f64,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_phase_cycle", result, || Ok(srt::phase_cycle(&tensor(v, "v")?, &tensor(n2, "n2")?, s)?))
 }
 
 /// Computes the sum of |v|^2 exp(-n2/phi) divided by the sum of |v|^2, of each row.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_syntony(v: u64, n2: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_syntony(v: sv_tensor, n2: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_syntony", result, || Ok(srt::syntony(&tensor(v, "v")?, &tensor(n2, "n2")?)?))
 }
 
 /// Computes one number of all syntonies. `aggregate` is one of `SV_SRT_AGGREGATE_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_aggregate_syntony(s: u64, aggregate: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_aggregate_syntony(
+    s: sv_tensor,
+    aggregate: i32,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_aggregate_syntony", result, || {
         Ok(srt::aggregate_syntony(&tensor(s, "s")?, aggregate_of(aggregate)?)?)
     })
@@ -220,7 +235,12 @@ pub unsafe extern "C" fn sv_srt_aggregate_syntony(s: u64, aggregate: i32, result
 
 /// Computes 1 - |d - h| / (|d - psi| + 1e-10), from 0 to 1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_operator_syntony(psi: u64, d: u64, h: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_operator_syntony(
+    psi: sv_tensor,
+    d: sv_tensor,
+    h: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_operator_syntony", result, || {
         Ok(srt::operator_syntony(&tensor(psi, "psi")?, &tensor(d, "d")?, &tensor(h, "h")?)?)
     })
@@ -228,7 +248,11 @@ pub unsafe extern "C" fn sv_srt_operator_syntony(psi: u64, d: u64, h: u64, resul
 
 /// Finds the largest syntony of a vector: its index and its value. NaN is ignored.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_argmax_syntony(s: u64, index: *mut u64, value: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_argmax_syntony(
+    s: sv_tensor,
+    index: *mut sv_tensor,
+    value: *mut sv_tensor,
+) -> i32 {
     give_all("sv_srt_argmax_syntony", [(index, "index"), (value, "value")], || {
         Ok(srt::argmax_syntony(&tensor(s, "s")?)?.into())
     })
@@ -237,11 +261,11 @@ pub unsafe extern "C" fn sv_srt_argmax_syntony(s: u64, index: *mut u64, value: *
 /// Computes the pull of flux values toward their lattice values. `mode` is one of `SV_SRT_GRADIENT_...`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_snap_gradient(
-    flux: u64,
-    lattice: u64,
-    n2: u64,
+    flux: sv_tensor,
+    lattice: sv_tensor,
+    n2: sv_tensor,
     mode: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_snap_gradient", result, || {
         Ok(srt::snap_gradient(
@@ -256,13 +280,13 @@ pub unsafe extern "C" fn sv_srt_snap_gradient(
 /// Computes the H phase, finds the a + b phi with |a|, |b| <= bound nearest to it, and computes their syntony.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_harmonize_and_crystallize(
-    flux: u64,
-    n2: u64,
+    flux: sv_tensor,
+    n2: sv_tensor,
     s: f64,
     bound: i64,
-    result_a: *mut u64,
-    result_b: *mut u64,
-    syntony: *mut u64,
+    result_a: *mut sv_tensor,
+    result_b: *mut sv_tensor,
+    syntony: *mut sv_tensor,
 ) -> i32 {
     give_all(
         "sv_srt_harmonize_and_crystallize",

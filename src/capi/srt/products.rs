@@ -2,6 +2,7 @@
 
 use super::super::arguments::slice;
 use super::super::error::{Failure, Result};
+use super::super::handle::sv_tensor;
 use super::super::tensor::{give, number, sv_number, tensor, tensors};
 use crate::gemm::Operation;
 use crate::srt::{self, ProductMode};
@@ -37,49 +38,54 @@ fn operation(code: i32, name: &str) -> Result<Operation> {
 
 /// Computes A B. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_mm(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_mm(a: sv_tensor, b: sv_tensor, mode: i32, result: *mut sv_tensor) -> i32 {
     give("sv_srt_mm", result, || Ok(srt::mm(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A^T B, of A stored as K x M. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_mm_tn(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_mm_tn(a: sv_tensor, b: sv_tensor, mode: i32, result: *mut sv_tensor) -> i32 {
     give("sv_srt_mm_tn", result, || Ok(srt::mm_tn(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A B^T, of B stored as N x K. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_mm_nt(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_mm_nt(a: sv_tensor, b: sv_tensor, mode: i32, result: *mut sv_tensor) -> i32 {
     give("sv_srt_mm_nt", result, || Ok(srt::mm_nt(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A^T B^T. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_mm_tt(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_mm_tt(a: sv_tensor, b: sv_tensor, mode: i32, result: *mut sv_tensor) -> i32 {
     give("sv_srt_mm_tt", result, || Ok(srt::mm_tt(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A^H B. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_mm_hn(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_mm_hn(a: sv_tensor, b: sv_tensor, mode: i32, result: *mut sv_tensor) -> i32 {
     give("sv_srt_mm_hn", result, || Ok(srt::mm_hn(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A B^H. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_mm_nh(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_mm_nh(a: sv_tensor, b: sv_tensor, mode: i32, result: *mut sv_tensor) -> i32 {
     give("sv_srt_mm_nh", result, || Ok(srt::mm_nh(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes the products of two batches of matrices. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_bmm(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_bmm(a: sv_tensor, b: sv_tensor, mode: i32, result: *mut sv_tensor) -> i32 {
     give("sv_srt_bmm", result, || Ok(srt::bmm(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?))
 }
 
 /// Computes A B - B A/phi. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_commutator(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_commutator(
+    a: sv_tensor,
+    b: sv_tensor,
+    mode: i32,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_golden_commutator", result, || {
         Ok(srt::golden_commutator(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
     })
@@ -87,7 +93,12 @@ pub unsafe extern "C" fn sv_srt_golden_commutator(a: u64, b: u64, mode: i32, res
 
 /// Computes A B + B A/phi. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_anticommutator(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_anticommutator(
+    a: sv_tensor,
+    b: sv_tensor,
+    mode: i32,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_golden_anticommutator", result, || {
         Ok(srt::golden_anticommutator(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
     })
@@ -95,7 +106,12 @@ pub unsafe extern "C" fn sv_srt_golden_anticommutator(a: u64, b: u64, mode: i32,
 
 /// Computes the sum over k of a_ik b_kj exp(-k^2/phi). `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_mm_golden_weighted(a: u64, b: u64, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_mm_golden_weighted(
+    a: sv_tensor,
+    b: sv_tensor,
+    mode: i32,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_mm_golden_weighted", result, || {
         Ok(srt::mm_golden_weighted(&tensor(a, "a")?, &tensor(b, "b")?, product_mode(mode)?)?)
     })
@@ -103,7 +119,13 @@ pub unsafe extern "C" fn sv_srt_mm_golden_weighted(a: u64, b: u64, mode: i32, re
 
 /// Computes phi^n A B. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_mm_phi(a: u64, b: u64, n: i32, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_mm_phi(
+    a: sv_tensor,
+    b: sv_tensor,
+    n: i32,
+    mode: i32,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_mm_phi", result, || {
         Ok(srt::mm_phi(&tensor(a, "a")?, &tensor(b, "b")?, n, product_mode(mode)?)?)
     })
@@ -112,12 +134,12 @@ pub unsafe extern "C" fn sv_srt_mm_phi(a: u64, b: u64, n: i32, mode: i32, result
 /// Computes (1 + sign q/divisor) A B. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_mm_corrected(
-    a: u64,
-    b: u64,
+    a: sv_tensor,
+    b: sv_tensor,
     divisor: f64,
     sign: i32,
     mode: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_mm_corrected", result, || {
         Ok(srt::mm_corrected(&tensor(a, "a")?, &tensor(b, "b")?, divisor, sign, product_mode(mode)?)?)
@@ -126,7 +148,13 @@ pub unsafe extern "C" fn sv_srt_mm_corrected(
 
 /// Computes e^(i pi n/phi) A B, which is complex. `mode` is one of `SV_SRT_PRODUCT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_mm_golden_phase(a: u64, b: u64, n: i32, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_mm_golden_phase(
+    a: sv_tensor,
+    b: sv_tensor,
+    n: i32,
+    mode: i32,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_mm_golden_phase", result, || {
         Ok(srt::mm_golden_phase(&tensor(a, "a")?, &tensor(b, "b")?, n, product_mode(mode)?)?)
     })
@@ -142,13 +170,13 @@ pub unsafe extern "C" fn sv_srt_mm_golden_phase(a: u64, b: u64, n: i32, mode: i3
 pub unsafe extern "C" fn sv_srt_gemm(
     alpha: *const sv_number,
     operation_a: i32,
-    a: u64,
+    a: sv_tensor,
     operation_b: i32,
-    b: u64,
+    b: sv_tensor,
     beta: *const sv_number,
-    c: u64,
+    c: sv_tensor,
     mode: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_gemm", result, || {
         let (alpha, beta) = (number(alpha, "alpha")?, number(beta, "beta")?);
@@ -174,12 +202,12 @@ pub unsafe extern "C" fn sv_srt_gemm(
 /// `projections` and `factors` point to `count` elements each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_projection_sum(
-    psi: u64,
-    projections: *const u64,
+    psi: sv_tensor,
+    projections: *const sv_tensor,
     factors: *const f64,
     count: usize,
     mode: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_projection_sum", result, || {
         let (psi, projections) = (tensor(psi, "psi")?, tensors(projections, count, "projections")?);
@@ -195,10 +223,10 @@ pub unsafe extern "C" fn sv_srt_projection_sum(
 /// `tensors` and `weights` point to `count` elements each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_weighted_sum(
-    tensors: *const u64,
+    tensors: *const sv_tensor,
     weights: *const f64,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_weighted_sum", result, || {
         let tensors = self::tensors(tensors, count, "tensors")?;

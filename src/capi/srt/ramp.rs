@@ -2,6 +2,7 @@
 
 use super::super::arguments::{out, slice_mut};
 use super::super::guard;
+use super::super::handle::sv_tensor;
 use super::super::tensor::{enter_all, tensor};
 use crate::srt;
 
@@ -40,12 +41,12 @@ pub unsafe extern "C" fn sv_srt_precision_ramp(
 /// `bounds`, `a` and `b` each point to `capacity` elements, and `count` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_snap_ramp(
-    values: u64,
+    values: sv_tensor,
     first: i64,
     steps: usize,
     bounds: *mut i64,
-    a: *mut u64,
-    b: *mut u64,
+    a: *mut sv_tensor,
+    b: *mut sv_tensor,
     capacity: usize,
     count: *mut u64,
 ) -> i32 {

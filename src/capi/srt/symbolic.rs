@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use super::super::arguments::{out, slice, write_text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::{Object, object};
+use super::super::handle::{Object, object, sv_srt_symbolic, sv_tensor};
 use super::super::tensor::{give, tensor};
 use super::golden_exact::{exact, sv_srt_exact};
 use super::number;
@@ -106,27 +106,34 @@ unsafe fn give_symbolic(
 /// Creates an expression for an integer. Sums and products of integers are exact, so larger ones of up to 128 bits are made of
 /// smaller ones.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_symbolic_integer(integer: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_symbolic_integer(integer: i64, result: *mut sv_srt_symbolic) -> i32 {
     give_symbolic("sv_srt_symbolic_integer", result, &mut || Ok(integer.into()))
 }
 
 /// Creates an expression for a fraction. `SV_ERROR_DIVISION_BY_ZERO` for a denominator of 0.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_symbolic_rational(numerator: i64, denominator: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_symbolic_rational(
+    numerator: i64,
+    denominator: i64,
+    result: *mut sv_srt_symbolic,
+) -> i32 {
     let mut work = || Ok(Rational::new(numerator.into(), denominator.into())?.into());
     give_symbolic("sv_srt_symbolic_rational", result, &mut work)
 }
 
 /// Creates an expression for an exact number a + b phi.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_symbolic_exact(number: *const sv_srt_exact, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_symbolic_exact(
+    number: *const sv_srt_exact,
+    result: *mut sv_srt_symbolic,
+) -> i32 {
     let mut work = || Ok(exact(number, "number")?.into());
     give_symbolic("sv_srt_symbolic_exact", result, &mut work)
 }
 
 /// Creates an expression for a constant, one of `SV_SRT_CONSTANT_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_symbolic_constant(constant: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_symbolic_constant(constant: i32, result: *mut sv_srt_symbolic) -> i32 {
     let mut work = || {
         Ok(SymExpr::from(match constant {
             SV_SRT_CONSTANT_PI => Constant::Pi,
@@ -142,7 +149,7 @@ pub unsafe extern "C" fn sv_srt_symbolic_constant(constant: i32, result: *mut u6
 
 /// Creates an expression for input `slot`: column `slot` of the rows of a run, from 0 to 62.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_symbolic_input(slot: usize, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_symbolic_input(slot: usize, result: *mut sv_srt_symbolic) -> i32 {
     give_symbolic("sv_srt_symbolic_input", result, &mut || Ok(SymExpr::input(slot)))
 }
 
@@ -153,7 +160,12 @@ pub unsafe extern "C" fn sv_srt_symbolic_input(slot: usize, result: *mut u64) ->
 /// `SV_ERROR_INVALID_ARGUMENT`: operands are copied, so x = x x doubles their number. The caller owns one reference to `*result`,
 /// which keeps no handle of an operand.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_symbolic_operation(operation: i32, x: u64, y: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_symbolic_operation(
+    operation: i32,
+    x: sv_srt_symbolic,
+    y: sv_srt_symbolic,
+    result: *mut sv_srt_symbolic,
+) -> i32 {
     let mut work = || {
         let x = SymbolicObject::find(x, "x")?;
         let unary = |apply: fn(&SymExpr) -> SymExpr| {
@@ -188,10 +200,10 @@ pub unsafe extern "C" fn sv_srt_symbolic_operation(operation: i32, x: u64, y: u6
 /// A result has at most 1048576 leaves and functions, or the status is `SV_ERROR_INVALID_ARGUMENT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_pow(
-    x: u64,
+    x: sv_srt_symbolic,
     numerator: i64,
     denominator: i64,
-    result: *mut u64,
+    result: *mut sv_srt_symbolic,
 ) -> i32 {
     let mut work = || {
         let x = SymbolicObject::find(x, "x")?;
@@ -203,19 +215,23 @@ pub unsafe extern "C" fn sv_srt_symbolic_pow(
 
 /// Writes the number of leaves and functions of an expression.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_symbolic_node_count(x: u64, result: *mut usize) -> i32 {
+pub unsafe extern "C" fn sv_srt_symbolic_node_count(x: sv_srt_symbolic, result: *mut usize) -> i32 {
     number("sv_srt_symbolic_node_count", result, || Ok(SymbolicObject::find(x, "x")?.tree().node_count()))
 }
 
 /// Writes the number of input slots of an expression: the highest one, plus 1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_symbolic_slots(x: u64, result: *mut usize) -> i32 {
+pub unsafe extern "C" fn sv_srt_symbolic_slots(x: sv_srt_symbolic, result: *mut usize) -> i32 {
     number("sv_srt_symbolic_slots", result, || Ok(SymbolicObject::find(x, "x")?.tree().slots()))
 }
 
 /// Writes 1 if two expressions are the same tree, else 0. Equal values of different trees do not count.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_symbolic_is_same(x: u64, y: u64, result: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_srt_symbolic_is_same(
+    x: sv_srt_symbolic,
+    y: sv_srt_symbolic,
+    result: *mut i32,
+) -> i32 {
     number("sv_srt_symbolic_is_same", result, || {
         let (x, y) = (SymbolicObject::find(x, "x")?, SymbolicObject::find(y, "y")?);
         Ok(i32::from(x.tree() == y.tree()))
@@ -230,7 +246,7 @@ pub unsafe extern "C" fn sv_srt_symbolic_is_same(x: u64, y: u64, result: *mut i3
 /// `text` points to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_text(
-    x: u64,
+    x: sv_srt_symbolic,
     text: *mut c_char,
     capacity: usize,
     length: *mut usize,
@@ -248,7 +264,7 @@ pub unsafe extern "C" fn sv_srt_symbolic_text(
 /// `inputs` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_symbolic_evaluate(
-    x: u64,
+    x: sv_srt_symbolic,
     inputs: *const f64,
     count: usize,
     result: *mut f64,
@@ -265,7 +281,11 @@ pub unsafe extern "C" fn sv_srt_symbolic_evaluate(
 /// Outside its domain a function is NaN or infinite, as IEEE has it: ln 0 is -infinity, ln of a negative number NaN. An
 /// expression with more than 63 slots is `SV_ERROR_INVALID_ARGUMENT`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_symbolic_run_rows(x: u64, rows: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_symbolic_run_rows(
+    x: sv_srt_symbolic,
+    rows: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_symbolic_run_rows", result, || {
         Ok(SymbolicObject::find(x, "x")?.compiled()?.run_rows(&tensor(rows, "rows")?)?)
     })

@@ -2,6 +2,7 @@
 
 use super::super::arguments::{collected, slice};
 use super::super::error::{Failure, Result};
+use super::super::handle::sv_tensor;
 use super::super::tensor::{flag, give, tensor};
 use super::number;
 use crate::srt::{self, Correction, ResidualMode};
@@ -34,43 +35,43 @@ unsafe fn corrections(divisors: *const f64, signs: *const i32, count: usize) -> 
 
 /// Computes x / y of complex tensors of one shape, scaled so that nothing overflows.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_complex_divide(x: u64, y: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_complex_divide(x: sv_tensor, y: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_complex_divide", result, || Ok(srt::complex_divide(&tensor(x, "x")?, &tensor(y, "y")?)?))
 }
 
 /// Computes 1/z, of complex numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_complex_reciprocal(z: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_complex_reciprocal(z: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_complex_reciprocal", result, || Ok(srt::complex_reciprocal(&tensor(z, "z")?)?))
 }
 
 /// Computes z e^(i pi/phi), of complex numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_rotate(z: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_rotate(z: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_golden_rotate", result, || Ok(srt::golden_rotate(&tensor(z, "z")?)?))
 }
 
 /// Computes z/|z|, and 0 at 0, of complex numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_normalize_phase(z: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_normalize_phase(z: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_normalize_phase", result, || Ok(srt::normalize_phase(&tensor(z, "z")?)?))
 }
 
 /// Computes the sum of z_i phi^-i along the last axis, of complex numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_phi_weighted_sum(z: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_phi_weighted_sum(z: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_phi_weighted_sum", result, || Ok(srt::phi_weighted_sum(&tensor(z, "z")?)?))
 }
 
 /// Computes z e^(i theta).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_rotate_phase(z: u64, theta: f64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_rotate_phase(z: sv_tensor, theta: f64, result: *mut sv_tensor) -> i32 {
     give("sv_srt_rotate_phase", result, || Ok(srt::rotate_phase(&tensor(z, "z")?, theta)?))
 }
 
 /// Computes z e^(i theta) with an angle for each element.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_rotate_phases(z: u64, theta: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_rotate_phases(z: sv_tensor, theta: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_rotate_phases", result, || {
         Ok(srt::rotate_phases(&tensor(z, "z")?, &tensor(theta, "theta")?)?)
     })
@@ -78,13 +79,18 @@ pub unsafe extern "C" fn sv_srt_rotate_phases(z: u64, theta: u64, result: *mut u
 
 /// Rounds the angle of each complex number to a multiple of pi/k, and keeps its magnitude.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_quantize_phase_pi(z: u64, k: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_quantize_phase_pi(z: sv_tensor, k: i64, result: *mut sv_tensor) -> i32 {
     give("sv_srt_quantize_phase_pi", result, || Ok(srt::quantize_phase_pi(&tensor(z, "z")?, k)?))
 }
 
 /// Adds a residual as `mode` says, one of `SV_SRT_RESIDUAL_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_phi_residual(x: u64, r: u64, mode: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_phi_residual(
+    x: sv_tensor,
+    r: sv_tensor,
+    mode: i32,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_srt_phi_residual", result, || {
         Ok(srt::phi_residual(&tensor(x, "x")?, &tensor(r, "r")?, residual_mode(mode)?)?)
     })
@@ -93,11 +99,11 @@ pub unsafe extern "C" fn sv_srt_phi_residual(x: u64, r: u64, mode: i32, result: 
 /// Computes the positive part of `sv_srt_phi_residual`. NaN gives 0 if `keep_nan` is 0, and NaN if it is 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_phi_residual_relu(
-    x: u64,
-    r: u64,
+    x: sv_tensor,
+    r: sv_tensor,
     mode: i32,
     keep_nan: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_phi_residual_relu", result, || {
         let (x, r, mode) = (tensor(x, "x")?, tensor(r, "r")?, residual_mode(mode)?);
@@ -110,7 +116,7 @@ pub unsafe extern "C" fn sv_srt_phi_residual_relu(
 
 /// Computes GELU of x + r/phi, in its tanh form.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_phi_residual_gelu(x: u64, r: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_phi_residual_gelu(x: sv_tensor, r: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_phi_residual_gelu", result, || {
         Ok(srt::phi_residual_gelu(&tensor(x, "x")?, &tensor(r, "r")?)?)
     })
@@ -119,12 +125,12 @@ pub unsafe extern "C" fn sv_srt_phi_residual_gelu(x: u64, r: u64, result: *mut u
 /// Normalizes the rows of x + r/phi to variance 1. `gamma` and `beta` are tensors of the row's size, or 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_phi_residual_layer_norm(
-    x: u64,
-    r: u64,
-    gamma: u64,
-    beta: u64,
+    x: sv_tensor,
+    r: sv_tensor,
+    gamma: sv_tensor,
+    beta: sv_tensor,
     eps: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_phi_residual_layer_norm", result, || {
         let optional = |handle, name| if handle == 0 { Ok(None) } else { tensor(handle, name).map(Some) };
@@ -136,25 +142,25 @@ pub unsafe extern "C" fn sv_srt_phi_residual_layer_norm(
 
 /// Computes exp(-s/phi); of complex numbers, exp(-|z|^2/phi).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_weight(s: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_weight(s: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_golden_weight", result, || Ok(srt::golden_weight(&tensor(s, "s")?)?))
 }
 
 /// Computes exp(-|n|^2/phi) of each row of windings along the last axis.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_weight_of_rows(n: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_weight_of_rows(n: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_golden_weight_of_rows", result, || Ok(srt::golden_weight_of_rows(&tensor(n, "n")?)?))
 }
 
 /// Computes the sum of a_i b_i exp(-i^2/phi).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_inner(a: u64, b: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_inner(a: sv_tensor, b: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_golden_inner", result, || Ok(srt::golden_inner(&tensor(a, "a")?, &tensor(b, "b")?)?))
 }
 
 /// Computes a_i exp(-i/phi) / sqrt(sum of a_i^2 exp(-2i/phi) + 1e-10).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_srt_golden_normalize(a: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_srt_golden_normalize(a: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_srt_golden_normalize", result, || Ok(srt::golden_normalize(&tensor(a, "a")?)?))
 }
 
@@ -166,11 +172,11 @@ pub unsafe extern "C" fn sv_srt_golden_normalize(a: u64, result: *mut u64) -> i3
 /// `divisors` and `signs` point to `count` numbers each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_correct(
-    values: u64,
+    values: sv_tensor,
     divisors: *const f64,
     signs: *const i32,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_correct", result, || {
         Ok(srt::correct(&tensor(values, "values")?, &corrections(divisors, signs, count)?)?)
@@ -180,10 +186,10 @@ pub unsafe extern "C" fn sv_srt_correct(
 /// Computes v (1 + q/first) (1 - q/second).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_compound_correction(
-    values: u64,
+    values: sv_tensor,
     first: f64,
     second: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_compound_correction", result, || {
         Ok(srt::compound_correction(&tensor(values, "values")?, first, second)?)
@@ -198,14 +204,14 @@ pub unsafe extern "C" fn sv_srt_compound_correction(
 /// `divisors` and `signs` point to `count` numbers each, and `starts` and `lengths` to `elements` numbers each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_correct_chain(
-    values: u64,
+    values: sv_tensor,
     divisors: *const f64,
     signs: *const i32,
     count: usize,
     starts: *const usize,
     lengths: *const usize,
     elements: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_srt_correct_chain", result, || {
         let (values, corrections) = (tensor(values, "values")?, corrections(divisors, signs, count)?);

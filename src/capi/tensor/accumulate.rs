@@ -2,6 +2,7 @@
 //! in their order, so that results have the same bits on every device.
 
 use super::super::error::{Failure, Result};
+use super::super::handle::sv_tensor;
 use super::index::Items;
 use super::reduce::{SV_REDUCE_MAX, SV_REDUCE_MEAN, SV_REDUCE_MIN, SV_REDUCE_PROD, SV_REDUCE_SUM};
 use super::{Operand, change, flag, give, number, read, sv_number};
@@ -131,13 +132,13 @@ fn scatter_reduce(axis: i64, index: u64, elements: u64, code: i32, include_self:
 /// waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_scatter_reduce(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
-    index: u64,
-    elements: u64,
+    index: sv_tensor,
+    elements: sv_tensor,
     reduction: i32,
     include_self: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let write = || scatter_reduce(axis, index, elements, reduction, include_self);
     give_written("sv_tensor_scatter_reduce", tensor, result, &write)
@@ -146,10 +147,10 @@ pub unsafe extern "C" fn sv_tensor_scatter_reduce(
 /// Writes the result of `sv_tensor_scatter_reduce` to the tensor.
 #[unsafe(no_mangle)]
 pub extern "C" fn sv_tensor_scatter_reduce_in_place(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
-    index: u64,
-    elements: u64,
+    index: sv_tensor,
+    elements: sv_tensor,
     reduction: i32,
     include_self: i32,
 ) -> i32 {
@@ -162,11 +163,11 @@ pub extern "C" fn sv_tensor_scatter_reduce_in_place(
 /// with the tensor's own elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_scatter_add(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
-    index: u64,
-    elements: u64,
-    result: *mut u64,
+    index: sv_tensor,
+    elements: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     let write = || scatter_reduce(axis, index, elements, SV_REDUCE_SUM, 1);
     give_written("sv_tensor_scatter_add", tensor, result, &write)
@@ -174,7 +175,12 @@ pub unsafe extern "C" fn sv_tensor_scatter_add(
 
 /// Adds elements at the places of an index along `axis`.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_tensor_scatter_add_in_place(tensor: u64, axis: i64, index: u64, elements: u64) -> i32 {
+pub extern "C" fn sv_tensor_scatter_add_in_place(
+    tensor: sv_tensor,
+    axis: i64,
+    index: sv_tensor,
+    elements: sv_tensor,
+) -> i32 {
     write_to("sv_tensor_scatter_add_in_place", tensor, &|| {
         scatter_reduce(axis, index, elements, SV_REDUCE_SUM, 1)
     })
@@ -188,18 +194,23 @@ fn index_add(axis: i64, index: u64, elements: u64) -> Result<Write> {
 /// Gives a tensor with elements added to the positions along an axis that a list of indices names.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_add(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
-    index: u64,
-    elements: u64,
-    result: *mut u64,
+    index: sv_tensor,
+    elements: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     give_written("sv_tensor_index_add", tensor, result, &|| index_add(axis, index, elements))
 }
 
 /// Adds elements to the positions along an axis that a list of indices names.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_tensor_index_add_in_place(tensor: u64, axis: i64, index: u64, elements: u64) -> i32 {
+pub extern "C" fn sv_tensor_index_add_in_place(
+    tensor: sv_tensor,
+    axis: i64,
+    index: sv_tensor,
+    elements: sv_tensor,
+) -> i32 {
     write_to("sv_tensor_index_add_in_place", tensor, &|| index_add(axis, index, elements))
 }
 
@@ -214,11 +225,11 @@ unsafe fn index_fill(axis: i64, index: u64, value: *const sv_number) -> Result<W
 /// Gives a tensor with the positions along an axis that a list of indices names replaced by a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_fill(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
-    index: u64,
+    index: sv_tensor,
     number: *const sv_number,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give_written("sv_tensor_index_fill", tensor, result, &|| index_fill(axis, index, number))
 }
@@ -226,9 +237,9 @@ pub unsafe extern "C" fn sv_tensor_index_fill(
 /// Replaces the positions along an axis that a list of indices names by a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_fill_in_place(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
-    index: u64,
+    index: sv_tensor,
     number: *const sv_number,
 ) -> i32 {
     write_to("sv_tensor_index_fill_in_place", tensor, &|| index_fill(axis, index, number))
@@ -251,12 +262,12 @@ unsafe fn index_put(indices: *const u64, count: usize, elements: u64, accumulate
 /// `indices` points to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_put(
-    tensor: u64,
-    indices: *const u64,
+    tensor: sv_tensor,
+    indices: *const sv_tensor,
     count: usize,
-    elements: u64,
+    elements: sv_tensor,
     accumulate: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let write = || index_put(indices, count, elements, accumulate);
     give_written("sv_tensor_index_put", tensor, result, &write)
@@ -269,10 +280,10 @@ pub unsafe extern "C" fn sv_tensor_index_put(
 /// `indices` points to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_put_in_place(
-    tensor: u64,
-    indices: *const u64,
+    tensor: sv_tensor,
+    indices: *const sv_tensor,
     count: usize,
-    elements: u64,
+    elements: sv_tensor,
     accumulate: i32,
 ) -> i32 {
     let write = || index_put(indices, count, elements, accumulate);
@@ -290,17 +301,21 @@ fn masked_scatter(mask: u64, elements: u64) -> Result<Write> {
 /// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_masked_scatter(
-    tensor: u64,
-    mask: u64,
-    elements: u64,
-    result: *mut u64,
+    tensor: sv_tensor,
+    mask: sv_tensor,
+    elements: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     give_written("sv_tensor_masked_scatter", tensor, result, &|| masked_scatter(mask, elements))
 }
 
 /// Replaces the elements for which a mask of bools is true, as `sv_tensor_masked_scatter`.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_tensor_masked_scatter_in_place(tensor: u64, mask: u64, elements: u64) -> i32 {
+pub extern "C" fn sv_tensor_masked_scatter_in_place(
+    tensor: sv_tensor,
+    mask: sv_tensor,
+    elements: sv_tensor,
+) -> i32 {
     write_to("sv_tensor_masked_scatter_in_place", tensor, &|| masked_scatter(mask, elements))
 }
 
@@ -310,11 +325,11 @@ pub extern "C" fn sv_tensor_masked_scatter_in_place(tensor: u64, mask: u64, elem
 /// It waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_segment_reduce(
-    tensor: u64,
-    lengths: u64,
+    tensor: sv_tensor,
+    lengths: sv_tensor,
     reduction: i32,
     initial: *const sv_number,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_segment_reduce", result, || {
         let (tensor, lengths) = (super::tensor(tensor, "tensor")?, super::tensor(lengths, "lengths")?);

@@ -2,6 +2,7 @@
 
 use super::super::arguments::{check_unused, collected, slice, structure};
 use super::super::error::{Failure, Result};
+use super::super::handle::{sv_generator, sv_tensor};
 use super::random::generator;
 use super::{flag, give, optional, tensor};
 use crate::attention::Band;
@@ -16,13 +17,13 @@ pub struct sv_attention_options {
     pub size: usize,
     /// A mask that broadcasts to (batch, query heads, query length, key length): bools that are true where a query reads a key, or
     /// floats that are added to the scaled scores. 0 for none.
-    pub mask: u64,
+    pub mask: sv_tensor,
     /// The generator of the dropout; 0 for the device's own.
-    pub generator: u64,
+    pub generator: sv_generator,
     /// The number of queries of each batch, integers of shape (batch). 0 for all.
-    pub query_lengths: u64,
+    pub query_lengths: sv_tensor,
     /// The number of keys of each batch. 0 for all.
-    pub key_lengths: u64,
+    pub key_lengths: sv_tensor,
     /// The first query of each sequence in a batch of 1, and the end of the last one; NULL where each batch is one sequence.
     pub query_offsets: *const i64,
     /// The first key of each sequence in a batch of 1, and the end of the last one.
@@ -140,11 +141,11 @@ impl sv_attention_options {
 /// points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_scaled_dot_product_attention(
-    queries: u64,
-    keys: u64,
-    values: u64,
+    queries: sv_tensor,
+    keys: sv_tensor,
+    values: sv_tensor,
     options: *const sv_attention_options,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_scaled_dot_product_attention", result, || {
         let queries = tensor(queries, "queries")?;

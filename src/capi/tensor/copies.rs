@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::arguments::{out, slice_mut};
 use super::super::error::Failure;
 use super::super::guard;
-use super::super::handle::Object;
+use super::super::handle::{Object, sv_stream, sv_tensor};
 use super::super::stream::{self, StreamObject};
 use super::give;
 use crate::driver::Stream;
@@ -19,7 +19,7 @@ use crate::tensor;
 ///
 /// `data` points to `bytes` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_to_host(tensor: u64, data: *mut c_void, bytes: usize) -> i32 {
+pub unsafe extern "C" fn sv_tensor_to_host(tensor: sv_tensor, data: *mut c_void, bytes: usize) -> i32 {
     guard::call("sv_tensor_to_host", || {
         let tensor = super::tensor(tensor, "tensor")?;
         let wanted = tensor.count() * tensor.dtype().size();
@@ -36,26 +36,26 @@ pub unsafe extern "C" fn sv_tensor_to_host(tensor: u64, data: *mut c_void, bytes
 ///
 /// To and from the CPU the copy is done when the call returns.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_to_device(tensor: u64, device: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_to_device(tensor: sv_tensor, device: i32, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_to_device", result, || Ok(super::tensor(tensor, "tensor")?.to(&super::device(device)?)?))
 }
 
 /// Gives a tensor's elements in another dtype. They are shared if they have it already. Floats become integers by dropping
 /// the fraction and saturating, NaN becomes 0, and a complex number gives its real part.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_cast(tensor: u64, dtype: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_cast(tensor: sv_tensor, dtype: i32, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_cast", result, || Ok(super::tensor(tensor, "tensor")?.cast(super::dtype(dtype)?)?))
 }
 
 /// Gives a tensor's elements adjacent in memory. They are shared if they are so already.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_contiguous(tensor: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_contiguous(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_contiguous", result, || Ok(super::tensor(tensor, "tensor")?.contiguous()?))
 }
 
 /// Gives a copy of a tensor's elements, adjacent in memory of its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_copy(tensor: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_copy(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_copy", result, || Ok(super::tensor(tensor, "tensor")?.copy()?))
 }
 
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn sv_tensor_copy(tensor: u64, result: *mut u64) -> i32 {
 ///
 /// It concerns the calling thread alone.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_stream_push(stream: u64) -> i32 {
+pub extern "C" fn sv_stream_push(stream: sv_stream) -> i32 {
     guard::call("sv_stream_push", || {
         tensor::push_stream(Stream::clone(&*stream::stream(stream, "stream")?));
         Ok(())
@@ -84,7 +84,7 @@ pub extern "C" fn sv_stream_pop() -> i32 {
 ///
 /// Any thread may use the stream.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_stream_current(device: i32, stream: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_stream_current(device: i32, stream: *mut sv_stream) -> i32 {
     guard::call("sv_stream_current", || {
         let result = out(stream, "stream")?;
         let stream = super::device(device)?.stream()?;

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use super::super::arguments::{slice, slice_mut};
 use super::super::guard;
+use super::super::handle::sv_tensor;
 use super::{device, dtype, enter_all, give, sizes, sv_number, tensors};
 use crate::tensor::Tensor;
 
@@ -21,7 +22,7 @@ pub unsafe extern "C" fn sv_tensor_from_host(
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_from_host", result, || {
         Ok(Tensor::from_bytes(
@@ -44,7 +45,7 @@ pub unsafe extern "C" fn sv_tensor_zeros(
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_zeros", result, || {
         Ok(Tensor::zeros(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn sv_tensor_ones(
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_ones", result, || {
         Ok(Tensor::ones(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn sv_tensor_full(
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_full", result, || {
         Ok(Tensor::full(
@@ -105,7 +106,7 @@ pub unsafe extern "C" fn sv_tensor_arange(
     step: *const sv_number,
     dtype: i32,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_arange", result, || {
         Ok(Tensor::arange(
@@ -126,7 +127,7 @@ pub unsafe extern "C" fn sv_tensor_linspace(
     count: usize,
     dtype: i32,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_linspace", result, || {
         Ok(Tensor::linspace(start, end, count, self::dtype(dtype)?, &self::device(device)?)?)
@@ -140,7 +141,7 @@ pub unsafe extern "C" fn sv_tensor_eye(
     columns: usize,
     dtype: i32,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_eye", result, || {
         Ok(Tensor::eye(rows, columns, self::dtype(dtype)?, &self::device(device)?)?)
@@ -158,7 +159,7 @@ pub unsafe extern "C" fn sv_tensor_empty(
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_empty", result, || {
         Ok(Tensor::empty(&sizes(shape, rank)?, self::dtype(dtype)?, &self::device(device)?)?)
@@ -167,7 +168,11 @@ pub unsafe extern "C" fn sv_tensor_empty(
 
 /// Gives a tensor of the shape, the dtype and the device of another one, whose elements are all one number.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_full_like(tensor: u64, number: *const sv_number, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_full_like(
+    tensor: sv_tensor,
+    number: *const sv_number,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_full_like", result, || {
         Ok(super::tensor(tensor, "tensor")?.full_like(super::number(number, "number")?)?)
     })
@@ -183,7 +188,7 @@ pub unsafe extern "C" fn sv_tensor_logspace(
     base: f64,
     dtype: i32,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_logspace", result, || {
         Ok(Tensor::logspace(start, end, count, base, self::dtype(dtype)?, &self::device(device)?)?)
@@ -198,7 +203,11 @@ pub unsafe extern "C" fn sv_tensor_logspace(
 ///
 /// `vectors` points to `count` handles, and `results` to `count` numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_meshgrid(vectors: *const u64, count: usize, results: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_meshgrid(
+    vectors: *const sv_tensor,
+    count: usize,
+    results: *mut sv_tensor,
+) -> i32 {
     guard::call("sv_tensor_meshgrid", || {
         let (results, vectors) = (slice_mut(results, count, "results")?, tensors(vectors, count, "vectors")?);
         let grid = Tensor::meshgrid(&vectors.iter().collect::<Vec<_>>())?;

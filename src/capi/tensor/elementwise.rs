@@ -1,12 +1,12 @@
-//! Elementwise operations by their code, into new tensors and into tensors that are there. `operations.rs` has a function of
-//! its own for each operation.
+//! Elementwise operations by their code, into new tensors and into tensors that are there. The header has an inline function for
+//! each operation, which passes its code of `operations.rs` to one of these.
 
 use std::ffi::c_char;
 
 use super::super::arguments::{out, slice, text, write_text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::Object;
+use super::super::handle::{Object, sv_tensor};
 use super::{Operand, TensorObject, change, enter, operands, sv_operand, sv_slice, tensor};
 use crate::fuse::{Number, Operation};
 use crate::tensor::{TensorOperand, apply};
@@ -103,7 +103,7 @@ fn apply_to_clones<const COUNT: usize>(operation: Operation, handles: &[u64; COU
 unsafe fn run_code<const COUNT: usize>(code: u32, handles: &[u64; COUNT], result: *mut u64) -> Result<()> {
     let operation = operation(code)?;
     check_arity(operation, COUNT)?;
-    run(operation, handles, result)
+    of_operation(operation, run(operation, handles, result))
 }
 
 /// Fails for another number of operands than the operation takes.
@@ -113,38 +113,6 @@ fn check_arity(operation: Operation, count: usize) -> Result<()> {
     }
     let wanted = format!("{} for {}", operation.arity(), operation.name());
     Err(Failure::argument("count", format!("{count} operands"), &wanted))
-}
-
-/// The body of an operation's own function.
-///
-/// # Safety
-///
-/// `result` is NULL or points to a `u64` that this call alone uses.
-pub(super) unsafe fn call<const COUNT: usize>(
-    name: &'static str,
-    operation: Operation,
-    handles: [u64; COUNT],
-    result: *mut u64,
-) -> i32 {
-    guard::call(name, || run(operation, &handles, result))
-}
-
-/// Replaces a tensor's elements by an operation's result on them and other tensors.
-pub(super) fn call_in_place<const COUNT: usize>(
-    name: &'static str,
-    operation: Operation,
-    handle: u64,
-    others: [u64; COUNT],
-) -> i32 {
-    let find = || {
-        check_arity(operation, COUNT + 1)?;
-        others.iter().zip(["y", "z"]).map(|(handle, name)| tensor(*handle, name)).collect::<Result<Vec<_>>>()
-    };
-    change(name, (handle, "x"), find, |mut target, others| {
-        let others: Vec<TensorOperand<'_>> = others.iter().map(TensorOperand::Tensor).collect();
-        target.operation(operation, &others)?;
-        Ok(())
-    })
 }
 
 /// Computes an elementwise operation, one of `SV_OP_...`, on `count` operands, each a tensor or a number. At least one of them
@@ -158,7 +126,7 @@ pub unsafe extern "C" fn sv_operation(
     operation: u32,
     operands: *const sv_operand,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     guard::call("sv_operation", || {
         let result = out(result, "result")?;
@@ -173,19 +141,30 @@ pub unsafe extern "C" fn sv_operation(
 
 /// Computes an elementwise operation of one tensor; see `sv_operation`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_unary(operation: u32, x: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_unary(operation: u32, x: sv_tensor, result: *mut sv_tensor) -> i32 {
     guard::call("sv_unary", || run_code(operation, &[x], result))
 }
 
 /// Computes an elementwise operation of two tensors; see `sv_operation`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_binary(operation: u32, x: u64, y: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_binary(
+    operation: u32,
+    x: sv_tensor,
+    y: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     guard::call("sv_binary", || run_code(operation, &[x, y], result))
 }
 
 /// Computes an elementwise operation of three tensors; see `sv_operation`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_ternary(operation: u32, x: u64, y: u64, z: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_ternary(
+    operation: u32,
+    x: sv_tensor,
+    y: sv_tensor,
+    z: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     guard::call("sv_ternary", || run_code(operation, &[x, y, z], result))
 }
 
@@ -198,7 +177,7 @@ pub unsafe extern "C" fn sv_ternary(operation: u32, x: u64, y: u64, z: u64, resu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_operation_in_place(
     operation: u32,
-    tensor: u64,
+    tensor: sv_tensor,
     others: *const sv_operand,
     count: usize,
 ) -> i32 {
@@ -230,7 +209,7 @@ pub unsafe extern "C" fn sv_operation_into(
     operation: u32,
     operands: *const sv_operand,
     count: usize,
-    output: u64,
+    output: sv_tensor,
 ) -> i32 {
     guard::call("sv_operation_into", || {
         let operation = self::operation(operation)?;
@@ -248,7 +227,7 @@ pub unsafe extern "C" fn sv_operation_into(
 
 /// Replaces a tensor's elements by those of a tensor, which is broadcast and cast, or by a number.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_assign(tensor: u64, value: *const sv_operand) -> i32 {
+pub unsafe extern "C" fn sv_tensor_assign(tensor: sv_tensor, value: *const sv_operand) -> i32 {
     change(
         "sv_tensor_assign",
         (tensor, "tensor"),
@@ -267,7 +246,7 @@ pub unsafe extern "C" fn sv_tensor_assign(tensor: u64, value: *const sv_operand)
 /// `slices` points to `count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_assign_slice(
-    tensor: u64,
+    tensor: sv_tensor,
     slices: *const sv_slice,
     count: usize,
     value: *const sv_operand,
@@ -286,8 +265,8 @@ pub unsafe extern "C" fn sv_tensor_assign_slice(
 /// Replaces a tensor's elements by a value where a mask of bools is true.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_masked_fill_in_place(
-    tensor: u64,
-    mask: u64,
+    tensor: sv_tensor,
+    mask: sv_tensor,
     value: *const sv_operand,
 ) -> i32 {
     let find = || Ok((self::tensor(mask, "mask")?, Operand::pointer(value, "value")?));
@@ -301,7 +280,13 @@ pub unsafe extern "C" fn sv_tensor_masked_fill_in_place(
 ///
 /// Waits for the work that the tensors need.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_allclose(x: u64, y: u64, rtol: f64, atol: f64, close: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_tensor_allclose(
+    x: sv_tensor,
+    y: sv_tensor,
+    rtol: f64,
+    atol: f64,
+    close: *mut i32,
+) -> i32 {
     guard::call("sv_tensor_allclose", || {
         let close = out(close, "close")?;
         close.write(i32::from(tensor(x, "x")?.allclose(&tensor(y, "y")?, rtol, atol)?));
@@ -358,41 +343,16 @@ mod tests {
     fn generated() -> String {
         let mut text = "\
 // Generated from the list of src/fuse/language/operation.rs by the test of src/capi/tensor/elementwise.rs; do not edit. Again with:
-// SELVEDGE_WRITE_OPERATIONS=1 cargo test --features capi --lib operations_are_those_of_the_list
+// scripts/generate.sh operations
 
-//! A constant and functions for each elementwise operation.
-
-use super::elementwise::{call, call_in_place};
-use crate::fuse::Operation;
+//! The code of each elementwise operation, behind the number of its operands, which scripts/header reads.
 "
         .to_owned();
         for operation in Operation::ALL {
             let (name, code, doc) = (operation.name(), operation.code(), operation.document());
-            let constant = format!("SV_OP_{}", name.to_uppercase());
-            let names = &["x", "y", "z"][..operation.arity()];
-            let (all, others) = (names.join(", "), names[1..].join(", "));
-            let parameters: Vec<String> = names.iter().map(|name| format!("{name}: u64")).collect();
-            let parameters = parameters.join(", ");
-            write!(
-                text,
-                "
-/// {doc}
-pub const {constant}: u32 = {code};
-
-/// Computes `{constant}` of tensors, as `sv_operation`: {doc}
-#[unsafe(no_mangle)]
-pub unsafe extern \"C\" fn sv_{name}({parameters}, result: *mut u64) -> i32 {{
-    call(\"sv_{name}\", Operation::{operation:?}, [{all}], result)
-}}
-
-/// Replaces the elements of `x` by `{constant}`, as `sv_operation_in_place`.
-#[unsafe(no_mangle)]
-pub extern \"C\" fn sv_{name}_in_place({parameters}) -> i32 {{
-    call_in_place(\"sv_{name}_in_place\", Operation::{operation:?}, x, [{others}])
-}}
-"
-            )
-            .unwrap();
+            let (name, arity) = (name.to_uppercase(), operation.arity());
+            write!(text, "\n/// {doc}\n// operands: {arity}\npub const SV_OP_{name}: u32 = {code};\n")
+                .unwrap();
         }
         text
     }

@@ -2,6 +2,7 @@
 
 use super::super::arguments::{check_reserved, slice};
 use super::super::error::{Failure, Result};
+use super::super::handle::sv_tensor;
 use super::accumulate::{Write, give_written, write_to};
 use super::{Operand, give, sv_operand, sv_slice};
 use crate::tensor::{Index, Tensor};
@@ -28,7 +29,7 @@ pub struct sv_index {
     /// 0.
     pub reserved: i32,
     /// The handle of the tensor.
-    pub tensor: u64,
+    pub tensor: sv_tensor,
     /// The position, or the first one of a slice; `SV_OPEN` for the beginning.
     pub start: i64,
     /// The position behind the last one of a slice; `SV_OPEN` for the end.
@@ -96,10 +97,10 @@ impl Items {
 /// `items` points to `count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index(
-    tensor: u64,
+    tensor: sv_tensor,
     items: *const sv_index,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_index", result, || {
         let (tensor, items) = (super::tensor(tensor, "tensor")?, Items::new(items, count)?);
@@ -124,11 +125,11 @@ unsafe fn assign(items: *const sv_index, count: usize, value: *const sv_operand)
 /// `items` points to `count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_assign(
-    tensor: u64,
+    tensor: sv_tensor,
     items: *const sv_index,
     count: usize,
     value: *const sv_operand,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let write = || assign(items, count, value);
     give_written("sv_tensor_index_assign", tensor, result, &write)
@@ -141,7 +142,7 @@ pub unsafe extern "C" fn sv_tensor_index_assign(
 /// `items` points to `count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_assign_in_place(
-    tensor: u64,
+    tensor: sv_tensor,
     items: *const sv_index,
     count: usize,
     value: *const sv_operand,

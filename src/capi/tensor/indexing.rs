@@ -1,5 +1,6 @@
 //! Elements by their indices.
 
+use super::super::handle::sv_tensor;
 use super::{change, give};
 
 /// Gives for each element of the index the element at the same position but along `axis`, where the index says.
@@ -7,7 +8,12 @@ use super::{change, give};
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_gather(tensor: u64, axis: i64, index: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_gather(
+    tensor: sv_tensor,
+    axis: i64,
+    index: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_gather", result, || {
         let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
         Ok(tensor.gather(axis as isize, &index)?)
@@ -19,7 +25,12 @@ pub unsafe extern "C" fn sv_tensor_gather(tensor: u64, axis: i64, index: u64, re
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_index_select(tensor: u64, axis: i64, index: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_index_select(
+    tensor: sv_tensor,
+    axis: i64,
+    index: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_index_select", result, || {
         let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
         Ok(tensor.index_select(axis as isize, &index)?)
@@ -31,7 +42,7 @@ pub unsafe extern "C" fn sv_tensor_index_select(tensor: u64, axis: i64, index: u
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_take(tensor: u64, index: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_take(tensor: sv_tensor, index: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_take", result, || {
         let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
         Ok(tensor.take(&index)?)
@@ -44,10 +55,10 @@ pub unsafe extern "C" fn sv_tensor_take(tensor: u64, index: u64, result: *mut u6
 /// waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_take_along_axis(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
-    index: u64,
-    result: *mut u64,
+    index: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_take_along_axis", result, || {
         let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
@@ -57,7 +68,7 @@ pub unsafe extern "C" fn sv_tensor_take_along_axis(
 
 /// Gives a new last axis of `classes` positions for each integer, with 1 at the integer and 0 elsewhere.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_one_hot(tensor: u64, classes: usize, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_one_hot(tensor: sv_tensor, classes: usize, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_one_hot", result, || Ok(super::tensor(tensor, "tensor")?.one_hot(classes)?))
 }
 
@@ -67,11 +78,11 @@ pub unsafe extern "C" fn sv_tensor_one_hot(tensor: u64, classes: usize, result: 
 /// waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_scatter(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
-    index: u64,
-    elements: u64,
-    result: *mut u64,
+    index: sv_tensor,
+    elements: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_scatter", result, || {
         let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
@@ -86,11 +97,11 @@ pub unsafe extern "C" fn sv_tensor_scatter(
 /// waits for the device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_index_copy(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
-    index: u64,
-    elements: u64,
-    result: *mut u64,
+    index: sv_tensor,
+    elements: sv_tensor,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_index_copy", result, || {
         let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
@@ -104,7 +115,12 @@ pub unsafe extern "C" fn sv_tensor_index_copy(
 /// An index out of range is `SV_ERROR_INDEX_OUT_OF_RANGE`: of this call on the CPU, and on a CUDA device of the next call that
 /// waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_put(tensor: u64, index: u64, elements: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_put(
+    tensor: sv_tensor,
+    index: sv_tensor,
+    elements: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_put", result, || {
         let (tensor, index) = (super::tensor(tensor, "tensor")?, super::tensor(index, "index")?);
         let elements = super::tensor(elements, "elements")?;
@@ -114,7 +130,12 @@ pub unsafe extern "C" fn sv_tensor_put(tensor: u64, index: u64, elements: u64, r
 
 /// Writes elements along an axis where an index says.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_tensor_scatter_in_place(tensor: u64, axis: i64, index: u64, elements: u64) -> i32 {
+pub extern "C" fn sv_tensor_scatter_in_place(
+    tensor: sv_tensor,
+    axis: i64,
+    index: sv_tensor,
+    elements: sv_tensor,
+) -> i32 {
     change(
         "sv_tensor_scatter_in_place",
         (tensor, "tensor"),
@@ -128,7 +149,12 @@ pub extern "C" fn sv_tensor_scatter_in_place(tensor: u64, axis: i64, index: u64,
 
 /// Replaces the positions along an axis that a list of indices names.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_tensor_index_copy_in_place(tensor: u64, axis: i64, index: u64, elements: u64) -> i32 {
+pub extern "C" fn sv_tensor_index_copy_in_place(
+    tensor: sv_tensor,
+    axis: i64,
+    index: sv_tensor,
+    elements: sv_tensor,
+) -> i32 {
     change(
         "sv_tensor_index_copy_in_place",
         (tensor, "tensor"),
@@ -142,7 +168,7 @@ pub extern "C" fn sv_tensor_index_copy_in_place(tensor: u64, axis: i64, index: u
 
 /// Replaces the elements that an index names by their row-major position.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_tensor_put_in_place(tensor: u64, index: u64, elements: u64) -> i32 {
+pub extern "C" fn sv_tensor_put_in_place(tensor: sv_tensor, index: sv_tensor, elements: sv_tensor) -> i32 {
     change(
         "sv_tensor_put_in_place",
         (tensor, "tensor"),

@@ -5,6 +5,7 @@ use std::ffi::c_char;
 use super::super::arguments::{slice, text, write_text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
+use super::super::handle::sv_tensor;
 use super::{device, flag, give, tensors};
 use crate::io::safetensors::SafetensorsFile;
 use crate::tensor::Tensor;
@@ -33,7 +34,7 @@ impl Named<'_> {
 
 /// Reads an `.npy` file. `path` is UTF-8 and ends with a zero byte.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_read_npy(path: *const c_char, device: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_read_npy(path: *const c_char, device: i32, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_read_npy", result, || Ok(Tensor::read_npy(text(path, "path")?, &self::device(device)?)?))
 }
 
@@ -43,7 +44,7 @@ pub unsafe extern "C" fn sv_tensor_read_npz(
     path: *const c_char,
     name: *const c_char,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_read_npz", result, || {
         let (path, name) = (text(path, "path")?, text(name, "name")?);
@@ -57,7 +58,7 @@ pub unsafe extern "C" fn sv_tensor_read_npz(
 
 /// Writes a tensor to an `.npy` file, replacing the file at that path.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_write_npy(tensor: u64, path: *const c_char) -> i32 {
+pub unsafe extern "C" fn sv_tensor_write_npy(tensor: sv_tensor, path: *const c_char) -> i32 {
     guard::call("sv_tensor_write_npy", || {
         let tensor = super::tensor(tensor, "tensor")?;
         tensor.write_npy(text(path, "path")?)?;
@@ -74,7 +75,7 @@ pub unsafe extern "C" fn sv_tensor_write_npy(tensor: u64, path: *const c_char) -
 pub unsafe extern "C" fn sv_tensor_write_npz(
     path: *const c_char,
     names: *const *const c_char,
-    tensors: *const u64,
+    tensors: *const sv_tensor,
     count: usize,
     compress: i32,
 ) -> i32 {
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn sv_tensor_read_safetensors(
     path: *const c_char,
     name: *const c_char,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_read_safetensors", result, || {
         let (path, name, device) = (text(path, "path")?, text(name, "name")?, self::device(device)?);
@@ -132,7 +133,7 @@ pub unsafe extern "C" fn sv_safetensors_names(
 pub unsafe extern "C" fn sv_tensor_write_safetensors(
     path: *const c_char,
     names: *const *const c_char,
-    tensors: *const u64,
+    tensors: *const sv_tensor,
     count: usize,
 ) -> i32 {
     guard::call("sv_tensor_write_safetensors", || {

@@ -25,7 +25,7 @@ use super::arguments::{check_reserved, collected, out, slice};
 use super::device::{SV_CPU, cuda};
 use super::error::{Failure, Result};
 use super::guard;
-use super::handle::{Object, object};
+use super::handle::{Object, object, sv_tensor};
 use crate::fuse::Number;
 use crate::tensor::{Device, Tensor, TensorMut, TensorOperand};
 use crate::types::{DType, MAXIMUM_RANK, Shape, Slice};
@@ -154,7 +154,7 @@ pub struct sv_number {
 #[derive(Clone, Copy)]
 pub struct sv_operand {
     /// The handle of a tensor, or 0.
-    pub tensor: u64,
+    pub tensor: sv_tensor,
     /// The number where `tensor` is 0.
     pub number: sv_number,
 }
@@ -191,6 +191,34 @@ impl sv_slice {
 }
 
 impl sv_number {
+    /// Returns the only element of a tensor.
+    pub(super) fn of_item(tensor: &Tensor) -> Result<sv_number> {
+        if tensor.count() != 1 {
+            let wanted = "a tensor of one element";
+            return Err(Failure::argument("tensor", format!("{} elements", tensor.count()), wanted));
+        }
+        let (kind, integer, real, imaginary) = match tensor.dtype() {
+            DType::Bool => {
+                let value = i64::from(tensor.item::<bool>()?);
+                (SV_NUMBER_BOOL, value, value as f64, 0.0)
+            }
+            DType::U64 => {
+                let value = tensor.item::<u64>()?;
+                (SV_NUMBER_UNSIGNED, value as i64, value as f64, 0.0)
+            }
+            dtype if dtype.is_integer() => {
+                let value = tensor.cast(DType::I64)?.item::<i64>()?;
+                (SV_NUMBER_INTEGER, value, value as f64, 0.0)
+            }
+            dtype if dtype.is_complex() => {
+                let value = tensor.cast(DType::C128)?.item::<num_complex::Complex<f64>>()?;
+                (SV_NUMBER_COMPLEX, 0, value.re, value.im)
+            }
+            _ => (SV_NUMBER_REAL, 0, tensor.cast(DType::F64)?.item()?, 0.0),
+        };
+        Ok(sv_number { kind, reserved: 0, integer, real, imaginary })
+    }
+
     /// Returns the number.
     pub(super) fn number(self) -> Result<Number> {
         check_reserved("number.reserved", self.reserved)?;

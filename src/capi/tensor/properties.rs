@@ -5,12 +5,13 @@ use std::ffi::c_char;
 use super::super::arguments::{out, slice_mut, write_text};
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::{device_code, dtype_code, read};
+use super::super::handle::sv_tensor;
+use super::{device_code, dtype_code, read, sv_number};
 use crate::tensor::Tensor;
 
 /// Writes the dtype of a tensor, one of `SV_DTYPE_...`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_dtype(tensor: u64, dtype: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_tensor_dtype(tensor: sv_tensor, dtype: *mut i32) -> i32 {
     guard::call("sv_tensor_dtype", || {
         let dtype = out(dtype, "dtype")?;
         dtype.write(read(tensor, "tensor", |tensor| dtype_code(tensor.dtype()))?);
@@ -20,7 +21,7 @@ pub unsafe extern "C" fn sv_tensor_dtype(tensor: u64, dtype: *mut i32) -> i32 {
 
 /// Writes the device of a tensor: the ordinal of a CUDA device, or `SV_CPU`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_device(tensor: u64, device: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_tensor_device(tensor: sv_tensor, device: *mut i32) -> i32 {
     guard::call("sv_tensor_device", || {
         let device = out(device, "device")?;
         device.write(read(tensor, "tensor", |tensor| device_code(&tensor.device()))?);
@@ -30,7 +31,7 @@ pub unsafe extern "C" fn sv_tensor_device(tensor: u64, device: *mut i32) -> i32 
 
 /// Writes the number of elements of a tensor.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_count(tensor: u64, count: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_count(tensor: sv_tensor, count: *mut u64) -> i32 {
     guard::call("sv_tensor_count", || {
         let count = out(count, "count")?;
         count.write(read(tensor, "tensor", Tensor::count)? as u64);
@@ -38,9 +39,22 @@ pub unsafe extern "C" fn sv_tensor_count(tensor: u64, count: *mut u64) -> i32 {
     })
 }
 
+/// Writes the only element of a tensor: `kind` by its dtype, and `real` also for a truth value and an integer, rounded to a
+/// double.
+///
+/// It waits for the work that the element needs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_item(tensor: sv_tensor, item: *mut sv_number) -> i32 {
+    guard::call("sv_tensor_item", || {
+        let item = out(item, "item")?;
+        item.write(sv_number::of_item(&super::tensor(tensor, "tensor")?)?);
+        Ok(())
+    })
+}
+
 /// Writes the number of dimensions of a tensor, at most 16.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_rank(tensor: u64, rank: *mut usize) -> i32 {
+pub unsafe extern "C" fn sv_tensor_rank(tensor: sv_tensor, rank: *mut usize) -> i32 {
     guard::call("sv_tensor_rank", || {
         let rank = out(rank, "rank")?;
         rank.write(read(tensor, "tensor", Tensor::rank)?);
@@ -74,7 +88,7 @@ unsafe fn write_dimensions(
 ///
 /// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_shape(tensor: u64, shape: *mut i64, rank: usize) -> i32 {
+pub unsafe extern "C" fn sv_tensor_shape(tensor: sv_tensor, shape: *mut i64, rank: usize) -> i32 {
     guard::call("sv_tensor_shape", || {
         read(tensor, "tensor", |tensor| {
             let found = tensor.shape().iter().map(|size| *size as i64);
@@ -89,7 +103,7 @@ pub unsafe extern "C" fn sv_tensor_shape(tensor: u64, shape: *mut i64, rank: usi
 ///
 /// `strides` points to `rank` numbers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_strides(tensor: u64, strides: *mut i64, rank: usize) -> i32 {
+pub unsafe extern "C" fn sv_tensor_strides(tensor: sv_tensor, strides: *mut i64, rank: usize) -> i32 {
     guard::call("sv_tensor_strides", || {
         read(tensor, "tensor", |tensor| {
             let found = tensor.layout().strides().iter().map(|stride| *stride as i64);
@@ -100,7 +114,7 @@ pub unsafe extern "C" fn sv_tensor_strides(tensor: u64, strides: *mut i64, rank:
 
 /// Writes 1 if the elements of a tensor are adjacent in memory in row-major order, else 0.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_is_contiguous(tensor: u64, contiguous: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_tensor_is_contiguous(tensor: sv_tensor, contiguous: *mut i32) -> i32 {
     guard::call("sv_tensor_is_contiguous", || {
         let contiguous = out(contiguous, "contiguous")?;
         contiguous.write(i32::from(read(tensor, "tensor", Tensor::is_contiguous)?));
@@ -115,7 +129,7 @@ pub unsafe extern "C" fn sv_tensor_is_contiguous(tensor: u64, contiguous: *mut i
 /// `text` points to `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_text(
-    tensor: u64,
+    tensor: sv_tensor,
     text: *mut c_char,
     capacity: usize,
     length: *mut usize,

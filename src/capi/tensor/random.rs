@@ -3,7 +3,7 @@
 use super::super::arguments::out;
 use super::super::error::Result;
 use super::super::guard;
-use super::super::handle::{Object, object};
+use super::super::handle::{Object, object, sv_generator, sv_tensor};
 use super::{Operand, device, dtype, flag, give, sizes, sv_operand, tensor};
 use crate::tensor::{Device, Generator, GeneratorState};
 
@@ -24,7 +24,7 @@ pub(in super::super) fn generator(handle: u64, device: &Device) -> Result<Genera
 ///
 /// Threads that draw at once get parts of the stream in an order that is theirs.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_generator_create(seed: u64, generator: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_generator_create(seed: u64, generator: *mut sv_generator) -> i32 {
     guard::call("sv_generator_create", || {
         let generator = out(generator, "generator")?;
         generator.write(GeneratorObject::table().insert(GeneratorObject(Generator::new(seed)))?);
@@ -34,7 +34,11 @@ pub unsafe extern "C" fn sv_generator_create(seed: u64, generator: *mut u64) -> 
 
 /// Writes the state of a generator: its seed and its place in the stream.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_generator_state(generator: u64, seed: *mut u64, offset: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_generator_state(
+    generator: sv_generator,
+    seed: *mut u64,
+    offset: *mut u64,
+) -> i32 {
     guard::call("sv_generator_state", || {
         let (seed, offset) = (out(seed, "seed")?, out(offset, "offset")?);
         let state = GeneratorObject::table().get(generator, "generator")?.0.state();
@@ -46,7 +50,7 @@ pub unsafe extern "C" fn sv_generator_state(generator: u64, seed: *mut u64, offs
 
 /// Sets the state of a generator.
 #[unsafe(no_mangle)]
-pub extern "C" fn sv_generator_set_state(generator: u64, seed: u64, offset: u64) -> i32 {
+pub extern "C" fn sv_generator_set_state(generator: sv_generator, seed: u64, offset: u64) -> i32 {
     guard::call("sv_generator_set_state", || {
         let generator = GeneratorObject::table().get(generator, "generator")?;
         generator.0.set_state(GeneratorState { seed, offset });
@@ -70,12 +74,12 @@ pub extern "C" fn sv_manual_seed(device: i32, seed: u64) -> i32 {
 /// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_rand(
-    generator: u64,
+    generator: sv_generator,
     dtype: i32,
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_rand", result, || {
         let device = self::device(device)?;
@@ -90,12 +94,12 @@ pub unsafe extern "C" fn sv_rand(
 /// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_randn(
-    generator: u64,
+    generator: sv_generator,
     dtype: i32,
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_randn", result, || {
         let device = self::device(device)?;
@@ -105,7 +109,11 @@ pub unsafe extern "C" fn sv_randn(
 
 /// Draws numbers evenly from 0 to below 1 in the shape and the dtype of a tensor, on its device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_rand_like(generator: u64, tensor: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_rand_like(
+    generator: sv_generator,
+    tensor: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_rand_like", result, || {
         let like = super::tensor(tensor, "tensor")?;
         let device = like.device();
@@ -115,7 +123,11 @@ pub unsafe extern "C" fn sv_rand_like(generator: u64, tensor: u64, result: *mut 
 
 /// Draws normally distributed numbers of mean 0 and variance 1 in the shape and the dtype of a tensor, on its device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_randn_like(generator: u64, tensor: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_randn_like(
+    generator: sv_generator,
+    tensor: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_randn_like", result, || {
         let like = super::tensor(tensor, "tensor")?;
         let device = like.device();
@@ -130,14 +142,14 @@ pub unsafe extern "C" fn sv_randn_like(generator: u64, tensor: u64, result: *mut
 /// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_uniform(
-    generator: u64,
+    generator: sv_generator,
     low: *const sv_operand,
     high: *const sv_operand,
     dtype: i32,
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_uniform", result, || {
         let device = self::device(device)?;
@@ -160,14 +172,14 @@ pub unsafe extern "C" fn sv_uniform(
 /// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_normal(
-    generator: u64,
+    generator: sv_generator,
     mean: *const sv_operand,
     deviation: *const sv_operand,
     dtype: i32,
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_normal", result, || {
         let device = self::device(device)?;
@@ -190,13 +202,13 @@ pub unsafe extern "C" fn sv_normal(
 /// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_bernoulli(
-    generator: u64,
+    generator: sv_generator,
     probability: *const sv_operand,
     dtype: i32,
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_bernoulli", result, || {
         let device = self::device(device)?;
@@ -213,14 +225,14 @@ pub unsafe extern "C" fn sv_bernoulli(
 /// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_randint(
-    generator: u64,
+    generator: sv_generator,
     low: i64,
     high: i64,
     dtype: i32,
     shape: *const i64,
     rank: usize,
     device: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_randint", result, || {
         let device = self::device(device)?;
@@ -236,7 +248,12 @@ pub unsafe extern "C" fn sv_randint(
 
 /// Draws the integers from 0 to below `count` in a random order, as `SV_DTYPE_I64`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_permutation(generator: u64, count: usize, device: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_permutation(
+    generator: sv_generator,
+    count: usize,
+    device: i32,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_permutation", result, || {
         let device = self::device(device)?;
         Ok(self::generator(generator, &device)?.permutation(count, &device)?)
@@ -247,11 +264,11 @@ pub unsafe extern "C" fn sv_permutation(generator: u64, count: usize, device: i3
 /// once, or 0. A generator of 0 is the device's own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_multinomial(
-    generator: u64,
-    weights: u64,
+    generator: sv_generator,
+    weights: sv_tensor,
     count: usize,
     replacement: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_multinomial", result, || {
         let (weights, replacement) = (tensor(weights, "weights")?, flag(replacement, "replacement")?);

@@ -1,6 +1,7 @@
 //! Reductions and scans.
 
 use super::super::error::{Failure, Result};
+use super::super::handle::sv_tensor;
 use super::{axes_or_all, flag, give};
 use crate::tensor::{Axes, Tensor};
 
@@ -111,13 +112,13 @@ fn reduce(tensor: &Tensor, reduction: i32, axes: Axes<'_>, keepdim: bool, parame
 /// `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_reduce(
-    tensor: u64,
+    tensor: sv_tensor,
     reduction: i32,
     axes: *const i64,
     count: usize,
     keepdim: i32,
     parameter: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_reduce", result, || {
         let (tensor, keepdim) = (super::tensor(tensor, "tensor")?, flag(keepdim, "keepdim")?);
@@ -128,7 +129,12 @@ pub unsafe extern "C" fn sv_tensor_reduce(
 
 /// Computes one of `SV_SCAN_...` along an axis.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_scan(tensor: u64, scan: i32, axis: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_scan(
+    tensor: sv_tensor,
+    scan: i32,
+    axis: i64,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_scan", result, || {
         let (tensor, axis) = (super::tensor(tensor, "tensor")?, axis as isize);
         Ok(match scan {

@@ -2,7 +2,7 @@
 
 use super::super::error::{Failure, Result};
 use super::super::guard;
-use super::super::handle::Object;
+use super::super::handle::{Object, sv_tensor};
 use super::{TensorObject, axes_or_all, enter, give, optional, out, sizes};
 use crate::tensor::{Axes, Tensor};
 
@@ -22,13 +22,13 @@ impl Operands {
 
 /// Computes e^x / Σ e^x along an axis of a tensor of floats.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_softmax(tensor: u64, axis: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_softmax(tensor: sv_tensor, axis: i64, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_softmax", result, || Ok(super::tensor(tensor, "tensor")?.softmax(axis as isize)?))
 }
 
 /// Computes the logarithm of `sv_tensor_softmax`, without overflow.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_log_softmax(tensor: u64, axis: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_log_softmax(tensor: sv_tensor, axis: i64, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_log_softmax", result, || Ok(super::tensor(tensor, "tensor")?.log_softmax(axis as isize)?))
 }
 
@@ -40,13 +40,13 @@ pub unsafe extern "C" fn sv_tensor_log_softmax(tensor: u64, axis: i64, result: *
 /// `normalized_shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_layer_norm(
-    tensor: u64,
+    tensor: sv_tensor,
     normalized_shape: *const i64,
     rank: usize,
-    weight: u64,
-    bias: u64,
+    weight: sv_tensor,
+    bias: sv_tensor,
     eps: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_layer_norm", result, || {
         let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
@@ -63,12 +63,12 @@ pub unsafe extern "C" fn sv_tensor_layer_norm(
 /// `normalized_shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_rms_norm(
-    tensor: u64,
+    tensor: sv_tensor,
     normalized_shape: *const i64,
     rank: usize,
-    weight: u64,
+    weight: sv_tensor,
     eps: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_rms_norm", result, || {
         let Operands { x, weight, .. } = Operands::new(tensor, weight, 0)?;
@@ -81,12 +81,12 @@ pub unsafe extern "C" fn sv_tensor_rms_norm(
 /// (C), or are 0 for none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_group_norm(
-    tensor: u64,
+    tensor: sv_tensor,
     num_groups: usize,
-    weight: u64,
-    bias: u64,
+    weight: sv_tensor,
+    bias: sv_tensor,
     eps: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_group_norm", result, || {
         let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
@@ -98,13 +98,13 @@ pub unsafe extern "C" fn sv_tensor_group_norm(
 /// `weight` and `bias` have shape (C); `weight` and `bias` of 0 are none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_batch_norm(
-    tensor: u64,
-    running_mean: u64,
-    running_var: u64,
-    weight: u64,
-    bias: u64,
+    tensor: sv_tensor,
+    running_mean: sv_tensor,
+    running_var: sv_tensor,
+    weight: sv_tensor,
+    bias: sv_tensor,
     eps: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_batch_norm", result, || {
         let Operands { x, weight, bias } = Operands::new(tensor, weight, bias)?;
@@ -153,14 +153,14 @@ fn with_both<R>(
 /// Others that use the handles of the statistics wait meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_batch_norm_training(
-    tensor: u64,
-    running_mean: u64,
-    running_var: u64,
-    weight: u64,
-    bias: u64,
+    tensor: sv_tensor,
+    running_mean: sv_tensor,
+    running_var: sv_tensor,
+    weight: sv_tensor,
+    bias: sv_tensor,
     momentum: f64,
     eps: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     guard::call("sv_tensor_batch_norm_training", || {
         let result = out(result, "result")?;
@@ -186,12 +186,12 @@ pub unsafe extern "C" fn sv_tensor_batch_norm_training(
 /// `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_normalize(
-    tensor: u64,
+    tensor: sv_tensor,
     p: f64,
     axes: *const i64,
     count: usize,
     eps: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_normalize", result, || {
         let (x, axes) = (super::tensor(tensor, "tensor")?, axes_or_all(axes, count)?);
@@ -206,10 +206,10 @@ pub unsafe extern "C" fn sv_tensor_normalize(
 /// `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_standardize(
-    tensor: u64,
+    tensor: sv_tensor,
     axes: *const i64,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_standardize", result, || {
         let (x, axes) = (super::tensor(tensor, "tensor")?, axes_or_all(axes, count)?);

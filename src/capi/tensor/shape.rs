@@ -2,6 +2,7 @@
 
 use super::super::arguments::slice;
 use super::super::error::Failure;
+use super::super::handle::sv_tensor;
 use super::{Operand, give, sizes, sv_number, sv_operand, tensors};
 use crate::tensor::{Padding, Tensor};
 
@@ -21,10 +22,10 @@ pub const SV_PADDING_CIRCULAR: i32 = 3;
 /// `tensors` points to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_cat(
-    tensors: *const u64,
+    tensors: *const sv_tensor,
     count: usize,
     axis: i64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_cat", result, || {
         let tensors = self::tensors(tensors, count, "tensors")?;
@@ -39,10 +40,10 @@ pub unsafe extern "C" fn sv_tensor_cat(
 /// `tensors` points to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_stack(
-    tensors: *const u64,
+    tensors: *const sv_tensor,
     count: usize,
     axis: i64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_stack", result, || {
         let tensors = self::tensors(tensors, count, "tensors")?;
@@ -57,11 +58,11 @@ pub unsafe extern "C" fn sv_tensor_stack(
 /// `shifts` and `axes` point to `count` numbers each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_roll(
-    tensor: u64,
+    tensor: sv_tensor,
     shifts: *const i64,
     axes: *const i64,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_roll", result, || {
         Ok(super::tensor(tensor, "tensor")?
@@ -76,10 +77,10 @@ pub unsafe extern "C" fn sv_tensor_roll(
 /// `times` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_repeat(
-    tensor: u64,
+    tensor: sv_tensor,
     times: *const i64,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_repeat", result, || Ok(super::tensor(tensor, "tensor")?.repeat(&sizes(times, count)?)?))
 }
@@ -87,10 +88,10 @@ pub unsafe extern "C" fn sv_tensor_repeat(
 /// Repeats each position along an axis.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_repeat_interleave(
-    tensor: u64,
+    tensor: sv_tensor,
     times: usize,
     axis: i64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_repeat_interleave", result, || {
         Ok(super::tensor(tensor, "tensor")?.repeat_interleave(times, axis as isize)?)
@@ -105,12 +106,12 @@ pub unsafe extern "C" fn sv_tensor_repeat_interleave(
 /// `widths` points to `2 * count` numbers, and `number` to a struct where the mode uses it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_pad(
-    tensor: u64,
+    tensor: sv_tensor,
     widths: *const i64,
     count: usize,
     mode: i32,
     number: *const sv_number,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_pad", result, || {
         let tensor = super::tensor(tensor, "tensor")?;
@@ -137,23 +138,23 @@ pub unsafe extern "C" fn sv_tensor_pad(
 
 /// Gives the lower triangle of matrices, with zeros above the diagonal `diagonal`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_tril(tensor: u64, diagonal: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_tril(tensor: sv_tensor, diagonal: i64, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_tril", result, || Ok(super::tensor(tensor, "tensor")?.tril(diagonal as isize)?))
 }
 
 /// Gives the upper triangle of matrices, with zeros below the diagonal `diagonal`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_triu(tensor: u64, diagonal: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_triu(tensor: sv_tensor, diagonal: i64, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_triu", result, || Ok(super::tensor(tensor, "tensor")?.triu(diagonal as isize)?))
 }
 
 /// Gives a tensor with a value where a mask of bools is true.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_masked_fill(
-    tensor: u64,
-    mask: u64,
+    tensor: sv_tensor,
+    mask: sv_tensor,
     value: *const sv_operand,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_masked_fill", result, || {
         let tensor = super::tensor(tensor, "tensor")?;

@@ -1,6 +1,7 @@
 //! Sorted order, search, counts and distinct elements.
 
 use super::super::error::Failure;
+use super::super::handle::sv_tensor;
 use super::{flag, give, give_all};
 
 /// The largest element along the axis, and its position; the first NaN if there is one.
@@ -18,11 +19,11 @@ pub const SV_WITH_INDICES_MODE: i32 = 5;
 /// order, and NaN is the largest number. `descending` is 1 or 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_sort(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
     descending: i32,
-    values: *mut u64,
-    indices: *mut u64,
+    values: *mut sv_tensor,
+    indices: *mut sv_tensor,
 ) -> i32 {
     give_all("sv_tensor_sort", [(values, "values"), (indices, "indices")], || {
         let (tensor, descending) = (super::tensor(tensor, "tensor")?, flag(descending, "descending")?);
@@ -32,7 +33,12 @@ pub unsafe extern "C" fn sv_tensor_sort(
 
 /// Gives the values of `sv_tensor_sort`, in less time and memory.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_sorted(tensor: u64, axis: i64, descending: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_sorted(
+    tensor: sv_tensor,
+    axis: i64,
+    descending: i32,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_sorted", result, || {
         let (tensor, descending) = (super::tensor(tensor, "tensor")?, flag(descending, "descending")?);
         Ok(tensor.sorted(axis as isize, descending)?)
@@ -41,7 +47,12 @@ pub unsafe extern "C" fn sv_tensor_sorted(tensor: u64, axis: i64, descending: i3
 
 /// Gives the indices of `sv_tensor_sort`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_argsort(tensor: u64, axis: i64, descending: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_argsort(
+    tensor: sv_tensor,
+    axis: i64,
+    descending: i32,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_argsort", result, || {
         let (tensor, descending) = (super::tensor(tensor, "tensor")?, flag(descending, "descending")?);
         Ok(tensor.argsort(axis as isize, descending)?)
@@ -52,12 +63,12 @@ pub unsafe extern "C" fn sv_tensor_argsort(tensor: u64, axis: i64, descending: i
 /// `largest` is 0. NaN is the largest number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_topk(
-    tensor: u64,
+    tensor: sv_tensor,
     k: usize,
     axis: i64,
     largest: i32,
-    values: *mut u64,
-    indices: *mut u64,
+    values: *mut sv_tensor,
+    indices: *mut sv_tensor,
 ) -> i32 {
     give_all("sv_tensor_topk", [(values, "values"), (indices, "indices")], || {
         let (tensor, largest) = (super::tensor(tensor, "tensor")?, flag(largest, "largest")?);
@@ -68,11 +79,11 @@ pub unsafe extern "C" fn sv_tensor_topk(
 /// Writes the element that is the k-th smallest along an axis, counted from 1, and its position.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_kthvalue(
-    tensor: u64,
+    tensor: sv_tensor,
     k: usize,
     axis: i64,
-    values: *mut u64,
-    indices: *mut u64,
+    values: *mut sv_tensor,
+    indices: *mut sv_tensor,
 ) -> i32 {
     give_all("sv_tensor_kthvalue", [(values, "values"), (indices, "indices")], || {
         Ok(super::tensor(tensor, "tensor")?.kthvalue(k, axis as isize)?.into())
@@ -82,11 +93,11 @@ pub unsafe extern "C" fn sv_tensor_kthvalue(
 /// Writes one of `SV_WITH_INDICES_...` along an axis: the elements, and their positions as `SV_DTYPE_I64`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_reduce_with_indices(
-    tensor: u64,
+    tensor: sv_tensor,
     reduction: i32,
     axis: i64,
-    values: *mut u64,
-    indices: *mut u64,
+    values: *mut sv_tensor,
+    indices: *mut sv_tensor,
 ) -> i32 {
     give_all("sv_tensor_reduce_with_indices", [(values, "values"), (indices, "indices")], || {
         let (tensor, axis) = (super::tensor(tensor, "tensor")?, axis as isize);
@@ -106,11 +117,11 @@ pub unsafe extern "C" fn sv_tensor_reduce_with_indices(
 /// leave NaN out, or 0 for NaN in the result of a row with NaN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_quantile(
-    tensor: u64,
+    tensor: sv_tensor,
     q: f64,
     axis: i64,
     ignore_nan: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_quantile", result, || {
         let (tensor, axis) = (super::tensor(tensor, "tensor")?, axis as isize);
@@ -125,7 +136,11 @@ pub unsafe extern "C" fn sv_tensor_quantile(
 ///
 /// It waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_unique(tensor: u64, consecutive: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_unique(
+    tensor: sv_tensor,
+    consecutive: i32,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_unique", result, || {
         let tensor = super::tensor(tensor, "tensor")?;
         Ok(match flag(consecutive, "consecutive")? {
@@ -144,11 +159,11 @@ pub unsafe extern "C" fn sv_tensor_unique(tensor: u64, consecutive: i32, result:
 /// `values`, `inverse` and `counts` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_unique_with_counts(
-    tensor: u64,
+    tensor: sv_tensor,
     consecutive: i32,
-    values: *mut u64,
-    inverse: *mut u64,
-    counts: *mut u64,
+    values: *mut sv_tensor,
+    inverse: *mut sv_tensor,
+    counts: *mut sv_tensor,
 ) -> i32 {
     let results = [(values, "values"), (inverse, "inverse"), (counts, "counts")];
     give_all("sv_tensor_unique_with_counts", results, || {
@@ -162,7 +177,11 @@ pub unsafe extern "C" fn sv_tensor_unique_with_counts(
 
 /// Gives for each element a bool: 1 if it equals one of `elements`. NaN equals nothing.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_isin(tensor: u64, elements: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_isin(
+    tensor: sv_tensor,
+    elements: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_isin", result, || {
         Ok(super::tensor(tensor, "tensor")?.isin(&super::tensor(elements, "elements")?)?)
     })
@@ -172,10 +191,10 @@ pub unsafe extern "C" fn sv_tensor_isin(tensor: u64, elements: u64, result: *mut
 /// tensor: before elements that equal it, or behind them if `right` is 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_searchsorted(
-    tensor: u64,
-    values: u64,
+    tensor: sv_tensor,
+    values: sv_tensor,
     right: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_searchsorted", result, || {
         let (tensor, values) = (super::tensor(tensor, "tensor")?, super::tensor(values, "values")?);
@@ -187,10 +206,10 @@ pub unsafe extern "C" fn sv_tensor_searchsorted(
 /// `sv_tensor_searchsorted` does with the operands in the other order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_bucketize(
-    tensor: u64,
-    boundaries: u64,
+    tensor: sv_tensor,
+    boundaries: sv_tensor,
     right: i32,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_bucketize", result, || {
         let boundaries = super::tensor(boundaries, "boundaries")?;
@@ -202,18 +221,22 @@ pub unsafe extern "C" fn sv_tensor_bucketize(
 /// that are both 0 are the smallest and the largest element. NaN and elements outside of the bounds are left out.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_histc(
-    tensor: u64,
+    tensor: sv_tensor,
     bins: usize,
     min: f64,
     max: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_histc", result, || Ok(super::tensor(tensor, "tensor")?.histc(bins, min, max)?))
 }
 
 /// Counts the elements between sorted `edges`, as `SV_DTYPE_I64`. The last bin has its upper edge too.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_histogram(tensor: u64, edges: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_histogram(
+    tensor: sv_tensor,
+    edges: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_histogram", result, || {
         Ok(super::tensor(tensor, "tensor")?.histogram(&super::tensor(edges, "edges")?)?)
     })
@@ -224,7 +247,11 @@ pub unsafe extern "C" fn sv_tensor_histogram(tensor: u64, edges: u64, result: *m
 ///
 /// It waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_bincount(tensor: u64, minlength: usize, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_bincount(
+    tensor: sv_tensor,
+    minlength: usize,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_bincount", result, || Ok(super::tensor(tensor, "tensor")?.bincount(minlength)?))
 }
 
@@ -232,7 +259,7 @@ pub unsafe extern "C" fn sv_tensor_bincount(tensor: u64, minlength: usize, resul
 ///
 /// It waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_nonzero(tensor: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_nonzero(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_nonzero", result, || Ok(super::tensor(tensor, "tensor")?.nonzero()?))
 }
 
@@ -240,7 +267,11 @@ pub unsafe extern "C" fn sv_tensor_nonzero(tensor: u64, result: *mut u64) -> i32
 ///
 /// It waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_masked_select(tensor: u64, mask: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_masked_select(
+    tensor: sv_tensor,
+    mask: sv_tensor,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_masked_select", result, || {
         Ok(super::tensor(tensor, "tensor")?.masked_select(&super::tensor(mask, "mask")?)?)
     })

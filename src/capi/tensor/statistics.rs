@@ -2,6 +2,7 @@
 
 use super::super::arguments::out;
 use super::super::guard;
+use super::super::handle::sv_tensor;
 use super::{axes_or_all, give, give_all};
 use crate::tensor::{Axes, Tensor};
 
@@ -32,11 +33,11 @@ unsafe fn give_pair(
 /// `axes` is NULL or points to `count` numbers, and `minimum` and `maximum` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_aminmax(
-    tensor: u64,
+    tensor: sv_tensor,
     axes: *const i64,
     count: usize,
-    minimum: *mut u64,
-    maximum: *mut u64,
+    minimum: *mut sv_tensor,
+    maximum: *mut sv_tensor,
 ) -> i32 {
     let results = [(minimum, "minimum"), (maximum, "maximum")];
     give_pair("sv_tensor_aminmax", (tensor, axes, count), results, &|tensor, axes| tensor.aminmax(axes))
@@ -50,12 +51,12 @@ pub unsafe extern "C" fn sv_tensor_aminmax(
 /// `axes` is NULL or points to `count` numbers, and `deviation` and `mean` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_std_mean(
-    tensor: u64,
+    tensor: sv_tensor,
     axes: *const i64,
     count: usize,
     correction: usize,
-    deviation: *mut u64,
-    mean: *mut u64,
+    deviation: *mut sv_tensor,
+    mean: *mut sv_tensor,
 ) -> i32 {
     let results = [(deviation, "deviation"), (mean, "mean")];
     give_pair("sv_tensor_std_mean", (tensor, axes, count), results, &|tensor, axes| {
@@ -70,12 +71,12 @@ pub unsafe extern "C" fn sv_tensor_std_mean(
 /// `axes` is NULL or points to `count` numbers, and `variance` and `mean` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_var_mean(
-    tensor: u64,
+    tensor: sv_tensor,
     axes: *const i64,
     count: usize,
     correction: usize,
-    variance: *mut u64,
-    mean: *mut u64,
+    variance: *mut sv_tensor,
+    mean: *mut sv_tensor,
 ) -> i32 {
     let results = [(variance, "variance"), (mean, "mean")];
     give_pair("sv_tensor_var_mean", (tensor, axes, count), results, &|tensor, axes| {
@@ -85,25 +86,35 @@ pub unsafe extern "C" fn sv_tensor_var_mean(
 
 /// Gives the differences of neighbours along an axis, `order` times.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_diff(tensor: u64, order: usize, axis: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_diff(
+    tensor: sv_tensor,
+    order: usize,
+    axis: i64,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_diff", result, || Ok(super::tensor(tensor, "tensor")?.diff(order, axis as isize)?))
 }
 
 /// Gives the covariances of the rows of a matrix, which are variables. `correction` is as in `sv_tensor_std_mean`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_cov(tensor: u64, correction: usize, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_cov(tensor: sv_tensor, correction: usize, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_cov", result, || Ok(super::tensor(tensor, "tensor")?.cov(correction)?))
 }
 
 /// Gives the correlations of the rows of a matrix, which are variables.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_corrcoef(tensor: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_corrcoef(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_corrcoef", result, || Ok(super::tensor(tensor, "tensor")?.corrcoef()?))
 }
 
 /// Gives the p-norm of the difference of each row of a tensor and each row of another one.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_cdist(tensor: u64, other: u64, p: f64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_cdist(
+    tensor: sv_tensor,
+    other: sv_tensor,
+    p: f64,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_cdist", result, || {
         Ok(super::tensor(tensor, "tensor")?.cdist(&super::tensor(other, "other")?, p)?)
     })
@@ -113,11 +124,11 @@ pub unsafe extern "C" fn sv_tensor_cdist(tensor: u64, other: u64, p: f64, result
 /// smallest number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_nan_to_num(
-    tensor: u64,
+    tensor: sv_tensor,
     nan: f64,
     positive_infinity: f64,
     negative_infinity: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     let given = |number: f64| (!number.is_nan()).then_some(number);
     give("sv_tensor_nan_to_num", result, || {
@@ -129,11 +140,11 @@ pub unsafe extern "C" fn sv_tensor_nan_to_num(
 /// Gives for each element a bool: 1 if it equals that of `other` up to `rtol` times the other one plus `atol`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_isclose(
-    tensor: u64,
-    other: u64,
+    tensor: sv_tensor,
+    other: sv_tensor,
     rtol: f64,
     atol: f64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_isclose", result, || {
         Ok(super::tensor(tensor, "tensor")?.isclose(&super::tensor(other, "other")?, rtol, atol)?)
@@ -144,7 +155,7 @@ pub unsafe extern "C" fn sv_tensor_isclose(
 ///
 /// It waits for the device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_equal(tensor: u64, other: u64, result: *mut i32) -> i32 {
+pub unsafe extern "C" fn sv_tensor_equal(tensor: sv_tensor, other: sv_tensor, result: *mut i32) -> i32 {
     guard::call("sv_tensor_equal", || {
         let result = out(result, "result")?;
         let equal = super::tensor(tensor, "tensor")?.equal(&super::tensor(other, "other")?)?;
@@ -155,19 +166,19 @@ pub unsafe extern "C" fn sv_tensor_equal(tensor: u64, other: u64, result: *mut i
 
 /// Gives a matrix with a vector on a diagonal, or the diagonal of a matrix. `offset` counts diagonals from the main one upwards.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_diag(tensor: u64, offset: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_diag(tensor: sv_tensor, offset: i64, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_diag", result, || Ok(super::tensor(tensor, "tensor")?.diag(offset as isize)?))
 }
 
 /// Gives the sum of the main diagonal of a matrix.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_trace(tensor: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_trace(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_trace", result, || Ok(super::tensor(tensor, "tensor")?.trace()?))
 }
 
 /// Gives the Kronecker product of two tensors.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_kron(tensor: u64, other: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_kron(tensor: sv_tensor, other: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_kron", result, || {
         Ok(super::tensor(tensor, "tensor")?.kron(&super::tensor(other, "other")?)?)
     })

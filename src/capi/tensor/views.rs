@@ -2,6 +2,7 @@
 
 use super::super::arguments::{collected, slice, slice_mut};
 use super::super::error::Failure;
+use super::super::handle::sv_tensor;
 use super::{axes, give, sizes, sv_slice};
 
 /// Gives positions along axes, one axis after the other, as `start:stop:step` in Python.
@@ -11,10 +12,10 @@ use super::{axes, give, sizes, sv_slice};
 /// `slices` points to `count` structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_slice(
-    tensor: u64,
+    tensor: sv_tensor,
     slices: *const sv_slice,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_slice", result, || {
         let mut view = super::tensor(tensor, "tensor")?;
@@ -28,7 +29,12 @@ pub unsafe extern "C" fn sv_tensor_slice(
 
 /// Gives one position along an axis, without that axis. A negative index counts from the end.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_select(tensor: u64, axis: i64, index: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_select(
+    tensor: sv_tensor,
+    axis: i64,
+    index: i64,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_select", result, || {
         Ok(super::tensor(tensor, "tensor")?.select(axis as isize, index as isize)?)
     })
@@ -37,11 +43,11 @@ pub unsafe extern "C" fn sv_tensor_select(tensor: u64, axis: i64, index: i64, re
 /// Gives `length` positions along an axis from `start` on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_narrow(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
     start: usize,
     length: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_narrow", result, || {
         Ok(super::tensor(tensor, "tensor")?.narrow(axis as isize, start, length)?)
@@ -50,7 +56,12 @@ pub unsafe extern "C" fn sv_tensor_narrow(
 
 /// Gives a tensor with two axes exchanged.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_transpose(tensor: u64, first: i64, second: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_transpose(
+    tensor: sv_tensor,
+    first: i64,
+    second: i64,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_transpose", result, || {
         Ok(super::tensor(tensor, "tensor")?.transpose(first as isize, second as isize)?)
     })
@@ -63,10 +74,10 @@ pub unsafe extern "C" fn sv_tensor_transpose(tensor: u64, first: i64, second: i6
 /// `axes` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_permute(
-    tensor: u64,
+    tensor: sv_tensor,
     axes: *const i64,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_permute", result, || {
         Ok(super::tensor(tensor, "tensor")?.permute(&self::axes(axes, count, "axes")?)?)
@@ -80,11 +91,11 @@ pub unsafe extern "C" fn sv_tensor_permute(
 /// `from` and `to` point to `count` numbers each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_movedim(
-    tensor: u64,
+    tensor: sv_tensor,
     from: *const i64,
     to: *const i64,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_movedim", result, || {
         Ok(super::tensor(tensor, "tensor")?.movedim(&axes(from, count, "from")?, &axes(to, count, "to")?)?)
@@ -99,10 +110,10 @@ pub unsafe extern "C" fn sv_tensor_movedim(
 /// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_reshape(
-    tensor: u64,
+    tensor: sv_tensor,
     shape: *const i64,
     rank: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_reshape", result, || {
         Ok(super::tensor(tensor, "tensor")?.reshape(&axes(shape, rank, "shape")?)?)
@@ -111,7 +122,12 @@ pub unsafe extern "C" fn sv_tensor_reshape(
 
 /// Gives the axes from `first` to `last`, both included, as one. Copies the elements if strides cannot describe the result.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_flatten(tensor: u64, first: i64, last: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_flatten(
+    tensor: sv_tensor,
+    first: i64,
+    last: i64,
+    result: *mut sv_tensor,
+) -> i32 {
     give("sv_tensor_flatten", result, || {
         Ok(super::tensor(tensor, "tensor")?.flatten(first as isize, last as isize)?)
     })
@@ -124,29 +140,29 @@ pub unsafe extern "C" fn sv_tensor_flatten(tensor: u64, first: i64, last: i64, r
 /// `shape` points to `rank` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_expand(
-    tensor: u64,
+    tensor: sv_tensor,
     shape: *const i64,
     rank: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_expand", result, || Ok(super::tensor(tensor, "tensor")?.expand(&sizes(shape, rank)?)?))
 }
 
 /// Drops an axis of size 1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_squeeze(tensor: u64, axis: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_squeeze(tensor: sv_tensor, axis: i64, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_squeeze", result, || Ok(super::tensor(tensor, "tensor")?.squeeze(axis as isize)?))
 }
 
 /// Drops all axes of size 1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_squeeze_all(tensor: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_squeeze_all(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_squeeze_all", result, || Ok(super::tensor(tensor, "tensor")?.squeeze_all()?))
 }
 
 /// Adds an axis of size 1 before `axis`; -1 puts it last.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_unsqueeze(tensor: u64, axis: i64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_unsqueeze(tensor: sv_tensor, axis: i64, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_unsqueeze", result, || Ok(super::tensor(tensor, "tensor")?.unsqueeze(axis as isize)?))
 }
 
@@ -157,10 +173,10 @@ pub unsafe extern "C" fn sv_tensor_unsqueeze(tensor: u64, axis: i64, result: *mu
 /// `axes` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_flip(
-    tensor: u64,
+    tensor: sv_tensor,
     axes: *const i64,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_flip", result, || {
         Ok(super::tensor(tensor, "tensor")?.flip(&self::axes(axes, count, "axes")?)?)
@@ -170,11 +186,11 @@ pub unsafe extern "C" fn sv_tensor_flip(
 /// Gives the elements whose positions along two axes differ by `offset`, as a new last axis in place of both.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_diagonal(
-    tensor: u64,
+    tensor: sv_tensor,
     offset: i64,
     first: i64,
     second: i64,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_diagonal", result, || {
         Ok(super::tensor(tensor, "tensor")?.diagonal(offset as isize, first as isize, second as isize)?)
@@ -184,11 +200,11 @@ pub unsafe extern "C" fn sv_tensor_diagonal(
 /// Gives windows of `size` positions along an axis, `step` apart; a new last axis has the positions in each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_unfold(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
     size: usize,
     step: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_unfold", result, || {
         Ok(super::tensor(tensor, "tensor")?.unfold(axis as isize, size, step)?)
@@ -204,11 +220,11 @@ pub unsafe extern "C" fn sv_tensor_unfold(
 /// `sizes` points to `count` numbers, and `results` to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_split(
-    tensor: u64,
+    tensor: sv_tensor,
     sizes: *const i64,
     count: usize,
     axis: i64,
-    results: *mut u64,
+    results: *mut sv_tensor,
 ) -> i32 {
     super::super::guard::call("sv_tensor_split", || {
         let (results, sizes) = (slice_mut(results, count, "results")?, slice(sizes, count, "sizes")?);
@@ -225,7 +241,7 @@ pub unsafe extern "C" fn sv_tensor_split(
 
 /// Gives all elements along one axis, in row-major order: a view if the elements allow one.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_ravel(tensor: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_ravel(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_ravel", result, || Ok(super::tensor(tensor, "tensor")?.ravel()?))
 }
 
@@ -236,11 +252,11 @@ pub unsafe extern "C" fn sv_tensor_ravel(tensor: u64, result: *mut u64) -> i32 {
 /// `sizes` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_unflatten(
-    tensor: u64,
+    tensor: sv_tensor,
     axis: i64,
     sizes: *const i64,
     count: usize,
-    result: *mut u64,
+    result: *mut sv_tensor,
 ) -> i32 {
     give("sv_tensor_unflatten", result, || {
         Ok(super::tensor(tensor, "tensor")?.unflatten(axis as isize, &axes(sizes, count, "sizes")?)?)
@@ -249,7 +265,7 @@ pub unsafe extern "C" fn sv_tensor_unflatten(
 
 /// Gives the same bytes as elements of another dtype. The last axis changes if the dtypes differ in size.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_view_dtype(tensor: u64, dtype: i32, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_view_dtype(tensor: sv_tensor, dtype: i32, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_view_dtype", result, || {
         Ok(super::tensor(tensor, "tensor")?.view_dtype(super::dtype(dtype)?)?)
     })
@@ -257,12 +273,12 @@ pub unsafe extern "C" fn sv_tensor_view_dtype(tensor: u64, dtype: i32, result: *
 
 /// Gives complex numbers as real ones with a last axis of size 2.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_view_as_real(tensor: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_view_as_real(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_view_as_real", result, || Ok(super::tensor(tensor, "tensor")?.view_as_real()?))
 }
 
 /// Gives real numbers whose last axis has size 2 as complex ones.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_view_as_complex(tensor: u64, result: *mut u64) -> i32 {
+pub unsafe extern "C" fn sv_tensor_view_as_complex(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_view_as_complex", result, || Ok(super::tensor(tensor, "tensor")?.view_as_complex()?))
 }
