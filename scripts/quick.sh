@@ -66,6 +66,7 @@ src/tensor/random | tensor:random fake:tensor:: nn:checkpointing generate:method
 src/tensor/rows | tensor:row nn:losses nn:gradients parity:rows::softmax generate:methods | the other tables of parity, tests/gpu
 src/tensor/sorting | tensor:sorting tensor:statistics fake:emulated::sorts generate:methods | tests/gpu
 src/threads | lib:threads tensor:iteration gemm parity:many_blocks | .ci/thread_sanitizer.sh
+src/trace | lib:trace fake:trace cli:trace | fake, tests/gpu
 src/types | lib:types tensor:conversions tensor:values:: parity:rules parity:cast::f32 | the rest of tensor and parity
 csrc/bench | benches | benchmarks on a GPU
 csrc/emulation | fake:emulated::chains fake:emulated::sorts fake:emulated::burst_goldens | fake emulated

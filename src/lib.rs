@@ -23,6 +23,7 @@
 //! | `classifier` | an active-inference classifier (feature `classifier`) |
 //! | `srt` | golden-ratio tensor operations on the CPU and CUDA devices (feature `srt`) |
 //! | `capi` | the C ABI (feature `capi`) |
+//! | [`trace`] | a file of what the host and the device did, and when |
 //! | [`error`] | the error type, and the hook for errors of `Drop` |
 //!
 //! Start with [`tensor`] for tensors, and with [`driver::Device::new`] for kernels of your own. The repository's `examples` show
@@ -84,6 +85,7 @@ pub mod sys;
 pub mod tensor;
 #[cfg(feature = "tensor")]
 mod threads;
+pub mod trace;
 pub mod types;
 
 pub use error::{Error, Result};
@@ -119,6 +121,11 @@ mod catalogue_page {}
 #[cfg(all(doctest, feature = "classifier"))]
 #[doc = include_str!("../docs/classifier.md")]
 mod classifier_page {}
+
+/// Compiles the examples of that page.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/tracing.md")]
+mod tracing {}
 
 /// Compiles the examples of that page.
 #[cfg(all(doctest, feature = "nn"))]

@@ -19,6 +19,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("error", 0),
     ("sys", 0),
     ("threads", 0),
+    ("trace", 0),
     ("types", 1),
     ("driver", 1),
     ("nvrtc", 1),

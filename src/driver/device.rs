@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use super::attribute::Attribute;
 use super::context::{Handle, call, driver_error};
+use super::device_times;
 use super::event::EventPool;
 use super::foreign::call_deleters;
 use super::fork;
@@ -22,6 +23,7 @@ use super::stream::StreamState;
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUcontext, CUctx_st, CUdevice, CUdevice_attribute, CUuuid};
 use crate::sys::{DriverApi, call as api_call};
+use crate::trace;
 
 /// A CUDA device, through its primary context.
 ///
@@ -123,6 +125,8 @@ impl Device {
     ///
     /// There is no driver, no such device, or the driver cannot create its context.
     pub fn new(ordinal: usize) -> Result<Device> {
+        // The first call may start the trace of the environment.
+        let _open = trace::span("device", || ("open a device".into(), vec![("device", ordinal.into())]));
         let count = Device::count()?;
         if ordinal >= count {
             return Err(Error::NoDevice { wanted: ordinal.to_string(), found: found_devices(count) });
@@ -134,6 +138,8 @@ impl Device {
         }
         let state: &'static DeviceState = Box::leak(Box::new(DeviceState::open(ordinal)?));
         state.watch(&mut devices);
+        drop(devices);
+        device_times::register();
         Ok(Device(state))
     }
 
@@ -354,6 +360,7 @@ impl DeviceState {
         fork::raise_in_child(&self.lost_flag);
         devices.retain(|device| device.ordinal != self.ordinal);
         devices.push(self);
+        self.pool.begin_trace(self.ordinal);
     }
 
     /// As [`watch`](Self::watch), for a device that was reset.
@@ -374,6 +381,8 @@ impl DeviceState {
     /// Blocks until all work of the device is done, and returns true. During a capture it waits only for the live
     /// streams, and returns false.
     pub(crate) fn wait_until_idle(&'static self) -> Result<bool> {
+        let _wait =
+            trace::span("wait", || ("wait for a device".into(), vec![("device", self.ordinal.into())]));
         let waited = self.gate.while_none(|| {
             let _bound = self.bind()?;
             // SAFETY: the device's context is current.

@@ -13,6 +13,7 @@ use super::memory::Resource;
 use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUevent, CUevent_st};
+use crate::trace;
 
 const DEFAULT: u32 = 0;
 const DISABLE_TIMING: u32 = 2;
@@ -99,10 +100,16 @@ impl EventCell {
 
     /// Blocks until all work before the last record is done.
     pub(crate) fn synchronize(&self) -> Result<()> {
+        let _wait = span_of_wait();
         let _bound = self.device.bind()?;
         // SAFETY: the event is live.
         unsafe { call!(self.device, cuEventSynchronize(self.raw.0)) }
     }
+}
+
+/// The range of the host's wait for an event in a trace.
+pub(super) fn span_of_wait() -> trace::Range {
+    trace::span("wait", || ("wait for an event".into(), Vec::new()))
 }
 
 impl Drop for EventCell {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::argument::{KernelArguments, LaunchTarget};
 use super::context::stream_call;
+use super::device_times::{StreamWork, WorkKind};
 use super::function::{Function, FunctionState};
 use super::graph::capture::{self, CaptureRoute};
 use super::image::{ArgumentType, Declaration};
@@ -157,6 +158,21 @@ impl LaunchConfig {
         self
     }
 
+    /// The launch of this kernel in a trace.
+    #[cold]
+    fn traced(&self, kernel: &'static str) -> StreamWork {
+        let extents = |dim: Dim3| [dim.x, dim.y, dim.z];
+        let mut arguments = vec![
+            ("grid", extents(self.grid).into()),
+            ("block", extents(self.block).into()),
+            ("shared_bytes", self.shared.into()),
+        ];
+        if let Some(cluster) = self.cluster {
+            arguments.push(("cluster", extents(cluster).into()));
+        }
+        StreamWork { kind: WorkKind::Kernel, name: kernel.into(), arguments }
+    }
+
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.cluster.is_none() && !self.cooperative && !self.programmatic_dependent && self.priority.is_none()
@@ -283,13 +299,14 @@ impl Function {
         enter(LaunchTarget::stream(stream))?;
         stream.set_last_kernel(function.name);
         // SAFETY: the caller vouches for the arguments; function and stream are live and of one context.
-        stream.submit(|| unsafe {
+        let call = || unsafe {
             if config.is_plain() {
                 function.launch_plainly(stream, config, pointers)
             } else {
                 function.launch_with_attributes(stream, config, pointers)
             }
-        })
+        };
+        stream.submit_work(|| config.traced(function.name.as_str()), call).map(drop)
     }
 
     #[cold]

@@ -34,6 +34,7 @@ mod attribute;
 mod context;
 mod device;
 mod device_cache;
+mod device_times;
 mod event;
 mod foreign;
 mod fork;

@@ -12,6 +12,7 @@ use bytemuck::Pod;
 
 use super::context::{Handle, call, driver_error, gone, stream_call};
 use super::device::{Device, DeviceState};
+use super::device_times::StreamWork;
 use super::graph::capture;
 use super::image::{ImageInfo, ImageKind, check as check_image};
 use super::memory::{Resource, Usage};
@@ -456,9 +457,9 @@ impl<T: Pod> Global<T> {
         let state = self.enter(stream)?;
         let pointer = elements.as_mut_ptr().cast();
         // SAFETY: the variable is in a live module; `elements` lives until the drain below has returned.
-        let issued = state.submit(|| unsafe {
-            stream_call!(state, cuMemcpyDtoHAsync(pointer, self.address, bytes, state.raw.0))
-        });
+        let call =
+            || unsafe { stream_call!(state, cuMemcpyDtoHAsync(pointer, self.address, bytes, state.raw.0)) };
+        let issued = state.submit_work(|| StreamWork::copy("copy device to host", bytes), call);
         issued.and(state.drain()).map(|()| elements)
     }
 
@@ -475,9 +476,9 @@ impl<T: Pod> Global<T> {
         let state = self.enter(stream)?;
         let (pointer, bytes) = (elements.as_ptr().cast(), size_of_val(elements));
         // SAFETY: the variable is in a live module; `elements` is borrowed until the drain below has returned.
-        let issued = state.submit(|| unsafe {
-            stream_call!(state, cuMemcpyHtoDAsync(self.address, pointer, bytes, state.raw.0))
-        });
+        let call =
+            || unsafe { stream_call!(state, cuMemcpyHtoDAsync(self.address, pointer, bytes, state.raw.0)) };
+        let issued = state.submit_work(|| StreamWork::copy("copy host to device", bytes), call);
         issued.and(state.drain())
     }
 

@@ -25,6 +25,7 @@ use super::transfer_marks::TransferMarks;
 use crate::error::Error;
 use crate::error::{Result, report_deferred};
 use crate::sys::driver::{CUstream, CUstream_st};
+use crate::trace;
 
 const NON_BLOCKING: u32 = 1;
 
@@ -77,6 +78,8 @@ pub(crate) struct StreamState {
     transfers: Mutex<TransferMarks>,
     /// Serializes waits and graph launches; see [`submit_alone`](Self::submit_alone).
     alone: Mutex<()>,
+    /// Serializes operations that a trace times.
+    pub(super) timed: Mutex<()>,
     /// The stream's free blocks and its share of the device's accounting, one cache for each group of threads.
     pub(crate) caches: ThreadCaches,
     priority: i32,
@@ -150,10 +153,14 @@ impl StreamState {
     /// that this lock is sufficient.
     #[inline]
     pub(crate) fn submit_alone(&self, call: impl FnOnce() -> Result<()>) -> Result<()> {
-        self.submit(|| {
-            let _alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-            call()
-        })
+        self.submit(|| self.alone(call))
+    }
+
+    /// Calls the driver for a wait or a graph launch. Called inside an operation.
+    #[inline]
+    pub(super) fn alone(&self, call: impl FnOnce() -> Result<()>) -> Result<()> {
+        let _alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        call()
     }
 
     /// Returns whether a thread is between the beginning and the end of an operation.
@@ -370,6 +377,7 @@ impl StreamState {
 
     /// Blocks until all work is done. Captured work does not count.
     pub(crate) fn synchronize(&self) -> Result<()> {
+        let _wait = trace::span("wait", || ("wait for a stream".into(), vec![("stream", self.id.into())]));
         if let Some(before) = self.stand_in() {
             return before.synchronize();
         }
@@ -447,6 +455,7 @@ impl Stream {
             last_transfer: AtomicU64::new(0),
             transfers: Mutex::new(TransferMarks::default()),
             alone: Mutex::new(()),
+            timed: Mutex::new(()),
             closed: AtomicBool::new(false),
             last_kernel: AtomicPtr::new(std::ptr::null_mut()),
         });

@@ -10,7 +10,7 @@ use super::variant::{self, Variant};
 use super::{
     compute, concurrency, contexts, cublas, dlpack, drops, emulated, faults, foreign, forks, fuse, gemm,
     graph_edges, graphs, indexing, launcher, losses, overlaps, pool, random, resets, scenario, soak, staging,
-    tensor, timeouts, transfers, versions,
+    tensor, timeouts, trace, transfers, versions,
 };
 
 const CHILD: &str = "SELVEDGE_FAKE_CHILD";
@@ -39,6 +39,7 @@ pub fn spawn(
         "SELVEDGE_IMAGE",
         "SELVEDGE_GEMM",
         "SELVEDGE_LIBCUBLAS",
+        "SELVEDGE_TRACE",
     ] {
         command.env_remove(variable);
     }
@@ -114,6 +115,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "backend" => super::backend::child(&fake),
             "timeouts" => timeouts::child(&fake),
             "timeouts_dropped" => timeouts::dropped(&fake),
+            "trace" => trace::child(&fake, &arguments),
             "transfers_boxes" => transfers::boxes(&fake),
             "transfers_lists" => transfers::lists(&fake, &arguments),
             "version" => versions::child(&fake, &arguments),

@@ -79,6 +79,8 @@ mod support;
 mod tensor;
 #[cfg(target_os = "linux")]
 mod timeouts;
+#[cfg(target_os = "linux")]
+mod trace;
 #[cfg(feature = "nn")]
 mod training;
 #[cfg(target_os = "linux")]
@@ -132,6 +134,7 @@ fn main() -> ExitCode {
         staging::tests,
         tensor::tests,
         timeouts::tests,
+        trace::tests,
         transfers::tests,
         versions::tests,
     ] {

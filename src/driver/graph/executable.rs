@@ -1,7 +1,7 @@
 //! Executable graphs, and updates to them.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytemuck::Pod;
 
@@ -10,6 +10,7 @@ use super::template::{DriverGraph, Graph, no_such_node};
 use super::work::{HeldMemory, LastLaunch};
 use crate::driver::argument::{KernelArguments, LaunchTarget};
 use crate::driver::context::{Handle, call, stream_call};
+use crate::driver::device_times::{StreamWork, WorkKind};
 use crate::driver::function::Function;
 use crate::driver::graph::capture::HeldBlock;
 use crate::driver::launch::LaunchConfig;
@@ -29,6 +30,8 @@ pub struct ExecutableGraph {
     first: Option<DriverGraph>,
     /// Held by one launch at a time, while it registers its memory uses and calls the driver.
     launching: Mutex<LastLaunch>,
+    /// The number of nodes, counted by the first launch in a trace.
+    nodes: OnceLock<usize>,
 }
 
 impl Drop for ExecutableGraph {
@@ -98,7 +101,7 @@ impl<T> std::fmt::Debug for CapturedBuffer<T> {
 
 impl ExecutableGraph {
     pub(super) fn new(raw: Handle<CUgraphExec_st>, graph: Graph) -> ExecutableGraph {
-        ExecutableGraph { raw, graph, first: None, launching: Mutex::default() }
+        ExecutableGraph { raw, graph, first: None, launching: Mutex::default(), nodes: OnceLock::new() }
     }
 
     /// The captured graph that this was instantiated from.
@@ -124,7 +127,17 @@ impl ExecutableGraph {
         let mut last = self.launching.lock().unwrap_or_else(PoisonError::into_inner);
         graph.work.enter(state, &mut last)?;
         // SAFETY: graph and stream are live and of one context, and the nodes' memory is held and registered.
-        state.submit_alone(|| unsafe { stream_call!(state, cuGraphLaunch(self.raw.0, state.raw.0)) })
+        let call = || state.alone(|| unsafe { stream_call!(state, cuGraphLaunch(self.raw.0, state.raw.0)) });
+        state.submit_work(|| self.traced(), call).map(drop)
+    }
+
+    /// A launch of this graph in a trace.
+    #[cold]
+    fn traced(&self) -> StreamWork {
+        // An update keeps the number of nodes.
+        let nodes = *self.nodes.get_or_init(|| self.graph.raw.nodes().map_or(0, |nodes| nodes.len()));
+        let arguments = vec![("nodes", nodes.into()), ("graph", self.graph.work.id.into())];
+        StreamWork { kind: WorkKind::Graph, name: self.graph.work.label.as_str().into(), arguments }
     }
 
     #[cold]

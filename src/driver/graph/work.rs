@@ -60,7 +60,7 @@ pub(crate) struct Work {
     pub(super) modules: Vec<Arc<ModuleState>>,
     pub(super) pinned: Vec<HeldPinned>,
     /// The name of the graph in the error of a fault.
-    label: &'static KernelName,
+    pub(super) label: &'static KernelName,
 }
 
 impl Work {

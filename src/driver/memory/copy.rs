@@ -9,11 +9,17 @@ use bytemuck::Pod;
 use super::slice::{DeviceRead, DeviceWrite, View};
 use super::staging::vec_with_capacity;
 use crate::driver::context::stream_call;
+use crate::driver::device_times::StreamWork;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 
 pub(super) fn same_length(operation: &'static str, wanted: usize, found: usize) -> Result<()> {
     if wanted == found { Ok(()) } else { Err(Error::LengthMismatch { operation, wanted, found }) }
+}
+
+/// The name of a copy between two ranges of device memory in a trace.
+pub(super) fn within_or_between(from: &View<'_>, to: &View<'_>) -> &'static str {
+    if std::ptr::eq(from.device(), to.device()) { "copy device to device" } else { "copy between devices" }
 }
 
 impl StreamState {
@@ -99,9 +105,10 @@ impl Stream {
     ) -> Result<u64> {
         let stream = self.state();
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
-        stream.submit_at(|| unsafe {
+        let call = || unsafe {
             stream_call!(stream, cuMemcpyHtoDAsync(destination.address, source.cast(), bytes, stream.raw.0))
-        })
+        };
+        stream.submit_work(|| StreamWork::copy("copy host to device", bytes), call)
     }
 
     /// Issues a copy of device memory to host memory; both hold `bytes` bytes.
@@ -135,9 +142,10 @@ impl Stream {
     ) -> Result<u64> {
         let stream = self.state();
         // SAFETY: the caller vouches for the host side; the device side is inside a live allocation.
-        stream.submit_at(|| unsafe {
+        let call = || unsafe {
             stream_call!(stream, cuMemcpyDtoHAsync(destination.cast(), source.address, bytes, stream.raw.0))
-        })
+        };
+        stream.submit_work(|| StreamWork::copy("copy device to host", bytes), call)
     }
 
     /// Copies host elements to the device. Synchronous.
@@ -210,6 +218,7 @@ impl Stream {
         stream.reaches("a copy", &from).or_else(|_| stream.reaches("a copy", &to))?;
         from.enter_copy(&to, stream)?;
         // SAFETY: both sides are inside live allocations of these devices.
-        stream.submit(|| unsafe { stream.copy_bytes(&from, &to, bytes) })
+        let call = || unsafe { stream.copy_bytes(&from, &to, bytes) };
+        stream.submit_work(|| StreamWork::copy(within_or_between(&from, &to), bytes), call).map(drop)
     }
 }

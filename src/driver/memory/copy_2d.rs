@@ -5,6 +5,7 @@ use bytemuck::Pod;
 use super::copy_shape::{CopyShape, CopySide, set_sides};
 use super::slice::{DeviceRead, DeviceWrite};
 use crate::driver::context::stream_call;
+use crate::driver::device_times::StreamWork;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUDA_MEMCPY2D_v2, CUmemorytype};
@@ -76,7 +77,9 @@ impl CopyShape for Copy2d {
         request.WidthInBytes = self.width * element;
         request.Height = self.height;
         // SAFETY: the caller vouches for both sides.
-        stream.submit(|| unsafe { stream_call!(stream, cuMemcpy2DAsync(&request, stream.raw.0)) })
+        let call = || unsafe { stream_call!(stream, cuMemcpy2DAsync(&request, stream.raw.0)) };
+        let bytes = || request.WidthInBytes * self.height;
+        stream.submit_work(|| StreamWork::copy("copy in two dimensions", bytes()), call).map(drop)
     }
 }
 

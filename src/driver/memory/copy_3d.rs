@@ -9,6 +9,7 @@ use bytemuck::Pod;
 use super::copy_shape::{CopyShape, CopySide, set_sides};
 use super::slice::{DeviceRead, DeviceWrite};
 use crate::driver::context::stream_call;
+use crate::driver::device_times::StreamWork;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUDA_MEMCPY3D_v2, CUmemorytype};
@@ -135,7 +136,9 @@ impl CopyShape for Copy3d {
         request.Height = self.height;
         request.Depth = self.depth;
         // SAFETY: the caller vouches for both sides.
-        stream.submit(|| unsafe { stream_call!(stream, cuMemcpy3DAsync(&request, stream.raw.0)) })
+        let call = || unsafe { stream_call!(stream, cuMemcpy3DAsync(&request, stream.raw.0)) };
+        let bytes = || request.WidthInBytes * self.height * self.depth;
+        stream.submit_work(|| StreamWork::copy("copy in three dimensions", bytes()), call).map(drop)
     }
 }
 

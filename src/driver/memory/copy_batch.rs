@@ -14,6 +14,7 @@ use super::copy::same_length;
 use super::slice::{DeviceRead, DeviceWrite, View};
 use super::usage::Access;
 use crate::driver::context::stream_call;
+use crate::driver::device_times::StreamWork;
 use crate::driver::graph::capture;
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
@@ -85,14 +86,16 @@ impl Stream {
             views.into_iter().partition(|(from, to)| std::ptr::eq(from.device(), to.device()));
         let size = size_of::<T>();
         // SAFETY: all sides are inside live allocations, which the borrows keep from overlapping.
-        stream.submit(|| unsafe {
+        let call = || unsafe {
             let listed = stream.takes_lists(near.len());
             if listed {
                 stream.copy_list(&near, size)?;
             }
             let single = if listed { [].iter() } else { near.iter() };
             single.chain(&far).try_for_each(|(from, to)| stream.copy_bytes(from, to, from.length * size))
-        })
+        };
+        let bytes = || near.iter().chain(&far).map(|(from, _)| from.length * size).sum();
+        stream.submit_work(|| StreamWork::copy("copy a batch", bytes()), call).map(drop)
     }
 }
 

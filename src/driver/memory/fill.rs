@@ -4,6 +4,7 @@ use bytemuck::Pod;
 
 use super::slice::{DeviceWrite, View};
 use crate::driver::context::stream_call;
+use crate::driver::device_times::StreamWork;
 use crate::driver::stream::Stream;
 use crate::error::Result;
 
@@ -71,7 +72,7 @@ impl Stream {
         view.enter_write(stream)?;
         let (address, raw) = (view.address, stream.raw.0);
         // SAFETY: the range is inside a live allocation of this device, and aligned as the plan checked.
-        stream.submit(|| unsafe {
+        let call = || unsafe {
             match plan {
                 FillPlan::Bytes(byte) => {
                     stream_call!(stream, cuMemsetD8Async(address, byte, size * length, raw))
@@ -85,7 +86,8 @@ impl Stream {
                 }),
                 FillPlan::Upload => Ok(()),
             }
-        })
+        };
+        stream.submit_work(|| StreamWork::fill(size * length), call).map(drop)
     }
 
     /// Copies the values from the host, in chunks. Synchronous.

@@ -23,7 +23,7 @@ use super::pinned::{PinnedBuffer, is_page_locked};
 use super::slice::View;
 use crate::driver::context::{OUT_OF_MEMORY, stream_call};
 use crate::driver::device::Device;
-use crate::driver::event::EventCell;
+use crate::driver::event::{EventCell, span_of_wait};
 use crate::driver::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
 
@@ -338,6 +338,7 @@ impl StagingRing {
 }
 
 fn wait_for(stream: &StreamState, event: &EventCell) -> Result<()> {
+    let _wait = span_of_wait();
     let _bound = stream.device.bind()?;
     // SAFETY: the event is live.
     unsafe { stream_call!(stream, cuEventSynchronize(event.raw.0)) }

@@ -7,6 +7,7 @@ use bytemuck::Pod;
 use super::pinned::PinnedBuffer;
 use super::slice::{DeviceRead, DeviceWrite};
 use crate::driver::context::{gone, stream_call};
+use crate::driver::event::span_of_wait;
 use crate::driver::graph::{CapturedBuffer, capture};
 use crate::driver::stream::{Stream, StreamState, TransferEnd};
 use crate::error::{Error, Result, report_deferred};
@@ -138,6 +139,7 @@ impl<T: Pod> Transfer<T> {
             TransferEnd::Done => Ok(()),
             TransferEnd::Stream => self.stream.synchronize(),
             TransferEnd::Event(event) => self.stream.device.bind().and_then(|_bound| {
+                let _wait = span_of_wait();
                 // SAFETY: the event is live.
                 unsafe { stream_call!(self.stream, cuEventSynchronize(event.raw.0)) }
             }),

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::Pool;
 use super::driver_backing::access;
 use super::snapshot::MemorySnapshot;
 use super::statistics::PoolStatistics;
@@ -11,6 +12,13 @@ use crate::driver::device::{Device, DeviceState};
 use crate::driver::foreign::call_deleters;
 use crate::driver::fork;
 use crate::error::{Error, Result};
+
+impl Pool {
+    /// Prepares for a trace of time, or registers a device that was opened.
+    pub(crate) fn begin_trace(&self, device: i32) {
+        self.recorder.begin_trace(device, self.statistics().live_bytes);
+    }
+}
 
 impl Device {
     /// Returns the statistics of the device's memory pool; zeros in a process that was forked from one that had used

@@ -1,10 +1,13 @@
-//! The trace recorder. It costs one load while no trace is being recorded.
+//! The pool's requests, for a [`MemoryTrace`] and for the recorder of time ([`trace`](crate::trace)). They cost two loads while
+//! neither is on.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::Block;
 use super::trace::{MemoryTrace, TraceEvent};
+use crate::trace::{self, Event, Phase, Track};
 
 #[derive(Default)]
 struct Recording {
@@ -21,6 +24,9 @@ struct Recording {
 pub(crate) struct Recorder {
     on: AtomicBool,
     recording: Mutex<Recording>,
+    /// Bytes in use, counted since the recorder of time began.
+    live: AtomicI64,
+    device: AtomicI32,
 }
 
 impl Recorder {
@@ -28,16 +34,47 @@ impl Recorder {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether a trace is being recorded.
+    /// Returns whether requests are recorded by anyone.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
-        self.on.load(Ordering::Relaxed)
+        self.on.load(Ordering::Relaxed) || trace::is_on()
+    }
+
+    /// Counts from so many bytes in use.
+    pub(super) fn begin_trace(&self, device: i32, live: u64) {
+        self.device.store(device, Ordering::Relaxed);
+        self.live.store(i64::try_from(live).unwrap_or(i64::MAX), Ordering::Relaxed);
+    }
+
+    /// Records a request and the bytes in use for the recorder of time.
+    fn add_to_trace(&self, name: &'static str, stream: u64, block: &Block, change: i64) {
+        let live = self.live.fetch_add(change, Ordering::Relaxed) + change;
+        let (start, device) = (trace::now(), self.device.load(Ordering::Relaxed));
+        let mut arguments = vec![
+            ("bytes", block.requested.into()),
+            ("block_bytes", block.bytes.into()),
+            ("device", device.into()),
+        ];
+        if stream != 0 {
+            arguments.push(("stream", stream.into()));
+        }
+        let event = |phase, name: &'static str, track, arguments| Event {
+            phase,
+            category: "memory",
+            name: name.into(),
+            start,
+            track,
+            arguments,
+        };
+        trace::record(event(Phase::Instant, name, None, arguments));
+        let track = Some(Track::stream(device, 0));
+        trace::record(event(Phase::Counter, "memory", track, vec![("live", live.max(0).into())]));
     }
 
     /// Starts a trace; returns false if one is being recorded.
     pub(crate) fn start(&self, device: String) -> bool {
         let mut recording = self.lock();
-        if self.is_on() {
+        if self.on.load(Ordering::Relaxed) {
             return false;
         }
         *recording = Recording { trace: MemoryTrace { device, events: Vec::new() }, ..Recording::default() };
@@ -54,25 +91,31 @@ impl Recorder {
 
     /// Records an allocated block.
     #[cold]
-    pub(crate) fn allocated(&self, stream: u64, address: u64, requested: usize) {
+    pub(crate) fn allocated(&self, stream: u64, block: &Block) {
+        if trace::is_on() {
+            self.add_to_trace("allocate", stream, block, block.bytes as i64);
+        }
         let mut recording = self.lock();
         // A trace numbers allocations by 32 bits.
-        if !self.is_on() || recording.allocations == u32::MAX {
+        if !self.on.load(Ordering::Relaxed) || recording.allocations == u32::MAX {
             return;
         }
         let next = recording.streams.len() as u32 + 1;
         let stream = *recording.streams.entry(stream).or_insert(next);
-        recording.trace.events.push(TraceEvent::Allocate { stream, bytes: requested as u64 });
+        recording.trace.events.push(TraceEvent::Allocate { stream, bytes: block.requested as u64 });
         let number = recording.allocations;
         recording.allocations += 1;
-        recording.live.insert(address, number);
+        recording.live.insert(block.address, number);
     }
 
     /// Records a freed block, before it can be allocated again.
     #[cold]
-    pub(crate) fn freed(&self, address: u64) {
+    pub(crate) fn freed(&self, block: &Block) {
+        if trace::is_on() && block.bytes > 0 {
+            self.add_to_trace("free", 0, block, -(block.bytes as i64));
+        }
         let mut recording = self.lock();
-        if let Some(allocation) = recording.live.remove(&address) {
+        if let Some(allocation) = recording.live.remove(&block.address) {
             recording.trace.events.push(TraceEvent::Free { allocation });
         }
     }

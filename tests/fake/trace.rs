@@ -1,0 +1,355 @@
+//! Traces on the fake driver: every event once and in order, no cost without a trace, and a readable file however the process
+//! ends.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use selvedge::Error;
+use selvedge::driver::{Device, LaunchConfig};
+use selvedge::trace;
+use serde_json::Value;
+
+use super::graphs::Ground;
+use super::kernels::PTX;
+use super::support::{Fake, check};
+use super::variant::Variant;
+use super::{children, forks};
+use crate::common::suite::Test;
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+const LENGTH: usize = 64;
+
+/// The events of a file up to its break, and whether it has an end.
+fn read(path: &Path) -> Result<(Vec<Value>, bool), Box<dyn std::error::Error>> {
+    let mut bytes = Vec::new();
+    // A file without an end is an error of the decoder after all that it could read.
+    let whole = GzDecoder::new(std::fs::File::open(path)?).read_to_end(&mut bytes).is_ok();
+    let text = String::from_utf8(bytes)?;
+    if whole {
+        return Ok((serde_json::from_str(&text)?, true));
+    }
+    let lines = text.lines().skip(1).filter_map(|line| line.strip_suffix(','));
+    Ok((lines.map(serde_json::from_str).collect::<Result<_, _>>()?, false))
+}
+
+fn number(event: &Value, key: &str) -> Result<f64, String> {
+    event[key].as_f64().ok_or_else(|| format!("no {key} in {event}"))
+}
+
+/// Required keys, nesting on each track, order on the tracks of devices, and both ends of each arrow.
+fn check_events(events: &[Value]) -> Outcome {
+    let mut tracks: BTreeMap<(u64, u64), Vec<(f64, f64, &Value)>> = BTreeMap::new();
+    let mut arrows: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    for event in events {
+        let phase = event["ph"].as_str().ok_or("an event without ph")?;
+        let track = (number(event, "pid")? as u64, number(event, "tid")? as u64);
+        check(event["name"].is_string() && event["cat"].is_string(), &format!("no name or cat in {event}"))?;
+        if phase == "M" {
+            continue;
+        }
+        let start = number(event, "ts")?;
+        match phase {
+            "X" => {
+                let end = start + number(event, "dur")?;
+                tracks.entry(track).or_default().push((start, end, event));
+            }
+            "s" | "f" => arrows.entry(number(event, "id")? as u64).or_default().push(phase),
+            "i" | "C" => {}
+            other => return Err(format!("phase {other} in {event}").into()),
+        }
+    }
+    if let Some((id, ends)) = arrows.iter().find(|(_, ends)| **ends != ["s", "f"]) {
+        return Err(format!("arrow {id} has the ends {ends:?}").into());
+    }
+    // Decimals of microseconds are exact to a nanosecond.
+    let tiny = 0.0005;
+    for ((process, _), mut list) in tracks {
+        if process >= 1 << 30 {
+            let late = list.windows(2).find(|pair| pair[1].0 + tiny < pair[0].1);
+            if let Some(pair) = late {
+                return Err(format!("{} begins before the end of {}", pair[1].2, pair[0].2).into());
+            }
+        }
+        list.sort_by(|left, right| left.0.total_cmp(&right.0).then(right.1.total_cmp(&left.1)));
+        let mut open: Vec<f64> = Vec::new();
+        for (start, end, event) in list {
+            while open.last().is_some_and(|last| *last <= start + tiny) {
+                open.pop();
+            }
+            if open.last().is_some_and(|last| end > last + tiny) {
+                return Err(format!("{event} partly overlaps another event of its track").into());
+            }
+            open.push(end);
+        }
+    }
+    Ok(())
+}
+
+fn count(events: &[Value], category: &str, name: &str) -> usize {
+    let same = |event: &&Value| event["cat"] == category && event["name"] == name && event["ph"] != "C";
+    events.iter().filter(same).count()
+}
+
+fn expect(events: &[Value], wanted: &[(&str, &str, usize)]) -> Outcome {
+    for (category, name, times) in wanted {
+        let found = count(events, category, name);
+        check(found == *times, &format!("{found} events '{name}' of '{category}', not {times}"))?;
+    }
+    Ok(())
+}
+
+/// Two launches, a copy of each kind, a fill, a captured launch, three launches of its graph, and waits.
+fn work(ground: &Ground) -> Outcome {
+    let stream = &ground.stream;
+    let mut a = stream.upload(&[1u8; LENGTH])?;
+    let mut b = stream.zeros::<u8>(LENGTH)?;
+    ground.make(stream, &mut a, 3)?;
+    ground.mix(stream, &a, &mut b, 4)?;
+    stream.copy(&a, &mut b)?;
+    let (graph, ()) = stream.capture(|stream| ground.mix(stream, &a, &mut b, 5))?;
+    let graph = graph.instantiate()?;
+    for _ in 0..3 {
+        graph.launch(stream)?;
+    }
+    stream.synchronize()?;
+    stream.download(&b)?;
+    Ok(())
+}
+
+/// Child: every event of a program is in the file once.
+fn whole(path: &Path) -> Outcome {
+    trace::start(path)?;
+    let ground = Ground::new()?;
+    {
+        let _step = trace::range("step");
+        work(&ground)?;
+    }
+    trace::stop()?;
+    let (events, is_whole) = read(path)?;
+    check(is_whole, "the file has no end")?;
+    check_events(&events)?;
+    expect(
+        &events,
+        &[
+            ("range", "step", 1),
+            ("launch", "make", 1),
+            ("kernel", "make", 1),
+            ("launch", "mix", 2),
+            // The captured one runs in the graph.
+            ("kernel", "mix", 1),
+            ("copy", "copy host to device", 1),
+            ("device copy", "copy host to device", 1),
+            ("copy", "copy device to host", 1),
+            ("device copy", "copy device to host", 1),
+            ("device copy", "copy device to device", 1),
+            ("device fill", "fill", 1),
+            ("graph launch", "a graph with mix", 3),
+            ("graph", "a graph with mix", 3),
+            ("memory", "allocate", 2),
+            ("memory", "free", 2),
+            ("metadata", "selvedge_trace", 1),
+            ("metadata", "selvedge_end", 1),
+        ],
+    )?;
+    let arrows = events.iter().filter(|event| event["ph"] == "s").count();
+    check(arrows == 9, &format!("{arrows} arrows for 9 timed operations"))?;
+    check(count(&events, "metadata", "selvedge_calibration") > 0, "no calibration")?;
+    let launch = events.iter().find(|event| event["cat"] == "launch" && event["name"] == "make");
+    let launch = &launch.ok_or("no launch")?["args"];
+    check(
+        launch["grid"] == "1x1x1" && launch["block"] == "32x1x1" && launch["shared_bytes"] == 0,
+        &format!("the launch's shape is {launch}"),
+    )?;
+    let captured = events.iter().filter(|event| event["args"]["captured"] == 1).count();
+    check(captured == 1, &format!("{captured} captured launches"))?;
+    let end = &events[events.len() - 1]["args"];
+    check(end["dropped"] == 0 && end["untimed"] == 0, &format!("the end says {end}"))?;
+    let live = events.iter().rfind(|event| event["ph"] == "C" && event["name"] == "memory");
+    check(live.is_some_and(|event| event["args"]["live"] == 0), &format!("memory ends at {live:?}"))
+}
+
+/// Child: without a trace, and after one, the same driver calls are made.
+fn off(fake: &Fake, path: &Path) -> Outcome {
+    let ground = Ground::new()?;
+    let calls = || -> Result<(Vec<String>, u64), Box<dyn std::error::Error>> {
+        let before = fake.log().len();
+        work(&ground)?;
+        let log = fake.log();
+        let new = log[before..].iter().map(|call| call.function.clone()).collect();
+        Ok((new, fake.call_count("cuEventElapsedTime")))
+    };
+    calls()?;
+    let before = calls()?;
+    check(before.1 == 0, "an elapsed time was asked for without a trace")?;
+    check(!path.exists() && !trace::is_on(), "a trace is on")?;
+    trace::start(path)?;
+    let during = calls()?.0.len();
+    trace::stop()?;
+    check(during > before.0.len(), "a trace times nothing")?;
+    let (asked, after) = (fake.call_count("cuEventElapsedTime"), calls()?);
+    check(after.0 == before.0, &format!("calls before: {:?}; after: {:?}", before.0, after.0))?;
+    check(after.1 == asked, "an elapsed time was asked for after the trace")
+}
+
+/// Child: a fault loses the device's times and nothing else.
+fn fault(path: &Path) -> Outcome {
+    trace::start(path)?;
+    let device = Device::new(0)?;
+    let stream = device.stream()?;
+    let module = device.load(PTX.as_bytes())?;
+    let fault = module.function("fault_now")?;
+    let mut a = stream.zeros::<u8>(LENGTH)?;
+    // SAFETY: the fake driver's kernel touches nothing.
+    unsafe { fault.launch(&stream, LaunchConfig::new(1, 32), (&mut a,))? };
+    match stream.synchronize() {
+        Err(Error::KernelFault { .. } | Error::ContextLost { .. }) => {}
+        other => return Err(format!("the fault is {other:?}").into()),
+    }
+    trace::stop()?;
+    let (events, is_whole) = read(path)?;
+    check(is_whole, "the file has no end")?;
+    check_events(&events)?;
+    expect(&events, &[("launch", "fault_now", 1)])?;
+    let end = &events[events.len() - 1]["args"];
+    check(end["untimed"].as_u64() > Some(0), &format!("the end says {end}"))
+}
+
+/// Child: failing driver calls of the recorder's own fail nothing of the program.
+fn refused(fake: &Fake, path: &Path) -> Outcome {
+    let ground = Ground::new()?;
+    for function in ["cuEventElapsedTime", "cuThreadExchangeStreamCaptureMode", "cuEventQuery"] {
+        trace::start(path)?;
+        check(fake.fail(function, 0, 999), "the fake driver has no such function")?;
+        let mut a = ground.stream.zeros::<u8>(LENGTH)?;
+        let made = ground.make(&ground.stream, &mut a, 3);
+        trace::stop()?;
+        fake.clear_failures();
+        made?;
+        ground.stream.synchronize()?;
+        let (events, is_whole) = read(path)?;
+        check(is_whole, "the file has no end")?;
+        check_events(&events)?;
+        expect(&events, &[("launch", "make", 1), ("kernel", "make", 0)])?;
+        let end = &events[events.len() - 1]["args"];
+        check(end["untimed"] == 2, &format!("{function}: the end says {end}"))?;
+    }
+    Ok(())
+}
+
+/// Child: the trace of the environment, killed before its end.
+fn killed() -> Outcome {
+    unsafe extern "C" {
+        fn raise(signal: std::ffi::c_int) -> std::ffi::c_int;
+    }
+    let ground = Ground::new()?;
+    check(trace::is_on(), "SELVEDGE_TRACE is not read")?;
+    work(&ground)?;
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    drop(trace::range("never flushed"));
+    // SAFETY: SIGKILL ends this process.
+    unsafe { raise(9) };
+    Err("still alive".into())
+}
+
+/// Child: the trace of the environment, which the end of the process completes.
+fn environment() -> Outcome {
+    let ground = Ground::new()?;
+    work(&ground)
+}
+
+/// Child: a forked child leaves the trace alone.
+fn fork(path: &Path) -> Outcome {
+    trace::start(path)?;
+    drop(trace::range("parent"));
+    forks::in_fork(|| {
+        check(!trace::is_on(), "the trace is on in a forked child")?;
+        drop(trace::range("child"));
+        trace::stop()?;
+        let started = trace::start("/dev/null");
+        check(matches!(started, Err(Error::InvalidArgument { .. })), &format!("a start answers {started:?}"))
+    })?;
+    drop(trace::range("parent again"));
+    trace::stop()?;
+    let (events, is_whole) = read(path)?;
+    check(is_whole, "the file has no end")?;
+    expect(&events, &[("range", "parent", 1), ("range", "parent again", 1), ("range", "child", 0)])
+}
+
+pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
+    let [name, path] = arguments else { return Err("trace NAME PATH".into()) };
+    let path = Path::new(path);
+    match &**name {
+        "whole" => whole(path),
+        "off" => off(fake, path),
+        "fault" => fault(path),
+        "refused" => refused(fake, path),
+        "killed" => killed(),
+        "environment" => environment(),
+        "fork" => fork(path),
+        other => Err(format!("no test '{other}'").into()),
+    }
+}
+
+/// Runs a child with a path in a new folder, as its argument and in `SELVEDGE_TRACE` if `by_variable`.
+fn run(
+    name: &str,
+    by_variable: bool,
+    look: impl FnOnce(&Path, children::Ended) -> Outcome,
+) -> Result<(), libtest_mimic::Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("trace.json.gz");
+    let text = path.to_string_lossy().into_owned();
+    let settings = [("SELVEDGE_TRACE", text.as_str())];
+    let settings = if by_variable { &settings[..] } else { &[] };
+    let arguments = [name.to_owned(), text.clone()];
+    let ended = children::spawn(&Variant::new(12040), "trace", &arguments, settings)?;
+    Ok(look(&path, ended)?)
+}
+
+fn test(name: &'static str, child: &'static str) -> Test {
+    Test::new(name, move || {
+        run(child, false, |_, ended| if ended.success { Ok(()) } else { Err(ended.text.into()) })
+    })
+}
+
+pub fn tests() -> Vec<Test> {
+    vec![
+        test("trace::every_event_is_in_the_file_once", "whole"),
+        test("trace::no_trace_makes_no_driver_calls", "off"),
+        test("trace::a_fault_ends_the_file_whole", "fault"),
+        test("trace::refused_calls_of_the_recorder_fail_nothing", "refused"),
+        test("trace::a_forked_child_leaves_the_trace_alone", "fork"),
+        Test::new("trace::a_killed_process_leaves_its_last_flush", || {
+            run("killed", true, |path, ended| {
+                check(!ended.success && ended.text.is_empty(), &ended.text)?;
+                let (events, is_whole) = read(path)?;
+                check(!is_whole, "a killed process completed its file")?;
+                check_events(&events)?;
+                expect(
+                    &events,
+                    &[("launch", "make", 1), ("kernel", "make", 1), ("graph", "a graph with mix", 3)],
+                )
+            })
+        }),
+        Test::new("trace::the_end_of_the_process_completes_its_trace", || {
+            run("environment", true, |path, ended| {
+                check(ended.success, &ended.text)?;
+                let (events, is_whole) = read(path)?;
+                check(is_whole, "the file has no end")?;
+                check_events(&events)?;
+                expect(
+                    &events,
+                    &[("launch", "make", 1), ("kernel", "make", 1), ("metadata", "selvedge_end", 1)],
+                )
+            })
+        }),
+        Test::new("trace::a_variable_that_cannot_be_written_stops_nothing", || {
+            let arguments = ["environment".to_owned(), String::new()];
+            let settings = [("SELVEDGE_TRACE", "/no/such/folder/trace.json.gz")];
+            children::must_succeed(&Variant::new(12040), "trace", &arguments, &settings).map(drop)
+        }),
+    ]
+}
