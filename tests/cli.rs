@@ -36,6 +36,8 @@ mod on_the_fake_driver;
 mod ptx;
 #[path = "cli/srt.rs"]
 mod srt;
+#[path = "cli/trace.rs"]
+mod trace;
 #[path = "cli/train.rs"]
 mod train;
 #[cfg(target_os = "linux")]

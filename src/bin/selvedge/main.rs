@@ -1,5 +1,5 @@
 //! `selvedge`, the command line: devices and libraries of this machine, a kernel run on `.npy` files, the contents of an image,
-//! images from CUDA C++ and their cache, snapshots and traces of memory, the engine of a matrix product, the kernels of an
+//! images from CUDA C++ and their cache, snapshots and traces of memory, traces of time, the engine of a matrix product, the kernels of an
 //! expression, a language model, spiking networks, golden-ratio operations, a classifier, and a demonstration.
 //!
 //! Every command first gathers a [`Report`](output::Report) and only then prints it, as text or as JSON, so that a reader
@@ -33,6 +33,7 @@ mod scalar;
 mod source;
 mod srt;
 mod svg;
+mod trace;
 mod train;
 
 use options::Command;
@@ -63,7 +64,8 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
             };
         }
     };
-    if !matches!(options.command, Command::Info(_))
+    // A tensor of the command that reads a trace would start one, perhaps into the same file.
+    if !matches!(options.command, Command::Info(_) | Command::Trace(_))
         && let Err(error) = check_environment()
     {
         return failure::Failure::from(error).print(asks_for_json);
@@ -75,6 +77,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Command::BuildImages(options) => (build_images::build_images(options), options.json),
         Command::Cache(options) => (cache::cache(options), options.json()),
         Command::Memory(options) => (memory::memory(options), options.json()),
+        Command::Trace(options) => (trace::trace(options), options.json),
         Command::Burst(options) => return burst::burst(options),
         Command::Train(options) => return train::train(options),
         Command::Generate(options) => return generate::generate(options),

@@ -27,6 +27,7 @@ mod memory;
 mod ptx;
 mod run;
 mod srt;
+mod trace;
 mod train;
 
 pub use attention::AttentionOptions;
@@ -44,6 +45,7 @@ pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOption
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
 pub use srt::{SrtCommand, SrtEvolveOptions, SrtOptions};
+pub use trace::TraceOptions;
 pub use train::{ComputeDType, EvaluateOptions, GenerateOptions, TokenizerKind, TrainOptions};
 
 /// The exit codes, for the help of a command that only groups others and has no `--json` of its own.
@@ -90,6 +92,8 @@ pub enum Command {
     Cache(CacheOptions),
     /// Show a snapshot of a device's memory, or replay a trace of its requests
     Memory(MemoryOptions),
+    /// Show where the time of a program went, from a trace that SELVEDGE_TRACE or selvedge::trace recorded
+    Trace(TraceOptions),
     /// Train a language model on a text, on the CPU where there is no device
     Train(Box<TrainOptions>),
     /// Continue a prompt by a trained language model
