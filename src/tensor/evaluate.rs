@@ -9,6 +9,7 @@ use super::device::stream;
 use super::kernel::{Output, OutputTarget};
 use super::storage::{MemoryMut, Shared, Storage, bytes_of, not_on_a_device};
 use super::tensor::{Tensor, mismatch, one_device};
+use super::traced;
 use crate::driver::Stream;
 use crate::error::{Error, Result};
 use crate::fuse::{Expression, HostInput, HostOutput, Number, RunOperand, with_operand_list};
@@ -87,6 +88,7 @@ pub(super) fn evaluate_one(
     scalars: &[Number],
 ) -> Result<Tensor> {
     let tensors = || sources.iter().filter_map(OperandSource::tensor);
+    let _traced = traced::operation(operation, tensors(), &[]);
     let device = one_device(operation, tensors())?;
     let &[dtype] = expression.outputs() else {
         let (wanted, found) = (1, expression.outputs().len());
@@ -150,6 +152,7 @@ pub(super) fn evaluate_named(
     scalars: &[Number],
     targets: &mut [OutputTarget<'_>],
 ) -> Result<()> {
+    let _traced = traced::operation(operation, sources.iter().filter_map(OperandSource::tensor), targets);
     let Some(first) = targets.first() else {
         return Err(Error::invalid(operation, "no outputs", "at least one"));
     };

@@ -42,6 +42,7 @@ use super::evaluate::OperandSource;
 use super::in_place::TensorMut;
 use super::storage::{HostMemory, MemoryMut, Shared, Storage, bytes_of};
 use super::tensor::{Tensor, mismatch};
+use super::traced;
 use crate::driver::Stream;
 use crate::error::{Error, Result};
 pub use crate::fuse::{DeviceInput, DeviceOutput, HostInput, HostOutput};
@@ -225,6 +226,7 @@ pub(super) fn run_targets<'a>(
     host: impl FnOnce(Vec<HostInput<'_>>, Vec<HostOutput<'_>>) -> Result<()>,
     cuda: impl FnOnce(&Stream, Vec<DeviceInput<'_>>, Vec<DeviceOutput<'_>>) -> Result<()>,
 ) -> Result<()> {
+    let _traced = traced::operation(operation, inputs.clone().filter_map(|input| input.tensor()), targets);
     match KernelOperands::of(operation, inputs, targets)? {
         KernelOperands::Host(inputs, outputs) => host(inputs, outputs),
         KernelOperands::Cuda(stream, inputs, outputs) => cuda(&stream, inputs, outputs),

@@ -142,6 +142,7 @@ mod statistics;
 mod storage;
 #[allow(clippy::module_inception, reason = "the module is named after its type")]
 mod tensor;
+mod traced;
 
 #[cfg(feature = "nn")]
 pub(crate) use attention::{Attention, AttentionResult, ComposedAttention, ResultOrder};

@@ -6,6 +6,7 @@ use super::super::device::stream;
 use super::super::kernel::Output;
 use super::super::storage::MemoryMut;
 use super::super::tensor::Tensor;
+use super::super::traced;
 use super::OPERATION;
 use super::dropout::DropoutPlace;
 use super::options::AttentionOptions;
@@ -18,6 +19,9 @@ use crate::driver::{DeviceSlice, DeviceSliceMut};
 use crate::error::{Error, Result};
 use crate::images::{DeviceProperties, MAP_ALIGNMENT};
 use crate::types::{DType, Layout, Shape};
+
+/// The name of the gradients in a trace.
+const BACKWARD: &str = "scaled_dot_product_attention backward";
 
 /// The order of a result's axes in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +151,7 @@ impl Attention {
     ///
     /// As [`attention::forward`].
     pub fn forward(&self, order: ResultOrder) -> Result<AttentionResult> {
+        let _traced = traced::operation(OPERATION, self.inputs.iter(), &[]);
         let [queries, _, values] = &self.inputs;
         let device = queries.device();
         let &[batch, heads, length, _] = &queries.shape()[..] else { return Err(four_axes(queries)) };
@@ -270,6 +275,7 @@ impl Attention {
         to: &mut Output,
         layouts: [Layout; 3],
     ) -> Result<()> {
+        let _traced = traced::operation(BACKWARD, self.inputs.iter().chain([gradient]), &[]);
         let dtype = gradient.dtype();
         let device = self.inputs[0].device();
         let mut to = to.memory_mut();

@@ -14,7 +14,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::tensor::in_place::TensorMut;
 use crate::tensor::tensor::one_device;
-use crate::tensor::{Tensor, fuse};
+use crate::tensor::{Tensor, fuse, traced};
 use crate::types::{DType, Layout, Shape};
 
 /// The bits of a half of a 64-bit integer.
@@ -342,6 +342,7 @@ impl Tensor {
         reduction: ScatterReduction,
         include_self: bool,
     ) -> Result<Tensor> {
+        let _traced = traced::operation(call.name(), [self, index, elements].into_iter(), &[]);
         let axis = self.shape().axis(call.name(), axis)?;
         check_index_shape(call, self.shape(), axis, index)?;
         let index = indices(call, self.device(), index)?;

@@ -40,6 +40,7 @@ use space::{IndexSpace, IndexedOperand};
 use super::device::{Device, stream};
 use super::kernel::Output;
 use super::tensor::{Tensor, mismatch};
+use super::traced;
 use crate::error::{Error, Result};
 use crate::types::{DType, Layout, Shape};
 
@@ -199,6 +200,7 @@ fn read(
     repeated: &Layout,
     check: IndexCheck,
 ) -> Result<Tensor> {
+    let _traced = traced::operation(call.name(), [array, index].into_iter(), &[]);
     let (device, shape) = (array.device(), repeated.shape());
     let mut fresh = Output::of_shape(&device, array.dtype(), shape)?;
     let operands = [operand(repeated), along.operand, operand(fresh.layout())];

@@ -10,6 +10,7 @@ use crate::tensor::device::stream;
 use crate::tensor::in_place::TensorMut;
 use crate::tensor::storage::MemoryMut;
 use crate::tensor::tensor::Tensor;
+use crate::tensor::traced;
 use crate::types::{Layout, Shape};
 
 /// The most positions along an axis that the marks of a scatter can tell apart.
@@ -301,6 +302,7 @@ impl Write {
         elements: &Tensor,
         from: &Layout,
     ) -> Result<()> {
+        let _traced = traced::operation(self.call.name(), [index, elements].into_iter(), &[]);
         let (shape, named) = (repeated.shape(), self.along.named(self.call));
         let moved = [operand(repeated), self.along.operand, operand(from)];
         let space = |operands: &[IndexedOperand]| IndexSpace::new(shape, operands, Some(self.bytes), named);

@@ -19,6 +19,7 @@ use super::in_place::TensorMut;
 use super::kernel::{Output, OutputTarget};
 use super::storage::MemoryMut;
 use super::tensor::{Tensor, mismatch, one_device};
+use super::traced;
 use crate::error::{Error, Result};
 use crate::fuse::Number;
 use crate::gemm::{Activation, Choice};
@@ -328,6 +329,7 @@ impl<'t> Matmul<'t> {
         fused: &MatmulEpilogue,
         mut kept: Option<MemoryMut<'_>>,
     ) -> Result<bool> {
+        let _traced = traced::operation(OPERATION, [a, b].into_iter(), std::slice::from_ref(&target));
         if target.layout().count() == 0 {
             // An operand may be a broadcast view whose memory has fewer elements than one of its matrices.
             return Ok(true);
