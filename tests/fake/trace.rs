@@ -39,9 +39,12 @@ fn number(event: &Value, key: &str) -> Result<f64, String> {
     event[key].as_f64().ok_or_else(|| format!("no {key} in {event}"))
 }
 
+/// An event's start, its end and itself.
+type Timed<'a> = (f64, f64, &'a Value);
+
 /// Required keys, nesting on each track, order on the tracks of devices, and both ends of each arrow.
 fn check_events(events: &[Value]) -> Outcome {
-    let mut tracks: BTreeMap<(u64, u64), Vec<(f64, f64, &Value)>> = BTreeMap::new();
+    let mut tracks: BTreeMap<(u64, u64), Vec<Timed<'_>>> = BTreeMap::new();
     let mut arrows: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
     for event in events {
         let phase = event["ph"].as_str().ok_or("an event without ph")?;
