@@ -32,7 +32,7 @@ ASSEMBLERS = [
 ]
 KERNELS_A_FILE = 250
 # Bytes of registers that do not fit.
-MOST_SPILLED = 48
+MAX_SPILLED = 48
 # The beginning of the names of random programs' files. They may need any number of registers.
 RANDOM = "random-"
 
@@ -94,7 +94,7 @@ def assemble(ptxas, path, architecture):
     if path.name.startswith(RANDOM):
         return None
     for name, frame in re.findall(r"properties for (\w+)\s+(\d+) bytes stack frame", result.stderr):
-        if int(frame) > MOST_SPILLED:
+        if int(frame) > MAX_SPILLED:
             return f"ptxas for {architecture}: {name} of {path.name} uses {frame} bytes of local memory"
     return None
 

@@ -63,7 +63,8 @@ src/tensor/dlpack | tensor:dlpack fake:dlpack | tests/capi/dlpack_device.py
 src/tensor/indexing | lib:tensor::indexing tensor:index tensor:accumulation fake:indexing nn:gradients generate:methods | tests/gpu
 src/tensor/matmul | lib:tensor::matmul tensor:matmul fake:gemm:: nn:linear_layers generate:methods | fake emulated, tests/gpu
 src/tensor/random | tensor:random fake:tensor:: nn:checkpointing generate:methods | tests/gpu
-src/tensor/rows | tensor:row nn:losses nn:gradients parity:rows::softmax generate:methods | the other tables of parity, tests/gpu
+src/tensor/losses | tensor:row nn:losses nn:gradients parity:rows::softmax generate:methods | the other tables of parity, tests/gpu
+src/tensor/normalization | tensor:row nn:losses nn:gradients parity:rows::softmax generate:methods | the other tables of parity, tests/gpu
 src/tensor/sorting | tensor:sorting tensor:statistics fake:emulated::sorts generate:methods | tests/gpu
 src/threads | lib:threads tensor:iteration gemm parity:many_blocks | .ci/thread_sanitizer.sh
 src/trace | lib:trace fake:trace cli:trace | fake, tests/gpu

@@ -493,7 +493,6 @@ impl Error {
     }
 }
 
-#[cfg(feature = "srt")]
 impl Error {
     /// Returns an [`Error::Overflow`].
     pub(crate) fn overflow(

@@ -294,7 +294,6 @@ fn withdraw(id: u64) -> Option<Box<dyn Any + Send>> {
 }
 
 /// Ends the threads of the pool and waits for them. The next operation that needs one starts it anew.
-#[cfg(feature = "capi")]
 pub(crate) fn join() {
     if !owns_pool() {
         return;

@@ -51,7 +51,7 @@ const FUSE_LAYERS: &[(&str, u32)] =
     &[("ir", 0), ("language", 1), ("plan", 2), ("ptx", 3), ("cpu", 3), ("run", 4), ("explain", 5)];
 
 /// The most lines of a file. A longer one becomes a folder of the same name.
-const MOST_LINES: usize = 600;
+const MAX_LINES: usize = 600;
 
 /// The first line of files that a program wrote, which may be of any length.
 const GENERATED: &str = "// Generated ";
@@ -501,11 +501,10 @@ fn files_can_be_read_in_one_go() {
         .filter_map(|path| {
             let source = read(&path);
             let lines = source.lines().count();
-            (lines > MOST_LINES && !source.starts_with(GENERATED))
-                .then(|| format!("{path} has {lines} lines"))
+            (lines > MAX_LINES && !source.starts_with(GENERATED)).then(|| format!("{path} has {lines} lines"))
         })
         .collect();
-    assert!(long.is_empty(), "over {MOST_LINES} lines, make each a folder: {long:#?}");
+    assert!(long.is_empty(), "over {MAX_LINES} lines, make each a folder: {long:#?}");
 }
 
 /// The roots of the test or bench targets in `folder` that no entry of the manifest names.

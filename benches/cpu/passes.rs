@@ -19,7 +19,7 @@ const BLOCK: f64 = 20e-6;
 /// Seconds of a side's turn.
 const TURN: f64 = 3e-3;
 /// Blocks of a turn whose calls take longer.
-const LEAST_BLOCKS: f64 = 3.0;
+const MIN_BLOCKS: f64 = 3.0;
 
 /// Blocks of calls, one side's turn.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ impl Blocks {
         let seconds = seconds.max(1e-8);
         let calls = (BLOCK / seconds).ceil().max(1.0);
         // The first call finds its operands in memory: the other side had the cache.
-        let blocks = (TURN / (calls * seconds)).clamp(LEAST_BLOCKS, 64.0);
+        let blocks = (TURN / (calls * seconds)).clamp(MIN_BLOCKS, 64.0);
         Blocks { blocks: blocks as usize, calls: calls as usize }
     }
 

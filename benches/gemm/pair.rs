@@ -22,7 +22,7 @@ const POOL: usize = 1 << 24;
 /// How long the products of one graph take together, in seconds, if a card does 600 TFLOP/s.
 const GRAPH_SECONDS: f64 = 400e-6;
 /// The most launches in a graph.
-const MOST_LAUNCHES: usize = 50;
+const MAX_LAUNCHES: usize = 50;
 /// Elements of the result that are compared, at its start and at its end.
 const COMPARED: usize = 1 << 22;
 /// Of those that differ, how many the exact sum decides about.
@@ -103,7 +103,7 @@ impl Shape {
     /// Of a graph of it.
     pub fn launches(&self) -> usize {
         let launches = (GRAPH_SECONDS * 600e12 / self.operations()).ceil() as usize;
-        launches.clamp(1, MOST_LAUNCHES).next_multiple_of(self.copies)
+        launches.clamp(1, MAX_LAUNCHES).next_multiple_of(self.copies)
     }
 
     fn operations(&self) -> f64 {

@@ -47,7 +47,7 @@ const KEPT_LEADING: i32 = 12;
 const GELU_BIAS: u32 = 36;
 const GELU_BIAS_KEPT: u32 = 164;
 /// An attribute of a preference.
-const MOST_WORKSPACE: i32 = 1;
+const MAX_WORKSPACE: i32 = 1;
 
 /// A handle on the bare driver's stream.
 pub struct CublasLt {
@@ -110,7 +110,7 @@ impl CublasLt {
             set(describe, description, KEPT_POINTER, kept)?;
             set(describe, description, KEPT_LEADING, call.n as i64)?;
         }
-        set(self.functions.prefer, preference, MOST_WORKSPACE, WORKSPACE as u64)?;
+        set(self.functions.prefer, preference, MAX_WORKSPACE, WORKSPACE as u64)?;
         let layout = |kind: i32, transposed: bool, (rows, columns): (usize, usize)| {
             let (rows, columns) = if transposed { (columns, rows) } else { (rows, columns) };
             let mut layout = ptr::null_mut();

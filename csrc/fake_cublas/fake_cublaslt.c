@@ -15,13 +15,13 @@
 
 /* ---- counts and failures ---- */
 
-enum { MOST_FUNCTIONS = 16 };
+enum { MAX_FUNCTIONS = 16 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     const char *name;
     long calls;
-} functions[MOST_FUNCTIONS];
+} functions[MAX_FUNCTIONS];
 static long alive;
 static struct {
     char name[64];
@@ -345,7 +345,7 @@ long fake_cublaslt_alive(void) { return alive; }
 long fake_cublaslt_calls(const char *name) {
     long calls = 0;
     pthread_mutex_lock(&lock);
-    for (int which = 0; which < MOST_FUNCTIONS && functions[which].name; which++)
+    for (int which = 0; which < MAX_FUNCTIONS && functions[which].name; which++)
         if (!strcmp(functions[which].name, name)) calls = functions[which].calls;
     pthread_mutex_unlock(&lock);
     return calls;

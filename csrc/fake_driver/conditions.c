@@ -9,7 +9,7 @@
  */
 #include "state.h"
 
-#define LONGEST_LOOP 10000
+#define MAX_LOOP 10000
 
 /* ---- values ---- */
 
@@ -79,7 +79,7 @@ void condition_perform(condition_run *run, context *ctx) {
         else if (run->bodies > 1) perform(&run->body[1], ctx);
         break;
     case CONDITION_WHILE:
-        for (; *value && !ctx->lost && rounds < LONGEST_LOOP; rounds++) perform(&run->body[0], ctx);
+        for (; *value && !ctx->lost && rounds < MAX_LOOP; rounds++) perform(&run->body[0], ctx);
         if (*value && !ctx->lost)
             violation_at("a while node has run %u times and goes on, in %s", rounds, site_text(&run->where, where));
         break;

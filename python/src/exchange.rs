@@ -17,7 +17,7 @@ use selvedge::driver::Stream;
 use selvedge::tensor::dlpack::{
     DLManagedTensorVersioned, DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION, DLPackVersion, DLTensor,
 };
-use selvedge::types::MAXIMUM_RANK;
+use selvedge::types::MAX_RANK;
 use selvedge::{DType, Device, Tensor};
 
 use crate::dlpack::{CPU, CUDA};
@@ -96,7 +96,7 @@ fn device(kind: i32, ordinal: i32) -> Result<Device> {
 /// A shape that is not null and aligned has `ndim` numbers.
 unsafe fn shape_of(prototype: &DLTensor) -> Result<Vec<usize>> {
     let refused = |found: String, wanted: &str| invalid("a DLPack exchange", found, wanted);
-    let rank = usize::try_from(prototype.ndim).ok().filter(|rank| *rank <= MAXIMUM_RANK);
+    let rank = usize::try_from(prototype.ndim).ok().filter(|rank| *rank <= MAX_RANK);
     let rank = rank.ok_or_else(|| {
         refused(format!("a prototype of {} dimensions", prototype.ndim), "0 to 16 dimensions")
     })?;

@@ -7,7 +7,7 @@
 use num_complex::Complex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
-use selvedge::types::{Bool, MAXIMUM_RANK};
+use selvedge::types::{Bool, MAX_RANK};
 use selvedge::{DType, Device, Error, Tensor};
 
 use crate::error::{Result, invalid, type_name};
@@ -51,7 +51,7 @@ pub fn tensor(data: &Bound<'_, PyAny>, dtype: Option<DType>, device: &Device) ->
     let mut collector = Collector { elements, sizes: Vec::new(), place: Vec::new() };
     let mut first = data.clone();
     while is_sequence(&first) {
-        if collector.sizes.len() == MAXIMUM_RANK {
+        if collector.sizes.len() == MAX_RANK {
             return Err(collector.error("lists deeper than that".to_owned(), "at most 16 dimensions").into());
         }
         collector.sizes.push(first.len()?);

@@ -31,7 +31,7 @@ TOLERANCES = {torch.float32: (2e-5, 1e-5), torch.float64: (1e-10, 1e-10), torch.
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, float("inf"), -float("inf"), float("nan"), 1e-30, 1e30]
 OUTCOMES = ("passed", "explained", "failed", "not offered")
 # A parameter list that `sample_inputs` makes too large to be worth it.
-MOST_SAMPLES = 60
+MAX_SAMPLES = 60
 
 
 def to_own(value):
@@ -94,7 +94,7 @@ def samples(op, dtype, device):
     for arguments in specials(op, dtype, device):
         yield arguments, {}
     for number, sample in enumerate(op.sample_inputs(device, dtype, requires_grad=False)):
-        if number >= MOST_SAMPLES:
+        if number >= MAX_SAMPLES:
             return
         yield (sample.input, *sample.args), sample.kwargs
 

@@ -14,8 +14,8 @@ use crate::{Error, Result};
 
 /// A journal is renewed after so many bursts, or when it holds more elements than the network has neurons, but not below this
 /// count: a replay then takes about as long as the run took between two checkpoints.
-const MOST_BURSTS: u64 = 1024;
-const FEWEST_ELEMENTS: usize = 1 << 16;
+const MAX_BURSTS: u64 = 1024;
+const MIN_ELEMENTS: usize = 1 << 16;
 
 /// The state in which a journal begins.
 pub(super) struct Checkpoint {
@@ -77,7 +77,7 @@ impl Journal {
 
     /// Returns true if a new checkpoint is cheaper than a longer journal.
     pub(super) fn is_long(&self) -> bool {
-        self.bursts >= MOST_BURSTS || self.elements >= self.start.state.neurons.len().max(FEWEST_ELEMENTS)
+        self.bursts >= MAX_BURSTS || self.elements >= self.start.state.neurons.len().max(MIN_ELEMENTS)
     }
 
     /// Begins anew from a later state. The weights stay as they were where there are no new ones.

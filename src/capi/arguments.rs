@@ -8,7 +8,7 @@ use super::status::SV_ERROR_LENGTH_MISMATCH;
 use crate::Error;
 
 /// The most bytes of a text from C.
-const LONGEST_TEXT: usize = 1 << 30;
+const MAX_TEXT: usize = 1 << 30;
 
 #[inline]
 fn check<T>(pointer: *const T, name: &str) -> Result<()> {
@@ -164,7 +164,7 @@ pub(super) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a 
     check(pointer, name)?;
     // SAFETY: the caller vouches for a zero-terminated text.
     let text = unsafe { CStr::from_ptr(pointer) };
-    if text.count_bytes() > LONGEST_TEXT {
+    if text.count_bytes() > MAX_TEXT {
         return Err(Failure::argument(
             name,
             format!("{} bytes", text.count_bytes()),

@@ -52,7 +52,7 @@ fn direction(angle: Expr<'_>) -> Expr<'_> {
 
 /// Longer rows are not kept between a reduction and what follows it, so that each reduction reads them. A complex sum reads them
 /// once for both parts; a row that is kept needs less time for two sums.
-const LONGEST_KEPT_ROW: usize = 1 << 17;
+const MAX_KEPT_ROW: usize = 1 << 17;
 
 /// Returns the folds of cos θ and sin θ over each group.
 fn folds<'g>(angle: Expr<'g>, is_long: bool, fold: fn(Expr<'g>) -> Expr<'g>) -> [Expr<'g>; 2] {
@@ -136,7 +136,7 @@ pub fn kuramoto_step(
     check_finite(OPERATION, "dt", dt)?;
     let strength = strength / count as f64;
     let Some(adjacency) = adjacency else {
-        let step = if count > LONGEST_KEPT_ROW { &UNIFORM_STEP_OF_LONG_ROWS } else { &UNIFORM_STEP };
+        let step = if count > MAX_KEPT_ROW { &UNIFORM_STEP_OF_LONG_ROWS } else { &UNIFORM_STEP };
         return step.run((theta, omega, strength, dt));
     };
     check_floats(OPERATION, &[theta, adjacency])?;
@@ -171,7 +171,7 @@ pub fn order_parameter(theta: &Tensor) -> Result<OrderParameter> {
     const OPERATION: &str = "order_parameter";
     check_floats(OPERATION, &[theta])?;
     let count = last_size(OPERATION, "theta", theta)?;
-    let of_rows = if count > LONGEST_KEPT_ROW { &ORDER_OF_LONG_ROWS } else { &ORDER };
+    let of_rows = if count > MAX_KEPT_ROW { &ORDER_OF_LONG_ROWS } else { &ORDER };
     let [magnitude, phase] = of_rows.run_all([theta])?;
     Ok(OrderParameter { magnitude: magnitude.squeeze(-1)?, phase: phase.squeeze(-1)? })
 }

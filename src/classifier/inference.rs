@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::options::{LEAST_PRIOR, normalised};
+use super::options::{MIN_PRIOR, normalised};
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::tensor::{Fused, Tensor};
@@ -112,7 +112,7 @@ pub fn learned_prior(prior: &[f64], observed: &[f64]) -> Result<Vec<f64>> {
     }
     let observed = normalised(OPERATION, "observation", observed)?;
     let mixed = prior.iter().zip(&observed).map(|(p, h)| PRIOR_RETENTION * p + (1.0 - PRIOR_RETENTION) * h);
-    let mixed: Vec<f64> = mixed.map(|p| p.max(LEAST_PRIOR)).collect();
+    let mixed: Vec<f64> = mixed.map(|p| p.max(MIN_PRIOR)).collect();
     let sum: f64 = mixed.iter().sum();
-    Ok(mixed.iter().map(|p| (p / sum).max(LEAST_PRIOR)).collect())
+    Ok(mixed.iter().map(|p| (p / sum).max(MIN_PRIOR)).collect())
 }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 pub const DEFAULT_PRIOR: [f64; 5] = [0.7, 0.1, 0.1, 0.05, 0.05];
 
 /// The least probability of a prior. Products with f32 posteriors do not underflow then.
-pub(super) const LEAST_PRIOR: f64 = 1e-30;
+pub(super) const MIN_PRIOR: f64 = 1e-30;
 
 /// The largest difference between 1 and a sum of given probabilities.
 const SUM_TOLERANCE: f64 = 1e-6;
@@ -44,9 +44,9 @@ impl Default for ClassifierOptions {
 
 /// Returns a prior with the sum 1.
 pub(super) fn checked_prior(operation: &'static str, prior: &[f64]) -> Result<Vec<f64>> {
-    if let Some((class, p)) = prior.iter().enumerate().find(|(_, p)| !(LEAST_PRIOR..=1.0).contains(*p)) {
+    if let Some((class, p)) = prior.iter().enumerate().find(|(_, p)| !(MIN_PRIOR..=1.0).contains(*p)) {
         let found = format!("a prior of {p} for class {class}");
-        return Err(Error::invalid(operation, found, format!("probabilities from {LEAST_PRIOR:e} to 1")));
+        return Err(Error::invalid(operation, found, format!("probabilities from {MIN_PRIOR:e} to 1")));
     }
     normalised(operation, "prior", prior)
 }

@@ -143,7 +143,7 @@ descriptors! {
 type Layout = Descriptor<cublasLtMatrixLayoutOpaque_t>;
 
 /// The largest number of cached algorithms, which bounds the memory of programs with ever new sizes.
-const MOST_ALGORITHMS: usize = 1024;
+const MAX_ALGORITHMS: usize = 1024;
 
 /// A cuBLASLt handle, of the context that was current at its creation.
 pub(crate) struct FusedHandle {
@@ -194,7 +194,7 @@ impl FusedHandle {
             Some(algorithm) => *algorithm,
             None => {
                 let algorithm = self.choose(&key, &description, &layouts)?;
-                if self.algorithms.len() >= MOST_ALGORITHMS {
+                if self.algorithms.len() >= MAX_ALGORITHMS {
                     self.algorithms.clear();
                 }
                 self.algorithms.insert(key, algorithm);

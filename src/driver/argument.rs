@@ -398,13 +398,11 @@ impl<'a> Argument<'a> {
     }
 
     /// A value of these bytes.
-    #[cfg(feature = "capi")]
     pub(crate) fn value(kind: ArgumentKind, bytes: &[u8]) -> Argument<'a> {
         Argument::from_bytes(ArgumentType::new(kind, bytes.len(), None), bytes)
     }
 
     /// Memory of unknown elements, which other threads may use at the same time.
-    #[cfg(feature = "capi")]
     pub(crate) fn memory(view: View<'a>, writes: bool) -> Argument<'a> {
         let access = if writes { Access::WritePart } else { Access::ReadPart };
         let argument = Argument::from_memory::<u8>(view, access, writes);

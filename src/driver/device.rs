@@ -172,7 +172,6 @@ impl Device {
     }
 
     /// Returns the devices that this process has opened.
-    #[cfg(feature = "capi")]
     pub(crate) fn opened() -> Vec<Device> {
         DeviceState::opened().into_iter().map(Device).collect()
     }

@@ -62,11 +62,9 @@ pub use attribute::Attribute;
 pub use device::{Device, MemoryInfo, driver_isa, driver_version};
 pub(crate) use device_cache::DeviceCache;
 pub use event::Event;
-#[cfg(feature = "capi")]
 pub(crate) use foreign::call_deleters;
 pub(crate) use fork::check as check_not_forked;
 pub use function::{Function, FunctionAttributes};
-#[cfg(feature = "capi")]
 pub(crate) use graph::OpenCapture;
 pub(crate) use graph::capture::on_this_thread as captures_on_this_thread;
 pub use graph::{

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 /// How long to poll without a pause: this costs one core no more than a late wake-up.
 const BUSY: Duration = Duration::from_micros(50);
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+const MAX_PAUSE: Duration = Duration::from_millis(1);
 /// The least time that the thread of [`Device::synchronize_timeout`] gets, whatever the limit, so that its slow start
 /// is no timeout.
 const THREAD_STARTS: Duration = Duration::from_millis(20);
@@ -44,7 +44,7 @@ fn poll(timeout: Duration, mut done: impl FnMut() -> Result<bool>) -> Result<Opt
             std::hint::spin_loop();
         } else {
             sleep(pause.min(timeout - waited));
-            pause = (2 * pause).min(LONGEST_PAUSE);
+            pause = (2 * pause).min(MAX_PAUSE);
         }
     }
 }

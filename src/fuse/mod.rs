@@ -54,13 +54,11 @@ pub use explain::elementwise::{Explanation, KernelLaunch};
 pub use explain::rows::{RowExplanation, RowKernel, RowLaunch, RowLaunches, RowMemory};
 pub use ir::number::Number;
 pub use language::fold::Fold;
-#[cfg(feature = "nn")]
 pub(crate) use language::gradient::{operand_gradients, product_of_others};
 #[doc(hidden)]
 pub use language::graph::NodeOrNumber;
 pub(crate) use language::graph::dtype_of_number;
 pub use language::graph::{Expr, ExprOperand, Graph};
-#[cfg(feature = "nn")]
 pub(crate) use language::operation::with_derivatives;
 pub(crate) use language::operation::with_operations;
 pub use language::operation::{DTypes, Operation, Rule, Signature};

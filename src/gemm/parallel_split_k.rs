@@ -24,12 +24,12 @@ use crate::types::DType;
 pub(super) const FAMILY: &str = "gemm_reduce";
 
 /// The least k that is divided, and the least depth of a slice.
-const LEAST_K: usize = 1024;
-const LEAST_DEPTH: usize = 256;
+const MIN_K: usize = 1024;
+const MIN_DEPTH: usize = 256;
 /// Rows and columns of the tiles that estimates count. Kernels may use others: which ones depends on the alignment.
 const TILE: u32 = 64;
 /// Waves of tiles that the slices make at most.
-const MOST_WAVES: u64 = 2;
+const MAX_WAVES: u64 = 2;
 /// Clock cycles of one more launch.
 const LAUNCH: u64 = 3000;
 /// Bytes of partials that the device writes, or reads, in a clock cycle.
@@ -99,14 +99,14 @@ fn slices(problem: &GemmProblem<'_>, engine: Engine) -> Option<SlicesOfK> {
     let multiprocessors = u64::from(problem.properties.multiprocessors);
     let tiles = blocks::tiles(problem, TILE, TILE);
     let is_divided = product.count() == 1
-        && product.k() >= LEAST_K
+        && product.k() >= MIN_K
         && operand == problem.result
         && (1..=multiprocessors / 2).contains(&tiles)
         && missing_image(problem.properties, FAMILY).is_none();
     if !is_divided {
         return None;
     }
-    let most = (MOST_WAVES * multiprocessors / tiles).min((product.k() / LEAST_DEPTH) as u64) as usize;
+    let most = (MAX_WAVES * multiprocessors / tiles).min((product.k() / MIN_DEPTH) as u64) as usize;
     let all = (1..=most).map(|count| SlicesOfK::new(product.k(), count, operand));
     all.min_by_key(|slices| slices.clocks(problem, rate)).filter(|slices| slices.count > 1)
 }

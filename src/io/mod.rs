@@ -11,7 +11,6 @@ pub mod npy;
 pub mod npz;
 mod parallel_read;
 pub mod safetensors;
-#[cfg(any(feature = "burst", feature = "srt"))]
 pub(crate) mod state_file;
 
 use std::io::Write;

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::types::DType;
 
 /// The largest expansion by deflate: a block repeats at most 258 bytes in two bits.
-const MAXIMUM_EXPANSION: u64 = 1032;
+const MAX_EXPANSION: u64 = 1032;
 
 /// An open `.npz` file.
 pub struct NpzFile {
@@ -75,12 +75,12 @@ impl NpzFile {
             Err(error) => return Err(archive_error(&label, &error)),
         };
         let (length, packed) = (member.size(), member.compressed_size());
-        if length > packed.saturating_mul(MAXIMUM_EXPANSION) {
+        if length > packed.saturating_mul(MAX_EXPANSION) {
             let found = format!("{packed} compressed bytes for {length} bytes");
             return Err(file_error(
                 &label,
                 found,
-                format!("at most {MAXIMUM_EXPANSION} bytes for each compressed byte"),
+                format!("at most {MAX_EXPANSION} bytes for each compressed byte"),
             ));
         }
         let header = header::read(&mut member, length).map_err(|refusal| refusal.into_error(&label))?;

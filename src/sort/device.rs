@@ -15,7 +15,7 @@ const SEARCH: [&str; 4] = ["sort_search_8", "sort_search_16", "sort_search_32", 
 /// Threads of a block, except of a pass. This and the longest row are those of `sort.cu`.
 pub(super) const THREADS: u32 = 256;
 /// The longest row that one block sorts.
-const MAXIMUM_ROW: usize = 2048;
+const MAX_ROW: usize = 2048;
 
 /// The most blocks of a kernel that loops: enough to fill every device.
 const LOOPING_BLOCKS: usize = 1 << 14;
@@ -151,7 +151,7 @@ fn sort_rows(
     if count == 0 {
         return Ok(());
     }
-    if rows.length > MAXIMUM_ROW {
+    if rows.length > MAX_ROW {
         return sort_by_digits(stream, operation, key, elements, rows, (sorted, positions));
     }
     let (length, padded) = (rows.length as u32, rows.length.next_power_of_two() as u32);

@@ -24,13 +24,13 @@ const TILE_BYTES: usize = THREADS as usize * 4 * 16;
 const NO_COPIES: u32 = 32;
 
 /// Dynamic shared memory that every device gives a block.
-const MAXIMUM_SHARED: usize = 48 << 10;
+const MAX_SHARED: usize = 48 << 10;
 /// The counters of a block that leave room for as many threads as a multiprocessor has.
 const COUNTERS: usize = 8 << 10;
 /// Blocks of a multiprocessor: those that fit at once.
 const BLOCKS: usize = 2;
 /// The most bins of [`count_in_range`] and [`count_between_edges`], whose kernels have bins of 32 bits.
-pub const MAXIMUM_BINS: usize = u32::MAX as usize - 2;
+pub const MAX_BINS: usize = u32::MAX as usize - 2;
 
 /// Bins of equal width; exactly `Range` of `histogram.cu`. An estimate of a bin is the least and greatest number inside, a
 /// base, a scale, and the margin below which its absolute error is.
@@ -91,7 +91,7 @@ fn configuration(stream: &Stream, bytes: usize, bins: usize, reserved: usize) ->
         let wanted = format!("at most {} bytes", (i32::MAX as usize) << 30);
         return Err(Error::invalid("histogram", format!("{bytes} bytes of elements"), wanted));
     };
-    let fits = bins <= MAXIMUM_SHARED && bins * size_of::<u32>() + reserved <= MAXIMUM_SHARED;
+    let fits = bins <= MAX_SHARED && bins * size_of::<u32>() + reserved <= MAX_SHARED;
     let mut shift = if fits { 0 } else { NO_COPIES };
     while fits && shift < 5 && bins << (shift + 1) <= COUNTERS {
         shift += 1;
@@ -134,10 +134,10 @@ pub fn tally<'a, Index: Element>(
 }
 
 fn check_bins(operation: &'static str, bins: usize) -> Result<()> {
-    if bins <= MAXIMUM_BINS {
+    if bins <= MAX_BINS {
         return Ok(());
     }
-    Err(Error::invalid(operation, format!("{bins} bins"), format!("at most {MAXIMUM_BINS}")))
+    Err(Error::invalid(operation, format!("{bins} bins"), format!("at most {MAX_BINS}")))
 }
 
 fn check_elements(operation: &'static str, dtype: DType, elements: &DeviceSlice<'_, u8>) -> Result<()> {
@@ -160,7 +160,7 @@ fn check_elements(operation: &'static str, dtype: DType, elements: &DeviceSlice<
 ///
 /// [`Error::DTypeMismatch`] for other dtypes; [`Error::InvalidArgument`] for bytes that are not whole or aligned elements,
 /// for bounds that are not finite or do not increase, for bounds of an infinite distance, and for more than
-/// [`MAXIMUM_BINS`] counts; the errors of loading an image and of a launch.
+/// [`MAX_BINS`] counts; the errors of loading an image and of a launch.
 pub fn count_in_range<'a>(
     stream: &Stream,
     dtype: DType,
@@ -209,7 +209,7 @@ pub fn count_in_range<'a>(
 /// # Errors
 ///
 /// [`Error::DTypeMismatch`] for other dtypes, [`Error::InvalidArgument`] for bytes that are not whole or aligned elements
-/// and for more than [`MAXIMUM_BINS`] counts, [`Error::LengthMismatch`] for another number of edges, and the errors of
+/// and for more than [`MAX_BINS`] counts, [`Error::LengthMismatch`] for another number of edges, and the errors of
 /// loading an image and of a launch.
 pub fn count_between_edges<'a>(
     stream: &Stream,
@@ -237,7 +237,7 @@ pub fn count_between_edges<'a>(
         return Ok(());
     }
     // Copies of the edges only beside counters.
-    let reserved = if edges.len() + bins * size_of::<u32>() <= MAXIMUM_SHARED { edges.len() } else { 0 };
+    let reserved = if edges.len() + bins * size_of::<u32>() <= MAX_SHARED { edges.len() } else { 0 };
     let (config, shift) = configuration(stream, elements.len(), bins, reserved)?;
     let (n, is_staged) = ((elements.len() / size) as u64, u32::from(reserved > 0));
     // SAFETY: as in `tally`; the block has shared memory for its copies of the edges too.

@@ -37,7 +37,7 @@ mod select;
 mod topk;
 
 pub use device::{argsort, search, sort, sort_values};
-pub use histogram::{MAXIMUM_BINS, count_between_edges, count_in_range, tally};
+pub use histogram::{MAX_BINS, count_between_edges, count_in_range, tally};
 pub use host::{argsort_host, sort_values_host, tally_host};
 pub use key::SortKey;
 pub use search::{first_unsorted_host, search_host};

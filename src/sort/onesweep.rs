@@ -18,14 +18,14 @@ pub(super) const PASS: [&str; 4] = ["sort_pass_8", "sort_pass_16", "sort_pass_32
 const THREADS: usize = 384;
 const DIGIT_BITS: u32 = 8;
 const DIGITS: usize = 1 << DIGIT_BITS;
-const MAXIMUM_PASSES: usize = 8;
+const MAX_PASSES: usize = 8;
 const IS_FIRST: u32 = 1;
 const IS_LAST: u32 = 2;
 pub(super) const HAS_VALUES: u32 = 4;
 pub(super) const HAS_POSITIONS: u32 = 8;
 
 /// The fewest elements of a thread.
-const MINIMUM_ITEMS: usize = 4;
+const MIN_ITEMS: usize = 4;
 /// Blocks of the histogram: enough to fill every device, and few enough that their sums take little time.
 const HISTOGRAM_BLOCKS: usize = 2048;
 /// The fewest elements of a block of the histogram.
@@ -60,7 +60,7 @@ fn resident_blocks(size: usize) -> usize {
 /// Returns the elements of a thread that give each multiprocessor its blocks, or as many as a thread takes.
 fn items_of(elements: usize, size: usize, multiprocessors: usize) -> usize {
     let threads = THREADS * resident_blocks(size) * multiprocessors.max(1);
-    elements.div_ceil(threads).clamp(MINIMUM_ITEMS, maximum_items(size))
+    elements.div_ceil(threads).clamp(MIN_ITEMS, maximum_items(size))
 }
 
 /// Writes the elements of rows in sorted order, and their positions, each if there is memory for it.
@@ -101,7 +101,7 @@ pub(super) fn sort_by_digits(
     let (of_tiles, of_chunks) = (grid(rows.count * tiles)?, grid(rows.count * chunks)?);
 
     let passes = key.bits().div_ceil(DIGIT_BITS) as usize;
-    let counters = MAXIMUM_PASSES + rows.count * passes * DIGITS;
+    let counters = MAX_PASSES + rows.count * passes * DIGITS;
     let mut workspace = stream.zeros::<u32>(counters + 2 * rows.count * tiles * DIGITS)?;
     let (has_values, has_positions) = (sorted.is_some(), positions.is_some());
     let spare = if passes > 1 { count } else { 0 };

@@ -44,7 +44,7 @@ key_words!(u32 u64 u128);
 const DIGIT_BITS: u32 = 11;
 const DIGITS: usize = 1 << DIGIT_BITS;
 /// The fewest elements for which a radix sort is faster than a comparison sort.
-const MINIMUM_RADIX: usize = 1 << 12;
+const MIN_RADIX: usize = 1 << 12;
 /// The fewest elements that are worth a second thread.
 const ELEMENTS_OF_A_THREAD: usize = 1 << 15;
 
@@ -67,7 +67,7 @@ unsafe impl<T: Send> Sync for Destination<T> {}
 /// Sorts `elements` in place by the keys in these bits, with at most so many threads. `spare` has the same length. Bits below
 /// the keys are in order already, and those above them are equal.
 pub(super) fn sort<T: KeyWord>(elements: &mut [T], spare: &mut [T], bits: Range<u32>, threads: usize) {
-    if elements.len() < MINIMUM_RADIX {
+    if elements.len() < MIN_RADIX {
         return elements.sort_unstable();
     }
     let threads = threads.min(elements.len() / ELEMENTS_OF_A_THREAD).max(1);

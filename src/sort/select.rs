@@ -9,7 +9,7 @@ use crate::driver::{ByValue, DeviceBuffer, DeviceSlice, DeviceSliceMut, Function
 use crate::error::{Error, Result};
 use crate::images::{self, Entry};
 use crate::threads::{run_on_threads, thread_count};
-use crate::types::{DType, MAXIMUM_RANK, divisor};
+use crate::types::{DType, MAX_RANK, divisor};
 
 use super::check_length;
 
@@ -49,9 +49,9 @@ pub struct Selection {
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct SelectShape {
-    size: [u64; MAXIMUM_RANK],
-    factor: [u32; MAXIMUM_RANK],
-    shift: [u32; MAXIMUM_RANK],
+    size: [u64; MAX_RANK],
+    factor: [u32; MAX_RANK],
+    shift: [u32; MAX_RANK],
     rank: u32,
     is_small: u32,
 }
@@ -160,7 +160,7 @@ impl Selection {
         let is_small = self.length < 1 << 31;
         let mut shape = SelectShape::zeroed();
         (shape.rank, shape.is_small) = (sizes.len() as u32, u32::from(is_small));
-        for (dimension, size) in sizes.iter().rev().enumerate().take(MAXIMUM_RANK) {
+        for (dimension, size) in sizes.iter().rev().enumerate().take(MAX_RANK) {
             shape.size[dimension] = *size as u64;
             if is_small {
                 [_, shape.factor[dimension], shape.shift[dimension]] = divisor(*size as u32);

@@ -18,11 +18,11 @@ const ITEMS: [&str; 2] = ["topk_items_32", "topk_items_64"];
 
 /// Threads of a block. This and the most items of a block's buffer are those of `topk.cu`.
 const THREADS: u32 = 256;
-const MAXIMUM_CAPACITY: usize = 2048;
+const MAX_CAPACITY: usize = 2048;
 /// The items of a buffer that a block sorts about as fast as a smaller one.
-const MINIMUM_CAPACITY: usize = 512;
+const MIN_CAPACITY: usize = 512;
 /// The most elements that are taken of a row.
-const MAXIMUM_K: usize = 1024;
+const MAX_K: usize = 1024;
 /// The longest row that one block sorts whole in no more time.
 const SHORT_ROW: usize = 2048;
 /// The fewest items of a row for which another block is worth its sorts.
@@ -64,7 +64,7 @@ struct TopK<'a> {
 
 /// Returns true if [`topk`] takes the first `k` elements of rows of `length` elements, in less time than a sort.
 pub fn has_topk(length: usize, k: usize) -> bool {
-    (1..=MAXIMUM_K).contains(&k) && length > SHORT_ROW && k <= length / 2
+    (1..=MAX_K).contains(&k) && length > SHORT_ROW && k <= length / 2
 }
 
 /// Writes, for each row, the positions of the first `k` elements in sorted order, those of [`argsort`](super::argsort).
@@ -101,7 +101,7 @@ pub fn topk<'a>(
     }
     if !has_topk(rows.length, k) {
         let found = format!("k = {k} of {} elements", rows.length);
-        let wanted = format!("a k of 1 to {MAXIMUM_K}, for more than {SHORT_ROW} and twice as many elements");
+        let wanted = format!("a k of 1 to {MAX_K}, for more than {SHORT_ROW} and twice as many elements");
         return Err(Error::invalid(OPERATION, found, wanted));
     }
     let blocks = BLOCKS * DeviceProperties::from_device(&stream.device())?.multiprocessors as usize;
@@ -142,7 +142,7 @@ impl TopK<'_> {
             segment: length.div_ceil(segments) as u64,
             segments: segments as u32,
             k: k as u32,
-            capacity: (4 * k).next_power_of_two().clamp(MINIMUM_CAPACITY, MAXIMUM_CAPACITY) as u32,
+            capacity: (4 * k).next_power_of_two().clamp(MIN_CAPACITY, MAX_CAPACITY) as u32,
             is_last: u32::from(is_last),
         });
         let config = LaunchConfig::new(blocks as u32, THREADS);

@@ -182,13 +182,11 @@ impl fmt::Debug for Device {
 }
 
 /// Makes a stream the one of this thread's operations on its device, until [`pop_stream`]. A thread that is ending has none.
-#[cfg(feature = "capi")]
 pub(crate) fn push_stream(stream: Stream) {
     let _ = STREAMS.try_with(|streams| streams.own.borrow_mut().push(stream));
 }
 
 /// Takes back the last [`push_stream`] of this thread. Returns `false` if there is none.
-#[cfg(feature = "capi")]
 pub(crate) fn pop_stream() -> bool {
     STREAMS.try_with(|streams| streams.own.borrow_mut().pop()).is_ok_and(|popped| popped.is_some())
 }

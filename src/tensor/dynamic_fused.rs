@@ -8,7 +8,6 @@ use super::cached_operation::OperandKind;
 use super::evaluate::OperandSource;
 use super::fused::{holds_all, layouts, lower_list};
 use super::groups::{CompiledFunction, GroupAxes};
-#[cfg(feature = "nn")]
 use super::in_place::TensorMut;
 use super::operand::TensorOperand;
 use super::tensor::Tensor;
@@ -47,7 +46,6 @@ impl DynamicFused {
     }
 
     /// Sets the axes of a group for reductions, as [`Fused::over`](super::Fused::over) does.
-    #[cfg(feature = "nn")]
     pub(crate) fn over(self, axes: GroupAxes) -> DynamicFused {
         DynamicFused { axes, ..self }
     }
@@ -97,7 +95,6 @@ impl DynamicFused {
     /// # Errors
     ///
     /// As [`run`](Self::run), and for a result that the elements' dtype cannot hold.
-    #[cfg(feature = "nn")]
     pub(crate) fn run_in_place(
         &self,
         output: &mut TensorMut<'_>,

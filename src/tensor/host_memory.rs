@@ -85,17 +85,17 @@ pub(super) fn is_custom() -> bool {
     custom().is_some()
 }
 
-/// The multiple at which memory of [`LEAST_ALIGNED`] bytes and more starts: a line of the caches and the widest vector. Vectors
+/// The multiple at which memory of [`MIN_ALIGNED`] bytes and more starts: a line of the caches and the widest vector. Vectors
 /// that cross lines take up to a fifth longer.
 const LINE: usize = 64;
 /// Smaller memory starts where the allocator puts it.
-const LEAST_ALIGNED: usize = 1 << 10;
+const MIN_ALIGNED: usize = 1 << 10;
 
 /// Returns the layout to ask the global allocator for, with the bytes to start at a multiple of [`LINE`].
 ///
 /// The alignment stays [`ALIGNMENT`](kept_blocks::ALIGNMENT), for which the C library's allocator has zeros without writing them.
 pub(super) fn padded(layout: Layout) -> Option<Layout> {
-    let padding = if layout.size() < LEAST_ALIGNED { 0 } else { LINE - layout.align() };
+    let padding = if layout.size() < MIN_ALIGNED { 0 } else { LINE - layout.align() };
     Layout::from_size_align(layout.size().checked_add(padding)?, layout.align()).ok()
 }
 
@@ -114,7 +114,7 @@ impl AlignedStart {
     /// The block has the padded layout's size and alignment.
     pub(super) unsafe fn of_block(block: NonNull<u8>, layout: Layout) -> AlignedStart {
         let distance = block.addr().get().wrapping_neg() % LINE;
-        let offset = if layout.size() < LEAST_ALIGNED { 0 } else { distance };
+        let offset = if layout.size() < MIN_ALIGNED { 0 } else { distance };
         // SAFETY: the distance to the next line is at most the padding, as both are multiples of the alignment.
         AlignedStart { start: unsafe { block.add(offset) }, offset: offset as u8 }
     }

@@ -159,7 +159,6 @@ impl<'a> TensorMut<'a> {
     }
 
     /// The elements that a layout describes, which was made from that of the whole tensor, which is contiguous.
-    #[cfg(feature = "nn")]
     pub(crate) fn with_layout(self, layout: Layout) -> Result<TensorMut<'a>> {
         self.view(|_| Ok(layout))
     }

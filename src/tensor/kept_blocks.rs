@@ -1,7 +1,7 @@
 //! Freed host memory that later tensors take.
 //!
 //! A page that the system gives is cleared and faults when it is first touched, which takes longer than most operations
-//! on it. Freed blocks therefore stay here by size class, up to [`MOST_BYTES`] in all.
+//! on it. Freed blocks therefore stay here by size class, up to [`MAX_BYTES`] in all.
 //!
 //! Invariants: a block in the list has no other owner, and all its bytes were written at some time. A thread
 //! that finds the list locked allocates or frees its block itself, and [`bytes`] and [`release`] give up after some attempts,
@@ -18,7 +18,7 @@ use super::host_memory::deallocate_block;
 const LEAST: usize = 64 << 10;
 /// The most bytes of all kept blocks: about the activations of a step of training on a CPU, which are freed in its backward
 /// and taken again by the next step.
-const MOST_BYTES: usize = 1 << 30;
+const MAX_BYTES: usize = 1 << 30;
 /// Enough for every element, and no more than the C library's allocator gives by itself: it has zeros for that without
 /// writing them, in pages that come when they are touched.
 pub(super) const ALIGNMENT: usize = 16;
@@ -40,7 +40,7 @@ static KEPT: Mutex<KeptBlocks> = Mutex::new(KeptBlocks { by_size: BTreeMap::new(
 
 /// Returns the size of the class of `bytes`, or none if blocks of so many bytes are not kept.
 pub(super) fn class_of(bytes: usize) -> Option<usize> {
-    if !(LEAST..=MOST_BYTES).contains(&bytes) {
+    if !(LEAST..=MAX_BYTES).contains(&bytes) {
         return None;
     }
     Some(bytes.next_multiple_of(bytes.next_power_of_two() / 2 / CLASSES))
@@ -62,7 +62,7 @@ pub(super) fn take(size: usize) -> Option<NonNull<u8>> {
 /// [`padded`](super::host_memory::padded).
 pub(super) unsafe fn give(block: NonNull<u8>, layout: Layout) {
     if let Ok(mut kept) = KEPT.try_lock()
-        && kept.bytes + layout.size() <= MOST_BYTES
+        && kept.bytes + layout.size() <= MAX_BYTES
     {
         kept.bytes += layout.size();
         return kept.by_size.entry(layout.size()).or_default().push(block);
@@ -110,14 +110,13 @@ mod tests {
 
     #[test]
     fn a_class_has_at_most_an_eighth_more_bytes() {
-        for bytes in
-            [LEAST, LEAST + 1, 100_000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 12_345_678, MOST_BYTES]
+        for bytes in [LEAST, LEAST + 1, 100_000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 12_345_678, MAX_BYTES]
         {
             let class = class_of(bytes).unwrap();
             assert!(class >= bytes && class <= bytes + bytes / CLASSES, "{bytes} {class}");
             assert_eq!(class_of(class), Some(class), "{bytes}");
         }
-        assert_eq!([0, LEAST - 1, MOST_BYTES + 1].map(class_of), [None; 3]);
+        assert_eq!([0, LEAST - 1, MAX_BYTES + 1].map(class_of), [None; 3]);
     }
 
     #[test]

@@ -99,10 +99,10 @@
 //! # }
 //! ```
 
-#[cfg_attr(not(feature = "nn"), allow(dead_code, unused_imports, reason = "only nn has gradients"))]
 mod attention;
 mod axes;
 mod cached_operation;
+mod clip;
 mod comparison;
 mod convert;
 mod creation;
@@ -124,19 +124,21 @@ mod in_place;
 mod indexing;
 mod kept_blocks;
 pub mod kernel;
+mod losses;
 mod matmul;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+mod normalization;
 mod operand;
 mod operators;
+mod product_backward;
 mod random;
 mod ranges;
+mod raw_memory;
 mod reduction;
 mod reduction_kind;
-mod rows;
 mod scan;
 mod shape;
-mod slices;
 mod sorting;
 mod statistics;
 mod storage;
@@ -144,35 +146,29 @@ mod storage;
 mod tensor;
 mod traced;
 
-#[cfg(feature = "nn")]
 pub(crate) use attention::{Attention, AttentionResult, ComposedAttention, ResultOrder};
 pub use attention::{AttentionOptions, SequenceLengths};
 pub use axes::Axes;
-#[cfg(feature = "nn")]
 pub(crate) use cached_operation::OperandKind;
 pub use convert::{Item, Nested};
 pub use device::Device;
-#[cfg(feature = "capi")]
 pub(crate) use device::{pop_stream, push_stream};
 pub use dynamic_fused::DynamicFused;
 pub use elementwise::apply;
-#[cfg(feature = "nn")]
 pub(crate) use evaluate::{broadcast, evaluate};
 pub use fused::{Fused, FusedOperands, fuse};
-#[cfg(feature = "nn")]
 pub(crate) use groups::GroupAxes;
 pub use host_memory::{HostMemoryStatistics, host_memory_statistics, set_host_allocator};
 pub use in_place::{TensorMut, WithOutput};
 pub use indexing::{Index, IndexExpression, ScatterReduction};
+pub(crate) use losses::Probabilities;
+pub use losses::{CrossEntropyOptions, LossReduction};
 pub use matmul::Matmul;
+pub use normalization::NormGradients;
+pub(crate) use normalization::machine_epsilon;
 pub use operand::TensorOperand;
-#[cfg(feature = "nn")]
 pub(crate) use random::{CapturedGenerators, RecordedDraws};
 pub use random::{Generator, GeneratorState};
-pub use rows::{CrossEntropyOptions, LossReduction, NormGradients};
-#[cfg(feature = "nn")]
-pub(crate) use rows::{Probabilities, machine_epsilon};
 pub use shape::{Padding, Rows};
-#[cfg(feature = "nn")]
 pub(crate) use shape::{in_shape, sizes};
 pub use tensor::Tensor;

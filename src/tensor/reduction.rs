@@ -18,7 +18,7 @@ use crate::fuse::{Fold, Number, Reduction};
 use crate::types::{Layout, Shape};
 
 /// Smallest number of elements for which a contiguous copy is faster than reading rows across memory.
-const MINIMUM_COPIED_ELEMENTS: usize = 1 << 16;
+const MIN_COPIED_ELEMENTS: usize = 1 << 16;
 
 /// The axes that a reduction folds.
 struct FoldedAxes {
@@ -68,7 +68,7 @@ impl FoldedAxes {
         };
         let rows_are_contiguous = strides(true).next_back().is_none_or(|stride| stride <= 1);
         let rows_are_adjacent = strides(false).any(|stride| stride == 1);
-        tensor.count() >= MINIMUM_COPIED_ELEMENTS
+        tensor.count() >= MIN_COPIED_ELEMENTS
             && !rows_are_contiguous
             && !rows_are_adjacent
             && strides(true).any(|stride| stride == 1)
@@ -158,7 +158,6 @@ impl Tensor {
     /// # Errors
     ///
     /// As [`mean`](Self::mean).
-    #[cfg(feature = "nn")]
     pub(crate) fn unrounded_mean_keepdim<'a>(&self, axes: impl Into<Axes<'a>>) -> Result<Tensor> {
         let axes = FoldedAxes::new("mean", self.shape(), axes.into())?;
         self.reduce_pass(ReductionKind::UnroundedMean, &[], &[divisor(axes.row)], &axes)

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use super::shape::{MAXIMUM_RANK, Shape};
+use super::shape::{MAX_RANK, Shape};
 use crate::error::{Error, Result};
 
 /// The mapping from an array's indices to offsets in its memory: element `[i, j, …]` is at `offset + i ·
@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 pub struct Layout {
     pub(super) offset: usize,
     pub(super) shape: Shape,
-    pub(super) strides: [isize; MAXIMUM_RANK],
+    pub(super) strides: [isize; MAX_RANK],
 }
 
 impl Layout {
@@ -45,7 +45,7 @@ impl Layout {
     /// Creates the row-major layout of a valid shape, as [`contiguous`](Self::contiguous) does.
     #[inline]
     pub fn from_shape(shape: Shape) -> Layout {
-        let mut layout = Layout { shape, strides: [0; MAXIMUM_RANK], offset: 0 };
+        let mut layout = Layout { shape, strides: [0; MAX_RANK], offset: 0 };
         layout.shape.write_contiguous(&mut layout.strides);
         layout
     }
@@ -76,7 +76,7 @@ impl Layout {
             let (wanted, found) = (sizes.len(), strides.len());
             return Err(Error::LengthMismatch { operation: "a layout's strides", wanted, found });
         }
-        let mut layout = Layout { shape, strides: [0; MAXIMUM_RANK], offset };
+        let mut layout = Layout { shape, strides: [0; MAX_RANK], offset };
         layout.strides[..strides.len()].copy_from_slice(strides);
         let wrong = || {
             let found = format!("shape {shape}, strides {strides:?}, offset {offset}");
@@ -189,7 +189,7 @@ impl Layout {
     /// positive only for interleaving strides, which no view of a contiguous array has except
     /// [`unfold`](Self::unfold).
     pub fn may_overlap(&self) -> bool {
-        let mut order = [(0usize, 1usize); MAXIMUM_RANK];
+        let mut order = [(0usize, 1usize); MAX_RANK];
         let rank = self.rank();
         if self.count() == 0 {
             return false;

@@ -21,5 +21,5 @@ pub use layout::Layout;
 pub use promotion::NumberKind;
 pub(crate) use promotion::common_dtype;
 pub(crate) use shape::divisor;
-pub use shape::{MAXIMUM_RANK, Shape};
+pub use shape::{MAX_RANK, Shape};
 pub use views::Slice;

@@ -12,7 +12,7 @@ use std::ops::Deref;
 use crate::error::{Error, Result};
 
 /// The largest number of dimensions of a shape.
-pub const MAXIMUM_RANK: usize = 16;
+pub const MAX_RANK: usize = 16;
 
 /// The sizes of an array's dimensions, slowest-varying first. It dereferences to a slice of `usize`.
 ///
@@ -28,18 +28,18 @@ pub const MAXIMUM_RANK: usize = 16;
 #[repr(C)]
 pub struct Shape {
     rank: usize,
-    sizes: [usize; MAXIMUM_RANK],
+    sizes: [usize; MAX_RANK],
 }
 
 impl Shape {
     /// The shape of a single element, without dimensions.
-    pub const SCALAR: Shape = Shape { sizes: [0; MAXIMUM_RANK], rank: 0 };
+    pub const SCALAR: Shape = Shape { sizes: [0; MAX_RANK], rank: 0 };
 
     /// Creates a shape from its sizes.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for more than [`MAXIMUM_RANK`] dimensions, or more elements than `isize`
+    /// [`Error::InvalidArgument`] for more than [`MAX_RANK`] dimensions, or more elements than `isize`
     /// counts.
     pub fn new(sizes: &[usize]) -> Result<Shape> {
         let mut shape = Shape::SCALAR;
@@ -72,7 +72,7 @@ impl Shape {
     pub fn infer(sizes: &[isize], count: usize) -> Result<Shape> {
         let wrong =
             |wanted: String| Error::invalid("a shape with one size left out", format!("{sizes:?}"), wanted);
-        let mut known = [0usize; MAXIMUM_RANK];
+        let mut known = [0usize; MAX_RANK];
         let known = known.get_mut(..sizes.len()).ok_or_else(|| too_many(sizes.len()))?;
         let mut open = None;
         for (axis, (&size, known)) in sizes.iter().zip(known.iter_mut()).enumerate() {
@@ -149,7 +149,7 @@ impl Shape {
 
     /// Writes the strides of a contiguous array, in elements.
     #[inline]
-    pub(super) fn write_contiguous(&self, strides: &mut [isize; MAXIMUM_RANK]) {
+    pub(super) fn write_contiguous(&self, strides: &mut [isize; MAX_RANK]) {
         let mut next = 1isize;
         for (stride, &size) in strides[..self.rank].iter_mut().zip(self.iter()).rev() {
             *stride = next;
@@ -161,7 +161,7 @@ impl Shape {
 
 #[cold]
 fn too_many(found: usize) -> Error {
-    Error::invalid("a shape", format!("{found} dimensions"), format!("at most {MAXIMUM_RANK}"))
+    Error::invalid("a shape", format!("{found} dimensions"), format!("at most {MAX_RANK}"))
 }
 
 /// Returns the index of `axis` among `rank` dimensions.

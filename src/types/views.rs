@@ -8,7 +8,7 @@
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
 use super::layout::Layout;
-use super::shape::{MAXIMUM_RANK, Shape, resolve_axis};
+use super::shape::{MAX_RANK, Shape, resolve_axis};
 use crate::error::{Error, Result};
 
 /// Positions along a dimension, as Python's `start:stop:step`. Negative positions count from the end,
@@ -83,19 +83,19 @@ impl From<RangeFull> for Slice {
 
 /// The dimensions of a view under construction.
 struct Dimensions {
-    sizes: [usize; MAXIMUM_RANK],
-    strides: [isize; MAXIMUM_RANK],
+    sizes: [usize; MAX_RANK],
+    strides: [isize; MAX_RANK],
     rank: usize,
 }
 
 impl Dimensions {
     fn new() -> Dimensions {
-        Dimensions { sizes: [0; MAXIMUM_RANK], strides: [0; MAXIMUM_RANK], rank: 0 }
+        Dimensions { sizes: [0; MAX_RANK], strides: [0; MAX_RANK], rank: 0 }
     }
 
     /// Adds a dimension. Beyond the maximum rank it only counts, and [`view`](Self::view) returns the error.
     fn push(&mut self, (size, stride): (usize, isize)) {
-        if self.rank < MAXIMUM_RANK {
+        if self.rank < MAX_RANK {
             self.sizes[self.rank] = size;
             self.strides[self.rank] = stride;
         }
@@ -103,9 +103,9 @@ impl Dimensions {
     }
 
     fn view(&self, operation: &'static str, offset: usize) -> Result<Layout> {
-        if self.rank > MAXIMUM_RANK {
+        if self.rank > MAX_RANK {
             let found = format!("{} dimensions", self.rank);
-            return Err(Error::invalid(operation, found, format!("at most {MAXIMUM_RANK}")));
+            return Err(Error::invalid(operation, found, format!("at most {MAX_RANK}")));
         }
         let shape = Shape::new(&self.sizes[..self.rank])?;
         Ok(Layout { shape, strides: self.strides, offset })
@@ -148,7 +148,7 @@ impl Layout {
     /// [`Error::InvalidArgument`] unless `axes` names each dimension once.
     pub fn permute(&self, axes: &[isize]) -> Result<Layout> {
         const OPERATION: &str = "permute";
-        let mut named = [false; MAXIMUM_RANK];
+        let mut named = [false; MAX_RANK];
         let mut dimensions = Dimensions::new();
         for &axis in axes {
             let axis = self.axis(OPERATION, axis)?;
@@ -264,7 +264,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] if the axis is out of range or the layout already has [`MAXIMUM_RANK`]
+    /// [`Error::InvalidArgument`] if the axis is out of range or the layout already has [`MAX_RANK`]
     /// dimensions.
     pub fn unsqueeze(&self, axis: isize) -> Result<Layout> {
         const OPERATION: &str = "unsqueeze";
@@ -298,7 +298,7 @@ impl Layout {
             )
         };
         let new = new.ok_or_else(wrong)?;
-        let mut view = Layout { shape: *shape, strides: [0; MAXIMUM_RANK], offset: self.offset };
+        let mut view = Layout { shape: *shape, strides: [0; MAX_RANK], offset: self.offset };
         for (axis, (size, stride)) in self.dimensions().enumerate() {
             if size == shape[new + axis] {
                 view.strides[new + axis] = stride;
@@ -316,7 +316,7 @@ impl Layout {
     /// [`Error::InvalidArgument`] if an axis does not exist or is named twice.
     pub fn flip(&self, axes: &[isize]) -> Result<Layout> {
         let mut view = *self;
-        let mut named = [false; MAXIMUM_RANK];
+        let mut named = [false; MAX_RANK];
         for &axis in axes {
             let axis = self.axis("flip", axis)?;
             if std::mem::replace(&mut named[axis], true) {
@@ -374,7 +374,7 @@ impl Layout {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for a window larger than the dimension, a step of 0, or a layout that
-    /// already has [`MAXIMUM_RANK`] dimensions.
+    /// already has [`MAX_RANK`] dimensions.
     pub fn unfold(&self, axis: isize, size: usize, step: usize) -> Result<Layout> {
         const OPERATION: &str = "unfold";
         let axis = self.axis(OPERATION, axis)?;
@@ -411,7 +411,7 @@ impl Layout {
         if self.count() == 0 || self.is_contiguous() {
             return Ok(Some(Layout { offset: self.offset, ..Layout::from_shape(*shape) }));
         }
-        let mut view = Layout { shape: *shape, strides: [0; MAXIMUM_RANK], offset: self.offset };
+        let mut view = Layout { shape: *shape, strides: [0; MAX_RANK], offset: self.offset };
         let old = self.squeeze_all();
         let (mut from, mut to) = (0, 0);
         // The smallest groups of old and new dimensions with equal products correspond.

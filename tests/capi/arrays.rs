@@ -5,7 +5,7 @@ use std::ffi::CString;
 use selvedge::capi::library::sv_release;
 use selvedge::capi::status::*;
 use selvedge::capi::tensor::{
-    SV_DTYPE_BOOL, SV_DTYPE_F32, SV_DTYPE_F64, SV_DTYPE_I64, indexing, io, random, reduce, rows,
+    SV_DTYPE_BOOL, SV_DTYPE_F32, SV_DTYPE_F64, SV_DTYPE_I64, indexing, io, normalization, random, reduce,
 };
 
 use super::{CPU, check, elements, fails, floats, integers, number, ok, real, shape_of, take};
@@ -71,26 +71,36 @@ fn softmax_and_normalisation_take_optional_parameters() {
             let near = found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-4);
             assert!(near && found.len() == 4, "{found:?} is not {wanted:?}");
         };
-        close(ok(|r| rows::sv_tensor_softmax(x, -1, r)), [0.119203, 0.880797, 0.0000454, 0.9999546]);
-        close(ok(|r| rows::sv_tensor_log_softmax(x, 1, r)), [-2.126928, -0.126928, -10.000045, -0.0000454]);
+        close(ok(|r| normalization::sv_tensor_softmax(x, -1, r)), [0.119203, 0.880797, 0.0000454, 0.9999546]);
+        close(
+            ok(|r| normalization::sv_tensor_log_softmax(x, 1, r)),
+            [-2.126928, -0.126928, -10.000045, -0.0000454],
+        );
         let layer_norm =
-            |weight, bias, r| rows::sv_tensor_layer_norm(x, size.as_ptr(), 1, weight, bias, 0.0, r);
+            |weight, bias, r| normalization::sv_tensor_layer_norm(x, size.as_ptr(), 1, weight, bias, 0.0, r);
         close(ok(|r| layer_norm(0, 0, r)), [-1.0, 1.0, -1.0, 1.0]);
         close(ok(|r| layer_norm(weight, bias, r)), [-2.0, 13.0, -2.0, 13.0]);
-        let rms_norm = |weight, eps, r| rows::sv_tensor_rms_norm(x, size.as_ptr(), 1, weight, eps, r);
+        let rms_norm =
+            |weight, eps, r| normalization::sv_tensor_rms_norm(x, size.as_ptr(), 1, weight, eps, r);
         close(ok(|r| rms_norm(0, -1.0, r)), [0.4472136, 1.3416408, -1.0, 1.0]);
         close(ok(|r| rms_norm(weight, 20.0, r)), [0.4, 1.8, -1.4907119, 2.236068]);
-        close(ok(|r| rows::sv_tensor_group_norm(x, 1, weight, bias, 0.0, r)), [-2.0, 13.0, -2.0, 13.0]);
-        close(ok(|r| rows::sv_tensor_standardize(x, axes.as_ptr(), 1, r)), [-1.0, 1.0, -1.0, 1.0]);
-        close(ok(|r| rows::sv_tensor_normalize(x, 1.0, axes.as_ptr(), 1, 0.0, r)), [0.25, 0.75, -0.5, 0.5]);
         close(
-            ok(|r| rows::sv_tensor_normalize(x, 2.0, std::ptr::null(), 0, 100.0, r)),
+            ok(|r| normalization::sv_tensor_group_norm(x, 1, weight, bias, 0.0, r)),
+            [-2.0, 13.0, -2.0, 13.0],
+        );
+        close(ok(|r| normalization::sv_tensor_standardize(x, axes.as_ptr(), 1, r)), [-1.0, 1.0, -1.0, 1.0]);
+        close(
+            ok(|r| normalization::sv_tensor_normalize(x, 1.0, axes.as_ptr(), 1, 0.0, r)),
+            [0.25, 0.75, -0.5, 0.5],
+        );
+        close(
+            ok(|r| normalization::sv_tensor_normalize(x, 2.0, std::ptr::null(), 0, 100.0, r)),
             [0.01, 0.03, -0.05, 0.05],
         );
 
         let [mean, variance] = [floats(&[0.0, 0.0], &[2]), floats(&[1.0, 1.0], &[2])];
         let training = |mean, variance, r| {
-            rows::sv_tensor_batch_norm_training(x, mean, variance, weight, bias, 0.5, 0.0, r)
+            normalization::sv_tensor_batch_norm_training(x, mean, variance, weight, bias, 0.5, 0.0, r)
         };
         // The handles in either order lock the same tensors.
         close(ok(|r| training(mean, variance, r)), [2.0, 7.0, -2.0, 13.0]);
@@ -101,11 +111,11 @@ fn softmax_and_normalisation_take_optional_parameters() {
         let infinite = floats(&[f32::INFINITY, 0.0], &[2]);
         take::<f32>(ok(|r| training(infinite, variance, r)));
         assert_eq!(elements::<f32>(infinite), [f32::INFINITY, 2.0]);
-        let inference = |weight, bias, r| rows::sv_tensor_batch_norm(x, bias, weight, 0, 0, 1.0, r);
+        let inference = |weight, bias, r| normalization::sv_tensor_batch_norm(x, bias, weight, 0, 0, 1.0, r);
         close(ok(|r| inference(weight, bias, r)), [0.5773503, -3.5, -2.8867513, -2.5]);
 
         let mut result = 0;
-        fails(rows::sv_tensor_softmax(x, 2, &mut result), SV_ERROR_INVALID_ARGUMENT, "axis 2");
+        fails(normalization::sv_tensor_softmax(x, 2, &mut result), SV_ERROR_INVALID_ARGUMENT, "axis 2");
         fails(
             training(mean, mean, &mut result),
             SV_ERROR_INVALID_ARGUMENT,
@@ -113,7 +123,7 @@ fn softmax_and_normalisation_take_optional_parameters() {
         );
         fails(training(mean, 0, &mut result), SV_ERROR_INVALID_HANDLE, "running_var");
         fails(layer_norm(x, 0, &mut result), SV_ERROR_INVALID_ARGUMENT, "a weight of shape [2, 2]");
-        let status = rows::sv_tensor_normalize(x, 2.0, std::ptr::null(), 1, 0.0, &mut result);
+        let status = normalization::sv_tensor_normalize(x, 2.0, std::ptr::null(), 1, 0.0, &mut result);
         fails(status, SV_ERROR_INVALID_ARGUMENT, "axes: found NULL");
         assert_eq!(result, 0);
         for tensor in [x, weight, bias, mean, variance, infinite] {

@@ -26,7 +26,7 @@ const STREAMS: usize = 4;
 /// Operations of a thread in one round.
 const STEPS: usize = 150;
 /// The most values of each kind that one thread holds.
-const MOST_HELD: usize = 8;
+const MAX_HELD: usize = 8;
 
 struct World<'a> {
     fake: &'a Fake,
@@ -107,7 +107,7 @@ impl<'a> Worker<'a> {
             self.check(&item)?;
             self.items.push(item);
         }
-        if self.items.len() > MOST_HELD {
+        if self.items.len() > MAX_HELD {
             self.take();
         }
         match self.random.below(20) {

@@ -182,7 +182,7 @@ const BESIDE_OTHERS: &[&str] = &[
 /// The hidden argument by which `scripts/device_suite.sh` gets these names, one a line.
 const LIST_BESIDE_OTHERS: &str = "--modules-beside-others";
 /// Tests at a time: a device has one queue of launches for all of them.
-const MOST_THREADS: usize = 16;
+const MAX_THREADS: usize = 16;
 
 fn main() -> ExitCode {
     let mut device_tests = device_tests();
@@ -205,7 +205,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut arguments = libtest_mimic::Arguments::from_args();
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
     arguments.test_threads.get_or_insert(threads);
     let tests = device_tests.into_iter().map(DeviceTest::into_test).collect();
     let conclusion = libtest_mimic::run(&arguments, tests);

@@ -13,7 +13,7 @@ const LARGEST_CIRCLES: &[(&str, usize)] = &[
     ("burst", 5),
     ("capi", 2),
     ("classifier", 2),
-    ("driver", 33),
+    ("driver", 35),
     ("fuse", 14),
     ("gemm", 3),
     ("images", 2),
@@ -24,7 +24,8 @@ const LARGEST_CIRCLES: &[(&str, usize)] = &[
     ("sort", 2),
     ("srt", 2),
     ("sys", 9),
-    ("tensor", 6),
+    ("tensor", 7),
+    ("trace", 4),
 ];
 
 /// A module and the names in it, such as `["fuse", "ptx", "Writer"]`.

@@ -12,7 +12,7 @@ use crate::common::suite::{Test, detail};
 const VECTORS: &str = include_str!("../data/fuse/normal.txt");
 
 /// The documented bound.
-const MOST_ULP: f64 = 3.0;
+const MAX_ULP: f64 = 3.0;
 
 pub fn tests() -> Vec<Test> {
     let mut tests = vec![Test::new("normal::of_other_bits_is_an_error", || {
@@ -72,7 +72,7 @@ fn vectors(bits: DType, dtype: DType) {
         }
     }
     detail(|| format!("{bits}: {worst:.3} units in the last place at {at:#x}"));
-    assert!(worst < MOST_ULP, "{worst} units in the last place at {at:#x}");
+    assert!(worst < MAX_ULP, "{worst} units in the last place at {at:#x}");
 
     let layout = Layout::contiguous(&[words.len()]).expect("a layout");
     let values: Vec<Value> = words.iter().map(|&word| Value::Integer(word.into())).collect();

@@ -16,7 +16,7 @@ const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 const LENGTHS: [usize; 10] = [1, 2, 31, 32, 33, 127, 128, 129, 1000, 4097];
 const COLUMNS: [usize; 5] = [1, 7, 32, 33, 1000];
 /// The most elements of a case, for the sake of the interpreter.
-const MOST_ELEMENTS: usize = 40_000;
+const MAX_ELEMENTS: usize = 40_000;
 /// The longest column of one block.
 const ONE_BLOCK: usize = 1024;
 const NEW: &[(i32, i32)] = &[(9, 0)];
@@ -71,7 +71,7 @@ pub fn tests() -> Vec<Test> {
     for given in OF_COLUMNS {
         for dtype in FLOATS {
             for (length, count) in LENGTHS.iter().flat_map(|length| COLUMNS.map(|count| (*length, count))) {
-                if length * count > MOST_ELEMENTS {
+                if length * count > MAX_ELEMENTS {
                     continue;
                 }
                 let name = format!("rows::columns::{}::{dtype}::{count}_of_{length}", given.0);

@@ -7,10 +7,10 @@ mod attention;
 pub(crate) mod elementwise;
 mod indexing;
 mod memory;
+mod normalization;
 #[allow(unsafe_op_in_unsafe_fn, reason = "PyO3 generates such code for operators that a macro names")]
 pub(crate) mod operators;
 mod reductions;
-mod rows;
 mod selection;
 mod shape;
 

@@ -40,7 +40,7 @@ const TOPICS: [Topic; 17] = [
     },
     Topic {
         title: "Reductions, statistics and sorting",
-        sources: &["tensor/reduce.rs", "tensor/statistics.rs", "tensor/rows.rs", "tensor/sorting.rs"],
+        sources: &["tensor/reduce.rs", "tensor/statistics.rs", "tensor/normalization.rs", "tensor/sorting.rs"],
     },
     Topic { title: "Random numbers", sources: &["tensor/random.rs"] },
     Topic { title: "Products and attention", sources: &["matmul.rs", "tensor/attention.rs"] },

@@ -32,7 +32,7 @@ pub(super) struct Variations {
     pub(super) max_keys: i32,
     pub(super) soft_cap: f32,
     pub(super) threshold: u32,
-    pub(super) kept_scale: f32,
+    pub(super) dropout_scale: f32,
     pub(super) report_code: u32,
 }
 
@@ -83,7 +83,7 @@ impl Variations {
             max_keys: sequences.map_or(sizes.keys, |sequences| sequences.max_keys) as i32,
             soft_cap: soft_cap.unwrap_or(0.0) as f32,
             threshold: dropout.map_or(0, |dropout| dropout.threshold),
-            kept_scale: dropout.map_or(1.0, |dropout| dropout.scale()) as f32,
+            dropout_scale: dropout.map_or(1.0, |dropout| dropout.scale()) as f32,
             report_code: 0,
         }))
     }

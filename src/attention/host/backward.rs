@@ -15,7 +15,7 @@ use crate::types::Layout;
 const OPERATION: &str = "attention::backward_host";
 
 /// The fewest tasks; with fewer heads of keys, the keys of a head are divided.
-const LEAST_TASKS: usize = 16;
+const MIN_TASKS: usize = 16;
 
 /// The memory of the gradients of queries, keys and values, and their layouts in it, which have the shapes of the operands and share
 /// no element.
@@ -96,7 +96,7 @@ pub fn backward_host<T: HostElement>(
     }
     let all_heads = job.sequences.len() * key_heads;
     let blocks = keys.div_ceil(BLOCK).max(1);
-    let parts = LEAST_TASKS.div_ceil(all_heads.max(1)).min(blocks);
+    let parts = MIN_TASKS.div_ceil(all_heads.max(1)).min(blocks);
     let part_keys = blocks.div_ceil(parts) * BLOCK;
     let parts = keys.div_ceil(part_keys).max(1);
     let rows = batch * heads * queries * dimension;
@@ -238,7 +238,7 @@ impl<T: HostElement> Backward<'_, T> {
             return;
         }
         let dropout = HeadDropout::of(problem, sizes, sequence, head);
-        let kept_scale = T::Real::from_f64(problem.dropout.map_or(1.0, Dropout::scale));
+        let dropout_scale = T::Real::from_f64(problem.dropout.map_or(1.0, Dropout::scale));
         let scale = T::Real::from_f64(problem.scale);
         let positions = place.queries.start + tile.start..place.queries.start + tile.end;
         let (at, at_keys) = ([place.batch, head], [place.batch, key_head]);
@@ -259,7 +259,7 @@ impl<T: HostElement> Backward<'_, T> {
             // SAFETY: the operands have these rows.
             unsafe {
                 product([count, n, width], scale, q, k.transposed(), false, probabilities);
-                product([count, n, wide], kept_scale, d_o, v.transposed(), false, gradients);
+                product([count, n, wide], dropout_scale, d_o, v.transposed(), false, gradients);
             }
             if let Some(dropout) = dropout {
                 dropout.for_each(tile.clone(), block.clone(), |row, column| {
@@ -309,7 +309,7 @@ impl<T: HostElement> Backward<'_, T> {
             let of_values = &mut scratch.of_values[(block.start - own.start) * wide..];
             // SAFETY: the operands have these rows.
             unsafe {
-                product([n, wide, count], kept_scale, weights.transposed(), d_o, true, of_values);
+                product([n, wide, count], dropout_scale, weights.transposed(), d_o, true, of_values);
                 product([n, width, count], scale, scores.transposed(), q, true, of_keys);
                 product([count, width, n], scale, scores, k, true, &mut scratch.of_queries);
             }

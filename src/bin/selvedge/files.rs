@@ -9,18 +9,18 @@ use selvedge::Error;
 use crate::failure::Failure;
 
 /// The bytes that are read of a file, pipe or device at most.
-const MOST_BYTES: u64 = 512 << 20;
+const MAX_BYTES: u64 = 512 << 20;
 
-/// A file's bytes, at most [`MOST_BYTES`]: a device or a pipe may have no end. `wanted` is what the file should be, such as `a PTX, cubin or fatbin file`.
+/// A file's bytes, at most [`MAX_BYTES`]: a device or a pipe may have no end. `wanted` is what the file should be, such as `a PTX, cubin or fatbin file`.
 pub fn read(path: &Path, wanted: &str) -> Result<Vec<u8>, Failure> {
     let refused = |found: String| -> Failure {
         Error::File { path: path.display().to_string(), found, wanted: wanted.to_owned() }.into()
     };
     let mut bytes = Vec::new();
     // One byte more tells a file of that size from a longer one.
-    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+    let read = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
     match read {
-        Ok(count) if count as u64 > MOST_BYTES => Err(refused(format!("more than {} MiB", MOST_BYTES >> 20))),
+        Ok(count) if count as u64 > MAX_BYTES => Err(refused(format!("more than {} MiB", MAX_BYTES >> 20))),
         Ok(_) => Ok(bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(refused("no such file".to_owned())),
         Err(error) => Err(refused(format!("that it cannot be read: {error}"))),

@@ -15,7 +15,7 @@ use super::dynamics::{Outcome, update};
 
 /// Rows that are asked for ahead of the one that is read, and synapses of each at most.
 const ROWS_AHEAD: usize = 4;
-const MOST_PREFETCHED: usize = 256;
+const MAX_PREFETCHED: usize = 256;
 
 /// Steps from the expected place of a target before the search halves the row.
 const STEPS: usize = 12;
@@ -215,7 +215,7 @@ impl RangeWork {
         let neurons = input.network.len().max(1);
         let part = |id: u32| row.start + guess(row.len(), id, neurons);
         let (start, end) = (part(self.ids.start), part(self.ids.end));
-        let end = end.min(start + MOST_PREFETCHED);
+        let end = end.min(start + MAX_PREFETCHED);
         prefetch(&input.network.synapses().targets()[start..end.max(start)]);
         prefetch(&input.weights[start..end.max(start)]);
     }

@@ -27,7 +27,7 @@ const REFERENCES: u64 = GENERATION - REFERENCE;
 const GENERATION: u64 = 1 << 40;
 
 /// The most references of an object.
-pub(super) const MOST_REFERENCES: u64 = REFERENCES / REFERENCE;
+pub(super) const MAX_REFERENCES: u64 = REFERENCES / REFERENCE;
 /// Generations end before this number, and begin with 1.
 pub(super) const GENERATIONS: u32 = 1 << 24;
 

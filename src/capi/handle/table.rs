@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::slot::{Attempt, Counted, GENERATIONS, MOST_REFERENCES, Slot};
+use super::slot::{Attempt, Counted, GENERATIONS, MAX_REFERENCES, Slot};
 use super::{Object, foreign, stale};
 use crate::capi::error::{Failure, Result};
 use crate::capi::{guard, status};
@@ -279,7 +279,7 @@ impl<T: Object> Table<T> {
         match slot.retain(generation) {
             Counted::Done | Counted::Unused => Ok(()),
             Counted::Full => {
-                let found = format!("{handle:#x}, of which there are {MOST_REFERENCES} references");
+                let found = format!("{handle:#x}, of which there are {MAX_REFERENCES} references");
                 Err(Failure::argument(name, found, "an object with fewer references"))
             }
             Counted::Stale => Err(stale(handle, name, T::KIND)),

@@ -72,15 +72,15 @@ pub const SV_SRT_SYMBOLIC_COS: i32 = 10;
 
 /// The most leaves and functions of an operation's result: far more than a kernel holds. Operands are copied, so `x = x * x`
 /// doubles the tree, and some 30 of them would exhaust the memory.
-const MOST_NODES: usize = 1 << 20;
+const MAX_NODES: usize = 1 << 20;
 
 /// Returns an error if an operation on these operands has too many nodes.
 fn check_nodes(name: &str, operands: &[&SymbolicObject]) -> Result<()> {
     let nodes =
         operands.iter().fold(1, |sum: usize, operand| sum.saturating_add(operand.tree().node_count()));
-    if nodes > MOST_NODES {
+    if nodes > MAX_NODES {
         let found = format!("{nodes} leaves and functions with the operation");
-        return Err(Failure::argument(name, found, &format!("at most {MOST_NODES}")));
+        return Err(Failure::argument(name, found, &format!("at most {MAX_NODES}")));
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ unsafe fn run<const COUNT: usize>(
 
 /// The most elements of an operand that an operation uses where it is. A thread that changes the tensor waits meanwhile, so the
 /// time is short; that of more elements is long beside a clone.
-const MOST_PINNED: usize = 1 << 14;
+const MAX_PINNED: usize = 1 << 14;
 
 /// Computes an operation of small tensors where they are, and returns the result's handle, in a register. Returns none for a
 /// failure, which is kept, for larger tensors, and for those that another thread changes or that are not there.
@@ -63,7 +63,7 @@ fn apply_to_pinned<const COUNT: usize>(
         // An array, since every call would pay for a vector.
         let mut operands = [TensorOperand::Number(Number::Bool(false)); COUNT];
         for (operand, TensorObject(tensor)) in operands.iter_mut().zip(tensors.iter().flatten()) {
-            if tensor.count() > MOST_PINNED {
+            if tensor.count() > MAX_PINNED {
                 return None;
             }
             *operand = TensorOperand::Tensor(tensor);

@@ -11,11 +11,11 @@ pub mod elementwise;
 pub mod index;
 pub mod indexing;
 pub mod io;
+pub mod normalization;
 pub mod operations;
 pub mod properties;
 pub mod random;
 pub mod reduce;
-pub mod rows;
 pub mod shape;
 pub mod sorting;
 pub mod statistics;
@@ -28,7 +28,7 @@ use super::guard;
 use super::handle::{Object, object, sv_tensor};
 use crate::fuse::Number;
 use crate::tensor::{Device, Tensor, TensorMut, TensorOperand};
-use crate::types::{DType, MAXIMUM_RANK, Shape, Slice};
+use crate::types::{DType, MAX_RANK, Shape, Slice};
 
 /// A tensor behind a handle. A small operation uses it where it is: a tensor's layout has room for every rank, and copying it
 /// would cost more than the rest of the call.
@@ -441,8 +441,8 @@ pub(super) fn device_code(device: &Device) -> i32 {
 ///
 /// As [`slice`].
 pub(super) unsafe fn sizes(shape: *const i64, rank: usize) -> Result<Vec<usize>> {
-    if rank > MAXIMUM_RANK {
-        return Err(Failure::argument("rank", rank, &format!("at most {MAXIMUM_RANK} dimensions")));
+    if rank > MAX_RANK {
+        return Err(Failure::argument("rank", rank, &format!("at most {MAX_RANK} dimensions")));
     }
     let shape = slice(shape, rank, "shape")?;
     let size =

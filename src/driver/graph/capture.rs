@@ -59,7 +59,6 @@ pub(crate) fn on_this_thread() -> bool {
 
 /// Returns whether work of this thread may overwrite elements of the block that it reads: without a capture, or if each launch
 /// of the captured graph computes them again. The body of a conditional node can run more than once a launch.
-#[cfg(feature = "nn")]
 pub(crate) fn may_overwrite(allocation: &Allocation) -> bool {
     current().is_none_or(|capture| capture.parent.is_none() && allocation.is_in(&capture.arena))
 }

@@ -40,7 +40,6 @@ pub(crate) use arena::GraphArena;
 pub use captured::Captured;
 pub(crate) use conditional::ConditionKernel;
 pub use executable::{CapturedBuffer, ExecutableGraph, GraphUpdateError};
-#[cfg(feature = "capi")]
 pub(crate) use template::OpenCapture;
 pub use template::{Graph, GraphNode, GraphNodeKind};
 pub(crate) use work::HeldPinned;

@@ -79,7 +79,6 @@ impl OpenCapture {
     }
 
     /// The stream that the capture began on.
-    #[cfg(feature = "capi")]
     pub(crate) fn stream(&self) -> &Stream {
         &self.origin
     }

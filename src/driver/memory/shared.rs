@@ -9,7 +9,6 @@ use std::process::abort;
 use std::sync::atomic::Ordering;
 
 use super::buffer::DeviceBuffer;
-#[cfg(feature = "nn")]
 use crate::driver::graph::capture;
 
 /// The largest number of holders. More of them, from leaks, could overflow the count.
@@ -36,7 +35,6 @@ impl SharedBuffer {
     }
 
     /// Returns whether work of this thread may overwrite elements that it reads: see [`capture::may_overwrite`].
-    #[cfg(feature = "nn")]
     pub(crate) fn may_overwrite(&self) -> bool {
         capture::may_overwrite(&self.0.allocation)
     }

@@ -38,10 +38,10 @@ const LARGEST_CHUNK: usize = 4 << 20;
 
 /// The least number of chunks of a copy, if they stay above a sixteenth of the threshold: the bus is idle while the
 /// first (or last) chunk is moved.
-const FEWEST_CHUNKS: usize = 16;
+const MIN_CHUNKS: usize = 16;
 
 /// The largest number of helpers. The bus is five to six times as fast as one thread, and page faults double the work.
-const MOST_HELPERS: usize = 12;
+const MAX_HELPERS: usize = 12;
 
 /// The size of the host's huge pages.
 const LARGE_PAGE: usize = 2 << 20;
@@ -91,8 +91,8 @@ struct StagingPlan {
 impl StagingPlan {
     /// A plan for `bytes` bytes at the address `host`.
     fn new(host: usize, bytes: usize, threshold: usize, cores: usize) -> StagingPlan {
-        let smallest = (threshold / FEWEST_CHUNKS).clamp(1, LARGEST_CHUNK);
-        let chunk = (bytes / FEWEST_CHUNKS).clamp(smallest, LARGEST_CHUNK);
+        let smallest = (threshold / MIN_CHUNKS).clamp(1, LARGEST_CHUNK);
+        let chunk = (bytes / MIN_CHUNKS).clamp(smallest, LARGEST_CHUNK);
         // The pool of page-locked memory has sizes that are powers of two.
         let chunk = chunk.checked_next_power_of_two().unwrap_or(chunk).min(LARGEST_CHUNK);
         // Two threads that touch one huge page first at the same time zero it twice, so chunks begin at huge pages. The
@@ -101,7 +101,7 @@ impl StagingPlan {
         let skew = if chunk >= LARGE_PAGE { (host % LARGE_PAGE) & !0xFFF } else { 0 };
         let chunks = (bytes + skew).div_ceil(chunk);
         // The caller's core is busy with the driver.
-        let helpers = cores.saturating_sub(1).min(MOST_HELPERS).min(chunks / 2);
+        let helpers = cores.saturating_sub(1).min(MAX_HELPERS).min(chunks / 2);
         StagingPlan { bytes, chunk, skew, chunks, slots: 0, queued: 0, helpers }.with_slots(helpers + QUEUED)
     }
 

@@ -207,11 +207,9 @@ macro_rules! ops {
         pub(crate) use with_operations;
 
         /// Passes the list with the names of the derivatives, `none` for no derivative, to a macro that generates methods.
-        #[cfg(feature = "nn")]
         macro_rules! with_derivatives {
             ($callback:ident) => { $callback! { $($variant $name $arity $derivative $doc;)* } };
         }
-        #[cfg(feature = "nn")]
         pub(crate) use with_derivatives;
     };
 }

@@ -14,7 +14,7 @@ use crate::types::DType;
 const LARGEST_DEPTH: u32 = 1000;
 
 /// The most inputs of a tree.
-const MOST_INPUTS: u32 = 64;
+const MAX_INPUTS: u32 = 64;
 
 /// A node of a tree.
 enum TreeNode {
@@ -56,8 +56,8 @@ impl ExpressionTree {
     ///
     /// [`Error::InvalidArgument`] for an index above 63.
     pub fn input(index: u32) -> Result<ExpressionTree> {
-        if index >= MOST_INPUTS {
-            return Err(Error::invalid("index", index, format!("at most {}", MOST_INPUTS - 1)));
+        if index >= MAX_INPUTS {
+            return Err(Error::invalid("index", index, format!("at most {}", MAX_INPUTS - 1)));
         }
         Ok(ExpressionTree(Arc::new(Node { node: TreeNode::Input(index), depth: 1 })))
     }

@@ -19,10 +19,10 @@ use crate::types::{DType, Layout};
 
 /// The largest number of inputs, scalars, coordinates and outputs together, which bounds the kernel's
 /// parameters.
-pub(in crate::fuse) const MAXIMUM_OPERANDS: usize = 64;
+pub(in crate::fuse) const MAX_OPERANDS: usize = 64;
 
 /// The largest number of instructions. A longer kernel assembles slowly and is no faster than two kernels.
-pub(in crate::fuse) const MAXIMUM_INSTRUCTIONS: usize = 20_000;
+pub(in crate::fuse) const MAX_INSTRUCTIONS: usize = 20_000;
 
 /// An elementwise computation of any number of inputs and outputs, without the caches of its runs. The fields that every run
 /// reads come first.
@@ -62,9 +62,9 @@ impl CompiledExpression {
         }
         let arrays = nodes.inputs.len() + outputs.len();
         let operands = arrays + nodes.scalars.len() + nodes.coordinates.len();
-        if operands > MAXIMUM_OPERANDS {
+        if operands > MAX_OPERANDS {
             let found = format!("{operands} inputs, scalars, coordinates and outputs together");
-            return Err(Error::invalid(OPERATION, found, format!("at most {MAXIMUM_OPERANDS}")));
+            return Err(Error::invalid(OPERATION, found, format!("at most {MAX_OPERANDS}")));
         }
         if let Some((dtype, _)) = nodes.scalars.iter().find(|(dtype, _)| dtype.is_storage_only()) {
             return Err(Error::invalid(
@@ -147,8 +147,8 @@ impl CompiledExpression {
                 }
             };
             lowered.push(value);
-            if program.steps.len() > MAXIMUM_INSTRUCTIONS {
-                let found = format!("more than {MAXIMUM_INSTRUCTIONS} instructions");
+            if program.steps.len() > MAX_INSTRUCTIONS {
+                let found = format!("more than {MAX_INSTRUCTIONS} instructions");
                 return Err(Error::invalid(OPERATION, found, "several smaller expressions"));
             }
         }
@@ -179,7 +179,6 @@ impl CompiledExpression {
     }
 
     /// Returns whether an output depends on an input.
-    #[cfg(feature = "nn")]
     pub(in crate::fuse) fn reads(&self, input: usize) -> bool {
         let program = &self.program;
         let live = program.live(program.outputs.iter().flatten().copied());

@@ -30,7 +30,7 @@ pub(crate) const BLOCK: u32 = 256;
 /// The bytes of the widest access, and the granularity of the alignment that a plan depends on.
 pub(crate) const WIDEST: u64 = 16;
 /// PTX 8.0 limits a kernel's parameters to 4 KB.
-const MAXIMUM_PARAMETER_BYTES: usize = 4000;
+const MAX_PARAMETER_BYTES: usize = 4000;
 
 /// The assignment of elements to threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -157,7 +157,7 @@ impl ElementwisePlan {
         let mut key = tiled.unwrap_or_else(|| view.choose());
         key.is_ampere = is_ampere;
         let parameters = ParameterLayout::new(&key, scalars.len(), space.coordinates.len());
-        if parameters.bytes() > MAXIMUM_PARAMETER_BYTES {
+        if parameters.bytes() > MAX_PARAMETER_BYTES {
             let found =
                 format!("{} operands of {} dimensions, {} scalars", bytes.len(), space.rank(), scalars.len());
             return Err(Error::invalid(

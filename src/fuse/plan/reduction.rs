@@ -36,7 +36,7 @@ const UNROLLED: usize = 1600;
 /// The most blocks of a second pass, which loop over those of the first one: most find nothing to do, and end at once.
 pub(in crate::fuse) const AGAIN_BLOCKS: u32 = 1024;
 /// PTX 8.0 limits a kernel's parameters to 4 KB.
-const MAXIMUM_PARAMETER_BYTES: usize = 4000;
+const MAX_PARAMETER_BYTES: usize = 4000;
 
 /// The assignment of adjacent threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -240,7 +240,7 @@ impl ReductionParameters {
         launch: usize,
         dimensions: &[(usize, Vec<isize>)],
     ) -> Result<Vec<u8>> {
-        if self.bytes() > MAXIMUM_PARAMETER_BYTES {
+        if self.bytes() > MAX_PARAMETER_BYTES {
             let found = format!("{} operands of {} dimensions", self.operands, dimensions.len());
             return Err(Error::invalid("a reduction", found, "fewer operands, or contiguous operands"));
         }

@@ -6,7 +6,7 @@
 
 use super::space::Space;
 use crate::error::{Error, Result};
-use crate::types::{Layout, MAXIMUM_RANK, Shape};
+use crate::types::{Layout, MAX_RANK, Shape};
 
 /// A dimension: its size, and the stride of every operand (inputs before the output) in elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -216,7 +216,7 @@ impl Dimensions {
             false => self.kept.iter().chain(&self.folded).collect(),
         };
         let all = if all.is_empty() { vec![&unit] } else { all };
-        let mut strides = vec![[0; MAXIMUM_RANK]; self.offsets.len()];
+        let mut strides = vec![[0; MAX_RANK]; self.offsets.len()];
         for (place, dimension) in all.iter().enumerate() {
             for (strides, &stride) in strides.iter_mut().zip(&dimension.strides) {
                 strides[place] = stride;

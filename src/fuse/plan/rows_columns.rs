@@ -39,7 +39,7 @@ const TILES: [usize; 5] = [64, 32, 16, 8, 4];
 const ROW_BYTES: usize = 64;
 /// The fewest bytes of a tile's row: half the unit in which the L2 cache reads memory. A neighbouring block reads the other
 /// half.
-const FEWEST_BYTES: usize = 16;
+const MIN_BYTES: usize = 16;
 /// The most bytes of an element of which a thread takes two columns.
 const PAIRED_BYTES: usize = 2;
 /// The numbers of blocks that may share a segment.
@@ -47,7 +47,7 @@ const PARTS: [usize; 2] = [1, 2];
 /// Elements of a thread, the most before fewer.
 const ELEMENTS: [usize; 3] = [32, 16, 8];
 /// Threads of a block.
-const MOST_THREADS: usize = 1024;
+const MAX_THREADS: usize = 1024;
 /// Registers of an element for its address, if groups have several dimensions. Assemblers compute them once for all stages.
 const ADDRESS: usize = 2;
 /// Registers of a thread for the addresses of its first elements, and for each word of a reduction's value: those of
@@ -55,7 +55,7 @@ const ADDRESS: usize = 2;
 const FIRST_ADDRESSES: usize = 10;
 const MERGED: usize = 4;
 /// Blocks of a portable cluster.
-const MOST_BLOCKS: usize = 8;
+const MAX_BLOCKS: usize = 8;
 
 /// The threads of a tile.
 struct ColumnTile {
@@ -141,7 +141,7 @@ impl CompiledRows {
     ) -> Result<RowPlan, &'static str> {
         let (dimensions, row) = (layout.dimensions, layout.dimensions.row);
         let segments = row.div_ceil(SEGMENT);
-        if segments > MOST_BLOCKS {
+        if segments > MAX_BLOCKS {
             return Err("a group of strided elements has more than 8192");
         }
         if segments > 1 && !device.has_clusters() {
@@ -176,7 +176,7 @@ impl CompiledRows {
             let warps = if block < WARP { threads } else { threads.min(block / WARP) };
             let slots = warps + segments * parts;
             let slots = |reduction: &RowReduction| slot_bytes(reduction) * slots * columns + 96;
-            let fits = block <= MOST_THREADS
+            let fits = block <= MAX_THREADS
                 && registers <= (MULTIPROCESSOR_REGISTERS / block.max(BLOCK)).min(MAX_THREAD_REGISTERS)
                 && of_element * held * vector <= MAX_REGISTER_INSTRUCTIONS
                 && bytes_read * held <= MAX_LOADED_BYTES
@@ -184,11 +184,10 @@ impl CompiledRows {
             fits.then_some(ColumnTile { columns, parts, threads, groups, registers })
         };
         let has_parts = |parts: usize| {
-            parts == 1 || device.has_clusters() && row > LANES && segments * parts <= MOST_BLOCKS
+            parts == 1 || device.has_clusters() && row > LANES && segments * parts <= MAX_BLOCKS
         };
         let bytes = |columns: usize| columns * size;
-        let tiles =
-            || TILES.into_iter().filter(|&columns| (FEWEST_BYTES..=ROW_BYTES).contains(&bytes(columns)));
+        let tiles = || TILES.into_iter().filter(|&columns| (MIN_BYTES..=ROW_BYTES).contains(&bytes(columns)));
         // The widest tile of each number of blocks, the first of them that has whole lines, or else the widest.
         let widest = PARTS.into_iter().filter(|&parts| has_parts(parts)).filter_map(|parts| {
             tiles().find_map(|columns| ELEMENTS.iter().find_map(|&elements| tile(parts, columns, elements)))

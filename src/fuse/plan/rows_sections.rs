@@ -23,13 +23,13 @@
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-use super::compiled_expression::{CompiledExpression, MAXIMUM_INSTRUCTIONS, MAXIMUM_OPERANDS};
+use super::compiled_expression::{CompiledExpression, MAX_INSTRUCTIONS, MAX_OPERANDS};
 use crate::fuse::language::graph::Nodes;
 use crate::fuse::language::node::{Node, NodeIndex, needed};
 use crate::types::DType;
 
 /// The instructions of a section. The rest is for the casts of a reduction's argument.
-const SECTION_INSTRUCTIONS: usize = MAXIMUM_INSTRUCTIONS - 200;
+const SECTION_INSTRUCTIONS: usize = MAX_INSTRUCTIONS - 200;
 
 /// The computation of a program in order.
 pub(in crate::fuse) struct Sections {
@@ -155,10 +155,10 @@ impl Sections {
                     limit = Some("a phase has more than 20000 instructions");
                     break;
                 }
-                if leaves.len() >= MAXIMUM_OPERANDS {
+                if leaves.len() >= MAX_OPERANDS {
                     break;
                 }
-                if leaves.len() + (open + written).max(1) <= MAXIMUM_OPERANDS {
+                if leaves.len() + (open + written).max(1) <= MAX_OPERANDS {
                     end = at + 1;
                 }
             }

@@ -30,18 +30,18 @@ const SMALL_BYTES: usize = 34 * 1024;
 /// The segments a block up to which rows of any kind take [`FEW_WARPS`], and the most warps of any block.
 const FEW_SEGMENTS: usize = 8;
 const FEW_WARPS: usize = 8;
-const MOST_WARPS: usize = 16;
+const MAX_WARPS: usize = 16;
 
 /// The bytes of an element of an output with a plane.
 const NARROW: usize = 2;
 
 /// The fewest rows of one segment in shared memory of a multiprocessor, which must hide the time of each other's loads.
-const FEWEST_ROWS: usize = 8;
+const MIN_ROWS: usize = 8;
 
 /// Segments of a block that loops over the rows of a chunk: those that leave space for the sums of a second block, and
 /// the most.
 const CHUNK_SEGMENTS: usize = 4;
-const MOST_CHUNK_SEGMENTS: usize = 8;
+const MAX_CHUNK_SEGMENTS: usize = 8;
 /// Rows in shared memory of a block that loops over rows: the current one and the next.
 pub(in crate::fuse) const BUFFERS: usize = 2;
 
@@ -208,7 +208,7 @@ impl RowBlocks {
         }
         let mut all = clusters().map(|cluster| {
             let has_few = segments <= FEW_SEGMENTS * cluster || kind.has_many_instructions;
-            blocks(cluster, if has_few { FEW_WARPS } else { MOST_WARPS })
+            blocks(cluster, if has_few { FEW_WARPS } else { MAX_WARPS })
         });
         all.find(|blocks| {
             let limit = match blocks.cluster {
@@ -226,7 +226,7 @@ impl RowBlocks {
     pub(super) fn of_short_rows(stride: usize, most: usize, device: RowDevice) -> Option<RowBlocks> {
         let rows = most.min(1 << (STATIC_SHARED_BYTES / stride).checked_ilog2()?);
         let blocks = RowBlocks { cluster: 1, warps: 1, rows, bytes: rows * stride };
-        (device.shared() / stride >= FEWEST_ROWS).then_some(blocks)
+        (device.shared() / stride >= MIN_ROWS).then_some(blocks)
     }
 
     /// Returns the fewest blocks of a cluster that loop over rows of so many segments, a warp for each; `None` if no
@@ -243,7 +243,7 @@ impl RowBlocks {
         let cluster = [2, 4].into_iter().find(|cluster| segments <= CHUNK_SEGMENTS * cluster).unwrap_or(8);
         let warps = segments.div_ceil(cluster);
         let bytes = BUFFERS * warps * stride;
-        let fits = warps <= MOST_CHUNK_SEGMENTS && bytes + values <= device.shared();
+        let fits = warps <= MAX_CHUNK_SEGMENTS && bytes + values <= device.shared();
         fits.then_some(RowBlocks { cluster, warps, rows: 1, bytes })
     }
 }

@@ -10,17 +10,17 @@
 
 use crate::error::{Error, Result};
 use crate::fuse::ir::coordinate::Coordinate;
-use crate::types::{Layout, MAXIMUM_RANK};
+use crate::types::{Layout, MAX_RANK};
 
 /// The limit of 32-bit arithmetic on the device, for elements and for distances within an operand.
-const MOST_ELEMENTS: usize = 1 << 31;
+const MAX_ELEMENTS: usize = 1 << 31;
 
 /// Sizes, and the strides and offsets of every operand, in elements, with the innermost dimension first.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Space {
     pub(crate) sizes: Vec<usize>,
     /// By operand: inputs, outputs, coordinates.
-    pub(crate) strides: Vec<[isize; MAXIMUM_RANK]>,
+    pub(crate) strides: Vec<[isize; MAX_RANK]>,
     pub(crate) offsets: Vec<usize>,
     pub(crate) inputs: usize,
     pub(crate) coordinates: Vec<Coordinate>,
@@ -67,7 +67,7 @@ impl Space {
 
         let mut space = Space {
             sizes: Vec::with_capacity(first.rank()),
-            strides: vec![[0; MAXIMUM_RANK]; layouts.len()],
+            strides: vec![[0; MAX_RANK]; layouts.len()],
             offsets: layouts.iter().map(|layout| layout.offset()).collect(),
             inputs: inputs.len(),
             coordinates: coordinates.to_vec(),
@@ -175,7 +175,7 @@ impl Space {
 
     /// Returns whether 32-bit arithmetic suffices.
     fn is_small(&self) -> bool {
-        self.count() < MOST_ELEMENTS && (0..self.strides.len()).all(|index| self.reach(index) < MOST_ELEMENTS)
+        self.count() < MAX_ELEMENTS && (0..self.strides.len()).all(|index| self.reach(index) < MAX_ELEMENTS)
     }
 
     /// Calls `each` with the space if 32-bit arithmetic suffices, or else with parts for which it does.

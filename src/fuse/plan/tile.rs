@@ -16,7 +16,7 @@ use super::elementwise::{AccessPattern, BLOCK, Iteration, KernelKey, PlannedOper
 use super::space::Space;
 
 /// The static shared memory that every device supports.
-const MAXIMUM_SHARED_BYTES: usize = 48 << 10;
+const MAX_SHARED_BYTES: usize = 48 << 10;
 /// The granularity of memory reads: elements closer than this share a sector.
 const SECTOR: usize = 32;
 /// The bytes of an access to a staged input.
@@ -25,13 +25,13 @@ const CHUNK: usize = 16;
 const ROW_BYTES: usize = 256;
 const SIDES: std::ops::RangeInclusive<usize> = 32..=128;
 /// The longest side of a tile whose other side is short.
-const LONGEST_SIDE: usize = 256;
+const MAX_SIDE: usize = 256;
 /// The longest side for access by single elements. More elements are more instructions without more bytes in
 /// flight.
-const MAXIMUM_SINGLE_SIDE: usize = 64;
+const MAX_SINGLE_SIDE: usize = 64;
 /// For an output with at most this many rows, a warp's writes cover whole sectors of each input without
 /// tiles.
-const FEWEST_ROWS: usize = 16;
+const MIN_ROWS: usize = 16;
 
 /// The elements of a block: `width` along the output's innermost dimension, `height` along the next, along
 /// which the staged inputs are contiguous. Both are powers of two.
@@ -110,7 +110,7 @@ fn runs_along(space: &Space, input: usize, bytes: usize) -> Option<usize> {
 /// Returns the dimension that forms tiles with the innermost, if tiles pay: the one along which the widest
 /// transposed input is contiguous.
 pub(super) fn tiled_dimension(space: &Space, bytes: &[usize]) -> Option<usize> {
-    if space.sizes[0] <= FEWEST_ROWS {
+    if space.sizes[0] <= MIN_ROWS {
         return None;
     }
     let transposed = |input: usize| runs_along(space, input, bytes[input]).map(|axis| (axis, bytes[input]));
@@ -142,7 +142,7 @@ impl PlannedOperands<'_> {
             }
             let tile = self.tile(&staged, &in_chunks, lanes == 1);
             let bytes: usize = staged.iter().map(|&input| tile.bytes(self.bytes[input])).sum();
-            if bytes <= MAXIMUM_SHARED_BYTES {
+            if bytes <= MAX_SHARED_BYTES {
                 break tile;
             }
             staged.pop();
@@ -183,28 +183,28 @@ impl PlannedOperands<'_> {
         let narrowest = staged.iter().map(bytes).min().unwrap_or(CHUNK);
         let widest = staged.iter().map(bytes).max().unwrap_or(CHUNK);
         let least = *SIDES.start();
-        let (most, mut shortest, mut highest) = (*SIDES.end(), least, LONGEST_SIDE);
+        let (most, mut shortest, mut highest) = (*SIDES.end(), least, MAX_SIDE);
         let singly = singly || staged.iter().any(|&input| !in_chunks[input]);
-        let most = if singly { MAXIMUM_SINGLE_SIDE } else { most };
+        let most = if singly { MAX_SINGLE_SIDE } else { most };
         let side = |bytes: usize| (ROW_BYTES / bytes).clamp(least, most);
         let (mut width, mut height) = (side(narrowest_output), side(narrowest));
         if !singly {
             // The elements of a warp along an input, and of all warps of a block.
             shortest = least.max(8 * chunk(narrowest) as usize);
-            highest = LONGEST_SIDE.min(64 * chunk(widest) as usize);
+            highest = MAX_SIDE.min(64 * chunk(widest) as usize);
             while width * height < (BLOCK * chunk(narrowest) * rows_together(narrowest)) as usize {
                 width *= 2;
             }
         }
         let (columns, rows) = (self.space.sizes[0], self.space.sizes[1]);
-        while height > shortest && rows <= height / 2 && width < LONGEST_SIDE {
+        while height > shortest && rows <= height / 2 && width < MAX_SIDE {
             (width, height) = (width * 2, height / 2);
         }
         while width > least && columns <= width / 2 && height < highest {
             (width, height) = (width / 2, height * 2);
         }
         let all: usize = staged.iter().map(bytes).sum();
-        while width * height * all > MAXIMUM_SHARED_BYTES && width.max(height) > least {
+        while width * height * all > MAX_SHARED_BYTES && width.max(height) > least {
             if width >= height { width /= 2 } else { height /= 2 }
         }
         Tile { width: width as u32, height: height as u32 }

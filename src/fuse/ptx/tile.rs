@@ -16,7 +16,7 @@ use crate::fuse::plan::tile::{Access, Tile, chunk, rows_together};
 /// The name of the block's shared memory.
 const SHARED: &str = "staged";
 /// The instruction count up to which rows are unrolled; more rows become a loop.
-const MAXIMUM_UNROLLED: usize = 320;
+const MAX_UNROLLED: usize = 320;
 
 /// The rows of a tile that a thread computes.
 pub(super) struct Rows {
@@ -42,7 +42,7 @@ impl Writer<'_> {
         let passes = tile.width * tile.height / BLOCK / self.key.lanes;
         let lanes = self.program.steps.len() * self.key.lanes as usize;
         let mut at_once = passes;
-        while at_once > 1 && lanes * at_once as usize > MAXIMUM_UNROLLED {
+        while at_once > 1 && lanes * at_once as usize > MAX_UNROLLED {
             at_once /= 2;
         }
         (at_once, passes / at_once)

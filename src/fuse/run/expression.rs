@@ -73,7 +73,6 @@ impl Expression {
     }
 
     /// Returns whether an output depends on an input.
-    #[cfg(feature = "nn")]
     pub(crate) fn reads(&self, input: usize) -> bool {
         self.0.compiled.reads(input)
     }

@@ -114,7 +114,7 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
     let tile = tile(&product);
     let tiles = (product.m().div_ceil(tile.0), product.n().div_ceil(tile.1));
     let mut operand_of_b = MatrixOperand::of(b, product.stored_b(), product.operation_b());
-    let by_rows = match T::IS_SUM && tiles.0 >= transposed::LEAST_READS && product.count() == 1 {
+    let by_rows = match T::IS_SUM && tiles.0 >= transposed::MIN_READS && product.count() == 1 {
         true => transposed::by_rows(processors, &operand_of_b, (product.k(), product.n())),
         false => None,
     };

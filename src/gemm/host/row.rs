@@ -3,7 +3,7 @@
 use super::sum::{Part, PartMut};
 
 /// The least columns of B.
-const LEAST_COLUMNS: usize = 16;
+const MIN_COLUMNS: usize = 16;
 /// Rows of B that are added together, so that a sum is loaded and stored once for them.
 #[cfg(target_arch = "x86_64")]
 const ROWS: usize = 8;
@@ -24,7 +24,7 @@ macro_rules! rows {
             beta: $float,
             c: PartMut<$float>,
         ) -> bool {
-            if m != 1 || b.column != 1 || n < LEAST_COLUMNS {
+            if m != 1 || b.column != 1 || n < MIN_COLUMNS {
                 return false;
             }
             #[cfg(target_arch = "x86_64")]

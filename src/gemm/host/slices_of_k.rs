@@ -12,11 +12,11 @@ use crate::error::Result;
 use crate::gemm::{GemmElement, GemmResult};
 
 /// The least k that is cut.
-const LEAST_DEPTH: usize = 2048;
+const MIN_DEPTH: usize = 2048;
 /// The most elements of a C whose k is cut.
-const MOST_ELEMENTS: usize = 1 << 18;
+const MAX_ELEMENTS: usize = 1 << 18;
 /// The least rows and columns of one: a vector is read once however it is cut.
-const LEAST_SIDE: usize = 16;
+const MIN_SIDE: usize = 16;
 /// The depth of a slice is a multiple of it, and at least it.
 const UNIT: usize = 256;
 /// Rows of C that a thread finishes at a time.
@@ -28,9 +28,9 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
         let product = self.product;
         let is_cut = T::IS_SUM
             && T::Sum::ACTIVATE.is_some()
-            && product.k() >= LEAST_DEPTH
-            && product.m().min(product.n()) >= LEAST_SIDE
-            && product.m().saturating_mul(product.n()).saturating_mul(product.count()) <= MOST_ELEMENTS;
+            && product.k() >= MIN_DEPTH
+            && product.m().min(product.n()) >= MIN_SIDE
+            && product.m().saturating_mul(product.n()).saturating_mul(product.count()) <= MAX_ELEMENTS;
         let slices = (product.k() / 1024).clamp(8, 32);
         is_cut.then(|| product.k().div_ceil(slices).next_multiple_of(UNIT))
     }

@@ -7,7 +7,7 @@ use super::MatrixOperand;
 use crate::threads::run_on_threads;
 
 /// The rows of tiles that read B from which the copy is worth it.
-pub(super) const LEAST_READS: usize = 4;
+pub(super) const MIN_READS: usize = 4;
 /// The sides of the blocks that are transposed.
 const BLOCK: usize = 16;
 /// Elements that are worth a thread's start.

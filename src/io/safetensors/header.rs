@@ -18,7 +18,7 @@ use crate::error::Result;
 /// The bytes of the header's length.
 pub(super) const LENGTH_BYTES: u64 = 8;
 /// The longest header that the format allows.
-pub(super) const MAXIMUM_BYTES: u64 = 100_000_000;
+pub(super) const MAX_BYTES: u64 = 100_000_000;
 /// The header's name for the metadata.
 pub(super) const METADATA: &str = "__metadata__";
 
@@ -45,10 +45,10 @@ impl Header {
         let mut bytes = [0; LENGTH_BYTES as usize];
         file.read_exact(&mut bytes).map_err(|error| failure(path, &error))?;
         let header = u64::from_le_bytes(bytes);
-        if header > after.min(MAXIMUM_BYTES) {
+        if header > after.min(MAX_BYTES) {
             let wanted = format!(
-                "at most {}: the file has {after} after that number, and the format allows {MAXIMUM_BYTES}",
-                after.min(MAXIMUM_BYTES)
+                "at most {}: the file has {after} after that number, and the format allows {MAX_BYTES}",
+                after.min(MAX_BYTES)
             );
             return Err(refusal(path, format!("a header of {header} bytes"), wanted));
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::header::{MAXIMUM_BYTES, UniquePairs};
+use super::header::{MAX_BYTES, UniquePairs};
 use super::{failure, quoted, refusal};
 use crate::error::Result;
 use crate::io::npy::open_regular;
@@ -34,15 +34,15 @@ impl Index {
     pub fn read(path: &Path) -> Result<Index> {
         let name = path.display().to_string();
         let (file, length) = open_regular(path, ".safetensors.index.json")?;
-        if length > MAXIMUM_BYTES {
+        if length > MAX_BYTES {
             return Err(refusal(
                 &name,
                 format!("an index of {length} bytes"),
-                format!("at most {MAXIMUM_BYTES}"),
+                format!("at most {MAX_BYTES}"),
             ));
         }
         let mut text = Vec::new();
-        file.take(MAXIMUM_BYTES).read_to_end(&mut text).map_err(|error| failure(&name, &error))?;
+        file.take(MAX_BYTES).read_to_end(&mut text).map_err(|error| failure(&name, &error))?;
         let fields: Fields = serde_json::from_slice(&text).map_err(|error| {
             let wanted = "a JSON object whose weight_map gives a file name for each tensor";
             refusal(&name, format!("an unreadable index: {error}"), wanted)

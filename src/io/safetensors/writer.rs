@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ::safetensors::tensor::TensorInfo;
 
-use super::header::{LENGTH_BYTES, MAXIMUM_BYTES, METADATA};
+use super::header::{LENGTH_BYTES, MAX_BYTES, METADATA};
 use super::{name_of, quoted};
 use crate::error::{Error, Result};
 use crate::io::array::{byte_count, describe, too_large};
@@ -181,9 +181,9 @@ fn header(tensors: &[(&str, DType, &[usize])], metadata: &[(&str, &str)]) -> Res
     let mut text = format!("{{{}}}", entries.join(",")).into_bytes();
     // Spaces align the data to the largest elements.
     text.resize(text.len().next_multiple_of(LENGTH_BYTES as usize), b' ');
-    if text.len() as u64 > MAXIMUM_BYTES {
+    if text.len() as u64 > MAX_BYTES {
         let found = format!("a header of {} bytes", text.len());
-        return Err(Error::invalid(OPERATION, found, format!("at most {MAXIMUM_BYTES} bytes")));
+        return Err(Error::invalid(OPERATION, found, format!("at most {MAX_BYTES} bytes")));
     }
     let data = LENGTH_BYTES + text.len() as u64;
     ranges.values_mut().for_each(|(start, end)| (*start, *end) = (*start + data, *end + data));

@@ -31,7 +31,7 @@ const HASHES: &str = "SHA256SUMS";
 const HASHED: [&str; 3] = [PARAMETERS, OPTIMIZER, INFO];
 
 /// The most bytes of a file of text.
-const MOST_TEXT: u64 = 64 << 20;
+const MAX_TEXT: u64 = 64 << 20;
 
 /// A checkpoint's step and its loss.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -171,12 +171,12 @@ fn write_text(path: &Path, text: &str) -> Result<()> {
 
 fn read_text(path: &Path) -> Result<Vec<u8>> {
     let (file, length) = open_regular(path, KIND)?;
-    if length > MOST_TEXT {
+    if length > MAX_TEXT {
         let found = format!("{length} bytes");
-        return Err(file_error(&path.display().to_string(), found, format!("at most {MOST_TEXT} bytes")));
+        return Err(file_error(&path.display().to_string(), found, format!("at most {MAX_TEXT} bytes")));
     }
     let mut text = Vec::new();
-    file.take(MOST_TEXT)
+    file.take(MAX_TEXT)
         .read_to_end(&mut text)
         .map_err(|error| read_failure(&path.display().to_string(), KIND, &error))?;
     Ok(text)

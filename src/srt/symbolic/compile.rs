@@ -16,7 +16,7 @@ use crate::types::DType;
 const OPERATION: &str = "a symbolic expression";
 
 /// The most inputs of a fused expression, whose numbers count too.
-const MOST_SLOTS: usize = 63;
+const MAX_SLOTS: usize = 63;
 
 /// A [`SymExpr`] that is compiled for batches.
 #[derive(Debug)]
@@ -45,8 +45,8 @@ impl SymExpr {
     /// of more than 20000 instructions, runs as several kernels.
     pub fn compile(&self) -> Result<CompiledExpr> {
         let slots = self.slots();
-        if slots > MOST_SLOTS {
-            let wanted = format!("slots from 0 to {}", MOST_SLOTS - 1);
+        if slots > MAX_SLOTS {
+            let wanted = format!("slots from 0 to {}", MAX_SLOTS - 1);
             return Err(Error::invalid(OPERATION, format!("input slot {}", slots - 1), wanted));
         }
         let nodes = self.nodes.clone();

@@ -132,7 +132,6 @@ impl Attention {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for other operands than the forward's; as [`new`](Self::new).
-    #[cfg(feature = "nn")]
     pub fn again(inputs: [Tensor; 3], settings: AttentionSettings) -> Result<Attention> {
         let inputs = taken(inputs, &settings, Pass::Backward)?
             .map_err(|reason| Error::invalid(OPERATION, reason.to_string(), "the operands of the forward"))?;
@@ -140,7 +139,6 @@ impl Attention {
     }
 
     /// Returns the settings alone.
-    #[cfg(feature = "nn")]
     pub fn into_settings(self) -> AttentionSettings {
         self.settings
     }

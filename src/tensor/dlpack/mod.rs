@@ -25,7 +25,7 @@ use super::storage::{HostMemory, Memory, Shared, Storage};
 use super::tensor::Tensor;
 use crate::driver::{self, DeviceBuffer, Stream};
 use crate::error::{Error, Result};
-use crate::types::{DType, Layout, MAXIMUM_RANK, Shape};
+use crate::types::{DType, Layout, MAX_RANK, Shape};
 
 mod structs;
 
@@ -88,8 +88,8 @@ impl Managed for DLManagedTensor {
 /// An export: the struct, and what it points to.
 struct Export<M> {
     managed: Option<M>,
-    shape: [i64; MAXIMUM_RANK],
-    strides: [i64; MAXIMUM_RANK],
+    shape: [i64; MAX_RANK],
+    strides: [i64; MAX_RANK],
     // Dropped in this order: the memory is freed behind the consumer's work.
     _tensor: Tensor,
     _consumer: Option<Stream>,
@@ -147,7 +147,7 @@ fn export<M: Managed>(tensor: Tensor, consumer: Option<&Stream>, flags: u64) -> 
         0 => std::ptr::null_mut(),
         _ => memory.wrapping_add(start).cast::<c_void>(),
     };
-    let (mut shape, mut strides) = ([0; MAXIMUM_RANK], [0; MAXIMUM_RANK]);
+    let (mut shape, mut strides) = ([0; MAX_RANK], [0; MAX_RANK]);
     for (at, (size, stride)) in tensor.shape().iter().zip(tensor.layout().strides()).enumerate() {
         (shape[at], strides[at]) = (*size as i64, *stride as i64);
     }
@@ -266,7 +266,7 @@ unsafe fn check(tensor: &DLTensor) -> Result<Checked> {
         }
     };
     let pinned = tensor.device.device_type == CUDA_HOST;
-    let rank = usize::try_from(tensor.ndim).ok().filter(|rank| *rank <= MAXIMUM_RANK);
+    let rank = usize::try_from(tensor.ndim).ok().filter(|rank| *rank <= MAX_RANK);
     let Some(rank) = rank else {
         return refuse(format!("{} dimensions", tensor.ndim), "0 to 16 dimensions");
     };
@@ -441,7 +441,6 @@ impl Tensor {
     /// # Safety
     ///
     /// The consumer's writes are ordered with all uses of this tensor and of views and clones that are made of it later.
-    #[cfg(feature = "capi")]
     pub(crate) unsafe fn share_dlpack<M: ManagedStruct>(
         &mut self,
         consumer: Option<&Stream>,
@@ -501,13 +500,11 @@ impl Tensor {
 }
 
 /// The two structs, for exports of the C ABI.
-#[cfg(feature = "capi")]
 pub(crate) trait ManagedStruct: Sized {
     /// Exports a tensor with these flags.
     fn export(tensor: Tensor, consumer: Option<&Stream>, flags: u64) -> Result<NonNull<Self>>;
 }
 
-#[cfg(feature = "capi")]
 impl<M: Managed> ManagedStruct for M {
     fn export(tensor: Tensor, consumer: Option<&Stream>, flags: u64) -> Result<NonNull<M>> {
         export(tensor, consumer, flags)

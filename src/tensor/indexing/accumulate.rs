@@ -204,7 +204,6 @@ impl Tensor {
     /// # Errors
     ///
     /// As [`index_put`](Self::index_put).
-    #[cfg(feature = "nn")]
     pub(crate) fn index_put_gradients(&self, indices: &[&Tensor], accumulate: bool) -> Result<[Tensor; 2]> {
         const CALL: IndexOperation = IndexOperation::IndexPut;
         let places = Coordinates::new(CALL, self, &indices.iter().copied().enumerate().collect::<Vec<_>>())?;

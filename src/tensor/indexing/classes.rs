@@ -38,7 +38,6 @@ impl Tensor {
     }
 }
 
-#[cfg(feature = "nn")]
 impl Tensor {
     /// Returns labels as the index of [`gather_classes`](Self::gather_classes), and true for each ignored label, whose
     /// index is 0.

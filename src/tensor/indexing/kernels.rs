@@ -120,13 +120,13 @@ pub(super) unsafe fn scatter(
 /// The share of the L2 cache that marks are to take: the index passes through it too.
 const OF_CACHE: usize = 2;
 /// Sweeps over an index from which on marks outside of the cache cost less.
-const MOST_SWEEPS: usize = 8;
+const MAX_SWEEPS: usize = 8;
 
 /// How often the index is gone through, each time for a part of the marks that stays in the cache.
 fn sweeps(device: Device, marks: usize) -> Result<usize> {
     let cache = usize::try_from(device.attribute(Attribute::L2_CACHE_SIZE)?).unwrap_or(0) / OF_CACHE;
     let sweeps = marks.saturating_mul(size_of::<u32>()).div_ceil(cache.max(1));
-    Ok(if sweeps <= MOST_SWEEPS { sweeps.max(1) } else { 1 })
+    Ok(if sweeps <= MAX_SWEEPS { sweeps.max(1) } else { 1 })
 }
 
 /// Which element is the last for each of `count` places: its position along the axis from 1, or 0 where there is none.

@@ -14,9 +14,9 @@ use crate::tensor::traced;
 use crate::types::{Layout, Shape};
 
 /// The most positions along an axis that the marks of a scatter can tell apart.
-const MOST_POSITIONS: usize = u32::MAX as usize - 1;
+const MAX_POSITIONS: usize = u32::MAX as usize - 1;
 /// Places for each position of an index up to which going through the places in order is faster than through the index.
-const MOST_PLACES: usize = 4;
+const MAX_PLACES: usize = 4;
 
 /// Writes by index. If several indices name one place, the element with the highest position along the axis (for
 /// [`put`](Tensor::put): in the index's row-major order) wins, on every device and in every run. Elements broadcast to the
@@ -260,7 +260,7 @@ impl<'a> TensorMut<'a> {
             let positions = repeated.shape().get(at).copied().unwrap_or(0);
             let mut start = 0;
             while start < positions {
-                let length = MOST_POSITIONS.min(positions - start);
+                let length = MAX_POSITIONS.min(positions - start);
                 let part = |layout: &Layout| layout.narrow(at as isize, start, length);
                 let write = Write { call, check, bytes: dtype.size(), along, axis: at };
                 write.run(&mut memory, index, &part(repeated)?, elements, &part(&from)?)?;
@@ -329,7 +329,7 @@ impl Write {
         let marking = IndexSpace::new(marks.once.shape(), &once, None, named)?;
         // SAFETY: as above; the marks have a place for each position and coordinate of the index.
         let found = unsafe { kernels::mark(&stream, &marking, marks.count, indices, checked)? };
-        if self.along.size <= MOST_PLACES.saturating_mul(shape[self.axis]) {
+        if self.along.size <= MAX_PLACES.saturating_mul(shape[self.axis]) {
             let space = marks.by_places(&moved, self.axis, self.bytes, named)?;
             // SAFETY: as above; marks name positions of the elements, of which there are as many as of the index.
             unsafe { kernels::scatter_marked(&stream, &space, to, from, &found) }

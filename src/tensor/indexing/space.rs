@@ -9,10 +9,10 @@
 //! Invariants: the struct is the kernels', and a space made smaller or wider moves the same bytes.
 
 use crate::error::{Error, Result};
-use crate::types::{MAXIMUM_RANK, Shape, divisor};
+use crate::types::{MAX_RANK, Shape, divisor};
 
 /// Dimensions of a shape, and one for the bytes of an element.
-pub(super) const DIMENSIONS: usize = MAXIMUM_RANK + 1;
+pub(super) const DIMENSIONS: usize = MAX_RANK + 1;
 /// The most operands; see [`IndexSpace::new`].
 pub(super) const OPERANDS: usize = 5;
 /// The operands whose elements are moved.
@@ -23,7 +23,7 @@ const RUN: [i64; OPERANDS] = [0, 1, 1, 0, 0];
 /// One operand as it is before anything is made smaller, in its elements.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IndexedOperand {
-    pub(super) strides: [isize; MAXIMUM_RANK],
+    pub(super) strides: [isize; MAX_RANK],
     pub(super) offset: usize,
     /// How far an index of 1 leads.
     pub(super) along: isize,
@@ -32,7 +32,7 @@ pub(super) struct IndexedOperand {
 impl IndexedOperand {
     /// With these strides, by dimension.
     pub(super) fn new(strides: &[isize], offset: usize) -> IndexedOperand {
-        let mut operand = IndexedOperand { strides: [0; MAXIMUM_RANK], offset, along: 0 };
+        let mut operand = IndexedOperand { strides: [0; MAX_RANK], offset, along: 0 };
         operand.strides[..strides.len()].copy_from_slice(strides);
         operand
     }

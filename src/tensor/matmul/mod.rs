@@ -196,7 +196,6 @@ impl<'t> Matmul<'t> {
     /// # Errors
     ///
     /// As [`of`](Self::of).
-    #[cfg(feature = "nn")]
     pub(crate) fn times_derivative(
         a: &Tensor,
         b: &Tensor,

@@ -8,7 +8,7 @@ use crate::gemm::{Choice, Operation, Product};
 use crate::types::{Layout, Shape};
 
 /// The most rows that a product may have; see [`Product::check`].
-const MOST_ROWS: usize = (i32::MAX - 255) as usize;
+const MAX_ROWS: usize = (i32::MAX - 255) as usize;
 
 /// The storage of a matrix, in a form that a product reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Matrices<'_> {
                 && last.strides[2] == rows * of(2)
                 && of(0) >= k
                 && of(2) >= n
-                && rows.checked_mul(last.size).is_some_and(|rows| rows <= MOST_ROWS);
+                && rows.checked_mul(last.size).is_some_and(|rows| rows <= MAX_ROWS);
             if !together {
                 break;
             }

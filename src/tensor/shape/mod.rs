@@ -14,7 +14,6 @@ mod views;
 pub use pad::Padding;
 pub use rows::Rows;
 pub(crate) use views::in_shape;
-#[cfg(feature = "nn")]
 pub(crate) use views::sizes;
 
 use super::cached_operation::{CachedOperation, OperandKind};

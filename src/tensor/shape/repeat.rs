@@ -2,7 +2,7 @@
 
 use super::{Shape, Tensor};
 use crate::error::{Error, Result};
-use crate::types::MAXIMUM_RANK;
+use crate::types::MAX_RANK;
 
 impl Tensor {
     /// Returns the coordinates of a grid: each vector varies along an axis of its own and is repeated along the others. The
@@ -26,9 +26,9 @@ impl Tensor {
             let found = format!("a tensor of shape {}", tensor.shape());
             return Err(Error::invalid("meshgrid", found, "vectors"));
         }
-        if vectors.len() > MAXIMUM_RANK {
+        if vectors.len() > MAX_RANK {
             let found = format!("{} vectors", vectors.len());
-            return Err(Error::invalid("meshgrid", found, format!("at most {MAXIMUM_RANK}")));
+            return Err(Error::invalid("meshgrid", found, format!("at most {MAX_RANK}")));
         }
         let shape: Vec<usize> = vectors.iter().map(|vector| vector.count()).collect();
         let grid = vectors.iter().enumerate().map(|(axis, vector)| {
@@ -54,9 +54,9 @@ impl Tensor {
     ///
     /// [`InvalidArgument`](Error::InvalidArgument) for more dimensions or elements than there can be; those of memory.
     pub fn repeat(&self, times: &[usize]) -> Result<Tensor> {
-        if times.len() > MAXIMUM_RANK {
+        if times.len() > MAX_RANK {
             let found = format!("{} axes", times.len());
-            return Err(Error::invalid("repeat", found, format!("at most {MAXIMUM_RANK}")));
+            return Err(Error::invalid("repeat", found, format!("at most {MAX_RANK}")));
         }
         let rank = self.rank().max(times.len());
         let ones = |count: usize| std::iter::repeat_n(1, count);
@@ -67,7 +67,7 @@ impl Tensor {
         let whole = Shape::new(&whole)?;
         // A repeated axis becomes two, the times and the axis. If that makes too many axes, they are repeated one by one.
         let repeated = times.iter().filter(|times| **times != 1).count();
-        if rank + repeated > MAXIMUM_RANK {
+        if rank + repeated > MAX_RANK {
             let mut tiles = self.in_shape(&Shape::new(&sizes)?)?;
             for (axis, &times) in times.iter().enumerate().filter(|(_, times)| **times != 1) {
                 tiles = tiles.with_repeated(axis, axis, times)?;

@@ -110,7 +110,7 @@ impl Tensor {
         // An infinite distance of the bounds, and more bins than there is memory for, are left to the expression.
         if !self.device().is_cpu()
             && (max - min).is_finite()
-            && bins <= sort::MAXIMUM_BINS
+            && bins <= sort::MAX_BINS
             && let Some(bytes) = aligned_bytes(OPERATION, &elements)?
         {
             let counts = count_on_device(OPERATION, &elements, bins, |stream, counts| {
@@ -163,10 +163,7 @@ impl Tensor {
             return Err(Error::invalid(OPERATION, found, "sorted edges without NaN"));
         }
         let has_kernel = matches!(self.dtype(), DType::F32 | DType::F64) && edges.dtype() == self.dtype();
-        if !self.device().is_cpu()
-            && self.device() == edges.device()
-            && has_kernel
-            && bins <= sort::MAXIMUM_BINS
+        if !self.device().is_cpu() && self.device() == edges.device() && has_kernel && bins <= sort::MAX_BINS
         {
             let (elements, edges) = (flat(self)?, flat(edges)?);
             let bytes = [aligned_bytes(OPERATION, &elements)?, aligned_bytes(OPERATION, &edges)?];

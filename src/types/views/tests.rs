@@ -160,7 +160,7 @@ fn dimensions_of_one_come_and_go() {
         assert_eq!(Model::of(&layout.squeeze_all()).offsets, model.offsets);
     }
     assert!(Layout::contiguous(&[2]).unwrap().squeeze(0).unwrap_err().to_string().contains("size 2"));
-    let full = Layout::contiguous(&[1; MAXIMUM_RANK]).unwrap();
+    let full = Layout::contiguous(&[1; MAX_RANK]).unwrap();
     assert!(full.unsqueeze(0).unwrap_err().to_string().contains("17 dimensions"));
     assert!(full.unfold(0, 1, 1).is_err());
 }

@@ -44,10 +44,10 @@ const WHOLE_TIME: Duration = Duration::from_secs(5);
 /// The cases that run even on a slow machine.
 const LEAST: u64 = 100;
 /// The bytes of the largest allocation of a case. The valid files have some kilobytes.
-const MOST_ALLOCATED: usize = 8 << 20;
+const MAX_ALLOCATED: usize = 8 << 20;
 const SEED: u64 = 0x5E1_7ED6E;
 /// The bytes of the largest tensor that is read back.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// A simulation on the CPU.
 const OPTIONS: sv_simulation_options = sv_simulation_options {
@@ -72,8 +72,8 @@ pub fn bounded<T>(
     allocations::forget();
     let result = case()?;
     match allocations::largest() {
-        bytes if bytes > MOST_ALLOCATED => {
-            Err(format!("{bytes} bytes were allocated, more than {MOST_ALLOCATED}").into())
+        bytes if bytes > MAX_ALLOCATED => {
+            Err(format!("{bytes} bytes were allocated, more than {MAX_ALLOCATED}").into())
         }
         _ => Ok(result),
     }
@@ -252,7 +252,7 @@ pub fn read_back(tensor: u64) -> Outcome {
     if shape.iter().any(|size| *size < 0) {
         return Err(format!("shape {shape:?}").into());
     }
-    if count <= MOST_BYTES / 16 {
+    if count <= MAX_BYTES / 16 {
         // The size that is wanted is that of the dtype, one of these.
         let mut read = false;
         for size in [1, 2, 4, 8, 16] {

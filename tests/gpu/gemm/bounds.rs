@@ -58,7 +58,7 @@ macro_rules! rounded {
 }
 
 /// Half of the least f16: what the rounding of tiny results to it may be off.
-const LEAST_F16: f64 = 1.0 / (1u64 << 25) as f64;
+const MIN_F16: f64 = 1.0 / (1u64 << 25) as f64;
 const F32: f64 = 1.0 / (1u64 << 24) as f64;
 const F64: f64 = 1.0 / (1u64 << 53) as f64;
 
@@ -144,7 +144,7 @@ fn check_by<T: Rounded, C: ResultOf<T> + Rounded>(
             let size = alpha * size + beta.abs() * (c_re.abs() + c_im.abs());
             let allowed = (k + 4) as f64 * unit * size;
             for (found, wanted) in [(f_re, wanted.0), (f_im, wanted.1)] {
-                let allowed = allowed * (1.0 + C::UNIT) + C::UNIT * wanted.abs() + LEAST_F16;
+                let allowed = allowed * (1.0 + C::UNIT) + C::UNIT * wanted.abs() + MIN_F16;
                 let error = (found - wanted).abs();
                 worst = worst.max(error / allowed);
                 if error.is_nan() || error > allowed {

@@ -9,7 +9,7 @@ use super::transactions::Transactions;
 pub(super) const ANY_VALUE: u64 = 0xc3a5_96b7_d278_4e1f;
 
 /// The instructions between two stops after which a thread fails.
-pub(super) const MOST_STEPS: usize = 100_000;
+pub(super) const MAX_STEPS: usize = 100_000;
 
 /// A thread of a block.
 pub struct Thread {
@@ -302,7 +302,7 @@ impl Kernel {
         spaces: &mut Spaces<'_>,
         pauses: &mut impl FnMut() -> bool,
     ) -> Stop {
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let line = &self.lines[thread.at];
             thread.at += 1;
             if line.guard.is_some_and(|(register, wanted)| (registers.get(register, lane) != 0) != wanted) {

@@ -10,7 +10,7 @@ use super::kernel::{Action, Kernel, Source};
 use super::memory::Accesses;
 use super::pure::LANES;
 use super::registers::Registers;
-use super::thread::{MOST_STEPS, Spaces, Thread};
+use super::thread::{MAX_STEPS, Spaces, Thread};
 
 /// The values of an operand that an instruction does not have.
 static NONE: [u64; LANES] = [0; LANES];
@@ -39,7 +39,7 @@ impl Kernel {
         let mut at = threads[0].at;
         let mut constants = [NONE; 4];
         spaces.memory.forget_accesses();
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let line = &self.lines[at];
             let active = match line.guard {
                 Some((register, wanted)) => {

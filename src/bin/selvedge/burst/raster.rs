@@ -14,7 +14,7 @@ const MARK: (f64, f64) = (6.0, 14.0);
 /// Colours from few spikes to many.
 const SHADES: [&str; 4] = ["#bcd3ea", "#7ba9d6", "#3b79b7", "#143f6e"];
 /// Populations that are named beside the plot.
-const MOST_NAMES: usize = 24;
+const MAX_NAMES: usize = 24;
 
 /// A grid of cells with their numbers of spikes.
 struct Cells {
@@ -119,7 +119,7 @@ fn axis_of_neurons(picture: &mut Picture, recording: &Recording, area: Area) {
 fn populations(picture: &mut Picture, recording: &Recording, area: Area) {
     let neurons = f64::from(recording.neurons.max(1));
     let mut lowest = f64::INFINITY;
-    let mut sorted: Vec<_> = recording.populations.iter().take(MOST_NAMES).collect();
+    let mut sorted: Vec<_> = recording.populations.iter().take(MAX_NAMES).collect();
     sorted.sort_by_key(|population| population.ids.start);
     for population in sorted {
         let y = |id: u32| area.bottom() - f64::from(id) / neurons * area.height;

@@ -19,7 +19,7 @@ mod replay;
 mod summary;
 
 /// Letters of a device's name that are shown.
-const LONGEST_NAME: usize = 80;
+const MAX_NAME: usize = 80;
 
 /// Runs the command.
 pub fn memory(options: &MemoryOptions) -> Result<Report, Failure> {
@@ -100,7 +100,7 @@ fn check_segments(file: &Path, snapshot: &MemorySnapshot) -> Result<(), Failure>
 
 /// A name from a file as it may go to a terminal: without control characters, and not endless.
 fn printable(name: &str) -> String {
-    let shown = name.chars().take(LONGEST_NAME);
+    let shown = name.chars().take(MAX_NAME);
     shown.map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
 

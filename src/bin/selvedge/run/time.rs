@@ -15,7 +15,7 @@ use crate::output::{self, Progress, Style, Table};
 /// A sample this long, in seconds, is known to one percent.
 const LONG: f64 = 50e-6;
 /// The most launches of a sample.
-const MOST_LAUNCHES: u32 = 64;
+const MAX_LAUNCHES: u32 = 64;
 /// Launches, and then samples, before the timed ones.
 const WARM_UP: u32 = 3;
 /// Samples that are queued at once: enough to keep the device busy, few enough events.
@@ -98,7 +98,7 @@ fn launches_for(launch: f64) -> u32 {
     }
     // A time of 0 gives the most.
     let wanted = (LONG / launch).ceil();
-    if wanted >= f64::from(MOST_LAUNCHES) { MOST_LAUNCHES } else { wanted as u32 }
+    if wanted >= f64::from(MAX_LAUNCHES) { MAX_LAUNCHES } else { wanted as u32 }
 }
 
 fn graph_of(
@@ -245,8 +245,8 @@ mod tests {
         assert_eq!(launches_for(LONG), 1);
         assert_eq!(launches_for(49e-6), 2);
         assert_eq!(launches_for(10e-6), 5);
-        assert_eq!(launches_for(1e-9), MOST_LAUNCHES);
-        assert_eq!(launches_for(0.0), MOST_LAUNCHES);
+        assert_eq!(launches_for(1e-9), MAX_LAUNCHES);
+        assert_eq!(launches_for(0.0), MAX_LAUNCHES);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::fuse::ir::program::Step;
 use crate::types::DType;
 
 /// Programs with more steps are not interleaved: their values would not fit the registers.
-const MOST_INTERLEAVED: usize = 100;
+const MAX_INTERLEAVED: usize = 100;
 
 /// The machine code of a program's loop.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub(super) fn generate(
     outputs: &[DType],
     target: Target,
 ) -> Result<Draft, Unsupported> {
-    let copies = if analysis.order.len() > MOST_INTERLEAVED { 1 } else { 2 };
+    let copies = if analysis.order.len() > MAX_INTERLEAVED { 1 } else { 2 };
     let (kernel, hoistable) = generate_once(analysis, inputs, outputs, target, copies, &[])?;
     match hoistable.is_empty() {
         true => Ok(kernel),

@@ -145,7 +145,7 @@ impl fmt::Display for Unsupported {
 }
 
 /// The most steps of a program with machine code. The cost of generation grows with their square in the worst case.
-const MOST_STEPS: usize = 4000;
+const MAX_STEPS: usize = 4000;
 
 /// Programs with fewer steps are bound by memory, for which 256 bits are as fast, and need fewer elements a turn.
 const STEPS_FOR_512_BITS: usize = 10;
@@ -221,7 +221,7 @@ struct Drafts {
 impl Drafts {
     /// As [`Native::new`].
     fn new(compiled: &CompiledExpression, targets: &[Target]) -> Result<Drafts, Unsupported> {
-        if compiled.program.steps.len() > MOST_STEPS {
+        if compiled.program.steps.len() > MAX_STEPS {
             return Err(Unsupported::Length);
         }
         let split = Split::new(compiled)?;

@@ -17,7 +17,7 @@ const FLAGGED_BLOCK: usize = 2048;
 /// The elements of a block of which some operand goes through scratch memory.
 const SCRATCH_BLOCK: usize = 512;
 /// Rows of fewer elements are not worth a call each.
-const LEAST_ROW: usize = 256;
+const MIN_ROW: usize = 256;
 
 /// The numbers of blocks of a run.
 #[derive(Default)]
@@ -112,7 +112,7 @@ impl<'a> Worker<'a> {
         let may_stream = bytes.saturating_mul(space.count()) > least
             && (space.inputs..operands).all(|output| space.is_linear(output))
             && !in_place.contains(&true);
-        let by_rows = space.sizes[0] >= LEAST_ROW;
+        let by_rows = space.sizes[0] >= MIN_ROW;
         let is_contiguous =
             |operand: usize| space.is_linear(operand) || by_rows && space.strides(operand)[0] == 1;
         let block = match () {

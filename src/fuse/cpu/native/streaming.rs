@@ -63,7 +63,7 @@ pub(in crate::fuse) fn last_level_cache() -> usize {
     const OF_AMD: u32 = 0x8000_001d;
     const OF_INTEL: u32 = 4;
     /// The levels of caches, of instructions and data.
-    const MOST_CACHES: u32 = 8;
+    const MAX_CACHES: u32 = 8;
     static SIZE: OnceLock<usize> = OnceLock::new();
     *SIZE.get_or_init(|| {
         // SAFETY: every x86-64 processor has the instruction.
@@ -74,7 +74,7 @@ pub(in crate::fuse) fn last_level_cache() -> usize {
             (false, true) => OF_INTEL,
             (false, false) => return usize::MAX,
         };
-        let sizes = (0..MOST_CACHES).filter_map(|cache| {
+        let sizes = (0..MAX_CACHES).filter_map(|cache| {
             // SAFETY: as above, and the processor has the leaf.
             #[allow(unused_unsafe, reason = "it is unsafe in older versions of Rust")]
             let found = unsafe { __cpuid_count(leaf, cache) };

@@ -15,7 +15,7 @@ use crate::fuse::plan::rows_split::{Phase, PhaseInput};
 use crate::fuse::plan::rows_stages::KEPT_COST;
 
 /// The most values of groups that are computed once: each is an operand of the outputs.
-const MOST_VALUES: usize = 8;
+const MAX_VALUES: usize = 8;
 
 /// The outputs of a program, as a run by blocks computes them.
 #[derive(Default)]
@@ -101,7 +101,7 @@ impl BlockFinishes {
 }
 
 /// Returns the nodes with one value per group, other than reductions, that elements of `outputs` read; none if there are more
-/// than [`MOST_VALUES`].
+/// than [`MAX_VALUES`].
 fn values_of_groups(nodes: &Nodes, outputs: &[NodeIndex]) -> Vec<NodeIndex> {
     let per_group = is_per_group(nodes);
     let is_leaf = |index: NodeIndex, _: Node| per_group[index as usize];
@@ -111,5 +111,5 @@ fn values_of_groups(nodes: &Nodes, outputs: &[NodeIndex]) -> Vec<NodeIndex> {
         needed[at] && per_group[at] && !matches!(nodes.nodes[at].0, Node::Group(..))
     };
     let values: Vec<NodeIndex> = (0..nodes.nodes.len() as NodeIndex).filter(is_value).collect();
-    if values.len() > MOST_VALUES { Vec::new() } else { values }
+    if values.len() > MAX_VALUES { Vec::new() } else { values }
 }

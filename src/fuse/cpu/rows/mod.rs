@@ -35,7 +35,7 @@ use run::BlockRun;
 /// The elements of a block of short rows: few enough that its operands stay in the L1 cache.
 const BLOCK_ELEMENTS: usize = 2048;
 /// The most elements of a row, whose operands then stay in the L2 cache.
-const LONGEST_ROW: usize = 1 << 17;
+const MAX_ROW: usize = 1 << 17;
 /// Longer rows than this are faster phase by phase if there are fewer than [`FEW_ROWS`], as all threads then share a row.
 const SHARED_ROW: usize = 1 << 13;
 const FEW_ROWS: usize = 8;
@@ -240,7 +240,7 @@ impl BlockRuns {
         let (row, rows) = (shape.size, shape.groups.count());
         let suits = !program.has_sums && program.places.is_none() && program.stored.is_empty();
         let suits = suits && program.indices.is_empty() && !program.writes_in_turns();
-        let suits = suits && !program.reductions.is_empty() && row > 0 && row <= LONGEST_ROW && rows > 0;
+        let suits = suits && !program.reductions.is_empty() && row > 0 && row <= MAX_ROW && rows > 0;
         if !suits || row < SHORT_ROW && rows > row || row > SHARED_ROW && rows < FEW_ROWS {
             return None;
         }

@@ -18,9 +18,9 @@ use crate::types::{DType, Layout, Shape};
 
 /// The elements of blocks that a thread takes at once, and the least number of times that each thread takes some.
 const CLAIM_ELEMENTS: usize = 1 << 16;
-const LEAST_CLAIMS: usize = 8;
+const MIN_CLAIMS: usize = 8;
 /// The most elements of a block whose successor's are asked for early: both blocks and scratch memory fit the L2 cache.
-const MOST_AHEAD: usize = 1 << 16;
+const MAX_AHEAD: usize = 1 << 16;
 
 /// The memory of a thread, which all its runs reuse.
 #[derive(Default)]
@@ -75,7 +75,7 @@ impl<'a> BlockRun<'a> {
         let threads = threads_for(plan.estimate).min(blocks);
         // Neighbouring blocks, so that a thread can ask for the next one's elements.
         let claim = CLAIM_ELEMENTS / (plan.block * plan.row);
-        let claim = claim.min(blocks / (threads * LEAST_CLAIMS).max(1)).max(1);
+        let claim = claim.min(blocks / (threads * MIN_CLAIMS).max(1)).max(1);
         let [next, streamed] = [AtomicUsize::new(0), AtomicUsize::new(0)];
         let work = || {
             // A thread that ends has no workspace any more.
@@ -115,7 +115,7 @@ impl<'a> BlockRun<'a> {
     unsafe fn block(&self, workspace: &mut Workspace, first: usize, count: usize, ahead: Option<usize>) {
         let (plan, elements) = (self.plan, count * self.plan.row);
         // The first stage of machine code computes while the elements come.
-        let mut ahead = ahead.filter(|_| elements <= MOST_AHEAD);
+        let mut ahead = ahead.filter(|_| elements <= MAX_AHEAD);
         let Workspace { scratch, buffers, pointers, inputs, is_filled, streamed } = workspace;
         let scratch = scratch.as_mut_ptr();
         let at = |place: usize| scratch.wrapping_add(place);

@@ -45,7 +45,6 @@ pub(crate) use trigonometric::*;
 use num_complex::Complex;
 
 use super::graph::Expr;
-#[cfg(feature = "nn")]
 use super::node::{Node, needed};
 use super::operation::Operation;
 use crate::types::DType;
@@ -100,7 +99,6 @@ fn three<'g>(x: Expr<'g>, y: Expr<'g>, z: Expr<'g>) -> OperandGradients<'g> {
     [Some(x), Some(y), Some(z)]
 }
 
-#[cfg(feature = "nn")]
 impl<'g> Expr<'g> {
     /// Returns whether two expressions are the same node.
     pub(crate) fn is_node_of(self, other: Expr<'g>) -> bool {

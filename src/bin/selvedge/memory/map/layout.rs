@@ -13,7 +13,7 @@ const ROWS: f64 = 24.0;
 /// Blocks for which a row is enough.
 const BLOCKS_A_ROW: f64 = 40.0;
 /// Rows that a panel has at most.
-pub const MOST_ROWS: usize = 120;
+pub const MAX_ROWS: usize = 120;
 /// The part of a row that a long range without memory takes.
 const BREAK: f64 = 1.0 / 16.0;
 /// A segment's width, and the space between two, in pixels.
@@ -171,7 +171,7 @@ impl Panel {
             }
             let mut from = 0.0;
             loop {
-                if row >= MOST_ROWS {
+                if row >= MAX_ROWS {
                     self.left_out = self.rulers.len() - number;
                     self.rows = row;
                     return;
@@ -317,7 +317,7 @@ mod tests {
         assert!((16..=26).contains(&five_thousand), "{five_thousand}");
         let endless = snapshot((0..100_000).map(|at| segment(at << 20, &[(512, Live)])).collect());
         let panels = panels(&endless, 1000.0);
-        assert_eq!((panels.len(), panels[0].rows), (1, MOST_ROWS));
+        assert_eq!((panels.len(), panels[0].rows), (1, MAX_ROWS));
         assert!(panels[0].left_out > 50_000);
     }
 }

@@ -4,13 +4,11 @@
 use std::ops::Range;
 
 use super::convert::shape_of;
-#[cfg(feature = "capi")]
 use super::storage::bytes_of;
 use super::storage::{HostMemory, Storage, part, part_mut};
 use super::tensor::Tensor;
 use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut, PinnedBuffer};
 use crate::error::{Error, Result};
-#[cfg(feature = "capi")]
 use crate::types::{DType, Shape};
 use crate::types::{Element, Layout};
 
@@ -126,7 +124,6 @@ impl Tensor {
     }
 
     /// As [`from_pinned`](Self::from_pinned), for bytes of elements of a dtype. An error returns the buffer.
-    #[cfg(feature = "capi")]
     pub(crate) fn from_pinned_bytes(
         buffer: PinnedBuffer<u8>,
         dtype: DType,

@@ -2,10 +2,22 @@
 //!
 //! With the largest logit m, t = ln Σ e^(x - m) and the smoothing ε, the loss of a group with C classes is
 //! t - (1 - ε) (x[label] - m) - ε mean(x - m). Its gradient is softmax(x) - (1 - ε) onehot(label) - ε / C.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `in_place` | cross-entropy whose gradient replaces the logits |
+//! | `class_statistics` | cross-entropy whose gradient replaces the logits in a later backward |
+//! | `probabilities` | the check of probabilities |
+//!
+//! Tests: `tests/tensor/rows.rs`.
+
+mod class_statistics;
+mod in_place;
+mod probabilities;
 
 use std::sync::OnceLock;
 
-use super::computed;
+use super::normalization::computed;
 use crate::driver::KernelError;
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
@@ -14,6 +26,7 @@ use crate::tensor::groups::{GroupAxes, fuse_groups};
 use crate::tensor::operand::TensorOperand;
 use crate::tensor::tensor::Tensor;
 use crate::types::{DType, Shape};
+pub(crate) use probabilities::Probabilities;
 
 pub(super) const OPERATION: &str = "cross_entropy";
 
@@ -96,7 +109,6 @@ impl<'g> ClassTerms<'g> {
         loss.cast(computed(self.x.dtype()))
     }
 
-    #[cfg(feature = "nn")]
     /// The largest logit and the total Σ e^(x - m), in the dtype in which they are computed.
     pub(super) fn statistics(&self) -> [Expr<'g>; 2] {
         [self.largest, self.total].map(|value| value.cast(computed(self.x.dtype())))

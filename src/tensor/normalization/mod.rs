@@ -6,27 +6,12 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `product_backward` | gradient of a product |
 //! | `softmax_backward` | gradients of softmax and its logarithm |
 //! | `norm_backward` | gradients of layer, RMS, group and batch normalisation |
-//! | `losses` | cross-entropy and its gradient |
-//! | `losses_in_place` | cross-entropy whose gradient replaces the logits |
-//! | `class_statistics` | cross-entropy whose gradient replaces the logits in a later backward |
-//! | `probabilities` | the check of probabilities |
-//! | `clip` | a limit of the norm of several tensors |
 //!
 //! Tests: `tests/tensor/rows.rs`.
 
-#[cfg(feature = "nn")]
-mod class_statistics;
-mod clip;
-mod losses;
-mod losses_in_place;
 mod norm_backward;
-#[cfg(feature = "nn")]
-mod probabilities;
-#[cfg(feature = "nn")]
-mod product_backward;
 mod softmax_backward;
 
 use std::sync::OnceLock;
@@ -39,13 +24,10 @@ use super::tensor::Tensor;
 use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::types::DType;
-pub use losses::{CrossEntropyOptions, LossReduction};
 pub use norm_backward::NormGradients;
-#[cfg(feature = "nn")]
-pub(crate) use probabilities::Probabilities;
 
 /// Returns the dtype in which values of a float dtype are computed.
-fn computed(dtype: DType) -> DType {
+pub(super) fn computed(dtype: DType) -> DType {
     if dtype == DType::F64 { dtype } else { DType::F32 }
 }
 
@@ -152,7 +134,7 @@ macro_rules! affine {
 
 impl Tensor {
     /// Checks that the elements are real floats to compute with.
-    fn check_float(&self, operation: &'static str) -> Result<()> {
+    pub(super) fn check_float(&self, operation: &'static str) -> Result<()> {
         if self.dtype().is_float() && !self.dtype().is_storage_only() {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! [`Tensor::clip_by_global_norm`].
 
-use super::computed;
+use super::normalization::computed;
 use crate::error::{Error, Result};
 use crate::tensor::tensor::Tensor;
 

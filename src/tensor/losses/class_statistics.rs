@@ -6,12 +6,12 @@
 
 use std::sync::OnceLock;
 
-use super::computed;
-use super::losses::{ClassTerms, CrossEntropyOptions, Labels, OPERATION};
+use super::{ClassTerms, CrossEntropyOptions, Labels, OPERATION};
 use crate::error::{Error, Result};
 use crate::fuse::{Expr, Graph};
 use crate::tensor::TensorMut;
 use crate::tensor::dynamic_fused::DynamicFused;
+use crate::tensor::normalization::computed;
 use crate::tensor::operand::TensorOperand;
 use crate::tensor::storage::Shared;
 use crate::tensor::tensor::Tensor;

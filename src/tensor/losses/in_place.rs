@@ -4,7 +4,7 @@
 //! the logits: in one kernel each thread overwrites an element after its last read, and several kernels read all logits
 //! before the last one writes the gradient.
 
-use super::losses::{ClassTerms, CrossEntropyOptions, OPERATION};
+use super::{ClassTerms, CrossEntropyOptions, OPERATION};
 use crate::error::{Error, Result};
 use crate::tensor::TensorMut;
 use crate::tensor::groups::{GroupAxes, fuse_groups_in_place};
