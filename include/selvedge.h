@@ -1,10 +1,10 @@
 /* selvedge: a GPU runtime and tensor library. Generated from src/capi by scripts/header; do not edit.
  *
  *   1. Results, objects and the library
- *   2. Tensors: dtypes, numbers, creation, elements
+ *   2. Tensors: dtypes, numbers, creation, elements, files, DLPack
  *   3. Elementwise operations
  *   4. Shapes, views and indexing
- *   5. Reductions, statistics and sorting
+ *   5. Reductions, softmax and norms, statistics, sorting
  *   6. Random numbers
  *   7. Products and attention
  *   8. Functions of a program's own
@@ -19,7 +19,7 @@
  *   17. Threads, memory and messages of the host
  *
  * Every function returns a status (SV_OK or SV_ERROR_...) unless it says otherwise, and leaves a message for sv_last_error()
- * if it fails. A function that fails writes no result. Objects are handles, each with the type of its kind; 0 is none. The
+ * if it fails. A function that fails writes no result. Objects are handles, each with the type of its kind; NULL is no object. The
  * caller owns one reference to each object that a function gives. sv_retain() adds a reference, sv_release() drops one. Structs
  * begin with their size in bytes, which the caller sets. A pointer must point to a value of its type, a text must end with a zero
  * byte, and arrays must be as long as the function requires. Any thread may call a function unless it says otherwise; it waits
@@ -242,7 +242,8 @@ extern "C" {
 #define SV_ABI_VERSION 3
 
 /**
- * No tensor, where 0 stands for a number or for a default. A function refuses it as a handle that was never given.
+ * A handle of no object. `sv_operand_of(NULL)` has it, because an operand whose `tensor` is 0 is a number; every function refuses it
+ * with `SV_ERROR_INVALID_HANDLE`.
  */
 #define SV_NO_TENSOR ((sv_tensor)UINTPTR_MAX)
 
@@ -450,7 +451,12 @@ int32_t sv_library_report(char *text,
  */
 int32_t sv_shutdown(void);
 
-/* ---- 2. Tensors: dtypes, numbers, creation, elements ---- */
+/* ---- 2. Tensors: dtypes, numbers, creation, elements, files, DLPack ---- */
+
+/**
+ * The CPU, where a function takes a CUDA device or the CPU.
+ */
+#define SV_CPU (-1)
 
 /**
  * No dtype: the default, where a function has one.
@@ -710,7 +716,7 @@ int32_t sv_tensor_full(const struct sv_number *number,
 /**
  * Gives the numbers `start`, `start + step` and so on before `end`.
  *
- * Requires: `start`, `end` and `step` point to structs, and `result` to a `uint64_t`.
+ * Requires: `start`, `end` and `step` point to structs.
  */
 int32_t sv_tensor_arange(const struct sv_number *start,
                          const struct sv_number *end,
@@ -773,7 +779,7 @@ int32_t sv_tensor_logspace(double start,
  *
  * The caller owns one reference to each of `results`.
  *
- * Requires: `vectors` points to `count` handles, and `results` to `count` numbers.
+ * Requires: `vectors` points to `count` handles, and `results` to space for `count` handles.
  */
 int32_t sv_tensor_meshgrid(const sv_tensor *vectors,
                            size_t count,
@@ -795,8 +801,8 @@ int32_t sv_tensor_device(sv_tensor tensor, int32_t *device);
 int32_t sv_tensor_count(sv_tensor tensor, uint64_t *count);
 
 /**
- * Writes the only element of a tensor: `kind` by its dtype, and `real` also for a truth value and an integer, rounded to a
- * double.
+ * Writes the only element of a tensor. `kind` follows the dtype. `real` always has the value, of truth values and integers too,
+ * rounded to a double, so a program that wants a double reads `real`.
  *
  * It waits for the work that the element needs.
  */
@@ -871,26 +877,6 @@ int32_t sv_tensor_contiguous(sv_tensor tensor, sv_tensor *result);
  * Gives a copy of a tensor's elements, adjacent in memory of its own.
  */
 int32_t sv_tensor_copy(sv_tensor tensor, sv_tensor *result);
-
-/**
- * Sends this thread's tensor operations on the stream's device to that stream, until `sv_stream_pop`. Calls may be nested,
- * and the last one counts. The stream stays alive meanwhile.
- *
- * It concerns the calling thread alone.
- */
-int32_t sv_stream_push(sv_stream stream);
-
-/**
- * Takes back the last `sv_stream_push` of the calling thread. Without one it is `SV_ERROR_INVALID_ARGUMENT`.
- */
-int32_t sv_stream_pop(void);
-
-/**
- * Gives the stream that this thread's tensor operations on a CUDA device go to.
- *
- * Any thread may use the stream.
- */
-int32_t sv_stream_current(int32_t device, sv_stream *stream);
 
 /**
  * Reads an `.npy` file. `path` is UTF-8 and ends with a zero byte.
@@ -1009,6 +995,9 @@ int32_t sv_tensor_from_dlpack(void *managed,
 int32_t sv_tensor_from_dlpack_legacy(void *managed, sv_tensor *result);
 
 /* ---- 3. Elementwise operations ---- */
+
+/* sv_exp(x, &result), sv_add(x, y, &result), sv_choose(mask, a, b, &result): a function for each code SV_OP_... below, by its
+ * name in lower case, and sv_add_in_place(x, y) and so on. Macros at the end of this section define them. */
 
 /**
  * x + y; integers wrap, bools are or-ed.
@@ -1551,24 +1540,6 @@ int32_t sv_tensor_assign_slice(sv_tensor tensor,
                                const struct sv_operand *value);
 
 /**
- * Replaces a tensor's elements by a value where a mask of bools is true.
- */
-int32_t sv_tensor_masked_fill_in_place(sv_tensor tensor,
-                                       sv_tensor mask,
-                                       const struct sv_operand *value);
-
-/**
- * Writes 1 if all elements of two tensors are close, |x - y| <= atol + rtol |y|, else 0. NaN is close to nothing.
- *
- * Waits for the work that the tensors need.
- */
-int32_t sv_tensor_allclose(sv_tensor x,
-                           sv_tensor y,
-                           double rtol,
-                           double atol,
-                           int32_t *close);
-
-/**
  * Writes the name of an operation, such as `add`. `text`, `capacity` and `length` are as for `sv_library_report`.
  *
  * Requires: `text` points to `capacity` bytes.
@@ -1612,6 +1583,30 @@ SV_INLINE sv_operand sv_operand_of(sv_tensor tensor)
   operand.number.integer = 0;
   operand.number.real = 0;
   operand.number.imaginary = 0;
+  return operand;
+}
+
+/**
+ * Returns a real number as an operand.
+ */
+SV_INLINE sv_operand sv_operand_real(double number)
+{
+  sv_operand operand = sv_operand_of(NULL);
+  operand.tensor = NULL;
+  operand.number.kind = SV_NUMBER_REAL;
+  operand.number.real = number;
+  return operand;
+}
+
+/**
+ * Returns an integer as an operand.
+ */
+SV_INLINE sv_operand sv_operand_integer(int64_t number)
+{
+  sv_operand operand = sv_operand_of(NULL);
+  operand.tensor = NULL;
+  operand.number.kind = SV_NUMBER_INTEGER;
+  operand.number.integer = number;
   return operand;
 }
 
@@ -1841,6 +1836,13 @@ int32_t sv_tensor_masked_fill(sv_tensor tensor,
                               sv_tensor *result);
 
 /**
+ * Replaces a tensor's elements by a value where a mask of bools is true.
+ */
+int32_t sv_tensor_masked_fill_in_place(sv_tensor tensor,
+                                       sv_tensor mask,
+                                       const struct sv_operand *value);
+
+/**
  * Gives positions along axes, one axis after the other, as `start:stop:step` in Python.
  *
  * Requires: `slices` points to `count` structs.
@@ -1958,7 +1960,7 @@ int32_t sv_tensor_unfold(sv_tensor tensor,
  *
  * The caller owns one reference to each of `results`.
  *
- * Requires: `sizes` points to `count` numbers, and `results` to `count` numbers.
+ * Requires: `sizes` points to `count` numbers, and `results` to space for `count` handles.
  */
 int32_t sv_tensor_split(sv_tensor tensor,
                         const int64_t *sizes,
@@ -2274,7 +2276,7 @@ int32_t sv_tensor_segment_reduce(sv_tensor tensor,
                                  const struct sv_number *initial,
                                  sv_tensor *result);
 
-/* ---- 5. Reductions, statistics and sorting ---- */
+/* ---- 5. Reductions, softmax and norms, statistics, sorting ---- */
 
 /**
  * The sum; 0 of no elements.
@@ -2405,7 +2407,7 @@ int32_t sv_tensor_segment_reduce(sv_tensor tensor,
  * Reduces a tensor along `count` axes by one of `SV_REDUCE_...`. `axes` of NULL are all axes. `keepdim` is 1 to leave the
  * reduced axes with size 1, or 0 to drop them. Only the codes that say so use `parameter`.
  *
- * Requires: `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+ * Requires: `axes` is NULL or points to `count` numbers.
  */
 int32_t sv_tensor_reduce(sv_tensor tensor,
                          int32_t reduction,
@@ -2421,9 +2423,20 @@ int32_t sv_tensor_reduce(sv_tensor tensor,
 int32_t sv_tensor_scan(sv_tensor tensor, int32_t scan, int64_t axis, sv_tensor *result);
 
 /**
+ * Writes 1 if all elements of two tensors are close, |x - y| <= atol + rtol |y|, else 0. NaN is close to nothing.
+ *
+ * Waits for the work that the tensors need.
+ */
+int32_t sv_tensor_allclose(sv_tensor x,
+                           sv_tensor y,
+                           double rtol,
+                           double atol,
+                           int32_t *close);
+
+/**
  * Writes the smallest and the largest elements along `count` axes, in one pass. `axes` of NULL are all axes.
  *
- * Requires: `axes` is NULL or points to `count` numbers, and `minimum` and `maximum` each point to a `uint64_t`.
+ * Requires: `axes` is NULL or points to `count` numbers.
  */
 int32_t sv_tensor_aminmax(sv_tensor tensor,
                           const int64_t *axes,
@@ -2435,7 +2448,7 @@ int32_t sv_tensor_aminmax(sv_tensor tensor,
  * Writes the standard deviation and the mean along `count` axes. `axes` of NULL are all axes. `correction` is 1 for a sample,
  * or 0 for a population.
  *
- * Requires: `axes` is NULL or points to `count` numbers, and `deviation` and `mean` each point to a `uint64_t`.
+ * Requires: `axes` is NULL or points to `count` numbers.
  */
 int32_t sv_tensor_std_mean(sv_tensor tensor,
                            const int64_t *axes,
@@ -2447,7 +2460,7 @@ int32_t sv_tensor_std_mean(sv_tensor tensor,
 /**
  * Writes the variance and the mean along `count` axes, as `sv_tensor_std_mean`.
  *
- * Requires: `axes` is NULL or points to `count` numbers, and `variance` and `mean` each point to a `uint64_t`.
+ * Requires: `axes` is NULL or points to `count` numbers.
  */
 int32_t sv_tensor_var_mean(sv_tensor tensor,
                            const int64_t *axes,
@@ -2512,16 +2525,6 @@ int32_t sv_tensor_diag(sv_tensor tensor,
                        sv_tensor *result);
 
 /**
- * Gives the sum of the main diagonal of a matrix.
- */
-int32_t sv_tensor_trace(sv_tensor tensor, sv_tensor *result);
-
-/**
- * Gives the Kronecker product of two tensors.
- */
-int32_t sv_tensor_kron(sv_tensor tensor, sv_tensor other, sv_tensor *result);
-
-/**
  * Computes e^x / Σ e^x along an axis of a tensor of floats.
  */
 int32_t sv_tensor_softmax(sv_tensor tensor, int64_t axis, sv_tensor *result);
@@ -2533,7 +2536,7 @@ int32_t sv_tensor_log_softmax(sv_tensor tensor, int64_t axis, sv_tensor *result)
 
 /**
  * Computes (x - mean) / sqrt(variance + eps) · weight + bias over the last `rank` axes, whose sizes are `normalized_shape`.
- * `weight` and `bias` have that shape, or are 0 for none.
+ * `weight` and `bias` have that shape, or are NULL for none.
  *
  * Requires: `normalized_shape` points to `rank` numbers.
  */
@@ -2547,7 +2550,7 @@ int32_t sv_tensor_layer_norm(sv_tensor tensor,
 
 /**
  * Computes x / sqrt(mean(x²) + eps) · weight over the last `rank` axes, whose sizes are `normalized_shape`. `weight` has that
- * shape, or is 0 for none. A negative `eps` is the machine epsilon of the dtype.
+ * shape, or is NULL for none. A negative `eps` is the machine epsilon of the dtype.
  *
  * Requires: `normalized_shape` points to `rank` numbers.
  */
@@ -2560,7 +2563,7 @@ int32_t sv_tensor_rms_norm(sv_tensor tensor,
 
 /**
  * Normalises a tensor of shape (N, C, …) over each of `num_groups` equal groups of channels. `weight` and `bias` have shape
- * (C), or are 0 for none.
+ * (C), or are NULL for none.
  */
 int32_t sv_tensor_group_norm(sv_tensor tensor,
                              size_t num_groups,
@@ -2584,7 +2587,7 @@ int32_t sv_tensor_batch_norm(sv_tensor tensor,
 /**
  * Normalises a tensor of shape (N, C, …) by channel with the mean and biased variance of each channel, as in training, and
  * updates the running statistics: momentum · new + (1 - momentum) · running, in which the new variance is unbiased.
- * `running_mean`, `running_var`, `weight` and `bias` have shape (C). The statistics may both be 0 for none; `weight` and
+ * `running_mean`, `running_var`, `weight` and `bias` have shape (C). The statistics may both be NULL for none; `weight` and
  * `bias` of 0 are none.
  *
  * Others that use the handles of the statistics wait meanwhile.
@@ -2601,7 +2604,7 @@ int32_t sv_tensor_batch_norm_training(sv_tensor tensor,
 /**
  * Computes x / max(norm, eps) with the p-norm along `count` axes. `axes` of NULL are all axes.
  *
- * Requires: `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+ * Requires: `axes` is NULL or points to `count` numbers.
  */
 int32_t sv_tensor_normalize(sv_tensor tensor,
                             double p,
@@ -2613,7 +2616,7 @@ int32_t sv_tensor_normalize(sv_tensor tensor,
 /**
  * Computes (x - mean) / standard deviation along `count` axes, with the biased variance. `axes` of NULL are all axes.
  *
- * Requires: `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+ * Requires: `axes` is NULL or points to `count` numbers.
  */
 int32_t sv_tensor_standardize(sv_tensor tensor,
                               const int64_t *axes,
@@ -2692,8 +2695,6 @@ int32_t sv_tensor_unique(sv_tensor tensor,
  * Writes the elements of `sv_tensor_unique`, the place among them of each element, and the number of times that each occurs.
  *
  * It waits for the device.
- *
- * Requires: `values`, `inverse` and `counts` each point to a `uint64_t`.
  */
 int32_t sv_tensor_unique_with_counts(sv_tensor tensor,
                                      int32_t consecutive,
@@ -2927,11 +2928,11 @@ typedef struct sv_matmul_options {
    */
   size_t size;
   /**
-   * A tensor that is added to the product: one number for each column, or a column of one for each row. 0 for none.
+   * A tensor that is added to the product: one number for each column, or a column of one for each row. NULL for none.
    */
   sv_tensor bias;
   /**
-   * A tensor of the result's shape that is added after the activation. 0 for none.
+   * A tensor of the result's shape that is added after the activation. NULL for none.
    */
   sv_tensor residual;
   /**
@@ -2974,7 +2975,7 @@ typedef struct sv_attention_options {
   size_t size;
   /**
    * A mask that broadcasts to (batch, query heads, query length, key length): bools that are true where a query reads a key, or
-   * floats that are added to the scaled scores. 0 for none.
+   * floats that are added to the scaled scores. NULL for none.
    */
   sv_tensor mask;
   /**
@@ -3042,7 +3043,7 @@ typedef struct sv_attention_options {
 /**
  * Computes the product of tensors: matrices, vectors, and batches of them, which are broadcast. `options` may be NULL.
  *
- * Requires: `options` is NULL or points to a struct with its size set, and `result` points to a `uint64_t`.
+ * Requires: `options` is NULL or points to a struct with its size set.
  */
 int32_t sv_matmul(sv_tensor a,
                   sv_tensor b,
@@ -3054,7 +3055,7 @@ int32_t sv_matmul(sv_tensor a,
  *
  * The caller owns one reference to `*result` and one to `*aux`.
  *
- * Requires: `options` is NULL or points to a struct with its size set, and `result` and `aux` each point to a `uint64_t`.
+ * Requires: `options` is NULL or points to a struct with its size set.
  */
 int32_t sv_matmul_with_aux(sv_tensor a,
                            sv_tensor b,
@@ -3081,14 +3082,23 @@ int32_t sv_matmul_add_to(sv_tensor c,
  * of 0. `options` may be NULL. Without a mask no scores are stored on the CPU, and on devices of compute capability 9.0 for f16 and
  * bf16 where the head dimension is a multiple of 8.
  *
- * Requires: `options` is NULL or points to a struct with its size set, whose offsets point to `offset_count` numbers each, and `result`
- * points to a `uint64_t`.
+ * Requires: `options` is NULL or points to a struct with its size set, whose offsets point to `offset_count` numbers each.
  */
 int32_t sv_tensor_scaled_dot_product_attention(sv_tensor queries,
                                                sv_tensor keys,
                                                sv_tensor values,
                                                const struct sv_attention_options *options,
                                                sv_tensor *result);
+
+/**
+ * Gives the sum of the main diagonal of a matrix.
+ */
+int32_t sv_tensor_trace(sv_tensor tensor, sv_tensor *result);
+
+/**
+ * Gives the Kronecker product of two tensors.
+ */
+int32_t sv_tensor_kron(sv_tensor tensor, sv_tensor other, sv_tensor *result);
 
 /* ---- 8. Functions of a program's own ---- */
 
@@ -4282,8 +4292,6 @@ int32_t sv_classifier_train(sv_classifier classifier,
  * and the beliefs with a column for each class, the free energy of each row, and its largest belief.
  *
  * A feature that is not finite is an error that names the row. It waits for the device.
- *
- * Requires: `classes`, `posterior`, `beliefs`, `free_energy` and `confidence` each point to a `uint64_t`.
  */
 int32_t sv_classifier_run(sv_classifier classifier,
                           sv_tensor features,
@@ -4379,8 +4387,6 @@ int32_t sv_classifier_load(const char *path, int32_t device, sv_classifier *clas
  * deviation 3. Writes the features of shape (count, 100), the labels, and the centres of shape (5, 100).
  *
  * The numbers are the same on every device.
- *
- * Requires: `features`, `labels` and `centres` each point to a `uint64_t`.
  */
 int32_t sv_classifier_synthetic(size_t count,
                                 uint64_t seed,
@@ -4827,8 +4833,6 @@ int32_t sv_stdp_update(sv_tensor weights,
 /**
  * Writes the expected free energy of policies, which the first axis of each tensor counts: risk + ambiguity - novelty, and
  * these terms. `preferred` is broadcast to the observations of a policy.
- *
- * Requires: `total`, `risk`, `ambiguity` and `novelty` each point to a `uint64_t`.
  */
 int32_t sv_expected_free_energy(sv_tensor observations,
                                 sv_tensor variances,
@@ -4899,8 +4903,6 @@ int32_t sv_linear_gaussian_model_sample(sv_linear_gaussian_model model,
  * Writes the predictions for each policy that `sv_expected_free_energy` takes, from the results of
  * `sv_linear_gaussian_model_roll_out`. `observation_noise` has the variances of the observations, which all policies share, or
  * those by policy, step and observation.
- *
- * Requires: `observations`, `observation_variances`, `prior_variances` and `posterior_variances` each point to a `uint64_t`.
  */
 int32_t sv_linear_gaussian_model_predict(sv_linear_gaussian_model model,
                                          sv_tensor means,
@@ -7018,8 +7020,6 @@ int32_t sv_srt_golden_batch_norm_2d(sv_tensor v,
  * Computes a golden batch norm of a batch of shape (B, F) or (B, C, H, W) as in training, and the running statistics after it:
  * the old ones times 1 - momentum, plus momentum times those of the batch. `mean` and `variance` are vectors of
  * `SV_DTYPE_F64`, zeros and ones at first. They stay.
- *
- * Requires: `result`, `new_mean` and `new_variance` each point to a `uint64_t`.
  */
 int32_t sv_srt_golden_batch_norm_train(sv_tensor v,
                                        sv_tensor mean,
@@ -7585,11 +7585,6 @@ int32_t sv_srt_structure_dimension(size_t index, uint32_t *result);
 /* ---- 14. Devices, memory and streams ---- */
 
 /**
- * The CPU, where a function takes a CUDA device or the CPU.
- */
-#define SV_CPU (-1)
-
-/**
  * No limit, for `sv_device_set_memory_limit`.
  */
 #define SV_NO_LIMIT UINT64_MAX
@@ -7859,6 +7854,14 @@ int32_t sv_event_is_complete(sv_event event, int32_t *complete);
 int32_t sv_event_elapsed(sv_event start, sv_event end, float *milliseconds);
 
 /**
+ * Sends this thread's tensor operations on the stream's device to that stream, until `sv_stream_pop`. Calls may be nested,
+ * and the last one counts. The stream stays alive meanwhile.
+ *
+ * It concerns the calling thread alone.
+ */
+int32_t sv_stream_push(sv_stream stream);
+
+/**
  * Allocates device memory for a stream, with unspecified contents. The memory comes from a pool and costs no driver call
  * where a block is cached.
  *
@@ -7871,9 +7874,21 @@ int32_t sv_buffer_create(sv_stream stream,
                          sv_buffer *buffer);
 
 /**
+ * Takes back the last `sv_stream_push` of the calling thread. Without one it is `SV_ERROR_INVALID_ARGUMENT`.
+ */
+int32_t sv_stream_pop(void);
+
+/**
  * As `sv_buffer_create`, with bytes that are all zero.
  */
 int32_t sv_buffer_zeros(sv_stream stream, uint64_t bytes, sv_buffer *buffer);
+
+/**
+ * Gives the stream that this thread's tensor operations on a CUDA device go to.
+ *
+ * Any thread may use the stream.
+ */
+int32_t sv_stream_current(int32_t device, sv_stream *stream);
 
 /**
  * Writes the device address of the first byte, which is 0 for an empty buffer.
@@ -8242,8 +8257,6 @@ int32_t sv_module_function_names(sv_module module,
  * Finds a kernel of a module. C++ kernels have mangled names unless they are `extern "C"`.
  *
  * Any thread may use the kernel.
- *
- * Requires: `name` is a text that ends with a zero byte, and `function` points to a `uint64_t`.
  */
 int32_t sv_module_function(sv_module module, const char *name, sv_function *function);
 
@@ -8336,8 +8349,6 @@ int32_t sv_launch(sv_function function,
  * Creates a program of CUDA C++. `name` stands in messages, such as `saxpy.cu`.
  *
  * Both texts are copied. Calls for one program run one at a time.
- *
- * Requires: `name` and `source` are texts that end with a zero byte, and `program` points to a `uint64_t`.
  */
 int32_t sv_program_create(const char *name, const char *source, sv_program *program);
 

@@ -27,9 +27,9 @@ pub const SV_ACTIVATION_SILU: i32 = 3;
 pub struct sv_matmul_options {
     /// The size of the struct in bytes.
     pub size: usize,
-    /// A tensor that is added to the product: one number for each column, or a column of one for each row. 0 for none.
+    /// A tensor that is added to the product: one number for each column, or a column of one for each row. NULL for none.
     pub bias: sv_tensor,
-    /// A tensor of the result's shape that is added after the activation. 0 for none.
+    /// A tensor of the result's shape that is added after the activation. NULL for none.
     pub residual: sv_tensor,
     /// One of `SV_ACTIVATION_...`.
     pub activation: i32,
@@ -138,7 +138,7 @@ impl Options {
 ///
 /// # Safety
 ///
-/// `options` is NULL or points to a struct with its size set, and `result` points to a `uint64_t`.
+/// `options` is NULL or points to a struct with its size set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_matmul(
     a: sv_tensor,
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn sv_matmul(
 ///
 /// # Safety
 ///
-/// `options` is NULL or points to a struct with its size set, and `result` and `aux` each point to a `uint64_t`.
+/// `options` is NULL or points to a struct with its size set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_matmul_with_aux(
     a: sv_tensor,

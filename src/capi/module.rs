@@ -128,10 +128,6 @@ pub unsafe extern "C" fn sv_module_function_names(
 /// Finds a kernel of a module. C++ kernels have mangled names unless they are `extern "C"`.
 ///
 /// Any thread may use the kernel.
-///
-/// # Safety
-///
-/// `name` is a text that ends with a zero byte, and `function` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_module_function(
     module: sv_module,

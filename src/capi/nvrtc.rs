@@ -67,10 +67,6 @@ fn program(handle: u64) -> Result<ProgramObject> {
 /// Creates a program of CUDA C++. `name` stands in messages, such as `saxpy.cu`.
 ///
 /// Both texts are copied. Calls for one program run one at a time.
-///
-/// # Safety
-///
-/// `name` and `source` are texts that end with a zero byte, and `program` points to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_program_create(
     name: *const c_char,

@@ -62,6 +62,7 @@ static void functions_pass_their_operands_in_order(void)
 {
     sv_tensor x = tensor_of(6, SV_DTYPE_F32), y = tensor_of(2, SV_DTYPE_F32), z = tensor_of(0.5, SV_DTYPE_F32);
     sv_tensor result = 0, same = 0;
+    sv_operand operand;
 
     OK(sv_neg(x, &result));
     CHECK(real_item(result) == -6);
@@ -77,13 +78,19 @@ static void functions_pass_their_operands_in_order(void)
     OK(sv_fma_in_place(x, y, z));
     CHECK(item(x).real == -15.5);
     CHECK(real_item(same) == 6);
+    operand = sv_operand_real(0.5);
+    OK(sv_operation_in_place(SV_OP_MUL, x, &operand, 1));
+    CHECK(item(x).real == -7.75);
+    operand = sv_operand_integer(2);
+    OK(sv_operation_in_place(SV_OP_SUB, x, &operand, 1));
+    CHECK(item(x).real == -9.75);
     /* No operand is taken for a number. */
     STATUS(SV_ERROR_INVALID_HANDLE, sv_add(x, 0, &result));
     CHECK(strstr(sv_last_error(), "sv_binary: add: y: found 0") != NULL);
     STATUS(SV_ERROR_INVALID_HANDLE, sv_add_in_place(x, 0));
     CHECK(strstr(sv_last_error(), "sv_operation_in_place: add: ") != NULL);
     STATUS(SV_ERROR_INVALID_HANDLE, sv_neg_in_place(0));
-    CHECK(item(x).real == -15.5);
+    CHECK(item(x).real == -9.75);
     OK(sv_release(x));
     OK(sv_release(y));
     OK(sv_release(z));

@@ -23,7 +23,7 @@ const HEADER: &str = "\
  *
 CONTENTS *
  * Every function returns a status (SV_OK or SV_ERROR_...) unless it says otherwise, and leaves a message for sv_last_error()
- * if it fails. A function that fails writes no result. Objects are handles, each with the type of its kind; 0 is none. The
+ * if it fails. A function that fails writes no result. Objects are handles, each with the type of its kind; NULL is no object. The
  * caller owns one reference to each object that a function gives. sv_retain() adds a reference, sv_release() drops one. Structs
  * begin with their size in bytes, which the caller sets. A pointer must point to a value of its type, a text must end with a zero
  * byte, and arrays must be as long as the function requires. Any thread may call a function unless it says otherwise; it waits
@@ -106,7 +106,12 @@ fn declarations(root: &Path) -> Result<String, Message> {
 /// Returns the text of the header, with more text behind the declarations of some topics.
 fn header(root: &Path, declarations: &str, after: &[(&str, String)]) -> Result<String, Message> {
     let version = version(root)?;
-    let (contents, declarations) = topics::by_topic(declarations, &root.join("src/capi"), after)?;
+    let (contents, declarations) = topics::by_topic(
+        declarations,
+        &root.join("src/capi"),
+        &[("Elementwise operations", operations::HEAD)],
+        after,
+    )?;
     Ok(format!(
         "{}
 

@@ -4,6 +4,12 @@ use std::path::Path;
 
 use crate::Message;
 
+/// The text before the codes.
+pub const HEAD: &str = "\
+/* sv_exp(x, &result), sv_add(x, y, &result), sv_choose(mask, a, b, &result): a function for each code SV_OP_... below, by its
+ * name in lower case, and sv_add_in_place(x, y) and so on. Macros at the end of this section define them. */
+";
+
 /// The text before the functions.
 const INLINE: &str = "\
 /* A function of the header itself. */
@@ -30,6 +36,30 @@ SV_INLINE sv_operand sv_operand_of(sv_tensor tensor)
   operand.number.integer = 0;
   operand.number.real = 0;
   operand.number.imaginary = 0;
+  return operand;
+}
+
+/**
+ * Returns a real number as an operand.
+ */
+SV_INLINE sv_operand sv_operand_real(double number)
+{
+  sv_operand operand = sv_operand_of(NULL);
+  operand.tensor = NULL;
+  operand.number.kind = SV_NUMBER_REAL;
+  operand.number.real = number;
+  return operand;
+}
+
+/**
+ * Returns an integer as an operand.
+ */
+SV_INLINE sv_operand sv_operand_integer(int64_t number)
+{
+  sv_operand operand = sv_operand_of(NULL);
+  operand.tensor = NULL;
+  operand.number.kind = SV_NUMBER_INTEGER;
+  operand.number.integer = number;
   return operand;
 }
 ";

@@ -17,7 +17,7 @@ const TOPICS: [Topic; 17] = [
         sources: &["status.rs", "error.rs", "library.rs", "handle"],
     },
     Topic {
-        title: "Tensors: dtypes, numbers, creation, elements",
+        title: "Tensors: dtypes, numbers, creation, elements, files, DLPack",
         sources: &[
             "tensor/mod.rs",
             "tensor/creation.rs",
@@ -39,8 +39,13 @@ const TOPICS: [Topic; 17] = [
         ],
     },
     Topic {
-        title: "Reductions, statistics and sorting",
-        sources: &["tensor/reduce.rs", "tensor/statistics.rs", "tensor/normalization.rs", "tensor/sorting.rs"],
+        title: "Reductions, softmax and norms, statistics, sorting",
+        sources: &[
+            "tensor/reduce.rs",
+            "tensor/statistics.rs",
+            "tensor/normalization.rs",
+            "tensor/sorting.rs",
+        ],
     },
     Topic { title: "Random numbers", sources: &["tensor/random.rs"] },
     Topic { title: "Products and attention", sources: &["matmul.rs", "tensor/attention.rs"] },
@@ -59,6 +64,18 @@ const TOPICS: [Topic; 17] = [
     Topic { title: "Threads, memory and messages of the host", sources: &["hooks.rs"] },
 ];
 
+/// Declarations whose readers look for them in another topic than that of their file.
+const ELSEWHERE: [(&str, &str); 8] = [
+    ("SV_CPU", "Tensors: dtypes, numbers, creation, elements, files, DLPack"),
+    ("sv_stream_push", "Devices, memory and streams"),
+    ("sv_stream_pop", "Devices, memory and streams"),
+    ("sv_stream_current", "Devices, memory and streams"),
+    ("sv_tensor_allclose", "Reductions, softmax and norms, statistics, sorting"),
+    ("sv_tensor_masked_fill_in_place", "Shapes, views and indexing"),
+    ("sv_tensor_trace", "Products and attention"),
+    ("sv_tensor_kron", "Products and attention"),
+];
+
 /// A declaration with its comment.
 struct Item {
     name: String,
@@ -66,10 +83,11 @@ struct Item {
 }
 
 /// Returns the table of contents as a comment, and the declarations by topic. `declarations` is what cbindgen wrote between
-/// its includes and the end, and `after` has the text that follows the declarations of some topics.
+/// its includes and the end; `before` and `after` have the texts round the declarations of some topics.
 pub fn by_topic(
     declarations: &str,
     sources: &Path,
+    before: &[(&str, &str)],
     after: &[(&str, String)],
 ) -> Result<(String, String), Message> {
     let places = places(sources)?;
@@ -78,13 +96,19 @@ pub fn by_topic(
         let place = places
             .get(&item.name)
             .ok_or_else(|| format!("{}: no file of src/capi declares it", item.name))?;
-        of_topic.entry(place.0).or_default().push((&place.1, item));
+        let elsewhere = ELSEWHERE.iter().find(|(name, _)| *name == item.name);
+        let topic = elsewhere.and_then(|(_, title)| TOPICS.iter().position(|topic| topic.title == *title));
+        of_topic.entry(topic.unwrap_or(place.0)).or_default().push((&place.1, item));
     }
     let (mut contents, mut text) = (String::new(), String::new());
     for (number, topic) in TOPICS.iter().enumerate() {
         let title = format!("{}. {}", number + 1, topic.title);
         contents.push_str(&format!(" *   {title}\n"));
         text.push_str(&format!("\n/* ---- {title} ---- */\n"));
+        for (_, more) in before.iter().filter(|(title, _)| *title == topic.title) {
+            text.push('\n');
+            text.push_str(more);
+        }
         let mut items = of_topic.remove(&number).unwrap_or_default();
         // Constants, then types, then functions; each in the order of the sources.
         items.sort_by_key(|(place, item)| (class(&item.text), **place));

@@ -18,10 +18,6 @@ fn linear(handle: u64) -> Result<Arc<LinearGaussianModel>> {
 
 /// Writes the expected free energy of policies, which the first axis of each tensor counts: risk + ambiguity - novelty, and
 /// these terms. `preferred` is broadcast to the observations of a policy.
-///
-/// # Safety
-///
-/// `total`, `risk`, `ambiguity` and `novelty` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_expected_free_energy(
     observations: sv_tensor,
@@ -152,10 +148,6 @@ pub unsafe extern "C" fn sv_linear_gaussian_model_sample(
 /// Writes the predictions for each policy that `sv_expected_free_energy` takes, from the results of
 /// `sv_linear_gaussian_model_roll_out`. `observation_noise` has the variances of the observations, which all policies share, or
 /// those by policy, step and observation.
-///
-/// # Safety
-///
-/// `observations`, `observation_variances`, `prior_variances` and `posterior_variances` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_linear_gaussian_model_predict(
     model: sv_linear_gaussian_model,

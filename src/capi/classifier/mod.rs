@@ -269,10 +269,6 @@ pub unsafe extern "C" fn sv_classifier_train(
 /// and the beliefs with a column for each class, the free energy of each row, and its largest belief.
 ///
 /// A feature that is not finite is an error that names the row. It waits for the device.
-///
-/// # Safety
-///
-/// `classes`, `posterior`, `beliefs`, `free_energy` and `confidence` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_run(
     classifier: sv_classifier,
@@ -474,10 +470,6 @@ pub unsafe extern "C" fn sv_classifier_load(
 /// deviation 3. Writes the features of shape (count, 100), the labels, and the centres of shape (5, 100).
 ///
 /// The numbers are the same on every device.
-///
-/// # Safety
-///
-/// `features`, `labels` and `centres` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_classifier_synthetic(
     count: usize,

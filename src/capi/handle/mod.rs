@@ -17,7 +17,8 @@ use std::thread::LocalKey;
 use super::error::Failure;
 use super::status;
 
-/// No tensor, where 0 stands for a number or for a default. A function refuses it as a handle that was never given.
+/// A handle of no object. `sv_operand_of(NULL)` has it, because an operand whose `tensor` is 0 is a number; every function refuses it
+/// with `SV_ERROR_INVALID_HANDLE`.
 pub const SV_NO_TENSOR: sv_tensor = u64::MAX;
 
 /// The kinds of objects, as they stand in handles and messages.

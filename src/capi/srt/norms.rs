@@ -79,10 +79,6 @@ pub unsafe extern "C" fn sv_srt_golden_batch_norm_2d(
 /// Computes a golden batch norm of a batch of shape (B, F) or (B, C, H, W) as in training, and the running statistics after it:
 /// the old ones times 1 - momentum, plus momentum times those of the batch. `mean` and `variance` are vectors of
 /// `SV_DTYPE_F64`, zeros and ones at first. They stay.
-///
-/// # Safety
-///
-/// `result`, `new_mean` and `new_variance` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_srt_golden_batch_norm_train(
     v: sv_tensor,

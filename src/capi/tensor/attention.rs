@@ -16,7 +16,7 @@ pub struct sv_attention_options {
     /// The size of the struct in bytes.
     pub size: usize,
     /// A mask that broadcasts to (batch, query heads, query length, key length): bools that are true where a query reads a key, or
-    /// floats that are added to the scaled scores. 0 for none.
+    /// floats that are added to the scaled scores. NULL for none.
     pub mask: sv_tensor,
     /// The generator of the dropout; 0 for the device's own.
     pub generator: sv_generator,
@@ -137,8 +137,7 @@ impl sv_attention_options {
 ///
 /// # Safety
 ///
-/// `options` is NULL or points to a struct with its size set, whose offsets point to `offset_count` numbers each, and `result`
-/// points to a `uint64_t`.
+/// `options` is NULL or points to a struct with its size set, whose offsets point to `offset_count` numbers each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_scaled_dot_product_attention(
     queries: sv_tensor,

@@ -98,7 +98,7 @@ pub unsafe extern "C" fn sv_tensor_full(
 ///
 /// # Safety
 ///
-/// `start`, `end` and `step` point to structs, and `result` to a `uint64_t`.
+/// `start`, `end` and `step` point to structs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_arange(
     start: *const sv_number,
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn sv_tensor_logspace(
 ///
 /// # Safety
 ///
-/// `vectors` points to `count` handles, and `results` to `count` numbers.
+/// `vectors` points to `count` handles, and `results` to space for `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_meshgrid(
     vectors: *const sv_tensor,

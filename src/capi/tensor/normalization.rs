@@ -33,7 +33,7 @@ pub unsafe extern "C" fn sv_tensor_log_softmax(tensor: sv_tensor, axis: i64, res
 }
 
 /// Computes (x - mean) / sqrt(variance + eps) · weight + bias over the last `rank` axes, whose sizes are `normalized_shape`.
-/// `weight` and `bias` have that shape, or are 0 for none.
+/// `weight` and `bias` have that shape, or are NULL for none.
 ///
 /// # Safety
 ///
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn sv_tensor_layer_norm(
 }
 
 /// Computes x / sqrt(mean(x²) + eps) · weight over the last `rank` axes, whose sizes are `normalized_shape`. `weight` has that
-/// shape, or is 0 for none. A negative `eps` is the machine epsilon of the dtype.
+/// shape, or is NULL for none. A negative `eps` is the machine epsilon of the dtype.
 ///
 /// # Safety
 ///
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn sv_tensor_rms_norm(
 }
 
 /// Normalises a tensor of shape (N, C, …) over each of `num_groups` equal groups of channels. `weight` and `bias` have shape
-/// (C), or are 0 for none.
+/// (C), or are NULL for none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_group_norm(
     tensor: sv_tensor,
@@ -147,7 +147,7 @@ fn with_both<R>(
 
 /// Normalises a tensor of shape (N, C, …) by channel with the mean and biased variance of each channel, as in training, and
 /// updates the running statistics: momentum · new + (1 - momentum) · running, in which the new variance is unbiased.
-/// `running_mean`, `running_var`, `weight` and `bias` have shape (C). The statistics may both be 0 for none; `weight` and
+/// `running_mean`, `running_var`, `weight` and `bias` have shape (C). The statistics may both be NULL for none; `weight` and
 /// `bias` of 0 are none.
 ///
 /// Others that use the handles of the statistics wait meanwhile.
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn sv_tensor_batch_norm_training(
 ///
 /// # Safety
 ///
-/// `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+/// `axes` is NULL or points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_normalize(
     tensor: sv_tensor,
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn sv_tensor_normalize(
 ///
 /// # Safety
 ///
-/// `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+/// `axes` is NULL or points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_standardize(
     tensor: sv_tensor,

@@ -39,8 +39,8 @@ pub unsafe extern "C" fn sv_tensor_count(tensor: sv_tensor, count: *mut u64) -> 
     })
 }
 
-/// Writes the only element of a tensor: `kind` by its dtype, and `real` also for a truth value and an integer, rounded to a
-/// double.
+/// Writes the only element of a tensor. `kind` follows the dtype. `real` always has the value, of truth values and integers too,
+/// rounded to a double, so a program that wants a double reads `real`.
 ///
 /// It waits for the work that the element needs.
 #[unsafe(no_mangle)]

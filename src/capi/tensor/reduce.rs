@@ -109,7 +109,7 @@ fn reduce(tensor: &Tensor, reduction: i32, axes: Axes<'_>, keepdim: bool, parame
 ///
 /// # Safety
 ///
-/// `axes` is NULL or points to `count` numbers, and `result` points to a `uint64_t`.
+/// `axes` is NULL or points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_reduce(
     tensor: sv_tensor,

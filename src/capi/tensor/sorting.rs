@@ -153,10 +153,6 @@ pub unsafe extern "C" fn sv_tensor_unique(
 /// Writes the elements of `sv_tensor_unique`, the place among them of each element, and the number of times that each occurs.
 ///
 /// It waits for the device.
-///
-/// # Safety
-///
-/// `values`, `inverse` and `counts` each point to a `uint64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_unique_with_counts(
     tensor: sv_tensor,

@@ -30,7 +30,7 @@ unsafe fn give_pair(
 ///
 /// # Safety
 ///
-/// `axes` is NULL or points to `count` numbers, and `minimum` and `maximum` each point to a `uint64_t`.
+/// `axes` is NULL or points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_aminmax(
     tensor: sv_tensor,
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn sv_tensor_aminmax(
 ///
 /// # Safety
 ///
-/// `axes` is NULL or points to `count` numbers, and `deviation` and `mean` each point to a `uint64_t`.
+/// `axes` is NULL or points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_std_mean(
     tensor: sv_tensor,
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn sv_tensor_std_mean(
 ///
 /// # Safety
 ///
-/// `axes` is NULL or points to `count` numbers, and `variance` and `mean` each point to a `uint64_t`.
+/// `axes` is NULL or points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_var_mean(
     tensor: sv_tensor,

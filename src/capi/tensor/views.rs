@@ -217,7 +217,7 @@ pub unsafe extern "C" fn sv_tensor_unfold(
 ///
 /// # Safety
 ///
-/// `sizes` points to `count` numbers, and `results` to `count` numbers.
+/// `sizes` points to `count` numbers, and `results` to space for `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_split(
     tensor: sv_tensor,
