@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::images::{
     self, DeviceProperties, Entry, MAP_ALIGNMENT, MAP_STRIDE, missing_image, tensor_element,
 };
+use crate::trace;
 use crate::types::{DType, Layout};
 
 /// The kernels of an element type and head dimension. Entries are for problems without a band, for those with one, and for those with
@@ -276,6 +277,44 @@ impl<'a> Call<'a> {
         let multiprocessors = properties.multiprocessors as usize;
         let (tile, kernels) = tile_and_kernels(problem.dtype, sizes.dimension);
         Ok(Call { operation, stream, problem, pass, sizes, tile, kernels, multiprocessors })
+    }
+
+    /// Returns the range of the call in a trace.
+    fn traced(&self) -> trace::Range {
+        trace::span("engine", || {
+            let Call { problem, tile, kernels, .. } = *self;
+            let Sizes { batch, heads, key_heads, queries, keys, dimension, .. } = self.sizes;
+            let (name, kernel, (rows, columns)) = match self.pass {
+                Pass::Forward => {
+                    let tile = (64 * tile.consumers, tile.forward_keys);
+                    ("attention forward", entry(&kernels.forward_entries, problem), tile)
+                }
+                Pass::Backward => {
+                    let tile = (tile.rows, BLOCK_KEYS);
+                    ("attention backward", entry(&kernels.backward_entries, problem), tile)
+                }
+            };
+            let shapes = format!("{batch} x {heads} heads of {queries} x {keys}, {dimension} wide");
+            let mut arguments: trace::Arguments = vec![
+                ("shapes", shapes.into()),
+                ("dtype", problem.dtype.name().into()),
+                ("engine", "wgmma".into()),
+                ("kernel", kernel.into()),
+                ("tile", format!("{rows}x{columns}").into()),
+            ];
+            // The lengths of sequences are in the device's memory.
+            if problem.sequences.is_none() {
+                // Two products of a forward and five of a backward; Q, K, V and the result, and in a backward the gradients of all four.
+                let (products, arrays) = if self.pass == Pass::Forward { (2.0, 2.0) } else { (5.0, 4.0) };
+                let pairs = problem.band.pairs(queries, keys) * (batch * heads) as f64;
+                arguments.push(("operations", (products * 2.0 * pairs * dimension as f64).into()));
+                let (query_rows, key_rows) = (batch * heads * queries, batch * key_heads * keys);
+                let elements = arrays * ((query_rows + key_rows) * dimension) as f64;
+                let lse = (query_rows * size_of::<f32>()) as f64;
+                arguments.push(("bytes", (elements * size_of::<u16>() as f64 + lse).into()));
+            }
+            (name.into(), arguments)
+        })
     }
 
     fn function(&self, family: &'static str, entry: &'static str) -> Result<crate::driver::Function> {

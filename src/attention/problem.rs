@@ -31,6 +31,30 @@ impl Band {
     pub fn is_full(self) -> bool {
         self.before.is_none() && self.after.is_none()
     }
+
+    /// Returns how many pairs of a query and a key are in the band.
+    pub(super) fn pairs(self, queries: usize, keys: usize) -> f64 {
+        let keys_of = |query: usize| {
+            // The last query and the last key are at one position.
+            let position = (query + keys).checked_sub(queries);
+            let end = match (self.after, position) {
+                (None, _) => keys,
+                (Some(after), Some(position)) => keys.min(position.saturating_add(after).saturating_add(1)),
+                (Some(after), None) => {
+                    keys.min((query + keys + 1).saturating_add(after).saturating_sub(queries))
+                }
+            };
+            let start = match (self.before, position) {
+                (Some(before), Some(position)) => position.saturating_sub(before),
+                _ => 0,
+            };
+            end.saturating_sub(start)
+        };
+        if self.is_full() {
+            return queries as f64 * keys as f64;
+        }
+        (0..queries).map(keys_of).sum::<usize>() as f64
+    }
 }
 
 /// Random probabilities that are replaced by 0; the others are multiplied by 65536 / (65536 - `threshold`).
@@ -207,5 +231,34 @@ impl Sizes {
             return refused("a number of key heads that divides the query heads");
         }
         Ok(Sizes { batch, heads, key_heads, queries, keys, dimension, value_dimension })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_a_band_are_counted() {
+        let count = |band: Band, queries: usize, keys: usize| {
+            let is_pair = |query: usize, key: usize| {
+                let distance = key as isize - (query + keys) as isize + queries as isize;
+                band.before.is_none_or(|before| -distance <= before as isize)
+                    && band.after.is_none_or(|after| distance <= after as isize)
+            };
+            let pairs = (0..queries).flat_map(|query| (0..keys).map(move |key| (query, key)));
+            pairs.filter(|&(query, key)| is_pair(query, key)).count() as f64
+        };
+        for limits in [(None, None), (None, Some(0)), (Some(2), Some(0)), (Some(1), Some(2)), (Some(0), None)]
+        {
+            let band = Band { before: limits.0, after: limits.1 };
+            for (queries, keys) in [(5, 5), (3, 7), (7, 3), (1, 4), (0, 4), (4, 0)] {
+                assert_eq!(
+                    band.pairs(queries, keys),
+                    count(band, queries, keys),
+                    "{band:?} {queries} {keys}"
+                );
+            }
+        }
     }
 }

@@ -19,6 +19,7 @@ use super::graph::capture;
 use super::memory::{PinnedBuffer, Transfer};
 use super::stream::{Stream, StreamState};
 use crate::error::{Error, Result};
+use crate::trace;
 
 /// How long to poll without a pause: this costs one core no more than a late wake-up.
 const BUSY: Duration = Duration::from_micros(50);
@@ -47,6 +48,16 @@ fn poll(timeout: Duration, mut done: impl FnMut() -> Result<bool>) -> Result<Opt
             pause = (2 * pause).min(MAX_PAUSE);
         }
     }
+}
+
+/// A time limit in a trace.
+fn microseconds(limit: Duration) -> trace::Value {
+    u64::try_from(limit.as_micros()).unwrap_or(u64::MAX).into()
+}
+
+/// The range of a wait for an event in a trace.
+fn span_of_event(limit: Duration) -> trace::Range {
+    trace::span("wait", || ("wait for an event".into(), vec![("limit_us", microseconds(limit))]))
 }
 
 fn timed_out(operation: &'static str, waited: Duration, what: String) -> Error {
@@ -118,6 +129,10 @@ impl Stream {
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<()> {
         let stream = self.state();
         capture::refuse("Stream::synchronize_timeout", stream, None)?;
+        let _wait = trace::span("wait", || {
+            let arguments = vec![("stream", stream.id.into()), ("limit_us", microseconds(timeout))];
+            ("wait for a stream".into(), arguments)
+        });
         wait("Stream::synchronize_timeout", timeout, || stream.is_idle(), || stream.with_last_kernel())?;
         stream.device.take_report()
     }
@@ -132,6 +147,7 @@ impl Event {
     /// be behind the event; the work goes on. Otherwise as [`synchronize`](Self::synchronize).
     pub fn synchronize_timeout(&self, timeout: Duration) -> Result<()> {
         self.outside_of_captures("Event::synchronize_timeout")?;
+        let _wait = span_of_event(timeout);
         let what = || format!("an event on {}", self.device().0.stream_text(self.recorded_on()));
         wait("Event::synchronize_timeout", timeout, || self.is_complete(), what)?;
         self.device().0.take_report()
@@ -156,6 +172,10 @@ impl Device {
             let found = format!("this thread captures a graph while it would wait for {self}");
             return Err(capture::not_capturable(OPERATION, found));
         }
+        let _wait = trace::span("wait", || {
+            let arguments = vec![("device", device.ordinal.into()), ("limit_us", microseconds(timeout))];
+            ("wait for a device".into(), arguments)
+        });
         let what = || format!("device {}, launched last: {}", device.ordinal, device.recent_kernels());
         wait(OPERATION, timeout, || device.streams_are_idle(), what)?;
         let (sender, receiver) = channel();
@@ -242,7 +262,11 @@ impl<T: Pod> Transfer<T> {
         if let Err(error) = self.outside_of_graphs("Transfer::wait_timeout") {
             return Err(WaitError { error: Box::new(error), transfer: Some(self) });
         }
-        match poll(timeout, || self.is_complete()) {
+        let waited = {
+            let _wait = span_of_event(timeout);
+            poll(timeout, || self.is_complete())
+        };
+        match waited {
             Ok(None) => {
                 let reported = self.stream().device.take_report();
                 self.finish(reported)

@@ -71,6 +71,7 @@ pub use product::{Operation, Product};
 use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream};
 use crate::error::Result;
 pub use crate::images::DeviceProperties;
+use crate::trace;
 use crate::types::DType;
 use plan::Selection;
 use problem::GemmProblem;
@@ -182,7 +183,9 @@ pub(crate) fn multiply(
         reads_c: scalars.reads_c,
         epilogue: epilogue.addresses(),
     };
-    let Selection { configuration, split, .. } = plan::select(&problem)?;
+    let selection = plan::select(&problem)?;
+    let _traced = trace::span("engine", || ("gemm".into(), selection.traced(&problem)));
+    let Selection { configuration, split, .. } = selection;
     match split {
         Some(split) => split.run_on(stream, &problem, scalars, (a, b, c), epilogue),
         None => configuration.run_on(stream, &problem, scalars, (a, b, c), epilogue),

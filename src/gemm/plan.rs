@@ -13,6 +13,7 @@ use super::problem::GemmProblem;
 use super::product::{OPERATION, Product};
 use crate::error::{Error, Result};
 use crate::images::DeviceProperties;
+use crate::trace::Arguments;
 use crate::types::DType;
 
 /// The configuration that computes a problem, and the engines that come before it.
@@ -22,6 +23,43 @@ pub(super) struct Selection {
     pub split: Option<ParallelSplitK>,
     /// The preferred engines that do not compute the problem, with their reasons.
     unsupported: Vec<(Engine, Unsupported)>,
+}
+
+impl Selection {
+    /// Returns the geometry of the kernels.
+    fn geometry(&self, problem: &GemmProblem<'_>) -> Geometry {
+        match &self.split {
+            Some(split) => split.geometry(problem),
+            None => self.configuration.geometry(problem),
+        }
+    }
+
+    /// Returns the call in a trace.
+    #[cold]
+    pub fn traced(&self, problem: &GemmProblem<'_>) -> Arguments {
+        let Geometry { kernel, tile: (rows, columns), tiles, blocks, .. } = self.geometry(problem);
+        let mut arguments: Arguments = vec![
+            ("product", problem.product.to_string().into()),
+            ("dtype", problem.operand.name().into()),
+            ("result", problem.result.name().into()),
+            ("engine", self.configuration.engine().name().into()),
+            ("kernel", kernel.into()),
+        ];
+        if tiles > 0 {
+            arguments.push(("tile", format!("{rows}x{columns}").into()));
+            arguments.push(("blocks", blocks.into()));
+        }
+        if !self.unsupported.is_empty() {
+            let reasons: Vec<String> =
+                self.unsupported.iter().map(|(engine, reason)| format!("not {engine}: {reason}")).collect();
+            arguments.push(("reasons", reasons.join("; ").into()));
+        }
+        // A complex multiplication and addition are four of each.
+        let parts = if matches!(problem.operand, DType::C64 | DType::C128) { 4.0 } else { 1.0 };
+        arguments.push(("operations", (parts * problem.product.operations()).into()));
+        arguments.push(("bytes", problem.bytes().into()));
+        arguments
+    }
 }
 
 /// Selects the first engine that the caller allows and that computes the problem.
@@ -89,12 +127,10 @@ impl Plan {
     ) -> Result<Plan> {
         product.check()?;
         let problem = GemmProblem::from_types(product, operand, result, properties);
-        let Selection { configuration, split, unsupported } = select(&problem)?;
+        let selection = select(&problem)?;
+        let geometry = selection.geometry(&problem);
+        let Selection { configuration, unsupported, .. } = selection;
         let engine = configuration.engine();
-        let geometry = match split {
-            Some(split) => split.geometry(&problem),
-            None => configuration.geometry(&problem),
-        };
         let (major, minor) = properties.capability;
         let head = format!(
             "{product} of {operand} into {result}, compute capability {major}.{minor}, {} multiprocessors",

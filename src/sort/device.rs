@@ -151,6 +151,8 @@ fn sort_rows(
     if count == 0 {
         return Ok(());
     }
+    let planned = if rows.length > MAX_ROW { "radix passes" } else { "a block a row" };
+    let _traced = rows.traced(operation, key, planned);
     if rows.length > MAX_ROW {
         return sort_by_digits(stream, operation, key, elements, rows, (sorted, positions));
     }
@@ -192,6 +194,7 @@ pub fn search<'a>(
     if count == 0 {
         return Ok(());
     }
+    let _traced = of_sequences.traced(OPERATION, key, "a thread a value");
     let sizes = (of_sequences.length as u64, of_values.length as u64, count as u64);
     let order = (key.code(), key.infinity(), u32::from(key.is_descending()));
     let right = u32::from(right);

@@ -45,6 +45,7 @@ pub use select::{Selection, true_positions_host};
 pub use topk::{has_topk, topk};
 
 use crate::error::{Error, Result};
+use crate::trace;
 
 /// The number and length of contiguous rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +71,18 @@ impl Rows {
             return Err(Error::invalid(operation, found, format!("at most {} elements a row", u32::MAX)));
         }
         Ok(Rows { count, length })
+    }
+
+    /// The call of an engine on these rows in a trace.
+    fn traced(self, operation: &'static str, key: SortKey, planned: &'static str) -> trace::Range {
+        trace::span("engine", || {
+            let rows = format!("{} x {}", self.count, self.length);
+            let dtype = key.dtype().name();
+            (
+                operation.into(),
+                vec![("rows", rows.into()), ("dtype", dtype.into()), ("engine", planned.into())],
+            )
+        })
     }
 }
 

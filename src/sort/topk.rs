@@ -106,6 +106,7 @@ pub fn topk<'a>(
     }
     let blocks = BLOCKS * DeviceProperties::from_device(&stream.device())?.multiprocessors as usize;
     let mut segments = (blocks / rows.count).clamp(1, rows.length.div_ceil(SEGMENT));
+    let _traced = rows.traced(OPERATION, key, "segments");
     let launch = TopK { stream, key, rows: rows.count, k };
     let mut items = launch.run(&Source::Elements(elements), rows.length, segments, &mut positions)?;
     while segments > 1 {

@@ -88,7 +88,6 @@ pub(super) fn evaluate_one(
     scalars: &[Number],
 ) -> Result<Tensor> {
     let tensors = || sources.iter().filter_map(OperandSource::tensor);
-    let _traced = traced::operation(operation, tensors(), &[]);
     let device = one_device(operation, tensors())?;
     let &[dtype] = expression.outputs() else {
         let (wanted, found) = (1, expression.outputs().len());
@@ -102,6 +101,7 @@ pub(super) fn evaluate_one(
             &made
         }
     };
+    let _traced = traced::run_one(operation, tensors(), dtype, layout);
     // As in `Output`, and the layout is copied once.
     let storage = if device.is_cpu() {
         let mut storage = Storage::uninitialized(&device, dtype, layout.shape())?;
@@ -152,7 +152,7 @@ pub(super) fn evaluate_named(
     scalars: &[Number],
     targets: &mut [OutputTarget<'_>],
 ) -> Result<()> {
-    let _traced = traced::operation(operation, sources.iter().filter_map(OperandSource::tensor), targets);
+    let _traced = traced::run(operation, sources.iter().copied(), targets);
     let Some(first) = targets.first() else {
         return Err(Error::invalid(operation, "no outputs", "at least one"));
     };

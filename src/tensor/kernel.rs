@@ -226,7 +226,7 @@ pub(super) fn run_targets<'a>(
     host: impl FnOnce(Vec<HostInput<'_>>, Vec<HostOutput<'_>>) -> Result<()>,
     cuda: impl FnOnce(&Stream, Vec<DeviceInput<'_>>, Vec<DeviceOutput<'_>>) -> Result<()>,
 ) -> Result<()> {
-    let _traced = traced::operation(operation, inputs.clone().filter_map(|input| input.tensor()), targets);
+    let _traced = traced::run(operation, inputs.clone(), targets);
     match KernelOperands::of(operation, inputs, targets)? {
         KernelOperands::Host(inputs, outputs) => host(inputs, outputs),
         KernelOperands::Cuda(stream, inputs, outputs) => cuda(&stream, inputs, outputs),

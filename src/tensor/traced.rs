@@ -1,11 +1,13 @@
 //! Operations of tensors in a trace: a range with the name, the operands' shapes and dtypes, and the device.
 //!
 //! The hooks are where operations come together: elementwise runs, runs of kernels, products, attention and indexing. An
-//! operation that is made of others encloses their ranges.
+//! operation that is made of others encloses their ranges. Runs move each element once, so theirs have the number of bytes.
 
+use super::evaluate::OperandSource;
 use super::kernel::OutputTarget;
 use super::tensor::Tensor;
-use crate::trace::{self, Range};
+use crate::trace::{self, Arguments, Range};
+use crate::types::{DType, Layout};
 
 /// The range of an operation on these tensors, into these targets if they exist already.
 #[inline(always)]
@@ -15,28 +17,116 @@ pub(super) fn operation<'a>(
     targets: &[OutputTarget<'_>],
 ) -> Range {
     trace::span("operation", || {
-        let (mut shapes, mut dtypes, mut device) = (String::new(), String::new(), None);
-        let mut add = |shape: String, dtype: String| {
-            for (list, next) in [(&mut shapes, shape), (&mut dtypes, dtype)] {
-                if !list.is_empty() {
-                    list.push_str(", ");
-                }
-                list.push_str(&next);
-            }
-        };
-        for tensor in inputs {
-            device.get_or_insert_with(|| tensor.device());
-            add(tensor.shape().to_string(), tensor.dtype().to_string());
-        }
-        let mut arguments = Vec::with_capacity(4);
+        let mut arguments = Arguments::with_capacity(4);
         if let Some(target) = targets.first() {
-            device.get_or_insert_with(|| target.memory.device());
             arguments.push(("result", format!("{} {}", target.dtype, target.layout().shape()).into()));
         }
-        arguments.extend([("shapes", shapes.into()), ("dtypes", dtypes.into())]);
-        if let Some(device) = device {
-            arguments.push(("on", device.to_string().into()));
+        describe(&mut arguments, inputs);
+        if arguments.iter().all(|(name, _)| *name != "on")
+            && let Some(target) = targets.first()
+        {
+            arguments.push(("on", target.memory.device().to_string().into()));
         }
         (name.into(), arguments)
     })
+}
+
+/// The range of an operation that reads each element of its sources once and writes each of its targets once.
+#[inline(always)]
+pub(super) fn run<'a>(
+    name: &'static str,
+    sources: impl Iterator<Item = OperandSource<'a>> + Clone,
+    targets: &[OutputTarget<'_>],
+) -> Range {
+    trace::span("operation", || {
+        let mut arguments = Arguments::with_capacity(5);
+        let mut moved = 0.0;
+        for target in targets {
+            moved += bytes(target.dtype, target.layout());
+        }
+        if let Some(target) = targets.first() {
+            arguments.push(("result", format!("{} {}", target.dtype, target.layout().shape()).into()));
+        }
+        for source in sources.clone() {
+            moved += match source {
+                OperandSource::Tensor(tensor) => bytes(tensor.dtype(), tensor.layout()),
+                OperandSource::Output(index) => {
+                    targets.get(index).map_or(0.0, |target| bytes(target.dtype, target.layout()))
+                }
+            };
+        }
+        describe(&mut arguments, sources.filter_map(|source| source.tensor()));
+        arguments.push(("bytes", moved.into()));
+        (name.into(), arguments)
+    })
+}
+
+/// As [`run`], into a fresh tensor.
+#[inline(always)]
+pub(super) fn run_one<'a>(
+    name: &'static str,
+    sources: impl Iterator<Item = &'a Tensor> + Clone,
+    dtype: DType,
+    layout: &Layout,
+) -> Range {
+    trace::span("operation", || {
+        let mut arguments: Arguments = vec![("result", format!("{dtype} {}", layout.shape()).into())];
+        describe(&mut arguments, sources.clone());
+        let read: f64 = sources.map(|tensor| bytes(tensor.dtype(), tensor.layout())).sum();
+        arguments.push(("bytes", (read + bytes(dtype, layout)).into()));
+        (name.into(), arguments)
+    })
+}
+
+/// Records that no engine computes an operation in one kernel, and why.
+#[inline(always)]
+pub(super) fn unplanned(name: &'static str, reason: &dyn std::fmt::Display) {
+    trace::instant("engine", || (name.into(), vec![("reasons", reason.to_string().into())]));
+}
+
+/// Adds shapes, dtypes and the device of operands.
+#[cold]
+fn describe<'a>(arguments: &mut Arguments, inputs: impl Iterator<Item = &'a Tensor>) {
+    let (mut shapes, mut dtypes, mut device) = (String::new(), String::new(), None);
+    let mut add = |shape: String, dtype: String| {
+        for (list, next) in [(&mut shapes, shape), (&mut dtypes, dtype)] {
+            if !list.is_empty() {
+                list.push_str(", ");
+            }
+            list.push_str(&next);
+        }
+    };
+    for tensor in inputs {
+        device.get_or_insert_with(|| tensor.device());
+        add(tensor.shape().to_string(), tensor.dtype().to_string());
+    }
+    arguments.extend([("shapes", shapes.into()), ("dtypes", dtypes.into())]);
+    if let Some(device) = device {
+        arguments.push(("on", device.to_string().into()));
+    }
+}
+
+/// The bytes of a layout's elements, of which a broadcast dimension has one.
+fn bytes(dtype: DType, layout: &Layout) -> f64 {
+    let sizes = layout.dimensions().map(|(size, stride)| if stride == 0 { size.min(1) } else { size });
+    sizes.map(|size| size as f64).product::<f64>() * dtype.size() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broadcast_dimensions_are_read_once() {
+        let rows = Layout::contiguous(&[1, 5]).unwrap();
+        let shape = crate::types::Shape::new(&[3, 5]).unwrap();
+        for (layout, wanted) in [
+            (Layout::contiguous(&[3, 5]).unwrap(), 60.0),
+            (rows.expand(&shape).unwrap(), 20.0),
+            (Layout::contiguous(&[0, 5]).unwrap(), 0.0),
+            (Layout::contiguous(&[]).unwrap(), 4.0),
+        ] {
+            assert_eq!(bytes(DType::F32, &layout), wanted, "{layout:?}");
+        }
+    }
 }

@@ -28,7 +28,7 @@ use std::time::Instant;
 
 pub(crate) use buffer::{current_track, record};
 pub(crate) use device_clock::{Collected, DeviceClock, set_device_clock};
-pub(crate) use event::{Arguments, Event, Phase, Track};
+pub(crate) use event::{Arguments, Event, Phase, Track, Value};
 
 use crate::error::Result;
 
@@ -152,6 +152,15 @@ pub(crate) fn span(
     }
     let (name, arguments) = describe();
     Range::open(category, name, arguments)
+}
+
+/// Records a point in time, described as in [`span`].
+#[inline(always)]
+pub(crate) fn instant(category: &'static str, describe: impl FnOnce() -> (Cow<'static, str>, Arguments)) {
+    if is_on() {
+        let (name, arguments) = describe();
+        record(Event { phase: Phase::Instant, category, name, start: now(), track: None, arguments });
+    }
 }
 
 /// The number of the current trace, which no other has.

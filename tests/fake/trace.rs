@@ -8,7 +8,10 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use selvedge::Error;
 use selvedge::driver::{Device, LaunchConfig};
-use selvedge::trace;
+use selvedge::gemm::{Product, gemm};
+use selvedge::sort::{self, SortKey};
+use selvedge::tensor::AttentionOptions;
+use selvedge::{DType, Tensor, trace};
 use serde_json::Value;
 
 use super::graphs::Ground;
@@ -220,6 +223,67 @@ fn fault(path: &Path) -> Outcome {
     check(end["untimed"].as_u64() > Some(0), &format!("the end says {end}"))
 }
 
+/// Child: calls of engines without tensors, operations with their bytes, and waits with a limit.
+fn calls(path: &Path) -> Outcome {
+    let device = Device::new(0)?;
+    let stream = device.stream()?;
+    trace::start(path)?;
+    let a = stream.upload(&[1.0f32; 6])?;
+    let mut c = stream.zeros::<f32>(4)?;
+    let product = Product::new(2, 2, 3);
+    gemm(&stream, &product, 1.0, &a, &a, 0.0, &mut c)?;
+    let bytes = stream.upload(&[3u8, 1, 2])?;
+    let mut positions = stream.zeros::<i64>(3)?;
+    sort::argsort(&stream, SortKey::new("argsort", DType::U8, false)?, &bytes, 1, &mut positions)?;
+    let cpu = selvedge::Device::cpu();
+    let matrix = Tensor::zeros(&[2, 3], DType::F32, &cpu)?;
+    (&matrix + &Tensor::zeros(&[3], DType::F32, &cpu)?)?;
+    let heads = Tensor::zeros(&[1, 1, 2, 3], DType::F32, &cpu)?;
+    let mask = Some(Tensor::zeros(&[2, 2], DType::F32, &cpu)?);
+    let options = AttentionOptions { mask, ..AttentionOptions::default() };
+    heads.scaled_dot_product_attention(&heads, &heads, &options)?;
+    let limit = std::time::Duration::from_millis(7500);
+    stream.synchronize_timeout(limit)?;
+    device.synchronize_timeout(limit)?;
+    let mut event = device.event()?;
+    event.record(&stream)?;
+    event.synchronize_timeout(limit)?;
+    stream.download_async(&c, device.pinned(4)?)?.wait_timeout(limit).map_err(|failed| failed.error)?;
+    trace::stop()?;
+    let (events, _) = read(path)?;
+    check_events(&events)?;
+    let arguments = |category: &str, name: &str| {
+        let found = events.iter().find(|event| event["cat"] == category && event["name"] == name);
+        found.map(|event| event["args"].clone()).ok_or_else(|| format!("no '{name}' of '{category}'"))
+    };
+    let call = arguments("engine", "gemm")?;
+    // Six elements of each operand and four of the result.
+    check(
+        call["product"] == "2x2x3 (nn)"
+            && call["engine"] == "simt"
+            && call["dtype"] == "f32"
+            && call["tile"].as_str().is_some_and(|tile| tile.contains('x'))
+            && (&call["operations"], &call["bytes"]) == (&24.into(), &64.into())
+            && call["reasons"].as_str().is_some_and(|reasons| reasons.contains("not wgmma: ")),
+        &format!("the product is {call}"),
+    )?;
+    let kernel = call["kernel"].as_str().ok_or("a product without a kernel")?;
+    expect(
+        &events,
+        &[("engine", "gemm", 1), ("launch", kernel, 1), ("kernel", kernel, 1), ("engine", "argsort", 1)],
+    )?;
+    let sorted = arguments("engine", "argsort")?;
+    check(sorted["rows"] == "1 x 3" && sorted["dtype"] == "u8", &format!("the sort is {sorted}"))?;
+    let sum = events.iter().find(|event| event["args"]["shapes"] == "[2, 3], [3]");
+    let sum = &sum.ok_or("no sum")?["args"];
+    check(sum["bytes"] == 60 && sum["result"] == "f32 [2, 3]", &format!("the sum is {sum}"))?;
+    let reason = arguments("engine", "scaled_dot_product_attention")?;
+    check(reason["reasons"] == "a mask", &format!("the attention says {reason}"))?;
+    let limited: Vec<&Value> = events.iter().filter(|event| event["args"]["limit_us"] == 7_500_000).collect();
+    check(limited.iter().all(|event| event["cat"] == "wait"), &format!("{limited:?}"))?;
+    check(limited.len() == 4, &format!("{} waits with a limit, not 4", limited.len()))
+}
+
 /// Child: failing driver calls of the recorder's own fail nothing of the program.
 fn refused(fake: &Fake, path: &Path) -> Outcome {
     let ground = Ground::new()?;
@@ -289,6 +353,7 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         "off" => off(fake, path),
         "fault" => fault(path),
         "refused" => refused(fake, path),
+        "calls" => calls(path),
         "killed" => killed(),
         "environment" => environment(),
         "fork" => fork(path),
@@ -324,6 +389,7 @@ pub fn tests() -> Vec<Test> {
         test("trace::no_trace_makes_no_driver_calls", "off"),
         test("trace::a_fault_ends_the_file_whole", "fault"),
         test("trace::refused_calls_of_the_recorder_fail_nothing", "refused"),
+        test("trace::engines_operations_and_waits_say_what_they_do", "calls"),
         test("trace::a_forked_child_leaves_the_trace_alone", "fork"),
         Test::new("trace::a_killed_process_leaves_its_last_flush", || {
             run("killed", true, |path, ended| {

@@ -65,6 +65,7 @@ pub fn backward(
 ) -> Result<()> {
     const OPERATION: &str = "attention::backward";
     let call = Call::new(OPERATION, stream, problem, Pass::Backward)?;
+    let _traced = call.traced();
     let Call { sizes, tile, kernels, .. } = call;
     let place_of = |memory: &DeviceSlice<'_, u8>| (memory.address(), memory.len());
     check_layout(OPERATION, place_of(&result.0), result.1, &problem.queries)?;

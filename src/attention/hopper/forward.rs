@@ -55,6 +55,7 @@ pub fn forward(
 ) -> Result<()> {
     const OPERATION: &str = "attention::forward";
     let call = Call::new(OPERATION, stream, problem, Pass::Forward)?;
+    let _traced = call.traced();
     let Call { sizes, tile, kernels, .. } = call;
     check_layout(OPERATION, (result.address(), result.len()), layout, &problem.queries)?;
     check_lse(OPERATION, &call, lse.len())?;

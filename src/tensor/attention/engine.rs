@@ -84,6 +84,7 @@ impl Attention {
         options.check()?;
         let composed = |reason: &dyn std::fmt::Display| {
             log::debug!("{OPERATION} stores its scores: {reason}");
+            traced::unplanned(OPERATION, reason);
             Ok(None)
         };
         if options.mask.is_some() {
