@@ -4,6 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde_json::Value;
 
 use super::{FAILED_FOR_INPUT, Folder, common, fails, json, selvedge, succeeds};
 
@@ -61,6 +62,70 @@ fn a_truncated_trace_is_read_up_to_its_break() {
     let text = succeeds(&["trace", &path]);
     assert!(text.contains("the file breaks off"), "{text}");
     assert_eq!(json(&succeeds(&["trace", &path, "--json"]))["complete"], false);
+}
+
+/// A trace with an addition of so many microseconds, and one kernel for each of these names and times.
+fn written(folder: &Folder, name: &str, host: u32, kernels: &[(&str, u32)]) -> String {
+    let mut text = "[\n{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"cat\":\"metadata\",\"name\":\"selvedge_trace\",\
+                    \"args\":{\"format\":\"selvedge-trace\",\"version\":1,\"selvedge\":\"0.1.0\"}},\n"
+        .to_owned();
+    let mut add = |process: u32, category: &str, name: &str, start: u32, duration: u32| {
+        text += &format!(
+            "{{\"ph\":\"X\",\"pid\":{process},\"tid\":1,\"ts\":{start},\"dur\":{duration},\
+             \"cat\":\"{category}\",\"name\":\"{name}\"}},\n"
+        );
+    };
+    add(1, "operation", "add", 0, host);
+    let mut start = 1000;
+    for (kernel, duration) in kernels {
+        add(1 << 30, "kernel", kernel, start, *duration);
+        start += duration;
+    }
+    packed(folder, name, &text)
+}
+
+#[test]
+fn two_traces_are_compared_by_operation_and_by_kernel() {
+    let folder = Folder::new("trace-compare");
+    let before = written(&folder, "before.gz", 100, &[("old", 30), ("same", 7), ("same", 7), ("k", 100)]);
+    let after =
+        written(&folder, "after.gz", 150, &[("new", 20), ("same", 7), ("same", 7), ("k", 25), ("k", 25)]);
+    let text = succeeds(&["trace", "--compare", &before, &after]);
+    for part in ["A: ", "B: ", "operations, by host time", "-50.00 us", "+20.00 us", "0.500", "1.500"] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    let value = json(&succeeds(&["trace", "--compare", &before, &after, "--json"]));
+    let kernels = value["kernels"].as_array().unwrap();
+    let names: Vec<&str> = kernels.iter().map(|kernel| kernel["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["k", "old", "new", "same"]);
+    let change = |at: usize, key: &str| kernels[at][key].clone();
+    let times = |count: u32, total: f64| serde_json::json!({ "count": count, "total_us": total });
+    assert_eq!((change(0, "before"), change(0, "after")), (times(1, 100.0), times(2, 50.0)));
+    assert_eq!((change(0, "difference_us"), change(0, "ratio")), (json("-50.0"), json("0.5")));
+    assert_eq!((change(1, "after"), change(1, "ratio")), (Value::Null, Value::Null));
+    assert_eq!((change(2, "before"), change(2, "difference_us")), (Value::Null, json("20.0")));
+    assert_eq!(change(3, "ratio"), json("1.0"));
+    let operations = value["operations"].as_array().unwrap();
+    assert_eq!((operations.len(), &operations[0]["ratio"]), (1, &json("1.5")));
+    assert_eq!(value["operations_by"], "host");
+    // Neither file has an end.
+    assert_eq!((&value["before"]["complete"], text.matches("breaks off").count()), (&json("false"), 2));
+}
+
+#[test]
+fn a_comparison_takes_two_traces_and_no_other_file() {
+    let folder = Folder::new("trace-compare-refused");
+    let one = written(&folder, "one.gz", 1, &[]);
+    for arguments in
+        [&["--compare", &one][..], &["--compare", &one, &one, &one], &[&one, "--compare", &one, &one]]
+    {
+        let output = selvedge(&[&["trace"], arguments].concat());
+        assert_eq!(output.status.code(), Some(FAILED_FOR_INPUT), "{arguments:?}");
+    }
+    let missing = folder.file("missing");
+    fails(FAILED_FOR_INPUT, &["trace", "--compare", &one, &missing], &["missing", "no such file"]);
+    let value = json(&succeeds(&["trace", "--compare", &one, &one, "--json"]));
+    assert_eq!((&value["difference_us"], &value["kernels"]), (&json("0.0"), &json("[]")));
 }
 
 #[test]

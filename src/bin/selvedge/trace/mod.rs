@@ -7,12 +7,31 @@ use crate::options::TraceOptions;
 use crate::output::Report;
 
 mod analysis;
+mod compare;
 mod read;
 mod tables;
 
+use read::read;
+
 /// Runs the command.
 pub fn trace(options: &TraceOptions) -> Result<Report, Failure> {
-    let trace = read::read(&options.file)?;
+    if let [before, after] = &options.compare[..] {
+        let traces = (read(before)?, read(after)?);
+        let analyses = (analysis::Analysis::of(&traces.0), analysis::Analysis::of(&traces.1));
+        let names = [before, after].map(|path| path.display().to_string());
+        let names = names.each_ref().map(String::as_str);
+        let (traces, analyses) = ([&traces.0, &traces.1], [&analyses.0, &analyses.1]);
+        let json = compare::json(names, traces, analyses);
+        return Ok(Report { text: compare::text(names, traces, analyses), json });
+    }
+    let Some(file) = &options.file else {
+        return Err(Failure::from(selvedge::Error::InvalidArgument {
+            operation: "trace",
+            found: "no file".to_owned(),
+            wanted: "a trace, or --compare with two".to_owned(),
+        }));
+    };
+    let trace = read(file)?;
     let analysis = analysis::Analysis::of(&trace);
     Ok(Report { text: tables::text(&trace, &analysis), json: tables::json(&trace, &analysis) })
 }

@@ -9,7 +9,7 @@ use crate::output::{self, Style, Table, counted, grouped};
 /// Lines of a table.
 const LISTED: usize = 20;
 
-fn time(microseconds: f64) -> String {
+pub(super) fn time(microseconds: f64) -> String {
     output::seconds(microseconds / 1e6)
 }
 
@@ -18,11 +18,11 @@ fn share(part: f64, whole: f64) -> String {
 }
 
 /// A name of a file, which may hold anything, on one line.
-fn printable(name: &str) -> String {
+pub(super) fn printable(name: &str) -> String {
     name.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(80).collect()
 }
 
-fn number_at_end(trace: &Trace, name: &str) -> u64 {
+pub(super) fn number_at_end(trace: &Trace, name: &str) -> u64 {
     trace.end.as_ref().and_then(|end| end[name].as_u64()).unwrap_or(0)
 }
 
@@ -99,7 +99,7 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
     text
 }
 
-fn section(style: Style, name: &str, table: &Table, lines: usize) -> String {
+pub(super) fn section(style: Style, name: &str, table: &Table, lines: usize) -> String {
     let more = match lines.saturating_sub(LISTED) {
         0 => String::new(),
         more => format!("  and {} more\n", grouped(more as u64)),
