@@ -32,6 +32,8 @@ mod memory;
 #[cfg(target_os = "linux")]
 #[path = "cli/on_the_fake_driver.rs"]
 mod on_the_fake_driver;
+#[path = "cli/profile.rs"]
+mod profile;
 #[path = "cli/ptx.rs"]
 mod ptx;
 #[path = "cli/srt.rs"]

@@ -167,8 +167,12 @@ impl StepGraph {
         Ok(results)
     }
 
-    /// Takes a step without a capture.
-    fn run_uncaptured(&self, inputs: &[Tensor], work: &mut dyn StepWork) -> Result<Vec<Tensor>> {
+    /// Takes a step without the graph, which stays for later ones, and returns its results.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the step; driver errors.
+    pub(super) fn run_uncaptured(&self, inputs: &[Tensor], work: &mut dyn StepWork) -> Result<Vec<Tensor>> {
         take(&self.on_device(inputs)?, work)
     }
 

@@ -237,7 +237,7 @@ impl Trainer {
         self
     }
 
-    /// Returns whether the last step was a launch of a graph.
+    /// Returns whether a step is a launch of a graph, but for [`step_uncaptured`](Self::step_uncaptured).
     pub fn is_captured(&self) -> bool {
         self.graph.is_captured()
     }
@@ -273,6 +273,23 @@ impl Trainer {
     /// [`Error::InvalidArgument`] with the step for a loss that is not finite; the parameters are those of the step before
     /// then. Otherwise errors of memory and of the operations.
     pub fn step(&mut self) -> Result<StepReport> {
+        self.take_step(StepGraph::run)
+    }
+
+    /// As [`step`](Self::step), without the graph, which later steps launch again. The bits are the same, and a
+    /// [`trace`](crate::trace) has each kernel of the step.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step).
+    pub fn step_uncaptured(&mut self) -> Result<StepReport> {
+        self.take_step(|graph, inputs, work| graph.run_uncaptured(inputs, work))
+    }
+
+    fn take_step(
+        &mut self,
+        run: impl FnOnce(&mut StepGraph, &[Tensor], &mut dyn StepWork) -> Result<Vec<Tensor>>,
+    ) -> Result<StepReport> {
         self.model.train();
         let learning_rate = self.options.schedule().learning_rate(self.step);
         let TrainerOptions { accumulation: batches, max_norm, .. } = self.options;
@@ -285,7 +302,7 @@ impl Trainer {
         let Trainer { model, parameters, optimizer, scaler, graph, .. } = self;
         let scaler = scaler.as_mut();
         let mut work = ModelWork { model, parameters, optimizer, scaler, max_norm, batches };
-        let results = graph.run(&inputs, &mut work)?;
+        let results = run(graph, &inputs, &mut work)?;
         let (mut loss, share) = (0.0, 1.0 / batches as f64);
         for one in results.iter().take(batches) {
             loss += one.item::<f32>().map(f64::from)? * share;

@@ -1,8 +1,10 @@
 //! The options of `selvedge train`, `selvedge generate` and `selvedge eval`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use selvedge::Error;
 
 use super::{DeviceChoice, EXIT_CODES};
 
@@ -37,6 +39,7 @@ Examples:
   selvedge train
   selvedge train --text book.txt --steps 2000 --run book
   selvedge train --run book --resume --steps 4000
+  selvedge train --profile trace.json.gz --steps 10..12
   selvedge generate --run book";
 
 /// The options of a run. One that is not given has its default in a new run, and its stored value in a resumed one.
@@ -55,9 +58,9 @@ pub struct TrainOptions {
     /// The tokenizer [default: char]
     #[arg(long, value_enum)]
     pub tokenizer: Option<TokenizerKind>,
-    /// Steps of the run [default: 300]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub steps: Option<u64>,
+    /// Steps of the run [default: 300]; as A..B the steps that --profile traces, A to B [default: three, after the first two]
+    #[arg(long, value_name = "N|A..B", value_parser = steps)]
+    pub steps: Vec<StepsOption>,
     /// Sequences of a batch [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub batch: Option<u64>,
@@ -103,6 +106,9 @@ pub struct TrainOptions {
     /// Draw the losses [default: loss.svg in the folder]
     #[arg(long, value_name = "LOSS.svg")]
     pub plot: Option<PathBuf>,
+    /// Trace some steps, and print the time and the bound of each kernel of a step
+    #[arg(long, value_name = "TRACE.json.gz")]
+    pub profile: Option<PathBuf>,
     /// Ids of a sample: before the training, after it, and at the first three evaluations; 0 writes none [default: 200]
     #[arg(long, value_name = "N")]
     pub sample: Option<u64>,
@@ -112,6 +118,69 @@ pub struct TrainOptions {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A value of `--steps`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepsOption {
+    /// The steps of the run.
+    Run(u64),
+    /// The first and the last of the steps to profile.
+    Profiled(u64, u64),
+}
+
+/// Parses a number of steps, or the first and the last of some steps.
+fn steps(text: &str) -> Result<StepsOption, String> {
+    let number = |text: &str| match text.parse::<u64>() {
+        Ok(0) => Err("found 0; wanted a number from 1 on".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("found '{text}': {error}; wanted a number from 1 on")),
+    };
+    let Some((first, last)) = text.split_once("..") else { return number(text).map(StepsOption::Run) };
+    match (number(first)?, number(last)?) {
+        (first, last) if first <= last => Ok(StepsOption::Profiled(first, last)),
+        (first, last) => {
+            Err(format!("found {first}..{last}; wanted a last step that is not before the first"))
+        }
+    }
+}
+
+impl TrainOptions {
+    /// Returns the steps of the run, if they are given.
+    pub fn run_steps(&self) -> Option<u64> {
+        self.steps.iter().find_map(|steps| match steps {
+            StepsOption::Run(steps) => Some(*steps),
+            StepsOption::Profiled(..) => None,
+        })
+    }
+
+    /// Returns the steps to profile, if they are given.
+    pub fn profiled_steps(&self) -> Option<RangeInclusive<u64>> {
+        self.steps.iter().find_map(|steps| match steps {
+            StepsOption::Profiled(first, last) => Some(*first..=*last),
+            StepsOption::Run(_) => None,
+        })
+    }
+
+    /// Checks that each form of `--steps` is given at most once, and that of steps to profile with `--profile`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`].
+    pub fn check(&self) -> Result<(), Error> {
+        let refused = |found: &str, wanted: &str| {
+            let (found, wanted) = (found.to_owned(), wanted.to_owned());
+            Err(Error::InvalidArgument { operation: "train", found, wanted })
+        };
+        let profiled = self.steps.iter().filter(|steps| matches!(steps, StepsOption::Profiled(..))).count();
+        if profiled > 1 || self.steps.len() - profiled > 1 {
+            return refused("--steps twice", "one --steps N and one --steps A..B at most");
+        }
+        if profiled > 0 && self.profile.is_none() {
+            return refused("--steps A..B without --profile", "--profile TRACE.json.gz with it");
+        }
+        Ok(())
+    }
 }
 
 /// Parses a norm, which NaN and numbers below 0 are not.
@@ -179,4 +248,29 @@ pub struct EvaluateOptions {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_a_number_or_a_range() {
+        assert_eq!(steps("300"), Ok(StepsOption::Run(300)));
+        assert_eq!(steps("5..8"), Ok(StepsOption::Profiled(5, 8)));
+        assert_eq!(steps("5..5"), Ok(StepsOption::Profiled(5, 5)));
+        for (text, part) in [
+            ("0", "found 0"),
+            ("5..2", "found 5..2"),
+            ("0..2", "found 0"),
+            ("..2", "found ''"),
+            ("2..", "found ''"),
+            ("2..x", "found 'x'"),
+            ("-1", "found '-1'"),
+            ("2..=3", "found '=3'"),
+        ] {
+            let error = steps(text).unwrap_err();
+            assert!(error.contains(part) && error.contains("wanted"), "{text}: {error}");
+        }
+    }
 }

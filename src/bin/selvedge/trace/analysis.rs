@@ -1,8 +1,9 @@
 //! The sums of a trace: by operation, by kernel, and for each device its gaps, its distance to the host and its memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::read::{Event, Trace};
+use super::spans::{Launched, Spans};
 
 /// The process of device 0 in a trace; the others follow.
 const FIRST_DEVICE: u64 = 1 << 30;
@@ -95,17 +96,13 @@ pub struct Analysis {
     pub devices: BTreeMap<u64, DeviceTimes>,
 }
 
-fn is_device_work(event: &Event) -> bool {
+pub(super) fn is_device_work(event: &Event) -> bool {
     event.phase == 'X' && DEVICE_WORK.contains(&event.category.as_str())
 }
 
-fn is_operation(event: &Event) -> bool {
-    event.phase == 'X' && matches!(event.category.as_str(), "operation" | "range")
-}
-
-/// The bits of a time and a track, by which an arrow's end finds its event.
-fn point(event: &Event) -> (u64, u64, u64) {
-    (event.process, event.thread, event.start.to_bits())
+/// Returns whether this is an operation of tensors, a call of an engine, or a range of the program.
+pub fn is_operation(event: &Event) -> bool {
+    event.phase == 'X' && matches!(event.category.as_str(), "operation" | "engine" | "range")
 }
 
 fn larger(left: Option<f64>, right: Option<f64>) -> Option<f64> {
@@ -126,8 +123,12 @@ impl Analysis {
         }
         analysis.add_kernels(trace);
         analysis.add_devices(trace);
-        let launches = analysis.add_launches(trace);
-        analysis.add_operations(trace, &launches);
+        let launched = Launched::all(trace);
+        for Launched { launch, work } in &launched {
+            let device = analysis.devices.entry(work.process).or_default();
+            device.ahead.add((work.start - launch.start).max(0.0));
+        }
+        analysis.add_operations(trace, &launched);
         analysis
     }
 
@@ -188,52 +189,19 @@ impl Analysis {
         }
     }
 
-    /// Adds the host's distances ahead, and returns the device's time of each launch by its point on the host.
-    fn add_launches<'a>(&mut self, trace: &'a Trace) -> Vec<(&'a Event, f64)> {
-        let work = trace.events.iter().filter(|event| is_device_work(event));
-        let work: HashMap<_, _> = work.map(|event| (point(event), event)).collect();
-        let starts = trace.events.iter().filter(|event| event.phase == 's');
-        let starts: HashMap<u64, &Event> = starts.map(|event| (event.id, event)).collect();
-        let mut launches = Vec::new();
-        for end in trace.events.iter().filter(|event| event.phase == 'f') {
-            let (Some(launch), Some(work)) = (starts.get(&end.id), work.get(&point(end))) else { continue };
-            launches.push((*launch, work.duration));
-            self.devices.entry(end.process).or_default().ahead.add((work.start - launch.start).max(0.0));
-        }
-        launches
-    }
-
     /// Adds each launch to the innermost operation around it.
-    fn add_operations(&mut self, trace: &Trace, launches: &[(&Event, f64)]) {
-        type Track<'a> = (Vec<&'a Event>, Vec<(f64, f64)>);
-        let mut tracks: BTreeMap<(u64, u64), Track<'_>> = BTreeMap::new();
-        for event in trace.events.iter().filter(|event| is_operation(event)) {
-            tracks.entry((event.process, event.thread)).or_default().0.push(event);
-        }
-        for (launch, duration) in launches {
-            if let Some(track) = tracks.get_mut(&(launch.process, launch.thread)) {
-                track.1.push((launch.start, *duration));
-            }
-        }
+    fn add_operations(&mut self, trace: &Trace, launched: &[Launched<'_>]) {
+        let spans = Spans::of(trace);
         let mut sums: BTreeMap<(&str, &str), (Times, Times)> = BTreeMap::new();
-        for (operations, launches) in tracks.values_mut() {
-            operations.sort_by(|a, b| a.start.total_cmp(&b.start).then(b.duration.total_cmp(&a.duration)));
-            launches.sort_by(|left, right| left.0.total_cmp(&right.0));
-            let (mut open, mut next): (Vec<&Event>, _) = (Vec::new(), operations.iter().peekable());
-            for (at, duration) in launches.iter() {
-                while let Some(operation) = next.next_if(|operation| operation.start <= *at) {
-                    open.push(operation);
-                }
-                while open.last().is_some_and(|operation| operation.end() < *at) {
-                    open.pop();
-                }
-                // Operations that ended before another began lie below it.
-                if let Some(inner) = open.iter().rfind(|operation| operation.end() >= *at) {
-                    sums.entry((&inner.category, &inner.name)).or_default().1.add(*duration);
-                }
+        for Launched { launch, work } in launched {
+            if let Some(owner) = spans.around(launch).map(|inner| spans.owner(inner)) {
+                sums.entry((&owner.category, &owner.name)).or_default().1.add(work.duration);
             }
-            for operation in operations.iter() {
-                sums.entry((&operation.category, &operation.name)).or_default().0.add(operation.duration);
+        }
+        for (index, span) in spans.all.iter().enumerate() {
+            // A call of an engine within an operation is a part of it.
+            if std::ptr::eq(spans.owner(index), span.event) {
+                sums.entry((&span.event.category, &span.event.name)).or_default().0.add(span.event.duration);
             }
         }
         let made = |((category, name), (host, device)): ((&str, &str), (Times, Times))| OperationTimes {

@@ -9,9 +9,12 @@ use crate::output::Report;
 mod analysis;
 mod compare;
 mod read;
+mod spans;
 mod tables;
 
-use read::read;
+pub use analysis::is_operation;
+pub use read::{Event, Trace, read};
+pub use spans::{Launched, Spans};
 
 /// Runs the command.
 pub fn trace(options: &TraceOptions) -> Result<Report, Failure> {

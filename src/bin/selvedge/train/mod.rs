@@ -1,7 +1,7 @@
 //! `selvedge train` and `selvedge eval`: a language model trained and evaluated on a text.
 //!
 //! `train` prints while it runs; with `--json` it prints one object at the end. `run` has the loop, `resume` its beginning, `settings`
-//! the options, `losses` the file of losses, `report` the text and the JSON, `plot` the picture, `memory` the batch that fits when
+//! the options, `losses` the file of losses, `report` the text and the JSON, `plot` the picture, `profile` the kernels of a step, `memory` the batch that fits when
 //! memory is short, `signals` the flag that a signal sets, `evaluate` the other command, and `source` the text and the checkpoint
 //! that both need.
 
@@ -14,6 +14,7 @@ mod evaluate;
 mod losses;
 mod memory;
 mod plot;
+mod profile;
 mod report;
 mod resume;
 mod run;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use selvedge::nn::GptConfig;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::run::Course;
 use super::signals::Signal;
@@ -137,6 +137,8 @@ pub struct Finished {
     pub plot: PathBuf,
     pub signal: Option<Signal>,
     pub course: Course,
+    /// The text and the JSON of a profile.
+    pub profile: Option<(String, Value)>,
 }
 
 /// Returns the end of the text, and the JSON of the whole run.
@@ -151,6 +153,9 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
         let name = if signal == Signal::Interrupt { "Ctrl-C" } else { "a signal" };
         let step = grouped(finished.last_step);
         text += &format!("\nEnded by {name} after step {step} of {}.\n", grouped(start.steps));
+    }
+    if let Some((profile, _)) = &finished.profile {
+        text += profile;
     }
     let mut table = Table::new("<<");
     let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
@@ -205,6 +210,7 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
         "samples": samples,
         "sample_after": finished.sample,
         "plot": finished.plot,
+        "profile": finished.profile.as_ref().map(|(_, json)| json),
         "ended_by_signal": finished.signal.is_some(),
     });
     Report { text, json }

@@ -69,6 +69,11 @@ impl Resumed {
         Ok(Resumed { checkpoints, folder, list, step, info })
     }
 
+    /// Returns the checkpoint's step.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
     /// Returns the text and the options of the checkpoint, with the options that are given.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use selvedge::nn::{
 };
 
 use super::losses::LossFile;
+use super::profile::Profiler;
 use super::report::{Evaluation, Finished, Start, report, sample_after_step};
 use super::resume::{self, Prepared, Resumed};
 use super::settings::Settings;
@@ -48,6 +49,7 @@ impl Screen {
 }
 
 pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
+    options.check()?;
     let screen = Screen { prints: !options.json };
     let resumed = if options.resume { Some(Resumed::open(options)?) } else { None };
     let prepared = match &resumed {
@@ -59,6 +61,8 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     if let Some(path) = &stored.plot {
         files::check_writable(path)?;
     }
+    let done = resumed.as_ref().map_or(0, Resumed::step);
+    let mut profiler = Profiler::new(options, done, numbers.steps)?;
     let (device, reason) = device::choose(stored.device)?;
     let new = |text, numbers| Trainer::new(*config, text, &*tokenizer, numbers, &device);
     // A new run with another batch, for the advice of an error.
@@ -78,6 +82,9 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
         }
     };
     let plot = stored.plot.clone().unwrap_or_else(|| folder.join("loss.svg"));
+    if let Some(profiler) = &mut profiler {
+        profiler.set_picture(&plot);
+    }
     let signals = Signals::catch()?;
     let mut course = Course::default();
     let mut losses = LossFile::open(&folder, trainer.step_count(), &mut course)?;
@@ -106,6 +113,9 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     if let Some(reason) = &reason {
         screen.print(&format!("{}\n", reason_text(reason)));
     }
+    if let Some(reason) = profiler.as_ref().and_then(Profiler::failure) {
+        eprintln!("warning: no profile: {reason}");
+    }
     if !start.is_finished() {
         screen.print(&Evaluation::head(Style::of_stdout()));
     }
@@ -119,6 +129,7 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
         signals: &signals,
         screen: &screen,
         course: &mut course,
+        profiler: profiler.as_mut(),
     };
     let result = loop_of_steps.run(&mut trainer);
     let draw =
@@ -154,6 +165,7 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
         plot,
         signal,
         course,
+        profile: profiler.map(|profiler| profiler.finish(&device)),
     };
     Ok(Outcome { report: report(&start, &finished), signal })
 }
@@ -199,6 +211,7 @@ struct Steps<'a> {
     signals: &'a Signals,
     screen: &'a Screen,
     course: &'a mut Course,
+    profiler: Option<&'a mut Profiler>,
 }
 
 /// An error of the training, or one of the file of losses.
@@ -227,7 +240,10 @@ impl Steps<'_> {
         }
         while trainer.step_count() < last && signal.is_none() {
             let begun = Instant::now();
-            let report = trainer.step()?;
+            let report = match &mut self.profiler {
+                Some(profiler) => profiler.step(trainer)?,
+                None => trainer.step()?,
+            };
             self.course.step_seconds += begun.elapsed().as_secs_f64();
             self.course.steps += 1;
             self.course.losses.push((report.step, report.loss));

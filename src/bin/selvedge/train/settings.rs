@@ -120,7 +120,7 @@ impl Settings {
         tokenizer: &dyn Tokenizer,
     ) -> Result<Settings, Failure> {
         let config = named_config(options.model.as_deref().unwrap_or("tiny"), tokenizer.vocab_size())?;
-        let steps = options.steps.unwrap_or(TrainerOptions::default().steps);
+        let steps = options.run_steps().unwrap_or(TrainerOptions::default().steps);
         let learning_rate = default_learning_rate(config.width);
         let numbers = TrainerOptions {
             steps,
@@ -183,7 +183,7 @@ impl Settings {
         changes.set(course, "--max-norm", &mut norm, given);
         numbers.max_norm = (norm > 0.0).then_some(norm);
         changes.set(course, "--seed", &mut numbers.seed, options.seed);
-        changes.set(none, "--steps", &mut numbers.steps, options.steps);
+        changes.set(none, "--steps", &mut numbers.steps, options.run_steps());
         changes.set(none, "--every", &mut stored.every, options.every);
         changes.set(none, "--sample", &mut stored.sample, options.sample);
         changes.set(none, "--device", &mut stored.device, options.device);
