@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use super::attribute::Attribute;
 use super::context::{Handle, call, driver_error};
-use super::device_times;
 use super::event::EventPool;
 use super::foreign::call_deleters;
 use super::fork;
@@ -139,7 +138,7 @@ impl Device {
         let state: &'static DeviceState = Box::leak(Box::new(DeviceState::open(ordinal)?));
         state.watch(&mut devices);
         drop(devices);
-        device_times::register();
+        DeviceState::register_clock();
         Ok(Device(state))
     }
 

@@ -10,7 +10,6 @@
 //! overlap; an arrow is written with both of its ends, or not at all. A captured operation is not timed, because its events
 //! would become nodes. Events between two kernels keep them from overlapping by programmatic dependent launch.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,6 +20,7 @@ use super::device::{Device, DeviceState};
 use super::event::EventCell;
 use super::memory::PoolStatistics;
 use super::stream::{Stream, StreamState};
+use super::stream_work::StreamWork;
 use crate::error::Result;
 use crate::sys::driver::CUstreamCaptureMode;
 use crate::trace::{self, Arguments, Collected, DeviceClock, Event, Phase, Track};
@@ -36,56 +36,6 @@ const MAX_AGE: u64 = 10 * RENEW;
 const TRIES: usize = 8;
 /// The longest wait for one reference event, whose stream is idle.
 const PATIENCE: Duration = Duration::from_millis(5);
-
-/// The kind of an operation of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WorkKind {
-    Kernel,
-    Copy,
-    Fill,
-    Graph,
-}
-
-impl WorkKind {
-    /// The category of the host's call.
-    fn host(self) -> &'static str {
-        match self {
-            WorkKind::Kernel => "launch",
-            WorkKind::Copy => "copy",
-            WorkKind::Fill => "fill",
-            WorkKind::Graph => "graph launch",
-        }
-    }
-
-    /// The category of the device's work.
-    fn device(self) -> &'static str {
-        match self {
-            WorkKind::Kernel => "kernel",
-            WorkKind::Copy => "device copy",
-            WorkKind::Fill => "device fill",
-            WorkKind::Graph => "graph",
-        }
-    }
-}
-
-/// The description of an operation.
-pub(crate) struct StreamWork {
-    pub(crate) kind: WorkKind,
-    pub(crate) name: Cow<'static, str>,
-    pub(crate) arguments: Arguments,
-}
-
-impl StreamWork {
-    /// A copy of so many bytes.
-    pub(crate) fn copy(name: &'static str, bytes: usize) -> StreamWork {
-        StreamWork { kind: WorkKind::Copy, name: name.into(), arguments: vec![("bytes", bytes.into())] }
-    }
-
-    /// A fill of so many bytes.
-    pub(crate) fn fill(bytes: usize) -> StreamWork {
-        StreamWork { kind: WorkKind::Fill, name: "fill".into(), arguments: vec![("bytes", bytes.into())] }
-    }
-}
 
 /// An operation between its events.
 struct TimedWork {
@@ -179,14 +129,16 @@ impl StreamState {
     }
 }
 
-/// Registers the clock with the recorder. Called without locks, after a device was opened.
-pub(super) fn register() {
-    trace::set_device_clock(&CLOCK);
-}
+impl DeviceState {
+    /// Registers the clock with the recorder. Called without locks, after a device was opened.
+    pub(super) fn register_clock() {
+        trace::set_device_clock(&CLOCK);
+    }
 
-/// Keeps the recorder's thread from the driver until the guard is dropped, for a reset.
-pub(super) fn pause() -> impl Sized {
-    CLOCK.lock()
+    /// Keeps the recorder's thread from the driver until the guard is dropped, for a reset.
+    pub(super) fn pause_clock() -> impl Sized {
+        CLOCK.lock()
+    }
 }
 
 /// Event pairs as a source of device times.

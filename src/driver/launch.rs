@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::argument::{KernelArguments, LaunchTarget};
 use super::context::stream_call;
-use super::device_times::{StreamWork, WorkKind};
 use super::function::{Function, FunctionState};
 use super::graph::capture::{self, CaptureRoute};
 use super::image::{ArgumentType, Declaration};
 use super::memory::Access;
 use super::stream::{Stream, StreamState};
+use super::stream_work::{StreamWork, WorkKind};
 use crate::error::{Error, Result};
 use crate::sys::driver::{
     CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,

@@ -52,6 +52,7 @@ mod operands;
 mod peer;
 mod reset;
 mod stream;
+mod stream_work;
 mod tensor_map;
 mod timeout;
 mod transfer_marks;

@@ -12,11 +12,11 @@ use bytemuck::Pod;
 
 use super::context::{Handle, call, driver_error, gone, stream_call};
 use super::device::{Device, DeviceState};
-use super::device_times::StreamWork;
 use super::graph::capture;
 use super::image::{ImageInfo, ImageKind, check as check_image};
 use super::memory::{Resource, Usage};
 use super::stream::Stream;
+use super::stream_work::StreamWork;
 use crate::error::{Error, Result, report_deferred};
 use crate::sys::codes;
 use crate::sys::driver::{

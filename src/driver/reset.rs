@@ -17,7 +17,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::context::Handle;
 use super::device::{Device, DeviceState};
-use super::device_times;
 use super::fork;
 use super::memory::forget_locked_by;
 use crate::error::{Error, Result, report_deferred};
@@ -106,7 +105,7 @@ impl Device {
         // Checked before any lock, which may stay locked for ever in a child.
         fork::check()?;
         let _one_at_a_time = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let _no_times = device_times::pause();
+        let _no_times = DeviceState::pause_clock();
         let old = self.0;
         if !old.is_current() {
             return Err(old.lost_error());

@@ -13,7 +13,7 @@ use super::traced;
 use crate::driver::Stream;
 use crate::error::{Error, Result};
 use crate::fuse::{Expression, HostInput, HostOutput, Number, RunOperand, with_operand_list};
-use crate::types::{Layout, Shape};
+use crate::types::{DType, Layout, Shape};
 
 const OPERATION: &str = "an elementwise run";
 /// The most elements of a run whose preparation takes longer than its elements.
@@ -37,6 +37,18 @@ impl<'a> OperandSource<'a> {
             OperandSource::Output(_) => None,
         }
     }
+}
+
+/// The elements that a run reads and writes.
+pub(super) fn moved<'s: 't, 't>(
+    sources: impl Iterator<Item = OperandSource<'s>>,
+    targets: &'t [OutputTarget<'_>],
+) -> impl Iterator<Item = (DType, &'t Layout)> {
+    let read = sources.filter_map(|source| match source {
+        OperandSource::Tensor(tensor) => Some((tensor.dtype(), tensor.layout())),
+        OperandSource::Output(index) => targets.get(index).map(OutputTarget::elements),
+    });
+    targets.iter().map(OutputTarget::elements).chain(read)
 }
 
 /// The shape that tensors have together: the first one's own, where it is that.
@@ -101,7 +113,8 @@ pub(super) fn evaluate_one(
             &made
         }
     };
-    let _traced = traced::run_one(operation, tensors(), dtype, layout);
+    let moved = tensors().map(|tensor| (tensor.dtype(), tensor.layout())).chain([(dtype, layout)]);
+    let _traced = traced::run(operation, tensors(), Some((dtype, layout)), moved);
     // As in `Output`, and the layout is copied once.
     let storage = if device.is_cpu() {
         let mut storage = Storage::uninitialized(&device, dtype, layout.shape())?;
@@ -152,7 +165,9 @@ pub(super) fn evaluate_named(
     scalars: &[Number],
     targets: &mut [OutputTarget<'_>],
 ) -> Result<()> {
-    let _traced = traced::run(operation, sources.iter().copied(), targets);
+    let tensors = sources.iter().filter_map(OperandSource::tensor);
+    let result = targets.first().map(OutputTarget::elements);
+    let _traced = traced::run(operation, tensors, result, moved(sources.iter().copied(), targets));
     let Some(first) = targets.first() else {
         return Err(Error::invalid(operation, "no outputs", "at least one"));
     };

@@ -38,7 +38,7 @@
 //! Invariants: an output's memory is held exclusively, so it is never an input's; it is written on the thread's stream.
 
 use super::device::{CurrentStream, Device, stream};
-use super::evaluate::OperandSource;
+use super::evaluate::{OperandSource, moved};
 use super::in_place::TensorMut;
 use super::storage::{HostMemory, MemoryMut, Shared, Storage, bytes_of};
 use super::tensor::{Tensor, mismatch};
@@ -116,6 +116,11 @@ impl<'a> OutputTarget<'a> {
     #[inline]
     pub(crate) fn new(memory: MemoryMut<'a>, dtype: DType, layout: &'a Layout) -> OutputTarget<'a> {
         OutputTarget { memory, dtype, layout }
+    }
+
+    /// Returns the dtype and the layout of the elements.
+    pub(super) fn elements(&self) -> (DType, &Layout) {
+        (self.dtype, self.layout)
     }
 
     /// Returns the layout of the elements.
@@ -226,7 +231,9 @@ pub(super) fn run_targets<'a>(
     host: impl FnOnce(Vec<HostInput<'_>>, Vec<HostOutput<'_>>) -> Result<()>,
     cuda: impl FnOnce(&Stream, Vec<DeviceInput<'_>>, Vec<DeviceOutput<'_>>) -> Result<()>,
 ) -> Result<()> {
-    let _traced = traced::run(operation, inputs.clone(), targets);
+    let tensors = inputs.clone().filter_map(|input| input.tensor());
+    let result = targets.first().map(OutputTarget::elements);
+    let _traced = traced::run(operation, tensors, result, moved(inputs.clone(), targets));
     match KernelOperands::of(operation, inputs, targets)? {
         KernelOperands::Host(inputs, outputs) => host(inputs, outputs),
         KernelOperands::Cuda(stream, inputs, outputs) => cuda(&stream, inputs, outputs),

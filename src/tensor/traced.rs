@@ -3,77 +3,32 @@
 //! The hooks are where operations come together: elementwise runs, runs of kernels, products, attention and indexing. An
 //! operation that is made of others encloses their ranges. Runs move each element once, so theirs have the number of bytes.
 
-use super::evaluate::OperandSource;
-use super::kernel::OutputTarget;
 use super::tensor::Tensor;
 use crate::trace::{self, Arguments, Range};
 use crate::types::{DType, Layout};
 
-/// The range of an operation on these tensors, into these targets if they exist already.
+/// The range of an operation on these tensors, with the result's elements if they are known.
 #[inline(always)]
 pub(super) fn operation<'a>(
     name: &'static str,
     inputs: impl Iterator<Item = &'a Tensor>,
-    targets: &[OutputTarget<'_>],
+    result: Option<(DType, &Layout)>,
 ) -> Range {
-    trace::span("operation", || {
-        let mut arguments = Arguments::with_capacity(4);
-        if let Some(target) = targets.first() {
-            arguments.push(("result", format!("{} {}", target.dtype, target.layout().shape()).into()));
-        }
-        describe(&mut arguments, inputs);
-        if arguments.iter().all(|(name, _)| *name != "on")
-            && let Some(target) = targets.first()
-        {
-            arguments.push(("on", target.memory.device().to_string().into()));
-        }
-        (name.into(), arguments)
-    })
+    trace::span("operation", || (name.into(), describe(inputs, result)))
 }
 
-/// The range of an operation that reads each element of its sources once and writes each of its targets once.
+/// As [`operation`], of a run that moves these elements once each: those that it reads and those that it writes.
 #[inline(always)]
-pub(super) fn run<'a>(
+pub(super) fn run<'a, 'b>(
     name: &'static str,
-    sources: impl Iterator<Item = OperandSource<'a>> + Clone,
-    targets: &[OutputTarget<'_>],
+    inputs: impl Iterator<Item = &'a Tensor>,
+    result: Option<(DType, &Layout)>,
+    moved: impl Iterator<Item = (DType, &'b Layout)>,
 ) -> Range {
     trace::span("operation", || {
-        let mut arguments = Arguments::with_capacity(5);
-        let mut moved = 0.0;
-        for target in targets {
-            moved += bytes(target.dtype, target.layout());
-        }
-        if let Some(target) = targets.first() {
-            arguments.push(("result", format!("{} {}", target.dtype, target.layout().shape()).into()));
-        }
-        for source in sources.clone() {
-            moved += match source {
-                OperandSource::Tensor(tensor) => bytes(tensor.dtype(), tensor.layout()),
-                OperandSource::Output(index) => {
-                    targets.get(index).map_or(0.0, |target| bytes(target.dtype, target.layout()))
-                }
-            };
-        }
-        describe(&mut arguments, sources.filter_map(|source| source.tensor()));
+        let mut arguments = describe(inputs, result);
+        let moved: f64 = moved.map(|(dtype, layout)| bytes(dtype, layout)).sum();
         arguments.push(("bytes", moved.into()));
-        (name.into(), arguments)
-    })
-}
-
-/// As [`run`], into a fresh tensor.
-#[inline(always)]
-pub(super) fn run_one<'a>(
-    name: &'static str,
-    sources: impl Iterator<Item = &'a Tensor> + Clone,
-    dtype: DType,
-    layout: &Layout,
-) -> Range {
-    trace::span("operation", || {
-        let mut arguments: Arguments = vec![("result", format!("{dtype} {}", layout.shape()).into())];
-        describe(&mut arguments, sources.clone());
-        let read: f64 = sources.map(|tensor| bytes(tensor.dtype(), tensor.layout())).sum();
-        arguments.push(("bytes", (read + bytes(dtype, layout)).into()));
         (name.into(), arguments)
     })
 }
@@ -84,9 +39,13 @@ pub(super) fn unplanned(name: &'static str, reason: &dyn std::fmt::Display) {
     trace::instant("engine", || (name.into(), vec![("reasons", reason.to_string().into())]));
 }
 
-/// Adds shapes, dtypes and the device of operands.
+/// The result, and shapes, dtypes and the device of operands.
 #[cold]
-fn describe<'a>(arguments: &mut Arguments, inputs: impl Iterator<Item = &'a Tensor>) {
+fn describe<'a>(inputs: impl Iterator<Item = &'a Tensor>, result: Option<(DType, &Layout)>) -> Arguments {
+    let mut arguments = Arguments::with_capacity(5);
+    if let Some((dtype, layout)) = result {
+        arguments.push(("result", format!("{dtype} {}", layout.shape()).into()));
+    }
     let (mut shapes, mut dtypes, mut device) = (String::new(), String::new(), None);
     let mut add = |shape: String, dtype: String| {
         for (list, next) in [(&mut shapes, shape), (&mut dtypes, dtype)] {
@@ -104,6 +63,7 @@ fn describe<'a>(arguments: &mut Arguments, inputs: impl Iterator<Item = &'a Tens
     if let Some(device) = device {
         arguments.push(("on", device.to_string().into()));
     }
+    arguments
 }
 
 /// The bytes of a layout's elements, of which a broadcast dimension has one.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::event::{Event, Track};
-use super::{ON, STATE, recording};
+use super::state::{ON, STATE, wake};
 
 /// The most events of a thread that wait to be written.
 pub(super) const MAX_WAITING: usize = 1 << 16;
@@ -58,7 +58,7 @@ pub(crate) fn record(event: Event) {
         }
     });
     match waiting {
-        Ok(Some(waiting)) if waiting == MAX_WAITING / 4 => recording::wake(),
+        Ok(Some(waiting)) if waiting == MAX_WAITING / 4 => wake(),
         Ok(Some(_)) => {}
         Ok(None) | Err(_) => drop(DROPPED.fetch_add(1, Ordering::Relaxed)),
     }

@@ -6,7 +6,6 @@
 use std::sync::OnceLock;
 
 use super::event::Event;
-use super::recording;
 
 /// The result of a look at the device's finished work.
 #[derive(Default)]
@@ -36,13 +35,13 @@ pub(crate) trait DeviceClock: Sync {
 
 static CLOCK: OnceLock<&'static dyn DeviceClock> = OnceLock::new();
 
-/// Registers the source. Only the first one counts.
-pub(crate) fn set_device_clock(clock: &'static dyn DeviceClock) {
-    if CLOCK.set(clock).is_ok() {
+/// Registers the source. Returns false if there is one.
+pub(super) fn set(clock: &'static dyn DeviceClock) -> bool {
+    let is_first = CLOCK.set(clock).is_ok();
+    if is_first {
         clock.begin();
-        // The driver ends in handlers of the process's end; those that are registered later run earlier.
-        recording::end_with_process();
     }
+    is_first
 }
 
 pub(super) fn device_clock() -> Option<&'static dyn DeviceClock> {

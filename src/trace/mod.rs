@@ -8,6 +8,7 @@
 //! - [`buffer`] collects the events of a thread.
 //! - [`recording`] is the file, the thread that writes it, and its end.
 //! - [`device_clock`] is the seam to whatever measures the device.
+//! - [`state`] is the state that all of them read.
 //!
 //! Invariants: without a trace a hooked path pays one relaxed load ([`is_on`]); recording never fails or blocks the program,
 //! a full buffer drops events and the file says how many; the file is flushed regularly, so that a process which is killed
@@ -17,29 +18,22 @@ mod buffer;
 mod device_clock;
 mod event;
 mod recording;
+mod state;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 pub(crate) use buffer::{current_track, record};
-pub(crate) use device_clock::{Collected, DeviceClock, set_device_clock};
+pub(crate) use device_clock::{Collected, DeviceClock};
 pub(crate) use event::{Arguments, Event, Phase, Track, Value};
 
 use crate::error::Result;
-
-/// The environment was not read yet.
-const UNREAD: u8 = 0;
-const OFF: u8 = 1;
-const ON: u8 = 2;
-
-static STATE: AtomicU8 = AtomicU8::new(UNREAD);
-/// The number of traces that were started. An event belongs to the trace in which it began.
-static TRACES: AtomicU64 = AtomicU64::new(0);
+use state::{OFF, ON, STATE, TRACES};
 
 /// Returns whether a trace is being recorded. The first call starts the trace that `SELVEDGE_TRACE` names.
 #[inline(always)]
@@ -160,6 +154,14 @@ pub(crate) fn instant(category: &'static str, describe: impl FnOnce() -> (Cow<'s
     if is_on() {
         let (name, arguments) = describe();
         record(Event { phase: Phase::Instant, category, name, start: now(), track: None, arguments });
+    }
+}
+
+/// Registers the source of device times. Only the first one counts.
+pub(crate) fn set_device_clock(clock: &'static dyn DeviceClock) {
+    if device_clock::set(clock) {
+        // The driver ends in handlers of the process's end; those that are registered later run earlier.
+        recording::end_with_process();
     }
 }
 

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use flate2::Compression;
@@ -20,7 +20,7 @@ use flate2::write::GzEncoder;
 use super::buffer::{self, DROPPED};
 use super::device_clock::device_clock;
 use super::event::{Event, Track};
-use super::{OFF, ON, STATE, TRACES, UNREAD};
+use super::state::{OFF, ON, STATE, TRACES, UNREAD, WAKE, wake};
 use crate::error::{Error, Result};
 
 /// The variable that names a file for a trace of the whole process.
@@ -35,8 +35,6 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 const OPERATION: &str = "trace::start";
 
 static RECORDING: Mutex<Option<Recording>> = Mutex::new(None);
-/// Asks the thread to write before the interval is over.
-static WAKE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 /// True in a process that was forked during a trace.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
@@ -137,13 +135,6 @@ fn finish(mut recording: MutexGuard<'_, Option<Recording>>) -> Result<()> {
     drop(recording);
     wake();
     result.map_err(|error| not_written(&ended.path, &error))
-}
-
-/// Makes the thread write now.
-#[cold]
-pub(super) fn wake() {
-    *WAKE.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-    WAKE.1.notify_one();
 }
 
 fn write_regularly(id: u64) {

@@ -10,12 +10,12 @@ use super::template::{DriverGraph, Graph, no_such_node};
 use super::work::{HeldMemory, LastLaunch};
 use crate::driver::argument::{KernelArguments, LaunchTarget};
 use crate::driver::context::{Handle, call, stream_call};
-use crate::driver::device_times::{StreamWork, WorkKind};
 use crate::driver::function::Function;
 use crate::driver::graph::capture::HeldBlock;
 use crate::driver::launch::LaunchConfig;
 use crate::driver::memory::{PinnedBuffer, Resource};
 use crate::driver::stream::Stream;
+use crate::driver::stream_work::{StreamWork, WorkKind};
 use crate::error::{Error, Result};
 use crate::sys::driver::{
     CUDA_KERNEL_NODE_PARAMS_v2, CUgraphExec_st, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,

@@ -9,8 +9,8 @@ use bytemuck::Pod;
 use super::slice::{DeviceRead, DeviceWrite, View};
 use super::staging::vec_with_capacity;
 use crate::driver::context::stream_call;
-use crate::driver::device_times::StreamWork;
 use crate::driver::stream::{Stream, StreamState};
+use crate::driver::stream_work::StreamWork;
 use crate::error::{Error, Result};
 
 pub(super) fn same_length(operation: &'static str, wanted: usize, found: usize) -> Result<()> {

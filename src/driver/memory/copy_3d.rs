@@ -9,8 +9,8 @@ use bytemuck::Pod;
 use super::copy_shape::{CopyShape, CopySide, set_sides};
 use super::slice::{DeviceRead, DeviceWrite};
 use crate::driver::context::stream_call;
-use crate::driver::device_times::StreamWork;
 use crate::driver::stream::{Stream, StreamState};
+use crate::driver::stream_work::StreamWork;
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUDA_MEMCPY3D_v2, CUmemorytype};
 

@@ -14,9 +14,9 @@ use super::copy::same_length;
 use super::slice::{DeviceRead, DeviceWrite, View};
 use super::usage::Access;
 use crate::driver::context::stream_call;
-use crate::driver::device_times::StreamWork;
 use crate::driver::graph::capture;
 use crate::driver::stream::{Stream, StreamState};
+use crate::driver::stream_work::StreamWork;
 use crate::error::{Error, Result};
 use crate::sys::driver::{CUmemcpyAttributes_v1, CUmemcpySrcAccessOrder};
 

@@ -4,8 +4,8 @@ use bytemuck::Pod;
 
 use super::slice::{DeviceWrite, View};
 use crate::driver::context::stream_call;
-use crate::driver::device_times::StreamWork;
 use crate::driver::stream::Stream;
+use crate::driver::stream_work::StreamWork;
 use crate::error::Result;
 
 /// How the driver's memsets write a value of some size at some address.

@@ -150,7 +150,7 @@ impl Attention {
     ///
     /// As [`attention::forward`].
     pub fn forward(&self, order: ResultOrder) -> Result<AttentionResult> {
-        let _traced = traced::operation(OPERATION, self.inputs.iter(), &[]);
+        let _traced = traced::operation(OPERATION, self.inputs.iter(), None);
         let [queries, _, values] = &self.inputs;
         let device = queries.device();
         let &[batch, heads, length, _] = &queries.shape()[..] else { return Err(four_axes(queries)) };
@@ -274,7 +274,7 @@ impl Attention {
         to: &mut Output,
         layouts: [Layout; 3],
     ) -> Result<()> {
-        let _traced = traced::operation(BACKWARD, self.inputs.iter().chain([gradient]), &[]);
+        let _traced = traced::operation(BACKWARD, self.inputs.iter().chain([gradient]), None);
         let dtype = gradient.dtype();
         let device = self.inputs[0].device();
         let mut to = to.memory_mut();

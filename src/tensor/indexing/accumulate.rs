@@ -341,7 +341,7 @@ impl Tensor {
         reduction: ScatterReduction,
         include_self: bool,
     ) -> Result<Tensor> {
-        let _traced = traced::operation(call.name(), [self, index, elements].into_iter(), &[]);
+        let _traced = traced::operation(call.name(), [self, index, elements].into_iter(), None);
         let axis = self.shape().axis(call.name(), axis)?;
         check_index_shape(call, self.shape(), axis, index)?;
         let index = indices(call, self.device(), index)?;

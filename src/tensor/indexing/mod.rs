@@ -200,7 +200,7 @@ fn read(
     repeated: &Layout,
     check: IndexCheck,
 ) -> Result<Tensor> {
-    let _traced = traced::operation(call.name(), [array, index].into_iter(), &[]);
+    let _traced = traced::operation(call.name(), [array, index].into_iter(), None);
     let (device, shape) = (array.device(), repeated.shape());
     let mut fresh = Output::of_shape(&device, array.dtype(), shape)?;
     let operands = [operand(repeated), along.operand, operand(fresh.layout())];

@@ -302,7 +302,7 @@ impl Write {
         elements: &Tensor,
         from: &Layout,
     ) -> Result<()> {
-        let _traced = traced::operation(self.call.name(), [index, elements].into_iter(), &[]);
+        let _traced = traced::operation(self.call.name(), [index, elements].into_iter(), None);
         let (shape, named) = (repeated.shape(), self.along.named(self.call));
         let moved = [operand(repeated), self.along.operand, operand(from)];
         let space = |operands: &[IndexedOperand]| IndexSpace::new(shape, operands, Some(self.bytes), named);

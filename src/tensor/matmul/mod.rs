@@ -328,7 +328,7 @@ impl<'t> Matmul<'t> {
         fused: &MatmulEpilogue,
         mut kept: Option<MemoryMut<'_>>,
     ) -> Result<bool> {
-        let _traced = traced::operation(OPERATION, [a, b].into_iter(), std::slice::from_ref(&target));
+        let _traced = traced::operation(OPERATION, [a, b].into_iter(), Some(target.elements()));
         if target.layout().count() == 0 {
             // An operand may be a broadcast view whose memory has fewer elements than one of its matrices.
             return Ok(true);

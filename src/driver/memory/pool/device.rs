@@ -2,16 +2,24 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Pool;
 use super::driver_backing::access;
+use super::record::RecordedBlock;
 use super::snapshot::MemorySnapshot;
 use super::statistics::PoolStatistics;
 use super::trace::MemoryTrace;
+use super::{Block, Pool};
 use crate::driver::context::call;
 use crate::driver::device::{Device, DeviceState};
 use crate::driver::foreign::call_deleters;
 use crate::driver::fork;
 use crate::error::{Error, Result};
+
+impl Block {
+    /// The block for the recorder.
+    pub(super) fn recorded(&self) -> RecordedBlock {
+        RecordedBlock { address: self.address, bytes: self.bytes, requested: self.requested }
+    }
+}
 
 impl Pool {
     /// Prepares for a trace of time, or registers a device that was opened.

@@ -123,7 +123,7 @@ impl DeviceState {
             }
         }
         if self.pool.recorder.is_on() {
-            self.pool.recorder.allocated(id, &block);
+            self.pool.recorder.allocated(id, block.recorded());
         }
         Ok(block)
     }

@@ -208,7 +208,7 @@ impl DeviceState {
         let class = if bytes == 0 { None } else { class_of(bytes as u64) }?;
         let block = self.pop(stream.caches.own(), bytes, class)?;
         if self.pool.recorder.is_on() {
-            self.pool.recorder.allocated(stream.id, &block);
+            self.pool.recorder.allocated(stream.id, block.recorded());
         }
         Some(block)
     }
@@ -226,7 +226,7 @@ impl DeviceState {
         let class = class_of(bytes as u64).ok_or_else(|| too_large(bytes))?;
         let block = self.allocate_slowly(stream, bytes, class)?;
         if self.pool.recorder.is_on() {
-            self.pool.recorder.allocated(stream.id, &block);
+            self.pool.recorder.allocated(stream.id, block.recorded());
         }
         Ok(block)
     }
@@ -342,7 +342,7 @@ impl DeviceState {
         };
         self.pool.accounting.add(&self.pool.accounting.common, bytes, block.bytes, !found.grown);
         if self.pool.recorder.is_on() {
-            self.pool.recorder.allocated(0, &block);
+            self.pool.recorder.allocated(0, block.recorded());
         }
         Ok((block, events))
     }
@@ -353,7 +353,7 @@ impl DeviceState {
             return Ok(());
         }
         if self.pool.recorder.is_on() {
-            self.pool.recorder.freed(&block);
+            self.pool.recorder.freed(block.recorded());
         }
         self.forget_live(block);
         if block.index == u32::MAX {
@@ -370,7 +370,7 @@ impl DeviceState {
     #[inline]
     pub(crate) fn give_back(&'static self, block: Block, home: &Arc<StreamState>) -> Result<()> {
         if self.pool.recorder.is_on() {
-            self.pool.recorder.freed(&block);
+            self.pool.recorder.freed(block.recorded());
         }
         let class = match class_of(block.bytes as u64) {
             Some(class) if block.index != u32::MAX => class,
@@ -409,7 +409,7 @@ impl DeviceState {
     /// Keeps a block of no stream, whose users are unknown, until every device was found idle.
     pub(crate) fn abandon(&self, block: Block) {
         if self.pool.recorder.is_on() {
-            self.pool.recorder.freed(&block);
+            self.pool.recorder.freed(block.recorded());
         }
         self.forget_live(block);
         if block.index == u32::MAX {

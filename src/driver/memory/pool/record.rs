@@ -5,9 +5,17 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Block;
 use super::trace::{MemoryTrace, TraceEvent};
 use crate::trace::{self, Event, Phase, Track};
+
+/// A block that is allocated or freed.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordedBlock {
+    pub(crate) address: u64,
+    pub(crate) bytes: usize,
+    /// The number of bytes requested.
+    pub(crate) requested: usize,
+}
 
 #[derive(Default)]
 struct Recording {
@@ -47,7 +55,7 @@ impl Recorder {
     }
 
     /// Records a request and the bytes in use for the recorder of time.
-    fn add_to_trace(&self, name: &'static str, stream: u64, block: &Block, change: i64) {
+    fn add_to_trace(&self, name: &'static str, stream: u64, block: RecordedBlock, change: i64) {
         let live = self.live.fetch_add(change, Ordering::Relaxed) + change;
         let (start, device) = (trace::now(), self.device.load(Ordering::Relaxed));
         let mut arguments = vec![
@@ -91,7 +99,7 @@ impl Recorder {
 
     /// Records an allocated block.
     #[cold]
-    pub(crate) fn allocated(&self, stream: u64, block: &Block) {
+    pub(crate) fn allocated(&self, stream: u64, block: RecordedBlock) {
         if trace::is_on() {
             self.add_to_trace("allocate", stream, block, block.bytes as i64);
         }
@@ -110,7 +118,7 @@ impl Recorder {
 
     /// Records a freed block, before it can be allocated again.
     #[cold]
-    pub(crate) fn freed(&self, block: &Block) {
+    pub(crate) fn freed(&self, block: RecordedBlock) {
         if trace::is_on() && block.bytes > 0 {
             self.add_to_trace("free", 0, block, -(block.bytes as i64));
         }
