@@ -240,7 +240,10 @@ const METHOD_TOPICS: [(&str, &[&str]); 19] = [
     ("Sorting and selection", &["sorting/order", "sorting/statistics", "sorting/nonzero"]),
     ("Search, sets and counts", &["sorting/search", "sorting/distinct", "sorting/counts"]),
     ("Softmax and normalisation", &["normalization/mod", "clip"]),
-    ("Losses and gradients", &["losses/mod", "normalization/softmax_backward", "normalization/norm_backward"]),
+    (
+        "Losses and gradients",
+        &["losses/mod", "normalization/softmax_backward", "normalization/norm_backward"],
+    ),
     ("Products and attention", &["matmul/mod", "diagonals", "attention/mod"]),
     ("Views", &["shape/views"]),
     ("Rows and single elements", &["shape/rows"]),

@@ -13,7 +13,7 @@ const LARGEST_CIRCLES: &[(&str, usize)] = &[
     ("burst", 5),
     ("capi", 2),
     ("classifier", 2),
-    ("driver", 35),
+    ("driver", 33),
     ("fuse", 14),
     ("gemm", 3),
     ("images", 2),
@@ -24,8 +24,7 @@ const LARGEST_CIRCLES: &[(&str, usize)] = &[
     ("sort", 2),
     ("srt", 2),
     ("sys", 9),
-    ("tensor", 7),
-    ("trace", 4),
+    ("tensor", 6),
 ];
 
 /// A module and the names in it, such as `["fuse", "ptx", "Writer"]`.

@@ -13,7 +13,7 @@ use crate::files;
 /// The version that this program reads.
 const VERSION: u64 = 1;
 /// The most bytes of an unpacked trace.
-const MOST_BYTES: u64 = 4 << 30;
+const MAX_BYTES: u64 = 4 << 30;
 const WANTED: &str = "a trace that SELVEDGE_TRACE or selvedge::trace recorded";
 
 /// One event; times are in microseconds.
@@ -65,7 +65,7 @@ fn unpack(bytes: &[u8]) -> Vec<u8> {
         return bytes.to_vec();
     }
     let mut text = Vec::new();
-    let mut decoder = GzDecoder::new(bytes).take(MOST_BYTES);
+    let mut decoder = GzDecoder::new(bytes).take(MAX_BYTES);
     let mut chunk = vec![0; 1 << 16];
     loop {
         match decoder.read(&mut chunk) {
