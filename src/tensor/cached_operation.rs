@@ -293,7 +293,7 @@ fn by_value_of_any<'a, 'b>(
     let tensors = kinds.skip(skipped).filter_map(OperandKind::dtype);
     let common = match operation.rule() {
         // An operation that has no common dtype says so when it is made.
-        Rule::Test => operation.common(&tensors.collect::<Vec<_>>()).ok(),
+        Rule::Comparison => operation.common(&tensors.collect::<Vec<_>>()).ok(),
         _ => common_dtype(tensors)?,
     };
     let number_of = |operand: &TensorOperand<'a>| match *operand {

@@ -63,6 +63,81 @@ fn machine_code_is_listed_on_request() {
     fails(FAILED_FOR_INPUT, &of_groups, &["--code for an expression with groups"]);
 }
 
+/// Each row of text: expression, shape, dtype and architecture, with the memory of a row and the reason for it.
+#[test]
+fn the_reason_for_the_memory_of_a_row_is_named() {
+    let shares = "a / sum_group(a) + b / sum_group(b) + c / sum_group(c)";
+    let many = "sum_group(a + b + c + d + e + f + g + h)";
+    for (text, shape, dtype, arch, memory, reason) in [
+        ("softmax(x)", "64x4096", "f32", "sm_90", "in registers", None),
+        (
+            "softmax(x)",
+            "64x5001",
+            "f32",
+            "sm_90",
+            "in shared memory",
+            Some("because an operand is not aligned to a vector and the row has 5 segments (most: 2)"),
+        ),
+        (
+            "softmax(x)",
+            "64x16384",
+            "bf16",
+            "sm_90",
+            "in shared memory",
+            Some("instructions and the row has 16 segments (most: 8)"),
+        ),
+        (
+            "softmax(x)",
+            "64x40000",
+            "f32",
+            "sm_90",
+            "in shared memory",
+            Some("because the row has 40 segments (most: 32)"),
+        ),
+        (
+            shares,
+            "64x1024",
+            "f64",
+            "sm_90",
+            "in shared memory",
+            Some("because a thread would need 220 registers (most: 176)"),
+        ),
+        (
+            many,
+            "64x1024",
+            "f32",
+            "sm_90",
+            "that each stage reads",
+            Some(
+                "because a thread would load 1024 bytes (most: 640); shared memory does not, because no two stages",
+            ),
+        ),
+        (
+            "softmax(x)",
+            "64x200000",
+            "f32",
+            "sm_75",
+            "that each stage reads",
+            Some(
+                "because the row has 196 segments (most: 32); shared memory does not, because it exceeds the shared memory",
+            ),
+        ),
+    ] {
+        let found = succeeds(&["explain", "expr", text, "--shape", shape, "--dtype", dtype, "--arch", arch]);
+        let found = found.lines().find(|line| line.starts_with("one kernel: ")).unwrap_or(&found);
+        assert!(found.contains(memory), "{text} {shape}: {found}");
+        match reason {
+            Some(reason) => {
+                assert!(
+                    found.contains("; registers do not hold it, because ") && found.contains(reason),
+                    "{text} {shape}: {found}"
+                );
+            }
+            None => assert!(!found.contains("because"), "{text} {shape}: {found}"),
+        }
+    }
+}
+
 #[test]
 fn every_function_of_groups_is_explained() {
     let value = explained("softmax(x)", &["--dtype", "bf16"]);

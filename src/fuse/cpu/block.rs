@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 
 use crate::fuse::ir::program::Value;
-use crate::fuse::plan::schedule::Schedule;
+use crate::fuse::plan::register_allocation::RegisterAllocation;
 
 /// The lanes of a block: few enough that a program's blocks stay in the L1 cache, and enough that dispatching
 /// an instruction costs little beside executing it.
@@ -32,7 +32,7 @@ impl Lanes for u64 {}
 impl Lanes for f32 {}
 impl Lanes for f64 {}
 
-impl Schedule {
+impl RegisterAllocation {
     /// Returns the registers of the operands and the result, which differ.
     #[inline(always)]
     pub(in crate::fuse::cpu) fn at<'a, const COUNT: usize>(

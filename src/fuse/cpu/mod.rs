@@ -37,7 +37,7 @@ use crate::fuse::ir::number::Number;
 use crate::fuse::ir::program::{Program, Step};
 use crate::fuse::plan::compiled_expression::CompiledExpression;
 use crate::fuse::plan::elementwise::{check_memory, in_place_error};
-use crate::fuse::plan::schedule::Schedule;
+use crate::fuse::plan::register_allocation::RegisterAllocation;
 use crate::fuse::plan::space::Space;
 use crate::threads::{run_on_threads, thread_count};
 use crate::types::{DType, Element, Layout, Shape};
@@ -362,7 +362,7 @@ pub(super) fn run_host_with(
 /// A run in progress, shared by its threads.
 struct Run<'a> {
     program: &'a Program,
-    schedule: &'a Schedule,
+    allocation: &'a RegisterAllocation,
     space: Space,
     operands: Vec<HostOperand>,
     scalars: Vec<[u64; 2]>,
@@ -406,7 +406,7 @@ impl<'a> Run<'a> {
             memory.iter().zip(dtypes).map(|(&memory, dtype)| HostOperand { memory, dtype }).collect();
         Ok(Run {
             program: &compiled.program,
-            schedule: &compiled.schedule,
+            allocation: &compiled.allocation,
             space,
             operands,
             scalars,
@@ -437,8 +437,8 @@ impl Run<'_> {
 
     /// Returns the registers of a thread, with the values that all blocks share already computed.
     fn registers(&self) -> Vec<Block> {
-        let mut registers: Vec<Block> = vec![[0; LANES]; self.schedule.registers];
-        self.steps(&mut registers, &self.schedule.once, 0, LANES);
+        let mut registers: Vec<Block> = vec![[0; LANES]; self.allocation.registers];
+        self.steps(&mut registers, &self.allocation.once, 0, LANES);
         registers
     }
 
@@ -460,10 +460,10 @@ impl Run<'_> {
 
     #[inline(always)]
     fn block_in_any(&self, registers: &mut [Block], start: usize, count: usize) {
-        self.steps(registers, &self.schedule.each, start, count);
+        self.steps(registers, &self.allocation.each, start, count);
         for (output, values) in self.program.outputs.iter().enumerate() {
             let operand = self.space.inputs + output;
-            let parts = values.map(|value| &registers[self.schedule.register(value)]);
+            let parts = values.map(|value| &registers[self.allocation.register(value)]);
             // SAFETY: the space's elements are those of the layouts, which have been checked against the
             // memory, and no other block has these elements.
             unsafe { self.operands[operand].store(&self.space, operand, start, count, parts) };
@@ -474,7 +474,7 @@ impl Run<'_> {
     #[inline(always)]
     fn steps(&self, registers: &mut [Block], steps: &[u32], start: usize, count: usize) {
         let groups = |group| Groups::new(&self.space, group, start, count);
-        let lanes = |index: usize| self.schedule.groups[index].map_or(count, |group| groups(group).lanes());
+        let lanes = |index: usize| self.allocation.groups[index].map_or(count, |group| groups(group).lanes());
         let read = |step: Step, target: usize, registers: &mut [Block]| match step {
             Step::Load { input, part } => {
                 let (operand, part) = (input as usize, part as usize);
@@ -492,7 +492,7 @@ impl Run<'_> {
                 groups.number(<u64 as Lanes>::of_mut(&mut registers[target], groups.lanes()));
             }
             Step::Pick { operand, count: size, words } => {
-                if let Some((words, result)) = self.schedule.at(registers, words, target) {
+                if let Some((words, result)) = self.allocation.at(registers, words, target) {
                     let groups = groups((operand as usize, size as usize));
                     let words = words.map(|word| <u32 as Lanes>::of(word, groups.lanes()));
                     groups.pick(words, <u32 as Lanes>::of_mut(result, count));
@@ -500,7 +500,7 @@ impl Run<'_> {
             }
             _ => {}
         };
-        run_steps(self.program, self.schedule, &self.scalars, registers, steps, lanes, read);
+        run_steps(self.program, self.allocation, &self.scalars, registers, steps, lanes, read);
     }
 }
 
@@ -509,7 +509,7 @@ impl Run<'_> {
 #[inline(always)]
 fn run_steps(
     program: &Program,
-    schedule: &Schedule,
+    allocation: &RegisterAllocation,
     scalars: &[[u64; 2]],
     registers: &mut [Block],
     steps: &[u32],
@@ -521,21 +521,21 @@ fn run_steps(
         at += 1;
         let index = index as usize;
         let (step, kind) = program.steps[index];
-        let target = schedule.of_step[index] as usize;
+        let target = allocation.of_step[index] as usize;
         match step {
             Step::Parameter { index, part } => {
                 fill(&mut registers[target], kind, scalars[index as usize][part as usize]);
             }
             Step::Constant(bits) => fill(&mut registers[target], kind, bits),
             Step::Apply(instruction, operands) => {
-                let Some((operands, result)) = schedule.at(registers, operands, target) else { continue };
+                let Some((operands, result)) = allocation.at(registers, operands, target) else { continue };
                 instruction.run(operands, result, lanes(index));
             }
             Step::Rare(rare) => {
                 let condition = program.rares[rare as usize].condition;
-                let conditions = <u32 as Lanes>::of(&registers[schedule.register(condition)], lanes(index));
+                let conditions = <u32 as Lanes>::of(&registers[allocation.register(condition)], lanes(index));
                 if conditions.iter().all(|&condition| condition == 0) {
-                    at = schedule.after[rare as usize];
+                    at = allocation.after[rare as usize];
                 }
             }
             Step::Result { rare, result } => {
@@ -544,7 +544,7 @@ fn run_steps(
                 // No lane selects the value of a skipped body.
                 let select = Instruction::select(kind);
                 let operands = [other, usual, rare.condition];
-                let Some((operands, result)) = schedule.at(registers, operands, target) else { continue };
+                let Some((operands, result)) = allocation.at(registers, operands, target) else { continue };
                 select.run(operands, result, lanes(index));
             }
             Step::Load { .. } | Step::Coordinate { .. } | Step::Group { .. } | Step::Pick { .. } => {
@@ -558,7 +558,7 @@ fn run_steps(
 /// input's elements.
 pub(super) fn run_on_inputs(
     program: &Program,
-    schedule: &Schedule,
+    allocation: &RegisterAllocation,
     scalars: &[[u64; 2]],
     registers: &mut [Block],
     steps: &[u32],
@@ -570,7 +570,7 @@ pub(super) fn run_on_inputs(
             load(input, part, &mut registers[target]);
         }
     };
-    run_steps(program, schedule, scalars, registers, steps, |_| count, read);
+    run_steps(program, allocation, scalars, registers, steps, |_| count, read);
 }
 
 /// Fills all lanes with the same value.

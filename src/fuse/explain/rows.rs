@@ -25,7 +25,8 @@ use crate::types::{DType, Layout, Shape};
 /// The result of [`RowProgram::explain`].
 #[derive(Debug, Clone)]
 pub struct RowExplanation {
-    /// The schedule in words: the threads of a row, or the reason why the program runs as several kernels.
+    /// The schedule in words: the threads of a row, the memory that holds it and the reason for it, or the reason why the
+    /// program runs as several kernels.
     pub schedule: String,
     /// One kernel, or the reductions in order, then the outputs per element and those per group. Expressions of stored values
     /// come before their readers.
@@ -385,12 +386,13 @@ impl RowProgramState {
             Err(error) => return Ok(Err(error)),
         };
         let ptx = ptx::rows::write(&self.compiled, stages, &plan);
-        let schedule = format!("one kernel: {}", plan.key.schedule());
+        let schedule = format!("one kernel: {}", plan.schedule());
         let numbers = CompiledRows::kernel_inputs(stages);
         let operand_of = |number: usize| numbers.iter().position(|&found| found == number);
-        let kept = match plan.key.storage.keeps() {
-            true => stages.kept(&stages.uniform(&stages.still(&plan.key.accesses)), plan.key.kept_cost),
-            false => stages.kept_nowhere(),
+        let saved = match plan.key.storage.saves_values() {
+            true => stages
+                .saved(&stages.uniform(&stages.broadcast(&plan.key.accesses)), plan.key.min_recompute_cost),
+            false => stages.saved_nowhere(),
         };
         let elements = |&number: &usize| -> usize {
             let (dtype, layout) = inputs[number];
@@ -400,11 +402,11 @@ impl RowProgramState {
             let along = (0..expanded.rank()).any(|axis| differs(axis) && expanded.strides()[axis] != 0);
             // An input with one value for the row is read once.
             let is_held = match &plan.key.storage {
-                RowStorage::Registers | RowStorage::Ahead(_) => true,
+                RowStorage::Registers | RowStorage::SharedDoubleBuffered(_) => true,
                 RowStorage::Shared(row) => operand_of(number).is_some_and(|at| row.operand(at).is_some()),
-                RowStorage::Global => false,
+                RowStorage::Reread => false,
             };
-            if is_held || !along { once } else { once * stages.readers(number, &kept) }
+            if is_held || !along { once } else { once * stages.readers(number, &saved) }
         };
         let kernel = RowKernel {
             phase: 0,

@@ -40,7 +40,7 @@ impl SumsOverGroups {
                 let Ok(stages) = &fused.stages else { return Ok(RowExplanation::nothing()) };
                 let bits =
                     stages.expression.scalar_bits(&stages.operands.scalars(&zeros(&fused.scalars), shape))?;
-                let schedule = format!("one kernel and the sums of chunks: {}", launch.plan.key.schedule());
+                let schedule = format!("one kernel and the sums of chunks: {}", launch.plan.schedule());
                 let numbers = CompiledRows::kernel_inputs(stages);
                 let of_own: Vec<(DType, Layout)> = self.compiled.own.iter().map(|&at| outputs[at]).collect();
                 let mut found = RowExplanation { schedule, ..RowExplanation::nothing() };

@@ -332,7 +332,7 @@ impl Program {
     ///
     /// Only [`Step::Pick`] derives an element's own value from a shared one, and no other step combines
     /// shared values with values of elements.
-    pub(crate) fn groups(&self) -> Vec<Option<(usize, usize)>> {
+    pub(crate) fn sharing_groups(&self) -> Vec<Option<(usize, usize)>> {
         let mut groups: Vec<Option<(usize, usize)>> = Vec::with_capacity(self.steps.len());
         for (step, _) in &self.steps {
             groups.push(match step {

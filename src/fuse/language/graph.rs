@@ -149,7 +149,7 @@ impl Nodes {
     ) -> Result<NodeIndex> {
         // The condition of a choice does not take part in the promotion of its values.
         let values = usize::from(operation.rule() == Rule::Choice);
-        let is_test = operation.rule() == Rule::Test;
+        let is_test = operation.rule() == Rule::Comparison;
         let literal = |nodes: &Nodes, node: NodeIndex| nodes.scalar(node).flatten();
         let arrays =
             || operand_nodes.iter().skip(values).flatten().filter(|node| literal(self, **node).is_none());

@@ -166,7 +166,7 @@ pub(crate) fn dtype_of_numbers(
     let dtype = dtype.unwrap_or(DType::Bool);
     Ok(match operation.rule() {
         // A quotient of integers is computed in f32, which holds numbers that the integer dtypes do not.
-        Rule::Fraction | Rule::FractionTest | Rule::FractionPart
+        Rule::PromoteToFloat | Rule::FloatTest | Rule::FloatComplexToReal
             if !dtype.is_float() && !dtype.is_complex() && !dtype.is_storage_only() =>
         {
             DType::F32
@@ -199,7 +199,7 @@ pub(crate) fn by_value(
         }
         _ => {}
     }
-    if let (Rule::Test, Some(common)) = (operation.rule(), common) {
+    if let (Rule::Comparison, Some(common)) = (operation.rule(), common) {
         return Ok(match numbers {
             [None, Some(number)] => comparison(operation, number, common),
             [Some(number), None] => mirrored(comparison(mirrored(operation), number, common)),

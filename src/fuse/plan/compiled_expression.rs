@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::elementwise::OPERATION;
-use super::schedule::Schedule;
+use super::register_allocation::RegisterAllocation;
 use super::space::Space;
 use crate::error::{Error, Result};
 use crate::fuse::ir::coordinate::Coordinate;
@@ -41,7 +41,7 @@ pub(in crate::fuse) struct CompiledExpression {
     /// The inputs that random words take their seed and offset from.
     stream_inputs: Vec<usize>,
     pub(in crate::fuse) program: Program,
-    pub(in crate::fuse) schedule: Schedule,
+    pub(in crate::fuse) allocation: RegisterAllocation,
 }
 
 impl CompiledExpression {
@@ -166,7 +166,7 @@ impl CompiledExpression {
         let given = scalars.filter(|(_, (_, literal))| literal.is_none());
         let given = given.map(|(index, (dtype, _))| (index, *dtype)).collect();
         Ok(CompiledExpression {
-            schedule: Schedule::new(&program),
+            allocation: RegisterAllocation::new(&program),
             program,
             inputs: nodes.inputs.clone(),
             outputs: dtypes,

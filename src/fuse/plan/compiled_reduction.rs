@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::compiled_expression::CompiledExpression;
 use super::reduction::{PlanInput, ReductionPlan};
 use super::reduction_dimensions::Dimensions;
-use super::schedule::Schedule;
+use super::register_allocation::RegisterAllocation;
 use crate::error::{Error, Result};
 use crate::fuse::ir::number::Number;
 use crate::fuse::ir::program::parts;
-use crate::fuse::language::fold::{Fold, FoldRules};
+use crate::fuse::language::fold::{Fold, FoldMap, FoldRules};
 use crate::fuse::language::graph::{Expr, Graph};
 use crate::types::{DType, Layout};
 
@@ -24,9 +24,9 @@ pub(in crate::fuse) struct CompiledReduction {
     pub(in crate::fuse) rescaled: Option<Arc<CompiledExpression>>,
     /// The expression of the folded value.
     pub(in crate::fuse) epilogue: Arc<CompiledExpression>,
-    pub(in crate::fuse) merge: Schedule,
-    pub(in crate::fuse) append: Schedule,
-    pub(in crate::fuse) restore: Option<Schedule>,
+    pub(in crate::fuse) merge: RegisterAllocation,
+    pub(in crate::fuse) append: RegisterAllocation,
+    pub(in crate::fuse) restore: Option<RegisterAllocation>,
 }
 
 impl CompiledReduction {
@@ -39,8 +39,8 @@ impl CompiledReduction {
         let dtype = of.dtype();
         let result = fold.result(dtype)?;
         let accumulator = fold.accumulator(dtype)?;
-        let of = if fold.is_test() { of.cast(DType::Bool) } else { of };
-        let is_squared = fold == Fold::SumOfSquares;
+        let of = if fold.map() == FoldMap::ToBool { of.cast(DType::Bool) } else { of };
+        let is_squared = fold.map() == FoldMap::Square;
         let of = if is_squared && dtype.is_complex() { of } else { of.cast(accumulator) };
         let prologue = CompiledExpression::of(graph, &[if is_squared { square(of) } else { of }])?;
         if prologue.inputs.is_empty() {
@@ -66,8 +66,8 @@ impl CompiledReduction {
         epilogue: Arc<CompiledExpression>,
     ) -> CompiledReduction {
         let rules = FoldRules::new(fold, accumulator);
-        let (merge, append) = (Schedule::new(&rules.merge), Schedule::new(&rules.append));
-        let restore = rules.restore.as_ref().map(Schedule::new);
+        let (merge, append) = (RegisterAllocation::new(&rules.merge), RegisterAllocation::new(&rules.append));
+        let restore = rules.restore.as_ref().map(RegisterAllocation::new);
         CompiledReduction { fold, rules, prologue, rescaled, epilogue, merge, append, restore }
     }
 

@@ -1,7 +1,7 @@
 //! The launches of a reduction on a device: the work of each thread, and the location of partial values.
 //!
 //! The tree of a row consists of [`LANES`], [`ROUNDS`] and the halving of lanes in a segment, and of
-//! neighbouring segments above (see [`super`]). This file only assigns nodes of the tree: a thread computes
+//! neighbouring segments above (see `src/fuse/run/reduction.rs`). This file only assigns nodes of the tree: a thread computes
 //! several lanes, the threads of a warp or a block halve them, the warps of a block compute neighbouring
 //! segments, and kernels that merge neighbours combine the rest through scratch memory. These choices change
 //! no bit of a result.
@@ -51,7 +51,7 @@ pub(in crate::fuse) enum Direction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::fuse) enum ReductionAccess {
     /// One element for all vectors and rounds of a thread, or one vector across rows.
-    Still,
+    Broadcast,
     /// The elements of a vector are adjacent: one access.
     Vector,
     /// One element for a vector across rows.
@@ -70,7 +70,7 @@ pub(in crate::fuse) struct FoldKey {
     pub(in crate::fuse) vector: u32,
     /// Threads that share a segment, and accesses of each in a round.
     pub(in crate::fuse) threads: u32,
-    pub(in crate::fuse) groups: u32,
+    pub(in crate::fuse) accesses_per_round: u32,
     pub(in crate::fuse) rounds: u32,
     /// True if the rounds are a loop.
     pub(in crate::fuse) looped: bool,
@@ -79,8 +79,8 @@ pub(in crate::fuse) struct FoldKey {
     /// Rows, or vectors of rows, of a block.
     pub(in crate::fuse) across: u32,
     /// Numbers of dimensions.
-    pub(in crate::fuse) kept: usize,
-    pub(in crate::fuse) folded: usize,
+    pub(in crate::fuse) outer_dims: usize,
+    pub(in crate::fuse) reduced_dims: usize,
     /// By input.
     pub(in crate::fuse) classes: Vec<ReductionAccess>,
     /// True if a vector of results is one store.
@@ -107,7 +107,7 @@ pub(in crate::fuse) struct MergeKey {
     pub(in crate::fuse) values: u32,
     /// True if a row's partial values are contiguous and form whole vectors.
     pub(in crate::fuse) vectors: bool,
-    pub(in crate::fuse) kept: usize,
+    pub(in crate::fuse) outer_dims: usize,
     pub(in crate::fuse) tail: bool,
     pub(in crate::fuse) partial: bool,
     /// True if it is of the second pass of a sum of squares, and if it stores the codes for one.
@@ -132,7 +132,7 @@ pub(in crate::fuse) struct ScanKey {
     pub(in crate::fuse) ahead: bool,
     /// Blocks a multiprocessor, for the register limit.
     pub(in crate::fuse) resident: u32,
-    pub(in crate::fuse) kept: usize,
+    pub(in crate::fuse) outer_dims: usize,
     /// By input.
     pub(in crate::fuse) classes: Vec<ReductionAccess>,
     pub(in crate::fuse) stores_vectors: bool,
@@ -403,7 +403,7 @@ impl PlanInput<'_> {
             let still = self.dimensions.folded.iter().all(|dimension| dimension.strides[input] == 0);
             let stride = along.map_or(0, |along| along.strides[input]);
             match (direction, stride) {
-                (Direction::Rows, _) if still => ReductionAccess::Still,
+                (Direction::Rows, _) if still => ReductionAccess::Broadcast,
                 (_, 1) if vector > 1 => ReductionAccess::Vector,
                 (Direction::Columns, 0) if vector > 1 => ReductionAccess::Single,
                 _ => ReductionAccess::Gather,
@@ -424,7 +424,7 @@ impl PlanInput<'_> {
         let lanes = self.row().min(LANES).next_power_of_two();
         let rounds = self.row().div_ceil(LANES).min(ROUNDS);
         let segments = self.row().div_ceil(SEGMENT);
-        let (threads, groups, warps, across, items);
+        let (threads, accesses_per_round, warps, across, items);
         if columns {
             let words = self.rules.bytes() / 4;
             // A long expression uses shorter vectors.
@@ -434,14 +434,14 @@ impl PlanInput<'_> {
             let most = power_below(32 / (vector * words).min(32));
             let wanted = lanes / most.min(lanes);
             threads = wanted.clamp(1, 64);
-            groups = lanes / threads;
+            accesses_per_round = lanes / threads;
             warps = 1;
             items = dimensions.rows / vector;
             across = (BLOCK / threads).max(8).min(items.next_power_of_two());
         } else {
             let each = vector.max(4);
             threads = self.row().div_ceil(each).next_power_of_two().min(WARP);
-            groups = lanes / (threads * vector);
+            accesses_per_round = lanes / (threads * vector);
             items = dimensions.rows;
             warps = segments.next_power_of_two().min(2 * BLOCK / WARP);
             // A block has at least two rows, unless one row needs more warps than that.
@@ -451,19 +451,19 @@ impl PlanInput<'_> {
         }
         let (above, covered) =
             (segments.div_ceil(warps), if segments > 1 { warps * SEGMENT } else { lanes * rounds });
-        let copies = self.steps * vector * groups * rounds;
+        let copies = self.steps * vector * accesses_per_round * rounds;
         let key = FoldKey {
             direction,
             wide: dimensions.is_wide(),
             vector: vector as u32,
             threads: threads as u32,
-            groups: groups as u32,
+            accesses_per_round: accesses_per_round as u32,
             rounds: rounds as u32,
             looped: rounds > 1 && copies > UNROLLED,
             warps: warps as u32,
             across: across as u32,
-            kept: dimensions.kept.len(),
-            folded: dimensions.folded.len(),
+            outer_dims: dimensions.kept.len(),
+            reduced_dims: dimensions.folded.len(),
             classes: self.classes(direction, along, vector),
             stores_vectors: columns
                 && vector > 1
@@ -476,8 +476,13 @@ impl PlanInput<'_> {
             again,
             is_ampere: self.is_ampere,
         };
-        let mut parameters =
-            ReductionParameters::new(self.scalars, key.wide, key.kept, key.folded, self.bytes.len());
+        let mut parameters = ReductionParameters::new(
+            self.scalars,
+            key.wide,
+            key.outer_dims,
+            key.reduced_dims,
+            self.bytes.len(),
+        );
         parameters.has_blocks = again;
         let of_items = items.div_ceil(across);
         let sizes: Vec<(usize, Vec<isize>)> = dimensions
@@ -542,14 +547,14 @@ impl PlanInput<'_> {
             threads: threads as u32,
             values: values as u32,
             vectors: !tail && rows == 1 && values > 1,
-            kept: self.dimensions.kept.len(),
+            outer_dims: self.dimensions.kept.len(),
             tail,
             partial: above > 1,
             again,
             stores_codes: self.rescales && !again && above == 1,
             is_ampere: self.is_ampere,
         };
-        let parameters = ReductionParameters::new(self.scalars, key.wide, key.kept, 0, 1);
+        let parameters = ReductionParameters::new(self.scalars, key.wide, key.outer_dims, 0, 1);
         let output = self.output();
         let sizes: Vec<(usize, Vec<isize>)> = self
             .dimensions

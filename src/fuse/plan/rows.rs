@@ -1,13 +1,5 @@
-//! The schedule of a row program in one kernel: the threads of a row, and the memory that holds it between the
-//! reductions.
-//!
-//! A warp, or some of its threads, folds a segment of the tree of [`Reduction`](crate::fuse::Reduction). Rows of
-//! at most 32 segments (8 for some, see `rows_limits`) have a warp for each segment and stay in registers, in their
-//! dtype in memory. Longer rows, unaligned ones of more than two, and programs with too many values for
-//! registers hold their row in shared memory, of one block or of a cluster (`rows_storage`). Of a row of one segment, shared
-//! memory holds the values of several arrays that stages share, in place of the arrays in registers. Rows that do not fit
-//! are read again in each stage (`rows_schedule`). Rows whose elements are further apart than those of neighbouring rows are planned in
-//! tiles (`rows_columns`). Other programs run as several kernels, for a reason that
+//! The plan of a row program in one kernel: checks the operands, then `rows_schedule` (adjacent elements) or `rows_columns`
+//! (strided elements) chooses the launch. Other programs run as several kernels, for a reason that
 //! [`RowExplanation`](crate::fuse::RowExplanation) gives.
 //!
 //! A row of several folded dimensions consists of spans, one for each index of all but the innermost. The element

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::fuse) enum RowAccess {
     /// One element for the whole row.
-    Still,
+    Broadcast,
     /// Adjacent elements, one access for a vector.
     Contiguous,
     /// Adjacent elements along the innermost folded dimension, which whole vectors divide: one access for a vector.

@@ -26,11 +26,11 @@ use super::rows::slot_bytes;
 use super::rows_access::RowAccess;
 use super::rows_key::{RowKey, RowPlan};
 use super::rows_limits::{
-    MAX_LOADED_BYTES, MAX_REGISTER_INSTRUCTIONS, MAX_THREAD_REGISTERS, MULTIPROCESSOR_REGISTERS,
-    OTHER_REGISTERS, STATIC_SHARED_BYTES,
+    MAX_LOADED_BYTES, MAX_REGISTER_INSTRUCTIONS, MAX_THREAD_REGISTERS, MIN_RECOMPUTE_COST,
+    MULTIPROCESSOR_REGISTERS, OTHER_REGISTERS, STATIC_SHARED_BYTES,
 };
 use super::rows_operand_layout::OperandLayout;
-use super::rows_stages::{KEPT_COST, RowStages};
+use super::rows_stages::RowStages;
 use super::rows_storage::{RowDevice, RowStorage};
 
 /// Columns of a tile, the most before fewer; a tile of short columns has more.
@@ -64,14 +64,14 @@ struct ColumnTile {
     parts: usize,
     /// Threads of a column in each block, and the lanes of each.
     threads: usize,
-    groups: usize,
+    accesses_per_round: usize,
     registers: usize,
 }
 
 impl RowKey {
     /// Returns the schedule of a tile of columns in words.
     pub(super) fn schedule_of_columns(&self) -> String {
-        let (threads, columns) = (self.threads, self.across);
+        let (threads, columns) = (self.threads, self.rows_per_block);
         let each = if self.vector > 1 { "two columns" } else { "column" };
         match self.cluster {
             1 => format!("{threads} threads for each {each}, in registers; tiles of {columns} columns"),
@@ -94,7 +94,7 @@ impl RowKey {
 
     /// Returns the threads of a row of a tile.
     pub(in crate::fuse) fn threads_across(&self) -> usize {
-        self.across / self.vector
+        self.rows_per_block / self.vector
     }
 
     /// Returns the threads of a column in a warp, which exchange values by shuffles. A block of a few columns is less than a
@@ -115,7 +115,7 @@ impl OperandLayout<'_> {
             return None;
         }
         let access = |(operand, &access): (usize, &RowAccess)| match (access, across.strides[operand]) {
-            (RowAccess::Still, _) => Some(RowAccess::Still),
+            (RowAccess::Broadcast, _) => Some(RowAccess::Broadcast),
             (_, 0) => Some(RowAccess::OfSpan),
             (RowAccess::Strided, 1) => {
                 let mut others = others.iter().chain(&dimensions.folded);
@@ -153,12 +153,12 @@ impl CompiledRows {
         if let Some(paired) = layout.paired(stages, &accesses) {
             (accesses, vector) = (paired, 2);
         }
-        let uniform = stages.uniform(&stages.still(&accesses));
+        let uniform = stages.uniform(&stages.broadcast(&accesses));
         let of_element = self.instructions(stages, &uniform, vector)?;
         let lanes = row.min(LANES).next_power_of_two();
         let rounds = row.div_ceil(LANES).min(ROUNDS);
-        let kept = stages.kept(&uniform, KEPT_COST);
-        let of_kept = layout.registers(stages, &accesses, &kept, true);
+        let saved = stages.saved(&uniform, MIN_RECOMPUTE_COST);
+        let element_registers = layout.registers(stages, &accesses, &saved, true);
         let bytes_read = layout.bytes_read(stages, &accesses, vector);
         let size = layout.operands[dimensions.leader].0.size();
         let address = if dimensions.folded.len() > 1 { ADDRESS } else { 0 };
@@ -170,9 +170,9 @@ impl CompiledRows {
             // Short columns share a block.
             let most = dimensions.rows.next_power_of_two();
             let columns = columns.max((BLOCK / threads * vector).min(most));
-            let (block, groups) = (threads * columns / vector, lanes / threads);
-            let held = groups * rounds;
-            let registers = (of_kept * vector + address) * held + others;
+            let (block, accesses_per_round) = (threads * columns / vector, lanes / threads);
+            let held = accesses_per_round * rounds;
+            let registers = (element_registers * vector + address) * held + others;
             let warps = if block < WARP { threads } else { threads.min(block / WARP) };
             let slots = warps + segments * parts;
             let slots = |reduction: &RowReduction| slot_bytes(reduction) * slots * columns + 96;
@@ -181,7 +181,7 @@ impl CompiledRows {
                 && of_element * held * vector <= MAX_REGISTER_INSTRUCTIONS
                 && bytes_read * held <= MAX_LOADED_BYTES
                 && self.reductions.iter().map(slots).sum::<usize>() <= STATIC_SHARED_BYTES;
-            fits.then_some(ColumnTile { columns, parts, threads, groups, registers })
+            fits.then_some(ColumnTile { columns, parts, threads, accesses_per_round, registers })
         };
         let has_parts = |parts: usize| {
             parts == 1 || device.has_clusters() && row > LANES && segments * parts <= MAX_BLOCKS
@@ -198,7 +198,7 @@ impl CompiledRows {
         else {
             return Err("the strided elements of a group do not fit the registers of its threads");
         };
-        let ColumnTile { columns, parts, threads, groups, registers } = tile;
+        let ColumnTile { columns, parts, threads, accesses_per_round, registers } = tile;
         let covered = if segments == 1 { lanes * rounds } else { SEGMENT };
         let key = RowKey {
             storage: RowStorage::Registers,
@@ -207,15 +207,15 @@ impl CompiledRows {
             wide: dimensions.is_wide(),
             vector,
             threads,
-            groups,
+            accesses_per_round,
             rounds,
-            kept_cost: KEPT_COST,
+            min_recompute_cost: MIN_RECOMPUTE_COST,
             warps: 1,
-            slots: 1,
-            across: columns,
+            partial_slots: 1,
+            rows_per_block: columns,
             has_columns: true,
-            kept: dimensions.kept.len(),
-            folded: dimensions.folded.len(),
+            outer_dims: dimensions.kept.len(),
+            reduced_dims: dimensions.folded.len(),
             accesses,
             tail: !row.is_multiple_of(covered),
             is_ampere: device.is_ampere(),

@@ -3,6 +3,7 @@
 use super::reduction::{ReductionParameters, WARP};
 use super::rows_access::RowAccess;
 use super::rows_storage::RowStorage;
+use super::rows_storage_reason::RowStorageReasons;
 use crate::types::{DType, Layout};
 
 /// Everything but the program that the text of a kernel depends on.
@@ -19,21 +20,21 @@ pub(in crate::fuse) struct RowKey {
     pub(in crate::fuse) vector: usize,
     /// Threads that share a segment, and accesses of each in a round.
     pub(in crate::fuse) threads: usize,
-    pub(in crate::fuse) groups: usize,
+    pub(in crate::fuse) accesses_per_round: usize,
     pub(in crate::fuse) rounds: usize,
-    /// The fewest instructions of a value that later stages keep rather than compute again.
-    pub(in crate::fuse) kept_cost: usize,
+    /// The fewest instructions of a value that is saved for later stages rather than computed again.
+    pub(in crate::fuse) min_recompute_cost: usize,
     /// Warps of a row in each block.
     pub(in crate::fuse) warps: usize,
-    /// The power of two above the number of segments.
-    pub(in crate::fuse) slots: usize,
+    /// Slots for the values of segments in shared memory: the power of two above their number.
+    pub(in crate::fuse) partial_slots: usize,
     /// Rows of a block.
-    pub(in crate::fuse) across: usize,
+    pub(in crate::fuse) rows_per_block: usize,
     /// True if neighbouring threads of a block take neighbouring rows.
     pub(in crate::fuse) has_columns: bool,
-    /// Numbers of dimensions.
-    pub(in crate::fuse) kept: usize,
-    pub(in crate::fuse) folded: usize,
+    /// The numbers of dimensions of the groups and of those that a group folds.
+    pub(in crate::fuse) outer_dims: usize,
+    pub(in crate::fuse) reduced_dims: usize,
     /// By operand, inputs before outputs.
     pub(in crate::fuse) accesses: Vec<RowAccess>,
     /// True if some lanes have fewer elements.
@@ -56,24 +57,33 @@ pub(in crate::fuse) struct RowPlan {
     pub(in crate::fuse) offsets: Vec<usize>,
     /// The registers of a thread that holds its row, by an estimate.
     pub(in crate::fuse) registers: usize,
+    /// The reasons for the memory that holds a row.
+    pub(in crate::fuse) reasons: RowStorageReasons,
+}
+
+impl RowPlan {
+    /// Returns the schedule in words, with the reasons for the memory that holds a row.
+    pub(in crate::fuse) fn schedule(&self) -> String {
+        format!("{}{}", self.key.schedule(), self.reasons)
+    }
 }
 
 impl RowKey {
     /// Returns the schedule in words.
-    pub(in crate::fuse) fn schedule(&self) -> String {
+    fn schedule(&self) -> String {
         if self.has_columns {
             return self.schedule_of_columns();
         }
         let place = match self.storage {
             RowStorage::Registers => "in registers",
             RowStorage::Shared(_) => "in shared memory",
-            RowStorage::Ahead(_) => "in shared memory beside the next row",
-            RowStorage::Global => "that each stage reads",
+            RowStorage::SharedDoubleBuffered(_) => "in shared memory beside the next row",
+            RowStorage::Reread => "that each stage reads",
         };
         let schedule = match (self.cluster, self.warps, self.threads) {
-            (1, 1, WARP) => format!("a warp for each row, {place}; {} rows a block", self.across),
+            (1, 1, WARP) => format!("a warp for each row, {place}; {} rows a block", self.rows_per_block),
             (1, 1, threads) => {
-                format!("{threads} threads for each row, {place}; {} rows a block", self.across)
+                format!("{threads} threads for each row, {place}; {} rows a block", self.rows_per_block)
             }
             (1, warps, _) => format!("a block of {warps} warps for each row, {place}"),
             (cluster, warps, _) => {

@@ -8,6 +8,7 @@ use super::rows_access::RowAccess;
 use super::rows_key::{RowKey, RowPlan};
 use super::rows_stages::RowStages;
 use super::rows_storage::RowOperand;
+use super::rows_storage_reason::RowStorageReasons;
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::parts;
 use crate::types::{DType, Layout};
@@ -35,11 +36,12 @@ impl OperandLayout<'_> {
         let (dimensions, operands) = (self.dimensions, self.operands);
         let (row, rows) = (dimensions.row, dimensions.rows);
         let scalars = stages.scalars();
-        let parameters = ReductionParameters::new(scalars, key.wide, key.kept, key.folded, operands.len());
+        let parameters =
+            ReductionParameters::new(scalars, key.wide, key.outer_dims, key.reduced_dims, operands.len());
         let block = parameters.block(row, rows, rows, segments, &dimensions.sizes());
         let block = block.map_err(|_| "the strides of all operands exceed the parameters of a kernel")?;
         let bytes = |operand: usize| dimensions.offsets[operand] * operands[operand].0.size();
-        let blocks = blocks(rows.div_ceil(key.across), key.cluster);
+        let blocks = blocks(rows.div_ceil(key.rows_per_block), key.cluster);
         Ok(RowPlan {
             blocks: blocks.map_err(|_| "a grid has too many blocks")?,
             threads: threads as u32,
@@ -49,6 +51,7 @@ impl OperandLayout<'_> {
             block,
             offsets: (0..operands.len()).map(bytes).collect(),
             registers,
+            reasons: RowStorageReasons::default(),
         })
     }
 
@@ -77,7 +80,7 @@ impl OperandLayout<'_> {
     fn access(&self, operand: usize) -> RowAccess {
         let folded = &self.dimensions.folded;
         match &folded[..] {
-            all if all.iter().all(|dimension| dimension.strides[operand] == 0) => RowAccess::Still,
+            all if all.iter().all(|dimension| dimension.strides[operand] == 0) => RowAccess::Broadcast,
             [one] if one.strides[operand] == 1 => RowAccess::Contiguous,
             [inner, ..] if inner.strides[operand] == 1 => RowAccess::Spans,
             [inner, ..] if inner.strides[operand] == 0 => RowAccess::OfSpan,
@@ -137,10 +140,10 @@ impl OperandLayout<'_> {
             let (dtype, line) = (self.operands[operand].0, WIDEST as usize);
             let distances = kept.iter().map(|dimension| dimension.strides[operand] * dtype.size() as isize);
             let pitches = distances.map(|distance| distance.rem_euclid(line as isize) as usize);
-            let phases = std::iter::once(self.start(operand) % line).chain(pitches);
+            let misalignments = std::iter::once(self.start(operand) % line).chain(pitches);
             // The one row of a run is read for the first time, too.
             let varies = kept.is_empty() || kept.iter().any(|dimension| dimension.strides[operand] != 0);
-            RowOperand { dtype, access, varies, phases: phases.collect() }
+            RowOperand { dtype, access, varies, misalignments: misalignments.collect() }
         });
         operands.collect()
     }
@@ -155,7 +158,7 @@ impl OperandLayout<'_> {
         let bytes = |operand: usize| {
             let dtype = self.operands[operand].0;
             let elements = match accesses[operand] {
-                RowAccess::Still => 0,
+                RowAccess::Broadcast => 0,
                 RowAccess::OfSpan => 1,
                 RowAccess::Contiguous | RowAccess::Spans | RowAccess::Strided => vector,
             };
@@ -169,16 +172,16 @@ impl OperandLayout<'_> {
         &self,
         stages: &RowStages,
         accesses: &[RowAccess],
-        kept: &[Vec<bool>],
+        saved: &[Vec<bool>],
         holds_inputs: bool,
     ) -> usize {
         let operand_of = stages.operand_of();
         let steps = &stages.expression.program.steps;
         // In halves of registers: packed elements of 16 bits take one.
-        let computed = stages.computed(kept);
+        let computed = stages.computed(saved);
         let halves = |stage: usize| -> usize {
             let inputs = operand_of.iter().enumerate().filter_map(|(input, operand)| {
-                let operand = operand.filter(|&operand| accesses[operand] != RowAccess::Still)?;
+                let operand = operand.filter(|&operand| accesses[operand] != RowAccess::Broadcast)?;
                 let (before, after) = computed.split_at(stage + 1);
                 let loads = |steps: &Vec<bool>| stages.is_loaded(input, steps);
                 let is_held = before.iter().any(loads) && after.iter().any(loads);
@@ -188,8 +191,8 @@ impl OperandLayout<'_> {
                 let size = if packed { dtype.size().max(2) / 2 } else { dtype.size().max(4) / 2 };
                 (is_held && holds_inputs).then_some(size)
             });
-            let values = (0..=stage).flat_map(|stage| kept[stage].iter().zip(steps));
-            let values = values.filter(|(kept, _)| **kept);
+            let values = (0..=stage).flat_map(|stage| saved[stage].iter().zip(steps));
+            let values = values.filter(|(saved, _)| **saved);
             let wide = RegisterKind::Float64;
             let values = values.map(|(_, (_, kind))| if *kind == wide { 4 } else { 2 });
             inputs.sum::<usize>() + values.sum::<usize>()

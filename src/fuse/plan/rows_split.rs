@@ -87,7 +87,7 @@ pub(in crate::fuse) fn widen(nodes: &Nodes, outputs: &[NodeIndex]) -> (Nodes, Ve
                 distinct.add(Node::Apply(Operation::NextAfter, operands), dtype)
             }
             // A comparison with a number is one with the number that the dtype holds.
-            Node::Apply(operation, operands) if operation.rule() == Rule::Test => {
+            Node::Apply(operation, operands) if operation.rule() == Rule::Comparison => {
                 let operands = operands.map(|operand| {
                     let of = nodes.dtype(operand);
                     if is_scalar(operand) && is_narrow(of) {

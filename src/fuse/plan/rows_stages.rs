@@ -2,7 +2,8 @@
 //!
 //! The expression's inputs are the program's inputs and the values of reductions. Its outputs are the arguments
 //! of all reductions, followed by the program's outputs, so steps that several phases share exist once. A stage
-//! computes the arguments of the reductions of one phase; the last stage computes the outputs.
+//! computes the arguments of the reductions of one phase; the last stage computes the outputs. Stage n is phase n of the program in
+//! one kernel.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,11 +15,8 @@ use super::rows_split::{Phase, PhaseInput};
 use crate::fuse::ir::coordinate::Coordinate;
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::Step;
+use crate::fuse::language::fold::FoldMap;
 use crate::types::DType;
-
-/// The instruction count from which a kernel keeps an element's value in registers instead of computing it again
-/// in a later stage. An exponential has more, a widening or a difference fewer.
-pub(in crate::fuse) const KEPT_COST: usize = 8;
 
 /// Returns the offsets of the report's address and of the error's code in a block with this many scalars before.
 pub(in crate::fuse) fn report_parameters(scalars: usize) -> [usize; 2] {
@@ -33,7 +31,7 @@ pub(in crate::fuse) struct Stage {
     pub(in crate::fuse) outputs: Vec<usize>,
     /// The steps that the stage needs, if every value is computed anew.
     pub(in crate::fuse) wanted: Vec<bool>,
-    /// True if it sums squares, and so may run twice. It keeps no values for later stages.
+    /// True if it sums squares, and so may run twice. It saves no values for later stages.
     pub(in crate::fuse) rescales: bool,
 }
 
@@ -63,7 +61,11 @@ impl RowStages {
         let mut outputs = phase.outputs();
         for (output, reduction) in outputs.iter_mut().zip(reductions) {
             let compiled = &reduction.reduction;
-            let of = if compiled.fold.is_test() { output.cast(DType::Bool) } else { *output };
+            // The kernel squares elements itself, because it may multiply them by a factor first.
+            let of = match compiled.fold.map() {
+                FoldMap::ToBool => output.cast(DType::Bool),
+                FoldMap::Identity | FoldMap::Square => *output,
+            };
             *output = of.cast(compiled.prologue.outputs[0]);
         }
         let too_large = "the program has more than 64 operands or 20000 instructions";
@@ -86,17 +88,17 @@ impl RowStages {
         let outputs: Vec<usize> = (reductions.len()..program.outputs.len()).collect();
         stages.push(Stage { reductions: Vec::new(), wanted: wanted(&outputs), outputs, rescales: false });
         let operands = PhaseOperands { inputs: phase.inputs, scalars: phase.scalars };
-        let groups = expression.program.groups().into_iter();
+        let groups = expression.program.sharing_groups().into_iter();
         let neighbours = groups.map(|group| group.map_or(1, |(_, count)| count)).collect();
         Ok(RowStages { expression, operands, stages, neighbours, indices })
     }
 
-    /// Returns the number of stages that read an input of the program, if every stage keeps these steps for later
+    /// Returns the number of stages that read an input of the program, if every stage saves these steps for later
     /// ones.
-    pub(in crate::fuse) fn readers(&self, number: usize, kept: &[Vec<bool>]) -> usize {
+    pub(in crate::fuse) fn readers(&self, number: usize, saved: &[Vec<bool>]) -> usize {
         let input = self.operands.inputs.iter().position(|input| *input == PhaseInput::Input(number));
         let Some(input) = input else { return 0 };
-        self.computed(kept).iter().filter(|steps| self.is_loaded(input, steps)).count()
+        self.computed(saved).iter().filter(|steps| self.is_loaded(input, steps)).count()
     }
 
     /// Returns whether some of these steps read an input.
@@ -136,13 +138,13 @@ impl RowStages {
     }
 
     /// Returns for each input of the expression whether it is one value for the whole row.
-    pub(in crate::fuse) fn still(&self, accesses: &[RowAccess]) -> Vec<bool> {
+    pub(in crate::fuse) fn broadcast(&self, accesses: &[RowAccess]) -> Vec<bool> {
         let inputs = self.operands.inputs.iter().zip(self.operand_of());
-        let is_still = |(input, operand): (&PhaseInput, Option<usize>)| match operand {
-            Some(operand) => accesses[operand] == RowAccess::Still,
+        let is_broadcast = |(input, operand): (&PhaseInput, Option<usize>)| match operand {
+            Some(operand) => accesses[operand] == RowAccess::Broadcast,
             None => !matches!(input, PhaseInput::Index | PhaseInput::Stored(_)),
         };
-        inputs.map(is_still).collect()
+        inputs.map(is_broadcast).collect()
     }
 
     /// Returns the operand of each input of the expression; `None` for values of reductions and indices of elements.
@@ -159,9 +161,11 @@ impl RowStages {
     }
 
     /// Returns the steps whose value is one for all elements of a group, given the inputs with that property.
-    pub(in crate::fuse) fn uniform(&self, is_still: &[bool]) -> Vec<bool> {
+    pub(in crate::fuse) fn uniform(&self, is_broadcast: &[bool]) -> Vec<bool> {
         // Coordinates come after the inputs and differ.
-        self.expression.program.uniform(|operand| is_still.get(operand).is_some_and(|is_still| *is_still))
+        self.expression
+            .program
+            .uniform(|operand| is_broadcast.get(operand).is_some_and(|is_broadcast| *is_broadcast))
     }
 
     /// Returns whether the program reads positions of elements, such as for random words.
@@ -176,9 +180,9 @@ impl RowStages {
         if vector.is_multiple_of(count) { count } else { 1 }
     }
 
-    /// Returns for each stage the steps whose values the kernel keeps for later stages: those of at least `least`
+    /// Returns for each stage the steps whose values the kernel saves for later stages: those of at least `least`
     /// instructions that later steps use.
-    pub(in crate::fuse) fn kept(&self, uniform: &[bool], least: usize) -> Vec<Vec<bool>> {
+    pub(in crate::fuse) fn saved(&self, uniform: &[bool], least: usize) -> Vec<Vec<bool>> {
         let program = &self.expression.program;
         let count = program.steps.len();
         let mut cost = vec![0usize; count];
@@ -192,7 +196,7 @@ impl RowStages {
         for rare in &program.rares {
             is_rare[rare.body.clone()].fill(true);
         }
-        let is_kept = |index: usize| {
+        let is_saved = |index: usize| {
             let (_, kind) = program.steps[index];
             cost[index] >= least
                 && !uniform[index]
@@ -203,50 +207,50 @@ impl RowStages {
         let mut computed: Vec<bool> = vec![false; count];
         for (number, stage) in self.stages.iter().enumerate() {
             let is_candidate =
-                |index: usize| !stage.rescales && stage.wanted[index] && !computed[index] && is_kept(index);
+                |index: usize| !stage.rescales && stage.wanted[index] && !computed[index] && is_saved(index);
             let candidates: Vec<bool> = (0..count).map(is_candidate).collect();
-            let mut kept = vec![false; count];
+            let mut saved = vec![false; count];
             for later in &self.stages[number + 1..] {
                 let roots = later.outputs.iter().flat_map(|&output| program.outputs[output]);
                 let exists = |index: usize| candidates[index] || computed[index];
                 let needed = self.needed(roots.map(|value| value.index()), exists);
                 for index in (0..count).filter(|&index| needed[index] && candidates[index]) {
-                    kept[index] = true;
+                    saved[index] = true;
                 }
             }
-            for (computed, kept) in computed.iter_mut().zip(&kept) {
-                *computed |= *kept;
+            for (computed, saved) in computed.iter_mut().zip(&saved) {
+                *computed |= *saved;
             }
-            all.push(kept);
+            all.push(saved);
         }
         all
     }
 
-    /// Returns for each stage that it keeps nothing.
-    pub(in crate::fuse) fn kept_nowhere(&self) -> Vec<Vec<bool>> {
+    /// Returns for each stage that it saves nothing.
+    pub(in crate::fuse) fn saved_nowhere(&self) -> Vec<Vec<bool>> {
         vec![vec![false; self.expression.program.steps.len()]; self.stages.len()]
     }
 
-    /// Returns for each stage the steps that it computes, if every stage keeps these for later ones.
-    pub(in crate::fuse) fn computed(&self, kept: &[Vec<bool>]) -> Vec<Vec<bool>> {
-        self.needed_by_stage(kept, false)
+    /// Returns for each stage the steps that it computes, if every stage saves these for later ones.
+    pub(in crate::fuse) fn computed(&self, saved: &[Vec<bool>]) -> Vec<Vec<bool>> {
+        self.needed_by_stage(saved, false)
     }
 
-    /// Returns for each stage the steps that earlier ones kept and that it reads, if every stage keeps these for later ones.
-    pub(in crate::fuse) fn read(&self, kept: &[Vec<bool>]) -> Vec<Vec<bool>> {
-        self.needed_by_stage(kept, true)
+    /// Returns for each stage the steps that earlier ones saved and that it reads, if every stage saves these for later ones.
+    pub(in crate::fuse) fn read(&self, saved: &[Vec<bool>]) -> Vec<Vec<bool>> {
+        self.needed_by_stage(saved, true)
     }
 
-    /// Returns for each stage the steps that it needs, and that earlier ones kept or did not keep.
-    fn needed_by_stage(&self, kept: &[Vec<bool>], is_kept: bool) -> Vec<Vec<bool>> {
+    /// Returns for each stage the steps that it needs, and that earlier ones saved or did not save.
+    fn needed_by_stage(&self, saved: &[Vec<bool>], is_saved: bool) -> Vec<Vec<bool>> {
         let outputs = &self.expression.program.outputs;
         let mut exists = vec![false; self.expression.program.steps.len()];
-        let each = self.stages.iter().zip(kept).map(|(stage, kept)| {
+        let each = self.stages.iter().zip(saved).map(|(stage, saved)| {
             let roots = stage.outputs.iter().flat_map(|&output| outputs[output]);
             let needed = self.needed(roots.map(|value| value.index()), |step| exists[step]);
             let needed = needed.iter().zip(&exists);
-            let found = needed.map(|(needed, exists)| *needed && *exists == is_kept).collect();
-            exists.iter_mut().zip(kept).for_each(|(exists, kept)| *exists |= *kept);
+            let found = needed.map(|(needed, exists)| *needed && *exists == is_saved).collect();
+            exists.iter_mut().zip(saved).for_each(|(exists, saved)| *exists |= *saved);
             found
         });
         each.collect()

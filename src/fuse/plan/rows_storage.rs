@@ -1,47 +1,31 @@
-//! The memory that holds a row between the stages of its kernel, and the blocks that share it.
+//! The layout of a row in shared memory, and the blocks and clusters that hold it. `rows_schedule` chooses between registers and
+//! shared memory.
 //!
 //! A warp owns segments of a row in shared memory: their stride does not depend on the length of the row, so the
 //! text of a kernel does not either. Segment (k · C + r) · W + w belongs to warp w of the W in block r of C. A
 //! thread reads what it has copied itself, so a row in shared memory needs no barrier; rows that begin anywhere
 //! are copied by whole warps.
 //!
-//! A segment has one plane for each operand in shared memory. A value that a later stage would compute again from
-//! many instructions has planes too, which may be those of operands and values that no later stage reads. Of a row of one
+//! A segment has one array for each operand in shared memory. A value that a later stage would compute again from
+//! many instructions has arrays too, which may be those of operands and values that no later stage reads. Of a row of one
 //! segment, which has a warp, a value of few instructions takes the place of several operands if no later stage reads these.
-//! 16-bit outputs of rows of several segments that begin anywhere have planes as well, and leave them in whole lines.
+//! 16-bit outputs of rows of several segments that begin anywhere have arrays as well, and leave them in whole lines.
 
 use super::reduction::SEGMENT;
 use super::rows_access::RowAccess;
-use super::rows_limits::STATIC_SHARED_BYTES;
+use super::rows_limits::{
+    BLOCK_BYTES, CHUNK_SEGMENTS, FEW_SEGMENTS, FEW_WARPS, MAX_CHUNK_SEGMENTS, MAX_WARPS, MIN_ROWS,
+    SLICE_BYTES, SMALL_BYTES, STATIC_SHARED_BYTES,
+};
 use super::rows_stages::RowStages;
 use crate::driver::{Device, driver_isa};
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::parts;
 use crate::types::DType;
 
-/// The most bytes of a block that leave space for a second one on its multiprocessor (compute capability 9.0).
-const BLOCK_BYTES: usize = 113 * 1024;
-/// The most bytes of a block in a cluster of 2 or 4: 64 KB of the row, and values of segments. Rows of spans are faster in
-/// fewer blocks, whose warps have more segments.
-const SLICE_BYTES: usize = 66 * 1024;
-/// The most bytes of a block of a narrow row that some cluster holds in such blocks: six of a multiprocessor are at different
-/// stages.
-const SMALL_BYTES: usize = 34 * 1024;
-/// The segments a block up to which rows of any kind take [`FEW_WARPS`], and the most warps of any block.
-const FEW_SEGMENTS: usize = 8;
-const FEW_WARPS: usize = 8;
-const MAX_WARPS: usize = 16;
-
-/// The bytes of an element of an output with a plane.
+/// The bytes of an element of an output with an array.
 const NARROW: usize = 2;
 
-/// The fewest rows of one segment in shared memory of a multiprocessor, which must hide the time of each other's loads.
-const MIN_ROWS: usize = 8;
-
-/// Segments of a block that loops over the rows of a chunk: those that leave space for the sums of a second block, and
-/// the most.
-const CHUNK_SEGMENTS: usize = 4;
-const MAX_CHUNK_SEGMENTS: usize = 8;
 /// Rows in shared memory of a block that loops over rows: the current one and the next.
 pub(in crate::fuse) const BUFFERS: usize = 2;
 
@@ -50,20 +34,20 @@ pub(in crate::fuse) const BUFFERS: usize = 2;
 pub(in crate::fuse) enum RowStorage {
     Registers,
     Shared(SharedRow),
-    /// Shared memory, in a loop over rows that copies the next row meanwhile. A warp has one segment, and kept values
+    /// Shared memory, in a loop over rows that copies the next row meanwhile. A warp has one segment, and saved values
     /// stay in registers.
-    Ahead(SharedRow),
+    SharedDoubleBuffered(SharedRow),
     /// Each stage reads the row again.
-    Global,
+    Reread,
 }
 
 impl RowStorage {
-    /// Returns whether stages keep long values for later ones.
-    pub(in crate::fuse) fn keeps(&self) -> bool {
+    /// Returns whether stages save values for later ones.
+    pub(in crate::fuse) fn saves_values(&self) -> bool {
         match self {
-            RowStorage::Registers | RowStorage::Ahead(_) => true,
-            RowStorage::Shared(row) => !row.kept.is_empty(),
-            RowStorage::Global => false,
+            RowStorage::Registers | RowStorage::SharedDoubleBuffered(_) => true,
+            RowStorage::Shared(row) => !row.saved.is_empty(),
+            RowStorage::Reread => false,
         }
     }
 }
@@ -71,10 +55,10 @@ impl RowStorage {
 /// The operands and values of a row in shared memory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::fuse) struct SharedRow {
-    /// By operand, its plane. Threads fill that of an output, and warps copy it to global memory.
-    pub(in crate::fuse) operands: Vec<Option<SharedPlane>>,
-    /// Steps of the expression, with the planes of their chunks of 16 bytes.
-    pub(in crate::fuse) kept: Vec<(usize, Vec<SharedPlane>)>,
+    /// By operand, its array. Threads fill that of an output, and warps copy it to global memory.
+    pub(in crate::fuse) operands: Vec<Option<SharedArray>>,
+    /// Steps of the expression, with the arrays of their chunks of 16 bytes.
+    pub(in crate::fuse) saved: Vec<(usize, Vec<SharedArray>)>,
     /// Bytes of a segment.
     pub(in crate::fuse) stride: usize,
 }
@@ -86,17 +70,17 @@ pub(super) struct RowOperand {
     /// True if each row has other elements than the previous one.
     pub(super) varies: bool,
     /// The address of the first row, and the distances of rows along each kept dimension, modulo a line.
-    pub(in crate::fuse) phases: Vec<usize>,
+    pub(in crate::fuse) misalignments: Vec<usize>,
 }
 
 /// A part of each segment in shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::fuse) struct SharedPlane {
-    /// Bytes before the plane in its segment.
+pub(in crate::fuse) struct SharedArray {
+    /// Bytes before the array in its segment.
     pub(in crate::fuse) offset: usize,
     /// Bytes of an access.
     pub(in crate::fuse) width: usize,
-    /// The copy of the operand, whose address also says where a plane of whole lines begins.
+    /// The copy of the operand, whose address also says where an array of whole lines begins.
     pub(in crate::fuse) copy: RowCopy,
 }
 
@@ -165,7 +149,7 @@ pub(super) struct RowKind {
     /// True for adjacent elements of 16 bits or fewer that begin at whole vectors or have many instructions.
     pub(super) is_narrow: bool,
     /// True for elements of 16 bits or fewer whose instructions take as long as their memory.
-    pub(super) has_many_instructions: bool,
+    pub(super) is_compute_bound: bool,
 }
 
 /// The blocks of a row in shared memory.
@@ -207,7 +191,7 @@ impl RowBlocks {
             }
         }
         let mut all = clusters().map(|cluster| {
-            let has_few = segments <= FEW_SEGMENTS * cluster || kind.has_many_instructions;
+            let has_few = segments <= FEW_SEGMENTS * cluster || kind.is_compute_bound;
             blocks(cluster, if has_few { FEW_WARPS } else { MAX_WARPS })
         });
         all.find(|blocks| {
@@ -250,27 +234,28 @@ impl RowBlocks {
 
 impl SharedRow {
     /// Arranges the operands that vary from row to row and that several stages read. Stages do not compute values of at
-    /// least `kept_cost` instructions again, if there is one. Returns `None` if nothing is to be arranged.
+    /// least `min_recompute_cost` instructions again, if there is one. Returns `None` if nothing is to be arranged.
     pub(super) fn new(
         stages: &RowStages,
         operands: &[RowOperand],
         uniform: &[bool],
         vector: usize,
-        kept_cost: Option<usize>,
+        min_recompute_cost: Option<usize>,
         is_async: bool,
     ) -> Option<SharedRow> {
         let steps = &stages.expression.program.steps;
-        let kept = kept_cost.map_or_else(|| stages.kept_nowhere(), |least| stages.kept(uniform, least));
-        let (read, computed) = (stages.read(&kept), stages.computed(&kept));
+        let saved =
+            min_recompute_cost.map_or_else(|| stages.saved_nowhere(), |least| stages.saved(uniform, least));
+        let (read, computed) = (stages.read(&saved), stages.computed(&saved));
         let mut row = SharedRow::empty(operands.len());
         // Planes with the last stage that reads them.
-        let mut dying: Vec<(SharedPlane, usize)> = Vec::new();
+        let mut dying: Vec<(SharedArray, usize)> = Vec::new();
         for (input, operand) in stages.operand_of().into_iter().enumerate() {
             let Some(operand) = operand else { continue };
             let &RowOperand { dtype, access, varies, .. } = &operands[operand];
             let loads = |stage: &usize| stages.is_loaded(input, &computed[*stage]);
             let readers: Vec<usize> = (0..computed.len()).filter(loads).collect();
-            let is_single = matches!(access, RowAccess::Still | RowAccess::OfSpan);
+            let is_single = matches!(access, RowAccess::Broadcast | RowAccess::OfSpan);
             if is_single || !varies || readers.len() < 2 {
                 continue;
             }
@@ -282,34 +267,34 @@ impl SharedRow {
                 _ if is_async && is_aligned && width >= 4 => RowCopy::Threads,
                 _ => RowCopy::Registers,
             };
-            let plane = row.plane(width, copy, vector);
-            row.operands[operand] = Some(plane);
-            dying.extend(readers.last().map(|&last| (plane, last)));
+            let array = row.array(width, copy, vector);
+            row.operands[operand] = Some(array);
+            dying.extend(readers.last().map(|&last| (array, last)));
         }
-        for (stage, kept) in kept.iter().enumerate() {
+        for (stage, saved) in saved.iter().enumerate() {
             let mut newly = Vec::new();
-            for step in (0..kept.len()).filter(|&step| kept[step]) {
+            for step in (0..saved.len()).filter(|&step| saved[step]) {
                 let is_wide = steps[step].1 == RegisterKind::Float64;
                 let bytes = vector * if is_wide { 8 } else { 4 };
                 let width = bytes.min(16);
-                let mut planes = Vec::with_capacity(bytes / width);
-                while planes.len() < bytes / width {
-                    let dead = dying.iter().position(|(plane, last)| plane.width == width && *last <= stage);
-                    planes.push(match dead {
+                let mut arrays = Vec::with_capacity(bytes / width);
+                while arrays.len() < bytes / width {
+                    let dead = dying.iter().position(|(array, last)| array.width == width && *last <= stage);
+                    arrays.push(match dead {
                         Some(at) => dying.swap_remove(at).0,
-                        None => row.plane(width, RowCopy::Registers, vector),
+                        None => row.array(width, RowCopy::Registers, vector),
                     });
                 }
                 let last = (0..read.len()).filter(|&stage| read[stage][step]).max().unwrap_or(stage);
-                newly.extend(planes.iter().map(|&plane| (plane, last)));
-                row.kept.push((step, planes));
+                newly.extend(arrays.iter().map(|&array| (array, last)));
+                row.saved.push((step, arrays));
             }
             dying.extend(newly);
         }
         (row.stride > 0).then_some(row)
     }
 
-    /// Arranges the 16-bit outputs of rows that begin anywhere: in the plane of an operand with elements at the same places of
+    /// Arranges the 16-bit outputs of rows that begin anywhere: in the array of an operand with elements at the same places of
     /// lines, or in their own.
     pub(super) fn with_outputs(mut self, stages: &RowStages, operands: &[RowOperand]) -> SharedRow {
         let inputs = stages.operand_of().iter().flatten().count();
@@ -322,51 +307,58 @@ impl SharedRow {
             }
             let is_free = |&input: &usize| {
                 let has_lines =
-                    matches!(self.operands[input], Some(SharedPlane { copy: RowCopy::Lines(_), .. }));
+                    matches!(self.operands[input], Some(SharedArray { copy: RowCopy::Lines(_), .. }));
                 let is_taken = self.operands[inputs..].contains(&self.operands[input]);
                 let given = &operands[input];
-                has_lines && !is_taken && given.dtype.size() == NARROW && given.phases == output.phases
+                has_lines
+                    && !is_taken
+                    && given.dtype.size() == NARROW
+                    && given.misalignments == output.misalignments
             };
-            let plane = match (0..inputs).find(is_free) {
+            let array = match (0..inputs).find(is_free) {
                 Some(input) => self.operands[input],
-                None => Some(self.plane(NARROW, RowCopy::Lines(operand), 1)),
+                None => Some(self.array(NARROW, RowCopy::Lines(operand), 1)),
             };
-            self.operands[operand] = plane;
+            self.operands[operand] = array;
         }
         self
     }
 
     fn empty(operands: usize) -> SharedRow {
-        SharedRow { operands: vec![None; operands], kept: Vec::new(), stride: 0 }
+        SharedRow { operands: vec![None; operands], saved: Vec::new(), stride: 0 }
     }
 
     /// Arranges the operands that vary from row to row, for asynchronous copies by the threads that read them. Returns
     /// `None` if that is nothing, or if an operand does not suit such copies. Elements of f64 spill beside their sums.
-    pub(super) fn ahead(stages: &RowStages, operands: &[RowOperand], vector: usize) -> Option<SharedRow> {
+    pub(super) fn double_buffered(
+        stages: &RowStages,
+        operands: &[RowOperand],
+        vector: usize,
+    ) -> Option<SharedRow> {
         let mut row = SharedRow::empty(operands.len());
         for operand in stages.operand_of().into_iter().flatten() {
             let &RowOperand { dtype, access, varies, .. } = &operands[operand];
-            if access == RowAccess::Still || !varies {
+            if access == RowAccess::Broadcast || !varies {
                 continue;
             }
             let width = vector * dtype.size();
             if access != RowAccess::Contiguous || vector == 1 || width < 4 || dtype.size() > 4 {
                 return None;
             }
-            row.operands[operand] = Some(row.plane(width, RowCopy::Threads, vector));
+            row.operands[operand] = Some(row.array(width, RowCopy::Threads, vector));
         }
         (row.stride > 0).then_some(row)
     }
 
-    fn plane(&mut self, width: usize, copy: RowCopy, vector: usize) -> SharedPlane {
-        let plane = SharedPlane { offset: self.stride, width, copy };
+    fn array(&mut self, width: usize, copy: RowCopy, vector: usize) -> SharedArray {
+        let array = SharedArray { offset: self.stride, width, copy };
         let line = if let RowCopy::Lines(_) = copy { 16 } else { 0 };
         self.stride += (SEGMENT / vector * width).next_multiple_of(16) + line;
-        plane
+        array
     }
 
-    /// Returns the plane of an operand.
-    pub(in crate::fuse) fn operand(&self, operand: usize) -> Option<SharedPlane> {
+    /// Returns the array of an operand.
+    pub(in crate::fuse) fn operand(&self, operand: usize) -> Option<SharedArray> {
         self.operands.get(operand).copied().flatten()
     }
 }

@@ -10,12 +10,13 @@ use super::compiled_rows::{CompiledRows, PhaseOperands, RowOutput};
 use super::reduction::{BLOCK, ReductionParameters, WARP, blocks};
 use super::reduction_dimensions::Dimensions;
 use super::rows_key::{RowKey, RowOperands, RowPlan};
-use super::rows_limits::{MAX_INSTRUCTIONS, MAX_REGISTERS_WITH_SUMS};
+use super::rows_limits::{MAX_INSTRUCTIONS, MAX_REGISTERS_WITH_SUMS, MIN_RECOMPUTE_COST};
 use super::rows_operand_layout::OperandLayout;
 use super::rows_shape::RowShape;
 use super::rows_split::Phase;
-use super::rows_stages::{KEPT_COST, RowStages};
+use super::rows_stages::RowStages;
 use super::rows_storage::{RowDevice, RowStorage};
+use super::rows_storage_reason::RowStorageReasons;
 use crate::error::Result;
 use crate::fuse::language::graph::Nodes;
 use crate::fuse::language::node::NodeIndex;
@@ -176,7 +177,7 @@ impl CompiledSums {
         let words: usize = self.outputs.iter().map(|output| output.dtype.size() / 4).sum();
         let mut plan = fused.plan_for(shape, &operands, device, Some(words))?;
         let key = &mut plan.key;
-        if !matches!(key.storage, RowStorage::Registers | RowStorage::Ahead(_)) {
+        if !matches!(key.storage, RowStorage::Registers | RowStorage::SharedDoubleBuffered(_)) {
             return Err("its rows do not stay in registers");
         }
         let folded = |axis: usize| shape.groups[axis] != shape.elements[axis];
@@ -193,16 +194,16 @@ impl CompiledSums {
         if chunks * key.warps * key.cluster < FEW_WARPS {
             return Err("there are too few chunks of 64 groups for one kernel");
         }
-        let registers = plan.registers + words * key.vector * key.groups * key.rounds;
+        let registers = plan.registers + words * key.vector * key.accesses_per_round * key.rounds;
         // A warp loops over the rows of its chunk, so a block needs no second one.
-        key.across = (WARP / key.threads).max(1);
-        let threads = key.threads * key.warps * key.across;
+        key.rows_per_block = (WARP / key.threads).max(1);
+        let threads = key.threads * key.warps * key.rows_per_block;
         if registers > MAX_REGISTERS_WITH_SUMS.min(BLOCK_REGISTERS / threads) {
             return Err("the sums do not fit the registers beside the row");
         }
         plan.threads = threads as u32;
-        plan.blocks =
-            blocks(chunks.div_ceil(key.across), key.cluster).map_err(|_| "a grid has too many blocks")?;
+        plan.blocks = blocks(chunks.div_ceil(key.rows_per_block), key.cluster)
+            .map_err(|_| "a grid has too many blocks")?;
         let key = SumKey::Fused(plan.key.clone());
         Ok(SumLaunch { key, plan })
     }
@@ -239,7 +240,7 @@ impl CompiledSums {
         let chunks = rows.div_ceil(CHUNK);
         let threads = row.div_ceil(vector).next_power_of_two().min(BLOCK);
         let columns = row.div_ceil(threads * vector);
-        let across = (BLOCK / threads).min(chunks.next_power_of_two()).max(WARP.div_ceil(threads));
+        let rows_per_block = (BLOCK / threads).min(chunks.next_power_of_two()).max(WARP.div_ceil(threads));
         let key = RowKey {
             storage: RowStorage::Registers,
             cluster: 1,
@@ -247,32 +248,39 @@ impl CompiledSums {
             wide: dimensions.is_wide() || chunks * row >= NARROW,
             vector,
             threads,
-            groups: 1,
+            accesses_per_round: 1,
             rounds: 1,
-            kept_cost: KEPT_COST,
+            min_recompute_cost: MIN_RECOMPUTE_COST,
             warps: 1,
-            slots: 1,
-            across,
+            partial_slots: 1,
+            rows_per_block,
             has_columns: false,
-            kept: dimensions.kept.len(),
-            folded: dimensions.folded.len(),
+            outer_dims: dimensions.kept.len(),
+            reduced_dims: dimensions.folded.len(),
             accesses,
             tail: !row.is_multiple_of(threads * vector),
             is_ampere,
         };
-        let parameters =
-            ReductionParameters::new(stages.scalars(), key.wide, key.kept, key.folded, operands.len());
+        let parameters = ReductionParameters::new(
+            stages.scalars(),
+            key.wide,
+            key.outer_dims,
+            key.reduced_dims,
+            operands.len(),
+        );
         let block = parameters.block(row, rows, rows, columns, &dimensions.sizes());
         let block = block.map_err(|_| "the strides of all operands exceed the parameters of a kernel")?;
-        let grid = blocks(chunks.div_ceil(across), columns).map_err(|_| "a grid has too many blocks")?;
+        let grid =
+            blocks(chunks.div_ceil(rows_per_block), columns).map_err(|_| "a grid has too many blocks")?;
         Ok(RowPlan {
             blocks: grid,
-            threads: (threads * across) as u32,
+            threads: (threads * rows_per_block) as u32,
             shared: 0,
             key,
             parameters,
             block,
             registers: 0,
+            reasons: RowStorageReasons::default(),
             offsets: (0..operands.len())
                 .map(|operand| dimensions.offsets[operand] * operands[operand].0.size())
                 .collect(),

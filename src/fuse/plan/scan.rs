@@ -115,13 +115,13 @@ impl CompiledReduction {
                     ReductionAccess::Gather
                 }
             }
-            _ => ReductionAccess::Still,
+            _ => ReductionAccess::Broadcast,
         };
         let span = if chained { tile } else { QUAD * threads * accesses * warps };
         let classes: Vec<ReductionAccess> = (0..output).map(class).collect();
         // The words that a thread loads of a tile: vectors as they are, other elements in a register each.
         let words_of = |input: usize| match classes[input] {
-            ReductionAccess::Still => 1,
+            ReductionAccess::Broadcast => 1,
             ReductionAccess::Vector => accesses * QUAD * sizes[input] / 4,
             _ => accesses * QUAD * sizes[input].div_ceil(4),
         };
@@ -142,7 +142,7 @@ impl CompiledReduction {
             chained,
             ahead: loaded <= WORDS_AHEAD,
             resident,
-            kept: dimensions.kept.len(),
+            outer_dims: dimensions.kept.len(),
             classes,
             stores_vectors: in_line(output),
             quads,
@@ -158,7 +158,7 @@ impl CompiledReduction {
             .map(|dimension| (dimension.size, dimension.strides.clone()))
             .chain(folded)
             .collect();
-        let parameters = ReductionParameters::new(self.scalars(), key.wide, key.kept, 1, sizes.len());
+        let parameters = ReductionParameters::new(self.scalars(), key.wide, key.outer_dims, 1, sizes.len());
         let items = if chained { blocks(rows, tiles)? as usize } else { rows };
         let block = parameters.block(row, items, rows, tiles, &all)?;
         let mut operands: Vec<(KernelMemory, usize)> = (0..output)

@@ -285,7 +285,8 @@ impl Writer<'_> {
         let together = |(operand, count): (usize, usize)| {
             if neighbours && self.key.access_patterns[operand] == AccessPattern::Linear { count } else { 1 }
         };
-        let groups = self.program.groups().into_iter().map(|group| group.map_or(1, together)).collect();
+        let groups =
+            self.program.sharing_groups().into_iter().map(|group| group.map_or(1, together)).collect();
         let names = vec![Vec::new(); live.len()];
         let mut of_program = Values { live, uniform, groups, loaded, numbers, names };
         self.steps(&mut of_program, 0..self.program.steps.len(), 0..lanes);

@@ -10,7 +10,7 @@ use super::generate::Kernel;
 use super::memory::Executable;
 use super::{Constants, Native, pool};
 use crate::fuse::ir::program::Program;
-use crate::fuse::plan::schedule::Schedule;
+use crate::fuse::plan::register_allocation::RegisterAllocation;
 
 /// The most bytes of a turn of an operand.
 const TURN_BYTES: usize = 512;
@@ -40,14 +40,14 @@ impl Native {
     pub(in crate::fuse) fn constants(
         &self,
         program: &Program,
-        schedule: &Schedule,
+        allocation: &RegisterAllocation,
         scalars: &[[u64; 2]],
     ) -> Constants {
-        let mut registers: Vec<Block> = vec![[0; LANES]; schedule.registers];
+        let mut registers: Vec<Block> = vec![[0; LANES]; allocation.registers];
         // These steps load nothing.
-        run_on_inputs(program, schedule, scalars, &mut registers, &schedule.once, 1, &mut |_, _, _| {});
-        let lines = |kernel: &Kernel| pool::lines(&kernel.constants, program, schedule, &registers);
-        let holds = |&condition: &usize| pool::value(program, schedule, &registers, condition) as u32 != 0;
+        run_on_inputs(program, allocation, scalars, &mut registers, &allocation.once, 1, &mut |_, _, _| {});
+        let lines = |kernel: &Kernel| pool::lines(&kernel.constants, program, allocation, &registers);
+        let holds = |&condition: &usize| pool::value(program, allocation, &registers, condition) as u32 != 0;
         Constants {
             first: lines(&self.first),
             second: self.second.as_ref().map(lines).unwrap_or_default(),

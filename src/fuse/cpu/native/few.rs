@@ -36,7 +36,9 @@ pub(in crate::fuse) unsafe fn run_few(
         Some(constants) => constants,
         None => {
             let Ok(scalars) = compiled.scalar_bits(&[]) else { return false };
-            native.constants.get_or_init(|| native.constants(&compiled.program, &compiled.schedule, &scalars))
+            native
+                .constants
+                .get_or_init(|| native.constants(&compiled.program, &compiled.allocation, &scalars))
         }
     };
     let ran = BUFFERS.try_with(|buffers| {

@@ -7,7 +7,7 @@ use super::super::scratch::Line;
 use super::analysis::is_wide;
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::{Program, Step};
-use crate::fuse::plan::schedule::Schedule;
+use crate::fuse::plan::register_allocation::RegisterAllocation;
 
 /// A slot's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub(super) const SLOT: usize = size_of::<Line>();
 pub(super) fn lines(
     constants: &[Constant],
     program: &Program,
-    schedule: &Schedule,
+    allocation: &RegisterAllocation,
     registers: &[Block],
 ) -> Vec<Line> {
     let line = |constant: &Constant| match *constant {
         Constant::Step(step) => {
             let kind = program.steps[step].1;
-            let bits = value(program, schedule, registers, step);
+            let bits = value(program, allocation, registers, step);
             Line([spread(kind, bits); 8])
         }
         Constant::Words(words) => {
@@ -41,10 +41,15 @@ pub(super) fn lines(
 }
 
 /// Returns the bits of a step's value, which is equal for all elements.
-pub(super) fn value(program: &Program, schedule: &Schedule, registers: &[Block], step: usize) -> u64 {
+pub(super) fn value(
+    program: &Program,
+    allocation: &RegisterAllocation,
+    registers: &[Block],
+    step: usize,
+) -> u64 {
     match program.steps[step].0 {
         Step::Constant(bits) => bits,
-        _ => registers[schedule.of_step[step] as usize][0],
+        _ => registers[allocation.of_step[step] as usize][0],
     }
 }
 

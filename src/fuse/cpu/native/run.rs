@@ -41,9 +41,9 @@ pub(super) fn run_streaming(run: &Run<'_>, native: &Native, least: usize) -> Blo
     }
     let of_run;
     let constants = match run.scalars_are_fixed {
-        true => native.constants.get_or_init(|| native.constants(run.program, run.schedule, &run.scalars)),
+        true => native.constants.get_or_init(|| native.constants(run.program, run.allocation, &run.scalars)),
         false => {
-            of_run = native.constants(run.program, run.schedule, &run.scalars);
+            of_run = native.constants(run.program, run.allocation, &run.scalars);
             &of_run
         }
     };

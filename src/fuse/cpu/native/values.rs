@@ -56,7 +56,7 @@ impl<'a> NativeValues<'a> {
         let inputs = inputs.map(|operand| HostOperand { memory: operand.memory, dtype: operand.dtype });
         let run = Run {
             program: &compiled.program,
-            schedule: &compiled.schedule,
+            allocation: &compiled.allocation,
             space,
             // The output is the caller's memory of each call.
             operands: inputs.chain([HostOperand { memory: std::ptr::null_mut(), dtype }]).collect(),
@@ -64,7 +64,7 @@ impl<'a> NativeValues<'a> {
             scalars_are_fixed: compiled.run_scalars.is_empty(),
         };
         let constants =
-            (!run.scalars_are_fixed).then(|| native.constants(run.program, run.schedule, &run.scalars));
+            (!run.scalars_are_fixed).then(|| native.constants(run.program, run.allocation, &run.scalars));
         Some(NativeValues { run, native, constants })
     }
 
@@ -73,7 +73,7 @@ impl<'a> NativeValues<'a> {
         let constants = match &self.constants {
             Some(constants) => constants,
             None => self.native.constants.get_or_init(|| {
-                self.native.constants(self.run.program, self.run.schedule, &self.run.scalars)
+                self.native.constants(self.run.program, self.run.allocation, &self.run.scalars)
             }),
         };
         ValuesWorker(Worker::new(&self.run, self.native, constants, usize::MAX))

@@ -20,7 +20,7 @@ use crate::fuse::plan::compiled_expression::CompiledExpression;
 use crate::fuse::plan::compiled_reduction::CompiledReduction;
 use crate::fuse::plan::reduction::{LANES, SEGMENT};
 use crate::fuse::plan::reduction_dimensions::Dimensions;
-use crate::fuse::plan::schedule::Schedule;
+use crate::fuse::plan::register_allocation::RegisterAllocation;
 use crate::fuse::plan::space::Space;
 use crate::threads::{run_on_threads, thread_count};
 
@@ -243,7 +243,7 @@ impl<'a> Run<'a> {
 
     /// Computes the values of `count` elements.
     fn elements(&self, workspace: &mut Workspace, start: usize, count: usize) {
-        let ExpressionParts { program, schedule } = ExpressionParts::of(&self.compiled.prologue);
+        let ExpressionParts { program, allocation } = ExpressionParts::of(&self.compiled.prologue);
         let mut load = |input: u32, part: u32, block: &mut Block| {
             let (operand, part) = (input as usize, part as usize);
             // SAFETY: the space's elements are those of the layouts, which have been checked against the
@@ -251,11 +251,11 @@ impl<'a> Run<'a> {
             unsafe { self.operands[operand].load(&self.space, operand, part, start, count, block) };
         };
         let registers = &mut workspace.prologue;
-        run_on_inputs(program, schedule, self.scalars.0, registers, &schedule.each, count, &mut load);
+        run_on_inputs(program, allocation, self.scalars.0, registers, &allocation.each, count, &mut load);
         let parts = if self.compiled.fold.has_index() { 1 } else { self.compiled.rules.kinds.len() };
         for (part, kind) in self.compiled.rules.kinds[..parts].iter().enumerate() {
             let value = program.outputs[0][part];
-            copy(&workspace.prologue[schedule.register(value)], &mut workspace.element[part], *kind, count);
+            copy(&workspace.prologue[allocation.register(value)], &mut workspace.element[part], *kind, count);
         }
     }
 
@@ -353,7 +353,7 @@ impl<'a> Run<'a> {
 
     /// Stores the results of the values in `lanes`.
     fn store(&self, workspace: &mut Workspace, rows: std::ops::Range<usize>) {
-        let ExpressionParts { program, schedule } = ExpressionParts::of(&self.compiled.epilogue);
+        let ExpressionParts { program, allocation } = ExpressionParts::of(&self.compiled.epilogue);
         let has_index = self.compiled.fold.has_index();
         let (count, kinds) = (rows.len(), &self.compiled.rules.kinds);
         restore(self.compiled, &mut workspace.restore, &mut workspace.lanes, count);
@@ -363,8 +363,8 @@ impl<'a> Run<'a> {
             copy(&lanes[part], block, kinds[part], count);
         };
         let registers = &mut workspace.epilogue;
-        run_on_inputs(program, schedule, self.scalars.1, registers, &schedule.each, count, &mut load);
-        let values = program.outputs[0].map(|value| &workspace.epilogue[schedule.register(value)]);
+        run_on_inputs(program, allocation, self.scalars.1, registers, &allocation.each, count, &mut load);
+        let values = program.outputs[0].map(|value| &workspace.epilogue[allocation.register(value)]);
         let output = self.operands.len() - 1;
         // SAFETY: the elements are those of the output's layout, which has been checked against the memory,
         // and no other task has these rows.
@@ -372,15 +372,15 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The program and schedule of an expression.
+/// The program and allocation of an expression.
 struct ExpressionParts<'a> {
     program: &'a Program,
-    schedule: &'a Schedule,
+    allocation: &'a RegisterAllocation,
 }
 
 impl ExpressionParts<'_> {
     fn of(compiled: &CompiledExpression) -> ExpressionParts<'_> {
-        ExpressionParts { program: &compiled.program, schedule: &compiled.schedule }
+        ExpressionParts { program: &compiled.program, allocation: &compiled.allocation }
     }
 }
 
@@ -390,8 +390,8 @@ impl Workspace {
         let empty = || Box::new([[0; WIDTH]; 2]);
         let tree = || Tree { levels: Vec::new(), depth: 0 };
         Workspace {
-            prologue: registers(&prologue.program, &prologue.schedule, run.scalars.0),
-            epilogue: registers(&epilogue.program, &epilogue.schedule, run.scalars.1),
+            prologue: registers(&prologue.program, &prologue.allocation, run.scalars.0),
+            epilogue: registers(&epilogue.program, &epilogue.allocation, run.scalars.1),
             merge: registers(&rules.merge, merge, &[]),
             append: registers(&rules.append, append, &[]),
             restore: registers_to_restore(run.compiled),
@@ -414,15 +414,15 @@ pub(in super::super) fn combine(
     count: usize,
 ) {
     let CompiledReduction { rules, merge: of_merge, append: of_append, .. } = compiled;
-    let (program, schedule) = if merge { (&rules.merge, of_merge) } else { (&rules.append, of_append) };
+    let (program, allocation) = if merge { (&rules.merge, of_merge) } else { (&rules.append, of_append) };
     let mut load = |input: u32, part: u32, block: &mut Block| {
         let from = if input == 0 { &left[part as usize] } else { &right[part as usize] };
         copy(from, block, rules.kinds[part as usize], count);
     };
-    run_on_inputs(program, schedule, &[], registers, &schedule.each, count, &mut load);
+    run_on_inputs(program, allocation, &[], registers, &allocation.each, count, &mut load);
     for (part, kind) in rules.kinds.iter().enumerate() {
         let value = program.outputs[0][part];
-        copy(&registers[schedule.register(value)], &mut left[part], *kind, count);
+        copy(&registers[allocation.register(value)], &mut left[part], *kind, count);
     }
 }
 
@@ -433,32 +433,32 @@ pub(in super::super) fn restore(
     values: &mut BlockParts,
     count: usize,
 ) {
-    let (Some(program), Some(schedule)) = (&compiled.rules.restore, &compiled.restore) else { return };
+    let (Some(program), Some(allocation)) = (&compiled.rules.restore, &compiled.restore) else { return };
     let kinds = &compiled.rules.kinds;
     let mut load = |_: u32, part: u32, block: &mut Block| {
         copy(&values[part as usize], block, kinds[part as usize], count);
     };
-    run_on_inputs(program, schedule, &[], registers, &schedule.each, count, &mut load);
+    run_on_inputs(program, allocation, &[], registers, &allocation.each, count, &mut load);
     for (part, kind) in kinds.iter().enumerate() {
         let value = program.outputs[0][part];
-        copy(&registers[schedule.register(value)], &mut values[part], *kind, count);
+        copy(&registers[allocation.register(value)], &mut values[part], *kind, count);
     }
 }
 
 pub(in super::super) fn registers_to_restore(compiled: &CompiledReduction) -> Vec<Block> {
     let both = compiled.rules.restore.as_ref().zip(compiled.restore.as_ref());
-    both.map_or_else(Vec::new, |(program, schedule)| registers(program, schedule, &[]))
+    both.map_or_else(Vec::new, |(program, allocation)| registers(program, allocation, &[]))
 }
 
 /// Returns the registers of a program, with the values that all blocks share already computed.
 pub(in super::super) fn registers(
     program: &Program,
-    schedule: &Schedule,
+    allocation: &RegisterAllocation,
     scalars: &[[u64; 2]],
 ) -> Vec<Block> {
-    let mut registers: Vec<Block> = vec![[0; WIDTH]; schedule.registers];
+    let mut registers: Vec<Block> = vec![[0; WIDTH]; allocation.registers];
     // These steps load nothing.
-    run_on_inputs(program, schedule, scalars, &mut registers, &schedule.once, WIDTH, &mut |_, _, _| {});
+    run_on_inputs(program, allocation, scalars, &mut registers, &allocation.once, WIDTH, &mut |_, _, _| {});
     registers
 }
 

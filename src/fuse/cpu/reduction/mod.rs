@@ -121,7 +121,7 @@ macro_rules! with_kernel {
         let compiled: &CompiledReduction = $compiled;
         let dtype = compiled.prologue.outputs[0];
         let (cpu_loop, signed) = (compiled.fold.cpu_loop(), dtype.is_signed_integer());
-        let (sum, least) = (cpu_loop == FoldLoop::Sum, cpu_loop == FoldLoop::Least);
+        let (sum, least) = (cpu_loop == FoldLoop::Sum, cpu_loop == FoldLoop::Minimum);
         macro_rules! with {
             ($value:expr) => {{
                 let $kernel = $value;
@@ -346,7 +346,7 @@ impl<'a> Run<'a> {
         let epilogue = &self.compiled.epilogue;
         Workspace {
             prologue: self.source.prologue(),
-            epilogue: registers(&epilogue.program, &epilogue.schedule, self.scalars_behind),
+            epilogue: registers(&epilogue.program, &epilogue.allocation, self.scalars_behind),
             scratch: Scratch::default(),
             lanes: Scratch::default(),
             tree: Neighbours::default(),
@@ -389,7 +389,7 @@ impl<'a> Run<'a> {
         rows: Range<usize>,
         keys: &[Keys<K::Lane>],
     ) {
-        let (program, schedule) = (&self.compiled.epilogue.program, &self.compiled.epilogue.schedule);
+        let (program, allocation) = (&self.compiled.epilogue.program, &self.compiled.epilogue.allocation);
         let (has_index, is_squared) = (self.compiled.fold.has_index(), self.compiled.rescaled.is_some());
         if is_squared && self.factors.is_empty() {
             self.find_rare(&rows, keys.first().map_or(&[][..], |keys| bytemuck::cast_slice(&keys.keys)));
@@ -421,14 +421,14 @@ impl<'a> Run<'a> {
             let registers = &mut workspace.epilogue;
             run_on_inputs(
                 program,
-                schedule,
+                allocation,
                 self.scalars_behind,
                 registers,
-                &schedule.each,
+                &allocation.each,
                 count,
                 &mut load,
             );
-            let values = program.outputs[0].map(|value| &workspace.epilogue[schedule.register(value)]);
+            let values = program.outputs[0].map(|value| &workspace.epilogue[allocation.register(value)]);
             // SAFETY: the elements are those of the output's layout, which has been checked against the memory,
             // and no other task has these rows.
             unsafe { self.source.store(&self.of_rows, rows.start + from, count, values) };

@@ -86,7 +86,7 @@ impl<'a> Source<'a> {
         let registers = match self.plain {
             Some(_) => vec![[0; WIDTH]],
             None if self.is_native() => Vec::new(),
-            None => registers(&self.expression.program, &self.expression.schedule, self.scalars),
+            None => registers(&self.expression.program, &self.expression.allocation, self.scalars),
         };
         Prologue {
             source: self,
@@ -114,8 +114,8 @@ impl<'a> Source<'a> {
         let each = match (self.run, self.plain) {
             (Some(_), _) => 100,
             (_, Some(_)) => 400,
-            _ if self.is_native() => 200 + 15 * self.expression.schedule.each.len(),
-            _ => 300 + 150 * self.expression.schedule.each.len(),
+            _ if self.is_native() => 200 + 15 * self.expression.allocation.each.len(),
+            _ => 300 + 150 * self.expression.allocation.each.len(),
         };
         elements.saturating_mul(each)
     }
@@ -197,7 +197,7 @@ impl Prologue<'_> {
             return &scratch[..count];
         }
         let Source { expression, space, operands, scalars, plain, .. } = self.source;
-        let (program, schedule) = (&expression.program, &expression.schedule);
+        let (program, allocation) = (&expression.program, &expression.allocation);
         let registers = &mut self.registers;
         for (index, to) in scratch[..count].chunks_mut(WIDTH).enumerate() {
             let (from, lanes) = (start + index * WIDTH, to.len());
@@ -212,8 +212,16 @@ impl Prologue<'_> {
                     &registers[0]
                 }
                 None => {
-                    run_on_inputs(program, schedule, scalars, registers, &schedule.each, lanes, &mut load);
-                    &registers[schedule.register(program.outputs[0][part])]
+                    run_on_inputs(
+                        program,
+                        allocation,
+                        scalars,
+                        registers,
+                        &allocation.each,
+                        lanes,
+                        &mut load,
+                    );
+                    &registers[allocation.register(program.outputs[0][part])]
                 }
             };
             to.copy_from_slice(&bytemuck::cast_slice::<u64, T>(values)[..lanes]);

@@ -11,8 +11,8 @@ use crate::fuse::cpu::backend::CpuCode;
 use crate::fuse::language::graph::Nodes;
 use crate::fuse::language::node::{Node, NodeIndex, is_per_group, needed_until};
 use crate::fuse::plan::compiled_rows::{Finish, RowReduction};
+use crate::fuse::plan::rows_limits::MIN_RECOMPUTE_COST;
 use crate::fuse::plan::rows_split::{Phase, PhaseInput};
-use crate::fuse::plan::rows_stages::KEPT_COST;
 
 /// The most values of groups that are computed once: each is an operand of the outputs.
 const MAX_VALUES: usize = 8;
@@ -91,7 +91,7 @@ impl BlockFinishes {
             let most = computed.as_ref().map_or(steps(finish), steps);
             let from_folded = if has_folded { compiled(&with_folded)? } else { None };
             Ok(from_folded
-                .filter(|from_folded| steps(from_folded) + KEPT_COST <= most)
+                .filter(|from_folded| steps(from_folded) + MIN_RECOMPUTE_COST <= most)
                 .or(computed)
                 .map(|finish| (finish, CpuCode::default())))
         };

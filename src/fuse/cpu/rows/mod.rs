@@ -74,7 +74,7 @@ enum BlockAccess {
     /// The elements of a row are adjacent.
     Row,
     /// One element for the whole row.
-    Still,
+    Broadcast,
 }
 
 /// An operand of the program: inputs before outputs.
@@ -355,7 +355,7 @@ fn access(dimensions: &Dimensions, operand: usize, is_per_group: bool) -> Option
     match stride {
         _ if is_per_group => Some(if is_contiguous { BlockAccess::Contiguous } else { BlockAccess::Row }),
         1 => Some(if is_contiguous { BlockAccess::Contiguous } else { BlockAccess::Row }),
-        0 => Some(BlockAccess::Still),
+        0 => Some(BlockAccess::Broadcast),
         _ => None,
     }
 }
@@ -396,10 +396,10 @@ impl BlockPlan {
                     return None;
                 }
                 let bits = expression.scalar_bits(&of_stage).ok()?;
-                Some(native.constants(&expression.program, &expression.schedule, &bits))
+                Some(native.constants(&expression.program, &expression.allocation, &bits))
             }
         };
-        let each = if is_plain { 100 } else { 200 + 15 * expression.schedule.each.len() };
+        let each = if is_plain { 100 } else { 200 + 15 * expression.allocation.each.len() };
         self.estimate = self.estimate.saturating_add(elements.saturating_mul(each));
         let reductions = self.reductions;
         let source = |input: &PhaseInput| match *input {

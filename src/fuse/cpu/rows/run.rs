@@ -273,7 +273,7 @@ impl<'a> BlockRun<'a> {
         match operand.access {
             BlockAccess::Contiguous => return memory.wrapping_add(first * plan.row * operand.size),
             BlockAccess::Row if count == 1 => return memory.wrapping_offset(plan.distance(operand, first)),
-            BlockAccess::Row | BlockAccess::Still => {}
+            BlockAccess::Row | BlockAccess::Broadcast => {}
         }
         let scratch = scratch.wrapping_add(operand.scratch);
         if *is_filled {
@@ -286,7 +286,7 @@ impl<'a> BlockRun<'a> {
             // SAFETY: the elements are those of the layout, which has been checked, and the scratch memory holds a block.
             unsafe {
                 match operand.access {
-                    BlockAccess::Still => spread(from, to, operand.size, plan.row),
+                    BlockAccess::Broadcast => spread(from, to, operand.size, plan.row),
                     _ => to.copy_from_nonoverlapping(from, bytes),
                 }
             }
@@ -303,7 +303,7 @@ impl<'a> BlockRun<'a> {
             let block = match operand.access {
                 BlockAccess::Contiguous => memory.wrapping_add(first * plan.row * operand.size),
                 BlockAccess::Row if plan.block == 1 => memory.wrapping_offset(plan.distance(operand, first)),
-                BlockAccess::Row | BlockAccess::Still => continue,
+                BlockAccess::Row | BlockAccess::Broadcast => continue,
             };
             for byte in (elements.start * operand.size..elements.end * operand.size).step_by(ALIGNMENT) {
                 // SAFETY: a hint reads nothing, so the address need not be valid.

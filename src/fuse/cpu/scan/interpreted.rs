@@ -131,7 +131,7 @@ impl Run<'_> {
     /// Computes the values of a span of rows, each padded to `quads` quads.
     fn load(&self, workspace: &mut Workspace, rows: Range<usize>, span: Range<usize>, quads: usize) {
         let CompiledReduction { prologue, rules, .. } = self.compiled;
-        let (program, schedule) = (&prologue.program, &prologue.schedule);
+        let (program, allocation) = (&prologue.program, &prologue.allocation);
         workspace.flat.clear();
         workspace.flat.resize(rows.len() * quads * QUAD, rules.identity);
         // Whole rows are one span.
@@ -148,9 +148,9 @@ impl Run<'_> {
                 unsafe { self.operands[operand].load(&self.space, operand, part, from, count, block) };
             };
             let registers = &mut workspace.prologue;
-            run_on_inputs(program, schedule, self.scalars.0, registers, &schedule.each, count, &mut load);
+            run_on_inputs(program, allocation, self.scalars.0, registers, &allocation.each, count, &mut load);
             for (part, kind) in rules.kinds.iter().enumerate() {
-                let values = &registers[schedule.register(program.outputs[0][part])];
+                let values = &registers[allocation.register(program.outputs[0][part])];
                 for lane in 0..count {
                     let (row, at) = ((from - start + lane) / span.len(), (from - start + lane) % span.len());
                     workspace.flat[row * quads * QUAD + at][part] = get(values, *kind, lane);
@@ -162,7 +162,7 @@ impl Run<'_> {
     /// Stores `flat`, which is arranged as by [`load`](Self::load).
     fn store(&self, workspace: &mut Workspace, rows: Range<usize>, span: Range<usize>, quads: usize) {
         let CompiledReduction { epilogue, rules, .. } = self.compiled;
-        let (program, schedule) = (&epilogue.program, &epilogue.schedule);
+        let (program, allocation) = (&epilogue.program, &epilogue.allocation);
         let output = self.operands.len() - 1;
         let (start, end) = match rows.len() {
             1 => (rows.start * self.row + span.start, rows.start * self.row + span.end),
@@ -179,8 +179,8 @@ impl Run<'_> {
                 }
             };
             let registers = &mut workspace.epilogue;
-            run_on_inputs(program, schedule, self.scalars.1, registers, &schedule.each, count, &mut load);
-            let values = program.outputs[0].map(|value| &registers[schedule.register(value)]);
+            run_on_inputs(program, allocation, self.scalars.1, registers, &allocation.each, count, &mut load);
+            let values = program.outputs[0].map(|value| &registers[allocation.register(value)]);
             // SAFETY: the elements are those of the output's layout, which has been checked against the
             // memory, and no other task has these.
             unsafe { self.operands[output].store(&self.space, output, from, count, values) };
@@ -359,8 +359,8 @@ impl Workspace {
     fn new(run: &Run<'_>) -> Workspace {
         let CompiledReduction { prologue, epilogue, rules, merge, .. } = run.compiled;
         Workspace {
-            prologue: registers(&prologue.program, &prologue.schedule, run.scalars.0),
-            epilogue: registers(&epilogue.program, &epilogue.schedule, run.scalars.1),
+            prologue: registers(&prologue.program, &prologue.allocation, run.scalars.0),
+            epilogue: registers(&epilogue.program, &epilogue.allocation, run.scalars.1),
             merge: registers(&rules.merge, merge, &[]),
             restore: registers_to_restore(run.compiled),
             flat: Vec::new(),

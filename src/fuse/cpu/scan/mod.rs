@@ -100,7 +100,7 @@ fn run(
     let run = Run::new((compiled, code), dimensions, operands, scalars, threads);
     let signed = compiled.prologue.outputs[0].is_signed_integer();
     let cpu_loop = compiled.fold.cpu_loop();
-    let (sum, least) = (cpu_loop == FoldLoop::Sum, cpu_loop == FoldLoop::Least);
+    let (sum, least) = (cpu_loop == FoldLoop::Sum, cpu_loop == FoldLoop::Minimum);
     match compiled.rules.kinds[0] {
         Float32 if sum => run.all(Sum::<f32>::new()),
         Float64 if sum => run.all(Sum::<f64>::new()),
@@ -232,7 +232,7 @@ impl<'a> Run<'a> {
             let epilogue = &self.compiled.epilogue;
             let mut workspace = Workspace {
                 prologue: self.source.prologue(),
-                epilogue: registers(&epilogue.program, &epilogue.schedule, self.scalars_behind),
+                epilogue: registers(&epilogue.program, &epilogue.allocation, self.scalars_behind),
                 scratch: Scratch::default(),
                 padded: Scratch::new(LANES * RUN_ELEMENTS),
                 runs: Runs::new(),
@@ -414,7 +414,7 @@ impl<'a> Run<'a> {
 
     /// Stores the results in the workspace through the epilogue.
     fn store<T: Pod>(&self, workspace: &mut Workspace<'_, T>, start: usize, count: usize) {
-        let (program, schedule) = (&self.compiled.epilogue.program, &self.compiled.epilogue.schedule);
+        let (program, allocation) = (&self.compiled.epilogue.program, &self.compiled.epilogue.allocation);
         let Workspace { epilogue, results, .. } = workspace;
         for from in (0..count).step_by(WIDTH) {
             let count = WIDTH.min(count - from);
@@ -423,8 +423,16 @@ impl<'a> Run<'a> {
                 let values = &results[(part as usize).min(self.parts() - 1)][from..from + count];
                 bytemuck::cast_slice_mut::<u64, T>(block)[..count].copy_from_slice(values);
             };
-            run_on_inputs(program, schedule, self.scalars_behind, epilogue, &schedule.each, count, &mut load);
-            let values = program.outputs[0].map(|value| &epilogue[schedule.register(value)]);
+            run_on_inputs(
+                program,
+                allocation,
+                self.scalars_behind,
+                epilogue,
+                &allocation.each,
+                count,
+                &mut load,
+            );
+            let values = program.outputs[0].map(|value| &epilogue[allocation.register(value)]);
             // SAFETY: the elements are those of the output's layout, which has been checked against the memory,
             // and no other task has these.
             unsafe { self.source.store(&self.space, start + from, count, values) };

@@ -1,4 +1,4 @@
-//! The bits of a missing element, by part. Registers hold narrow integers extended by their sign.
+//! The bits of an identity (padding) element, by part. Registers hold narrow integers extended by their sign.
 
 use crate::fuse::ir::instruction::RegisterKind;
 use crate::fuse::ir::program::kind_of;

@@ -4,21 +4,24 @@
 //!
 //! - the variant of [`Fold`] and the name that errors use
 //! - the dtypes that the fold takes
+//! - the function of an element before the fold: [`FoldMap`]
 //! - the functions that derive the dtype in which it folds and, after an arrow, that of its result from that of the elements
-//! - the bits of a missing element, and those of an empty reduction: [`Empty`]
-//! - the function that emits the instructions of a merge, and the [`Order`] that the bits of the result depend on
+//! - the bits of an identity (padding) element, and those of an empty reduction: [`Empty`]
+//! - the function that emits the instructions of a merge, and the [`MergeOrder`] that the bits of the result depend on
 //! - the [`FoldLoop`] of the CPU's loops
-//! - in brackets, `scan` for a fold of scans, `index` if a value includes its index, `test` if elements are cast to bool
+//! - in brackets, `scan` for a fold of scans, `index` if a value includes its index
 //! - the documentation
 //!
-//! A new fold is a line here and its gradient in `gradient/chain.rs`; new functions of its columns are in the files of this folder. Folds of one part are before those of two
-//! ([`Fold::EVERY`] has the former).
+//! A sum, extreme or test of another function of the elements needs no new fold, but an expression before one of these. A new
+//! fold is a new merge of two values: a line here, and a case of `fold_gradient` in `src/fuse/language/gradient/chain.rs`; new
+//! functions of its columns are in the files of this folder. Folds with one result are before those with two
+//! ([`Fold::SINGLE_RESULT`] has the former).
 //!
 //! A value has at most two parts: a number, the parts of a complex number, or an extreme and its index.
 //!
 //! Invariant: merging [`FoldRules::identity`] with any value gives that value bit for bit (except the bits of
-//! a NaN), because missing elements are the identity on a device and absent on the CPU. The identity of sums
-//! is -0, because 0 would turn -0 into 0.
+//! a NaN), because padding elements are the identity on a device and absent on the CPU. The identity of sums is -0, because 0
+//! would turn -0 into 0.
 
 mod accumulator;
 mod identity;
@@ -34,12 +37,22 @@ use crate::types::DType;
 pub(in crate::fuse) use rescale::{Rescale, RescalingBits};
 pub(in crate::fuse) use rules::{FoldRules, bytes};
 
+/// The function of an element before the fold, in the dtype in which values are folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::fuse) enum FoldMap {
+    Identity,
+    /// True if the element is nonzero; NaN is nonzero.
+    ToBool,
+    /// |x|².
+    Square,
+}
+
 /// The value of an empty reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Empty {
     /// An empty reduction is an error.
-    Nothing,
-    /// The value of a missing element.
+    Error,
+    /// The identity.
     Identity,
     /// 0, where the identity is -0.
     Zero,
@@ -49,13 +62,13 @@ enum Empty {
 
 /// The order that the bits of a fold's result may depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum MergeOrder {
     /// The bits depend neither on the tree of the merges nor on the order of the elements.
-    Free,
+    AnyOrder,
     /// The bits depend on the tree, but not on the order of the two values of a merge.
-    Tree,
+    FixedTree,
     /// The bits depend on both.
-    Sequence,
+    FixedOrder,
 }
 
 /// The loop by which the CPU merges values.
@@ -64,9 +77,9 @@ pub(in crate::fuse) enum FoldLoop {
     Sum,
     Product,
     /// The least value; of bools, whether all are true.
-    Least,
+    Minimum,
     /// The greatest value; of bools, whether any is true.
-    Greatest,
+    Maximum,
 }
 
 /// Emits the merge of two values of a dtype: of any two in order, or, if `append`, of a value of earlier elements and an element,
@@ -74,25 +87,25 @@ pub(in crate::fuse) enum FoldLoop {
 type Merge = fn(program: &mut Program, dtype: DType, both: [ValueParts; 2], append: bool) -> ValueParts;
 
 macro_rules! folds {
-    (one_part { $($one:ident $one_name:literal $one_dtypes:ident $one_accumulator:ident => $one_result:ident,
+    (one_result { $($one:ident $one_name:literal $one_dtypes:ident $one_map:ident, $one_accumulator:ident => $one_result:ident,
        $one_identity:ident $one_empty:ident, $one_merge:ident $one_order:ident, $one_loop:ident [$($one_flag:ident)*],
        $one_doc:literal;)* }
-     two_parts { $($two:ident $two_name:literal $two_dtypes:ident $two_accumulator:ident => $two_result:ident,
+     two_results { $($two:ident $two_name:literal $two_dtypes:ident $two_map:ident, $two_accumulator:ident => $two_result:ident,
        $two_identity:ident $two_empty:ident, $two_merge:ident $two_order:ident, $two_loop:ident [$($two_flag:ident)*],
        $two_doc:literal;)* }) => {
         impl Fold {
-            /// All folds but [`SumOfSquares`](Self::SumOfSquares), whose result has two parts.
-            pub const EVERY: [Fold; [$($one_name),*].len()] = [$(Fold::$one),*];
+            /// All folds but [`SumOfSquares`](Self::SumOfSquares), which has two results: the sum and its factor.
+            pub const SINGLE_RESULT: [Fold; [$($one_name),*].len()] = [$(Fold::$one),*];
         }
 
         folds! {
-            $($one $one_name $one_dtypes $one_accumulator => $one_result, $one_identity $one_empty,
+            $($one $one_name $one_dtypes $one_map, $one_accumulator => $one_result, $one_identity $one_empty,
               $one_merge $one_order, $one_loop [$($one_flag)*], $one_doc;)*
-            $($two $two_name $two_dtypes $two_accumulator => $two_result, $two_identity $two_empty,
+            $($two $two_name $two_dtypes $two_map, $two_accumulator => $two_result, $two_identity $two_empty,
               $two_merge $two_order, $two_loop [$($two_flag)*], $two_doc;)*
         }
     };
-    ($($variant:ident $name:literal $dtypes:ident $accumulator:ident => $result:ident, $identity:ident $empty:ident,
+    ($($variant:ident $name:literal $dtypes:ident $map:ident, $accumulator:ident => $result:ident, $identity:ident $empty:ident,
        $merge:ident $order:ident, $cpu_loop:ident [$($flag:ident)*], $doc:literal;)*) => {
         /// The function that a reduction or scan folds values with.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -112,6 +125,11 @@ macro_rules! folds {
                 match self { $(Fold::$variant => operation::$dtypes),* }
             }
 
+            /// Returns the function of an element before the fold.
+            pub(in crate::fuse) const fn map(self) -> FoldMap {
+                match self { $(Fold::$variant => FoldMap::$map),* }
+            }
+
             /// Returns the dtype in which elements of a dtype that the fold takes are folded.
             fn accumulator_of(self, dtype: DType) -> DType {
                 match self { $(Fold::$variant => accumulator::$accumulator(dtype)),* }
@@ -122,7 +140,7 @@ macro_rules! folds {
                 match self { $(Fold::$variant => result::$result(dtype)),* }
             }
 
-            /// Returns the bits of the parts of a missing element.
+            /// Returns the bits of the parts of an identity (padding) element.
             fn identity(self, dtype: DType) -> [u64; 2] {
                 match self { $(Fold::$variant => identity::$identity(dtype)),* }
             }
@@ -135,8 +153,8 @@ macro_rules! folds {
                 match self { $(Fold::$variant => merge::$merge),* }
             }
 
-            const fn order(self) -> Order {
-                match self { $(Fold::$variant => Order::$order),* }
+            const fn order(self) -> MergeOrder {
+                match self { $(Fold::$variant => MergeOrder::$order),* }
             }
 
             /// Returns the loop by which the CPU merges values.
@@ -155,26 +173,25 @@ macro_rules! folds {
 struct Flags {
     scan: bool,
     index: bool,
-    test: bool,
 }
 
 impl Flags {
-    const NONE: Flags = Flags { scan: false, index: false, test: false };
+    const NONE: Flags = Flags { scan: false, index: false };
 }
 
 folds! {
-    one_part {
-        Sum "sum" ALL sums => whole, negative_zero Zero, add Tree, Sum [scan], "x + y. Integers and bools are summed in i64 (u64 in u64), f16 and bf16 in f32 with rounding at the end.";
-        Product "prod" ALL sums => whole, one Identity, multiply Sequence, Product [scan], "x · y, in the dtypes of a sum. A product with a zero is 0 even if partial products overflow, and NaN if an element is infinite or NaN.";
-        Minimum "min" ORDERED extremes => same, greatest Nothing, minimum Free, Least [scan], "The smallest element; NaN if any element is NaN. -0 is less than 0.";
-        Maximum "max" ORDERED extremes => same, least Nothing, maximum Free, Greatest [scan], "The largest element; NaN if any element is NaN. 0 is greater than -0.";
-        ArgMinimum "argmin" ORDERED extremes => index, greatest_at_end Nothing, minimum_with_index Sequence, Least [index], "The index of the smallest element, the first of equal ones. NaN is less than all numbers, and zeros are equal.";
-        ArgMaximum "argmax" ORDERED extremes => index, least_at_end Nothing, maximum_with_index Sequence, Greatest [index], "The index of the largest element, the first of equal ones. NaN is greater than all numbers, and zeros are equal.";
-        Any "any" ALL tests => test, zero Identity, or Free, Greatest [test], "True if any element is nonzero; NaN is nonzero.";
-        All "all" ALL tests => test, one Identity, and Free, Least [test], "True if all elements are nonzero.";
+    one_result {
+        Sum "sum" ALL Identity, sums => whole, negative_zero Zero, add FixedTree, Sum [scan], "x + y. Integers and bools are summed in i64 (u64 in u64), f16 and bf16 in f32 with rounding at the end.";
+        Product "prod" ALL Identity, sums => whole, one Identity, multiply FixedOrder, Product [scan], "x · y, in the dtypes of a sum. A product with a zero is 0 even if partial products overflow, and NaN if an element is infinite or NaN.";
+        Minimum "min" ORDERED Identity, extremes => same, greatest Error, minimum AnyOrder, Minimum [scan], "The smallest element; NaN if any element is NaN. -0 is less than 0.";
+        Maximum "max" ORDERED Identity, extremes => same, least Error, maximum AnyOrder, Maximum [scan], "The largest element; NaN if any element is NaN. 0 is greater than -0.";
+        ArgMinimum "argmin" ORDERED Identity, extremes => index, greatest_at_end Error, minimum_with_index FixedOrder, Minimum [index], "The index of the smallest element, the first of equal ones. NaN is less than all numbers, and zeros are equal.";
+        ArgMaximum "argmax" ORDERED Identity, extremes => index, least_at_end Error, maximum_with_index FixedOrder, Maximum [index], "The index of the largest element, the first of equal ones. NaN is greater than all numbers, and zeros are equal.";
+        Any "any" ALL ToBool, tests => test, zero Identity, or AnyOrder, Maximum [], "True if any element is nonzero; NaN is nonzero.";
+        All "all" ALL ToBool, tests => test, one Identity, and AnyOrder, Minimum [], "True if all elements are nonzero.";
     }
-    two_parts {
-        SumOfSquares "sum_of_squares" FRACTIONS squares => squares, negative_zero ZeroWithFactor, add Tree, Sum [], "Σ (s x)² and the factor s, as the parts of a complex number; |x| of complex elements. s is 1, or a power of two if the sum of squares is infinite or near the end of the normal range. f16 and bf16 are added in f32.";
+    two_results {
+        SumOfSquares "sum_of_squares" FLOATS_AND_COMPLEX Square, squares => squares, negative_zero ZeroWithFactor, add FixedTree, Sum [], "Σ (s x)² and the factor s, as the parts of a complex number; |x| of complex elements. s is 1, or a power of two if the sum of squares is infinite or near the end of the normal range. f16 and bf16 are added in f32.";
     }
 }
 
@@ -182,7 +199,7 @@ impl Fold {
     /// Returns whether an empty reduction has a value: true for sums, products and tests, false for minima
     /// and maxima.
     pub const fn has_empty(self) -> bool {
-        !matches!(self.empty(), Empty::Nothing)
+        !matches!(self.empty(), Empty::Error)
     }
 
     /// Returns the dtype of the result for elements of a dtype.
@@ -220,22 +237,17 @@ impl Fold {
 
     /// Returns whether the bits of the result may depend on the order in which values are merged.
     pub(in crate::fuse) fn has_order(self) -> bool {
-        self.order() != Order::Free
+        self.order() != MergeOrder::AnyOrder
     }
 
     /// Returns whether merging two values in either order gives the same bits.
     pub(in crate::fuse) fn is_commutative(self) -> bool {
-        self.order() != Order::Sequence
+        self.order() != MergeOrder::FixedOrder
     }
 
     /// Returns whether a value includes its index.
     pub(in crate::fuse) fn has_index(self) -> bool {
         self.flags().index
-    }
-
-    /// Returns whether elements are cast to bool before they are folded.
-    pub(in crate::fuse) fn is_test(self) -> bool {
-        self.flags().test
     }
 
     /// Returns whether the fold has scans.

@@ -11,7 +11,7 @@ use crate::types::DType;
 pub(in crate::fuse) struct FoldRules {
     /// The register kind of each part of a value.
     pub(in crate::fuse) kinds: Vec<RegisterKind>,
-    /// The bits of the parts of a missing element.
+    /// The bits of the parts of an identity (padding) element.
     pub(in crate::fuse) identity: [u64; 2],
     /// The bits of the value of an empty reduction, in the accumulator's dtype.
     pub(in crate::fuse) empty: [u64; 2],
@@ -49,7 +49,7 @@ impl FoldRules {
         let empty = match fold.empty() {
             Empty::Zero => [0; 2],
             Empty::ZeroWithFactor => [0, RescalingBits::new(kinds[0]).one],
-            Empty::Identity | Empty::Nothing => identity,
+            Empty::Identity | Empty::Error => identity,
         };
         FoldRules { kinds, identity, empty, merge, append, restore }
     }

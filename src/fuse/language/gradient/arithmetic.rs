@@ -1,27 +1,27 @@
 //! Derivatives of sums, products, roots and roundings.
 
 use super::super::graph::Expr;
-use super::{Derivation, OperandGradients, one, three, two};
+use super::{Derivation, OperandGradients, binary, ternary, unary};
 
 pub(crate) fn add(d: Derivation<'_>) -> OperandGradients<'_> {
-    two(d.gradient, d.gradient)
+    binary(d.gradient, d.gradient)
 }
 
-pub(crate) fn subtract(d: Derivation<'_>) -> OperandGradients<'_> {
-    two(d.gradient, -d.gradient)
+pub(crate) fn sub(d: Derivation<'_>) -> OperandGradients<'_> {
+    binary(d.gradient, -d.gradient)
 }
 
-pub(crate) fn multiply(d: Derivation<'_>) -> OperandGradients<'_> {
-    two(d.gradient * d.y().conj(), d.gradient * d.x().conj())
+pub(crate) fn mul(d: Derivation<'_>) -> OperandGradients<'_> {
+    binary(d.gradient * d.y().conj(), d.gradient * d.x().conj())
 }
 
-pub(crate) fn negate(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(-d.gradient)
+pub(crate) fn neg(d: Derivation<'_>) -> OperandGradients<'_> {
+    unary(-d.gradient)
 }
 
 /// |x|' is the sign of x, which is 0 at 0; for a complex x it is x / |x|.
-pub(crate) fn absolute(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(d.x().sign() * d.gradient)
+pub(crate) fn abs(d: Derivation<'_>) -> OperandGradients<'_> {
+    unary(d.x().sign() * d.gradient)
 }
 
 /// The sign of a real number is constant between jumps. For s = x / |x| of a complex x, a change of x along s
@@ -32,14 +32,14 @@ pub(crate) fn sign(d: Derivation<'_>) -> OperandGradients<'_> {
     }
     let magnitude = d.x().abs();
     let along = (d.result.conj() * d.gradient).real();
-    one(zero_if(magnitude.eq(0.0), (d.gradient - d.result * along) / magnitude))
+    unary(zero_if(magnitude.eq(0.0), (d.gradient - d.result * along) / magnitude))
 }
 
-pub(crate) fn square_root(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(d.gradient / (d.result.conj() * 2.0))
+pub(crate) fn sqrt(d: Derivation<'_>) -> OperandGradients<'_> {
+    unary(d.gradient / (d.result.conj() * 2.0))
 }
 
-pub(crate) fn reciprocal_square_root(d: Derivation<'_>) -> OperandGradients<'_> {
+pub(crate) fn rsqrt(d: Derivation<'_>) -> OperandGradients<'_> {
     // The cube alone may overflow where its half does not.
     d.times(d.result * d.result * (d.result * -0.5))
 }
@@ -49,32 +49,32 @@ pub(crate) fn square(d: Derivation<'_>) -> OperandGradients<'_> {
 }
 
 /// Passes the gradient to the first operand.
-pub(crate) fn pass(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(d.gradient)
+pub(crate) fn frac(d: Derivation<'_>) -> OperandGradients<'_> {
+    unary(d.gradient)
 }
 
 /// A result of NaN passes the gradient, as in PyTorch.
 pub(crate) fn relu(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(zero_if(d.result.le(0.0), d.gradient))
+    unary(zero_if(d.result.le(0.0), d.gradient))
 }
 
-pub(crate) fn multiply_add(d: Derivation<'_>) -> OperandGradients<'_> {
-    three(d.gradient * d.y(), d.gradient * d.x(), d.gradient)
+pub(crate) fn fma(d: Derivation<'_>) -> OperandGradients<'_> {
+    ternary(d.gradient * d.y(), d.gradient * d.x(), d.gradient)
 }
 
-pub(crate) fn interpolate(d: Derivation<'_>) -> OperandGradients<'_> {
-    three(d.gradient * (1.0 - d.z()), d.gradient * d.z(), d.gradient * (d.y() - d.x()))
+pub(crate) fn lerp(d: Derivation<'_>) -> OperandGradients<'_> {
+    ternary(d.gradient * (1.0 - d.z()), d.gradient * d.z(), d.gradient * (d.y() - d.x()))
 }
 
 /// 0 at 0, where the sign of the result says nothing about x.
 pub(crate) fn copysign(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(zero_if(d.x().eq(0.0), d.gradient * d.result.sign() * d.x().sign()))
+    unary(zero_if(d.x().eq(0.0), d.gradient * d.result.sign() * d.x().sign()))
 }
 
 /// The direction of the point (x, y), 0 at the origin.
-pub(crate) fn hypotenuse(d: Derivation<'_>) -> OperandGradients<'_> {
+pub(crate) fn hypot(d: Derivation<'_>) -> OperandGradients<'_> {
     let Polar { direction: [along_x, along_y], .. } = Polar::new(d.x(), d.y());
-    two(d.gradient * along_x, d.gradient * along_y)
+    binary(d.gradient * along_x, d.gradient * along_y)
 }
 
 /// A point of the plane as its direction and its length in two factors, of which neither overflows.
@@ -105,11 +105,11 @@ impl<'g> Polar<'g> {
 }
 
 pub(crate) fn radians(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(d.gradient.radians())
+    unary(d.gradient.radians())
 }
 
 pub(crate) fn degrees(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(d.gradient.degrees())
+    unary(d.gradient.degrees())
 }
 
 /// Returns 0 if the condition is true, otherwise the value.

@@ -114,7 +114,8 @@ impl Graph {
                     }
                 }
                 Node::Group(fold, operand) => {
-                    if let Some(gradient) = of_fold(fold, at(operand), at(index as NodeIndex), gradient) {
+                    if let Some(gradient) = fold_gradient(fold, at(operand), at(index as NodeIndex), gradient)
+                    {
                         add(&mut gradients, operand, of_elements(operand, gradient));
                     }
                 }
@@ -131,32 +132,31 @@ impl Graph {
 }
 
 /// Returns the gradient of the elements of a group from the gradient of their reduction. `None` is 0.
-fn of_fold<'g>(fold: Fold, x: Expr<'g>, result: Expr<'g>, gradient: Expr<'g>) -> Option<Expr<'g>> {
-    if fold == Fold::SumOfSquares {
-        // The factor is constant between jumps.
-        let (factor, gradient) = (result.imag(), gradient.real());
-        let twice = (x * factor) * (gradient * factor) * 2.0;
-        return Some(twice);
-    }
-    let zero = gradient.graph.number(0, gradient.dtype());
-    if fold == Fold::Product {
-        let factor = product_of_others(x);
-        // If there are zeros, the factors do not depend on the elements as the products do.
-        factor.graph.0.borrow_mut().not_differentiable.push(factor.node);
-        let factor = if factor.dtype().is_complex() { factor.conj() } else { factor };
-        return Some(gradient * factor.converted(gradient.dtype()));
-    }
-    let (x, result) = (x.converted(gradient.dtype()), result.converted(gradient.dtype()));
+fn fold_gradient<'g>(fold: Fold, x: Expr<'g>, result: Expr<'g>, gradient: Expr<'g>) -> Option<Expr<'g>> {
+    let converted = |value: Expr<'g>| value.converted(gradient.dtype());
     match fold {
         Fold::Sum => Some(gradient),
+        Fold::Product => {
+            let factor = product_of_others(x);
+            // If there are zeros, the factors do not depend on the elements as the products do.
+            factor.graph.0.borrow_mut().not_differentiable.push(factor.node);
+            let factor = if factor.dtype().is_complex() { factor.conj() } else { factor };
+            Some(gradient * converted(factor))
+        }
         Fold::Minimum | Fold::Maximum => {
+            let zero = gradient.graph.number(0, gradient.dtype());
+            let (x, result) = (converted(x), converted(result));
             // An extreme that is NaN equals nothing: the NaNs of the group share its gradient.
             let is_extreme = x.eq(result) | x.is_nan();
             // A sum of ones stays in f32 where a cast count would be rounded to f16 or bf16.
-            let count = is_extreme.choose(zero + 1.0, zero).sum_group().converted(gradient.dtype());
+            let count = converted(is_extreme.choose(zero + 1.0, zero).sum_group());
             Some(is_extreme.choose(gradient / count, zero))
         }
-        Fold::Product | Fold::SumOfSquares => None,
+        Fold::SumOfSquares => {
+            // The factor is constant between jumps.
+            let (factor, gradient) = (result.imag(), gradient.real());
+            Some((x * factor) * (gradient * factor) * 2.0)
+        }
         Fold::ArgMinimum | Fold::ArgMaximum | Fold::Any | Fold::All => None,
     }
 }

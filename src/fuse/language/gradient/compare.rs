@@ -2,12 +2,12 @@
 
 use super::super::graph::Expr;
 use super::arithmetic::zero_if;
-use super::{Derivation, OperandGradients, three, two};
+use super::{Derivation, OperandGradients, binary, ternary};
 
 /// Gives the gradient to the operand that is the result, half to each of two equal ones. NaN passes it to both.
 fn extreme<'g>(d: Derivation<'g>, first_loses: Expr<'g>, second_loses: Expr<'g>) -> OperandGradients<'g> {
     let shared = d.x().eq(d.y()).choose(d.gradient * 0.5, d.gradient);
-    two(zero_if(first_loses, shared), zero_if(second_loses, shared))
+    binary(zero_if(first_loses, shared), zero_if(second_loses, shared))
 }
 
 pub(crate) fn minimum(d: Derivation<'_>) -> OperandGradients<'_> {
@@ -21,7 +21,7 @@ pub(crate) fn maximum(d: Derivation<'_>) -> OperandGradients<'_> {
 /// Gives the gradient to the first operand if it is the result, or to the second.
 fn number_extreme<'g>(d: Derivation<'g>, first_wins: Expr<'g>) -> OperandGradients<'g> {
     let first = first_wins.logical_or(d.y().is_nan());
-    two(first.choose(d.gradient, 0.0), zero_if(first, d.gradient))
+    binary(first.choose(d.gradient, 0.0), zero_if(first, d.gradient))
 }
 
 pub(crate) fn fmin(d: Derivation<'_>) -> OperandGradients<'_> {
@@ -40,10 +40,10 @@ pub(crate) fn clamp<'g>(d: Derivation<'g>) -> OperandGradients<'g> {
     let is_low = x.lt(low).logical_and(low.lt(high));
     let is_high = x.gt(high).logical_or(high.lt(low));
     let given = |condition: Expr<'g>| condition.choose(d.gradient, 0.0);
-    three(given(is_inside), given(is_low), given(is_high))
+    ternary(given(is_inside), given(is_low), given(is_high))
 }
 
 /// The condition has no gradient.
-pub(crate) fn select(d: Derivation<'_>) -> OperandGradients<'_> {
+pub(crate) fn choose(d: Derivation<'_>) -> OperandGradients<'_> {
     [None, Some(d.x().choose(d.gradient, 0.0)), Some(zero_if(d.x(), d.gradient))]
 }

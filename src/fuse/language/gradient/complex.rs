@@ -4,24 +4,24 @@
 use num_complex::Complex;
 
 use super::arithmetic::Polar;
-use super::{Derivation, OperandGradients, one};
+use super::{Derivation, OperandGradients, unary};
 
 const I: Complex<f64> = Complex::new(0.0, 1.0);
 
 /// The cast to the operand's dtype gives a complex gradient with an imaginary part of 0.
 pub(crate) fn real(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(d.gradient)
+    unary(d.gradient)
 }
 
-pub(crate) fn imaginary(d: Derivation<'_>) -> OperandGradients<'_> {
+pub(crate) fn imag(d: Derivation<'_>) -> OperandGradients<'_> {
     if !d.is_complex() {
         return [None; 3];
     }
-    one(d.gradient.cast(d.x().dtype()) * I)
+    unary(d.gradient.cast(d.x().dtype()) * I)
 }
 
-pub(crate) fn conjugate(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(d.gradient.conj())
+pub(crate) fn conj(d: Derivation<'_>) -> OperandGradients<'_> {
+    unary(d.gradient.conj())
 }
 
 /// g i x / |x|², 0 at 0.
@@ -30,5 +30,5 @@ pub(crate) fn angle(d: Derivation<'_>) -> OperandGradients<'_> {
         return [None; 3];
     }
     let [along_real, along_imaginary] = Polar::new(d.x().real(), d.x().imag()).over_length(d.gradient);
-    one(along_real.cast(d.x().dtype()) * I - along_imaginary)
+    unary(along_real.cast(d.x().dtype()) * I - along_imaginary)
 }

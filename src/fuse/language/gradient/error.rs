@@ -2,15 +2,15 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
-use super::{Derivation, OperandGradients, bounded, one};
+use super::{Derivation, OperandGradients, bounded, unary};
 
 /// 2/sqrt(π) e^(-x²).
-pub(crate) fn error(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(d.gradient * (-(d.x() * d.x())).exp() * FRAC_2_SQRT_PI)
+pub(crate) fn erf(d: Derivation<'_>) -> OperandGradients<'_> {
+    unary(d.gradient * (-(d.x() * d.x())).exp() * FRAC_2_SQRT_PI)
 }
 
-pub(crate) fn complementary_error(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(d.gradient * (-(d.x() * d.x())).exp() * -FRAC_2_SQRT_PI)
+pub(crate) fn erfc(d: Derivation<'_>) -> OperandGradients<'_> {
+    unary(d.gradient * (-(d.x() * d.x())).exp() * -FRAC_2_SQRT_PI)
 }
 
 /// Φ(x) + x φ(x), with Φ by `erfc`, which is accurate for negative x.
@@ -18,7 +18,7 @@ pub(crate) fn gelu(d: Derivation<'_>) -> OperandGradients<'_> {
     let x = bounded(d.x());
     let distribution = (x * -FRAC_1_SQRT_2).erfc() * 0.5;
     let density = (x * x * -0.5).exp() * (FRAC_2_SQRT_PI * FRAC_1_SQRT_2 * 0.5);
-    one(d.gradient * (distribution + x * density))
+    unary(d.gradient * (distribution + x * density))
 }
 
 /// s (1 + 2 x (1 - s) u') with u = sqrt(2/π) (x + 0.044715 x³) and s = (1 + tanh u) / 2 = sigmoid(2 u).
@@ -29,5 +29,5 @@ pub(crate) fn gelu_tanh(d: Derivation<'_>) -> OperandGradients<'_> {
     let square = x * x;
     let s = (x * (square * CUBIC + 1.0) * (2.0 * SCALE)).sigmoid();
     let inner = (square * (3.0 * CUBIC) + 1.0) * (2.0 * SCALE);
-    one(d.gradient * s * (x * (1.0 - s) * inner + 1.0))
+    unary(d.gradient * s * (x * (1.0 - s) * inner + 1.0))
 }

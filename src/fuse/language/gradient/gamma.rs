@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use super::super::graph::Expr;
-use super::{Derivation, OperandGradients, one};
+use super::{Derivation, OperandGradients, unary};
 
 /// The number of steps of ψ(x) = ψ(x + 1) - 1/x, after which the series holds.
 const STEPS: usize = 8;
@@ -38,6 +38,6 @@ fn digamma(x: Expr<'_>) -> Expr<'_> {
     is_pole.choose(f64::NAN, is_reflected.choose(value - reflection, value))
 }
 
-pub(crate) fn logarithm_of_gamma(d: Derivation<'_>) -> OperandGradients<'_> {
-    one(d.gradient * digamma(d.x()))
+pub(crate) fn lgamma(d: Derivation<'_>) -> OperandGradients<'_> {
+    unary(d.gradient * digamma(d.x()))
 }

@@ -83,19 +83,19 @@ impl<'g> Derivation<'g> {
 
     /// Returns the gradient of the operand of an operation with this complex derivative.
     fn times(&self, derivative: Expr<'g>) -> OperandGradients<'g> {
-        one(self.gradient * derivative.conj())
+        unary(self.gradient * derivative.conj())
     }
 }
 
-fn one(x: Expr<'_>) -> OperandGradients<'_> {
+fn unary(x: Expr<'_>) -> OperandGradients<'_> {
     [Some(x), None, None]
 }
 
-fn two<'g>(x: Expr<'g>, y: Expr<'g>) -> OperandGradients<'g> {
+fn binary<'g>(x: Expr<'g>, y: Expr<'g>) -> OperandGradients<'g> {
     [Some(x), Some(y), None]
 }
 
-fn three<'g>(x: Expr<'g>, y: Expr<'g>, z: Expr<'g>) -> OperandGradients<'g> {
+fn ternary<'g>(x: Expr<'g>, y: Expr<'g>, z: Expr<'g>) -> OperandGradients<'g> {
     [Some(x), Some(y), Some(z)]
 }
 

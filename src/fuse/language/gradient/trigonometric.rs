@@ -4,25 +4,25 @@ use std::f64::consts::PI;
 
 use super::super::graph::Expr;
 use super::arithmetic::{Polar, zero_if};
-use super::{Derivation, OperandGradients, one, one_minus_square, rotated, two};
+use super::{Derivation, OperandGradients, binary, one_minus_square, rotated, unary};
 
-pub(crate) fn sine(d: Derivation<'_>) -> OperandGradients<'_> {
+pub(crate) fn sin(d: Derivation<'_>) -> OperandGradients<'_> {
     d.times(d.x().cos())
 }
 
-pub(crate) fn cosine(d: Derivation<'_>) -> OperandGradients<'_> {
+pub(crate) fn cos(d: Derivation<'_>) -> OperandGradients<'_> {
     d.times(-d.x().sin())
 }
 
-pub(crate) fn tangent(d: Derivation<'_>) -> OperandGradients<'_> {
+pub(crate) fn tan(d: Derivation<'_>) -> OperandGradients<'_> {
     d.times(d.result * d.result + 1.0)
 }
 
-pub(crate) fn arc_sine(d: Derivation<'_>) -> OperandGradients<'_> {
+pub(crate) fn asin(d: Derivation<'_>) -> OperandGradients<'_> {
     d.times(arc_sine_slope(d))
 }
 
-pub(crate) fn arc_cosine(d: Derivation<'_>) -> OperandGradients<'_> {
+pub(crate) fn acos(d: Derivation<'_>) -> OperandGradients<'_> {
     d.times(-arc_sine_slope(d))
 }
 
@@ -35,19 +35,19 @@ fn arc_sine_slope(d: Derivation<'_>) -> Expr<'_> {
 }
 
 /// 1 / (1 + x²) as two quotients, because the square may overflow.
-pub(crate) fn arc_tangent(d: Derivation<'_>) -> OperandGradients<'_> {
+pub(crate) fn atan(d: Derivation<'_>) -> OperandGradients<'_> {
     if d.is_complex() {
         let [plus, minus] = rotated(d.x());
-        return one(d.gradient / plus.conj() / minus.conj());
+        return unary(d.gradient / plus.conj() / minus.conj());
     }
     let length = d.x().hypot(1.0);
-    one(d.gradient / length / length)
+    unary(d.gradient / length / length)
 }
 
 /// For the angle of the point (y, x): x / r² and -y / r², 0 at the origin.
-pub(crate) fn arc_tangent_2(d: Derivation<'_>) -> OperandGradients<'_> {
+pub(crate) fn atan2(d: Derivation<'_>) -> OperandGradients<'_> {
     let [along_x, along_y] = Polar::new(d.y(), d.x()).over_length(d.gradient);
-    two(along_x, -along_y)
+    binary(along_x, -along_y)
 }
 
 /// (cos t - sin(t) / t) / x with t = πx, whose sine and cosine are those of x less its nearest integer. Below 1/2 the difference cancels, and the Taylor series
@@ -72,5 +72,5 @@ pub(crate) fn sinc(d: Derivation<'_>) -> OperandGradients<'_> {
     let difference = rest.cos() - rest.sin() / t;
     let direct = is_even.choose(difference, -difference) / d.x();
     let direct = zero_if(d.x().is_infinite(), direct);
-    one(d.gradient * t.abs().lt(0.5).choose(series * t * PI, direct))
+    unary(d.gradient * t.abs().lt(0.5).choose(series * t * PI, direct))
 }

@@ -1,36 +1,36 @@
 //! Sums, products, signs and roots.
 
 use super::term::formula;
-use super::{Precision, complex, division, each, one, rounded, short};
+use super::{Precision, complex, division, each, half_precision, real_parts_of, rounded};
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
 use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
 pub(crate) fn add(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if dtype == DType::Bool {
-        return one(program.or(operands[0][0], operands[1][0]));
+        return real_parts_of(program.or(operands[0][0], operands[1][0]));
     }
     each(program, dtype, operands, |program, [a, b]| program.add(a, b))
 }
 
-pub(crate) fn subtract(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn sub(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     each(program, dtype, operands, |program, [a, b]| program.subtract(a, b))
 }
 
-pub(crate) fn multiply(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn mul(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0], operands[1]);
     match dtype {
-        DType::Bool => one(program.and(x[0], y[0])),
-        _ if dtype.is_complex() => complex::multiply(program, x, y),
+        DType::Bool => real_parts_of(program.and(x[0], y[0])),
+        _ if dtype.is_complex() => complex::mul(program, x, y),
         _ => {
             let product = program.multiply(x[0], y[0]);
-            one(rounded(program, dtype, product))
+            real_parts_of(rounded(program, dtype, product))
         }
     }
 }
 
 pub(crate) fn square(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    multiply(program, dtype, &[operands[0], operands[0]])
+    mul(program, dtype, &[operands[0], operands[0]])
 }
 
 /// Returns 0 - x for integers, which wraps.
@@ -40,28 +40,28 @@ pub(super) fn negate_integer(program: &mut Program, dtype: DType, x: Value) -> V
     rounded(program, dtype, negated)
 }
 
-pub(crate) fn negate(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn neg(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let x = operands[0];
     if dtype.is_integer() {
-        return one(negate_integer(program, dtype, x[0]));
+        return real_parts_of(negate_integer(program, dtype, x[0]));
     }
     [program.negate(x[0]), program.negate(x[1])]
 }
 
-pub(crate) fn absolute(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn abs(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let x = operands[0];
     if dtype.is_complex() {
-        return one(length(program, x));
+        return real_parts_of(length(program, x));
     }
     if dtype.is_float() {
-        return one(program.absolute(x[0]));
+        return real_parts_of(program.absolute(x[0]));
     }
     if !dtype.is_signed_integer() {
         return x;
     }
     let negated = negate_integer(program, dtype, x[0]);
     // The minimum integer is its own negative.
-    one(program.maximum_signed(x[0], negated))
+    real_parts_of(program.maximum_signed(x[0], negated))
 }
 
 /// Returns sqrt(x² + y²). f32 computes in f64, which holds the squares, so one rounding matters. f64 scales
@@ -96,9 +96,9 @@ fn length(program: &mut Program, parts: ValueParts) -> Value {
     program.choose(infinite, infinity, length)
 }
 
-pub(crate) fn hypotenuse(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn hypot(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let length = length(program, [operands[0][0], operands[1][0]]);
-    one(rounded(program, dtype, length))
+    real_parts_of(rounded(program, dtype, length))
 }
 
 pub(crate) fn sign(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
@@ -107,29 +107,25 @@ pub(crate) fn sign(program: &mut Program, dtype: DType, operands: &[ValueParts])
         let (zero, up, down) = (program.float(x, 0.0), program.float(x, 1.0), program.float(x, -1.0));
         let (above, below) = (program.less(zero, x), program.less(x, zero));
         let inner = program.choose(below, down, x);
-        return one(program.choose(above, up, inner));
+        return real_parts_of(program.choose(above, up, inner));
     }
     let up = program.integer(x, 1);
     if !dtype.is_signed_integer() {
-        return one(program.minimum_unsigned(x, up));
+        return real_parts_of(program.minimum_unsigned(x, up));
     }
     let down = program.integer(x, -1);
     let low = program.maximum_signed(x, down);
-    one(program.minimum_signed(low, up))
+    real_parts_of(program.minimum_signed(low, up))
 }
 
-pub(crate) fn square_root(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn sqrt(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let root = program.square_root(operands[0][0]);
-    one(rounded(program, dtype, root))
+    real_parts_of(rounded(program, dtype, root))
 }
 
-pub(crate) fn reciprocal_square_root(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(crate) fn rsqrt(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::reciprocal_square_root(program, dtype, operands);
+        return half_precision::functions::rsqrt(program, dtype, operands);
     }
     let x = operands[0][0];
     let (zero, unity, nan) = (program.float(x, 0.0), program.float(x, 1.0), program.float(x, f64::NAN));
@@ -137,8 +133,8 @@ pub(crate) fn reciprocal_square_root(
     let negative = program.less(x, zero);
     let other = program.choose(negative, unity, x);
     let root = program.square_root(other);
-    let [result, _] = division::quotient(program, dtype, &[one(unity), one(root)]);
-    one(program.choose(negative, nan, result))
+    let [result, _] = division::div(program, dtype, &[real_parts_of(unity), real_parts_of(root)]);
+    real_parts_of(program.choose(negative, nan, result))
 }
 
 pub(crate) fn relu(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
@@ -147,16 +143,16 @@ pub(crate) fn relu(program: &mut Program, dtype: DType, operands: &[ValueParts])
         let zero = program.float(x, 0.0);
         // Not a test for above 0, so that NaN stays.
         let below = program.less_equal(x, zero);
-        return one(program.choose(below, zero, x));
+        return real_parts_of(program.choose(below, zero, x));
     }
     if dtype.is_signed_integer() {
         let zero = program.integer(x, 0);
-        return one(program.maximum_signed(x, zero));
+        return real_parts_of(program.maximum_signed(x, zero));
     }
     operands[0]
 }
 
-pub(crate) fn multiply_add(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn fma(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y, z) = (operands[0][0], operands[1][0], operands[2][0]);
     let sum = if dtype.is_float() {
         program.multiply_add(x, y, z)
@@ -164,10 +160,10 @@ pub(crate) fn multiply_add(program: &mut Program, dtype: DType, operands: &[Valu
         let product = program.multiply(x, y);
         program.add(product, z)
     };
-    one(rounded(program, dtype, sum))
+    real_parts_of(rounded(program, dtype, sum))
 }
 
-pub(crate) fn interpolate(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn lerp(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y, weight) = (operands[0][0], operands[1][0], operands[2][0]);
     let (half, unity) = (program.float(x, 0.5), program.float(x, 1.0));
     let distance = program.subtract(y, x);
@@ -184,7 +180,7 @@ pub(crate) fn interpolate(program: &mut Program, dtype: DType, operands: &[Value
         let is_past = !has_distance & has_x & has_y;
         is_past.rarely([result], || [x * (x.constant(1.0) - weight) + y * weight])
     });
-    one(rounded(program, dtype, result))
+    real_parts_of(rounded(program, dtype, result))
 }
 
 pub(crate) fn copysign(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
@@ -195,5 +191,5 @@ pub(crate) fn copysign(program: &mut Program, _: DType, operands: &[ValueParts])
     };
     let (magnitude, sign) = (program.and(x, rest), program.and(y, sign));
     let bits = program.or(magnitude, sign);
-    one(program.float_of(bits))
+    real_parts_of(program.float_of(bits))
 }

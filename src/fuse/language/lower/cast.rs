@@ -5,7 +5,7 @@
 //! which keeps the second one correct. A complex number gives its real part; its conversion to bool tests
 //! both parts. e4m3 has no infinity, so numbers beyond its range become NaN, as in PyTorch.
 
-use super::{one, rounded};
+use super::{real_parts_of, rounded};
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
 use crate::fuse::ir::program::{Program, Value, ValueParts, kind_of};
 use crate::types::DType;
@@ -25,9 +25,9 @@ pub(crate) fn cast(program: &mut Program, from: DType, to: DType, parts: ValuePa
     }
     if to == DType::Bool && from.is_complex() {
         let [real, imaginary] = parts.map(|part| number(program, from.part(), to, part));
-        return one(program.or(real, imaginary));
+        return real_parts_of(program.or(real, imaginary));
     }
-    one(number(program, from.part(), to, parts[0]))
+    real_parts_of(number(program, from.part(), to, parts[0]))
 }
 
 /// Converts a real number, integer or truth value to another dtype.

@@ -1,6 +1,6 @@
 //! Comparisons, selection, minima and maxima.
 
-use super::one;
+use super::real_parts_of;
 use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
@@ -26,39 +26,39 @@ fn is_at_most(program: &mut Program, dtype: DType, a: Value, b: Value) -> Value 
     program.not(above)
 }
 
-pub(crate) fn equal(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn eq(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0], operands[1]);
     if dtype == DType::Bool {
         let differ = program.xor(x[0], y[0]);
-        return one(program.not(differ));
+        return real_parts_of(program.not(differ));
     }
     let real = program.equal(x[0], y[0]);
     if !dtype.is_complex() {
-        return one(real);
+        return real_parts_of(real);
     }
     let imaginary = program.equal(x[1], y[1]);
-    one(program.and(real, imaginary))
+    real_parts_of(program.and(real, imaginary))
 }
 
-pub(crate) fn not_equal(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    let equal = equal(program, dtype, operands);
-    one(program.not(equal[0]))
+pub(crate) fn ne(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+    let equal = eq(program, dtype, operands);
+    real_parts_of(program.not(equal[0]))
 }
 
-pub(crate) fn less(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    one(is_less(program, dtype, operands[0][0], operands[1][0]))
+pub(crate) fn lt(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+    real_parts_of(is_less(program, dtype, operands[0][0], operands[1][0]))
 }
 
-pub(crate) fn less_equal(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    one(is_at_most(program, dtype, operands[0][0], operands[1][0]))
+pub(crate) fn le(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+    real_parts_of(is_at_most(program, dtype, operands[0][0], operands[1][0]))
 }
 
-pub(crate) fn greater(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    one(is_less(program, dtype, operands[1][0], operands[0][0]))
+pub(crate) fn gt(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+    real_parts_of(is_less(program, dtype, operands[1][0], operands[0][0]))
 }
 
-pub(crate) fn greater_equal(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    one(is_at_most(program, dtype, operands[1][0], operands[0][0]))
+pub(crate) fn ge(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+    real_parts_of(is_at_most(program, dtype, operands[1][0], operands[0][0]))
 }
 
 /// Applies a test to both parts of a complex number, or to the single part.
@@ -77,11 +77,11 @@ fn test(
 }
 
 pub(crate) fn is_nan(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    one(test(program, dtype, operands, |program, part| program.is_nan(part)))
+    real_parts_of(test(program, dtype, operands, |program, part| program.is_nan(part)))
 }
 
 pub(crate) fn is_infinite(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    one(test(program, dtype, operands, |program, part| {
+    real_parts_of(test(program, dtype, operands, |program, part| {
         let (magnitude, infinity) = (program.absolute(part), program.float(part, f64::INFINITY));
         program.equal(magnitude, infinity)
     }))
@@ -94,10 +94,10 @@ pub(crate) fn is_finite(program: &mut Program, dtype: DType, operands: &[ValuePa
         let finite = program.less(magnitude, infinity);
         program.not(finite)
     });
-    one(program.not(not))
+    real_parts_of(program.not(not))
 }
 
-pub(crate) fn select(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn choose(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
     let (condition, yes, no) = (operands[0][0], operands[1], operands[2]);
     [program.choose(condition, yes[0], no[0]), program.choose(condition, yes[1], no[1])]
 }
@@ -105,7 +105,7 @@ pub(crate) fn select(program: &mut Program, _: DType, operands: &[ValueParts]) -
 /// Returns the smaller operand, or the number if the other is NaN.
 pub(crate) fn fmin(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
-    one(match dtype {
+    real_parts_of(match dtype {
         DType::Bool => program.and(x, y),
         _ if dtype.is_float() => program.minimum(x, y),
         _ if dtype.is_signed_integer() => program.minimum_signed(x, y),
@@ -115,7 +115,7 @@ pub(crate) fn fmin(program: &mut Program, dtype: DType, operands: &[ValueParts])
 
 pub(crate) fn fmax(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
-    one(match dtype {
+    real_parts_of(match dtype {
         DType::Bool => program.or(x, y),
         _ if dtype.is_float() => program.maximum(x, y),
         _ if dtype.is_signed_integer() => program.maximum_signed(x, y),
@@ -130,7 +130,7 @@ fn or_nan(program: &mut Program, dtype: DType, operands: &[ValueParts], value: V
     }
     let (unordered, nan) =
         (program.unordered(operands[0][0], operands[1][0]), program.float(value[0], f64::NAN));
-    one(program.choose(unordered, nan, value[0]))
+    real_parts_of(program.choose(unordered, nan, value[0]))
 }
 
 pub(crate) fn minimum(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {

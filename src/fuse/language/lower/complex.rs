@@ -1,13 +1,13 @@
 //! Complex arithmetic with the formulas of [`crate::types::complex`], in the same order of the same rounded
 //! operations.
 
-use super::one;
+use super::real_parts_of;
 use super::term::{Term, formula};
 use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 /// Returns (ac - bd) + (ad + bc)i.
-pub(crate) fn multiply(program: &mut Program, [a, b]: ValueParts, [c, d]: ValueParts) -> ValueParts {
+pub(crate) fn mul(program: &mut Program, [a, b]: ValueParts, [c, d]: ValueParts) -> ValueParts {
     let (ac, bd) = (program.multiply(a, c), program.multiply(b, d));
     let (ad, bc) = (program.multiply(a, d), program.multiply(b, c));
     [program.subtract(ac, bd), program.add(ad, bc)]
@@ -21,13 +21,13 @@ pub(super) fn divide(program: &mut Program, [a, b]: ValueParts, [c, d]: ValuePar
     formula(program, [a, b, c, d], |[a, b, c, d]| {
         let smith = Smith::new([a, b], [c, d]);
         let divisor = smith.divisor.absolute();
-        let least = a.either(2f64.powi(-100), 2f64.powi(-960));
+        let least = a.by_precision(2f64.powi(-100), 2f64.powi(-960));
         let sum = smith.parts[0].absolute() + smith.parts[1].absolute();
         let is_usual = least.less(divisor) & divisor.less(f64::INFINITY) & sum.less(f64::INFINITY);
         let usual = smith.quotient();
         (!is_usual).rarely(usual, || {
-            let larger = a.either(2f64.powi(64), 2f64.powi(600));
-            let (small, smaller) = (a.either(2f64.powi(-40), 2f64.powi(-400)), 0.25);
+            let larger = a.by_precision(2f64.powi(64), 2f64.powi(600));
+            let (small, smaller) = (a.by_precision(2f64.powi(-40), 2f64.powi(-400)), 0.25);
             let size = a.absolute().maximum(b.absolute());
             let of_dividend = size.less(small).select(larger, smaller);
             let of_divisor = divisor.less_equal(least).select(larger, smaller);
@@ -92,20 +92,20 @@ fn divide_special<'p>([a, b]: [Term<'p>; 2], [c, d]: [Term<'p>; 2]) -> [Term<'p>
 }
 
 pub(crate) fn real(_: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
-    one(operands[0][0])
+    real_parts_of(operands[0][0])
 }
 
-pub(crate) fn imaginary(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn imag(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let x = operands[0][0];
     match dtype {
-        _ if dtype.is_complex() => one(operands[0][1]),
-        DType::Bool => one(program.xor(x, x)),
-        _ if dtype.is_float() => one(program.float(x, 0.0)),
-        _ => one(program.integer(x, 0)),
+        _ if dtype.is_complex() => real_parts_of(operands[0][1]),
+        DType::Bool => real_parts_of(program.xor(x, x)),
+        _ if dtype.is_float() => real_parts_of(program.float(x, 0.0)),
+        _ => real_parts_of(program.integer(x, 0)),
     }
 }
 
-pub(crate) fn conjugate(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn conj(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let [real, imaginary] = operands[0];
     if dtype.is_complex() { [real, program.negate(imaginary)] } else { operands[0] }
 }

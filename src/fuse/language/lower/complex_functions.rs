@@ -15,7 +15,7 @@ use super::inverse::{angle_of, angle_of_ratio};
 use super::logarithmic::{
     inverse_hyperbolic_sine as arc_sinh, logarithm as real_logarithm, of_1_plus, of_sum_of,
 };
-use super::power::{Pair, in_powers_of_2, is_normal, power_of_2};
+use super::power::{DoubleWord, in_powers_of_2, is_normal, power_of_2};
 use super::reciprocal::reciprocal;
 use super::term::{Term, formula};
 use super::trigonometric::sine_and_cosine;
@@ -41,17 +41,17 @@ fn nan(like: Term<'_>) -> Term<'_> {
 /// lose the last digits of a subnormal one.
 fn scaled_by_exponential<'p>(x: Term<'p>, y: Term<'p>, shift: f64, factors: Complex<'p>) -> Complex<'p> {
     let zero = x.constant(0.0);
-    let Pair { head, rest } = in_powers_of_2(Pair { head: x, rest: zero }, 1.0);
-    let exponent = Pair { head: if shift == 0.0 { head } else { head + shift }, rest };
+    let DoubleWord { hi, lo } = in_powers_of_2(DoubleWord { hi: x, lo: zero }, 1.0);
+    let exponent = DoubleWord { hi: if shift == 0.0 { hi } else { hi + shift }, lo };
     let scaled = power_of_2(exponent);
     let scale = scaled.normal(x.constant(1.0));
     // The factor first: it may be subnormal.
     let usual = factors.map(|factor| factor * scale * scaled.power);
-    (!is_normal(exponent.head)).rarely(usual, || {
-        let most = x.either(290.0, 2110.0);
-        let inside = exponent.head.absolute().less(most);
-        let head = exponent.head.maximum(-most).minimum(most);
-        let scaled = power_of_2(Pair { head, rest: inside.select(exponent.rest, 0.0) });
+    (!is_normal(exponent.hi)).rarely(usual, || {
+        let most = x.by_precision(290.0, 2110.0);
+        let inside = exponent.hi.absolute().less(most);
+        let hi = exponent.hi.maximum(-most).minimum(most);
+        let scaled = power_of_2(DoubleWord { hi, lo: inside.select(exponent.lo, 0.0) });
         let [real, imaginary] = factors.map(|factor| scaled.far(factor));
         // An infinite x without an angle: 0, or an infinite real part.
         let apart = is_infinite(x) & !is_finite(y);
@@ -84,7 +84,7 @@ fn is_special<'p>(x: Term<'p>, y: Term<'p>, limit: Term<'p>) -> Term<'p> {
 fn sinh_of([x, y]: Complex<'_>) -> Complex<'_> {
     let [sine, cosine] = sine_and_cosine(y);
     let [sinh, cosh] = hyperbolic(x);
-    is_special(x, y, x.either(80.0, 700.0)).rarely([sinh * cosine, cosh * sine], || {
+    is_special(x, y, x.by_precision(80.0, 700.0)).rarely([sinh * cosine, cosh * sine], || {
         let [real, imaginary] = scaled_by_exponential(x.absolute(), y, -1.0, [cosine, sine]);
         let real = real.by_sign(x);
         [x.equal(0.0).select(x, real), imaginary]
@@ -94,7 +94,7 @@ fn sinh_of([x, y]: Complex<'_>) -> Complex<'_> {
 fn cosh_of([x, y]: Complex<'_>) -> Complex<'_> {
     let [sine, cosine] = sine_and_cosine(y);
     let [sinh, cosh] = hyperbolic(x);
-    is_special(x, y, x.either(80.0, 700.0)).rarely([cosh * cosine, sinh * sine], || {
+    is_special(x, y, x.by_precision(80.0, 700.0)).rarely([cosh * cosine, sinh * sine], || {
         let [real, imaginary] = scaled_by_exponential(x.absolute(), y, -1.0, [cosine, sine.by_sign(x)]);
         [real, x.equal(0.0).select(x, imaginary)]
     })
@@ -106,7 +106,7 @@ fn tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
     let [sinh, cosh] = hyperbolic(x);
     let inverse = x.constant(1.0) / sinh.fma(sinh, cosine * cosine);
     let usual = [sinh * cosh * inverse, sine * cosine * inverse];
-    is_special(x, y, x.either(11.0, 22.0)).rarely(usual, || {
+    is_special(x, y, x.by_precision(11.0, 22.0)).rarely(usual, || {
         let size = x.absolute();
         let factor = sine * cosine;
         let [imaginary, _] = scaled_by_exponential(size * -2.0, y, 2.0, [factor, factor]);
@@ -147,8 +147,8 @@ fn logarithm_of([x, y]: Complex<'_>) -> Complex<'_> {
     let ratio = (-large).fma(ratio, small).fma(inverse, ratio);
     let angle = angle_of_ratio(ratio, is_steep, x).with_sign(y);
     // False for NaN in both tests.
-    let inside = x.either(2f64.powi(-60), 2f64.powi(-240)).less(sum)
-        & sum.less(x.either(2f64.powi(120), 2f64.powi(240)));
+    let inside = x.by_precision(2f64.powi(-60), 2f64.powi(-240)).less(sum)
+        & sum.less(x.by_precision(2f64.powi(120), 2f64.powi(240)));
     (!inside).rarely([length, angle], || [logarithm_of_length([x, y]), angle_of(y, x)])
 }
 
@@ -163,14 +163,19 @@ fn moderate_root<'p>([x, y]: Complex<'p>) -> Complex<'p> {
 
 fn square_root_of([x, y]: Complex<'_>) -> Complex<'_> {
     let size = x.absolute().maximum(y.absolute());
-    let (low, high) = (x.either(2f64.powi(-40), 2f64.powi(-400)), x.either(2f64.powi(60), 2f64.powi(500)));
+    let (low, high) =
+        (x.by_precision(2f64.powi(-40), 2f64.powi(-400)), x.by_precision(2f64.powi(60), 2f64.powi(500)));
     let inside = low.less(size) & size.less(high) & x.equal(x) & y.equal(y);
     (!inside).rarely(moderate_root([x, y]), || {
         let is_large = x.constant(1.0).less(size);
-        let scale = is_large
-            .select(x.either(2f64.powi(-100), 2f64.powi(-600)), x.either(2f64.powi(100), 2f64.powi(700)));
-        let back = is_large
-            .select(x.either(2f64.powi(50), 2f64.powi(300)), x.either(2f64.powi(-50), 2f64.powi(-350)));
+        let scale = is_large.select(
+            x.by_precision(2f64.powi(-100), 2f64.powi(-600)),
+            x.by_precision(2f64.powi(100), 2f64.powi(700)),
+        );
+        let back = is_large.select(
+            x.by_precision(2f64.powi(50), 2f64.powi(300)),
+            x.by_precision(2f64.powi(-50), 2f64.powi(-350)),
+        );
         let [real, imaginary] = moderate_root([x * scale, y * scale]).map(|part| part * back);
         let zero = x.constant(0.0);
         let origin = size.equal(0.0);
@@ -191,14 +196,15 @@ fn square_root_of([x, y]: Complex<'_>) -> Complex<'_> {
 
 /// Returns whether neither part is NaN, infinite or so large that products of roots overflow.
 fn is_moderate<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
-    let limit = x.either(2f64.powi(60), 2f64.powi(500));
+    let limit = x.by_precision(2f64.powi(60), 2f64.powi(500));
     x.absolute().less(limit) & y.absolute().less(limit)
 }
 
 /// Returns whether y is so small, and x within 1 and -1, that the halves of y in the roots of 1 - z and 1 + z lose digits.
 fn is_flat<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
     let height = y.absolute();
-    let is_small = y.constant(0.0).less(height) & height.less(y.either(2f64.powi(-90), 2f64.powi(-800)));
+    let is_small =
+        y.constant(0.0).less(height) & height.less(y.by_precision(2f64.powi(-90), 2f64.powi(-800)));
     is_small & x.absolute().less(1.0)
 }
 
@@ -253,8 +259,8 @@ fn arc_tanh_of([x, y]: Complex<'_>) -> Complex<'_> {
     let width = rest.fma(size + 1.0, -(y * y));
     let imaginary = angle_of(y + y, width) * 0.5;
     let large = size.maximum(height);
-    let far = x.either(2f64.powi(50), 2f64.powi(400));
-    let close = x.either(2f64.powi(-40), 2f64.powi(-400));
+    let far = x.by_precision(2f64.powi(50), 2f64.powi(400));
+    let close = x.by_precision(2f64.powi(-40), 2f64.powi(-400));
     let inside = large.less(far) & !(size.equal(1.0) & height.less(close)) & x.equal(x) & y.equal(y);
     (!inside).rarely([real.with_sign(x), imaginary], || {
         // Far away it is 1/z and a quarter turn; next to 1 and -1, ln(2 / |y|) / 2 and half of that.
@@ -296,27 +302,27 @@ macro_rules! functions {
 }
 
 functions! {
-    exponential exponential_of;
-    logarithm logarithm_of;
-    square_root square_root_of;
-    sine |z| rotated(z, sinh_of);
-    cosine |z| { let [x, y]: Complex<'_> = z; cosh_of([-y, x]) };
-    tangent |z| rotated(z, tanh_of);
-    hyperbolic_sine sinh_of;
-    hyperbolic_cosine cosh_of;
-    hyperbolic_tangent tanh_of;
-    arc_sine arc_sine_of;
-    arc_cosine arc_cosine_of;
-    arc_tangent |z| rotated(z, arc_tanh_of);
-    inverse_hyperbolic_sine |z| rotated(z, arc_sine_of);
-    inverse_hyperbolic_cosine |z| {
+    exp exponential_of;
+    log logarithm_of;
+    sqrt square_root_of;
+    sin |z| rotated(z, sinh_of);
+    cos |z| { let [x, y]: Complex<'_> = z; cosh_of([-y, x]) };
+    tan |z| rotated(z, tanh_of);
+    sinh sinh_of;
+    cosh cosh_of;
+    tanh tanh_of;
+    asin arc_sine_of;
+    acos arc_cosine_of;
+    atan |z| rotated(z, arc_tanh_of);
+    asinh |z| rotated(z, arc_sine_of);
+    acosh |z| {
         let [x, y]: Complex<'_> = z;
         let [angle, height] = arc_cosine_of([x, y]);
         [height.absolute(), angle.with_sign(y)]
     };
-    inverse_hyperbolic_tangent arc_tanh_of;
-    logarithm_to_2 |z| logarithm_of(z).map(|part| part * (1.0 / LN_2));
-    logarithm_to_10 |z| logarithm_of(z).map(|part| part * (1.0 / LN_10));
+    atanh arc_tanh_of;
+    log2 |z| logarithm_of(z).map(|part| part * (1.0 / LN_2));
+    log10 |z| logarithm_of(z).map(|part| part * (1.0 / LN_10));
 }
 
 pub(crate) fn sigmoid(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
@@ -324,18 +330,14 @@ pub(crate) fn sigmoid(program: &mut Program, _: DType, operands: &[ValueParts]) 
     complex::divide(program, [a, b], [c, d])
 }
 
-pub(crate) fn reciprocal_square_root(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
-    let root = square_root(program, dtype, operands);
+pub(crate) fn rsqrt(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+    let root = sqrt(program, dtype, operands);
     let (unity, zero) = (program.float(root[0], 1.0), program.float(root[0], 0.0));
     complex::divide(program, [unity, zero], root)
 }
 
 /// e^(y ln x); 1 if y is 0.
-pub(crate) fn power(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn pow(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
     let [[a, b], [c, d]] = [operands[0], operands[1]];
     formula(program, [a, b, c, d], |[a, b, c, d]| {
         let [length, angle] = logarithm_of([a, b]);

@@ -6,22 +6,22 @@
 //! integer.
 
 use super::arithmetic::copysign;
-use super::{complex, one, rounded};
+use super::{complex, real_parts_of, rounded};
 use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
-pub(crate) fn quotient(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn div(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0], operands[1]);
     if dtype.is_complex() {
         return complex::divide(program, x, y);
     }
     let quotient = program.divide(x[0], y[0]);
-    one(rounded(program, dtype, quotient))
+    real_parts_of(rounded(program, dtype, quotient))
 }
 
 pub(crate) fn reciprocal(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (unity, zero) = (program.float(operands[0][0], 1.0), program.float(operands[0][0], 0.0));
-    quotient(program, dtype, &[[unity, zero], operands[0]])
+    div(program, dtype, &[[unity, zero], operands[0]])
 }
 
 /// A truncated quotient of integers, the remainder, and whether the divisor is 0.
@@ -64,41 +64,41 @@ fn wrong_sign(program: &mut Program, rest: Value, divisor: Value) -> Value {
     program.and(differ, inexact)
 }
 
-pub(crate) fn truncate_divide(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn trunc_divide(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
     if !dtype.is_float() {
-        return one(whole(program, dtype, x, y).quotient);
+        return real_parts_of(whole(program, dtype, x, y).quotient);
     }
     let quotient = program.divide(x, y);
     let quotient = program.truncate(quotient);
-    one(rounded(program, dtype, quotient))
+    real_parts_of(rounded(program, dtype, quotient))
 }
 
 pub(crate) fn fmod(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
     if !dtype.is_float() {
-        return one(whole(program, dtype, x, y).rest);
+        return real_parts_of(whole(program, dtype, x, y).rest);
     }
     // f32 holds the exact remainder of f16 and bf16, which has no more bits than the operands.
-    one(program.remainder(x, y))
+    real_parts_of(program.remainder(x, y))
 }
 
 pub(crate) fn floor_divide(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
     if dtype.is_float() {
         let quotient = floor_divide_floats(program, x, y);
-        return one(rounded(program, dtype, quotient));
+        return real_parts_of(rounded(program, dtype, quotient));
     }
     let whole = whole(program, dtype, x, y);
     if !dtype.is_signed_integer() {
-        return one(whole.quotient);
+        return real_parts_of(whole.quotient);
     }
     let unity = program.integer(x, 1);
     let lower = program.subtract(whole.quotient, unity);
     let wrong = wrong_sign(program, whole.rest, y);
     let divided = program.not(whole.by_zero);
     let wrong = program.and(wrong, divided);
-    one(program.choose(wrong, lower, whole.quotient))
+    real_parts_of(program.choose(wrong, lower, whole.quotient))
 }
 
 pub(crate) fn remainder(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
@@ -111,17 +111,17 @@ pub(crate) fn remainder(program: &mut Program, dtype: DType, operands: &[ValuePa
         // An exact quotient leaves a zero with the sign of the divisor, as in Python.
         let zero = program.float(rest, 0.0);
         let exact = program.equal(rest, zero);
-        let [signed_zero, _] = copysign(program, dtype, &[one(zero), one(y)]);
+        let [signed_zero, _] = copysign(program, dtype, &[real_parts_of(zero), real_parts_of(y)]);
         let rest = program.choose(exact, signed_zero, rest);
-        return one(rounded(program, dtype, rest));
+        return real_parts_of(rounded(program, dtype, rest));
     }
     let rest = whole(program, dtype, x, y).rest;
     if !dtype.is_signed_integer() {
-        return one(rest);
+        return real_parts_of(rest);
     }
     let wrong = wrong_sign(program, rest, y);
     let shifted = program.add(rest, y);
-    one(program.choose(wrong, shifted, rest))
+    real_parts_of(program.choose(wrong, shifted, rest))
 }
 
 fn wrong_sign_of_floats(program: &mut Program, rest: Value, divisor: Value) -> Value {

@@ -1,17 +1,17 @@
-//! Exponentials and logarithms as sequences of IEEE operations and fma: the same bits on every device.
+//! Exponentials and hyperbolic functions as sequences of IEEE operations and fma: the same bits on every device.
 //!
-//! f16 and bf16 compute in f32, most functions with shorter series ([`short`]). The functions have no
+//! f16 and bf16 compute in f32, most functions with shorter series ([`half_precision`]). The functions have no
 //! branches, so all lanes of a block and of a warp take the same path. The errors of the series are far below
 //! half a unit in the last place; the rounding of the last few operations dominates.
 
-use std::f64::consts::{LN_2, LN_10, LOG2_E, LOG10_2};
+use std::f64::consts::{LN_2, LOG2_E};
 
 use super::coefficients::{EXPONENTIAL, EXPONENTIAL_REST};
-use super::logarithmic::LN_2_BEYOND;
-use super::power::{exactly, times_power_of_2};
+use super::logarithmic::LN_2_LO;
+use super::power::{double_word_constant, times_power_of_2};
 use super::reciprocal::reciprocal;
 use super::term::{Term, formula, real};
-use super::{Precision, logarithmic, one, rounded, short};
+use super::{Precision, half_precision, logarithmic, real_parts_of, rounded};
 use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
@@ -26,7 +26,7 @@ pub(super) fn polynomial(program: &mut Program, x: Value, coefficients: &[f64]) 
 }
 
 /// Clamps x to bounds beyond which the result is that of the bound.
-pub(super) fn held(program: &mut Program, x: Value, low: f64, high: f64) -> Value {
+pub(super) fn clamp(program: &mut Program, x: Value, low: f64, high: f64) -> Value {
     let (low, high) = (program.float(x, low), program.float(x, high));
     let x = program.maximum(x, low);
     program.minimum(x, high)
@@ -38,17 +38,17 @@ pub(super) fn unless_nan(program: &mut Program, x: Value, result: Value) -> Valu
     program.choose(nan, x, result)
 }
 
-/// Returns x as k ln 2 + r with |r| at most ln 2 / 2: the [anchor](Term::anchor) plus k, k and r.
-fn reduced(x: Term<'_>) -> (Term<'_>, Term<'_>, Term<'_>) {
-    let anchor = x.anchor();
-    let shifted = x.fma(LOG2_E, anchor);
-    let k = shifted - anchor;
-    let minus = exactly(x, -LN_2, -LN_2_BEYOND);
-    let r = k.fma(minus.head, x);
-    (shifted, k, k.fma(minus.rest, r))
+/// Returns x as k ln 2 + r with |r| at most ln 2 / 2: the [rounding constant](Term::rounding_constant) plus k, k and r.
+fn reduce_argument(x: Term<'_>) -> (Term<'_>, Term<'_>, Term<'_>) {
+    let rounding_constant = x.rounding_constant();
+    let shifted = x.fma(LOG2_E, rounding_constant);
+    let k = shifted - rounding_constant;
+    let minus = double_word_constant(x, -LN_2, -LN_2_LO);
+    let r = k.fma(minus.hi, x);
+    (shifted, k, k.fma(minus.lo, r))
 }
 
-/// Returns x · 2^k for the anchor plus k, with any k for which the result is not always 0 or infinite. Only the last step
+/// Returns x · 2^k for the rounding constant plus k, with any k for which the result is not always 0 or infinite. Only the last step
 /// rounds if the result is subnormal: it multiplies by 2^64 or 2^-64 (of f64 by the power of 512), whichever has the sign of
 /// k, and the exponent field takes the rest.
 fn scaled<'p>(x: Term<'p>, shifted: Term<'p>, k: Term<'p>) -> Term<'p> {
@@ -64,17 +64,17 @@ fn scaled<'p>(x: Term<'p>, shifted: Term<'p>, k: Term<'p>) -> Term<'p> {
 
 /// Returns factor · e^x, accurate even if e^x alone is subnormal; the factor is from 2^-7 to 2^7 in magnitude.
 pub(super) fn exponential_times<'p>(x: Term<'p>, factor: Option<Term<'p>>) -> Term<'p> {
-    let x = x.maximum(x.either(-110.0, -760.0)).minimum(x.either(100.0, 720.0));
-    let (shifted, k, r) = reduced(x);
+    let x = x.maximum(x.by_precision(-110.0, -760.0)).minimum(x.by_precision(100.0, 720.0));
+    let (shifted, k, r) = reduce_argument(x);
     let power = r.fma(r.polynomial(&EXPONENTIAL), 1.0);
     scaled(factor.map_or(power, |factor| power * factor), shifted, k)
 }
 
 /// Returns e^x for an x that is not above 0, and NaN for NaN: the bits of [`exponential_times`] in a third fewer instructions.
 pub(super) fn power_up_to_one(x: Term<'_>) -> Term<'_> {
-    let limit = x.either(-110.0, -760.0);
+    let limit = x.by_precision(-110.0, -760.0);
     // A NaN is not below the limit, and stays.
-    let (shifted, _, r) = reduced(x.less(limit).select(limit, x));
+    let (shifted, _, r) = reduce_argument(x.less(limit).select(limit, x));
     let power = r.fma(r.polynomial(&EXPONENTIAL), 1.0);
     // As in `scaled`, only the last product rounds. The one before is normal for every k that is left.
     let upper = if x.is_double() { 2f64.powi(512) } else { 2f64.powi(64) };
@@ -89,7 +89,7 @@ fn part_less_1<'p>(x: Term<'p>, part: f64) -> Term<'p> {
 
 /// Returns part · 2^k and e^r - 1, for x = k ln 2 + r with |r| at most ln 2 / 2.
 fn split_power<'p>(x: Term<'p>, part: f64) -> (Term<'p>, Term<'p>) {
-    let (shifted, _, r) = reduced(x);
+    let (shifted, _, r) = reduce_argument(x);
     let small = (r * r).fma(r.polynomial(&EXPONENTIAL_REST), r);
     (times_power_of_2(x.constant(part), shifted), small)
 }
@@ -97,28 +97,28 @@ fn split_power<'p>(x: Term<'p>, part: f64) -> (Term<'p>, Term<'p>) {
 /// Returns e^x - 1.
 pub(super) fn less_1(program: &mut Program, x: Value) -> Value {
     let [result] = formula(program, [x], |[x]| {
-        let held = x.maximum(x.either(-30.0, -50.0)).minimum(x.either(89.0, 710.0));
+        let held = x.maximum(x.by_precision(-30.0, -50.0)).minimum(x.by_precision(89.0, 710.0));
         // A quarter of it first, because 2^k itself can exceed the range.
         let result = part_less_1(held, 0.25) * 4.0;
         // Near 0 the result is x, whose last bits the quarter would lose.
-        let tiny = x.absolute().less(x.either(2f64.powi(-26), 2f64.powi(-55)));
+        let tiny = x.absolute().less(x.by_precision(2f64.powi(-26), 2f64.powi(-55)));
         [x.unless_nan(tiny.select(x, result))]
     });
     result
 }
 
 pub(super) fn narrowed(program: &mut Program, dtype: DType, result: Value) -> ValueParts {
-    one(rounded(program, dtype, result))
+    real_parts_of(rounded(program, dtype, result))
 }
 
-pub(crate) fn exponential(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn exp(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::exponential(program, dtype, operands[0][0], LOG2_E);
+        return half_precision::exponential(program, dtype, operands[0][0], LOG2_E);
     }
     real(program, dtype, operands, |[x]| x.unless_nan(exponential_times(x, None)))
 }
 
-/// As [`exponential`], of an f32 or f64 that is not above 0.
+/// As [`exp`], of an f32 or f64 that is not above 0.
 pub(crate) fn exponential_up_to_one(
     program: &mut Program,
     dtype: DType,
@@ -127,80 +127,45 @@ pub(crate) fn exponential_up_to_one(
     real(program, dtype, operands, |[x]| power_up_to_one(x))
 }
 
-pub(crate) fn exponential_of_2(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn exp2(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::exponential(program, dtype, operands[0][0], 1.0);
+        return half_precision::exponential(program, dtype, operands[0][0], 1.0);
     }
     real(program, dtype, operands, |[x]| {
-        let held = x.maximum(x.either(-160.0, -1100.0)).minimum(x.either(150.0, 1100.0));
-        let anchor = x.anchor();
-        let shifted = held + anchor;
-        let k = shifted - anchor;
+        let held = x.maximum(x.by_precision(-160.0, -1100.0)).minimum(x.by_precision(150.0, 1100.0));
+        let rounding_constant = x.rounding_constant();
+        let shifted = held + rounding_constant;
+        let k = shifted - rounding_constant;
         let fraction = held - k;
-        let factor = exactly(x, LN_2, LN_2_BEYOND);
-        let r = fraction.fma(factor.head, fraction * factor.rest);
+        let factor = double_word_constant(x, LN_2, LN_2_LO);
+        let r = fraction.fma(factor.hi, fraction * factor.lo);
         let power = r.fma(r.polynomial(&EXPONENTIAL), 1.0);
         x.unless_nan(scaled(power, shifted, k))
     })
 }
 
-pub(crate) fn exponential_less_1(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn expm1(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::exponential_less_1(program, dtype, operands[0][0]);
+        return half_precision::expm1(program, dtype, operands[0][0]);
     }
     let result = less_1(program, operands[0][0]);
     narrowed(program, dtype, result)
 }
 
-pub(crate) fn logarithm(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn tanh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::logarithms::logarithm(program, dtype, operands, LN_2);
-    }
-    real(program, dtype, operands, |[x]| logarithmic::logarithm(x))
-}
-
-pub(crate) fn logarithm_to_2(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    if Precision::of(dtype) == Precision::Half {
-        return short::logarithms::logarithm(program, dtype, operands, 1.0);
-    }
-    // log2(e) minus its nearest f64.
-    real(program, dtype, operands, |[x]| logarithmic::to_base(x, (LOG2_E, 2.035_527_374_093_103_3e-17), 1.0))
-}
-
-pub(crate) fn logarithm_to_10(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    if Precision::of(dtype) == Precision::Half {
-        return short::logarithms::logarithm(program, dtype, operands, LOG10_2);
+        return half_precision::functions::tanh(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
-        logarithmic::to_base(x, (1.0 / LN_10, 1.098_319_650_216_765e-17), LOG10_2)
-    })
-}
-
-pub(crate) fn logarithm_of_1_plus(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
-    if Precision::of(dtype) == Precision::Half {
-        return short::logarithms::logarithm_of_1_plus(program, dtype, operands);
-    }
-    real(program, dtype, operands, |[x]| logarithmic::of_1_plus(x))
-}
-
-pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    if Precision::of(dtype) == Precision::Half {
-        return short::functions::hyperbolic_tangent(program, dtype, operands);
-    }
-    real(program, dtype, operands, |[x]| {
-        let (size, limit) = (x.absolute(), x.either(10.0, 22.0));
+        let (size, limit) = (x.absolute(), x.by_precision(10.0, 22.0));
         // A NaN is not above the limit, and stays.
         let held = limit.less(size).select(limit, size);
         // 2 |x| = k ln 2 + 2r. The rest of ln 2 is below the error of f32, where k is at most 29.
-        let anchor = x.anchor();
-        let shifted = held.fma(2.0 * LOG2_E, anchor);
-        let (k, minus) = (shifted - anchor, exactly(x, -LN_2 / 2.0, -LN_2_BEYOND / 2.0));
-        let r = k.fma(minus.head, held);
-        let r = if x.is_double() { k.fma(minus.rest, r) } else { r };
+        let rounding_constant = x.rounding_constant();
+        let shifted = held.fma(2.0 * LOG2_E, rounding_constant);
+        let (k, minus) = (shifted - rounding_constant, double_word_constant(x, -LN_2 / 2.0, -LN_2_LO / 2.0));
+        let r = k.fma(minus.hi, held);
+        let r = if x.is_double() { k.fma(minus.lo, r) } else { r };
         // e^2r - 1 = 2r + r² (…), by the series of e^r with each coefficient times a power of 2.
         let powers = EXPONENTIAL_REST.of(x).iter().zip(2..);
         let coefficients: Vec<f64> = powers.map(|(number, power)| number * 2f64.powi(power)).collect();
@@ -212,61 +177,49 @@ pub(crate) fn hyperbolic_tangent(program: &mut Program, dtype: DType, operands: 
     })
 }
 
-pub(crate) fn hyperbolic_sine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn sinh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::hyperbolic_sine(program, dtype, operands);
+        return half_precision::functions::sinh(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
-        let held = size.minimum(x.either(89.5, 710.5));
+        let held = size.minimum(x.by_precision(89.5, 710.5));
         // (t + t / (t + 1)) / 2 with t = e^|x| - 1, by a quarter of t, which does not overflow.
         let quarter = part_less_1(held, 0.25);
         let half = quarter.fma(x.constant(1.0) / quarter.fma(4.0, 1.0), quarter);
-        let tiny = size.less(x.either(2f64.powi(-13), 2f64.powi(-27)));
+        let tiny = size.less(x.by_precision(2f64.powi(-13), 2f64.powi(-27)));
         x.unless_nan(tiny.select(x, (half + half).with_sign(x)))
     })
 }
 
-pub(crate) fn hyperbolic_cosine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn cosh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::hyperbolic_cosine(program, dtype, operands);
+        return half_precision::functions::cosh(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
-        let (scale, small) = split_power(x.absolute().minimum(x.either(89.5, 710.5)), 0.25);
+        let (scale, small) = split_power(x.absolute().minimum(x.by_precision(89.5, 710.5)), 0.25);
         let quarter = small.fma(scale, scale);
         x.unless_nan((x.constant(1.0) / quarter).fma(0.125, quarter + quarter))
     })
 }
 
-pub(crate) fn inverse_hyperbolic_sine(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(crate) fn asinh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::logarithms::inverse_hyperbolic_sine(program, dtype, operands);
+        return half_precision::logarithms::asinh(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_sine(x))
 }
 
-pub(crate) fn inverse_hyperbolic_cosine(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(crate) fn acosh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::logarithms::inverse_hyperbolic_cosine(program, dtype, operands);
+        return half_precision::logarithms::acosh(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_cosine(x))
 }
 
-pub(crate) fn inverse_hyperbolic_tangent(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(crate) fn atanh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::logarithms::inverse_hyperbolic_tangent(program, dtype, operands);
+        return half_precision::logarithms::atanh(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::inverse_hyperbolic_tangent(x))
 }
@@ -281,9 +234,9 @@ fn sigmoid_times(program: &mut Program, dtype: DType, operands: &[ValueParts], b
         let above = factor * (x.constant(1.0) / (power + 1.0));
         // Below 0 it is e^x / (1 + e^x), which is e^x far from 0.
         let usual = negative.select(above * power, above);
-        let is_near = size.less(x.either(86.0, 707.0));
+        let is_near = size.less(x.by_precision(86.0, 707.0));
         let [result] = (!is_near).rarely([usual], || {
-            let bounded = x.maximum(x.either(-110.0, -760.0));
+            let bounded = x.maximum(x.by_precision(-110.0, -760.0));
             let factor = if by_x { bounded } else { x.constant(1.0) };
             let below = exponential_times(bounded, Some(factor));
             let above = if by_x { x } else { factor };
@@ -295,21 +248,21 @@ fn sigmoid_times(program: &mut Program, dtype: DType, operands: &[ValueParts], b
 
 pub(crate) fn sigmoid(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::sigmoid(program, dtype, operands, false);
+        return half_precision::functions::sigmoid(program, dtype, operands, false);
     }
     sigmoid_times(program, dtype, operands, false)
 }
 
 pub(crate) fn silu(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::sigmoid(program, dtype, operands, true);
+        return half_precision::functions::sigmoid(program, dtype, operands, true);
     }
     sigmoid_times(program, dtype, operands, true)
 }
 
 pub(crate) fn softplus(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::softplus(program, dtype, operands);
+        return half_precision::functions::softplus(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| logarithmic::softplus(x))
 }

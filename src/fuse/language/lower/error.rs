@@ -7,28 +7,28 @@
 //! rounds there.
 
 use super::coefficients::{ERROR_FAR, ERROR_NEAR, ERROR_TAIL, EXPONENTIAL};
-use super::logarithmic::LN_2_BEYOND;
-use super::power::{Pair, power_of_2, times_power_of_2};
+use super::logarithmic::LN_2_LO;
+use super::power::{DoubleWord, power_of_2, times_power_of_2};
 use super::reciprocal::reciprocal;
 use super::term::{Term, real};
-use super::{Precision, short};
+use super::{Precision, half_precision};
 use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
-pub(crate) fn error(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn erf(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::error(program, dtype, operands);
+        return half_precision::functions::erf(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         let square = x * x;
         let near = x.fma(square.polynomial(&ERROR_NEAR), x);
         // 1 - 2^P(|x| - 1); beyond its limit it is 1.
-        let above = size.minimum(x.either(4.0, 6.0)) - 1.0;
+        let above = size.minimum(x.by_precision(4.0, 6.0)) - 1.0;
         let exponent = above.polynomial(&ERROR_FAR);
-        let scaled = power_of_2(Pair { head: exponent, rest: x.constant(0.0) });
+        let scaled = power_of_2(DoubleWord { hi: exponent, lo: x.constant(0.0) });
         let far = (x.constant(1.0) - scaled.normal(scaled.power)).with_sign(x);
         x.constant(1.0).less_equal(size).select(far, near)
     })
@@ -53,13 +53,13 @@ impl<'p> Decay<'p> {
     /// Reduces the argument x · y. `beyond` is the period minus its nearest f64.
     fn new([x, y]: [Term<'p>; 2], rate: f64, period: f64, beyond: f64) -> Decay<'p> {
         // So few bits that n times as much is exact.
-        let (anchor, head) = if x.is_double() {
+        let (rounding_constant, head) = if x.is_double() {
             (1.5 * 2f64.powi(52), f64::from_bits(period.to_bits() & !0x7ff))
         } else {
             (1.5 * 2f64.powi(23), f64::from(f32::from_bits((period as f32).to_bits() & !0xff)))
         };
-        let shifted = (x * (-1.0 / period)).fma(y, anchor);
-        let whole = shifted.fma(-head, anchor * head);
+        let shifted = (x * (-1.0 / period)).fma(y, rounding_constant);
+        let whole = shifted.fma(-head, rounding_constant * head);
         Decay { shifted, whole, missing: x.constant(((period - head) + beyond) / head), rate }
     }
 
@@ -75,7 +75,7 @@ impl<'p> Decay<'p> {
 
 /// Returns times · e^(-rate · x²), for a rate that is a power of 2.
 fn bell<'p>(x: Term<'p>, rate: f64, times: Term<'p>) -> Term<'p> {
-    let decay = Decay::new([x, x], rate, LN_2 / rate, LN_2_BEYOND / rate);
+    let decay = Decay::new([x, x], rate, LN_2 / rate, LN_2_LO / rate);
     // x² itself is not rounded.
     decay.of(x.fma(x, -decay.whole), times)
 }
@@ -90,7 +90,7 @@ struct Tail<'p> {
 impl<'p> Tail<'p> {
     fn new(x: Term<'p>, scale: f64) -> Tail<'p> {
         let size = x.absolute();
-        let inverse = reciprocal(size + x.either(1.75 / scale, 4.0 / scale));
+        let inverse = reciprocal(size + x.by_precision(1.75 / scale, 4.0 / scale));
         let share = size * inverse;
         let series: Vec<f64> = ERROR_TAIL.of(x).iter().map(|term| term * raised(x, 1)).collect();
         // A long series loses least around its middle.
@@ -99,20 +99,16 @@ impl<'p> Tail<'p> {
     }
 }
 
-pub(crate) fn complementary_error(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(crate) fn erfc(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::complementary_error(program, dtype, operands);
+        return half_precision::functions::erfc(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
         let Tail { series, inverse, .. } = Tail::new(x, 1.0);
         let tail = bell(x, 1.0, series * inverse);
         let (negative, unit) = (x.is_negative(), raised(x, -1));
         let usual = negative.select(tail.fma(-unit, x.constant(2.0)), tail * unit);
-        let is_near = x.absolute().less(x.either(10.25, 27.25));
+        let is_near = x.absolute().less(x.by_precision(10.25, 27.25));
         let [result] = (!is_near).rarely([usual], || [x.unless_nan(negative.select(x.constant(2.0), 0.0))]);
         result
     })
@@ -131,20 +127,20 @@ fn rectified<'p>(x: Term<'p>, tail: Term<'p>, share: f64, limit: Term<'p>) -> Te
 /// subtracts the other tail.
 pub(crate) fn gelu(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::gelu(program, dtype, operands);
+        return half_precision::functions::gelu(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
         // |x| Φ(-|x|) = e^(-x²/2) u P(u) / sqrt(2), with the u and P(u) of |x| / sqrt(2).
         let Tail { series, share, .. } = Tail::new(x, FRAC_1_SQRT_2);
         let tail = bell(x, 0.5, series * share);
-        rectified(x, tail, FRAC_1_SQRT_2, x.either(14.5, 38.6))
+        rectified(x, tail, FRAC_1_SQRT_2, x.by_precision(14.5, 38.6))
     })
 }
 
 /// Returns x / (1 + e^-u) with u = 2 sqrt(2/π) (x + 0.044715 x³).
 pub(crate) fn gelu_tanh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::gelu_tanh(program, dtype, operands);
+        return half_precision::functions::gelu_tanh(program, dtype, operands);
     }
     // u = rate · x (x² + 1 / 0.044715), and ln 2 / rate.
     const RATE: f64 = 0.071_354_816_272_600_25;
@@ -154,14 +150,14 @@ pub(crate) fn gelu_tanh(program: &mut Program, dtype: DType, operands: &[ValuePa
     const DOUBLE: (f64, f64) = (22.363_860_002_236_38, 7.068_084_733_670_861e-15);
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
-        let added = x.either(SINGLE.0, DOUBLE.0);
+        let added = x.by_precision(SINGLE.0, DOUBLE.0);
         let sum = x.fma(x, added);
-        let lost = x.fma(x, -(sum - added)) + x.either(SINGLE.1, DOUBLE.1);
+        let lost = x.fma(x, -(sum - added)) + x.by_precision(SINGLE.1, DOUBLE.1);
         let decay = Decay::new([size, sum], RATE, PERIOD.0, PERIOD.1);
         let rest = size.fma(lost, size.fma(sum, -decay.whole));
         let power = decay.of(rest, x.constant(raised(x, 1)));
         // x minus |x| e^-|u| / (1 + e^-|u|); for negative x only the second term.
         let tail = (size * power) * reciprocal(power.fma(raised(x, -1), 1.0));
-        rectified(x, tail, 1.0, x.either(10.8, 21.57))
+        rectified(x, tail, 1.0, x.by_precision(10.8, 21.57))
     })
 }

@@ -10,7 +10,7 @@ use super::logarithmic::logarithm;
 use super::reciprocal::reciprocal;
 use super::term::{Term, real};
 use super::trigonometric::sine_and_cosine_of_pi;
-use super::{Precision, short};
+use super::{Precision, half_precision};
 use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
@@ -73,9 +73,9 @@ fn above_0(x: Term<'_>) -> Term<'_> {
     is_far.select(far, near)
 }
 
-pub(crate) fn logarithm_of_gamma(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn lgamma(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::logarithm_of_gamma(program, dtype, operands);
+        return half_precision::lgamma(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
@@ -85,8 +85,8 @@ pub(crate) fn logarithm_of_gamma(program: &mut Program, dtype: DType, operands: 
             let reflected = (x.constant(LN_PI) - logarithm((size * sine).absolute())) - result;
             // So close to 0 both are -ln |x| and the product would vanish; from where all numbers are
             // integers there are poles.
-            let tiny = size.less(x.either(2f64.powi(-30), 2f64.powi(-60)));
-            let large = x.either(2f64.powi(23), 2f64.powi(52)).less_equal(size);
+            let tiny = size.less(x.by_precision(2f64.powi(-30), 2f64.powi(-60)));
+            let large = x.by_precision(2f64.powi(23), 2f64.powi(52)).less_equal(size);
             let reflected = large.select(x.constant(f64::INFINITY), reflected);
             [tiny.select(result, reflected)]
         });

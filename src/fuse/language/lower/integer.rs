@@ -1,36 +1,36 @@
 //! Bitwise operations and shifts; on bools the bitwise operations are logical.
 
-use super::{one, rounded};
+use super::{real_parts_of, rounded};
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
 use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
 pub(crate) fn and(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
-    one(program.and(operands[0][0], operands[1][0]))
+    real_parts_of(program.and(operands[0][0], operands[1][0]))
 }
 
 pub(crate) fn or(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
-    one(program.or(operands[0][0], operands[1][0]))
+    real_parts_of(program.or(operands[0][0], operands[1][0]))
 }
 
 pub(crate) fn xor(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
-    one(program.xor(operands[0][0], operands[1][0]))
+    real_parts_of(program.xor(operands[0][0], operands[1][0]))
 }
 
 pub(crate) fn not(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let flipped = program.not(operands[0][0]);
-    one(rounded(program, dtype, flipped))
+    real_parts_of(rounded(program, dtype, flipped))
 }
 
 /// Returns the upper half of a product, at the dtype's width.
-pub(crate) fn multiply_high(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn mul_high(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let (x, y) = (operands[0][0], operands[1][0]);
     if dtype.size() >= 4 {
-        return one(program.multiply_high(x, y));
+        return real_parts_of(program.multiply_high(x, y));
     }
     let product = program.multiply(x, y);
     let width = program.bits32(8 * dtype.size() as u32);
-    one(program.shift_right_unsigned(product, width))
+    real_parts_of(program.shift_right_unsigned(product, width))
 }
 
 /// Returns a shift count of 32 bits. A negative count or one that does not fit becomes larger than every
@@ -47,13 +47,13 @@ fn count(program: &mut Program, count: Value) -> Value {
 pub(crate) fn shift_left(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let count = count(program, operands[1][0]);
     let shifted = program.shift_left(operands[0][0], count);
-    one(rounded(program, dtype, shifted))
+    real_parts_of(rounded(program, dtype, shifted))
 }
 
 pub(crate) fn shift_right(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     let count = count(program, operands[1][0]);
     let x = operands[0][0];
-    one(if dtype.is_signed_integer() {
+    real_parts_of(if dtype.is_signed_integer() {
         program.shift_right_signed(x, count)
     } else {
         program.shift_right_unsigned(x, count)

@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_PI_2, PI};
 
 use super::coefficients::{ARC_SINE, ARC_TANGENT};
 use super::term::{Like, Term, real};
-use super::{Precision, short};
+use super::{Precision, half_precision};
 use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
@@ -17,7 +17,7 @@ const HALF_PI_REST: f64 = 6.123_233_995_736_766e-17;
 /// Returns times · π/2 and its rounding error.
 fn half_pi(like: Term<'_>, times: f64) -> [Term<'_>; 2] {
     let single = f64::from(FRAC_PI_2 as f32);
-    [like.constant(times * FRAC_PI_2), like.either(times * (FRAC_PI_2 - single), times * HALF_PI_REST)]
+    [like.constant(times * FRAC_PI_2), like.by_precision(times * (FRAC_PI_2 - single), times * HALF_PI_REST)]
 }
 
 /// Returns times · π/2 - x.
@@ -76,7 +76,7 @@ pub(super) fn angle_of_ratio<'p>(ratio: Term<'p>, is_steep: Term<'p>, x: Term<'p
     let less = (x.bits_of() ^ is_steep.select(sign, 0)).float_of();
     let angle = arc_tangent_below_1(ratio).with_sign(less);
     let single = f64::from(FRAC_PI_2 as f32);
-    let beyond = x.either((FRAC_PI_2 - single) / single, HALF_PI_REST / FRAC_PI_2);
+    let beyond = x.by_precision((FRAC_PI_2 - single) / single, HALF_PI_REST / FRAC_PI_2);
     turn + turn.fma(beyond, angle)
 }
 
@@ -94,28 +94,28 @@ pub(super) fn angle_of<'p>(y: Term<'p>, x: Term<'p>) -> Term<'p> {
     y.unordered(x).select(y + x, angle.with_sign(y))
 }
 
-pub(crate) fn arc_sine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn asin(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::arc_sine(program, dtype, operands);
+        return half_precision::functions::asin(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| x.unless_nan(arc_sine_of(x)))
 }
 
-pub(crate) fn arc_cosine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn acos(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::arc_cosine(program, dtype, operands);
+        return half_precision::functions::acos(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| arc_cosine_of(x))
 }
 
-pub(crate) fn arc_tangent(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn atan(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::arc_tangent(program, dtype, operands);
+        return half_precision::functions::atan(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| arc_tangent_of(x))
 }
 
-pub(crate) fn arc_tangent_2(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn atan2(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[y, x]| angle_of(y, x))
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn angle(program: &mut Program, dtype: DType, operands: &[ValueParts]
         return real(
             program,
             dtype.part(),
-            &[super::one(operands[0][1]), super::one(operands[0][0])],
+            &[super::real_parts_of(operands[0][1]), super::real_parts_of(operands[0][0])],
             |[y, x]| angle_of(y, x),
         );
     }

@@ -6,19 +6,19 @@
 //! zero f. Negative arguments are as common as others in real data, so the main path gives their NaN; 0,
 //! subnormal numbers and infinities are rare bodies.
 
-use std::f64::consts::{LN_2, SQRT_2};
+use std::f64::consts::{LN_2, LN_10, LOG2_E, LOG10_2, SQRT_2};
 
 use super::coefficients::{LOGARITHM, LOGARITHM_BELOW_2};
 use super::elementary::power_up_to_one;
 use super::reciprocal::reciprocal;
 use super::term::{Like, Term, real};
-use super::{Precision, short};
+use super::{Precision, half_precision};
 use crate::fuse::ir::instruction::Instruction;
 use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 /// ln 2 minus its nearest f64.
-pub(super) const LN_2_BEYOND: f64 = 2.319_046_813_846_299_6e-17;
+pub(super) const LN_2_LO: f64 = 2.319_046_813_846_299_6e-17;
 
 /// Returns -e of a positive normal number as an integer at the position of its exponent.
 pub(super) fn minus_exponent(x: Term<'_>) -> Term<'_> {
@@ -32,8 +32,8 @@ pub(super) fn minus_exponent(x: Term<'_>) -> Term<'_> {
 pub(super) fn counted<'p>(minus_exponent: Term<'p>, like: Term<'p>) -> Term<'p> {
     if like.is_double() {
         // As the last bits of a number whose last bit has the value 1.
-        let (bits, anchor) = (0x4330_0000_8000_0000, 4_503_601_774_854_144.0);
-        return ((minus_exponent >> 32) ^ bits).float_of() - anchor;
+        let (bits, rounding_constant) = (0x4330_0000_8000_0000, 4_503_601_774_854_144.0);
+        return ((minus_exponent >> 32) ^ bits).float_of() - rounding_constant;
     }
     minus_exponent.apply(Instruction::SignedToFloat32, &[])
 }
@@ -53,7 +53,7 @@ fn rest(f: Term<'_>) -> Term<'_> {
 fn joined<'p>(count: Term<'p>, f: Term<'p>) -> Term<'p> {
     let rest = rest(f);
     // The nearest f32 to ln 2 suffices, because the product itself is not rounded.
-    let rest = if f.is_double() { count.fma(LN_2_BEYOND * unit(f), rest) } else { rest };
+    let rest = if f.is_double() { count.fma(LN_2_LO * unit(f), rest) } else { rest };
     count.fma(-LN_2 * unit(f), f - rest)
 }
 
@@ -68,7 +68,8 @@ pub(super) fn parts<'p>(x: Term<'p>, up: Option<Term<'p>>) -> [Term<'p>; 2] {
 /// Returns whether |x| is a normal number.
 fn is_normal(x: Term<'_>) -> Term<'_> {
     let size = x.absolute();
-    x.either(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE).less_equal(size) & size.less(f64::INFINITY)
+    x.by_precision(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE).less_equal(size)
+        & size.less(f64::INFINITY)
 }
 
 /// Returns a logarithm of any number, from a function of the counted -e and f.
@@ -96,7 +97,7 @@ pub(super) fn to_base(x: Term<'_>, of_e: (f64, f64), of_2: f64) -> Term<'_> {
     of_any(x, |[count, f]| {
         let near = f - rest(f);
         let single = f64::from(of_e.0 as f32);
-        let small = near.fma(of_e.0, near * x.either(of_e.0 - single, of_e.1));
+        let small = near.fma(of_e.0, near * x.by_precision(of_e.0 - single, of_e.1));
         count.fma(-of_2 * unit(x), small)
     })
 }
@@ -179,7 +180,7 @@ pub(super) fn softplus(x: Term<'_>) -> Term<'_> {
 /// Returns ln(x / (1 - x)) as the logarithm of 1 + |1 - 2x| / min(x, 1 - x), which loses nothing near 1/2.
 pub(crate) fn logit(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::logarithms::logit(program, dtype, operands);
+        return half_precision::logarithms::logit(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
         let rest = x.constant(1.0) - x;
@@ -191,14 +192,43 @@ pub(crate) fn logit(program: &mut Program, dtype: DType, operands: &[ValueParts]
         let usual = low.select(-size, size);
         let usual = x.constant(0.0).less(smaller).select(usual, f64::NAN);
         // The quotient would overflow; here the other factor is 1.
-        let tiny = x.absolute().less(x.either(2f64.powi(-100), 2f64.powi(-1000)));
+        let tiny = x.absolute().less(x.by_precision(2f64.powi(-100), 2f64.powi(-1000)));
         let [result] = tiny.rarely([usual], || [logarithm(x)]);
         x.equal(1.0).select(x.constant(f64::INFINITY), result)
     })
 }
 
+pub(crate) fn log(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+    if Precision::of(dtype) == Precision::Half {
+        return half_precision::logarithms::logarithm(program, dtype, operands, LN_2);
+    }
+    real(program, dtype, operands, |[x]| logarithm(x))
+}
+
+pub(crate) fn log2(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+    if Precision::of(dtype) == Precision::Half {
+        return half_precision::logarithms::logarithm(program, dtype, operands, 1.0);
+    }
+    // log2(e) minus its nearest f64.
+    real(program, dtype, operands, |[x]| to_base(x, (LOG2_E, 2.035_527_374_093_103_3e-17), 1.0))
+}
+
+pub(crate) fn log10(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+    if Precision::of(dtype) == Precision::Half {
+        return half_precision::logarithms::logarithm(program, dtype, operands, LOG10_2);
+    }
+    real(program, dtype, operands, |[x]| to_base(x, (1.0 / LN_10, 1.098_319_650_216_765e-17), LOG10_2))
+}
+
+pub(crate) fn log1p(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+    if Precision::of(dtype) == Precision::Half {
+        return half_precision::logarithms::log1p(program, dtype, operands);
+    }
+    real(program, dtype, operands, |[x]| of_1_plus(x))
+}
+
 /// Returns ln(e^x + e^y).
-pub(crate) fn of_sum(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn log_add_exp(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x, y]| {
         let distance = x.equal(y).select(x.constant(0.0), (x - y).absolute());
         let power = power_up_to_one(-distance);
@@ -207,16 +237,12 @@ pub(crate) fn of_sum(program: &mut Program, dtype: DType, operands: &[ValueParts
 }
 
 /// Returns x ln(y), or 0 if x is 0 and y is a number.
-pub(crate) fn by_logarithm(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn xlogy(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x, y]| product(x, y, logarithm(y)))
 }
 
 /// Returns x ln(1 + y), or 0 if x is 0 and y is a number.
-pub(crate) fn by_logarithm_of_1_plus(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(crate) fn xlog1py(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x, y]| product(x, y, of_1_plus(y)))
 }
 

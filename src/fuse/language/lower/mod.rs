@@ -13,6 +13,7 @@ pub(super) mod division;
 pub(in crate::fuse) mod elementary;
 pub(super) mod error;
 pub(super) mod gamma;
+mod half_precision;
 pub(super) mod integer;
 pub(super) mod inverse;
 pub(super) mod logarithmic;
@@ -22,7 +23,6 @@ pub(super) mod product;
 pub(in crate::fuse) mod random;
 mod reciprocal;
 pub(super) mod rounding;
-mod short;
 pub(super) mod steps;
 mod term;
 pub(super) mod trigonometric;
@@ -34,7 +34,7 @@ use crate::types::DType;
 /// The precision that a function's result dtype requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Precision {
-    /// 11 bits and fewer, computed in f32.
+    /// f16 and bf16, computed in f32.
     Half,
     /// 24 bits.
     Single,
@@ -53,7 +53,7 @@ impl Precision {
 }
 
 /// Returns the parts of a real number.
-fn one(value: Value) -> ValueParts {
+fn real_parts_of(value: Value) -> ValueParts {
     [value, value]
 }
 
@@ -86,5 +86,5 @@ fn each(
         let imaginary = apply(program, [left[1], right[1]]);
         return [real, imaginary];
     }
-    one(rounded(program, dtype, real))
+    real_parts_of(rounded(program, dtype, real))
 }

@@ -8,7 +8,7 @@
 //! single logarithm serves the middle and the tails. `scripts/make_normal_quantile.py` generates the
 //! polynomials. The error is below 3 units in the last place.
 
-use super::elementary;
+use super::{elementary, logarithmic};
 use crate::fuse::ir::instruction::{Instruction, RegisterKind};
 use crate::fuse::ir::program::{Program, Value};
 use crate::types::DType;
@@ -159,7 +159,7 @@ pub(crate) fn normal(program: &mut Program, bits: Value) -> Value {
     let product = program.multiply(tail, other);
     let scale = program.float(tail, 2f64.powi(-2 * width));
     let product = program.multiply(product, scale);
-    let [logarithm, _] = elementary::logarithm(program, dtype, &[[product; 2]]);
+    let [logarithm, _] = logarithmic::log(program, dtype, &[[product; 2]]);
     let w = program.negate(logarithm);
 
     let ratio = if double {

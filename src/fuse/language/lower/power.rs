@@ -4,57 +4,57 @@
 use super::coefficients::{AREA_TANGENT_REST, LOGARITHM_REST, POWER_OF_2};
 use super::reciprocal::reciprocal;
 use super::term::{Like, Term, real};
-use super::{Precision, one, rounded, short};
+use super::{Precision, half_precision, real_parts_of, rounded};
 use crate::fuse::ir::instruction::Instruction;
 use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
 /// A number as a sum of two, with the second below the last place of the first.
 #[derive(Clone, Copy)]
-pub(super) struct Pair<'p> {
-    pub(super) head: Term<'p>,
-    pub(super) rest: Term<'p>,
+pub(super) struct DoubleWord<'p> {
+    pub(super) hi: Term<'p>,
+    pub(super) lo: Term<'p>,
 }
 
-impl<'p> Pair<'p> {
+impl<'p> DoubleWord<'p> {
     /// Returns the exact product of two numbers.
-    pub(super) fn product(x: Term<'p>, y: Term<'p>) -> Pair<'p> {
-        let head = x * y;
-        Pair { head, rest: x.fma(y, -head) }
+    pub(super) fn product(x: Term<'p>, y: Term<'p>) -> DoubleWord<'p> {
+        let hi = x * y;
+        DoubleWord { hi, lo: x.fma(y, -hi) }
     }
 
     /// Returns the exact sum of two numbers; the first is 0 or not the smaller in magnitude.
-    pub(super) fn sum(large: Term<'p>, small: Term<'p>) -> Pair<'p> {
-        let head = large + small;
-        Pair { head, rest: small - (head - large) }
+    pub(super) fn sum(large: Term<'p>, small: Term<'p>) -> DoubleWord<'p> {
+        let hi = large + small;
+        DoubleWord { hi, lo: small - (hi - large) }
     }
 
-    pub(super) fn times(self, factor: Term<'p>) -> Pair<'p> {
-        let product = Pair::product(factor, self.head);
-        Pair { rest: factor.fma(self.rest, product.rest), ..product }
+    pub(super) fn times(self, factor: Term<'p>) -> DoubleWord<'p> {
+        let product = DoubleWord::product(factor, self.hi);
+        DoubleWord { lo: factor.fma(self.lo, product.lo), ..product }
     }
 }
 
 /// Returns a constant with the precision of two numbers.
-pub(super) fn exactly(like: Term<'_>, number: f64, beyond: f64) -> Pair<'_> {
+pub(super) fn double_word_constant(like: Term<'_>, number: f64, beyond: f64) -> DoubleWord<'_> {
     let single = f64::from(number as f32);
-    Pair { head: like.constant(number), rest: like.either(number - single, beyond) }
+    DoubleWord { hi: like.constant(number), lo: like.by_precision(number - single, beyond) }
 }
 
 const LOG2_E_BEYOND: f64 = 2.035_527_374_093_103_3e-17;
 const TWO_LOG2_E: f64 = 2.885_390_081_777_926_8;
 
 /// Returns x · times · log2(e), for `times` a power of 2.
-pub(super) fn in_powers_of_2(x: Pair<'_>, times: f64) -> Pair<'_> {
-    let factor = exactly(x.head, TWO_LOG2_E * times / 2.0, LOG2_E_BEYOND * times);
-    let product = Pair::product(x.head, factor.head);
-    let rest = x.head.fma(factor.rest, product.rest);
-    Pair { rest: x.rest.fma(factor.head, rest), ..product }
+pub(super) fn in_powers_of_2(x: DoubleWord<'_>, times: f64) -> DoubleWord<'_> {
+    let factor = double_word_constant(x.hi, TWO_LOG2_E * times / 2.0, LOG2_E_BEYOND * times);
+    let product = DoubleWord::product(x.hi, factor.hi);
+    let lo = x.hi.fma(factor.lo, product.lo);
+    DoubleWord { lo: x.lo.fma(factor.hi, lo), ..product }
 }
 
 /// Returns log2 of a positive normal number: of f64 to twice its precision, and of f32 within 2^-30.5, which a power below 2^128
 /// magnifies to a unit in the last place at most.
-fn logarithm<'p>(x: Term<'p>, more: Option<Term<'p>>) -> Pair<'p> {
+fn logarithm<'p>(x: Term<'p>, more: Option<Term<'p>>) -> DoubleWord<'p> {
     let double = x.is_double();
     let (middle, places) = if double {
         (std::f64::consts::FRAC_1_SQRT_2.to_bits() as i64, 52)
@@ -80,41 +80,41 @@ fn logarithm<'p>(x: Term<'p>, more: Option<Term<'p>>) -> Pair<'p> {
     if !double {
         return logarithm_of_quotient(exponent, s, s_rest);
     }
-    let square = Pair::product(s, s);
-    let square_rest = (s + s).fma(s_rest, square.rest);
+    let square = DoubleWord::product(s, s);
+    let square_rest = (s + s).fma(s_rest, square.lo);
     // artanh(s) / s - 1 = s² (1/3 + s² (1/5 + …)).
-    let tail = Pair::product(square.head, square.head.polynomial(&AREA_TANGENT_REST));
-    let third = exactly(x, 1.0 / 3.0, 1.850_371_707_708_594e-17);
-    let series = Pair::sum(third.head, tail.head);
-    let series_rest = series.rest + (third.rest + tail.rest);
-    let times = Pair::product(square.head, series.head);
-    let times_rest = square.head.fma(series_rest, square_rest.fma(series.head, times.rest));
-    let factor = exactly(x, TWO_LOG2_E, 4.071_054_748_186_206_6e-17);
-    let first = Pair::product(s, factor.head);
-    let first_rest = s_rest.fma(factor.head, s.fma(factor.rest, first.rest));
-    let second = Pair::product(first.head, times.head);
-    let second_rest = first_rest.fma(times.head, first.head.fma(times_rest, second.rest));
-    let near = Pair::sum(first.head, second.head);
-    let all = Pair::sum(exponent, near.head);
-    Pair { rest: all.rest + (near.rest + (first_rest + second_rest)), ..all }
+    let tail = DoubleWord::product(square.hi, square.hi.polynomial(&AREA_TANGENT_REST));
+    let third = double_word_constant(x, 1.0 / 3.0, 1.850_371_707_708_594e-17);
+    let series = DoubleWord::sum(third.hi, tail.hi);
+    let series_rest = series.lo + (third.lo + tail.lo);
+    let times = DoubleWord::product(square.hi, series.hi);
+    let times_rest = square.hi.fma(series_rest, square_rest.fma(series.hi, times.lo));
+    let factor = double_word_constant(x, TWO_LOG2_E, 4.071_054_748_186_206_6e-17);
+    let first = DoubleWord::product(s, factor.hi);
+    let first_rest = s_rest.fma(factor.hi, s.fma(factor.lo, first.lo));
+    let second = DoubleWord::product(first.hi, times.hi);
+    let second_rest = first_rest.fma(times.hi, first.hi.fma(times_rest, second.lo));
+    let near = DoubleWord::sum(first.hi, second.hi);
+    let all = DoubleWord::sum(exponent, near.hi);
+    DoubleWord { lo: all.lo + (near.lo + (first_rest + second_rest)), ..all }
 }
 
 /// Returns exponent + 2 log2(e) artanh(s + rest) of f32. The terms from s³ on are at most 1 % of the sum, so of them only the
 /// products that lead are computed exactly, and the derivative 2 log2(e) (1 + s²) takes up the rest of s.
-fn logarithm_of_quotient<'p>(exponent: Term<'p>, s: Term<'p>, s_rest: Term<'p>) -> Pair<'p> {
-    let factor = exactly(s, TWO_LOG2_E, 0.0);
-    let square = Pair::product(s, s);
-    let series = square.head.polynomial(&LOGARITHM_REST);
-    let times = Pair::product(square.head, series);
-    let second = Pair::product(s, times.head);
-    let second_rest = s.fma(square.rest.fma(series, times.rest), second.rest);
-    let first = Pair::product(s, factor.head);
-    let slope = square.head.fma(factor.head, factor.head);
-    let first_rest = s_rest.fma(slope, s.fma(factor.rest, first.rest));
-    let near = first.head + second.head;
-    let head = exponent + near;
-    let lost = (first.head - (head - exponent)) + second.head;
-    Pair { head, rest: lost + (first_rest + second_rest) }
+fn logarithm_of_quotient<'p>(exponent: Term<'p>, s: Term<'p>, s_rest: Term<'p>) -> DoubleWord<'p> {
+    let factor = double_word_constant(s, TWO_LOG2_E, 0.0);
+    let square = DoubleWord::product(s, s);
+    let series = square.hi.polynomial(&LOGARITHM_REST);
+    let times = DoubleWord::product(square.hi, series);
+    let second = DoubleWord::product(s, times.hi);
+    let second_rest = s.fma(square.lo.fma(series, times.lo), second.lo);
+    let first = DoubleWord::product(s, factor.hi);
+    let slope = square.hi.fma(factor.hi, factor.hi);
+    let first_rest = s_rest.fma(slope, s.fma(factor.lo, first.lo));
+    let near = first.hi + second.hi;
+    let hi = exponent + near;
+    let lost = (first.hi - (hi - exponent)) + second.hi;
+    DoubleWord { hi, lo: lost + (first_rest + second_rest) }
 }
 
 /// 2^x = power · 2^exponent, with power from about sqrt(1/2) to sqrt(2) and exponent an integer of 32 bits.
@@ -123,13 +123,13 @@ pub(super) struct Scaled<'p> {
     exponent: Term<'p>,
 }
 
-pub(super) fn power_of_2(x: Pair<'_>) -> Scaled<'_> {
-    let anchor = x.head.anchor();
-    let shifted = x.head + anchor;
-    let fraction = (x.head - (shifted - anchor)) + x.rest;
+pub(super) fn power_of_2(x: DoubleWord<'_>) -> Scaled<'_> {
+    let rounding_constant = x.hi.rounding_constant();
+    let shifted = x.hi + rounding_constant;
+    let fraction = (x.hi - (shifted - rounding_constant)) + x.lo;
     let bits = shifted.bits_of();
     let bits = if fraction.is_double() { bits.apply(Instruction::Truncate64, &[]) } else { bits };
-    // The anchor's own bits above the integer are shifted out, or subtracted by callers that halve it.
+    // The rounding constant's own bits above the integer are shifted out, or subtracted by callers that halve it.
     let power = fraction.fma(fraction.polynomial(&POWER_OF_2), 1.0);
     Scaled { power, exponent: bits }
 }
@@ -180,24 +180,25 @@ impl<'p> Scaled<'p> {
 
 /// The exponents between which 2^x, and a number around 1 times it, is normal.
 pub(super) fn is_normal<'p>(exponent: Term<'p>) -> Term<'p> {
-    exponent.absolute().less(exponent.either(124.0, 1020.0))
+    exponent.absolute().less(exponent.by_precision(124.0, 1020.0))
 }
 
 /// Returns |x|^y, except for NaN.
 fn magnitude<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
-    let (least, up) = (x.either(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE), x.either(25.0, 54.0));
+    let (least, up) =
+        (x.by_precision(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE), x.by_precision(25.0, 54.0));
     let small = x.less(least);
-    let larger = x * x.either(2f64.powi(25), 2f64.powi(54));
+    let larger = x * x.by_precision(2f64.powi(25), 2f64.powi(54));
     let logarithm = logarithm(small.select(larger, x), Some(small.select(-up, 0.0)));
     let zero = x.equal(0.0);
     let infinite = x.equal(f64::INFINITY);
     let special = zero.select(x.constant(f64::NEG_INFINITY), f64::INFINITY);
-    let head = (zero | infinite).select(special, logarithm.head);
-    let most = x.either(250.0, 2040.0);
-    let exact = Pair { head, ..logarithm }.times(y);
-    let inside = exact.head.absolute().less(most);
-    let head = exact.head.maximum(-most).minimum(most);
-    let exponent = Pair { head, rest: inside.select(exact.rest, 0.0) };
+    let hi = (zero | infinite).select(special, logarithm.hi);
+    let most = x.by_precision(250.0, 2040.0);
+    let exact = DoubleWord { hi, ..logarithm }.times(y);
+    let inside = exact.hi.absolute().less(most);
+    let hi = exact.hi.maximum(-most).minimum(most);
+    let exponent = DoubleWord { hi, lo: inside.select(exact.lo, 0.0) };
     let scaled = power_of_2(exponent);
     let result = scaled.any(scaled.power);
     (x.equal(1.0) | y.equal(0.0)).select(x.constant(1.0), result)
@@ -213,7 +214,7 @@ fn power_of<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
     };
     let exponent = logarithm(size, None).times(y);
     let scaled = power_of_2(exponent);
-    let usual = normal & is_normal(exponent.head);
+    let usual = normal & is_normal(exponent.hi);
     let [result] = (!usual).rarely([scaled.normal(scaled.power)], || {
         let certain = x.equal(1.0) | y.equal(0.0);
         let result = x.unordered(y).select(x + y, magnitude(size, y));
@@ -227,7 +228,7 @@ fn power_of<'p>(x: Term<'p>, y: Term<'p>) -> Term<'p> {
     invalid.select(x.constant(f64::NAN), result)
 }
 
-pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn pow(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if dtype.is_float() {
         return real(program, dtype, operands, |[x, y]| power_of(x, y));
     }
@@ -236,7 +237,7 @@ pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[ValueParts]
     let result = program.apply(raise, &[x, y]);
     let result = rounded(program, dtype, result);
     if !dtype.is_signed_integer() {
-        return one(result);
+        return real_parts_of(result);
     }
     // 1 / x^-y without its fraction: 1 and -1 are their own inverses, and the others have none.
     let (zero, unity, two) = (program.integer(x, 0), program.integer(x, 1), program.integer(x, 3));
@@ -247,7 +248,7 @@ pub(crate) fn power(program: &mut Program, dtype: DType, operands: &[ValueParts]
     let unit = program.and(unit, is_odd);
     let negative = program.less_signed(y, zero);
     let by_unit = program.choose(unit, result, zero);
-    one(program.choose(negative, by_unit, result))
+    real_parts_of(program.choose(negative, by_unit, result))
 }
 
 /// Returns y (y³ + 2x) / (2y³ + x), a step of Halley's method from a guess y to the cube root of x, for
@@ -260,10 +261,10 @@ fn halley<'p>(x: Term<'p>, y: Term<'p>) -> [Term<'p>; 2] {
 
 /// Returns y and its distance to the cube root of x, from the exact remainder of y³ and about 1 / 3y².
 fn with_rest<'p>(x: Term<'p>, y: Term<'p>, inverse: impl FnOnce(Term<'p>) -> Term<'p>) -> Term<'p> {
-    let square = Pair::product(y, y);
-    let cube = Pair::product(square.head, y);
-    let left = (x - cube.head) - square.rest.fma(y, cube.rest);
-    left.fma(inverse(square.head), y)
+    let square = DoubleWord::product(y, y);
+    let cube = DoubleWord::product(square.hi, y);
+    let left = (x - cube.hi) - square.lo.fma(y, cube.lo);
+    left.fma(inverse(square.hi), y)
 }
 
 /// Returns the cube root of a number from 1 to 8. A third of its bits, and two thirds of their bias, give the
@@ -281,15 +282,15 @@ fn cube_root_within(x: Term<'_>) -> Term<'_> {
 }
 
 /// Returns the cube root: that of a number from 1 to 8, times 2 to a third of the remaining exponent.
-pub(crate) fn cube_root(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn cbrt(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::cube_root(program, dtype, operands);
+        return half_precision::functions::cbrt(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
         let double = x.is_double();
         let size = x.absolute();
         // Subnormal numbers have no exponent.
-        let small = size.less(x.either(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE));
+        let small = size.less(x.by_precision(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE));
         let (up, root_up, places) = if double { (54, 18, 52) } else { (24, 8, 23) };
         let bits = (size * small.select(x.constant(2f64.powi(up)), 1.0)).bits_of();
         // The exponent minus 3 times its third is 0 to 2; one multiplication divides all exponents by 3.

@@ -7,7 +7,7 @@
 //! would be mistaken for an overflow. The check costs one comparison a product; the rest is a rare body.
 
 use super::term::{Like, Term, formula};
-use super::{arithmetic, one};
+use super::{arithmetic, real_parts_of};
 use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
@@ -59,7 +59,7 @@ pub(crate) fn combined(program: &mut Program, dtype: DType, x: ValueParts, y: Va
         return formula(program, [x[0], x[1], y[0], y[1]], |[a, b, c, d]| complex([a, b], [c, d]));
     }
     if !dtype.is_float() {
-        return arithmetic::multiply(program, dtype, &[x, y]);
+        return arithmetic::mul(program, dtype, &[x, y]);
     }
     let [product] = formula(program, [x[0], y[0]], |[x, y]| {
         let product = x * y;
@@ -71,7 +71,7 @@ pub(crate) fn combined(program: &mut Program, dtype: DType, x: ValueParts, y: Va
             [of_given.select(product, is_zero.select(zero, encoded(product)))]
         })
     });
-    one(product)
+    real_parts_of(product)
 }
 
 fn times<'p>([a, b]: [Term<'p>; 2], [c, d]: [Term<'p>; 2]) -> [Term<'p>; 2] {

@@ -2,14 +2,14 @@
 
 use std::f64::consts::PI;
 
-use super::one;
+use super::real_parts_of;
 use super::term::{Term, formula, real};
 use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
 
-pub(crate) fn has_sign(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn signbit(program: &mut Program, _: DType, operands: &[ValueParts]) -> ValueParts {
     let [sign] = formula(program, [operands[0][0]], |[x]| [x.is_negative()]);
-    one(sign)
+    real_parts_of(sign)
 }
 
 /// Returns 0 below 0, 1 above, and the second operand at 0.

@@ -79,7 +79,7 @@ pub(super) fn real<const N: usize>(
     of: impl for<'p> FnOnce([Term<'p>; N]) -> Term<'p>,
 ) -> ValueParts {
     let [result] = formula(program, real_parts(operands), |terms| [of(terms)]);
-    super::one(rounded(program, dtype, result))
+    super::real_parts_of(rounded(program, dtype, result))
 }
 
 macro_rules! operators {
@@ -216,13 +216,13 @@ impl<'p> Term<'p> {
     }
 
     /// Returns one constant beside f32 and another beside f64.
-    pub(super) fn either(self, single: f64, double: f64) -> Term<'p> {
+    pub(super) fn by_precision(self, single: f64, double: f64) -> Term<'p> {
         self.constant(if self.is_double() { double } else { single })
     }
 
     /// Returns the constant at which a unit in the last place is 1, so that adding it rounds to an integer in the last bits.
-    pub(super) fn anchor(self) -> Term<'p> {
-        self.either(1.5 * 2f64.powi(23), 1.5 * 2f64.powi(52))
+    pub(super) fn rounding_constant(self) -> Term<'p> {
+        self.by_precision(1.5 * 2f64.powi(23), 1.5 * 2f64.powi(52))
     }
 
     /// Returns a constant of 32 bits.

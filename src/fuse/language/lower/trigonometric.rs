@@ -9,7 +9,7 @@
 
 use super::coefficients::{COSINE, SINE};
 use super::term::{Term, real};
-use super::{Precision, short};
+use super::{Precision, half_precision};
 use crate::fuse::ir::instruction::Instruction;
 use crate::fuse::ir::program::{Program, ValueParts};
 use crate::types::DType;
@@ -53,11 +53,11 @@ pub(super) struct Turns<'p> {
 
 /// Returns the nearest integer to factor · x as a float and, in its low bits, as a 32-bit integer.
 fn nearest<'p>(x: Term<'p>, factor: f64) -> (Term<'p>, Term<'p>) {
-    let anchor = x.anchor();
-    let shifted = x.fma(factor, anchor);
+    let rounding_constant = x.rounding_constant();
+    let shifted = x.fma(factor, rounding_constant);
     let bits = shifted.bits_of();
     let bits = if x.is_double() { bits.apply(Instruction::Truncate64, &[]) } else { bits };
-    (shifted - anchor, bits)
+    (shifted - rounding_constant, bits)
 }
 
 pub(super) fn turns(x: Term<'_>) -> Turns<'_> {
@@ -68,7 +68,7 @@ pub(super) fn turns(x: Term<'_>) -> Turns<'_> {
 fn turns_by<'p>(x: Term<'p>, terms: &[f64]) -> Turns<'p> {
     let (count, quarters) = nearest(x, FRAC_2_PI);
     let rest = terms.iter().fold(x, |rest, &piece| (-count).fma(piece, rest));
-    let limit = x.either(2f64.powi(17), 2f64.powi(30));
+    let limit = x.by_precision(2f64.powi(17), 2f64.powi(30));
     let is_large = !x.absolute().less_equal(limit);
     let [quarters, rest] = is_large.rarely([quarters, rest], || {
         let Turns { quarters, rest } = turns_of_large(x);
@@ -184,7 +184,7 @@ pub(super) fn tangent_of(x: Term<'_>) -> Term<'_> {
 }
 
 /// Returns the quarter turns of f16 and bf16, and sine and cosine of the rest.
-fn of_short<'p>(dtype: DType, x: Term<'p>) -> (Turns<'p>, [Term<'p>; 2]) {
+fn of_half_precision<'p>(dtype: DType, x: Term<'p>) -> (Turns<'p>, [Term<'p>; 2]) {
     // The third number of π/2 is below the precision of these dtypes.
     let terms = &QUARTER_TURN_SINGLE[..2];
     let turns = if dtype == DType::F16 {
@@ -195,35 +195,35 @@ fn of_short<'p>(dtype: DType, x: Term<'p>) -> (Turns<'p>, [Term<'p>; 2]) {
     } else {
         turns_by(x, terms)
     };
-    let both = short::functions::of_rest(turns.rest);
+    let both = half_precision::functions::of_rest(turns.rest);
     (turns, both)
 }
 
-pub(crate) fn sine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn sin(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return real(program, dtype, operands, |[x]| {
-            let (turns, both) = of_short(dtype, x);
+            let (turns, both) = of_half_precision(dtype, x);
             sine_of(turns.quarters, both)
         });
     }
     real(program, dtype, operands, |[x]| sine_and_cosine(x)[0])
 }
 
-pub(crate) fn cosine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn cos(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return real(program, dtype, operands, |[x]| {
-            let (turns, both) = of_short(dtype, x);
+            let (turns, both) = of_half_precision(dtype, x);
             sine_of(turns.quarters + 1, both)
         });
     }
     real(program, dtype, operands, |[x]| sine_and_cosine(x)[1])
 }
 
-pub(crate) fn tangent(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(crate) fn tan(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
         return real(program, dtype, operands, |[x]| {
-            let (turns, both) = of_short(dtype, x);
-            short::functions::tangent(turns.quarters, both)
+            let (turns, both) = of_half_precision(dtype, x);
+            half_precision::functions::tan(turns.quarters, both)
         });
     }
     real(program, dtype, operands, |[x]| tangent_of(x))
@@ -232,7 +232,7 @@ pub(crate) fn tangent(program: &mut Program, dtype: DType, operands: &[ValuePart
 /// Returns sin(π x) / (π x), and 1 at 0.
 pub(crate) fn sinc(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     if Precision::of(dtype) == Precision::Half {
-        return short::functions::sinc(program, dtype, operands);
+        return half_precision::functions::sinc(program, dtype, operands);
     }
     real(program, dtype, operands, |[x]| {
         let [sine, _] = sine_and_cosine_of_pi(x);

@@ -174,7 +174,7 @@ impl KernelWriter<'_> {
             false => of_row.clone(),
         };
         let of_group = self.bits32("and.b32", &[&narrow, &(GROUP - 1).to_string()]);
-        let coordinates = self.decode(&row, 0..key.kept);
+        let coordinates = self.decode(&row, 0..key.outer_dims);
         let first = self.widened(&chain.first);
         let first = self.times_plus(&of_row, &key.tile().to_string(), &first);
         Tile { number, of_row, of_group, part: Part { coordinates, first } }

@@ -67,7 +67,7 @@ impl KernelWriter<'_> {
         if self.compiled.rescaled.is_some() && self.factors.is_empty() {
             self.unit_factors(rows);
         }
-        let (groups, rounds) = (key.groups as usize, key.rounds as usize);
+        let (groups, rounds) = (key.accesses_per_round as usize, key.rounds as usize);
         let mut lanes: Vec<Folded> = Vec::new();
         let compiled = self.compiled;
         let narrow = compiled.prologue.inputs.iter().any(|dtype| dtype.size() < 4);
@@ -117,7 +117,7 @@ impl KernelWriter<'_> {
     /// driver's copy for columns of bf16, against 1.01 with two.
     fn by_group(&mut self, key: &FoldKey, thread: &Thread, first: usize, step: usize) -> Vec<Folded> {
         let compiled = self.compiled;
-        if step < key.groups as usize {
+        if step < key.accesses_per_round as usize {
             let low = self.by_group(key, thread, first, 2 * step);
             let high = self.by_group(key, thread, first + step, 2 * step);
             return low.iter().zip(&high).map(|(low, high)| self.merged(low, high)).collect();
@@ -186,7 +186,7 @@ impl KernelWriter<'_> {
             first = self.times_plus(&segment, &SEGMENT.to_string(), &first);
         }
 
-        let mut coordinates = self.decode(&item, 0..key.kept);
+        let mut coordinates = self.decode(&item, 0..key.outer_dims);
         let mut item = item;
         if !rows && key.vector > 1 {
             // The index counts vectors in the first dimension.
@@ -228,7 +228,7 @@ impl KernelWriter<'_> {
             let base = self.base(input);
             let offset = self.offset(input, &thread.coordinates, 0);
             let base = self.address(&base, offset.as_deref(), dtype.size());
-            let still = key.classes[input] == ReductionAccess::Still;
+            let still = key.classes[input] == ReductionAccess::Broadcast;
             thread.still.push(still.then(|| self.writer.load(StateSpace::Global, *dtype, &base)));
             thread.bases.push(base);
         }
@@ -248,7 +248,7 @@ impl KernelWriter<'_> {
             let last = self.index("sub.u32", "sub.u64", &[&count, &step.to_string()]);
             place = self.lesser(&place, &last);
         }
-        let coordinates = self.decode(&place, key.kept..key.kept + key.folded);
+        let coordinates = self.decode(&place, key.outer_dims..key.outer_dims + key.reduced_dims);
         let mut loaded = Vec::with_capacity(compiled.prologue.inputs.len());
         for (input, dtype) in compiled.prologue.inputs.iter().enumerate() {
             let base = thread.bases[input].clone();
@@ -260,14 +260,14 @@ impl KernelWriter<'_> {
                 loaded.push(Vec::new());
                 continue;
             }
-            let offset = self.offset(input, &coordinates, key.kept);
+            let offset = self.offset(input, &coordinates, key.outer_dims);
             let address = self.address(&base, offset.as_deref(), dtype.size());
             loaded.push(match key.classes[input] {
                 ReductionAccess::Vector => {
                     self.writer.load_vector(StateSpace::Global, *dtype, &address, key.vector as usize)
                 }
                 ReductionAccess::Gather if key.vector > 1 => {
-                    let along = if rows { key.kept } else { 0 };
+                    let along = if rows { key.outer_dims } else { 0 };
                     self.gathered(key, input, *dtype, &address, along)
                 }
                 _ => vec![self.writer.load(StateSpace::Global, *dtype, &address)],
@@ -335,7 +335,7 @@ impl KernelWriter<'_> {
     /// Folds the lanes of a thread in a loop over the rounds.
     fn looped(&mut self, key: &FoldKey, thread: &Thread) -> Vec<Folded> {
         let compiled = self.compiled;
-        let count = (key.groups * key.vector) as usize;
+        let count = (key.accesses_per_round * key.vector) as usize;
         let new =
             |kernel: &mut Self, value: &dyn Fn(&KernelWriter<'_>, usize, RegisterKind) -> Name| -> Folded {
                 kernel.each_part(|kernel, part, kind| {
@@ -351,8 +351,9 @@ impl KernelWriter<'_> {
         let round = self.bits32("mov.u32", &["0"]);
         let unique = self.writer.unique();
         self.line(format!("$round_{unique}:"));
-        let accesses: Vec<Access> =
-            (0..key.groups as usize).map(|group| self.access(key, thread, &from, 0, group)).collect();
+        let accesses: Vec<Access> = (0..key.accesses_per_round as usize)
+            .map(|group| self.access(key, thread, &from, 0, group))
+            .collect();
         let elements: Vec<Folded> =
             accesses.iter().flat_map(|access| self.elements(key, thread, access)).collect();
         for (lane, element) in lanes.iter().zip(&elements) {

@@ -61,7 +61,7 @@ impl KernelWriter<'_> {
                 if key.stores_codes {
                     self.store_code(&row, &value);
                 }
-                let coordinates = self.decode(&row, 0..key.kept);
+                let coordinates = self.decode(&row, 0..key.outer_dims);
                 self.store_results(&[value], &coordinates, 0, false);
             }
         }

@@ -44,7 +44,7 @@ impl KernelWriter<'_> {
             return self.chain(key, &thread);
         }
         let (row, inside) = self.row_of_block(key, &thread);
-        let coordinates = self.decode(&row, 0..key.kept);
+        let coordinates = self.decode(&row, 0..key.outer_dims);
         let first = self.first_of_thread(key, &thread);
         let part = Part { coordinates, first: self.widened(&first) };
         let loaded = self.loads(key, &part);
@@ -166,7 +166,7 @@ impl KernelWriter<'_> {
                 let offset = self.offset(input, &part.coordinates, 0);
                 let base = self.address(&base, offset.as_deref(), dtype.size());
                 match key.classes[input] {
-                    ReductionAccess::Still => {
+                    ReductionAccess::Broadcast => {
                         still[input] = self.writer.load_raw(StateSpace::Global, *dtype, &base);
                     }
                     _ => bases[input] = Some(base),
@@ -187,7 +187,7 @@ impl KernelWriter<'_> {
                         of_input.push(self.writer.load_raw_vector(memory, *dtype, &address, QUAD));
                         continue;
                     }
-                    let stride = self.word(self.parameters.stride(input, key.kept));
+                    let stride = self.word(self.parameters.stride(input, key.outer_dims));
                     let offset = self.index("mul.lo.u32", "mul.lo.u64", &[place, &stride]);
                     let address = self.address(&base, Some(&offset), dtype.size());
                     for at in 0..if key.quads { QUAD } else { 1 } {
@@ -359,7 +359,7 @@ impl KernelWriter<'_> {
         let base = self.base(operand);
         let offset = self.offset(operand, &part.coordinates, 0);
         let base = self.address(&base, offset.as_deref(), dtype.size());
-        let stride = self.word(self.parameters.stride(operand, key.kept));
+        let stride = self.word(self.parameters.stride(operand, key.outer_dims));
         let place = match key.stores_vectors {
             true => quad.place.clone(),
             false => self.index("mul.lo.u32", "mul.lo.u64", &[&quad.place, &stride]),

@@ -2,7 +2,7 @@
 //!
 //! A team of threads (a warp or a part of it, a block, a cluster, or the threads of some columns) takes a chunk of
 //! consecutive rows, computes one after the other, and stores the sums of its columns to the chunk's row of a workspace.
-//! A cluster copies the next row to shared memory meanwhile (`ahead`), because its barriers take longer.
+//! A cluster copies the next row to shared memory meanwhile (`double_buffered`), because its barriers take longer.
 //!
 //! Invariants: threads that share a shuffle or a barrier make equally many iterations. A team without a chunk repeats
 //! the last one and stores nothing. Slots of shared memory are written once an iteration, and the barrier of another stage or
@@ -74,7 +74,7 @@ impl RowWriter<'_> {
             chunk = quotient;
         }
         // Threads of a warp may have chunks of different lengths.
-        let varies = !is_tiled && key.across > 1;
+        let varies = !is_tiled && key.rows_per_block > 1;
         let mut inside = Name::new();
         let mut shared = chunk.clone();
         if key.warps > 1 {
@@ -88,21 +88,21 @@ impl RowWriter<'_> {
                 };
             }
             first = kernel.times_plus(&segment, &SEGMENT.to_string(), &first);
-        } else if key.across > 1 {
+        } else if key.rows_per_block > 1 {
             let across = kernel.widened(&above);
-            chunk = kernel.times_plus(&chunk, &key.across.to_string(), &across);
+            chunk = kernel.times_plus(&chunk, &key.rows_per_block.to_string(), &across);
             inside = kernel.is_below(&chunk, &chunks);
             let taken = kernel.lesser(&chunk, &last_chunk);
             // The block is one warp, whose first chunk is the longest.
             shared = match varies {
-                true => kernel.index("mul.lo.u32", "mul.lo.u64", &[&block, &key.across.to_string()]),
+                true => kernel.index("mul.lo.u32", "mul.lo.u64", &[&block, &key.rows_per_block.to_string()]),
                 false => taken.clone(),
             };
             if !varies {
                 chunk = taken;
             }
         }
-        debug_assert!(!varies || key.threads * key.across == WARP);
+        debug_assert!(!varies || key.threads * key.rows_per_block == WARP);
         let before = kernel.index("shl.b32", "shl.b64", &[&shared, &shift(CHUNK)]);
         let left = kernel.index("sub.u32", "sub.u64", &[&rows, &before]);
         let left = kernel.lesser(&left, &CHUNK.to_string());
@@ -149,7 +149,7 @@ impl RowWriter<'_> {
     /// Emits the registers of the sums, which begin with -0.
     fn clear_sums(&mut self) {
         let key = self.key;
-        let count = key.rounds * key.groups * key.vector;
+        let count = key.rounds * key.accesses_per_round * key.vector;
         for output in self.sums.first..self.outputs.len() {
             let kind = kind_of(self.outputs[output].dtype);
             let bits = if kind == RegisterKind::Float64 { 1 << 63 } else { 1 << 31 };
@@ -182,7 +182,8 @@ impl RowWriter<'_> {
         let key = self.key;
         let inputs = self.operand_of.iter().flatten().count();
         let row = self.kernel.word(self.kernel.parameters.row());
-        let places = (0..key.rounds).flat_map(|round| (0..key.groups).map(move |group| (round, group)));
+        let places =
+            (0..key.rounds).flat_map(|round| (0..key.accesses_per_round).map(move |group| (round, group)));
         for (number, (round, group)) in places.enumerate() {
             let access = self.access(first, round, group);
             let guard = match (self.thread.inside.clone(), access.valid.clone()) {

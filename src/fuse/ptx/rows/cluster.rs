@@ -38,7 +38,7 @@ impl RowWriter<'_> {
         let first = kernel.predicate("setp.eq.u32", &[&index, "0"]);
         let start = kernel.bits32("mov.u32", &["shared"]);
         let values = match key.has_columns {
-            true => (key.cluster * key.across).to_string(),
+            true => (key.cluster * key.rows_per_block).to_string(),
             false => {
                 let segments = segments_of_row(kernel);
                 // Warps without a segment store the identity.

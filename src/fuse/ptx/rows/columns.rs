@@ -19,7 +19,7 @@ impl RowWriter<'_> {
     /// Emits the whole kernel.
     pub(super) fn columns(&mut self) {
         let (key, kernel) = (self.key, &mut self.kernel);
-        let (columns, across) = (key.across.to_string(), key.threads_across());
+        let (columns, across) = (key.rows_per_block.to_string(), key.threads_across());
         let index = kernel.bits32("mov.u32", &["%tid.x"]);
         let mut tile = kernel.bits32("mov.u32", &["%ctaid.x"]);
         let column = kernel.bits32("and.b32", &[&index, &(across - 1).to_string()]);
@@ -65,7 +65,7 @@ impl RowWriter<'_> {
         self.arrive();
         self.row(&item);
         self.wait();
-        if self.key.folded == 1 {
+        if self.key.reduced_dims == 1 {
             self.begin_steps();
         }
         self.held();
@@ -79,12 +79,12 @@ impl RowWriter<'_> {
         let last = kernel.index("sub.u32", "sub.u64", &[&row, "1"]);
         let place = kernel.lesser(&self.thread.first, &last);
         for operand in 0..key.accesses.len() {
-            if key.accesses[operand] == RowAccess::Still {
+            if key.accesses[operand] == RowAccess::Broadcast {
                 continue;
             }
             let size = self.stages.operand_dtype(operand, self.reductions.len()).size();
             let kernel = &mut self.kernel;
-            let offset = kernel.offset(operand, std::slice::from_ref(&place), key.kept);
+            let offset = kernel.offset(operand, std::slice::from_ref(&place), key.outer_dims);
             self.bases[operand] = kernel.address(&self.bases[operand], offset.as_deref(), size);
         }
         let kernel = &mut self.kernel;
@@ -105,7 +105,7 @@ impl RowWriter<'_> {
         size: usize,
     ) -> Name {
         let (key, kernel) = (self.key, &mut self.kernel);
-        if steps == 0 || key.accesses[operand] == RowAccess::Still {
+        if steps == 0 || key.accesses[operand] == RowAccess::Broadcast {
             return first.to_owned();
         }
         let mut bytes = (steps * size).to_string();
@@ -114,7 +114,7 @@ impl RowWriter<'_> {
         }
         let stride = match key.accesses[operand] {
             RowAccess::Contiguous => "1".to_owned(),
-            _ => kernel.word(kernel.parameters.stride(operand, key.kept)),
+            _ => kernel.word(kernel.parameters.stride(operand, key.outer_dims)),
         };
         let mnemonic = if key.wide { "mad.lo.u64" } else { "mad.wide.s32" };
         kernel.result(RegisterKind::Bits64.into(), mnemonic, &[&bytes, &stride, first])
@@ -131,12 +131,13 @@ impl RowWriter<'_> {
         let (key, reductions) = (self.key, &self.stages.stages[stage].reductions);
         // By reduction and column.
         let mut halves: Vec<Vec<Vec<Folded>>> = vec![vec![Vec::new(); key.vector]; reductions.len()];
-        for lane in 0..key.groups {
+        for lane in 0..key.accesses_per_round {
             // The bits in reverse order: the lane that merges with an even one follows it.
-            let group = (0..key.groups.ilog2()).fold(0, |group, bit| 2 * group + (lane >> bit & 1));
+            let group =
+                (0..key.accesses_per_round.ilog2()).fold(0, |group, bit| 2 * group + (lane >> bit & 1));
             let mut values: Vec<Vec<Folded>> = Vec::with_capacity(reductions.len());
             for round in 0..key.rounds {
-                let access = &mut accesses[round * key.groups + group];
+                let access = &mut accesses[round * key.accesses_per_round + group];
                 let all = self.evaluate(stage, access, wanted);
                 for (at, &reduction) in reductions.iter().enumerate() {
                     let elements = self.arguments(reduction, access, &all);
@@ -193,7 +194,7 @@ impl RowWriter<'_> {
                 let slots = self.kernel.slots(&planes.0, &self.thread.column, &planes.1);
                 for (column, value) in values.iter_mut().enumerate() {
                     // The blocks of a segment have its even and its odd lanes, which are merged last, and before segments.
-                    let at = |block: usize| block * key.across + column * key.threads_across();
+                    let at = |block: usize| block * key.rows_per_block + column * key.threads_across();
                     let blocks =
                         (0..key.cluster).map(|block| self.kernel.get_shared(&slots, at(block))).collect();
                     *value = self.kernel.merge_neighbours(blocks);
@@ -218,12 +219,13 @@ impl RowWriter<'_> {
             let of_warp = kernel.bits32("and.b32", &[&slot, &(WARP - 1).to_string()]);
             stores = kernel.predicate("setp.lt.u32", &[&of_warp, &across.to_string()]);
             let warp = kernel.bits32("shr.u32", &[&slot, &WARP.trailing_zeros().to_string()]);
-            slot = kernel.bits32("mad.lo.u32", &[&warp, &key.across.to_string(), &self.thread.column]);
+            slot =
+                kernel.bits32("mad.lo.u32", &[&warp, &key.rows_per_block.to_string(), &self.thread.column]);
         } else if key.vector > 1 {
             let row = kernel.bits32("sub.u32", &[&slot, &self.thread.column]);
             slot = kernel.bits32("mad.lo.u32", &[&row, &key.vector.to_string(), &self.thread.column]);
         }
-        let planes = kernel.planes(key.threads / in_warp * key.across);
+        let planes = kernel.planes(key.threads / in_warp * key.rows_per_block);
         let slots = kernel.slots(&planes.0, &slot, &planes.1);
         for (column, value) in values.iter().enumerate() {
             let mut value = value.clone();
@@ -242,7 +244,7 @@ impl RowWriter<'_> {
     /// [`halve`](super::KernelWriter::halve), but one half after the other, so that few values need registers.
     fn value_of_warps(&mut self, slots: &[Name], column: usize, warp: usize, step: usize) -> Folded {
         if step == self.key.threads / self.key.threads_in_warp() {
-            return self.kernel.get_shared(slots, warp * self.key.across + column);
+            return self.kernel.get_shared(slots, warp * self.key.rows_per_block + column);
         }
         let low = self.value_of_warps(slots, column, warp, 2 * step);
         let high = self.value_of_warps(slots, column, warp + step, 2 * step);
@@ -253,9 +255,9 @@ impl RowWriter<'_> {
     fn send_values(&mut self, reduction: usize, values: &[Folded]) -> Planes {
         self.with(reduction);
         let (key, kernel) = (self.key, &mut self.kernel);
-        let planes = kernel.planes(key.cluster * key.across);
+        let planes = kernel.planes(key.cluster * key.rows_per_block);
         let (block, column) = (&self.thread.warp, &self.thread.column);
-        let slot = kernel.bits32("mad.lo.u32", &[block, &key.across.to_string(), column]);
+        let slot = kernel.bits32("mad.lo.u32", &[block, &key.rows_per_block.to_string(), column]);
         let slots = kernel.slots(&planes.0, &slot, &planes.1);
         // Each thread of a column stores to every so many blocks.
         for first in (0..key.cluster).step_by(key.threads) {

@@ -30,8 +30,8 @@ pub(super) struct Access {
     pub(super) raw: Vec<Vec<Name>>,
     /// By input of the expression, whether it has a register for each element rather than those as loaded.
     pub(super) is_widened: Vec<bool>,
-    /// By element, the kept steps and their registers.
-    pub(super) kept: Vec<Vec<(usize, Name)>>,
+    /// By element, the saved steps and their registers.
+    pub(super) saved: Vec<Vec<(usize, Name)>>,
 }
 
 impl Access {
@@ -49,8 +49,8 @@ impl RowWriter<'_> {
         let mut place = kernel.plus(from, offset);
         let raw = vec![Vec::new(); self.operand_of.len()];
         let is_widened = vec![false; raw.len()];
-        let number = round * key.groups + group;
-        let kept = vec![Vec::new(); key.vector];
+        let number = round * key.accesses_per_round + group;
+        let saved = vec![Vec::new(); key.vector];
         if !self.thread.left.is_empty() {
             // A comparison of one register and a number takes no register between stages.
             let valid = match key.tail {
@@ -66,10 +66,10 @@ impl RowWriter<'_> {
                 origin: None,
                 raw,
                 is_widened,
-                kept,
+                saved,
             };
         }
-        let has_none = |access| matches!(access, &RowAccess::Still | &RowAccess::Contiguous);
+        let has_none = |access| matches!(access, &RowAccess::Broadcast | &RowAccess::Contiguous);
         if key.accesses.iter().all(has_none) {
             // A row has elements in its last round, so that only this one may lack some.
             let is_full = from == self.thread.first
@@ -79,7 +79,7 @@ impl RowWriter<'_> {
             let valid = if key.tail && !is_full { self.is_within(from, offset) } else { Name::new() };
             let origin = Some((from.to_owned(), offset));
             let coordinates = Vec::new();
-            return Access { place, valid, number, coordinates, steps: None, origin, raw, is_widened, kept };
+            return Access { place, valid, number, coordinates, steps: None, origin, raw, is_widened, saved };
         }
         let mut valid = Name::new();
         if key.tail {
@@ -88,8 +88,8 @@ impl RowWriter<'_> {
             let last = kernel.index("sub.u32", "sub.u64", &[&count, &key.vector_along().to_string()]);
             place = kernel.lesser(&place, &last);
         }
-        let coordinates = kernel.decode(&place, key.kept..key.kept + key.folded);
-        Access { place, valid, number, coordinates, steps: None, origin: None, raw, is_widened, kept }
+        let coordinates = kernel.decode(&place, key.outer_dims..key.outer_dims + key.reduced_dims);
+        Access { place, valid, number, coordinates, steps: None, origin: None, raw, is_widened, saved }
     }
 
     /// Returns the predicate that the element so many after another one is in the row.
@@ -116,13 +116,13 @@ impl RowWriter<'_> {
             return self.stepped(operand, &base, steps, &access.valid, size);
         }
         match self.key.accesses[operand] {
-            RowAccess::Still => base,
+            RowAccess::Broadcast => base,
             RowAccess::Contiguous => match &access.origin {
                 Some((from, offset)) => self.offset_address(operand, from, *offset, size),
                 None => self.kernel.address(&base, Some(&access.place), size),
             },
             RowAccess::Spans | RowAccess::OfSpan | RowAccess::Strided => {
-                let offset = self.kernel.offset(operand, &access.coordinates, self.key.kept);
+                let offset = self.kernel.offset(operand, &access.coordinates, self.key.outer_dims);
                 self.kernel.address(&base, offset.as_deref(), size)
             }
         }
@@ -158,7 +158,8 @@ impl RowWriter<'_> {
         let stages = self.stages;
         for input in 0..self.operand_of.len() {
             let Some(operand) = self.operand_of[input] else { continue };
-            let is_loaded = self.key.accesses[operand] == RowAccess::Still || !access.raw[input].is_empty();
+            let is_loaded =
+                self.key.accesses[operand] == RowAccess::Broadcast || !access.raw[input].is_empty();
             if is_loaded || !stages.is_loaded(input, wanted) {
                 continue;
             }
@@ -204,7 +205,7 @@ impl RowWriter<'_> {
         for element in 0..self.key.vector {
             let row = self.row_of(element);
             let mut names = self.known[row].clone();
-            for (step, name) in &access.kept[element] {
+            for (step, name) in &access.saved[element] {
                 names[*step] = name.clone();
             }
             if stages.has_positions() {
@@ -223,9 +224,9 @@ impl RowWriter<'_> {
                 found.map_or(Name::new(), |parts| parts[part as usize].clone())
             };
             let names = self.kernel.evaluate(&expression.program, &names, wanted, 0, &load);
-            for (step, _) in self.kept[stage].iter().enumerate().filter(|(_, kept)| **kept) {
+            for (step, _) in self.saved[stage].iter().enumerate().filter(|(_, saved)| **saved) {
                 if !self.has[step] && !names[step].is_empty() {
-                    access.kept[element].push((step, names[step].clone()));
+                    access.saved[element].push((step, names[step].clone()));
                 }
             }
             all.push(names);

@@ -116,7 +116,7 @@ impl RowWriter<'_> {
             return (Name::new(), Vec::new());
         }
         let before = self.kernel.shared;
-        let (start, planes) = self.kernel.planes(self.key.slots);
+        let (start, planes) = self.kernel.planes(self.key.partial_slots);
         let bytes = self.kernel.shared - before;
         if !self.parity.is_empty() {
             self.kernel.reserve(bytes);
@@ -138,7 +138,7 @@ impl RowWriter<'_> {
     /// Folds the values of all segments, neighbours first. Every warp does so, which saves a second barrier.
     pub(super) fn collect(&mut self, reduction: usize, planes: &Planes) -> Folded {
         self.with(reduction);
-        let (holders, slots) = (self.holders(), self.key.slots);
+        let (holders, slots) = (self.holders(), self.key.partial_slots);
         let each = slots / holders;
         let kernel = &mut self.kernel;
         let segments = segments_of_row(kernel);

@@ -12,10 +12,10 @@
 //! are written once, so a reduction costs one barrier. No block stores to another before all of its cluster exist, and
 //! none ends before the last such store.
 
-mod ahead;
 mod chunks;
 mod cluster;
 mod columns;
+mod double_buffered;
 mod element;
 mod fold;
 mod once;
@@ -72,7 +72,7 @@ struct RowWriter<'a> {
     /// By an element's index in the row, the elements from it to the end of the row.
     lefts: HashMap<Name, Name>,
     /// By operand, the bytes before the row in its first line, if lines are copied.
-    phases: Vec<Name>,
+    misalignments: Vec<Name>,
     /// The place in shared memory of the current access.
     slot: Slot,
     /// The barriers of a cluster, of the stages to come.
@@ -86,9 +86,9 @@ struct RowWriter<'a> {
     /// The steps with one value for the whole row, and by row of the thread the registers of those computed so far.
     uniform: Vec<bool>,
     known: Vec<Vec<Name>>,
-    /// By stage, the steps to keep for later stages.
-    kept: Vec<Vec<bool>>,
-    /// The steps that every element has kept so far.
+    /// By stage, the steps to save for later stages.
+    saved: Vec<Vec<bool>>,
+    /// The steps that every element has saved so far.
     has: Vec<bool>,
     thread: Thread,
     /// The position of the row's first element among all elements, in 64 bits, if the program reads positions.
@@ -130,8 +130,8 @@ pub(in crate::fuse) fn write(compiled: &CompiledRows, stages: &RowStages, plan: 
         }
         writer.begin();
         match key.storage {
-            RowStorage::Registers | RowStorage::Ahead(_) => writer.held(),
-            RowStorage::Shared(_) | RowStorage::Global => writer.segments(),
+            RowStorage::Registers | RowStorage::SharedDoubleBuffered(_) => writer.held(),
+            RowStorage::Shared(_) | RowStorage::Reread => writer.segments(),
         }
     })
 }
@@ -198,7 +198,7 @@ fn written(
     let name = |access: &'static str| move |index: usize| format!("{ENTRY}_{access}_{index}");
     let addresses = (0..inputs).map(name("read")).chain((0..outputs.len()).map(name("write"))).collect();
     let writer = Writer::new(&expression.program, &[], 0, &plain, scalars);
-    let uniform = stages.uniform(&stages.still(&key.accesses));
+    let uniform = stages.uniform(&stages.broadcast(&key.accesses));
     let count = expression.program.steps.len();
     let mut writer = RowWriter {
         kernel: KernelWriter {
@@ -220,7 +220,7 @@ fn written(
         bases: Vec::new(),
         firsts: HashMap::new(),
         lefts: HashMap::new(),
-        phases: Vec::new(),
+        misalignments: Vec::new(),
         slot: Slot::default(),
         barriers: VecDeque::new(),
         parity: Name::new(),
@@ -228,9 +228,9 @@ fn written(
         still: vec![vec![None; operand_of.len()]; key.rows_of_thread()],
         operand_of,
         known: vec![vec![Name::new(); count]; key.rows_of_thread()],
-        kept: match key.storage.keeps() {
-            true => stages.kept(&uniform, key.kept_cost),
-            false => stages.kept_nowhere(),
+        saved: match key.storage.saves_values() {
+            true => stages.saved(&uniform, key.min_recompute_cost),
+            false => stages.saved_nowhere(),
         },
         has: vec![false; count],
         uniform,
@@ -252,10 +252,10 @@ fn written(
         text = text.replace("ld.global.", "ld.global.L2::128B.");
     }
     match key.storage {
-        RowStorage::Shared(_) | RowStorage::Ahead(_) => {
+        RowStorage::Shared(_) | RowStorage::SharedDoubleBuffered(_) => {
             text.replacen(".visible", &format!(".extern .shared .align 16 .b8 {ROW}[];\n.visible"), 1)
         }
-        RowStorage::Registers | RowStorage::Global => text,
+        RowStorage::Registers | RowStorage::Reread => text,
     }
 }
 
@@ -278,9 +278,9 @@ impl<'a> RowWriter<'a> {
         }
         let mut item = kernel.widened(&row);
         let mut inside = Name::new();
-        if key.across > 1 {
+        if key.rows_per_block > 1 {
             let across = kernel.widened(&above);
-            item = kernel.times_plus(&item, &key.across.to_string(), &across);
+            item = kernel.times_plus(&item, &key.rows_per_block.to_string(), &across);
             let items = kernel.word(kernel.parameters.items());
             inside = kernel.is_below(&item, &items);
             let last = kernel.index("sub.u32", "sub.u64", &[&items, "1"]);
@@ -305,7 +305,7 @@ impl<'a> RowWriter<'a> {
     /// Emits the addresses of a row of some operands.
     fn begin_row(&mut self, item: &str, is_wanted: impl Fn(usize) -> bool) {
         let (key, kernel) = (self.key, &mut self.kernel);
-        let coordinates = kernel.decode(item, 0..key.kept);
+        let coordinates = kernel.decode(item, 0..key.outer_dims);
         let bases = (0..key.accesses.len()).map(|operand| {
             if !is_wanted(operand) {
                 return Name::new();
@@ -336,7 +336,7 @@ impl<'a> RowWriter<'a> {
         let key = self.key;
         for input in 0..self.operand_of.len() {
             let Some(operand) =
-                self.operand_of[input].filter(|&operand| key.accesses[operand] == RowAccess::Still)
+                self.operand_of[input].filter(|&operand| key.accesses[operand] == RowAccess::Broadcast)
             else {
                 continue;
             };
@@ -358,7 +358,8 @@ impl<'a> RowWriter<'a> {
     fn held(&mut self) {
         let (key, stages) = (self.key, self.stages);
         let first = self.thread.first.clone();
-        let places = (0..key.rounds).flat_map(|round| (0..key.groups).map(move |group| (round, group)));
+        let places =
+            (0..key.rounds).flat_map(|round| (0..key.accesses_per_round).map(move |group| (round, group)));
         let mut accesses: Vec<Access> =
             places.map(|(round, group)| self.access(&first, round, group)).collect();
         for (number, stage) in stages.stages.iter().enumerate() {
@@ -373,7 +374,7 @@ impl<'a> RowWriter<'a> {
                     self.load(access, &wanted);
                 }
                 let folded = self.fold_lanes(number, &mut accesses, &wanted);
-                self.mark_kept(number);
+                self.mark_saved(number);
                 self.fold_columns(&stage.reductions, folded);
                 self.end_passes();
                 continue;
@@ -397,12 +398,12 @@ impl<'a> RowWriter<'a> {
                 }
                 for (lanes, &reduction) in lanes.iter_mut().zip(&stage.reductions) {
                     let elements = self.arguments(reduction, access, &all);
-                    if at < key.groups {
+                    if at < key.accesses_per_round {
                         lanes.extend(elements);
                         continue;
                     }
                     let append = &self.kernel.compiled.rules.append;
-                    let start = at % key.groups * key.vector;
+                    let start = at % key.accesses_per_round * key.vector;
                     for (lane, element) in lanes[start..].iter_mut().zip(&elements) {
                         *lane = self.kernel.combine(append, lane, element);
                     }
@@ -415,7 +416,7 @@ impl<'a> RowWriter<'a> {
 
     /// Folds the lanes of a stage to the values of rows.
     fn finish_held(&mut self, number: usize, lanes: Vec<Vec<Folded>>) {
-        self.mark_kept(number);
+        self.mark_saved(number);
         let folded = lanes.into_iter().zip(&self.stages.stages[number].reductions);
         let folded: Vec<(usize, Folded)> =
             folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
@@ -506,10 +507,10 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// Records that every element has the values that a stage keeps.
-    fn mark_kept(&mut self, stage: usize) {
-        for (step, kept) in self.has.iter_mut().zip(&self.kept[stage]) {
-            *step |= *kept;
+    /// Records that every element has the values that a stage saves.
+    fn mark_saved(&mut self, stage: usize) {
+        for (step, saved) in self.has.iter_mut().zip(&self.saved[stage]) {
+            *step |= *saved;
         }
     }
 
@@ -526,6 +527,6 @@ impl<'a> RowWriter<'a> {
 
     /// Returns the number of lanes of a warp that hold values of segments.
     fn holders(&self) -> usize {
-        self.key.slots.min(WARP)
+        self.key.partial_slots.min(WARP)
     }
 }

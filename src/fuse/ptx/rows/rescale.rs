@@ -5,7 +5,7 @@
 //! run the stage once more: a warp with several rows votes, and so do the threads of a tile of columns; the threads of a row agree
 //! without.
 //!
-//! Invariants: the first pass leaves everything that the second one reads, because such a stage keeps no values for later ones.
+//! Invariants: the first pass leaves everything that the second one reads, because such a stage saves no values for later ones.
 //! Slots of shared memory are written again after a barrier. A barrier of a cluster completes no phase, or two, in a second pass,
 //! so that a loop over rows expects the same phase after it.
 

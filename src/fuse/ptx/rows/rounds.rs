@@ -3,7 +3,7 @@
 //!
 //! Registers have no dynamic index. So the body computes the elements of the first round, and then the registers of each
 //! round take the values of the next one. After all rounds every value is in its register again. A value that the stage
-//! keeps takes the register of an element that no later stage reads, so the loop needs no more registers than
+//! saves takes the register of an element that no later stage reads, so the loop needs no more registers than
 //! straight-line code. The moves are one instruction for each element in each round.
 
 use super::RowWriter;
@@ -45,13 +45,13 @@ impl RowWriter<'_> {
         if key.storage != RowStorage::Registers || key.has_columns || key.rounds == 1 || has_sums {
             return false;
         }
-        let of_thread = self.instructions(stage) * key.vector * key.groups * key.rounds;
+        let of_thread = self.instructions(stage) * key.vector * key.accesses_per_round * key.rounds;
         of_thread > UNROLLED && self.replaced(stage).is_some()
     }
 
     /// Returns the instructions of a stage on each element.
     pub(super) fn instructions(&self, stage: usize) -> usize {
-        let computed = self.stages.computed(&self.kept).swap_remove(stage);
+        let computed = self.stages.computed(&self.saved).swap_remove(stage);
         let steps = self.stages.expression.program.steps.iter().zip(computed).zip(&self.uniform);
         let of_element = steps.filter(|(((step, _), computed), uniform)| {
             *computed && !**uniform && matches!(step, Step::Apply(..))
@@ -59,15 +59,15 @@ impl RowWriter<'_> {
         of_element.count()
     }
 
-    /// Returns the steps that a stage keeps and the inputs that they replace; `None` if a step replaces no input.
+    /// Returns the steps that a stage saves and the inputs that they replace; `None` if a step replaces no input.
     fn replaced(&self, stage: usize) -> Option<Vec<Replaced>> {
         let stages = self.stages;
-        let computed = stages.computed(&self.kept);
+        let computed = stages.computed(&self.saved);
         let (until, after) = computed.split_at(stage + 1);
         let mut inputs: Vec<(usize, RegisterKind)> = (0..self.operand_of.len())
             .filter_map(|input| {
                 let access = self.key.accesses[self.operand_of[input]?];
-                let is_single = matches!(access, RowAccess::Still | RowAccess::OfSpan);
+                let is_single = matches!(access, RowAccess::Broadcast | RowAccess::OfSpan);
                 let dtype = stages.expression.inputs[input];
                 let kind = match dtype {
                     DType::F64 => RegisterKind::Float64,
@@ -79,7 +79,7 @@ impl RowWriter<'_> {
                 (!is_single && parts(dtype) == 1 && dies).then_some((input, kind))
             })
             .collect();
-        let steps = (0..self.has.len()).filter(|&step| self.kept[stage][step] && !self.has[step]);
+        let steps = (0..self.has.len()).filter(|&step| self.saved[stage][step] && !self.has[step]);
         let replaced = steps.map(|step| {
             let kind = stages.expression.program.steps[step].1;
             let at = inputs.iter().position(|(_, of_input)| *of_input == kind)?;
@@ -107,25 +107,28 @@ impl RowWriter<'_> {
                 access.is_widened[input] = true;
             }
         }
-        let lanes: Vec<Vec<Folded>> =
-            reductions.iter().map(|&reduction| self.identities(reduction, key.groups * key.vector)).collect();
+        let lanes: Vec<Vec<Folded>> = reductions
+            .iter()
+            .map(|&reduction| self.identities(reduction, key.accesses_per_round * key.vector))
+            .collect();
         let rounds = self.begin_rounds(&self.thread.first.clone());
-        let mut body: Vec<Access> = (0..key.groups).map(|group| self.access(&rounds.at, 0, group)).collect();
+        let mut body: Vec<Access> =
+            (0..key.accesses_per_round).map(|group| self.access(&rounds.at, 0, group)).collect();
         for (group, access) in body.iter_mut().enumerate() {
             access.raw.clone_from(&accesses[group].raw);
             access.is_widened.clone_from(&accesses[group].is_widened);
-            access.kept.clone_from(&accesses[group].kept);
+            access.saved.clone_from(&accesses[group].saved);
             self.compute(stage, access, group, wanted, &lanes);
         }
         for (group, access) in body.iter().enumerate() {
-            let rounds: Vec<&Access> = accesses.iter().skip(group).step_by(key.groups).collect();
+            let rounds: Vec<&Access> = accesses.iter().skip(group).step_by(key.accesses_per_round).collect();
             self.rotate(&rounds, access, &replaced, wanted);
         }
         self.end_rounds(&rounds);
         for access in accesses {
             for &Replaced { input, step } in &replaced {
                 let values = std::mem::take(&mut access.raw[input]);
-                access.kept.iter_mut().zip(values).for_each(|(kept, value)| kept.push((step, value)));
+                access.saved.iter_mut().zip(values).for_each(|(saved, value)| saved.push((step, value)));
                 access.is_widened[input] = false;
             }
         }
@@ -162,7 +165,7 @@ impl RowWriter<'_> {
     ) {
         let reductions = &self.stages.stages[stage].reductions;
         let all = self.evaluate(stage, access, wanted);
-        self.store_kept(stage, access, &all);
+        self.store_saved(stage, access, &all);
         if reductions.is_empty() {
             self.store(access, &all);
         }
@@ -182,15 +185,15 @@ impl RowWriter<'_> {
         for input in (0..body.raw.len()).filter(|&input| stages.is_loaded(input, wanted)) {
             let by = replaced.iter().find(|replaced| replaced.input == input);
             for (word, first) in body.raw[input].iter().enumerate() {
-                let next = by.and_then(|by| body.kept[word].iter().find(|(step, _)| *step == by.step));
+                let next = by.and_then(|by| body.saved[word].iter().find(|(step, _)| *step == by.step));
                 let names = rounds.iter().map(|access| &access.raw[input][word]).collect();
                 moved.push((names, next.map_or(first, |(_, name)| name)));
             }
         }
-        for element in 0..body.kept.len() {
-            for (at, (step, first)) in rounds[0].kept[element].iter().enumerate() {
+        for element in 0..body.saved.len() {
+            for (at, (step, first)) in rounds[0].saved[element].iter().enumerate() {
                 if wanted[*step] {
-                    moved.push((rounds.iter().map(|access| &access.kept[element][at].1).collect(), first));
+                    moved.push((rounds.iter().map(|access| &access.saved[element][at].1).collect(), first));
                 }
             }
         }

@@ -40,7 +40,7 @@ impl RowWriter<'_> {
             let unique = kernel.writer.unique();
             kernel.line(format!("$segment_{unique}:"));
             let lanes = match self.groups_at_once(number) {
-                each if each < key.groups => self.groups_in_turn(number, &from, each, &wanted),
+                each if each < key.accesses_per_round => self.groups_in_turn(number, &from, each, &wanted),
                 all => self.all_rounds(number, (&from, &self.thread.lane.clone()), all, &wanted),
             };
             if stage.reductions.is_empty() {
@@ -50,7 +50,7 @@ impl RowWriter<'_> {
             let folded = lanes.into_iter().zip(&stage.reductions);
             let folded: Vec<(usize, Folded)> =
                 folded.map(|(lanes, &reduction)| (reduction, self.segment(reduction, lanes))).collect();
-            self.mark_kept(number);
+            self.mark_saved(number);
             if segment.is_empty() {
                 self.rows(folded);
                 self.end_passes();
@@ -85,10 +85,10 @@ impl RowWriter<'_> {
     fn groups_at_once(&self, stage: usize) -> usize {
         let key = self.key;
         if key.warps > 1 || self.shared_row().is_none() {
-            return key.groups;
+            return key.accesses_per_round;
         }
         let of_group = self.instructions(stage) * key.vector;
-        let mut groups = key.groups;
+        let mut groups = key.accesses_per_round;
         while groups > 1 && of_group * (groups / 2) >= LONG_ROUND {
             groups /= 2;
         }
@@ -119,7 +119,7 @@ impl RowWriter<'_> {
         let mut accesses: Vec<Access> = (0..groups).map(|group| self.access(&rounds.at, 0, group)).collect();
         for access in &mut accesses {
             self.load(access, wanted);
-            self.load_kept(access, wanted);
+            self.load_saved(access, wanted);
         }
         for (group, access) in accesses.iter_mut().enumerate() {
             self.compute(stage, access, group, wanted, &lanes);
@@ -131,7 +131,7 @@ impl RowWriter<'_> {
     /// Emits a loop over the groups of lanes, some at once, around that over rounds. Returns the lanes of the stage's reductions.
     fn groups_in_turn(&mut self, stage: usize, from: &str, each: usize, wanted: &[bool]) -> Vec<Vec<Folded>> {
         let (key, reductions) = (self.key, &self.stages.stages[stage].reductions);
-        let count = key.groups * key.vector;
+        let count = key.accesses_per_round * key.vector;
         let all: Vec<Vec<Folded>> =
             reductions.iter().map(|&reduction| self.identities(reduction, count)).collect();
         let at = self.kernel.index("mov.u32", "mov.u64", &[from]);
@@ -153,7 +153,7 @@ impl RowWriter<'_> {
         kernel.line(format!("add.{width} {at}, {at}, {};", each * WARP * key.vector));
         kernel.line(format!("add.u32 {thread}, {thread}, {};", each * WARP));
         kernel.line(format!("add.u32 {group}, {group}, {each};"));
-        let again = kernel.predicate("setp.lt.u32", &[&group, &key.groups.to_string()]);
+        let again = kernel.predicate("setp.lt.u32", &[&group, &key.accesses_per_round.to_string()]);
         kernel.line(format!("@{again} bra $group_{unique};"));
         all
     }

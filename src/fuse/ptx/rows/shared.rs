@@ -1,10 +1,10 @@
-//! Rows in shared memory: their copy from global memory, the addresses of planes, and values that stages keep there.
+//! Rows in shared memory: their copy from global memory, the addresses of arrays, and values that stages save there.
 
 use super::element::Access;
 use super::once::segments_of_row;
 use super::{ROW, RowWriter};
 use crate::fuse::plan::reduction::{LANES, SEGMENT, WARP};
-use crate::fuse::plan::rows_storage::{RowCopy, RowStorage, SharedPlane, SharedRow};
+use crate::fuse::plan::rows_storage::{RowCopy, RowStorage, SharedArray, SharedRow};
 use crate::fuse::ptx::reduction::{KernelWriter, type_of};
 use crate::fuse::ptx::{Name, Register, StateSpace, Writer};
 
@@ -23,8 +23,8 @@ pub(super) struct Slot {
 impl<'a> RowWriter<'a> {
     pub(super) fn shared_row(&self) -> Option<&'a SharedRow> {
         match &self.key.storage {
-            RowStorage::Shared(row) | RowStorage::Ahead(row) => Some(row),
-            RowStorage::Registers | RowStorage::Global => None,
+            RowStorage::Shared(row) | RowStorage::SharedDoubleBuffered(row) => Some(row),
+            RowStorage::Registers | RowStorage::Reread => None,
         }
     }
 
@@ -34,42 +34,42 @@ impl<'a> RowWriter<'a> {
         let kernel = &mut self.kernel;
         let start = kernel.bits32("mov.u32", &[ROW]);
         self.thread.slot = kernel.bits32("mad.lo.u32", &[warp, &row.stride.to_string(), &start]);
-        self.phases = vec![Name::new(); row.operands.len()];
-        for (operand, plane) in row.operands.iter().enumerate() {
-            if matches!(plane.map(|plane| plane.copy), Some(RowCopy::Lines(_))) {
+        self.misalignments = vec![Name::new(); row.operands.len()];
+        for (operand, array) in row.operands.iter().enumerate() {
+            if matches!(array.map(|array| array.copy), Some(RowCopy::Lines(_))) {
                 let low = kernel.bits32("cvt.u32.u64", &[&self.bases[operand]]);
-                self.phases[operand] = kernel.bits32("and.b32", &[&low, &(LINE - 1).to_string()]);
+                self.misalignments[operand] = kernel.bits32("and.b32", &[&low, &(LINE - 1).to_string()]);
             }
         }
     }
 
-    /// Returns the address in shared memory of a thread's access to a plane.
-    fn plane_address(&mut self, plane: SharedPlane, slot: &Slot, access: usize) -> Name {
+    /// Returns the address in shared memory of a thread's access to an array.
+    fn array_address(&mut self, array: SharedArray, slot: &Slot, access: usize) -> Name {
         let kernel = &mut self.kernel;
-        let width = plane.width.to_string();
+        let width = array.width.to_string();
         let mut address = kernel.bits32("mad.lo.u32", &[&slot.index, &width, &slot.segment]);
-        if let RowCopy::Lines(operand) = plane.copy {
-            address = kernel.bits32("add.u32", &[&address, &self.phases[operand]]);
+        if let RowCopy::Lines(operand) = array.copy {
+            address = kernel.bits32("add.u32", &[&address, &self.misalignments[operand]]);
         }
-        match plane.offset + access * WARP * plane.width {
+        match array.offset + access * WARP * array.width {
             0 => address,
             bytes => kernel.bits32("add.u32", &[&address, &bytes.to_string()]),
         }
     }
 
     /// Returns the operands that are copied to shared memory.
-    fn copied(&self) -> Vec<(usize, SharedPlane)> {
-        let mut planes = self.shared_row().map(planes_of).unwrap_or_default();
-        planes.retain(|(operand, _)| !self.is_output(*operand));
-        planes
+    fn copied(&self) -> Vec<(usize, SharedArray)> {
+        let mut arrays = self.shared_row().map(arrays_of).unwrap_or_default();
+        arrays.retain(|(operand, _)| !self.is_output(*operand));
+        arrays
     }
 
     /// Emits the copies of the warp's segments.
     pub(super) fn begin_copies(&mut self) {
         let Some(row) = self.shared_row() else { return };
         let (key, width) = (self.key, if self.key.wide { "u64" } else { "u32" });
-        let planes = self.copied();
-        if planes.is_empty() {
+        let arrays = self.copied();
+        if arrays.is_empty() {
             return;
         }
         // The one warp of a row has its one segment.
@@ -81,10 +81,10 @@ impl<'a> RowWriter<'a> {
         let unique = kernel.writer.unique();
         kernel.line(format!("$copy_{unique}:"));
         let slot = Slot { segment: at.clone(), index: self.thread.lane.clone() };
-        for &(operand, plane) in &planes {
-            match plane.copy {
-                RowCopy::Lines(_) => self.copy_lines(operand, plane, &slot, &segment),
-                _ => self.copy_elements(operand, plane, &slot, &from),
+        for &(operand, array) in &arrays {
+            match array.copy {
+                RowCopy::Lines(_) => self.copy_lines(operand, array, &slot, &segment),
+                _ => self.copy_elements(operand, array, &slot, &from),
             }
         }
         let kernel = &mut self.kernel;
@@ -101,8 +101,8 @@ impl<'a> RowWriter<'a> {
 
     /// Emits the wait for the copies. Afterwards each thread may read its elements.
     pub(super) fn end_copies(&mut self) {
-        let planes = self.copied();
-        let is = |wanted: fn(RowCopy) -> bool| planes.iter().any(|(_, plane)| wanted(plane.copy));
+        let arrays = self.copied();
+        let is = |wanted: fn(RowCopy) -> bool| arrays.iter().any(|(_, array)| wanted(array.copy));
         let kernel = &mut self.kernel;
         if is(|copy| copy != RowCopy::Registers) {
             kernel.line("cp.async.wait_all;");
@@ -113,17 +113,18 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Copies the elements of each thread in a segment.
-    pub(super) fn copy_elements(&mut self, operand: usize, plane: SharedPlane, slot: &Slot, from: &str) {
+    pub(super) fn copy_elements(&mut self, operand: usize, array: SharedArray, slot: &Slot, from: &str) {
         let (key, stages) = (self.key, self.stages);
         let dtype = stages.operand_dtype(operand, self.reductions.len());
         let mut loaded = Vec::new();
-        for access in 0..key.rounds * key.groups {
-            let of_thread = self.access(from, access / key.groups, access % key.groups);
+        for access in 0..key.rounds * key.accesses_per_round {
+            let of_thread =
+                self.access(from, access / key.accesses_per_round, access % key.accesses_per_round);
             let source = self.address(operand, &of_thread, dtype.size());
-            let target = self.plane_address(plane, slot, access);
+            let target = self.array_address(array, slot, access);
             let (guard, fills) = (of_thread.guard().to_owned(), self.fills_missing());
             let writer = &mut self.kernel.writer;
-            if plane.copy == RowCopy::Registers {
+            if array.copy == RowCopy::Registers {
                 let load = |writer: &mut Writer<'_>| {
                     writer.load_raw_vector(StateSpace::Global, dtype, &source, key.vector)
                 };
@@ -131,7 +132,7 @@ impl<'a> RowWriter<'a> {
                 loaded.push((target, raw, guard));
                 continue;
             }
-            let (cache, width) = (if plane.width == LINE { "cg" } else { "ca" }, plane.width);
+            let (cache, width) = (if array.width == LINE { "cg" } else { "ca" }, array.width);
             let copy = format!("cp.async.{cache}.shared.global [{target}], [{source}], {width}");
             if fills && !guard.is_empty() {
                 let read = writer.result(Register::Bits32, "selp.b32", &[&width.to_string(), "0", &guard]);
@@ -147,14 +148,14 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Copies the lines that contain a segment. Bytes past the row have any value.
-    fn copy_lines(&mut self, operand: usize, plane: SharedPlane, slot: &Slot, segment: &str) {
-        let size = plane.width / self.key.vector;
+    fn copy_lines(&mut self, operand: usize, array: SharedArray, slot: &Slot, segment: &str) {
+        let size = array.width / self.key.vector;
         let bytes = SEGMENT * size;
         let kernel = &mut self.kernel;
         let lane = kernel.bits32("mul.lo.u32", &[&self.thread.lane, &LINE.to_string()]);
         let begin = kernel.bits32("mad.lo.u32", &[segment, &bytes.to_string(), &lane]);
         let count = row_in_32_bits(kernel);
-        let end = kernel.bits32("mad.lo.u32", &[&count, &size.to_string(), &self.phases[operand]]);
+        let end = kernel.bits32("mad.lo.u32", &[&count, &size.to_string(), &self.misalignments[operand]]);
         let rest = kernel.bits32("sub.u32", &[&end, &begin]);
         let base = kernel.result(Register::Bits64, "and.b64", &[&self.bases[operand], "-16"]);
         let begin = kernel.result(Register::Bits64, "cvt.u64.u32", &[&begin]);
@@ -173,10 +174,10 @@ impl<'a> RowWriter<'a> {
             let skipped = first * LINE;
             kernel.line(format!(
                 "@{whole} cp.async.cg.shared.global [{target}+{}], [{source}+{skipped}], {LINE};",
-                plane.offset + skipped
+                array.offset + skipped
             ));
         }
-        self.copy_last_line((size, lines), (&base, &end), (slot, plane.offset), segment);
+        self.copy_last_line((size, lines), (&base, &end), (slot, array.offset), segment);
     }
 
     /// Copies the elements of a row's last line, if it is not whole and one of the `lines` of the segment. No copy reads past
@@ -220,39 +221,39 @@ impl<'a> RowWriter<'a> {
 
     /// Returns the address in shared memory of an access to an operand that is there.
     pub(super) fn address_in_shared(&mut self, operand: usize, access: usize) -> Option<Name> {
-        let plane = self.shared_row()?.operand(operand)?;
+        let array = self.shared_row()?.operand(operand)?;
         let slot = self.slot.clone();
-        Some(self.plane_address(plane, &slot, access))
+        Some(self.array_address(array, &slot, access))
     }
 
     /// Emits the copies of a segment's outputs from shared to global memory, by whole lines where the row has all of their
     /// elements. `segment` is its number in the row.
     pub(super) fn copy_outputs(&mut self, segment: &str) {
         let Some(row) = self.shared_row() else { return };
-        let mut planes = planes_of(row);
-        planes.retain(|(operand, _)| self.is_output(*operand));
-        if planes.is_empty() {
+        let mut arrays = arrays_of(row);
+        arrays.retain(|(operand, _)| self.is_output(*operand));
+        if arrays.is_empty() {
             return;
         }
         self.kernel.line("bar.warp.sync -1;");
-        for (operand, plane) in planes {
-            self.copy_output(operand, plane, segment);
+        for (operand, array) in arrays {
+            self.copy_output(operand, array, segment);
         }
     }
 
-    fn copy_output(&mut self, operand: usize, plane: SharedPlane, segment: &str) {
-        let bytes = SEGMENT * plane.width;
-        let (lane, phase) = (self.thread.lane.clone(), self.phases[operand].clone());
+    fn copy_output(&mut self, operand: usize, array: SharedArray, segment: &str) {
+        let bytes = SEGMENT * array.width;
+        let (lane, phase) = (self.thread.lane.clone(), self.misalignments[operand].clone());
         let (inside, slot) = (self.thread.inside.clone(), self.slot.segment.clone());
         let kernel = &mut self.kernel;
         let begin = kernel.bits32("mul.lo.u32", &[segment, &bytes.to_string()]);
         let count = row_in_32_bits(kernel);
-        let count = kernel.bits32("mul.lo.u32", &[&count, &plane.width.to_string()]);
+        let count = kernel.bits32("mul.lo.u32", &[&count, &array.width.to_string()]);
         let rest = kernel.bits32("sub.u32", &[&count, &begin]);
         // A warp may have no segment.
         let rest = kernel.bits32("max.s32", &[&rest, "0"]);
         let rest = kernel.bits32("min.s32", &[&rest, &bytes.to_string()]);
-        // Bytes of the plane: the row has those from `phase` to `end`.
+        // Bytes of the array: the row has those from `phase` to `end`.
         let end = kernel.bits32("add.u32", &[&phase, &rest]);
         let base = kernel.result(Register::Bits64, "and.b64", &[&self.bases[operand], "-16"]);
         let begin = kernel.result(Register::Bits64, "cvt.u64.u32", &[&begin]);
@@ -277,7 +278,7 @@ impl<'a> RowWriter<'a> {
             let to = kernel.result(Register::Bits64, "add.u64", &[&base, &offset]);
             let words: Vec<Name> = (0..4).map(|_| kernel.writer.register(Register::Bits32)).collect();
             let words = words.join(", ");
-            kernel.line(format!("@{guard} ld.shared.v4.b32 {{{words}}}, [{from}+{}];", plane.offset));
+            kernel.line(format!("@{guard} ld.shared.v4.b32 {{{words}}}, [{from}+{}];", array.offset));
             kernel.line(format!("@{guard} st.global.v4.b32 [{to}], {{{words}}};"));
         }
         // Eight threads have the elements before the first whole line, and eight those after the last one.
@@ -287,7 +288,7 @@ impl<'a> RowWriter<'a> {
         let is_first = kernel.predicate("setp.lt.u32", &[&lane, "8"]);
         let line = kernel.bits32("selp.b32", &["0", &last, &is_first]);
         let place = kernel.bits32("and.b32", &[&lane, "7"]);
-        let at = kernel.bits32("mad.lo.u32", &[&place, &plane.width.to_string(), &line]);
+        let at = kernel.bits32("mad.lo.u32", &[&place, &array.width.to_string(), &line]);
         let least = kernel.bits32("selp.b32", &[&phase, &whole, &is_first]);
         let most = kernel.bits32("min.u32", &[&whole, &end]);
         let most = kernel.bits32("selp.b32", &[&most, &end, &is_first]);
@@ -301,45 +302,45 @@ impl<'a> RowWriter<'a> {
         let offset = kernel.result(Register::Bits64, "cvt.u64.u32", &[&at]);
         let to = kernel.result(Register::Bits64, "add.u64", &[&base, &offset]);
         let element = kernel.writer.register(Register::Bits32);
-        kernel.line(format!("@{guard} ld.shared.u16 {element}, [{from}+{}];", plane.offset));
+        kernel.line(format!("@{guard} ld.shared.u16 {element}, [{from}+{}];", array.offset));
         kernel.line(format!("@{guard} st.global.u16 [{to}], {element};"));
     }
 
-    /// Loads the values that an earlier stage kept for the elements of an access.
-    pub(super) fn load_kept(&mut self, access: &mut Access, wanted: &[bool]) {
+    /// Loads the values that an earlier stage saved for the elements of an access.
+    pub(super) fn load_saved(&mut self, access: &mut Access, wanted: &[bool]) {
         let Some(row) = self.shared_row() else { return };
         let slot = self.slot.clone();
-        for (step, planes) in &row.kept {
+        for (step, arrays) in &row.saved {
             if !self.has[*step] || !wanted[*step] {
                 continue;
             }
             let kind = self.stages.expression.program.steps[*step].1;
-            let each = self.key.vector / planes.len();
-            for (chunk, &plane) in planes.iter().enumerate() {
-                let address = self.plane_address(plane, &slot, access.number);
+            let each = self.key.vector / arrays.len();
+            for (chunk, &array) in arrays.iter().enumerate() {
+                let address = self.array_address(array, &slot, access.number);
                 let names: Vec<Name> =
                     (0..each).map(|_| self.kernel.writer.register(Register::from(kind))).collect();
                 let (vector, list) = vector_of(&names);
                 self.kernel.line(format!("ld.shared{vector}.{} {list}, [{address}];", type_of(kind)));
                 for (element, name) in names.into_iter().enumerate() {
-                    access.kept[chunk * each + element].push((*step, name));
+                    access.saved[chunk * each + element].push((*step, name));
                 }
             }
         }
     }
 
     /// Stores the values of a stage that later ones need.
-    pub(super) fn store_kept(&mut self, stage: usize, access: &Access, all: &[Vec<Name>]) {
+    pub(super) fn store_saved(&mut self, stage: usize, access: &Access, all: &[Vec<Name>]) {
         let Some(row) = self.shared_row() else { return };
         let slot = self.slot.clone();
-        for (step, planes) in &row.kept {
-            if !self.kept[stage][*step] || self.has[*step] {
+        for (step, arrays) in &row.saved {
+            if !self.saved[stage][*step] || self.has[*step] {
                 continue;
             }
             let kind = self.stages.expression.program.steps[*step].1;
-            let each = self.key.vector / planes.len();
-            for (elements, &plane) in all.chunks(each).zip(planes) {
-                let address = self.plane_address(plane, &slot, access.number);
+            let each = self.key.vector / arrays.len();
+            for (elements, &array) in all.chunks(each).zip(arrays) {
+                let address = self.array_address(array, &slot, access.number);
                 let names: Vec<Name> = elements.iter().map(|names| names[*step].clone()).collect();
                 let (vector, list) = vector_of(&names);
                 self.kernel.line(format!("st.shared{vector}.{} [{address}], {list};", type_of(kind)));
@@ -363,10 +364,10 @@ fn row_in_32_bits(kernel: &mut KernelWriter<'_>) -> Name {
     }
 }
 
-/// Returns the operands with planes.
-pub(super) fn planes_of(row: &SharedRow) -> Vec<(usize, SharedPlane)> {
-    let planes = row.operands.iter().enumerate();
-    planes.filter_map(|(operand, plane)| Some((operand, (*plane)?))).collect()
+/// Returns the operands with arrays.
+pub(super) fn arrays_of(row: &SharedRow) -> Vec<(usize, SharedArray)> {
+    let arrays = row.operands.iter().enumerate();
+    arrays.filter_map(|(operand, array)| Some((operand, (*array)?))).collect()
 }
 
 fn vector_of(names: &[Name]) -> (String, String) {

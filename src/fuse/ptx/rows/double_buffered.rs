@@ -4,9 +4,9 @@
 //! next row go to the buffer whose elements the previous row has read. Missing elements are copied as 0.
 
 use super::element::Access;
-use super::shared::{Slot, planes_of};
+use super::shared::{Slot, arrays_of};
 use super::{ROW, RowWriter};
-use crate::fuse::plan::rows_storage::{BUFFERS, RowStorage, SharedPlane};
+use crate::fuse::plan::rows_storage::{BUFFERS, RowStorage, SharedArray};
 use crate::fuse::ptx::Name;
 
 /// The buffers of a loop over rows.
@@ -19,20 +19,20 @@ pub(super) struct Buffers {
 
 impl RowWriter<'_> {
     /// Returns the operands of rows that are copied ahead.
-    fn ahead(&self) -> Vec<(usize, SharedPlane)> {
-        let RowStorage::Ahead(row) = &self.key.storage else { return Vec::new() };
-        planes_of(row)
+    fn copied_operands(&self) -> Vec<(usize, SharedArray)> {
+        let RowStorage::SharedDoubleBuffered(row) = &self.key.storage else { return Vec::new() };
+        arrays_of(row)
     }
 
     /// Returns whether shared memory has a 0 for each missing element, so that its loads need no predicate. A load with
     /// a predicate leaves the old values in its registers, which would hold them from row to row.
     pub(super) fn fills_missing(&self) -> bool {
-        matches!(self.key.storage, RowStorage::Ahead(_))
+        matches!(self.key.storage, RowStorage::SharedDoubleBuffered(_))
     }
 
     /// Emits the copy of the first row of a chunk; `None` if rows are not copied ahead. `warp` is that in the block.
     pub(super) fn begin_ahead(&mut self, warp: &str, row: &str) -> Option<Buffers> {
-        let RowStorage::Ahead(shared) = &self.key.storage else { return None };
+        let RowStorage::SharedDoubleBuffered(shared) = &self.key.storage else { return None };
         let kernel = &mut self.kernel;
         let start = kernel.bits32("mov.u32", &[ROW]);
         let stride = shared.stride.to_string();
@@ -50,10 +50,10 @@ impl RowWriter<'_> {
     /// Emits the copies of a row to the segment at this address.
     fn copy_ahead(&mut self, row: &str, segment: &str) {
         let slot = Slot { segment: segment.to_owned(), index: self.thread.lane.clone() };
-        let (planes, first) = (self.ahead(), self.thread.first.clone());
-        self.begin_row(row, |operand| planes.iter().any(|(copied, _)| *copied == operand));
-        for &(operand, plane) in &planes {
-            self.copy_elements(operand, plane, &slot, &first);
+        let (arrays, first) = (self.copied_operands(), self.thread.first.clone());
+        self.begin_row(row, |operand| arrays.iter().any(|(copied, _)| *copied == operand));
+        for &(operand, array) in &arrays {
+            self.copy_elements(operand, array, &slot, &first);
         }
     }
 
@@ -81,7 +81,7 @@ impl RowWriter<'_> {
 
     /// Forgets elements that the next stage loads from shared memory again, which takes fewer registers.
     pub(super) fn forget_shared(&self, accesses: &mut [Access]) {
-        let copied = self.ahead();
+        let copied = self.copied_operands();
         for (input, operand) in self.operand_of.iter().enumerate() {
             if copied.iter().any(|(copied, _)| Some(*copied) == *operand) {
                 accesses.iter_mut().for_each(|access| access.raw[input].clear());

@@ -9,7 +9,7 @@ use crate::fuse::ir::program::{Program, Step, Value};
 /// skipped: a value that is used after the body is in a register that the body does not write, except the
 /// body's results.
 #[derive(Debug, Default)]
-pub(crate) struct Schedule {
+pub(crate) struct RegisterAllocation {
     /// The register of each step's value.
     pub(in crate::fuse) of_step: Vec<u32>,
     /// Steps that give the same value for all elements.
@@ -18,13 +18,13 @@ pub(crate) struct Schedule {
     pub(in crate::fuse) each: Vec<u32>,
     /// For each rare body, the index in `each` after it.
     pub(in crate::fuse) after: Vec<usize>,
-    /// For each step, the group that shares its value; see [`Program::groups`].
+    /// For each step, the group that shares its value; see [`Program::sharing_groups`].
     pub(in crate::fuse) groups: Vec<Option<(usize, usize)>>,
     pub(in crate::fuse) registers: usize,
 }
 
-impl Schedule {
-    pub(crate) fn new(program: &Program) -> Schedule {
+impl RegisterAllocation {
+    pub(crate) fn new(program: &Program) -> RegisterAllocation {
         let live = program.live(program.outputs.iter().flatten().copied());
         let once = program.uniform(|_| false);
         let mut last_use = vec![0; live.len()];
@@ -36,38 +36,41 @@ impl Schedule {
         for value in program.outputs.iter().flatten() {
             last_use[value.index()] = usize::MAX;
         }
-        let mut schedule =
-            Schedule { of_step: vec![0; live.len()], groups: program.groups(), ..Schedule::default() };
+        let mut allocation = RegisterAllocation {
+            of_step: vec![0; live.len()],
+            groups: program.sharing_groups(),
+            ..RegisterAllocation::default()
+        };
         let mut free: Vec<u32> = Vec::new();
         for (index, (step, _)) in program.steps.iter().enumerate().filter(|(index, _)| live[*index]) {
             if let Step::Rare(_) = step {
-                schedule.each.push(index as u32);
+                allocation.each.push(index as u32);
                 continue;
             }
             if once[index] {
                 // The value stays for all blocks.
-                schedule.of_step[index] = schedule.registers as u32;
-                schedule.registers += 1;
-                schedule.once.push(index as u32);
+                allocation.of_step[index] = allocation.registers as u32;
+                allocation.registers += 1;
+                allocation.once.push(index as u32);
                 continue;
             }
-            schedule.of_step[index] = free.pop().unwrap_or_else(|| {
-                schedule.registers += 1;
-                schedule.registers as u32 - 1
+            allocation.of_step[index] = free.pop().unwrap_or_else(|| {
+                allocation.registers += 1;
+                allocation.registers as u32 - 1
             });
-            schedule.each.push(index as u32);
+            allocation.each.push(index as u32);
             for operand in program.values(*step) {
                 if last_use[operand.index()] == index && !once[operand.index()] {
-                    free.push(schedule.of_step[operand.index()]);
+                    free.push(allocation.of_step[operand.index()]);
                     // The register is freed once, even if this step reads it twice.
                     last_use[operand.index()] = usize::MAX;
                 }
             }
         }
-        let each = &schedule.each;
+        let each = &allocation.each;
         let after = |index: usize| each.partition_point(|&step| (step as usize) < index);
-        schedule.after = program.rares.iter().map(|rare| after(rare.body.end)).collect();
-        schedule
+        allocation.after = program.rares.iter().map(|rare| after(rare.body.end)).collect();
+        allocation
     }
 
     pub(in crate::fuse) fn register(&self, value: Value) -> usize {

@@ -12,9 +12,9 @@
 
 use std::f64::consts::LOG2_E;
 
-use super::elementary::{held, polynomial, unless_nan};
+use super::elementary::{clamp, polynomial, unless_nan};
 use super::term::real;
-use super::{one, rounded};
+use super::{real_parts_of, rounded};
 use crate::fuse::ir::program::{Program, Value, ValueParts};
 use crate::types::DType;
 
@@ -33,23 +33,23 @@ const POWER: [f64; 5] = [
 const POWER_LESS_1: [f64; 4] =
     [0.693_136_857_780_489, 0.240_232_521_605_422, 0.055_837_288_270_135, 0.009_618_110_838_394];
 
-/// Returns x · rate = k + f as 2^(k + shift) and f, with an integer k and |f| at most 1/2.
-fn split_power(program: &mut Program, x: Value, rate: f64, shift: i32) -> (Value, Value) {
+/// Returns x · log2_of_base = k + f as 2^(k + shift) and f, with an integer k and |f| at most 1/2.
+fn split_power(program: &mut Program, x: Value, log2_of_base: f64, shift: i32) -> (Value, Value) {
     // 1.5 · 2^23, and the bias of the exponent that k becomes when shifted to its position.
-    let magic = program.float32(12_582_912.0 + (127 + shift) as f32);
-    let (rate, places) = (program.float32(rate as f32), program.bits32(23));
-    let sum = program.multiply_add(x, rate, magic);
+    let rounding_constant = program.float32(12_582_912.0 + (127 + shift) as f32);
+    let (log2_of_base, places) = (program.float32(log2_of_base as f32), program.bits32(23));
+    let sum = program.multiply_add(x, log2_of_base, rounding_constant);
     let bits = program.bits_of(sum);
     let bits = program.shift_left(bits, places);
     let scale = program.float_of(bits);
-    let minus = program.subtract(magic, sum);
-    (scale, program.multiply_add(x, rate, minus))
+    let minus = program.subtract(rounding_constant, sum);
+    (scale, program.multiply_add(x, log2_of_base, minus))
 }
 
-/// Returns 2^(x · rate) for a product of at most 250, as the square of the power of half the exponent, which
+/// Returns 2^(x · log2_of_base) for a product of at most 250, as the square of the power of half the exponent, which
 /// stays in range if the power itself is infinite or subnormal.
-fn power(program: &mut Program, x: Value, rate: f64) -> Value {
-    let (scale, fraction) = split_power(program, x, rate / 2.0, 0);
+fn power(program: &mut Program, x: Value, log2_of_base: f64) -> Value {
+    let (scale, fraction) = split_power(program, x, log2_of_base / 2.0, 0);
     let root = polynomial(program, fraction, &POWER);
     let root = program.multiply(root, scale);
     program.multiply(root, root)
@@ -57,14 +57,14 @@ fn power(program: &mut Program, x: Value, rate: f64) -> Value {
 
 fn finished(program: &mut Program, dtype: DType, x: Value, result: Value) -> ValueParts {
     let result = unless_nan(program, x, result);
-    one(rounded(program, dtype, result))
+    real_parts_of(rounded(program, dtype, result))
 }
 
-/// Returns e^x for a rate of log2(e), 2^x for a rate of 1.
-pub(super) fn exponential(program: &mut Program, dtype: DType, x: Value, rate: f64) -> ValueParts {
-    let most = 155.0 / rate;
-    let bounded = held(program, x, -most, most);
-    let result = power(program, bounded, rate);
+/// Returns e^x for a `log2_of_base` of log2(e), 2^x for 1.
+pub(super) fn exponential(program: &mut Program, dtype: DType, x: Value, log2_of_base: f64) -> ValueParts {
+    let most = 155.0 / log2_of_base;
+    let bounded = clamp(program, x, -most, most);
+    let result = power(program, bounded, log2_of_base);
     finished(program, dtype, x, result)
 }
 
@@ -76,8 +76,8 @@ fn unless_tiny(program: &mut Program, x: Value, result: Value) -> Value {
 }
 
 /// Returns e^x - 1.
-pub(super) fn exponential_less_1(program: &mut Program, dtype: DType, x: Value) -> ValueParts {
-    let bounded = held(program, x, -30.0, 89.0);
+pub(super) fn expm1(program: &mut Program, dtype: DType, x: Value) -> ValueParts {
+    let bounded = clamp(program, x, -30.0, 89.0);
     // Half of it first, because 2^k itself can exceed the range.
     let (half, two) = (program.float32(0.5), program.float32(2.0));
     let (scale, fraction) = split_power(program, bounded, LOG2_E, -1);
@@ -91,6 +91,6 @@ pub(super) fn exponential_less_1(program: &mut Program, dtype: DType, x: Value) 
 }
 
 /// Returns ln |Γ(x)|.
-pub(super) fn logarithm_of_gamma(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
-    real(program, dtype, operands, |[x]| functions::logarithm_of_gamma(dtype, x))
+pub(super) fn lgamma(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+    real(program, dtype, operands, |[x]| functions::lgamma(dtype, x))
 }

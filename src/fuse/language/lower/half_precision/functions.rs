@@ -18,7 +18,7 @@ use crate::types::DType;
 const LOG2_3: f64 = 1.584_962_500_721_156_2;
 
 /// The float at which a unit in the last place is 1.
-const ANCHOR: f64 = 12_582_912.0;
+const ROUNDING_CONSTANT: f64 = 12_582_912.0;
 
 /// Even and odd parts of 2^f in f², for |f| up to 1/2, within 2^-23 and 2^-16.
 const POWER_EVEN: [f64; 3] = [1.000_000_07, 0.240_221_143, 0.009_675_757_59];
@@ -129,11 +129,11 @@ fn series<'p>(x: Term<'p>, coefficients: &[f64]) -> Term<'p> {
     x.series(coefficients)
 }
 
-/// Returns x · rate = k + f as the float 2^(k + shift) and f.
-fn split<'p>(x: Term<'p>, rate: f64, shift: i32) -> (Term<'p>, Term<'p>) {
-    let anchor = x.constant(ANCHOR + f64::from(127 + shift));
-    let sum = x.fma(rate, anchor);
-    ((sum.bits_of() << 23).float_of(), x.fma(rate, anchor - sum))
+/// Returns x · log2_of_base = k + f as the float 2^(k + shift) and f.
+fn split<'p>(x: Term<'p>, log2_of_base: f64, shift: i32) -> (Term<'p>, Term<'p>) {
+    let rounding_constant = x.constant(ROUNDING_CONSTANT + f64::from(127 + shift));
+    let sum = x.fma(log2_of_base, rounding_constant);
+    ((sum.bits_of() << 23).float_of(), x.fma(log2_of_base, rounding_constant - sum))
 }
 
 /// Returns 2^x: for f16 with x above -126, for bf16 with x from -250 as a square, so that a subnormal result
@@ -162,19 +162,11 @@ fn from<'p>(x: Term<'p>, least: f64) -> Term<'p> {
     x.less(least).select(x.constant(least), x)
 }
 
-pub(in super::super) fn reciprocal_square_root(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn rsqrt(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| x.apply(Instruction::ReciprocalRootOfNarrow, &[]))
 }
 
-pub(in super::super) fn hyperbolic_tangent(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn tanh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let held = x.maximum(-4.6).minimum(4.6);
         let square = held * held;
@@ -237,18 +229,14 @@ pub(in super::super) fn softplus(program: &mut Program, dtype: DType, operands: 
     })
 }
 
-pub(in super::super) fn error(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(in super::super) fn erf(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let held = x.maximum(-2.75).minimum(2.75);
         x.unless_nan(series(held * held, &ERROR) * held)
     })
 }
 
-pub(in super::super) fn complementary_error(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn erfc(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let (most, coefficients) = if dtype == DType::F16 {
             (4.2, &COMPLEMENTARY_HALF[..])
@@ -279,11 +267,7 @@ fn halves_of_exponentials(x: Term<'_>) -> [Term<'_>; 2] {
         .map(|rate| size.fma(rate, x.constant(-1.0 - 2f64.powi(-19))).apply(Instruction::PowerOfNarrow, &[]))
 }
 
-pub(in super::super) fn hyperbolic_sine(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn sinh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         if dtype == DType::F16 {
             let [less, more, even, odd] = exponential_parts(x);
@@ -295,11 +279,7 @@ pub(in super::super) fn hyperbolic_sine(
     })
 }
 
-pub(in super::super) fn hyperbolic_cosine(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn cosh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         if dtype == DType::F16 {
             let [less, more, even, odd] = exponential_parts(x);
@@ -310,7 +290,7 @@ pub(in super::super) fn hyperbolic_cosine(
     })
 }
 
-pub(in super::super) fn arc_sine(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
+pub(in super::super) fn asin(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         // asin(x) = π/2 - 2 asin(sqrt((1 - x) / 2)); a NaN takes this path.
@@ -323,11 +303,7 @@ pub(in super::super) fn arc_sine(program: &mut Program, dtype: DType, operands: 
     })
 }
 
-pub(in super::super) fn arc_cosine(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn acos(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         let rest = x.constant(1.0) - size;
@@ -336,11 +312,7 @@ pub(in super::super) fn arc_cosine(
     })
 }
 
-pub(in super::super) fn arc_tangent(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn atan(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         let far = x.constant(1.0).less(size);
@@ -358,7 +330,7 @@ pub(in super::super) fn of_rest(rest: Term<'_>) -> [Term<'_>; 2] {
 }
 
 /// Returns the tangent of an angle plus quarter turns.
-pub(in super::super) fn tangent<'p>(quarters: Term<'p>, [sine, cosine]: [Term<'p>; 2]) -> Term<'p> {
+pub(in super::super) fn tan<'p>(quarters: Term<'p>, [sine, cosine]: [Term<'p>; 2]) -> Term<'p> {
     let odd = !(quarters & 1).equal(0);
     odd.select(-cosine, sine) * reciprocal(odd.select(sine, cosine))
 }
@@ -368,8 +340,8 @@ pub(in super::super) fn sinc(program: &mut Program, dtype: DType, operands: &[Va
     real(program, dtype, operands, |[x]| {
         // All larger numbers are even.
         let held = x.maximum(-(2f64.powi(20))).minimum(2f64.powi(20));
-        let sum = held + ANCHOR;
-        let rest = held - (sum - ANCHOR);
+        let sum = held + ROUNDING_CONSTANT;
+        let rest = held - (sum - ROUNDING_CONSTANT);
         let coefficients = if dtype == DType::F16 { &SINE_OF_PI[..] } else { &SINE_OF_PI_BRAIN[..] };
         let wave = series(rest * rest, coefficients);
         let near = rest.equal(held);
@@ -382,7 +354,7 @@ pub(in super::super) fn sinc(program: &mut Program, dtype: DType, operands: &[Va
 }
 
 /// Returns ln |Γ(x)|.
-pub(super) fn logarithm_of_gamma<'p>(dtype: DType, x: Term<'p>) -> Term<'p> {
+pub(super) fn lgamma<'p>(dtype: DType, x: Term<'p>) -> Term<'p> {
     let size = x.absolute();
     let half = dtype == DType::F16;
     let times = if half { 1.0 } else { apart(-13.0) };
@@ -391,7 +363,7 @@ pub(super) fn logarithm_of_gamma<'p>(dtype: DType, x: Term<'p>) -> Term<'p> {
     let usual = above_0_of_single(size, of_size, around_2, |x| reciprocal(x) * STIRLING);
     let [result] = (!x.constant(0.0).less(x)).rarely([usual], || {
         // ln(π / (|x| |sin πx|)) minus that of |x|, with |sin πx| = π |rest| times a series.
-        let rest = (size - ((size + ANCHOR) - ANCHOR)).absolute();
+        let rest = (size - ((size + ROUNDING_CONSTANT) - ROUNDING_CONSTANT)).absolute();
         let sine = series(rest * rest, &SINE_OF_PI) * rest;
         let reflected = -of_size - (positive(dtype, sine, times) + usual);
         // From where all numbers are integers there are poles; close to 0 the three terms sum to -ln |x|.
@@ -403,11 +375,7 @@ pub(super) fn logarithm_of_gamma<'p>(dtype: DType, x: Term<'p>) -> Term<'p> {
     result
 }
 
-pub(in super::super) fn cube_root(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn cbrt(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         if dtype == DType::BF16 {

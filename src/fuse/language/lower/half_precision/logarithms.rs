@@ -75,11 +75,7 @@ pub(in super::super) fn logarithm(
 }
 
 /// Returns ln(1 + x).
-pub(in super::super) fn logarithm_of_1_plus(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn log1p(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let sum = x + 1.0;
         if dtype == DType::F16 {
@@ -93,11 +89,7 @@ pub(in super::super) fn logarithm_of_1_plus(
     })
 }
 
-pub(in super::super) fn inverse_hyperbolic_sine(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn asinh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         let size = x.absolute();
         if dtype == DType::F16 {
@@ -115,11 +107,7 @@ pub(in super::super) fn inverse_hyperbolic_sine(
     })
 }
 
-pub(in super::super) fn inverse_hyperbolic_cosine(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn acosh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         if dtype == DType::F16 {
             // An offset that a positive square absorbs and the root of 0 needs.
@@ -137,11 +125,7 @@ pub(in super::super) fn inverse_hyperbolic_cosine(
     })
 }
 
-pub(in super::super) fn inverse_hyperbolic_tangent(
-    program: &mut Program,
-    dtype: DType,
-    operands: &[ValueParts],
-) -> ValueParts {
+pub(in super::super) fn atanh(program: &mut Program, dtype: DType, operands: &[ValueParts]) -> ValueParts {
     real(program, dtype, operands, |[x]| {
         if dtype == DType::F16 {
             let size = x.absolute();
