@@ -44,7 +44,7 @@ impl Variable {
         let [of_weight, of_bias] = parameters.each_ref().map(Option::as_ref);
         let result = self.tensor().batch_norm(running_mean, running_var, of_weight, of_bias, eps)?;
         let statistics = (running_mean.clone(), running_var.clone());
-        self.normalised_by_channel(result, Some(statistics), weight, bias, eps)
+        self.recorded_norm_by_channel(result, Some(statistics), weight, bias, eps)
     }
 
     /// Returns the elements of shape (N, C, …) normalised by channel with the statistics of each channel, and updates the
@@ -67,7 +67,7 @@ impl Variable {
         let mut new = running.map(|(mean, variance)| (mean.snapshot(), variance.snapshot()));
         let pair = new.as_mut().map(|(mean, variance)| (mean, variance));
         let result = self.tensor().batch_norm_training(pair, of_weight, of_bias, momentum, eps)?;
-        let result = self.normalised_by_channel(result, None, weight, bias, eps)?;
+        let result = self.recorded_norm_by_channel(result, None, weight, bias, eps)?;
         if let (Some((mean, variance)), Some(new)) = (running, new) {
             // Assigned, not replaced: a captured graph relies on their addresses.
             mean.update(|elements| elements.assign(&new.0).map(|_| ()))?;
@@ -77,7 +77,7 @@ impl Variable {
     }
 
     /// Records a normalisation by channel: with statistics, or with those of the elements.
-    fn normalised_by_channel(
+    fn recorded_norm_by_channel(
         &self,
         result: Tensor,
         statistics: Option<Statistics>,

@@ -151,7 +151,7 @@ impl DynamicFusedFunction {
         let gradient = self.gradient(output, forms)?;
         let rule =
             |_: &Variable| -> Box<dyn RecordableRule> { Box::new(FusedRule { gradient, shape, saved }) };
-        Ok(Variable::new(result).recorded_by(self.operation, parents, rule))
+        Ok(Variable::new(result).recorded_with_second_derivatives(self.operation, parents, rule))
     }
 
     /// Returns the gradients of an output in these forms.

@@ -47,7 +47,7 @@ pub(super) fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> R
             _ => {}
         }
     }
-    Ok(Variable::new(result).recorded_by(operation.name(), parents, |result| {
+    Ok(Variable::new(result).recorded_with_second_derivatives(operation.name(), parents, |result| {
         if rule.reads[3] {
             saved.push(result.save());
         }

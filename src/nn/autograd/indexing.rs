@@ -1,7 +1,7 @@
 //! Reads of variables by index, and writes at an index. The backward of a read adds at the index, in an order that the positions
 //! decide, so repeated indices give the same bits every time.
 
-use super::recordable::{RuleOfClosures, linear};
+use super::recordable::{RuleOfClosures, recorded_linear};
 use super::shape::sizes;
 use super::variable::Variable;
 use crate::error::{Error, Result};
@@ -42,7 +42,7 @@ impl AddToZeros for Variable {
 macro_rules! gradients_of_addition {
     ($self:ident, $elements:ident, $operation:literal, $axis:ident, $index:ident, $result:ident, $read:ident) => {{
         let parents = vec![$self.tracked(), $elements.tracked()];
-        Variable::new($result).recorded_by($operation, parents, |_| {
+        Variable::new($result).recorded_with_second_derivatives($operation, parents, |_| {
             Box::new(RuleOfClosures {
                 saved: ($axis, $index.clone()),
                 gradients: |(axis, index): &(isize, Tensor), gradient: &Tensor| {
@@ -65,7 +65,7 @@ impl Variable {
     pub fn index_select(&self, axis: isize, index: &Tensor) -> Result<Variable> {
         let result = self.tensor().index_select(axis, index)?;
         let saved = (self.shape(), axis, index.clone());
-        Ok(linear!(self, "index_select", result, saved, |(shape, axis, index), gradient| {
+        Ok(recorded_linear!(self, "index_select", result, saved, |(shape, axis, index), gradient| {
             gradient.add_to_zeros(shape, *axis, index)
         }))
     }
@@ -78,7 +78,7 @@ impl Variable {
     pub fn gather(&self, axis: isize, index: &Tensor) -> Result<Variable> {
         let result = self.tensor().gather(axis, index)?;
         let saved = (self.shape(), axis, index.clone());
-        Ok(linear!(self, "gather", result, saved, |(shape, axis, index), gradient| {
+        Ok(recorded_linear!(self, "gather", result, saved, |(shape, axis, index), gradient| {
             gradient.scatter_to_zeros(shape, *axis, index)
         }))
     }
@@ -91,7 +91,7 @@ impl Variable {
     pub(in crate::nn) fn gather_classes(&self, axis: isize, index: &Tensor) -> Result<Variable> {
         let result = self.tensor().gather_classes(axis, index)?;
         let saved = (self.shape(), axis, index.clone());
-        Ok(linear!(self, "nll_loss", result, saved, |(shape, axis, index), gradient| {
+        Ok(recorded_linear!(self, "nll_loss", result, saved, |(shape, axis, index), gradient| {
             gradient.scatter_classes(shape, *axis, index)
         }))
     }
@@ -104,7 +104,7 @@ impl Variable {
     fn scatter_classes(&self, shape: &[usize], axis: isize, index: &Tensor) -> Result<Variable> {
         let result = self.tensor().scatter_classes(shape, axis, index)?;
         let saved = (axis, index.clone());
-        Ok(linear!(self, "nll_loss", result, saved, |(axis, index), gradient| {
+        Ok(recorded_linear!(self, "nll_loss", result, saved, |(axis, index), gradient| {
             gradient.gather_classes(*axis, index)
         }))
     }
@@ -122,7 +122,7 @@ impl Variable {
         let mut whole = result.shape().to_vec();
         whole[place] = own[place];
         let saved = (whole, axis, index);
-        Ok(linear!(self, OPERATION, result, saved, |(whole, axis, index), gradient| {
+        Ok(recorded_linear!(self, OPERATION, result, saved, |(whole, axis, index), gradient| {
             gradient.scatter_to_zeros(whole, *axis, index)
         }))
     }
@@ -135,7 +135,7 @@ impl Variable {
     pub fn take(&self, index: &Tensor) -> Result<Variable> {
         let result = self.tensor().take(index)?;
         let saved = (self.shape(), index.reshape(&[-1])?);
-        Ok(linear!(self, "take", result, saved, |(shape, index), gradient| {
+        Ok(recorded_linear!(self, "take", result, saved, |(shape, index), gradient| {
             let count = shape.iter().product();
             gradient.reshape(&[-1])?.add_to_zeros(&[count], 0, index)?.reshape(&sizes(shape))
         }))
@@ -213,7 +213,7 @@ impl Variable {
         let flat = *selected.shape();
         let result = selected.reshape(&shape)?;
         let saved = (*table.shape(), rows, sizes(&flat));
-        Ok(linear!(self, OPERATION, result, saved, |(shape, rows, flat), gradient| {
+        Ok(recorded_linear!(self, OPERATION, result, saved, |(shape, rows, flat), gradient| {
             gradient.reshape(flat)?.add_to_zeros(shape, 0, rows)
         }))
     }

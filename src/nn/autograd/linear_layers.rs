@@ -181,7 +181,7 @@ fn apply(input: &Variable, layers: &[LinearLayer<'_>]) -> Result<Variable> {
         parents.extend(bias);
         x = result;
     }
-    Ok(Variable::new(x).recorded_by(OPERATION, parents, |_| Box::new(LinearRule(saved))))
+    Ok(Variable::new(x).recorded_with_second_derivatives(OPERATION, parents, |_| Box::new(LinearRule(saved))))
 }
 
 /// The rule of layers.
@@ -256,7 +256,8 @@ fn recorded_gradients(
         let (input, weight) = (variable(&layer.input, &of_input)?, variable(&layer.weight, &of_weight)?);
         let sum = |value: Tensor| {
             let saved = SavedLayer { derivative: None, ..layer.clone() };
-            Variable::new(value).recorded_by(OPERATION, parents, |_| Box::new(LinearRule(vec![saved])))
+            Variable::new(value)
+                .recorded_with_second_derivatives(OPERATION, parents, |_| Box::new(LinearRule(vec![saved])))
         };
         let next = layers.get(place + 1);
         let derivative = match (&layer.derivative, next) {

@@ -26,7 +26,7 @@ impl Variable {
         let (is_row, is_column) = (a.rank() == 1, b.rank() == 1);
         // The gradient of one operand reads the other.
         let saved = [wanted[1].then(|| self.save()), wanted[0].then(|| other.save())];
-        Ok(Variable::new(result).recorded_by(OPERATION, parents, |_| {
+        Ok(Variable::new(result).recorded_with_second_derivatives(OPERATION, parents, |_| {
             Box::new(RuleOfClosures {
                 saved,
                 gradients: move |[a, b]: &[Option<Saved>; 2], gradient: &Tensor| {

@@ -50,8 +50,8 @@ where
 }
 
 impl Variable {
-    /// Records an operation that is linear in its only operand. See [`linear!`].
-    pub(super) fn linear<S: Send + Sync + 'static>(
+    /// Records an operation that is linear in its only operand. See [`recorded_linear!`].
+    pub(super) fn recorded_linear<S: Send + Sync + 'static>(
         &self,
         operation: &'static str,
         result: Tensor,
@@ -59,7 +59,7 @@ impl Variable {
         gradient: fn(&S, &Tensor) -> Result<Tensor>,
         recorded: fn(&S, &Variable) -> Result<Variable>,
     ) -> Variable {
-        Variable::new(result).constant_by(self.stopped_by()).recorded_by(
+        Variable::new(result).constant_by(self.stopped_by()).recorded_with_second_derivatives(
             operation,
             vec![self.tracked()],
             |_| {
@@ -77,11 +77,11 @@ impl Variable {
     }
 }
 
-/// Records an operation that is linear in its only operand: `linear!(operand, name, result, saved, |saved, gradient| rule)`.
+/// Records an operation that is linear in its only operand: `recorded_linear!(operand, name, result, saved, |saved, gradient| rule)`.
 /// The rule is compiled for tensors and for variables, whose methods have the same names.
-macro_rules! linear {
+macro_rules! recorded_linear {
     ($operand:expr, $operation:expr, $result:expr, $saved:expr, |$state:pat_param, $gradient:ident| $rule:expr) => {
-        $operand.linear(
+        $operand.recorded_linear(
             $operation,
             $result,
             $saved,
@@ -91,4 +91,4 @@ macro_rules! linear {
     };
 }
 
-pub(super) use linear;
+pub(super) use recorded_linear;

@@ -2,7 +2,7 @@
 //!
 //! Each is the form that keeps the folded axes, with a rule, and a view without them.
 
-use super::recordable::linear;
+use super::recordable::recorded_linear;
 use super::tape::BackwardRule;
 use super::variable::Variable;
 use crate::error::Result;
@@ -58,14 +58,14 @@ impl Variable {
         let x = self.tensor();
         let result = x.sum_keepdim(axes)?;
         let shape = *x.shape();
-        Ok(linear!(self, "sum", result, shape, |shape, gradient| gradient.expand(shape)))
+        Ok(recorded_linear!(self, "sum", result, shape, |shape, gradient| gradient.expand(shape)))
     }
 
     fn mean_over(&self, axes: Axes<'_>) -> Result<Variable> {
         let x = self.tensor();
         let result = x.mean_keepdim(axes)?;
         let saved = (*x.shape(), row(x.shape(), axes)?);
-        Ok(linear!(self, "mean", result, saved, |(shape, count), gradient| {
+        Ok(recorded_linear!(self, "mean", result, saved, |(shape, count), gradient| {
             gradient.divided_by_count(*count)?.expand(shape)
         }))
     }

@@ -1,7 +1,7 @@
 //! Variables with repeated and moved elements: `roll`, `repeat`, and `pad`.
 
 use super::indexing::AddToZeros;
-use super::recordable::linear;
+use super::recordable::recorded_linear;
 use super::shape::sizes;
 use super::variable::Variable;
 use crate::error::Result;
@@ -17,7 +17,8 @@ impl Variable {
     pub fn roll(&self, shifts: &[isize], axes: &[isize]) -> Result<Variable> {
         let result = self.tensor().roll(shifts, axes)?;
         let back = (shifts.iter().map(|shift| shift.wrapping_neg()).collect::<Vec<_>>(), axes.to_vec());
-        Ok(linear!(self, "roll", result, back, |(shifts, axes), gradient| gradient.roll(shifts, axes)))
+        Ok(recorded_linear!(self, "roll", result, back, |(shifts, axes), gradient| gradient
+            .roll(shifts, axes)))
     }
 
     /// Repeats the elements `times[i]` times along dimension i. More numbers than dimensions add dimensions in front.
@@ -31,7 +32,7 @@ impl Variable {
         });
         let axes: Vec<isize> = (0..result.rank()).map(|axis| 2 * axis as isize).collect();
         let saved = (split.collect::<Vec<_>>(), axes, sizes(&shape));
-        Ok(linear!(self, "repeat", result, saved, |(split, axes, shape), gradient| {
+        Ok(recorded_linear!(self, "repeat", result, saved, |(split, axes, shape), gradient| {
             gradient.reshape(split)?.sum(&axes[..])?.reshape(shape)
         }))
     }
@@ -43,7 +44,7 @@ impl Variable {
         let (x, result) = (self.tensor(), self.tensor().pad(widths, padding)?);
         if let Padding::Constant(_) = padding {
             let saved = (*x.shape(), widths.to_vec());
-            return Ok(linear!(self, OPERATION, result, saved, |(shape, widths), gradient| {
+            return Ok(recorded_linear!(self, OPERATION, result, saved, |(shape, widths), gradient| {
                 let mut part = gradient.clone();
                 for (axis, (&(before, _), &size)) in widths.iter().zip(shape.iter()).enumerate() {
                     part = part.narrow(axis as isize, before, size)?;
@@ -57,7 +58,7 @@ impl Variable {
             Ok((size, positions.pad(&[width], padding)?))
         });
         let positions = positions.collect::<Result<Vec<_>>>()?;
-        Ok(linear!(self, OPERATION, result, positions, |positions, gradient| {
+        Ok(recorded_linear!(self, OPERATION, result, positions, |positions, gradient| {
             let mut sum = gradient.clone();
             for (axis, (size, index)) in positions.iter().enumerate() {
                 let mut shape = sum.shape().to_vec();

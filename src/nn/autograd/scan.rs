@@ -1,6 +1,6 @@
 //! Scans of variables.
 
-use super::recordable::linear;
+use super::recordable::recorded_linear;
 use super::variable::Variable;
 use crate::error::Result;
 use crate::tensor::{Tensor, fuse};
@@ -14,7 +14,7 @@ impl Variable {
     /// Returns the sum of each element and all before it along an axis.
     pub fn cumsum(&self, axis: isize) -> Result<Variable> {
         let result = self.tensor().cumsum(axis)?;
-        Ok(linear!(self, "cumsum", result, axis, |axis, gradient| {
+        Ok(recorded_linear!(self, "cumsum", result, axis, |axis, gradient| {
             gradient.flip(&[*axis])?.cumsum(*axis)?.flip(&[*axis])
         }))
     }

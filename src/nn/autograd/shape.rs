@@ -1,6 +1,6 @@
 //! Views of variables, and joins.
 
-use super::recordable::{RuleOfClosures, linear};
+use super::recordable::{RuleOfClosures, recorded_linear};
 use super::variable::Variable;
 use crate::error::Result;
 pub(in crate::nn) use crate::tensor::in_shape;
@@ -11,14 +11,16 @@ use crate::types::{DType, Shape, Slice};
 impl Variable {
     /// Records a view that has all elements in the same order.
     fn reshaped(&self, operation: &'static str, result: Tensor) -> Variable {
-        linear!(self, operation, result, self.shape(), |shape, gradient| gradient.reshape(&sizes(shape)))
+        recorded_linear!(self, operation, result, self.shape(), |shape, gradient| gradient
+            .reshape(&sizes(shape)))
     }
 
     /// Returns some of the elements: the others have gradient 0.
     fn part(&self, part: Part) -> Result<Variable> {
         let x = self.tensor();
         let saved = (part, *x.shape(), x.dtype(), x.device());
-        Ok(linear!(self, part.name(), x.part(part)?, saved, |saved, gradient| gradient.embedded(saved)))
+        Ok(recorded_linear!(self, part.name(), x.part(part)?, saved, |saved, gradient| gradient
+            .embedded(saved)))
     }
 
     /// Returns the consecutive parts along a dimension that have the sizes of tensors.
@@ -36,7 +38,7 @@ impl Variable {
     /// Returns zeros of the saved shape with this variable as a part of them.
     fn embedded(&self, saved: &WholeOfPart) -> Result<Variable> {
         let result = self.tensor().embedded(saved)?;
-        Ok(linear!(self, saved.0.name(), result, saved.0, |part, gradient| gradient.part(*part)))
+        Ok(recorded_linear!(self, saved.0.name(), result, saved.0, |part, gradient| gradient.part(*part)))
     }
 }
 
@@ -139,37 +141,38 @@ impl Variable {
         for (place, &axis) in axes.iter().enumerate() {
             inverse[shape.axis("permute", axis)?] = place as isize;
         }
-        Ok(linear!(self, "permute", result, inverse, |inverse, gradient| gradient.permute(inverse)))
+        Ok(recorded_linear!(self, "permute", result, inverse, |inverse, gradient| gradient.permute(inverse)))
     }
 
     /// Swaps two dimensions.
     pub fn transpose(&self, first: isize, second: isize) -> Result<Variable> {
         let result = self.tensor().transpose(first, second)?;
         let axes = (first, second);
-        Ok(linear!(self, "transpose", result, axes, |axes, gradient| gradient.transpose(axes.0, axes.1)))
+        Ok(recorded_linear!(self, "transpose", result, axes, |axes, gradient| gradient
+            .transpose(axes.0, axes.1)))
     }
 
     /// Moves dimensions to other positions; the others keep their order.
     pub fn movedim(&self, from: &[isize], to: &[isize]) -> Result<Variable> {
         let (result, axes) = (self.tensor().movedim(from, to)?, (from.to_vec(), to.to_vec()));
-        Ok(linear!(self, "movedim", result, axes, |(from, to), gradient| gradient.movedim(to, from)))
+        Ok(recorded_linear!(self, "movedim", result, axes, |(from, to), gradient| gradient.movedim(to, from)))
     }
 
     /// Transposes a matrix.
     pub fn t(&self) -> Result<Variable> {
-        Ok(linear!(self, "t", self.tensor().t()?, (), |(), gradient| gradient.t()))
+        Ok(recorded_linear!(self, "t", self.tensor().t()?, (), |(), gradient| gradient.t()))
     }
 
     /// Reverses the order of the elements along the given axes.
     pub fn flip(&self, axes: &[isize]) -> Result<Variable> {
         let (result, axes) = (self.tensor().flip(axes)?, axes.to_vec());
-        Ok(linear!(self, "flip", result, axes, |axes, gradient| gradient.flip(axes)))
+        Ok(recorded_linear!(self, "flip", result, axes, |axes, gradient| gradient.flip(axes)))
     }
 
     /// Repeats dimensions of size 1, and new ones in front, to a larger shape. The gradient is summed over them.
     pub fn expand(&self, shape: &[usize]) -> Result<Variable> {
         let result = self.tensor().expand(shape)?;
-        Ok(linear!(self, "expand", result, (), |(), gradient| Ok(gradient.clone())))
+        Ok(recorded_linear!(self, "expand", result, (), |(), gradient| Ok(gradient.clone())))
     }
 
     /// Returns `length` elements along a dimension from `start`.
@@ -228,7 +231,7 @@ impl Variable {
                 sizes.iter().map(part).collect()
             }};
         }
-        Ok(Variable::new(result).recorded_by("cat", parents, |_| {
+        Ok(Variable::new(result).recorded_with_second_derivatives("cat", parents, |_| {
             Box::new(RuleOfClosures {
                 saved: (axis, sizes),
                 gradients: |saved: &(isize, Vec<usize>), gradient: &Tensor| parts!(saved, gradient),

@@ -1,7 +1,7 @@
 //! Sorted variables: the gradient of an element returns to the element's position.
 
 use super::indexing::AddToZeros;
-use super::recordable::linear;
+use super::recordable::recorded_linear;
 use super::variable::Variable;
 use crate::error::Result;
 use crate::tensor::Tensor;
@@ -19,9 +19,10 @@ impl Variable {
         (values, positions): (Tensor, Tensor),
     ) -> (Variable, Tensor) {
         let saved = (self.shape(), axis, positions.clone());
-        let values = linear!(self, operation, values, saved, |(shape, axis, positions), gradient| {
-            gradient.scatter_to_zeros(shape, *axis, positions)
-        });
+        let values =
+            recorded_linear!(self, operation, values, saved, |(shape, axis, positions), gradient| {
+                gradient.scatter_to_zeros(shape, *axis, positions)
+            });
         (values, positions)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::flat::FlatPlace;
 use super::mode::{is_grad_enabled, observe};
-use super::recordable::{RecordableRule, linear};
+use super::recordable::{RecordableRule, recorded_linear};
 use super::tape::{BackwardRule, Node, OverwritingRule, Recomputation, backward};
 use super::value::{Saved, Value};
 use crate::error::{Error, Result};
@@ -324,7 +324,8 @@ impl Variable {
         self
     }
 
-    /// Records the operation that made this constant from operands, if one of them requires a gradient.
+    /// Records the operation that made this constant from operands, if one of them requires a gradient. The rule computes
+    /// tensors, so the operation has first derivatives only.
     pub(super) fn recorded(
         self,
         operation: &'static str,
@@ -336,8 +337,9 @@ impl Variable {
         })
     }
 
-    /// Records as [`recorded`](Self::recorded), with a rule whose gradients can be recorded.
-    pub(super) fn recorded_by(
+    /// Records as [`recorded`](Self::recorded) does, with a rule that computes its gradients as variables too, so that the
+    /// operation has derivatives of every order.
+    pub(super) fn recorded_with_second_derivatives(
         self,
         operation: &'static str,
         parents: Vec<Option<Arc<Node>>>,
@@ -368,7 +370,7 @@ impl Variable {
     /// As [`Tensor::cast`].
     pub fn cast(&self, dtype: DType) -> Result<Variable> {
         let result = self.tensor().cast(dtype)?;
-        Ok(linear!(self, "cast", result, (), |(), gradient| Ok(gradient.clone())))
+        Ok(recorded_linear!(self, "cast", result, (), |(), gradient| Ok(gradient.clone())))
     }
 
     /// Copies the elements to a device. The gradient is copied back.
@@ -378,7 +380,7 @@ impl Variable {
     /// As [`Tensor::to`].
     pub fn to(&self, device: &Device) -> Result<Variable> {
         let own = self.device();
-        Ok(linear!(self, "to", self.tensor().to(device)?, own, |own, gradient| gradient.to(own)))
+        Ok(recorded_linear!(self, "to", self.tensor().to(device)?, own, |own, gradient| gradient.to(own)))
     }
 }
 

@@ -27,7 +27,7 @@ impl Variable {
         let wanted = [parents[0].is_some(), parents[1].is_some()];
         // The gradient of one operand reads the other.
         let saved = [wanted[1].then(|| self.save()), wanted[0].then(|| weight.save())];
-        Ok(Variable::new(result).recorded_by(OPERATION, parents, |_| {
+        Ok(Variable::new(result).recorded_with_second_derivatives(OPERATION, parents, |_| {
             Box::new(RuleOfClosures {
                 saved,
                 gradients: |[x, weight]: &[Option<Saved>; 2], gradient: &Tensor| {

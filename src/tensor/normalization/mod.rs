@@ -57,13 +57,13 @@ fn reciprocal_root<'g>(x: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
 }
 
 /// (x - mean) / sqrt(variance + eps), in the dtype in which it is computed.
-fn normalised<'g>(x: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
+fn normalized<'g>(x: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
     let centred = centred(x);
     centred * reciprocal_root(centred, eps)
 }
 
 /// x / sqrt(mean(x²) + eps), in the dtype in which it is computed.
-fn root_normalised<'g>(x: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
+fn rms_normalized<'g>(x: Expr<'g>, eps: Expr<'g>) -> Expr<'g> {
     x * reciprocal_root(x, eps)
 }
 
@@ -166,8 +166,8 @@ impl Tensor {
         }
     }
 
-    /// Returns the axes of a normalised shape, which are the last ones.
-    fn normalised_axes(
+    /// Returns the axes of a normalized shape, which are the last ones.
+    fn normalized_axes(
         &self,
         operation: &'static str,
         normalized_shape: &[usize],
@@ -256,8 +256,8 @@ impl Tensor {
     ) -> Result<Tensor> {
         const OPERATION: &str = "layer_norm";
         let parameters = [("weight", weight), ("bias", bias)];
-        let axes = &self.normalised_axes(OPERATION, normalized_shape, parameters)?;
-        let [result] = affine!(OPERATION, axes, self, eps, weight, bias, normalised)?;
+        let axes = &self.normalized_axes(OPERATION, normalized_shape, parameters)?;
+        let [result] = affine!(OPERATION, axes, self, eps, weight, bias, normalized)?;
         Ok(result)
     }
 
@@ -275,10 +275,10 @@ impl Tensor {
     ) -> Result<Tensor> {
         const OPERATION: &str = "rms_norm";
         let axes =
-            &self.normalised_axes(OPERATION, normalized_shape, [("weight", weight), ("bias", None)])?;
+            &self.normalized_axes(OPERATION, normalized_shape, [("weight", weight), ("bias", None)])?;
         let bias: Option<&Tensor> = None;
         let eps = eps.unwrap_or_else(|| machine_epsilon(self.dtype()));
-        let [result] = affine!(OPERATION, axes, self, eps, weight, bias, root_normalised)?;
+        let [result] = affine!(OPERATION, axes, self, eps, weight, bias, rms_normalized)?;
         Ok(result)
     }
 
@@ -304,7 +304,7 @@ impl Tensor {
         };
         let (x, weight, bias) = (self.reshape(&sizes)?, by_channel(weight)?, by_channel(bias)?);
         let axes = &GroupAxes::Of((2..sizes.len() as isize).collect());
-        let [result] = affine!(OPERATION, axes, &x, eps, weight.as_ref(), bias.as_ref(), normalised)?;
+        let [result] = affine!(OPERATION, axes, &x, eps, weight.as_ref(), bias.as_ref(), normalized)?;
         result.reshape(&norm_backward::sizes(self.shape()))
     }
 
@@ -395,7 +395,7 @@ impl Tensor {
         let (weight, bias) = (weight?, bias?);
         let (weight, bias) = (weight.as_ref(), bias.as_ref());
         let Some((running_mean, running_var)) = running else {
-            let [result] = affine!(OPERATION, &axes, self, eps, weight, bias, normalised)?;
+            let [result] = affine!(OPERATION, &axes, self, eps, weight, bias, normalized)?;
             return Ok(result);
         };
         let statistics = [("running_mean", Some(&*running_mean)), ("running_var", Some(&*running_var))];
@@ -403,7 +403,7 @@ impl Tensor {
         running_mean.check_float(OPERATION)?;
         running_var.check_float(OPERATION)?;
         let [result, new_mean, new_var] =
-            affine!(OPERATION, &axes, self, eps, weight, bias, normalised, mean, variance)?;
+            affine!(OPERATION, &axes, self, eps, weight, bias, normalized, mean, variance)?;
         let channels = [channels as isize];
         let (new_mean, new_var) = (new_mean.reshape(&channels)?, new_var.reshape(&channels)?);
         let unbiased = elements as f64 / (elements - 1) as f64;

@@ -96,7 +96,7 @@ impl Tensor {
 
     /// Returns the gradients of [`layer_norm`](Self::layer_norm) of this tensor, for the gradient of its result. The
     /// gradient of a `residual` is added to that of the input in the same pass. The gradients of weight and bias are
-    /// computed if `parameters` is true.
+    /// computed if `with_parameters` is true.
     ///
     /// ```
     /// use selvedge::{Device, Tensor};
@@ -119,13 +119,13 @@ impl Tensor {
         weight: Option<&Tensor>,
         eps: f64,
         residual: Option<&Tensor>,
-        parameters: bool,
+        with_parameters: bool,
     ) -> Result<NormGradients> {
         const OPERATION: &str = "layer_norm_backward";
         self.check_gradients(OPERATION, gradient, residual)?;
-        let axes = self.normalised_axes(OPERATION, normalized_shape, [("weight", weight), ("bias", None)])?;
+        let axes = self.normalized_axes(OPERATION, normalized_shape, [("weight", weight), ("bias", None)])?;
         let operands = operands([self, gradient], weight, residual, eps);
-        if !parameters {
+        if !with_parameters {
             let [input] = fuse_groups(OPERATION, operands, &axes, |operands| [of_centred(operands)[0]])?;
             return Ok(NormGradients { input, weight: None, bias: None });
         }
@@ -152,14 +152,14 @@ impl Tensor {
         weight: Option<&Tensor>,
         eps: Option<f64>,
         residual: Option<&Tensor>,
-        parameters: bool,
+        with_parameters: bool,
     ) -> Result<NormGradients> {
         const OPERATION: &str = "rms_norm_backward";
         self.check_gradients(OPERATION, gradient, residual)?;
-        let axes = self.normalised_axes(OPERATION, normalized_shape, [("weight", weight), ("bias", None)])?;
+        let axes = self.normalized_axes(OPERATION, normalized_shape, [("weight", weight), ("bias", None)])?;
         let eps = eps.unwrap_or_else(|| super::machine_epsilon(self.dtype()));
         let operands = operands([self, gradient], weight, residual, eps);
-        if !parameters {
+        if !with_parameters {
             let [input] = fuse_groups(OPERATION, operands, &axes, |operands| [of_root(operands)[0]])?;
             return Ok(NormGradients { input, weight: None, bias: None });
         }
@@ -185,7 +185,7 @@ impl Tensor {
         weight: Option<&Tensor>,
         eps: f64,
         residual: Option<&Tensor>,
-        parameters: bool,
+        with_parameters: bool,
     ) -> Result<NormGradients> {
         const OPERATION: &str = "group_norm_backward";
         self.check_gradients(OPERATION, gradient, residual)?;
@@ -203,7 +203,7 @@ impl Tensor {
         })?;
         let others = (0..rank).filter(|axis| !(1..=2).contains(axis)).collect();
         let input = input.reshape(&sizes(self.shape()))?;
-        if !parameters {
+        if !with_parameters {
             return Ok(NormGradients { input, weight: None, bias: None });
         }
         let operands = [(&x).into(), (&gradient).into(), (&mean).into(), (&root).into()];
