@@ -271,13 +271,13 @@ def test_random_numbers_follow_from_the_seed():
 
 # A method that the package leaves out, with the reason.
 LEFT_OUT = set(
-    # Constructors and files of Rust; axes that Python passes as arguments; checks that Python keeps; slices of Rust.
+    # Constructors and files of Rust; axes that Python passes as arguments; checks that Python keeps; slices of Rust; training.
     "operation from_slice from_vec from_bytes to_bytes copy_to_bytes to_vec new from_ndarray to_ndarray layout rank count "
     "is_unique as_slice as_slice_mut device_slice device_slice_mut from_buffer from_pinned is_pinned into_buffer "
     "rows get slice squeeze_all gather_unchecked index_select_unchecked take_unchecked scatter_unchecked index index_assign in_place slice_mut with_output "
     "read_npy read_npy_file write_npy write_npy_with read_npz write_npz write_npz_compressed read_safetensors "
     "read_safetensors_with read_safetensors_tensor read_safetensors_tensor_with write_safetensors write_safetensors_with "
-    "batch_norm_training".split()
+    "batch_norm_training clip_by_global_norm".split()
 )
 
 
