@@ -60,7 +60,7 @@ extracted!(DTypeArgument, |object| {
 
 fn wanted_dtype(object: &Bound<'_, PyAny>) -> &'static str {
     match object.is_instance_of::<PyInt>() {
-        true => "a dtype, or the name of one; a shape is one argument, as in zeros((2, 3))",
+        true => "a dtype, or the name of one; several sizes are one argument, such as (2, 3)",
         false => "a dtype, or the name of one",
     }
 }
@@ -336,6 +336,63 @@ pub fn spread(arguments: &Bound<'_, PyTuple>) -> Result<Vec<isize>> {
     match arguments.len() {
         1 => integers("integers", &arguments.get_item(0)?),
         _ => integers("integers", arguments.as_any()),
+    }
+}
+
+/// The arguments of a function of sizes, which are integers or one list or tuple, and then a dtype and others:
+/// `zeros(2, 3)`, `zeros(2, 3, "f32")`, `zeros((2, 3), "f32", "cpu")`, `zeros(shape=(2, 3))`.
+pub struct SizesAndOthers<'py> {
+    operation: &'static str,
+    shape: Option<Sizes>,
+    others: std::vec::IntoIter<Bound<'py, PyAny>>,
+}
+
+impl<'py> SizesAndOthers<'py> {
+    /// Divides positional arguments into sizes and others. `shape` is the argument of that name.
+    pub fn new(
+        operation: &'static str,
+        arguments: &Bound<'py, PyTuple>,
+        shape: Option<Sizes>,
+    ) -> Result<SizesAndOthers<'py>> {
+        let mut arguments: Vec<_> = arguments.iter().collect();
+        if shape.is_some() || arguments.is_empty() {
+            return Ok(SizesAndOthers { operation, shape, others: arguments.into_iter() });
+        }
+        // A tensor of one integer is a size; a dtype is none.
+        let is_size = |argument: &Bound<'_, PyAny>| {
+            argument.is_instance_of::<PyInt>() || argument.extract::<isize>().is_ok()
+        };
+        let sizes = match arguments.iter().take_while(|argument| is_size(argument)).count() {
+            0 | 1 => arguments.remove(0).extract()?,
+            count => {
+                let sizes: Vec<_> = arguments.drain(..count).collect();
+                PyTuple::new(sizes[0].py(), &sizes)?.extract()?
+            }
+        };
+        Ok(SizesAndOthers { operation, shape: Some(sizes), others: arguments.into_iter() })
+    }
+
+    /// Returns the next of the other arguments: by its position, or `named`, which is the one with its name.
+    pub fn next<T>(&mut self, name: &str, named: Option<T>) -> Result<Option<T>>
+    where
+        T: for<'a> FromPyObject<'a, 'py>,
+    {
+        let Some(argument) = self.others.next() else { return Ok(named) };
+        if named.is_some() {
+            return Err(wrong_type(self.operation, format!("{name} twice"), format!("one {name}")).into());
+        }
+        argument.extract::<Option<T>>().map_err(|error| Failure::from(error.into()))
+    }
+
+    /// Returns the sizes, `None` if there are none, after the others are taken.
+    pub fn shape(mut self) -> Result<Option<Sizes>> {
+        match self.others.next() {
+            None => Ok(self.shape),
+            Some(argument) => {
+                let found = format!("another argument of type {}", type_name(&argument));
+                Err(wrong_type(self.operation, found, "sizes first, then what its signature lists").into())
+            }
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use selvedge::types::NumberKind;
 use selvedge::{DType, Tensor};
 
 use crate::arguments::{
-    DTypeArgument, DeviceArgument, InRange, NumberArgument, Operand, Sizes, TensorArgument, axis_or,
+    DTypeArgument, DeviceArgument, InRange, NumberArgument, Operand, Sizes, SizesAndOthers, TensorArgument,
+    axis_or, given,
 };
 use crate::device::device_or_default;
 use crate::dlpack;
@@ -37,23 +38,27 @@ macro_rules! of_shape {
     ($($name:ident $document:literal)*) => {$(
         #[doc = $document]
         #[pyfunction]
-        #[pyo3(signature = (shape, dtype=None, device=None))]
+        #[pyo3(signature = (*sizes, shape=None, dtype=None, device=None), text_signature = "(*shape, dtype=None, device=None)")]
         pub fn $name(
-            py: Python<'_>,
-            shape: Sizes,
+            sizes: &Bound<'_, PyTuple>,
+            shape: Option<Sizes>,
             dtype: Option<DTypeArgument>,
             device: Option<DeviceArgument>,
         ) -> Result<PyTensor> {
-            let (dtype, device) = (dtype_or_default(dtype), device_or_default(device));
-            Ok(py.detach(|| Tensor::$name(&shape.0, dtype, &device))?.into())
+            let operation = stringify!($name);
+            let mut arguments = SizesAndOthers::new(operation, sizes, shape)?;
+            let dtype = dtype_or_default(arguments.next("dtype", dtype)?);
+            let device = device_or_default(arguments.next("device", device)?);
+            let shape = given(operation, "shape", arguments.shape()?)?;
+            Ok(sizes.py().detach(|| Tensor::$name(&shape.0, dtype, &device))?.into())
         }
     )*};
 }
 
 of_shape! {
-    zeros "A tensor of zeros."
-    ones "A tensor of ones."
-    empty "A tensor whose elements are not set."
+    zeros "A tensor of zeros: `zeros(2, 3)` or `zeros((2, 3))`."
+    ones "A tensor of ones: `ones(2, 3)` or `ones((2, 3))`."
+    empty "A tensor whose elements are not set: `empty(2, 3)` or `empty((2, 3))`."
 }
 
 macro_rules! like {

@@ -1,10 +1,11 @@
 //! `selvedge.Generator`, and random tensors.
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use selvedge::DType;
 use selvedge::tensor::{Generator, GeneratorState};
 
-use crate::arguments::{DTypeArgument, DeviceArgument, InRange, Operand, Sizes};
+use crate::arguments::{DTypeArgument, DeviceArgument, InRange, Operand, Sizes, SizesAndOthers};
 use crate::creation::dtype_or_default;
 use crate::device::device_or_default;
 use crate::error::Result;
@@ -26,14 +27,44 @@ fn generator(generator: Option<&Bound<'_, PyGenerator>>, device: &selvedge::Devi
     generator.map_or_else(|| device.generator(), |generator| generator.get().0.clone())
 }
 
+macro_rules! draws_of_sizes {
+    ($($name:ident $document:literal)*) => {$(
+        #[doc = $document]
+        #[pyfunction]
+        #[pyo3(
+            signature = (*sizes, shape=None, dtype=None, device=None, generator=None),
+            text_signature = "(*shape, dtype=None, device=None, generator=None)"
+        )]
+        pub fn $name<'py>(
+            sizes: &Bound<'py, PyTuple>,
+            shape: Option<Sizes>,
+            dtype: Option<DTypeArgument>,
+            device: Option<DeviceArgument>,
+            generator: Option<Bound<'py, PyGenerator>>,
+        ) -> Result<PyTensor> {
+            let mut arguments = SizesAndOthers::new(stringify!($name), sizes, shape)?;
+            let dtype = dtype_or_default(arguments.next("dtype", dtype)?);
+            let device = device_or_default(arguments.next("device", device)?);
+            let generator = self::generator(arguments.next("generator", generator)?.as_ref(), &device);
+            let shape = arguments.shape()?.map_or_else(Vec::new, |shape| shape.0);
+            Ok(sizes.py().detach(|| generator.$name(&shape, dtype, &device))?.into())
+        }
+    )*};
+}
+
+draws_of_sizes! {
+    rand "Uniform random numbers from 0 to before 1: `rand(2, 3)` or `rand((2, 3))`."
+    randn "Normal random numbers of mean 0 and deviation 1: `randn(2, 3)` or `randn((2, 3))`."
+}
+
 macro_rules! draws {
-    ($($(#[doc = $document:literal])* $name:ident $text:literal ($($argument:ident: $type:ty = $default:expr),*) |$generator:ident, $shape:ident, $dtype:ident, $device:ident| $work:expr;)*) => {$(
+    ($($(#[doc = $document:literal])* $name:ident $text:literal ($($argument:ident: $type:ty = $default:expr),+) |$generator:ident, $shape:ident, $dtype:ident, $device:ident| $work:expr;)*) => {$(
         $(#[doc = $document])*
         #[pyfunction]
-        #[pyo3(signature = ($($argument = $default,)* shape=Sizes(Vec::new()), dtype=None, device=None, generator=None), text_signature = $text)]
+        #[pyo3(signature = ($($argument = $default,)+ shape=Sizes(Vec::new()), dtype=None, device=None, generator=None), text_signature = $text)]
         pub fn $name(
             py: Python<'_>,
-            $($argument: $type,)*
+            $($argument: $type,)+
             shape: Sizes,
             dtype: Option<DTypeArgument>,
             device: Option<DeviceArgument>,
@@ -47,10 +78,6 @@ macro_rules! draws {
 }
 
 draws! {
-    /// Uniform random numbers from 0 to before 1.
-    rand "(shape=(), dtype=None, device=None, generator=None)" () |generator, shape, dtype, device| generator.rand(&shape, dtype, &device);
-    /// Normal random numbers of mean 0 and deviation 1.
-    randn "(shape=(), dtype=None, device=None, generator=None)" () |generator, shape, dtype, device| generator.randn(&shape, dtype, &device);
     /// Uniform random numbers from low to before high.
     uniform "(low=0.0, high=1.0, shape=(), dtype=None, device=None, generator=None)" (low: Operand = Operand::Number(0.0.into()), high: Operand = Operand::Number(1.0.into()))
         |generator, shape, dtype, device| generator.uniform(low.operand(), high.operand(), &shape, dtype, &device);

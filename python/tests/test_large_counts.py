@@ -150,9 +150,9 @@ def test_every_method_that_returns_as_many_elements_is_called():
     called = named | {name for name in dir(sv.Tensor) if any(f".{name}(" in call for call in CALLS)}
     # Reductions, views and properties need no memory for their elements.
     small = set(
-        "all allclose aminmax any argmax argmin argwhere batch_norm conj corrcoef count_nonzero cpu cuda diagonal dot equal fill_ "
+        "all allclose aminmax any argmax argmin argwhere batch_norm conj corrcoef count_nonzero cpu cuda diagonal dim dot equal fill_ "
         "flatten gemv histogram imag item logsumexp matmul max max_with_indices mean min min_with_indices movedim nanmean nansum "
-        "nonzero norm normalize permute prod ravel real scatter_reduce squeeze std std_mean sum swapaxes t to to_device trace "
+        "nonzero norm normalize numel permute prod ravel real scatter_reduce squeeze std std_mean sum swapaxes t to to_device trace "
         "transpose unbind unsqueeze var_mean view_as_complex view_as_real view_dtype".split()
     )
     methods = {name for name in dir(sv.Tensor) if not name.startswith("_") and callable(getattr(sv.Tensor, name))}

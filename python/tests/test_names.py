@@ -115,10 +115,43 @@ def test_an_ellipsis_is_no_axis():
                 getattr(x, name)(*AXIS.get(name, ()), axis=...)
 
 
-def test_a_shape_of_several_arguments_says_what_to_write():
-    for call in [lambda: sv.zeros(2, 3), lambda: sv.ones(2, 3), lambda: sv.rand(2, 3), lambda: sv.empty(2, 3)]:
-        with pytest.raises(sv.DTypeError, match=r"a shape is one argument, as in zeros\(\(2, 3\)\)"):
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "rand", "randn"])
+def test_sizes_are_integers_or_one_tuple(name):
+    function = getattr(sv, name)
+    for call in [
+        lambda **others: function(2, 3, **others), lambda **others: function((2, 3), **others), lambda **others: function([2, 3], **others),
+        lambda **others: function(shape=(2, 3), **others), lambda **others: function(sv.Tensor(2), np.int64(3), **others),
+    ]:
+        made, cast = call(), call(dtype="f64", device="cpu")
+        assert made.shape == cast.shape == (2, 3) and (made.dtype, cast.dtype) == (sv.f32, sv.f64)
+    for dtype in ["f64", sv.f64, np.float64, float]:
+        assert function(2, 3, dtype).dtype == function((2, 3), dtype, "cpu").dtype == function(2, 3, dtype, device="cpu").dtype == sv.f64
+    assert function(3).shape == function((3,)).shape == function(3, None, None).shape == (3,) and function(()).shape == ()
+    for call, error, message in [
+        (lambda: function((2, 3), 4), sv.DTypeError, r"several sizes are one argument, such as \(2, 3\)"),
+        (lambda: function(2, 3.5), sv.DTypeError, "found float"),
+        (lambda: function(2, -3), sv.ArgumentError, "a size of -3"),
+        (lambda: function(2, 2**70), sv.ArgumentError, "integers of at most 64 bits"),
+        (lambda: function(2, "f32", dtype="f32"), sv.DTypeError, f"{name} wants one dtype, but found dtype twice"),
+        (lambda: function(2, "f32", "cpu", None, 5), sv.DTypeError, f"{name} wants sizes first"),
+    ]:
+        with pytest.raises(error, match=message):
             call()
+
+
+def test_sizes_come_first_and_the_others_keep_their_positions():
+    for function in [sv.zeros, sv.ones, sv.empty]:
+        with pytest.raises(sv.DTypeError, match="wants shape=..., but found no shape"):
+            function()
+    assert sv.rand().shape == sv.randn(dtype="f64").shape == ()
+    same(sv.rand(2, 3, "f64", "cpu", sv.Generator(7)), sv.rand((2, 3), "f64", generator=sv.Generator(7)))
+    same(sv.randn((2, 3), "f64", "cpu", sv.Generator(7)), sv.randn(2, 3, dtype="f64", generator=sv.Generator(7)))
+
+
+def test_numel_and_dim_are_pytorchs_names():
+    for shape in [(), (0, 4), (2, 3, 4)]:
+        x = sv.zeros(shape)
+        assert (x.numel(), x.dim()) == (x.size, x.ndim) == (int(np.prod(shape)), len(shape))
 
 
 def test_fill_returns_the_tensor():

@@ -37,12 +37,15 @@ impl Tensor {
     }
 
     /// Returns the number of dimensions.
+    #[doc(alias = "dim")]
+    #[doc(alias = "ndim")]
     #[inline]
     pub fn rank(&self) -> usize {
         self.layout.rank()
     }
 
     /// Returns the number of elements.
+    #[doc(alias = "numel")]
     #[inline]
     pub fn count(&self) -> usize {
         self.layout.count()

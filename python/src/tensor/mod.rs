@@ -168,6 +168,22 @@ impl PyTensor {
         self.tensor(py).count()
     }
 
+    /// The number of elements, as `size`, by PyTorch's name.
+    ///
+    /// >>> sv.zeros(2, 3).numel()
+    /// 6
+    fn numel(&self, py: Python<'_>) -> usize {
+        self.size(py)
+    }
+
+    /// The number of dimensions, as `ndim`, by PyTorch's name.
+    ///
+    /// >>> sv.zeros(2, 3).dim()
+    /// 2
+    fn dim(&self, py: Python<'_>) -> usize {
+        self.ndim(py)
+    }
+
     /// The bytes of an element.
     #[getter]
     fn itemsize(&self, py: Python<'_>) -> usize {
