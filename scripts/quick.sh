@@ -23,6 +23,7 @@ cargo=${CARGO:-cargo}
 #   generate:NAME      scripts/generate.sh --check NAME
 #   benches            the benchmarks compile
 #   examples           .ci/examples.sh
+#   gpu-build          the device suite compiles
 #   python             .ci/python.sh quick
 #   -                  no more than what always runs
 # tests/documents.rs reads this table: every module of src has a row.
@@ -128,7 +129,7 @@ tests/data | images sys nn:reference parity:vectors | tests/gpu
 tests/documents | documents | nothing
 tests/fake | fake:self_check fake:@ | the rest of fake
 tests/gemm | gemm | nothing
-tests/gpu | - | the build of the device suite
+tests/gpu | gpu-build | a run on a GPU
 tests/images | images | nothing
 tests/interpreter | parity:interpreter parity:add:: parity:reduce::sum | the rest of parity
 tests/io | io | nothing
@@ -265,7 +266,7 @@ tests() {
 
 started=$(date +%s)
 step "$cargo" fmt --check
-targets=$(echo "$runs" | sed 's/:.*//' | sort -u | grep -vxE 'generate|benches|examples|python')
+targets=$(echo "$runs" | sed 's/:.*//' | sort -u | grep -vxE 'generate|benches|examples|gpu-build|python')
 options=$(for target in $targets; do option "$target"; done)
 # shellcheck disable=SC2086
 step "$cargo" test --quiet --all-features --no-run $options
@@ -275,6 +276,7 @@ for run in $runs; do
         generate:*) step scripts/generate.sh --check "${run#*:}" ;;
         benches) step "$cargo" check --quiet --all-features --benches ;;
         examples) step .ci/examples.sh ;;
+        gpu-build) step "$cargo" test --quiet --all-features --test gpu --no-run ;;
         python) step .ci/python.sh quick ;;
         *:*) tests "${run%%:*}" "${run#*:}" ;;
         *) tests "$run" ;;

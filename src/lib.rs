@@ -19,7 +19,7 @@
 //! | `io` | arrays in files (feature `io`) |
 //! | `burst` | spiking neural networks on the CPU and CUDA devices (feature `burst`) |
 //! | `catalogue` | functions of numerical models: oscillators, information, policies (feature `catalogue`) |
-//! | `nn` | automatic differentiation (feature `nn`) |
+//! | `nn` | automatic differentiation, layers, optimizers and training (feature `nn`) |
 //! | `classifier` | an active-inference classifier (feature `classifier`) |
 //! | `srt` | golden-ratio tensor operations on the CPU and CUDA devices (feature `srt`) |
 //! | `capi` | the C ABI (feature `capi`) |

@@ -1,5 +1,5 @@
-//! Operations with gradients: tests/nn compares the gradients with differences and with those of wider dtypes, tests/gpu/nn.rs those
-//! of a device with the CPU's.
+//! Operations with gradients: tests/nn compares the gradients with differences and with those of wider dtypes,
+//! tests/gpu/gradients.rs those of a device with the CPU's.
 
 use selvedge::fuse::Operation;
 use selvedge::nn::{Variable, VariableOperand};

@@ -112,7 +112,7 @@ fn tests_of_quick_sh_are_test_targets_and_generated_names() {
         for test in row[1].split(' ') {
             let (target, filter) = test.split_once(':').unwrap_or((test, ""));
             let is_known = match target {
-                "-" | "lib" | "bins" | "benches" | "examples" | "python" => true,
+                "-" | "lib" | "bins" | "benches" | "examples" | "gpu-build" | "python" => true,
                 "generate" => generated.contains(filter),
                 _ => manifest.contains(&format!("[[test]]\nname = \"{target}\"\n")),
             };
@@ -123,10 +123,14 @@ fn tests_of_quick_sh_are_test_targets_and_generated_names() {
 
 #[test]
 fn quick_sh_takes_the_longest_row_and_refuses_other_paths() {
-    let output = run("scripts/quick.sh", &["--dry-run", "src/tensor/dlpack/mod.rs", "src/error.rs"]);
+    let output = run(
+        "scripts/quick.sh",
+        &["--dry-run", "src/tensor/dlpack/mod.rs", "src/error.rs", "tests/gpu/nn.rs"],
+    );
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    for wanted in ["--test layers", "--test tensor -- dlpack", "--test fake -- losses"] {
+    for wanted in ["--test layers", "--test tensor -- dlpack", "--test fake -- losses", "--test gpu --no-run"]
+    {
         assert!(shown.contains(wanted), "{wanted} is not in\n{shown}");
     }
     assert!(!shown.contains("--test tensor --\n"), "the row of src/tensor counts, too:\n{shown}");

@@ -238,7 +238,7 @@ fn fused_functions_have_the_bits_of_the_cpu() -> Outcome {
 
 type Layer = fn(&Initializer) -> selvedge::Result<Box<dyn Module>>;
 
-/// Layers of width 32 on inputs of 4 rows of 17.
+/// Layers of width 32, for an input of shape (4, 17, 32).
 const LAYERS: &[(&str, Layer)] = &[
     ("Linear", |of| Ok(Box::new(Linear::new(32, 48, of)?))),
     ("LayerNorm", |of| Ok(Box::new(LayerNorm::new(&[32], of)?))),

@@ -22,7 +22,8 @@ pub type AttentionOptions = crate::tensor::AttentionOptions<Variable>;
 /// axes, with a length of their own and a number of heads that divides the queries': query head h reads head
 /// h · key heads / query heads.
 ///
-/// A query that may read no key has a result of 0.
+/// A causal mask is aligned to the bottom right, as in FlashAttention: the last query reads every key. PyTorch aligns it to the
+/// top left; the two agree only for equal lengths. A query that may read no key has a result of 0.
 ///
 /// Without a mask, attention stores no scores on the CPU, and of f16 and bf16 with a head dimension that is a multiple of 8 on a device of
 /// compute capability 9.0 ([`crate::attention`]): up to 128 where a gradient is wanted, else up to 256. Otherwise the scores take memory

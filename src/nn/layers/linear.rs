@@ -30,6 +30,25 @@ impl Linear {
     /// Creates a layer with a bias of zeros and a weight of [`Initializer::weight`]: uniform in ±sqrt(2 / inputs) unless the
     /// initializer has another distribution.
     ///
+    /// PyTorch's `nn.Linear` starts with a weight and a bias that are uniform in ±1 / sqrt(inputs):
+    ///
+    /// ```
+    /// use selvedge::nn::{Initializer, Linear, WeightDistribution, no_grad};
+    /// use selvedge::{DType, Device, Tensor};
+    /// let device = Device::cpu();
+    /// let weights = WeightDistribution::KaimingUniform { gain: 1.0 / 3f64.sqrt() };
+    /// let layer = Linear::new(16, 3, &Initializer::new(&device).with_weights(weights))?;
+    /// let bound = 1.0 / 16f64.sqrt();
+    /// let values = Tensor::uniform(-bound, bound, &[3], DType::F32, &device)?;
+    /// if let Some(bias) = layer.bias() {
+    ///     no_grad(|| bias.update(|elements| elements.assign(&values).map(|_| ())))?;
+    ///     assert_eq!(bias.tensor().to_vec::<f32>()?, values.to_vec::<f32>()?);
+    /// }
+    /// let largest = layer.weight().tensor().abs()?.max_all()?.item::<f32>()?;
+    /// assert!(0.2 < largest && largest <= 0.250001);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`Initializer::weight`]; [`Error::InvalidArgument`] without inputs.

@@ -29,7 +29,10 @@ impl Tensor {
     /// axes, with a length of their own and a number of heads that divides the queries': query head h reads head
     /// h · key heads / query heads. The values may have a head dimension of their own.
     ///
-    /// A query that may read no key has a result of 0. Without a mask, attention stores no scores on the CPU, and
+    /// A causal mask is aligned to the bottom right, as in FlashAttention: the last query reads every key. PyTorch aligns it to the
+    /// top left; the two agree only for equal lengths. A query that may read no key has a result of 0.
+    ///
+    /// Without a mask, attention stores no scores on the CPU, and
     /// of f16 and bf16 on devices of compute capability 9.0 where the head dimension is a multiple of 8
     /// ([`crate::attention`]); otherwise the scores take memory in proportion to the product of the lengths, and the log says why.
     ///
