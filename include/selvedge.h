@@ -16,7 +16,7 @@
  *   14. Devices, memory and streams
  *   15. Kernels and launches
  *   16. Graphs
- *   17. Threads, memory and messages of the host
+ *   17. Threads, memory and messages of the host, traces
  *
  * Every function returns a status (SV_OK or SV_ERROR_...) unless it says otherwise, and leaves a message for sv_last_error()
  * if it fails. A function that fails writes no result. Objects are handles, each with the type of its kind; NULL is no object. The
@@ -8517,7 +8517,7 @@ int32_t sv_executable_graph_host(sv_executable_graph executable,
                                  void **data,
                                  size_t *bytes);
 
-/* ---- 17. Threads, memory and messages of the host ---- */
+/* ---- 17. Threads, memory and messages of the host, traces ---- */
 
 /**
  * No messages, for `sv_set_log_callback`.
@@ -8631,6 +8631,29 @@ int32_t sv_set_executor(sv_executor executor,
  * Writes the number of CPU threads that an operation may use.
  */
 int32_t sv_thread_count(uint32_t *count);
+
+/**
+ * Starts a trace into a file, which is replaced. `sv_trace_stop` or the end of the process completes it. There is one trace at
+ * a time in a process. The environment variable `SELVEDGE_TRACE` starts one, too.
+ */
+int32_t sv_trace_start(const char *path);
+
+/**
+ * Ends the trace and completes its file. It does nothing without a trace.
+ *
+ * It waits at most a second for the work of devices that still runs.
+ */
+int32_t sv_trace_stop(void);
+
+/**
+ * Begins a range of the calling thread, whose time the trace shows by its name. Ranges nest.
+ */
+int32_t sv_trace_push(const char *name);
+
+/**
+ * Ends the range that this thread began last.
+ */
+int32_t sv_trace_pop(void);
 
 #ifdef __cplusplus
 }

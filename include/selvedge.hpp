@@ -27,5 +27,6 @@
 #include "selvedge/srt.hpp"
 #include "selvedge/symbolic.hpp"
 #include "selvedge/tensor.hpp"
+#include "selvedge/trace.hpp"
 
 #endif

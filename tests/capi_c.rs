@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -384,6 +385,22 @@ fn operations_are_functions_of_the_header() {
     }
     let source = common::repository().join("tests/capi/operations.c");
     runs_in_silence::<&str>("operations", &compile("operations", &source, &["-std=c89"]), &[]);
+}
+
+#[test]
+fn a_program_in_c_records_a_trace() {
+    if common::is_left_out("a_program_in_c_records_a_trace", NEEDS) {
+        return;
+    }
+    let source = common::repository().join("tests/capi/trace.c");
+    let path = folder().join("trace_of_c.json.gz");
+    runs_in_silence("trace", &compile("trace", &source, &["-std=c99"]), &[&path]);
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(fs::File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
+    for name in [r#""outer \"range\"""#, r#""inner range""#, r#""add""#] {
+        assert_eq!(text.matches(name).count(), 1, "{name} in {text}");
+    }
+    assert!(!text.contains("before the trace"), "{text}");
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod program;
 mod random;
 mod srt;
 mod tensor;
+mod trace;
 
 use pyo3::prelude::*;
 use selvedge::DType;
@@ -58,6 +59,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<fuse::PyFused>()?;
     module.add_class::<kernel::PyKernel>()?;
     module.add_class::<kernel::PyKernelOutput>()?;
+    module.add_class::<trace::PyTrace>()?;
+    module.add_class::<trace::PyTraceRange>()?;
     for dtype in DType::ALL {
         module.add(dtype.name(), dtype::PyDType(dtype))?;
     }

@@ -59,3 +59,4 @@ pub mod srt;
 pub mod status;
 pub mod stream;
 pub mod tensor;
+pub mod trace;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <thread>
 
@@ -105,6 +106,22 @@ void tensors_come_from_lists_and_go_to_vectors()
     const std::span<const double> elements = Elements<const double>(numbers.data(), 2);
     CHECK(elements.size() == 2);
 #endif
+}
+
+void traces_have_the_ranges_of_the_program(const std::string &folder)
+{
+    const std::string path = folder + "/trace_of_cpp.json.gz";
+    {
+        selvedge::Trace trace(path);
+        selvedge::TraceRange range("range of C++");
+        const sv_number sum = Tensor::ones<float>({8}).sum().item();
+        CHECK(sum.kind == SV_NUMBER_REAL && sum.real == 8);
+        for (int repeat = 0; repeat < 2; repeat++)
+            CHECK(attempt([&] { selvedge::Trace second(path); }).error().status() == SV_ERROR_INVALID_ARGUMENT);
+        trace.stop();
+    }
+    CHECK(sv_trace_pop() == SV_ERROR_INVALID_ARGUMENT);
+    CHECK(std::ifstream(path).good());
 }
 
 void tensors_are_values()
@@ -544,6 +561,7 @@ int main(int count, char **arguments)
     an_executor_runs_the_jobs_with_equal_results();
     tensors_come_from_lists_and_go_to_vectors();
     tensors_are_values();
+    traces_have_the_ranges_of_the_program(folder);
     operators_and_methods_compute_elements();
     views_reductions_and_indices();
     sorting_indexing_and_statistics(folder);

@@ -61,7 +61,7 @@ const TOPICS: [Topic; 17] = [
     },
     Topic { title: "Kernels and launches", sources: &["module.rs", "launch.rs", "nvrtc.rs"] },
     Topic { title: "Graphs", sources: &["graph.rs"] },
-    Topic { title: "Threads, memory and messages of the host", sources: &["hooks.rs"] },
+    Topic { title: "Threads, memory and messages of the host, traces", sources: &["hooks.rs", "trace.rs"] },
 ];
 
 /// Declarations whose readers look for them in another topic than that of their file.
