@@ -404,6 +404,36 @@ fn a_program_in_c_records_a_trace() {
 }
 
 #[test]
+fn a_profiler_that_injects_itself_sees_ranges_and_operations() {
+    if common::is_left_out("a_profiler_that_injects_itself_sees_ranges_and_operations", NEEDS) {
+        return;
+    }
+    let sources = common::repository().join("tests/capi");
+    let program = compile("trace_with_nvtx", &sources.join("trace.c"), &["-std=c99"]);
+    let injection = folder().join("nvtx_injection.so");
+    let mut command = variant::compiler();
+    command.args(WARNINGS).args(["-std=c99", "-shared", "-fPIC"]).arg(sources.join("nvtx_injection.c"));
+    command.arg("-o").arg(&injection);
+    variant::compile(&mut command).unwrap_or_else(|error| panic!("{error}"));
+    let (trace, ranges) = (folder().join("trace_with_nvtx.json.gz"), folder().join("nvtx_ranges.txt"));
+    let mut command = Command::new(&program);
+    common::hide_libraries(&mut command).arg(&trace);
+    command.env("NVTX_INJECTION64_PATH", &injection).env("NVTX_TEST_OUTPUT", &ranges);
+    let output = command.output().expect("the program runs");
+    succeeds("trace with a profiler", &output);
+    let found = fs::read_to_string(&ranges).unwrap();
+    // The first range is outside of the trace, and operations are inside of both ranges.
+    let start = "0 before the trace\n0 end\n0 outer \"range\"\n1 inner range\n";
+    assert!(found.starts_with(start) && found.ends_with("2 add\n2 end\n1 end\n0 end\n"), "{found}");
+    // A library that is none, and one without the function, are warnings.
+    for path in [Path::new("/no/such/library.so"), &library().join("libselvedge.so")] {
+        let mut command = Command::new(&program);
+        common::hide_libraries(&mut command).arg(&trace).env("NVTX_INJECTION64_PATH", path);
+        succeeds("trace without a profiler", &command.output().expect("the program runs"));
+    }
+}
+
+#[test]
 fn cpp_classes_do_what_the_functions_do() {
     if common::is_left_out("cpp_classes_do_what_the_functions_do", NEEDS) {
         return;

@@ -4,11 +4,12 @@
 //! events, which Perfetto and `chrome://tracing` open, and `selvedge trace FILE` prints as tables. `docs/tracing.md` describes
 //! the events.
 //!
-//! - [`event`] is one event and its JSON.
-//! - [`buffer`] collects the events of a thread.
-//! - [`recording`] is the file, the thread that writes it, and its end.
-//! - [`device_clock`] is the seam to whatever measures the device.
-//! - [`state`] is the state that all of them read.
+//! - `event` is one event and its JSON.
+//! - `buffer` collects the events of a thread.
+//! - `nvtx` shows ranges to profilers that inject themselves.
+//! - `recording` is the file, the thread that writes it, and its end.
+//! - `device_clock` is the seam to whatever measures the device.
+//! - `state` is the state that all of them read.
 //!
 //! Invariants: without a trace a hooked path pays one relaxed load ([`is_on`]); recording never fails or blocks the program,
 //! a full buffer drops events and the file says how many; the file is flushed regularly, so that a process which is killed
@@ -17,6 +18,7 @@
 mod buffer;
 mod device_clock;
 mod event;
+mod nvtx;
 mod recording;
 mod state;
 #[cfg(test)]
@@ -40,6 +42,13 @@ use state::{OFF, ON, STATE, TRACES};
 pub fn is_on() -> bool {
     let state = STATE.load(Ordering::Relaxed);
     state != OFF && (state == ON || recording::start_from_environment())
+}
+
+/// Returns whether ranges are shown: by a trace, or by a profiler.
+#[inline(always)]
+pub(crate) fn has_ranges() -> bool {
+    let state = STATE.load(Ordering::Relaxed);
+    state != OFF && (state == ON || recording::has_ranges())
 }
 
 /// Starts a trace into a file, which is replaced. [`stop`] or the end of the process ends it.
@@ -76,11 +85,12 @@ pub fn stop() -> Result<()> {
     recording::stop()
 }
 
-/// Records the time from here to the drop of the returned guard under a name of the program's choice.
+/// Records the time from here to the drop of the returned guard under a name of the program's choice. A profiler that injects
+/// itself by NVTX (`NVTX_INJECTION64_PATH`) shows the range, too, if the guard is dropped on the thread that made it.
 ///
 /// A name that is not a constant costs its allocation even without a trace; see [`is_on`].
 pub fn range(name: impl Into<Cow<'static, str>>) -> Range {
-    if is_on() { Range::open("range", name.into(), Arguments::new()) } else { Range(None) }
+    if has_ranges() { Range::open("range", name.into(), Arguments::new()) } else { Range(None) }
 }
 
 /// A range that ends when it is dropped. See [`range`].
@@ -93,12 +103,15 @@ struct OpenRange {
     arguments: Arguments,
     start: u64,
     trace: u64,
+    /// The thread on which a profiler has the range.
+    pushed: Option<std::thread::ThreadId>,
 }
 
 impl Range {
     #[cold]
     fn open(category: &'static str, name: Cow<'static, str>, arguments: Arguments) -> Range {
-        Range(Some(OpenRange { category, name, arguments, start: now(), trace: trace_id() }))
+        let pushed = nvtx::push(&name).then(|| std::thread::current().id());
+        Range(Some(OpenRange { category, name, arguments, start: now(), trace: trace_id(), pushed }))
     }
 }
 
@@ -114,6 +127,9 @@ impl Drop for Range {
 impl OpenRange {
     #[cold]
     fn end(self) {
+        if self.pushed.is_some_and(|thread| thread == std::thread::current().id()) {
+            nvtx::pop();
+        }
         if self.trace != trace_id() {
             return;
         }
@@ -141,7 +157,7 @@ pub(crate) fn span(
     category: &'static str,
     describe: impl FnOnce() -> (Cow<'static, str>, Arguments),
 ) -> Range {
-    if !is_on() {
+    if !has_ranges() {
         return Range(None);
     }
     let (name, arguments) = describe();

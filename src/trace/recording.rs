@@ -20,7 +20,8 @@ use flate2::write::GzEncoder;
 use super::buffer::{self, DROPPED};
 use super::device_clock::device_clock;
 use super::event::{Event, Track};
-use super::state::{OFF, ON, STATE, TRACES, UNREAD, WAKE, wake};
+use super::nvtx;
+use super::state::{OFF, ON, RANGES, STATE, TRACES, UNREAD, WAKE, wake};
 use crate::error::{Error, Result};
 
 /// The variable that names a file for a trace of the whole process.
@@ -58,12 +59,27 @@ fn lock() -> MutexGuard<'static, Option<Recording>> {
     RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the trace of the environment, once, and returns whether a trace is on.
+/// As [`start_from_environment`], and returns whether a trace or a profiler shows ranges.
+#[cold]
+pub(super) fn has_ranges() -> bool {
+    start_from_environment();
+    STATE.load(Ordering::Acquire) != OFF
+}
+
+/// The state without a trace.
+fn idle() -> u8 {
+    if nvtx::is_attached() { RANGES } else { OFF }
+}
+
+/// Attaches the profiler and starts the trace that the environment names, once. Returns whether a trace is on.
 #[cold]
 pub(super) fn start_from_environment() -> bool {
     // Other threads, and a logger that calls this library, go on without a trace meanwhile.
     if STATE.compare_exchange(UNREAD, OFF, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return STATE.load(Ordering::Acquire) == ON;
+    }
+    if nvtx::attach() {
+        STATE.store(RANGES, Ordering::Release);
     }
     let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) else { return false };
     // Processes that inherit the variable need files of their own.
@@ -128,7 +144,7 @@ pub(super) fn stop() -> Result<()> {
 /// Ends the trace with the lock held, so that no flush is in progress.
 fn finish(mut recording: MutexGuard<'_, Option<Recording>>) -> Result<()> {
     let Some(mut ended) = recording.take() else { return Ok(()) };
-    STATE.store(OFF, Ordering::Release);
+    STATE.store(idle(), Ordering::Release);
     // A range that is still open belongs to no trace.
     TRACES.fetch_add(1, Ordering::AcqRel);
     let result = ended.finish();

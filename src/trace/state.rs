@@ -7,6 +7,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 pub(super) const UNREAD: u8 = 0;
 pub(super) const OFF: u8 = 1;
 pub(super) const ON: u8 = 2;
+/// No trace, but a profiler that shows ranges.
+pub(super) const RANGES: u8 = 3;
 
 pub(super) static STATE: AtomicU8 = AtomicU8::new(UNREAD);
 /// The number of traces that were started. An event belongs to the trace in which it began.

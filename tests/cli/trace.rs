@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{FAILED_FOR_INPUT, Folder, common, fails, json, selvedge, succeeds};
 
 /// A trace of the demonstration on the CPU.
-fn demonstration(folder: &Folder) -> String {
+pub(super) fn demonstration(folder: &Folder) -> String {
     let path = folder.file("trace.json.gz");
     let mut command = std::process::Command::new(common::program());
     let command = common::hide_libraries(&mut command).args(["demo", "--elements", "4096"]);

@@ -83,6 +83,7 @@ fn stdout_that_cannot_be_written_fails_and_a_reader_that_has_gone_does_not() {
     let text = inputs.folder.file("text.txt");
     let (run, model, network) = (inputs.run.as_str(), inputs.model.as_str(), inputs.network.as_str());
     let made = inputs.folder.file("made.burst");
+    let trace = super::trace::demonstration(&inputs.folder);
     let mut table: Vec<Vec<String>> = [
         &["--version"][..],
         &["--help"],
@@ -100,6 +101,9 @@ fn stdout_that_cannot_be_written_fails_and_a_reader_that_has_gone_does_not() {
         &["srt", "evolve", "--n", "4", "--population", "8", "--survivors", "2", "--generations", "1"],
         &["classify", "run", model, "--synthetic", "5", "--device", "cpu"],
         &["explain", "expr", "x + y", "--shape", "4"],
+        &["trace", &trace],
+        &["trace", &trace, "--json"],
+        &["trace", "--compare", &trace, &trace],
     ]
     .map(words)
     .to_vec();

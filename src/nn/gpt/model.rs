@@ -169,6 +169,7 @@ impl Gpt {
         }
         let mut x = self.embed(ids, cache.length())?;
         for (index, block) in self.blocks.iter().enumerate() {
+            let _traced = crate::trace::span("layer", || (format!("h.{index}").into(), Vec::new()));
             let [queries, keys, values] = block.attn().project(&block.ln_1().forward(&x)?)?;
             let (keys, values) =
                 cache.extend(index, &keys.tensor(), &values.tensor(), self.config.context)?;
@@ -257,6 +258,7 @@ impl Module for Gpt {
         add("wte", &self.wte);
         add("wpe", &self.wpe);
         for (index, block) in self.blocks.iter().enumerate() {
+            let _traced = crate::trace::span("layer", || (format!("h.{index}").into(), Vec::new()));
             add(&format!("h.{index}"), block);
         }
         add("ln_f", &self.ln_f);

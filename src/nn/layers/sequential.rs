@@ -80,6 +80,7 @@ impl Module for Sequential {
         let mut x = input.clone();
         let mut position = 0;
         while let Some(layer) = self.layers.get(position) {
+            let _traced = crate::trace::span("layer", || (format!("layer {position}").into(), Vec::new()));
             let chain = self.linear_chain(position);
             let result = if chain.count > 1 { linear_chain(&x, &chain.layers) } else { layer.forward(&x) };
             x = result.map_err(|error| match error {
