@@ -1571,19 +1571,27 @@ int32_t sv_operation_arity(uint32_t operation, size_t *arity);
 #endif
 
 /**
+ * Returns an operand of its parts: a tensor, or with NULL a number of a kind.
+ */
+SV_INLINE sv_operand sv_operand_with(sv_tensor tensor, int32_t kind, int64_t integer, double real)
+{
+  sv_operand operand;
+  operand.tensor = tensor;
+  operand.number.kind = kind;
+  operand.number.reserved = 0;
+  operand.number.integer = integer;
+  operand.number.real = real;
+  operand.number.imaginary = 0;
+  return operand;
+}
+
+/**
  * Returns a tensor as an operand.
  */
 SV_INLINE sv_operand sv_operand_of(sv_tensor tensor)
 {
-  sv_operand operand;
-  /* 0 stands for a number in an operand. */
-  operand.tensor = tensor ? tensor : SV_NO_TENSOR;
-  operand.number.kind = 0;
-  operand.number.reserved = 0;
-  operand.number.integer = 0;
-  operand.number.real = 0;
-  operand.number.imaginary = 0;
-  return operand;
+  /* NULL would stand for a number. */
+  return sv_operand_with(tensor ? tensor : SV_NO_TENSOR, SV_NUMBER_BOOL, 0, 0);
 }
 
 /**
@@ -1591,11 +1599,7 @@ SV_INLINE sv_operand sv_operand_of(sv_tensor tensor)
  */
 SV_INLINE sv_operand sv_operand_real(double number)
 {
-  sv_operand operand = sv_operand_of(NULL);
-  operand.tensor = NULL;
-  operand.number.kind = SV_NUMBER_REAL;
-  operand.number.real = number;
-  return operand;
+  return sv_operand_with(NULL, SV_NUMBER_REAL, 0, number);
 }
 
 /**
@@ -1603,11 +1607,7 @@ SV_INLINE sv_operand sv_operand_real(double number)
  */
 SV_INLINE sv_operand sv_operand_integer(int64_t number)
 {
-  sv_operand operand = sv_operand_of(NULL);
-  operand.tensor = NULL;
-  operand.number.kind = SV_NUMBER_INTEGER;
-  operand.number.integer = number;
-  return operand;
+  return sv_operand_with(NULL, SV_NUMBER_INTEGER, number, 0);
 }
 
 /**

@@ -34,8 +34,7 @@ pub extern "C" fn sv_trace_stop() -> i32 {
 pub unsafe extern "C" fn sv_trace_push(name: *const c_char) -> i32 {
     guard::call("sv_trace_push", || {
         let name = text(name, "name")?;
-        // Without a trace the name is not copied.
-        let range = if trace::has_ranges() { trace::range(name.to_owned()) } else { trace::range("") };
+        let range = trace::span("range", || (name.to_owned().into(), Vec::new()));
         RANGES.with_borrow_mut(|ranges| ranges.push(range));
         Ok(())
     })

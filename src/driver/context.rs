@@ -104,15 +104,18 @@ impl Bound {
         report_deferred(&error);
     }
 
-    /// Relaxes this thread's capture mode.
+    /// Relaxes this thread's capture mode if it captures.
     #[cold]
-    fn loosen(mut self) -> Result<Bound> {
-        if capture::on_this_thread() {
-            let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-            // SAFETY: the pointer is to a local.
-            unsafe { call!(self.device, cuThreadExchangeStreamCaptureMode(&mut mode))? };
-            self.strictness = Some(mode);
-        }
+    fn loosen(self) -> Result<Bound> {
+        if capture::on_this_thread() { self.relax() } else { Ok(self) }
+    }
+
+    /// Relaxes this thread's capture mode.
+    fn relax(mut self) -> Result<Bound> {
+        let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: the pointer is to a local.
+        unsafe { call!(self.device, cuThreadExchangeStreamCaptureMode(&mut mode))? };
+        self.strictness = Some(mode);
         Ok(self)
     }
 
@@ -133,6 +136,11 @@ impl DeviceState {
     pub(crate) fn bind(&'static self) -> Result<Bound> {
         let bound = self.bind_strictly()?;
         if capture::any() { bound.loosen() } else { Ok(bound) }
+    }
+
+    /// As [`bind`](Self::bind), and allows any call while other code captures a graph that the library does not know.
+    pub(super) fn bind_relaxed(&'static self) -> Result<Bound> {
+        self.bind_strictly()?.relax()
     }
 
     /// As [`bind`](Self::bind), for calls that the driver allows during a capture.

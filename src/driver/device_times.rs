@@ -15,14 +15,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::context::{NOT_READY, SUCCESS, call};
+use super::context::{SUCCESS, call};
 use super::device::{Device, DeviceState};
 use super::event::EventCell;
 use super::memory::PoolStatistics;
 use super::stream::{Stream, StreamState};
 use super::stream_work::StreamWork;
 use crate::error::Result;
-use crate::sys::driver::CUstreamCaptureMode;
 use crate::trace::{self, Arguments, Collected, DeviceClock, Event, Phase, Track};
 
 /// The most operations with times unknown.
@@ -284,13 +283,12 @@ impl DeviceTimes {
         if self.streams.values().all(|stream| stream.waiting.is_empty()) {
             return Ok(());
         }
-        let _bound = self.device.bind()?;
-        let _relaxed = RelaxedCapture::new(self.device)?;
+        let _bound = self.device.bind_relaxed()?;
         self.renew_reference(&mut out.events)?;
         let Some(reference) = &self.reference else { return Ok(()) };
         for (&id, stream) in &mut self.streams {
             while let Some(work) = stream.waiting.front() {
-                match is_complete(self.device, &work.end) {
+                match work.end.query() {
                     Ok(false) => break,
                     Ok(true) => {}
                     Err(error) if self.device.is_lost() => return Err(error),
@@ -304,7 +302,7 @@ impl DeviceTimes {
                 if work.trace != trace && trace::is_on() {
                     continue;
                 }
-                match reference.place(self.device, &work, self.empty_pair) {
+                match reference.place(&work, self.empty_pair) {
                     Ok(times) => stream.push(self.device.ordinal, id, work, times, &mut out.events),
                     Err(error) if self.device.is_lost() => return Err(error),
                     Err(_) => out.lost += 1,
@@ -391,9 +389,9 @@ impl StreamTimes {
 
 impl Reference {
     /// Returns the start and the end of finished work by the host's clock.
-    fn place(&self, device: &'static DeviceState, work: &TimedWork, empty_pair: u64) -> Result<(u64, u64)> {
-        let before = elapsed(device, &self.event, &work.start)?;
-        let duration = elapsed(device, &work.start, &work.end)?;
+    fn place(&self, work: &TimedWork, empty_pair: u64) -> Result<(u64, u64)> {
+        let before = elapsed(&self.event, &work.start)?;
+        let duration = elapsed(&work.start, &work.end)?;
         let host = |offset: f64| (self.host as f64 + offset).max(0.0) as u64;
         let busy = (duration - empty_pair as f64).max(0.0);
         // The launch of the pair's second event and the start of the work share the time of an empty pair.
@@ -403,17 +401,8 @@ impl Reference {
 }
 
 /// The time between two completed events in nanoseconds; negative if the second was earlier.
-fn elapsed(device: &'static DeviceState, from: &EventCell, to: &EventCell) -> Result<f64> {
-    let mut milliseconds = 0.0f32;
-    // SAFETY: both events are live; the pointer is to a local.
-    unsafe { call!(device, cuEventElapsedTime(&mut milliseconds, from.raw.0, to.raw.0))? };
-    Ok(f64::from(milliseconds) * 1e6)
-}
-
-fn is_complete(device: &'static DeviceState, event: &EventCell) -> Result<bool> {
-    // SAFETY: the event is live.
-    let status = unsafe { (device.api.cuEventQuery()?)(event.raw.0) };
-    if status.0 == NOT_READY { Ok(false) } else { device.check("cuEventQuery", status).map(|()| true) }
+fn elapsed(from: &EventCell, to: &EventCell) -> Result<f64> {
+    Ok(f64::from(from.milliseconds_to(to)?) * 1e6)
 }
 
 /// Records an event on the idle stream.
@@ -425,10 +414,10 @@ fn record_on(device: &'static DeviceState, stream: &Stream) -> Result<EventCell>
 }
 
 /// Asks until the event is complete; false after [`PATIENCE`].
-fn completes(device: &'static DeviceState, event: &EventCell) -> Result<bool> {
+fn completes(event: &EventCell) -> Result<bool> {
     let first = trace::now();
     loop {
-        if is_complete(device, event)? {
+        if event.query()? {
             return Ok(true);
         }
         if trace::now() - first > PATIENCE.as_nanos() as u64 {
@@ -441,7 +430,7 @@ fn completes(device: &'static DeviceState, event: &EventCell) -> Result<bool> {
 fn reference(device: &'static DeviceState, stream: &Stream) -> Result<Option<Reference>> {
     let before = trace::now();
     let event = record_on(device, stream)?;
-    if !completes(device, &event)? {
+    if !completes(&event)? {
         return Ok(None);
     }
     let error = (trace::now() - before).div_ceil(2);
@@ -453,37 +442,10 @@ fn empty_pair(device: &'static DeviceState, stream: &Stream) -> Result<Option<u6
     let mut best: Option<f64> = None;
     for _ in 0..TRIES {
         let (start, end) = (record_on(device, stream)?, record_on(device, stream)?);
-        if completes(device, &end)? {
-            let found = elapsed(device, &start, &end)?.max(0.0);
+        if completes(&end)? {
+            let found = elapsed(&start, &end)?.max(0.0);
             best = Some(best.map_or(found, |best| best.min(found)));
         }
     }
     Ok(best.map(|nanoseconds| nanoseconds as u64))
-}
-
-/// Allows this thread's queries while other code captures a graph.
-struct RelaxedCapture {
-    device: &'static DeviceState,
-    mode: CUstreamCaptureMode,
-}
-
-impl RelaxedCapture {
-    fn new(device: &'static DeviceState) -> Result<RelaxedCapture> {
-        let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-        // SAFETY: the pointer is to a local.
-        unsafe { call!(device, cuThreadExchangeStreamCaptureMode(&mut mode))? };
-        Ok(RelaxedCapture { device, mode })
-    }
-}
-
-impl Drop for RelaxedCapture {
-    fn drop(&mut self) {
-        // SAFETY: the pointer is to a field; the mode is the one that was there before.
-        let restored = unsafe { call!(self.device, cuThreadExchangeStreamCaptureMode(&mut self.mode)) };
-        if let Err(error) = restored
-            && !super::context::gone(&error)
-        {
-            crate::error::report_deferred(&error);
-        }
-    }
 }

@@ -66,12 +66,26 @@ impl EventCell {
     /// Returns whether all work before the last record is done. Never blocks.
     pub(crate) fn is_complete(&self) -> Result<bool> {
         let _bound = self.device.bind()?;
+        self.query()
+    }
+
+    /// As [`is_complete`](Self::is_complete). The context is current.
+    pub(super) fn query(&self) -> Result<bool> {
         // SAFETY: the event is live.
         let status = unsafe { (self.device.api.cuEventQuery()?)(self.raw.0) };
         if status.0 == NOT_READY {
             return Ok(false);
         }
         self.device.check("cuEventQuery", status).map(|()| true)
+    }
+
+    /// Returns the time from this event to another one of its device in milliseconds, negative if the other was earlier. Both
+    /// record time and are complete; the context is current.
+    pub(super) fn milliseconds_to(&self, end: &EventCell) -> Result<f32> {
+        let mut milliseconds = 0.0f32;
+        // SAFETY: both events are live; the pointer is to a local.
+        unsafe { call!(self.device, cuEventElapsedTime(&mut milliseconds, self.raw.0, end.raw.0))? };
+        Ok(milliseconds)
     }
 
     /// As [`is_complete`](Self::is_complete), for a caller that only needs to know that the memory is unused. True for
@@ -277,12 +291,7 @@ impl Event {
             }
         }
         let _bound = self.cell.device.bind()?;
-        let mut milliseconds = 0.0f32;
-        // SAFETY: both events are live; the pointer is to a local.
-        unsafe {
-            call!(self.cell.device, cuEventElapsedTime(&mut milliseconds, self.cell.raw.0, end.cell.raw.0))?
-        };
-        Ok(milliseconds)
+        self.cell.milliseconds_to(&end.cell)
     }
 
     /// The event's device.

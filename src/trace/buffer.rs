@@ -69,8 +69,8 @@ pub(crate) fn current_track() -> Option<Track> {
     BUFFER.try_with(|buffer| buffer.get_or_init(register).track).ok()
 }
 
-/// Takes the waiting events of every thread, and forgets threads that have ended.
-pub(super) fn take_all(mut use_events: impl FnMut(&ThreadBuffer, Vec<Event>)) {
+/// Removes the waiting events of every thread, and forgets threads that have ended.
+pub(super) fn drain(mut use_events: impl FnMut(&ThreadBuffer, Vec<Event>)) {
     let buffers = BUFFERS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for buffer in buffers {
         let events = std::mem::take(&mut *buffer.lock());

@@ -46,7 +46,7 @@ pub fn is_on() -> bool {
 
 /// Returns whether ranges are shown: by a trace, or by a profiler.
 #[inline(always)]
-pub(crate) fn has_ranges() -> bool {
+fn has_ranges() -> bool {
     let state = STATE.load(Ordering::Relaxed);
     state != OFF && (state == ON || recording::has_ranges())
 }

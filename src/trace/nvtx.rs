@@ -4,9 +4,9 @@
 //! (`InitializeInjectionNvtx2`). It calls back for a table of function slots and fills those that it implements, of which
 //! `nvtxRangePushA` and `nvtxRangePop` are used here. The numbers and structures are those of NVTX 3 (nvtxTypes.h).
 
-use std::cell::UnsafeCell;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The variable that names the profiler's library.
 const VARIABLE: &str = "NVTX_INJECTION64_PATH";
@@ -21,21 +21,13 @@ const SLOTS: usize = 16;
 const PUSH: usize = 9;
 const POP: usize = 11;
 
-/// The functions of all modules. A profiler writes them while it attaches, and they are read after that.
-struct Slots(UnsafeCell<[[*mut c_void; SLOTS]; SIZES.len()]>);
+/// The functions of all modules. A profiler writes those that it implements while it attaches.
+static FUNCTION_SLOTS: [[AtomicPtr<c_void>; SLOTS]; SIZES.len()] =
+    [const { [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS] }; SIZES.len()];
 
-// SAFETY: only the thread that attaches the profiler uses the slots, once (`FUNCTIONS`).
-unsafe impl Sync for Slots {}
-
-static FUNCTION_SLOTS: Slots = Slots(UnsafeCell::new([[std::ptr::null_mut(); SLOTS]; SIZES.len()]));
-
-/// Addresses of the slots, in which a profiler looks them up.
-struct Tables(UnsafeCell<[[*mut *mut c_void; SLOTS + 1]; SIZES.len()]>);
-
-// SAFETY: as of `Slots`.
-unsafe impl Sync for Tables {}
-
-static TABLES: Tables = Tables(UnsafeCell::new([[std::ptr::null_mut(); SLOTS + 1]; SIZES.len()]));
+/// Addresses of the slots, in which a profiler looks them up. The unused slot and the end are null.
+static TABLES: [[AtomicPtr<*mut c_void>; SLOTS + 1]; SIZES.len()] =
+    [const { [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS + 1] }; SIZES.len()];
 
 #[repr(C)]
 struct ExportedCallbacks {
@@ -56,26 +48,22 @@ static EXPORTED_CALLBACKS: ExportedCallbacks =
 static EXPORTED_VERSION: ExportedVersion =
     ExportedVersion { size: size_of::<ExportedVersion>(), version: 3, reserved: 0, set_version };
 
-/// Gives a profiler the slots of a module.
+/// Gives a profiler the table of a module.
 unsafe extern "C" fn module_functions(
     module: c_int,
     table: *mut *mut *mut *mut c_void,
     size: *mut u32,
 ) -> c_int {
-    let Some(index) = usize::try_from(module).ok().and_then(|module| module.checked_sub(1)) else { return 0 };
-    let Some(&count) = SIZES.get(index) else { return 0 };
-    // SAFETY: a profiler calls this while it attaches, on the only thread that uses the slots. Its pointers are NULL or to
-    // variables of its own.
+    let index = usize::try_from(module).ok().and_then(|module| module.checked_sub(1));
+    let Some(index) = index.filter(|&index| index < SIZES.len()) else { return 0 };
+    let (count, slots, addresses) = (SIZES[index], &FUNCTION_SLOTS[index], &TABLES[index]);
+    for slot in 1..count as usize {
+        addresses[slot].store(slots[slot].as_ptr(), Ordering::Relaxed);
+    }
+    // SAFETY: the profiler's pointers are NULL or to variables of its own. An atomic pointer has the layout of a pointer.
     unsafe {
-        let (slots, addresses) =
-            (FUNCTION_SLOTS.0.get().cast::<[*mut c_void; SLOTS]>().add(index), TABLES.0.get());
-        let addresses =
-            addresses.cast::<[*mut *mut c_void; SLOTS + 1]>().add(index).cast::<*mut *mut c_void>();
-        for slot in 1..count as usize {
-            addresses.add(slot).write(slots.cast::<*mut c_void>().add(slot));
-        }
         if !table.is_null() {
-            table.write(addresses);
+            table.write(addresses.as_ptr().cast_mut().cast());
         }
         if !size.is_null() {
             size.write(count);
@@ -107,7 +95,7 @@ static FUNCTIONS: OnceLock<Option<Functions>> = OnceLock::new();
 
 /// Attaches the profiler that the environment names, once. Returns whether there is one that shows ranges.
 pub(super) fn attach() -> bool {
-    FUNCTIONS.get_or_init(|| {
+    let attached = FUNCTIONS.get_or_init(|| {
         let path = std::env::var_os(VARIABLE).filter(|path| !path.is_empty())?;
         // SAFETY: the caller of the program names a profiler's library, whose initialisers run.
         let library = match unsafe { libloading::Library::new(&path) } {
@@ -133,11 +121,7 @@ pub(super) fn attach() -> bool {
             log::warn!("{VARIABLE}: ranges are not shown: {} does not attach", path.display());
             return None;
         }
-        // SAFETY: the profiler has attached, so nobody writes the slots any more.
-        let [push, pop] = unsafe {
-            let core = FUNCTION_SLOTS.0.get().cast::<*mut c_void>();
-            [core.add(PUSH).read(), core.add(POP).read()]
-        };
+        let [push, pop] = [PUSH, POP].map(|slot| FUNCTION_SLOTS[0][slot].load(Ordering::Relaxed));
         if push.is_null() || pop.is_null() {
             return None;
         }
@@ -149,7 +133,7 @@ pub(super) fn attach() -> bool {
             }
         })
     });
-    is_attached()
+    attached.is_some()
 }
 
 /// Returns whether a profiler shows ranges.

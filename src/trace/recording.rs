@@ -109,7 +109,7 @@ pub(super) fn start(path: &Path) -> Result<()> {
     let mut new = Recording::create(path).map_err(|error| not_written(path, &error))?;
     DROPPED.store(0, Ordering::Relaxed);
     // Events of an earlier trace that came too late.
-    buffer::take_all(|_, _| {});
+    buffer::drain(|_, _| {});
     if let Some(clock) = device_clock() {
         clock.begin();
     }
@@ -290,7 +290,7 @@ impl Recording {
 
     /// Appends the waiting events of all threads and of the device clock. Returns the operations still pending.
     fn collect(&mut self) -> usize {
-        buffer::take_all(|thread, events| {
+        buffer::drain(|thread, events| {
             if !self.named.contains(&thread.track) {
                 self.named.push(thread.track);
                 let name = vec![("name", thread.name.clone().into())];

@@ -24,19 +24,27 @@ const INLINE: &str = "\
 #endif
 
 /**
+ * Returns an operand of its parts: a tensor, or with NULL a number of a kind.
+ */
+SV_INLINE sv_operand sv_operand_with(sv_tensor tensor, int32_t kind, int64_t integer, double real)
+{
+  sv_operand operand;
+  operand.tensor = tensor;
+  operand.number.kind = kind;
+  operand.number.reserved = 0;
+  operand.number.integer = integer;
+  operand.number.real = real;
+  operand.number.imaginary = 0;
+  return operand;
+}
+
+/**
  * Returns a tensor as an operand.
  */
 SV_INLINE sv_operand sv_operand_of(sv_tensor tensor)
 {
-  sv_operand operand;
-  /* 0 stands for a number in an operand. */
-  operand.tensor = tensor ? tensor : SV_NO_TENSOR;
-  operand.number.kind = 0;
-  operand.number.reserved = 0;
-  operand.number.integer = 0;
-  operand.number.real = 0;
-  operand.number.imaginary = 0;
-  return operand;
+  /* NULL would stand for a number. */
+  return sv_operand_with(tensor ? tensor : SV_NO_TENSOR, SV_NUMBER_BOOL, 0, 0);
 }
 
 /**
@@ -44,11 +52,7 @@ SV_INLINE sv_operand sv_operand_of(sv_tensor tensor)
  */
 SV_INLINE sv_operand sv_operand_real(double number)
 {
-  sv_operand operand = sv_operand_of(NULL);
-  operand.tensor = NULL;
-  operand.number.kind = SV_NUMBER_REAL;
-  operand.number.real = number;
-  return operand;
+  return sv_operand_with(NULL, SV_NUMBER_REAL, 0, number);
 }
 
 /**
@@ -56,11 +60,7 @@ SV_INLINE sv_operand sv_operand_real(double number)
  */
 SV_INLINE sv_operand sv_operand_integer(int64_t number)
 {
-  sv_operand operand = sv_operand_of(NULL);
-  operand.tensor = NULL;
-  operand.number.kind = SV_NUMBER_INTEGER;
-  operand.number.integer = number;
-  return operand;
+  return sv_operand_with(NULL, SV_NUMBER_INTEGER, number, 0);
 }
 ";
 
@@ -133,12 +133,12 @@ pub fn inline(codes: &Path) -> Result<String, Message> {
         }
     }
     let mut written = format!("{INLINE}\n");
-    for (of, names) in ["one tensor", "two tensors", "three tensors"].iter().zip(&names) {
-        let list = match *of {
-            "one tensor" => "SV_UNARY_OPERATIONS",
-            "two tensors" => "SV_BINARY_OPERATIONS",
-            _ => "SV_TERNARY_OPERATIONS",
-        };
+    let lists = [
+        ("SV_UNARY_OPERATIONS", "one tensor"),
+        ("SV_BINARY_OPERATIONS", "two tensors"),
+        ("SV_TERNARY_OPERATIONS", "three tensors"),
+    ];
+    for ((list, of), names) in lists.iter().zip(&names) {
         written.push_str(&format!(
             "/**\n * X(name, code) for each operation of {of}: its name, and the end of its code.\n */\n"
         ));

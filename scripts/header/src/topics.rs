@@ -172,30 +172,29 @@ fn items(text: &str) -> Result<Vec<Item>, Message> {
     if current.trim().is_empty() { Ok(items) } else { Err(format!("no end of a declaration: {current}")) }
 }
 
+fn is_of_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+/// Returns the name at the start of a text, which may be empty.
+fn first_name(text: &str) -> &str {
+    text.split(|letter| !is_of_name(letter)).next().unwrap_or_default()
+}
+
+/// Returns the name at the end of a text, which may be empty.
+fn last_name(text: &str) -> &str {
+    text.rsplit(|letter| !is_of_name(letter)).next().unwrap_or_default()
+}
+
 /// Returns the name that a declaration gives.
 fn name(code: &str) -> Option<String> {
-    let word = |text: &str| {
-        let end =
-            text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').unwrap_or(text.len());
-        (end > 0).then(|| text[..end].to_owned())
+    let name = match (code.strip_prefix("#define "), code.split_once("(*")) {
+        (Some(rest), _) => first_name(rest),
+        (None, Some((_, rest))) if code.starts_with("typedef") && !code.contains('{') => first_name(rest),
+        _ if code.starts_with("typedef") => last_name(code.trim_end().trim_end_matches(';')),
+        _ => last_name(code.split_once('(')?.0),
     };
-    if let Some(rest) = code.strip_prefix("#define ") {
-        return word(rest);
-    }
-    if code.starts_with("typedef") {
-        return match code.split_once("(*") {
-            Some((_, rest)) if !code.contains('{') => word(rest),
-            _ => {
-                let before = code.trim_end().trim_end_matches(';');
-                before
-                    .rsplit(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-                    .next()
-                    .and_then(word)
-            }
-        };
-    }
-    let at = code.find('(')?;
-    code[..at].rsplit(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').next().and_then(word)
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// Returns the topic of every name that the sources declare, and its file and line within the topic.
@@ -220,10 +219,7 @@ fn places(root: &Path) -> Result<BTreeMap<String, (usize, (usize, usize))>, Mess
                 .iter()
                 .find_map(|keyword| code.strip_prefix(keyword));
                 let Some(rest) = rest else { continue };
-                let end = rest
-                    .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-                    .unwrap_or(rest.len());
-                places.insert(rest[..end].to_owned(), (topic, (number, line)));
+                places.insert(first_name(rest).to_owned(), (topic, (number, line)));
             }
         }
     }

@@ -172,6 +172,19 @@ pub fn seconds(value: f64) -> String {
     }
 }
 
+/// A time in microseconds, as [`seconds`] writes it.
+pub fn microseconds(value: f64) -> String {
+    seconds(value / 1e6)
+}
+
+/// The first letters of a text, with dots for the rest.
+pub fn shortened(text: &str, letters: usize) -> String {
+    match text.char_indices().nth(letters) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
 /// Bytes a second in decimal units, as memory bandwidth is given. A time of 0 has no rate.
 pub fn rate(bytes: u64, time: f64) -> String {
     match gigabytes_per_second(bytes, time) {

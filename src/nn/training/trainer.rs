@@ -273,7 +273,7 @@ impl Trainer {
     /// [`Error::InvalidArgument`] with the step for a loss that is not finite; the parameters are those of the step before
     /// then. Otherwise errors of memory and of the operations.
     pub fn step(&mut self) -> Result<StepReport> {
-        self.take_step(StepGraph::run)
+        self.step_by(StepGraph::run)
     }
 
     /// As [`step`](Self::step), without the graph, which later steps launch again. The bits are the same, and a
@@ -283,10 +283,10 @@ impl Trainer {
     ///
     /// As [`step`](Self::step).
     pub fn step_uncaptured(&mut self) -> Result<StepReport> {
-        self.take_step(|graph, inputs, work| graph.run_uncaptured(inputs, work))
+        self.step_by(|graph, inputs, work| graph.run_uncaptured(inputs, work))
     }
 
-    fn take_step(
+    fn step_by(
         &mut self,
         run: impl FnOnce(&mut StepGraph, &[Tensor], &mut dyn StepWork) -> Result<Vec<Tensor>>,
     ) -> Result<StepReport> {

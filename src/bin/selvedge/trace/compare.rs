@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::analysis::{Analysis, Times};
 use super::read::Trace;
-use super::tables::{number_at_end, printable, section, time};
-use crate::output::{Style, Table, counted, grouped};
+use super::tables::{number_at_end, printable, section};
+use crate::output::{Style, Table, counted, grouped, microseconds};
 
 /// Lines of a table.
 const LISTED: usize = 20;
@@ -87,8 +87,8 @@ fn changes([before, mut after]: [Named; 2]) -> Vec<Change> {
 }
 
 /// A time with its sign.
-fn signed(microseconds: f64) -> String {
-    format!("{}{}", if microseconds < 0.0 { "-" } else { "+" }, time(microseconds.abs()))
+fn signed(time: f64) -> String {
+    format!("{}{}", if time < 0.0 { "-" } else { "+" }, microseconds(time.abs()))
 }
 
 /// The tables of two traces, which are named as on the command line.
@@ -99,7 +99,7 @@ pub fn text(names: [&str; 2], traces: [&Trace; 2], analyses: [&Analysis; 2]) -> 
         ["A", "B"].into_iter().zip(names.into_iter().zip(traces).zip(analyses))
     {
         let events = counted(trace.events.len() as u64, "event");
-        text += &format!("{letter}: {} of {}, {events}", printable(name), time(analysis.duration));
+        text += &format!("{letter}: {} of {}, {events}", printable(name), microseconds(analysis.duration));
         if trace.end.is_none() {
             text += "; the file breaks off: it was read up to there";
         }
@@ -120,7 +120,8 @@ pub fn text(names: [&str; 2], traces: [&Trace; 2], analyses: [&Analysis; 2]) -> 
         let mut table = Table::with_head("<<>>>>>>", names);
         for change in changes.iter().take(LISTED) {
             let count = |times: &Option<Times>| times.as_ref().map_or("-".into(), |one| grouped(one.count));
-            let total = |times: &Option<Times>| times.as_ref().map_or("-".into(), |one| time(one.total));
+            let total =
+                |times: &Option<Times>| times.as_ref().map_or("-".into(), |one| microseconds(one.total));
             table.row([
                 printable(&change.name),
                 change.category.clone(),

@@ -4,14 +4,10 @@ use serde_json::{Value, json};
 
 use super::analysis::{Analysis, DeviceTimes, Times};
 use super::read::Trace;
-use crate::output::{self, Style, Table, counted, grouped};
+use crate::output::{self, Style, Table, counted, grouped, microseconds};
 
 /// Lines of a table.
 const LISTED: usize = 20;
-
-pub(super) fn time(microseconds: f64) -> String {
-    output::seconds(microseconds / 1e6)
-}
 
 fn share(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.1} %", 100.0 * part / whole) } else { "-".to_owned() }
@@ -31,7 +27,7 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
     let style = Style::of_stdout();
     let mut text = format!(
         "trace of {} by selvedge {}: {}\n",
-        time(analysis.duration),
+        microseconds(analysis.duration),
         printable(&trace.selvedge),
         counted(trace.events.len() as u64, "event"),
     );
@@ -58,9 +54,9 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
             table.row([
                 printable(&sum.name),
                 grouped(sum.host.count),
-                time(sum.host.total),
-                time(sum.host.mean()),
-                time(sum.device.total),
+                microseconds(sum.host.total),
+                microseconds(sum.host.mean()),
+                microseconds(sum.device.total),
                 share(sum.device.total, device),
             ]);
         }
@@ -75,9 +71,9 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
                 printable(&kernel.name),
                 kernel.category.clone(),
                 grouped(kernel.times.count),
-                time(kernel.times.total),
-                time(kernel.times.mean()),
-                time(kernel.times.max),
+                microseconds(kernel.times.total),
+                microseconds(kernel.times.mean()),
+                microseconds(kernel.times.max),
                 share(kernel.times.total, device),
             ]);
         }
@@ -92,8 +88,8 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
         text += &format!(
             "\nthe host waited {} for the device, {} in all, at most {}\n",
             if waits.count == 1 { "once".to_owned() } else { format!("{} times", grouped(waits.count)) },
-            time(waits.total),
-            time(waits.max)
+            microseconds(waits.total),
+            microseconds(waits.max)
         );
     }
     text
@@ -112,24 +108,29 @@ fn of_device(device: &DeviceTimes) -> Table {
     let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
     row(
         "busy",
-        format!("{} of {} ({})", time(device.busy), time(device.span), share(device.busy, device.span)),
+        format!(
+            "{} of {} ({})",
+            microseconds(device.busy),
+            microseconds(device.span),
+            share(device.busy, device.span)
+        ),
     );
     let longest = device.longest.as_ref().map_or_else(String::new, |gap| {
-        format!(", the longest {} before {}", time(gap.duration), printable(&gap.before))
+        format!(", the longest {} before {}", microseconds(gap.duration), printable(&gap.before))
     });
-    row("idle", format!("{} in {}{longest}", time(device.idle()), counted(device.gaps, "gap")));
+    row("idle", format!("{} in {}{longest}", microseconds(device.idle()), counted(device.gaps, "gap")));
     if device.ahead.count > 0 {
-        let (mean, most) = (time(device.ahead.mean()), time(device.ahead.max));
+        let (mean, most) = (microseconds(device.ahead.mean()), microseconds(device.ahead.max));
         row("host ahead", format!("{mean} from launch to start on average, at most {most}"));
     }
     if let Some((bytes, at)) = device.peak_live {
-        row("memory", format!("at most {} in use, at {}", output::bytes(bytes as u64), time(at)));
+        row("memory", format!("at most {} in use, at {}", output::bytes(bytes as u64), microseconds(at)));
     }
     if let Some(bytes) = device.peak_reserved {
         row("pool", format!("at most {} from the driver", output::bytes(bytes as u64)));
     }
     if let Some(error) = device.clock_error {
-        row("clock", format!("within {} of the host's", time(error)));
+        row("clock", format!("within {} of the host's", microseconds(error)));
     }
     table
 }

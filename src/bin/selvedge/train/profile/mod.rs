@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::files;
 use crate::options::TrainOptions;
-use crate::output::{Style, Table, grouped, seconds};
+use crate::output::{Style, Table, grouped, microseconds, shortened};
 use crate::trace::read;
 
 mod peaks;
@@ -192,17 +192,6 @@ fn name_of(step: u64) -> String {
     format!("step {step}")
 }
 
-fn time(microseconds: f64) -> String {
-    seconds(microseconds / 1e6)
-}
-
-fn shortened(text: &str, letters: usize) -> String {
-    match text.char_indices().nth(letters) {
-        Some((at, _)) => format!("{}...", &text[..at]),
-        None => text.to_owned(),
-    }
-}
-
 /// The operation of a kernel and its operands.
 fn described(work: &Work) -> String {
     shortened(format!("{} {}", work.operation, work.operands).trim(), LETTERS)
@@ -223,12 +212,17 @@ fn text(profile: &Profile, style: Style) -> String {
     for work in profile.work.iter().take(LISTED) {
         let count =
             if work.count.fract() == 0.0 { grouped(work.count as u64) } else { format!("{:.1}", work.count) };
-        let mut row =
-            vec![shortened(&work.name, LETTERS), described(work), count, time(work.time), share(work.time)];
+        let mut row = vec![
+            shortened(&work.name, LETTERS),
+            described(work),
+            count,
+            microseconds(work.time),
+            share(work.time),
+        ];
         if profile.has_device {
             row.extend(match work.bound {
                 Some(bound) => [
-                    time(bound.time),
+                    microseconds(bound.time),
                     bound.limit.name().to_owned(),
                     work.ratio().map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
                 ],
@@ -243,8 +237,8 @@ fn text(profile: &Profile, style: Style) -> String {
     }
     text += &format!(
         "  {} of {} in a step, the mean of {}\n",
-        time(total),
-        time(step),
+        microseconds(total),
+        microseconds(step),
         if profile.steps == 1 { "one step".to_owned() } else { format!("{} steps", profile.steps) }
     );
     if !profile.has_device {
@@ -262,7 +256,7 @@ fn text(profile: &Profile, style: Style) -> String {
         text += &format!("\n{}\n", style.bold("The most time beyond a bound:"));
         let mut table = Table::new("<<>>");
         for work in worst {
-            let excess = work.excess().map_or_else(String::new, |excess| time(excess.max(0.0)));
+            let excess = work.excess().map_or_else(String::new, |excess| microseconds(excess.max(0.0)));
             let ratio = work.ratio().map_or_else(String::new, |ratio| format!("{ratio:.2} times its bound"));
             table.row([shortened(&work.name, LETTERS), described(work), excess, ratio]);
         }

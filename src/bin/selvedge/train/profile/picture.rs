@@ -1,7 +1,7 @@
 //! The picture of a profiled step: one bar a kernel, by time, coloured by its bound.
 
 use super::work::{Limit, Profile, Work};
-use crate::output::{counted, seconds};
+use crate::output::{counted, microseconds, shortened};
 use crate::svg::{Area, FAINT, Font, GRID, INK, Picture, round_step};
 
 const WIDTH: f64 = 1000.0;
@@ -26,25 +26,17 @@ fn colour(limit: Option<Limit>) -> &'static str {
     }
 }
 
-fn time(microseconds: f64) -> String {
-    seconds(microseconds / 1e6)
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LETTERS) {
-        Some((at, _)) => format!("{}...", &text[..at]),
-        None => text.to_owned(),
-    }
-}
-
 /// Draws a profile.
 pub fn draw(profile: &Profile) -> String {
     let mut picture = Picture::new(WIDTH);
     let title = if profile.has_device { "Kernels of a step" } else { "Operations of a step" };
     picture.text(MARGIN, 40.0, Font::new(22.0).bold(), title);
     let steps = if profile.steps == 1 { "one step".to_owned() } else { counted(profile.steps, "step") };
-    let line =
-        format!("{} of {} in a step, the mean of {steps}", time(profile.total()), time(profile.step_time));
+    let line = format!(
+        "{} of {} in a step, the mean of {steps}",
+        microseconds(profile.total()),
+        microseconds(profile.step_time)
+    );
     picture.text(MARGIN, 62.0, Font::new(13.0).faint(), &line);
     if profile.has_device {
         let mut x = MARGIN;
@@ -72,7 +64,7 @@ pub fn draw(profile: &Profile) -> String {
     for mark in 0..=(most / step) as u64 {
         let at = mark as f64 * step;
         picture.line((x(at), TOP - 8.0), (x(at), bottom), GRID, false);
-        picture.text(x(at), TOP - 14.0, Font::new(11.0).faint().middle(), &time(at));
+        picture.text(x(at), TOP - 14.0, Font::new(11.0).faint().middle(), &microseconds(at));
     }
     let mut y = TOP;
     for work in profile.work.iter().take(MOST) {
@@ -83,21 +75,21 @@ pub fn draw(profile: &Profile) -> String {
         let name = format!("{} more", profile.work.len() - MOST);
         picture.text(NAMES - 8.0, y + 11.0, Font::new(11.0).end(), &name);
         let area = Area { x: NAMES, y: y + 1.0, width: x(rest) - NAMES, height: BAR };
-        picture.area_with_title(area, UNKNOWN, &format!("{name}: {}", time(rest)));
-        picture.text(x(rest) + 6.0, y + 11.0, Font::new(11.0).faint(), &time(rest));
+        picture.area_with_title(area, UNKNOWN, &format!("{name}: {}", microseconds(rest)));
+        picture.text(x(rest) + 6.0, y + 11.0, Font::new(11.0).faint(), &microseconds(rest));
     }
     picture.line((NAMES, TOP - 8.0), (NAMES, bottom), FAINT, false);
     picture.finish(bottom + MARGIN, title)
 }
 
 fn bar(picture: &mut Picture, work: &Work, y: f64, x: impl Fn(f64) -> f64) {
-    picture.text(NAMES - 8.0, y + 11.0, Font::new(11.0).end(), &shortened(&work.name));
+    picture.text(NAMES - 8.0, y + 11.0, Font::new(11.0).end(), &shortened(&work.name, LETTERS));
     let mut title = format!("{} {}", work.name, work.operands);
     if !work.operation.is_empty() {
         title += &format!(" of {}", work.operation);
     }
-    title += &format!(": {}, {:.1} a step", time(work.time), work.count);
-    let mut label = time(work.time);
+    title += &format!(": {}, {:.1} a step", microseconds(work.time), work.count);
+    let mut label = microseconds(work.time);
     if let (Some(bound), Some(ratio)) = (work.bound, work.ratio()) {
         title += &format!(", {ratio:.2} times its bound by {}", bound.limit.name());
         label += &format!(", {ratio:.2}x");
