@@ -39,6 +39,13 @@ typedef CUresult (CUDAAPI *PFN_cuMemcpy3DBatchAsync_v13000)(size_t count, CUDA_M
 
 #include <nccl.h>
 
+#elif defined(SELVEDGE_BIND_CUPTI) || defined(SELVEDGE_BIND_CUPTI13)
+
+#include <cupti_result.h>
+#include <cupti_version.h>
+#include <cupti_callbacks.h>
+#include <cupti_activity.h>
+
 #else
 #error "wrapper.h: no library chosen"
 #endif

@@ -32,7 +32,7 @@ nm -D --defined-only "$shared" | awk '{ print $3 }' | sort | diff "$folder/liste
 nm --defined-only --extern-only "$prefix/lib/libselvedge.a" | awk 'NF == 3 { print $3 }' | sort | diff "$folder/listed" -
 
 # Nothing of CUDA is seen, so that each example says why it does nothing.
-export SELVEDGE_LIBCUDA=none SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none
+export SELVEDGE_LIBCUDA=none SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none SELVEDGE_LIBCUPTI=none
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 [ "$(pkg-config --modversion selvedge)" = "$version" ]
 read -ra flags <<<"$(pkg-config --cflags selvedge)"

@@ -16,6 +16,8 @@ const UPDATE: &str = "SELVEDGE_UPDATE_BINDINGS";
 struct Library {
     /// The section of the allowlist and the stem of the file.
     name: &'static str,
+    /// A part of the name of the header folder that is searched first.
+    headers: &'static str,
     /// Types that the header drags in and another file of `src/sys` (or nobody) defines.
     blocked: &'static [&'static str],
     /// Types beyond those that the functions name, such as the enums that go into `void *` attributes.
@@ -29,6 +31,7 @@ struct Library {
 const LIBRARIES: &[Library] = &[
     Library {
         name: "driver",
+        headers: "",
         blocked: &[],
         types: &[
             "CUjit_option",
@@ -60,9 +63,10 @@ const LIBRARIES: &[Library] = &[
         ],
         lines: &[],
     },
-    Library { name: "nvrtc", blocked: &[], types: &[], constants: &[], lines: &[] },
+    Library { name: "nvrtc", headers: "", blocked: &[], types: &[], constants: &[], lines: &[] },
     Library {
         name: "cublas",
+        headers: "",
         blocked: &[
             "cudaStream_t",
             "CUstream_st",
@@ -82,6 +86,7 @@ const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "cublaslt",
+        headers: "",
         blocked: &[
             "cudaStream_t",
             "CUstream_st",
@@ -110,11 +115,56 @@ const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "nccl",
+        headers: "",
         blocked: &["cudaStream_t", "CUstream_st"],
         types: &[],
         constants: &[],
         lines: &["pub type cudaStream_t = super::driver::CUstream;"],
     },
+    Library {
+        name: "cupti",
+        headers: "cupti-cu12-12",
+        blocked: CUPTI_BLOCKED,
+        types: &[
+            "CUpti_ActivityKernel9",
+            "CUpti_ActivityMemcpy6",
+            "CUpti_ActivityMemcpyPtoP4",
+            "CUpti_ActivityMemset4",
+            "CUpti_ActivityExternalCorrelation",
+        ],
+        constants: &[],
+        lines: CUPTI_LINES,
+    },
+    // The records of CUDA 13, of which the library reads the fields that are where those of 12 are.
+    Library {
+        name: "cupti13",
+        headers: "cupti-13",
+        blocked: CUPTI_BLOCKED,
+        types: &[
+            "CUpti_ActivityKernel10",
+            "CUpti_ActivityMemcpy6",
+            "CUpti_ActivityMemcpyPtoP4",
+            "CUpti_ActivityMemset4",
+            "CUpti_ActivityExternalCorrelation",
+        ],
+        constants: &[],
+        lines: CUPTI_LINES,
+    },
+];
+
+/// The driver's types, and a union of bit fields whose methods take a page.
+const CUPTI_BLOCKED: &[&str] = &[
+    "CUaccess.*",
+    "CUctx_st",
+    "CUcontext",
+    "CUstream_st",
+    "CUstream",
+    "CUpti_ActivityKernel.*__bindgen_ty_.*",
+];
+const CUPTI_LINES: &[&str] = &[
+    "pub use super::driver::{CUaccessPolicyWindow, CUcontext};",
+    "pub type CUpti_ActivityKernel9__bindgen_ty_1 = u8;",
+    "pub type CUpti_ActivityKernel10__bindgen_ty_1 = u8;",
 ];
 
 /// Generates and compares, or does nothing; see the module's text.
@@ -177,10 +227,12 @@ fn generate(library: &Library, root: &Path, arguments: &[String], functions: &[S
             writeln!(header, "typedef __typeof__({symbol}) *{function};").expect("a String takes writes");
         }
     }
+    let mut arguments = arguments.to_vec();
+    arguments.sort_by_key(|folder| !folder.contains(library.headers));
     let mut builder = bindgen::Builder::default()
         .header_contents("wrapper.h", &header)
         .clang_arg(format!("-DSELVEDGE_BIND_{}", library.name.to_uppercase()))
-        .clang_args(arguments)
+        .clang_args(&arguments)
         .clang_arg("--target=x86_64-unknown-linux-gnu")
         .rust_target(bindgen::RustTarget::stable(85, 0).unwrap_or_default())
         .disable_header_comment()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generates src/sys/{driver,nvrtc,cublas,cublaslt,nccl}.rs from the CUDA headers. The one command that makes the bindings:
+"""Generates src/sys/{driver,nvrtc,cublas,cublaslt,nccl,cupti,cupti13}.rs from the CUDA headers. The one command that makes the bindings:
 
     python3 scripts/build_bindings.py                 # writes src/sys
     python3 scripts/build_bindings.py --check         # generates and compares
@@ -35,11 +35,13 @@ HEADERS = [
     ("nvidia-cuda-nvrtc-cu12", "12.9.86", "nvidia/cuda_nvrtc/include"),
     ("nvidia-cublas-cu12", "12.9.1.4", "nvidia/cublas/include"),
     ("nvidia-nccl-cu12", "2.32.3", "nvidia/nccl/include"),
+    ("nvidia-cuda-cupti-cu12", "12.9.79", "nvidia/cuda_cupti/include"),
+    ("nvidia-cuda-cupti", "13.0.85", "nvidia/cu13/include"),
 ]
 LIBCLANG = ("libclang", "18.1.1", "libclang-18.1.1.data/platlib/clang/native")
 
 INPUTS = ["wrapper.h", "build/bindings.rs", "src/sys/allowlist.txt", "scripts/build_bindings.py"]
-OUTPUTS = [f"src/sys/{name}.rs" for name in ["driver", "nvrtc", "cublas", "cublaslt", "nccl"]]
+OUTPUTS = [f"src/sys/{name}.rs" for name in ["driver", "nvrtc", "cublas", "cublaslt", "nccl", "cupti", "cupti13"]]
 
 
 def fail(text):
@@ -96,7 +98,8 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare with src/sys instead of writing it")
     parser.add_argument("--if-changed", action="store_true", help="do nothing where src/sys/generated.sums fits")
     arguments = parser.parse_args()
-    fits = SUMS.is_file() and SUMS.read_text() == sums()
+    exist = all((ROOT / name).is_file() for name in INPUTS + OUTPUTS)
+    fits = exist and SUMS.is_file() and SUMS.read_text() == sums()
     if arguments.if_changed and fits:
         print("src/sys fits what it is generated from")
         return

@@ -48,7 +48,7 @@ bare_environment=(env -u CUDA_PATH -u CUDA_HOME -u CUDA_ROOT -u VIRTUAL_ENV -u C
 # Every file of the toolkit and its wheels that a loader could find, wherever it is.
 toolkit_files() {
     find / \( -path /proc -o -path /sys -o -path /dev \) -prune -o \
-        \( -name 'libnvrtc*.so*' -o -name 'libcublas*.so*' -o -name 'libnccl*.so*' -o -name 'libcudart*.so*' \
+        \( -name 'libnvrtc*.so*' -o -name 'libcublas*.so*' -o -name 'libnccl*.so*' -o -name 'libcupti*.so*' -o -name 'libcudart*.so*' \
         -o -name 'libnvJitLink*.so*' -o -path '*/stubs/libcuda.so*' \) -type f -print 2>/dev/null
 }
 
@@ -105,7 +105,7 @@ summary="$work/summary.txt"
 failed=0
 
 # The library's settings of the caller must not leak into the parts.
-unset SELVEDGE_POOL SELVEDGE_SOAK_SECONDS SELVEDGE_LIBNVRTC SELVEDGE_LIBCUBLAS SELVEDGE_LIBNCCL SELVEDGE_ARCH SELVEDGE_IMAGE \
+unset SELVEDGE_POOL SELVEDGE_SOAK_SECONDS SELVEDGE_LIBNVRTC SELVEDGE_LIBCUBLAS SELVEDGE_LIBNCCL SELVEDGE_LIBCUPTI SELVEDGE_ARCH SELVEDGE_IMAGE \
     SELVEDGE_GEMM
 
 line() { printf '%-12s %-8s %5s  %s\n' "$@" >>"$summary"; }
@@ -238,7 +238,7 @@ if wants soak; then
     SELVEDGE_SOAK_SECONDS=$soak part soak $((soak * 5 / 4 + 60)) 0 "$here/gpu" soak --nocapture
 fi
 wants native && suite native
-wants driver_only && suite driver_only env SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none
+wants driver_only && suite driver_only env SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none SELVEDGE_LIBCUPTI=none
 if wants hidden; then
     suite hidden "${command[@]}"
     line "" "" "" "hidden by $hidden_by; $(grep -m 1 '^hidden:' "$work/logs/hidden.log")"

@@ -2,7 +2,7 @@
 # Runs a bundle of test executables, examples and the program (PARTS=all scripts/bundle.sh) on a machine that needs
 # neither cargo nor a compiler nor the source tree. The bundle has it as run.sh. A table comes last.
 #
-#   run.sh [MODE ...]   modes: native (as the machine is) and driver_only (without NVRTC, cuBLAS and NCCL); both without
+#   run.sh [MODE ...]   modes: native (as the machine is) and driver_only (without NVRTC, cuBLAS, NCCL and CUPTI); both without
 #                       arguments
 #
 # Environment:
@@ -61,7 +61,7 @@ run() {
         echo "$name $kind 0 1 0 0 0 NOT_RUN" >"$logs/$name.row"
         return
     fi
-    [ "$mode" = native ] || settings=(SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none)
+    [ "$mode" = native ] || settings=(SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none SELVEDGE_LIBCUPTI=none)
     case $kind in
         example) ;;
         program) words=(info) ;;

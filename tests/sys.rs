@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use selvedge::sys::{self, CublasApi, CublasLtApi, DriverApi, NcclApi, NvrtcApi, Symbol, abi_version, codes};
+use selvedge::sys::{self, CublasApi, CublasLtApi, CuptiApi, DriverApi, NcclApi, NvrtcApi, Symbol, abi_version, codes};
 
 #[path = "common/mod.rs"]
 mod common;
@@ -14,7 +14,7 @@ mod loader;
 #[path = "sys/made.rs"]
 mod made;
 
-const FILES: [&str; 5] = ["driver", "nvrtc", "cublas", "cublaslt", "nccl"];
+const FILES: [&str; 7] = ["driver", "nvrtc", "cublas", "cublaslt", "nccl", "cupti", "cupti13"];
 
 fn source(name: &str) -> String {
     let path = common::repository().join("src/sys").join(name);
@@ -35,6 +35,7 @@ fn allowlist() -> BTreeMap<String, BTreeSet<String>> {
     for line in source("allowlist.txt").lines().map(str::trim) {
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             current = name.to_owned();
+            sections.entry(current.clone()).or_default();
         } else if !line.is_empty() && !line.starts_with('#') {
             assert!(
                 sections.entry(current.clone()).or_default().insert(line.to_owned()),
@@ -45,13 +46,14 @@ fn allowlist() -> BTreeMap<String, BTreeSet<String>> {
     sections
 }
 
-fn tables() -> [(&'static str, &'static [Symbol]); 5] {
+fn tables() -> [(&'static str, &'static [Symbol]); 6] {
     [
         ("driver", DriverApi::SYMBOLS),
         ("nvrtc", NvrtcApi::SYMBOLS),
         ("cublas", CublasApi::SYMBOLS),
         ("cublaslt", CublasLtApi::SYMBOLS),
         ("nccl", NcclApi::SYMBOLS),
+        ("cupti", CuptiApi::SYMBOLS),
     ]
 }
 

@@ -1,6 +1,7 @@
-//! Device times of a trace, measured by pairs of events.
+//! Device times of a trace: from CUPTI's records if it is there, else measured by pairs of events.
 //!
-//! During a trace, an operation of a stream is issued between two timing events ([`StreamState::submit_work`]). The recorder's
+//! With CUPTI an operation of a stream is issued under a number ([`StreamState::submit_work`]), and `cupti_times.rs` does the rest.
+//! Without, an operation is issued between two timing events. The recorder's
 //! thread asks for finished pairs, and places them on the host's clock by a reference event: it records one on an idle
 //! stream of its own, waits for it, and takes the middle of the host's times before and after. The narrowest of several tries
 //! counts, and half its width is the error, which the file has. The reference is renewed against drift and because the
@@ -10,12 +11,15 @@
 //! overlap; an arrow is written with both of its ends, or not at all. A captured operation is not timed, because its events
 //! would become nodes. Events between two kernels keep them from overlapping by programmatic dependent launch.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::context::{SUCCESS, call};
+use super::cupti;
+use super::cupti_times::CuptiTimes;
 use super::device::{Device, DeviceState};
 use super::event::EventCell;
 use super::memory::PoolStatistics;
@@ -36,27 +40,42 @@ const TRIES: usize = 8;
 /// The longest wait for one reference event, whose stream is idle.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// An operation between its events.
-struct TimedWork {
+/// An operation of a stream, and its call.
+pub(super) struct Issued {
     device: &'static DeviceState,
-    start: EventCell,
-    end: EventCell,
-    stream: u64,
-    work: StreamWork,
-    host: Track,
-    launched: u64,
+    pub(super) stream: u64,
+    pub(super) work: StreamWork,
+    pub(super) host: Track,
+    pub(super) launched: u64,
     trace: u64,
 }
 
+/// The means by which an operation is timed.
+enum Mark {
+    Events { start: EventCell, end: EventCell },
+    Number(u64),
+}
+
+/// An operation between its events.
+struct TimedWork {
+    issued: Issued,
+    start: EventCell,
+    end: EventCell,
+}
+
 /// Operations that the recorder's thread has not seen, in the order of each stream.
-static ISSUED: Mutex<Vec<TimedWork>> = Mutex::new(Vec::new());
+static ISSUED: Mutex<Vec<(Mark, Issued)>> = Mutex::new(Vec::new());
+/// True while CUPTI times.
+static HAS_CUPTI: AtomicBool = AtomicBool::new(false);
+/// The next number for CUPTI. No two operations of the process have the same.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 /// Operations in [`ISSUED`] and in the clock.
 static PENDING: AtomicUsize = AtomicUsize::new(0);
 /// Operations issued without events, by a failure or beyond [`MAX_PENDING`].
 static UNTIMED: AtomicU64 = AtomicU64::new(0);
 static NEXT_ARROW: AtomicU64 = AtomicU64::new(1);
 
-fn issued() -> MutexGuard<'static, Vec<TimedWork>> {
+fn issued() -> MutexGuard<'static, Vec<(Mark, Issued)>> {
     ISSUED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -77,12 +96,21 @@ impl StreamState {
         let (trace, launched) = (trace::trace_id(), trace::now());
         // Keeps the events of two threads' operations apart.
         let one_at_a_time = self.timed.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut pair, mut captured) = (None, false);
+        let (mut mark, mut captured) = (None, false);
         let result = self.submit_at(|| {
             captured = self.slot.is_open();
-            let start = if captured { None } else { self.timing_event() };
+            if captured {
+                return call();
+            }
+            if HAS_CUPTI.load(Ordering::Acquire) {
+                let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+                let numbered = cupti::numbered(number);
+                mark = numbered.is_some().then_some(Mark::Number(number));
+                return call();
+            }
+            let start = self.timing_event();
             call()?;
-            pair = start.and_then(|start| Some((start, self.timing_event()?)));
+            mark = start.and_then(|start| Some(Mark::Events { start, end: self.timing_event()? }));
             Ok(())
         });
         let mut arguments = work.arguments.clone();
@@ -94,11 +122,11 @@ impl StreamState {
             arguments.push(("failed", 1u32.into()));
         }
         let (kind, name) = (work.kind, work.name.clone());
-        match (pair, trace::current_track()) {
-            (Some((start, end)), Some(host)) => {
+        match (mark, trace::current_track()) {
+            (Some(mark), Some(host)) if result.is_ok() => {
                 PENDING.fetch_add(1, Ordering::Relaxed);
                 let (device, stream) = (self.device, self.id);
-                issued().push(TimedWork { device, start, end, stream, work, host, launched, trace });
+                issued().push((mark, Issued { device, stream, work, host, launched, trace }));
             }
             _ if captured || result.is_err() => {}
             _ => drop(UNTIMED.fetch_add(1, Ordering::Relaxed)),
@@ -140,60 +168,99 @@ impl DeviceState {
     }
 }
 
-/// Event pairs as a source of device times.
-struct EventClock(Mutex<Vec<DeviceTimes>>);
+/// The sources of device times.
+struct WorkClock(Mutex<Sources>);
 
-static CLOCK: EventClock = EventClock(Mutex::new(Vec::new()));
+struct Sources {
+    devices: Vec<DeviceTimes>,
+    cupti: Option<CuptiTimes>,
+    /// The reason why CUPTI does not time.
+    no_cupti: Option<String>,
+}
 
-impl EventClock {
-    fn lock(&self) -> MutexGuard<'_, Vec<DeviceTimes>> {
+static CLOCK: WorkClock = WorkClock(Mutex::new(Sources { devices: Vec::new(), cupti: None, no_cupti: None }));
+
+impl WorkClock {
+    fn lock(&self) -> MutexGuard<'_, Sources> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Forgets everything, and returns the number of operations.
-    fn clear(&self) -> u64 {
-        let mut devices = self.lock();
-        let forgotten = std::mem::take(&mut *issued()).len()
-            + devices
-                .iter()
-                .flat_map(|times| times.streams.values())
-                .map(|times| times.waiting.len())
-                .sum::<usize>();
-        devices.clear();
-        PENDING.store(0, Ordering::Relaxed);
-        forgotten as u64 + UNTIMED.swap(0, Ordering::Relaxed)
     }
 }
 
-impl DeviceClock for EventClock {
-    fn name(&self) -> &'static str {
-        "event pairs"
+impl Sources {
+    /// Ends CUPTI's session, forgets everything, and returns the number of operations.
+    fn clear(&mut self) -> u64 {
+        HAS_CUPTI.store(false, Ordering::Release);
+        let numbered = self.cupti.take().map_or(0, |cupti| cupti.pending());
+        let streams = self.devices.iter().flat_map(|times| times.streams.values());
+        let forgotten = numbered
+            + std::mem::take(&mut *issued()).len()
+            + streams.map(|times| times.waiting.len()).sum::<usize>();
+        self.devices.clear();
+        PENDING.store(0, Ordering::Relaxed);
+        forgotten as u64 + UNTIMED.swap(0, Ordering::Relaxed)
+    }
+
+    /// Gives the issued operations to their source.
+    fn take_issued(&mut self, collected: &mut Collected) {
+        for (mark, issued) in std::mem::take(&mut *issued()) {
+            let device = self.devices.iter_mut().find(|times| std::ptr::eq(times.device, issued.device));
+            match (mark, &mut self.cupti, device) {
+                (Mark::Number(number), Some(cupti), _) => cupti.add(number, issued),
+                (Mark::Events { start, end }, _, Some(times)) => {
+                    let stream = times.streams.entry(issued.stream).or_default();
+                    stream.waiting.push_back(TimedWork { issued, start, end });
+                }
+                _ => collected.lost += 1,
+            }
+        }
+    }
+}
+
+impl DeviceClock for WorkClock {
+    fn name(&self) -> Cow<'static, str> {
+        match &self.lock().cupti {
+            Some(cupti) => cupti.name().into(),
+            None => "event pairs".into(),
+        }
+    }
+
+    fn reason(&self) -> Option<String> {
+        self.lock().no_cupti.clone()
     }
 
     fn begin(&self) {
-        self.clear();
+        let mut sources = self.lock();
+        sources.clear();
         for device in DeviceState::opened() {
             device.pool.begin_trace(device.ordinal);
         }
+        match CuptiTimes::start() {
+            Ok(cupti) => {
+                sources.cupti = Some(cupti);
+                sources.no_cupti = None;
+                HAS_CUPTI.store(true, Ordering::Release);
+            }
+            Err(error) => {
+                log::debug!("events time the devices of this trace: {error}");
+                // The paths that were tried belong to `selvedge info`.
+                sources.no_cupti = error.to_string().lines().next().map(str::to_owned);
+            }
+        }
     }
 
-    fn collect(&self) -> Collected {
+    fn collect(&self, last: bool) -> Collected {
         let opened = DeviceState::opened();
-        let mut devices = self.lock();
+        let mut sources = self.lock();
         for device in opened {
-            if !devices.iter().any(|times| std::ptr::eq(times.device, device)) {
-                devices.push(DeviceTimes::new(device));
+            if !sources.devices.iter().any(|times| std::ptr::eq(times.device, device)) {
+                sources.devices.push(DeviceTimes::new(device));
             }
         }
         let (mut collected, trace) = (Collected::default(), trace::trace_id());
-        for work in std::mem::take(&mut *issued()) {
-            let device = devices.iter_mut().find(|times| std::ptr::eq(times.device, work.device));
-            match device {
-                Some(times) => times.streams.entry(work.stream).or_default().waiting.push_back(work),
-                None => collected.lost += 1,
-            }
-        }
-        for times in devices.iter_mut() {
+        sources.take_issued(&mut collected);
+        let mut is_lost = false;
+        for times in &mut sources.devices {
+            is_lost |= times.device.is_lost();
             if times.device.is_lost() || times.collect(&mut collected, trace).is_err() {
                 // Nothing of a lost context can be asked any more.
                 for stream in times.streams.values_mut() {
@@ -203,13 +270,23 @@ impl DeviceClock for EventClock {
             }
             collected.pending += times.streams.values().map(|stream| stream.waiting.len()).sum::<usize>();
         }
+        let devices: Vec<i32> = sources.devices.iter().map(|times| times.device.ordinal).collect();
+        if let Some(cupti) = &mut sources.cupti {
+            if let Err(error) = cupti.collect(&devices, &mut collected, last || is_lost) {
+                log::debug!("CUPTI gives no records: {error}");
+            }
+            if is_lost {
+                collected.lost += cupti.forget() as u64;
+            }
+            collected.pending += cupti.pending();
+        }
         collected.lost += UNTIMED.swap(0, Ordering::Relaxed);
         PENDING.store(collected.pending, Ordering::Relaxed);
         collected
     }
 
     fn end(&self) -> u64 {
-        self.clear()
+        self.lock().clear()
     }
 }
 
@@ -299,7 +376,7 @@ impl DeviceTimes {
                     }
                 }
                 let Some(work) = stream.waiting.pop_front() else { break };
-                if work.trace != trace && trace::is_on() {
+                if work.issued.trace != trace && trace::is_on() {
                     continue;
                 }
                 match reference.place(&work, self.empty_pair) {
@@ -362,28 +439,34 @@ impl StreamTimes {
             out.push(Event::metadata("thread_name", track, name));
         }
         // The clock's error puts no work before its launch or before the end of what precedes it.
-        let start = times.0.max(work.launched).max(self.end);
+        let issued = work.issued;
+        let start = times.0.max(issued.launched).max(self.end);
         let end = times.1.max(start);
         self.end = end;
-        let id = NEXT_ARROW.fetch_add(1, Ordering::Relaxed);
         out.push(Event {
             phase: Phase::Complete { duration: end - start },
-            category: work.work.kind.device(),
-            name: work.work.name,
+            category: issued.work.kind.device(),
+            name: issued.work.name,
             start,
             track: Some(track),
-            arguments: work.work.arguments,
+            arguments: issued.work.arguments,
         });
-        let arrow = |phase, start, track| Event {
+        arrow((issued.launched, issued.host), (start, track), out);
+    }
+}
+
+/// Appends an arrow from an operation's call to its work.
+pub(super) fn arrow(call: (u64, Track), work: (u64, Track), out: &mut Vec<Event>) {
+    let id = NEXT_ARROW.fetch_add(1, Ordering::Relaxed);
+    for (phase, (start, track)) in [(Phase::FlowStart { id }, call), (Phase::FlowEnd { id }, work)] {
+        out.push(Event {
             phase,
             category: "flow",
             name: "launch".into(),
             start,
             track: Some(track),
             arguments: Arguments::new(),
-        };
-        out.push(arrow(Phase::FlowStart { id }, work.launched, work.host));
-        out.push(arrow(Phase::FlowEnd { id }, start, track));
+        });
     }
 }
 

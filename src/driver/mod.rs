@@ -32,6 +32,8 @@ mod argument;
 mod argument_view;
 mod attribute;
 mod context;
+mod cupti;
+mod cupti_times;
 mod device;
 mod device_cache;
 mod device_times;

@@ -60,6 +60,8 @@ pub(super) struct Family {
     pub(super) variable: &'static str,
     /// Its folder under `site-packages/nvidia` before CUDA 13, which has one folder for all.
     wheel: &'static str,
+    /// A folder of its own in a toolkit; empty if there is none.
+    toolkit: &'static str,
     releases: &'static [Release],
 }
 
@@ -71,6 +73,7 @@ pub(super) const NVRTC: Family = Family {
     name: "NVRTC",
     variable: "SELVEDGE_LIBNVRTC",
     wheel: "cuda_nvrtc",
+    toolkit: "",
     releases: &[
         release(13, "libnvrtc.so.13", "nvrtc64_130_0.dll"),
         release(12, "libnvrtc.so.12", "nvrtc64_120_0.dll"),
@@ -82,6 +85,7 @@ pub(super) const CUBLAS: Family = Family {
     name: "cuBLAS",
     variable: "SELVEDGE_LIBCUBLAS",
     wheel: "cublas",
+    toolkit: "",
     releases: &[
         Release {
             major: 13,
@@ -109,7 +113,20 @@ pub(super) const NCCL: Family = Family {
     name: "NCCL",
     variable: "SELVEDGE_LIBNCCL",
     wheel: "nccl",
+    toolkit: "",
     releases: &[release(0, "libnccl.so.2", "nccl.dll")],
+};
+
+/// On Windows the file's name has the release of the profiling tools.
+pub(super) const CUPTI: Family = Family {
+    name: "CUPTI",
+    variable: "SELVEDGE_LIBCUPTI",
+    wheel: "cuda_cupti",
+    toolkit: "extras/CUPTI/lib64",
+    releases: &[
+        release(13, "libcupti.so.13", "cupti64_2025.3.1.dll"),
+        release(12, "libcupti.so.12", "cupti64_2025.2.1.dll"),
+    ],
 };
 
 /// The environment, as a function so that tests can replace it.
@@ -224,13 +241,13 @@ pub(super) fn candidates(
     }
     for variable in ["CUDA_PATH", "CUDA_HOME"] {
         if let Some(root) = folder_in(variable, environment, &mut list) {
-            for folder in toolkit_folders(&root) {
+            for folder in toolkit_folders(&root, family) {
                 files_in(&folder, &format!("${variable}"), family, driver, &mut list);
             }
         }
     }
     if cfg!(unix) {
-        for folder in toolkit_folders(Path::new("/usr/local/cuda")) {
+        for folder in toolkit_folders(Path::new("/usr/local/cuda"), family) {
             files_in(&folder, "toolkit", family, driver, &mut list);
         }
     }
@@ -324,8 +341,11 @@ const TARGETS: &[&str] = &["sbsa-linux", "aarch64-linux"];
 const TARGETS: &[&str] = &["x86_64-linux"];
 
 /// The folders with libraries in a toolkit.
-fn toolkit_folders(root: &Path) -> Vec<PathBuf> {
+fn toolkit_folders(root: &Path, family: &Family) -> Vec<PathBuf> {
     let mut folders = Vec::new();
+    if !family.toolkit.is_empty() {
+        folders.push(root.join(family.toolkit));
+    }
     if cfg!(windows) {
         folders.push(root.join("bin").join("x64"));
         folders.push(root.join("bin"));

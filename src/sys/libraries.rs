@@ -17,7 +17,7 @@ use super::missing::Circumstances;
 use super::report::{Attempt, LibraryReport, MissingSymbol, Report};
 use super::status::driver_error;
 use super::symbols::{Loaded, Symbol, call, call_raw, cuda_version};
-use super::tables::{CublasApi, CublasLtApi, DriverApi, NcclApi, NvrtcApi};
+use super::tables::{CublasApi, CublasLtApi, CuptiApi, DriverApi, NcclApi, NvrtcApi};
 use crate::error::{DRIVER_NAME, Error};
 
 /// The override of the driver's path.
@@ -27,6 +27,7 @@ static DRIVER: OnceCell<DriverApi> = OnceCell::new();
 static NVRTC: OnceCell<NvrtcApi> = OnceCell::new();
 static CUBLAS: OnceCell<(CublasApi, CublasLtApi)> = OnceCell::new();
 static NCCL: OnceCell<NcclApi> = OnceCell::new();
+static CUPTI: OnceCell<CuptiApi> = OnceCell::new();
 
 /// Returns the driver, loaded and initialised.
 ///
@@ -81,6 +82,15 @@ pub fn cublaslt() -> Result<&'static CublasLtApi, Error> {
 /// [`Error::LibraryUnavailable`] with every path tried, or [`Error::MissingSymbol`].
 pub fn nccl() -> Result<&'static NcclApi, Error> {
     NCCL.get_or_try_init(load_nccl).map_err(|failure| failure.error)
+}
+
+/// Returns CUPTI.
+///
+/// # Errors
+///
+/// [`Error::LibraryUnavailable`] with every path tried, or [`Error::MissingSymbol`].
+pub fn cupti() -> Result<&'static CuptiApi, Error> {
+    CUPTI.get_or_try_init(load_cupti).map_err(|failure| failure.error)
 }
 
 impl DriverApi {
@@ -476,6 +486,21 @@ fn load_nccl() -> Result<NcclApi, Box<Failure>> {
     load(&layout::NCCL, NcclApi::SYMBOLS, NcclApi::new, |api| &mut api.loaded, version)
 }
 
+fn load_cupti() -> Result<CuptiApi, Box<Failure>> {
+    let version = |api: &CuptiApi| {
+        let mut number = 0;
+        // SAFETY: the pointer outlives the call.
+        unsafe { call!(api, cuptiGetVersion(&mut number)) }?;
+        // From CUDA 13 on the number has the version of CUDA.
+        let words = match number {
+            ..100_000 => format!("API {number}"),
+            _ => format!("{}.{}.{}", number / 10000, number / 100 % 100, number % 100),
+        };
+        Ok((i32::try_from(number).unwrap_or(i32::MAX), words))
+    };
+    load(&layout::CUPTI, CuptiApi::SYMBOLS, CuptiApi::new, |api| &mut api.loaded, version)
+}
+
 /// Returns the state of every library, with all attempts. Loads the ones that are not loaded yet.
 pub fn report() -> Report {
     let driver = DRIVER.get_or_try_init(load_driver).map(|api| &api.loaded);
@@ -488,7 +513,9 @@ pub fn report() -> Report {
     let cublaslt = library_report("cuBLASLt", cublaslt, CublasLtApi::SYMBOLS);
     let nccl = NCCL.get_or_try_init(load_nccl).map(|api| &api.loaded);
     let nccl = library_report("NCCL", nccl, NcclApi::SYMBOLS);
-    Report { libraries: vec![driver, nvrtc, cublas, cublaslt, nccl] }
+    let cupti = CUPTI.get_or_try_init(load_cupti).map(|api| &api.loaded);
+    let cupti = library_report("CUPTI", cupti, CuptiApi::SYMBOLS);
+    Report { libraries: vec![driver, nvrtc, cublas, cublaslt, nccl, cupti] }
 }
 
 fn library_report(

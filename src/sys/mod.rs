@@ -1,7 +1,7 @@
 //! The raw layer: types and functions of the CUDA libraries, found at run time.
 //!
 //! Nothing is linked. The types are generated from the CUDA 12.9 headers and committed (`driver.rs`, `nvrtc.rs`,
-//! `cublas.rs`, `cublaslt.rs`, `nccl.rs`), so a build needs no toolkit. The libraries are opened on first use, so a
+//! `cublas.rs`, `cublaslt.rs`, `nccl.rs`, `cupti.rs`, and from those of 13.0 `cupti13.rs`), so a build needs no toolkit. The libraries are opened on first use, so a
 //! program starts without them. A missing library or function is an error that lists the attempts. To regenerate the
 //! types:
 //!
@@ -32,7 +32,7 @@ macro_rules! bindings {
     )+};
 }
 
-bindings! { driver nvrtc cublas cublaslt nccl }
+bindings! { driver nvrtc cublas cublaslt nccl cupti cupti13 }
 
 pub mod codes;
 mod layout;
@@ -45,10 +45,10 @@ mod status;
 mod symbols;
 mod tables;
 
-pub use libraries::{cublas, cublaslt, driver, loaded_driver, nccl, nvrtc, nvrtc_file, report};
+pub use libraries::{cublas, cublaslt, cupti, driver, loaded_driver, nccl, nvrtc, nvrtc_file, report};
 pub use report::{Attempt, LibraryReport, MissingSymbol, Report};
 pub use status::{Status, driver_error};
 pub use symbols::{Binding, Loaded, Symbol, abi_version, cuda_version};
 #[allow(unused_imports)] // Each layer above uses the ones that it needs.
 pub(crate) use symbols::{call, call_raw};
-pub use tables::{CublasApi, CublasLtApi, DriverApi, NcclApi, NvrtcApi};
+pub use tables::{CublasApi, CublasLtApi, CuptiApi, DriverApi, NcclApi, NvrtcApi};

@@ -2,6 +2,7 @@
 
 use super::codes;
 use super::cublas::cublasStatus_t;
+use super::cupti::CUptiResult;
 use super::driver::CUresult;
 use super::nccl::ncclResult_t;
 use super::nvrtc::nvrtcResult;
@@ -87,5 +88,18 @@ library_status! {
         6 "ncclRemoteError: another process failed or was lost",
         7 "ncclInProgress: the communicator has not finished",
         8 "ncclTimeout",
+    ];
+    CUptiResult "CUPTI" 0 [
+        1 "CUPTI_ERROR_INVALID_PARAMETER",
+        7 "CUPTI_ERROR_INVALID_OPERATION",
+        8 "CUPTI_ERROR_OUT_OF_MEMORY",
+        14 "CUPTI_ERROR_NOT_COMPATIBLE",
+        15 "CUPTI_ERROR_NOT_INITIALIZED: it cannot be initialised with this driver",
+        27 "CUPTI_ERROR_NOT_SUPPORTED",
+        33 "CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED",
+        35 "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES: the driver gives this user no profiling",
+        39 "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: another profiler has it",
+        41 "CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED",
+        999 "CUPTI_ERROR_UNKNOWN",
     ];
 }

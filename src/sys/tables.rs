@@ -176,3 +176,20 @@ symbols! {
     NcclApi from nccl;
     ncclGetVersion: PFN_ncclGetVersion "ncclGetVersion" required;
 }
+
+symbols! {
+    /// CUPTI's functions that the crate calls.
+    CuptiApi from cupti;
+    cuptiGetVersion: PFN_cuptiGetVersion "cuptiGetVersion" required;
+    cuptiGetTimestamp: PFN_cuptiGetTimestamp "cuptiGetTimestamp" required;
+    cuptiSubscribe: PFN_cuptiSubscribe "cuptiSubscribe" required;
+    cuptiUnsubscribe: PFN_cuptiUnsubscribe "cuptiUnsubscribe" required;
+    cuptiActivityRegisterCallbacks: PFN_cuptiActivityRegisterCallbacks "cuptiActivityRegisterCallbacks" required;
+    cuptiActivityEnable: PFN_cuptiActivityEnable "cuptiActivityEnable" required;
+    cuptiActivityDisable: PFN_cuptiActivityDisable "cuptiActivityDisable" required;
+    cuptiActivityFlushAll: PFN_cuptiActivityFlushAll "cuptiActivityFlushAll" required;
+    cuptiActivityGetNextRecord: PFN_cuptiActivityGetNextRecord "cuptiActivityGetNextRecord" required;
+    cuptiActivityGetNumDroppedRecords: PFN_cuptiActivityGetNumDroppedRecords "cuptiActivityGetNumDroppedRecords" required;
+    cuptiActivityPushExternalCorrelationId: PFN_cuptiActivityPushExternalCorrelationId "cuptiActivityPushExternalCorrelationId" required;
+    cuptiActivityPopExternalCorrelationId: PFN_cuptiActivityPopExternalCorrelationId "cuptiActivityPopExternalCorrelationId" required;
+}

@@ -3,6 +3,7 @@
 //! The driver layer registers a source when it opens the first device. Event pairs placed by a calibrated clock are one such
 //! source, the records of a profiling library another.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use super::event::Event;
@@ -21,13 +22,17 @@ pub(crate) struct Collected {
 /// A source of device times.
 pub(crate) trait DeviceClock: Sync {
     /// The source's name in the file.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> Cow<'static, str>;
+
+    /// The reason why a better source does not serve.
+    fn reason(&self) -> Option<String>;
 
     /// Prepares for a new trace.
     fn begin(&self);
 
-    /// Returns the finished work. Called by the recorder's thread and at the trace's end; never waits for the program's work.
-    fn collect(&self) -> Collected;
+    /// Returns the finished work; at the `last` call of a trace all of which anything is known. Called by the recorder's thread
+    /// and at the trace's end; never waits for the program's work.
+    fn collect(&self, last: bool) -> Collected;
 
     /// Ends the trace. Returns how many operations were still pending.
     fn end(&self) -> u64;
@@ -37,11 +42,7 @@ static CLOCK: OnceLock<&'static dyn DeviceClock> = OnceLock::new();
 
 /// Registers the source. Returns false if there is one.
 pub(super) fn set(clock: &'static dyn DeviceClock) -> bool {
-    let is_first = CLOCK.set(clock).is_ok();
-    if is_first {
-        clock.begin();
-    }
-    is_first
+    CLOCK.set(clock).is_ok()
 }
 
 pub(super) fn device_clock() -> Option<&'static dyn DeviceClock> {

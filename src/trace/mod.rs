@@ -176,6 +176,9 @@ pub(crate) fn instant(category: &'static str, describe: impl FnOnce() -> (Cow<'s
 /// Registers the source of device times. Only the first one counts.
 pub(crate) fn set_device_clock(clock: &'static dyn DeviceClock) {
     if device_clock::set(clock) {
+        if is_on() {
+            clock.begin();
+        }
         // The driver ends in handlers of the process's end; those that are registered later run earlier.
         recording::end_with_process();
     }

@@ -7,6 +7,7 @@
 //! Invariants: [`RECORDING`] is locked before buffers and device clocks, and never by a thread that records an event; a
 //! process that was forked during a trace writes nothing to it.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use flate2::write::GzEncoder;
 
 use super::buffer::{self, DROPPED};
 use super::device_clock::device_clock;
-use super::event::{Event, Track};
+use super::event::{Arguments, Event, Track, Value};
 use super::nvtx;
 use super::state::{OFF, ON, RANGES, STATE, TRACES, UNREAD, WAKE, wake};
 use crate::error::{Error, Result};
@@ -284,12 +285,12 @@ impl Recording {
 
     /// Writes everything that waits, and flushes the compressor.
     fn flush(&mut self) {
-        self.collect();
+        self.collect(false);
         self.send();
     }
 
     /// Appends the waiting events of all threads and of the device clock. Returns the operations still pending.
-    fn collect(&mut self) -> usize {
+    fn collect(&mut self, last: bool) -> usize {
         buffer::drain(|thread, events| {
             if !self.named.contains(&thread.track) {
                 self.named.push(thread.track);
@@ -303,7 +304,7 @@ impl Recording {
             }
         });
         let Some(clock) = device_clock() else { return 0 };
-        let collected = clock.collect();
+        let collected = clock.collect(last);
         self.events += collected.events.len() as u64;
         for event in &collected.events {
             self.add(event);
@@ -331,22 +332,23 @@ impl Recording {
     /// Writes the last events and the end of the file.
     fn finish(&mut self) -> io::Result<()> {
         let start = Instant::now();
-        while self.collect() > 0 && start.elapsed() < LAST_WAIT {
+        while self.collect(false) > 0 && start.elapsed() < LAST_WAIT {
             std::thread::sleep(Duration::from_millis(1));
         }
+        self.collect(true);
+        let (mut name, mut reason) = (Cow::Borrowed("none"), None);
         if let Some(clock) = device_clock() {
+            (name, reason) = (clock.name(), clock.reason());
             self.untimed += clock.end();
         }
-        let end = Event::metadata(
-            "selvedge_end",
-            Track::host(0),
-            vec![
-                ("events", self.events.into()),
-                ("dropped", DROPPED.load(Ordering::Relaxed).into()),
-                ("untimed", self.untimed.into()),
-                ("device_clock", device_clock().map_or("none", |clock| clock.name()).into()),
-            ],
-        );
+        let mut arguments: Arguments = vec![
+            ("events", self.events.into()),
+            ("dropped", DROPPED.load(Ordering::Relaxed).into()),
+            ("untimed", self.untimed.into()),
+            ("device_clock", Value::Text(name)),
+        ];
+        arguments.extend(reason.map(|reason| ("device_clock_reason", reason.into())));
+        let end = Event::metadata("selvedge_end", Track::host(0), arguments);
         end.write(&mut self.text, Track::host(0));
         self.text.push_str("\n]\n");
         self.send();

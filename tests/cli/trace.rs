@@ -18,6 +18,16 @@ pub(super) fn demonstration(folder: &Folder) -> String {
     path
 }
 
+#[test]
+fn a_trace_that_cannot_be_written_is_a_warning() {
+    let mut command = std::process::Command::new(common::program());
+    let command = common::hide_libraries(&mut command).args(["demo", "--elements", "4096"]);
+    let output = command.env("SELVEDGE_TRACE", "/no/such/folder/trace.json.gz").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("warning: SELVEDGE_TRACE: no trace is recorded"), "{text}");
+}
+
 fn packed(folder: &Folder, name: &str, text: &str) -> String {
     let path = folder.file(name);
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());

@@ -79,7 +79,16 @@ pub fn hide_devices(command: &mut Command) -> &mut Command {
 
 /// Hides the driver and every optional library from a child process.
 pub fn hide_libraries(command: &mut Command) -> &mut Command {
-    hide(command, &["SELVEDGE_LIBCUDA", "SELVEDGE_LIBNVRTC", "SELVEDGE_LIBCUBLAS", "SELVEDGE_LIBNCCL"])
+    hide(
+        command,
+        &[
+            "SELVEDGE_LIBCUDA",
+            "SELVEDGE_LIBNVRTC",
+            "SELVEDGE_LIBCUBLAS",
+            "SELVEDGE_LIBNCCL",
+            "SELVEDGE_LIBCUPTI",
+        ],
+    )
 }
 
 fn hide<'a>(command: &'a mut Command, variables: &[&str]) -> &'a mut Command {

@@ -43,6 +43,8 @@ pub fn spawn(
     ] {
         command.env_remove(variable);
     }
+    // A CUPTI that is installed knows nothing of the fake driver.
+    command.env("SELVEDGE_LIBCUPTI", "none");
     command.envs(settings.iter().copied());
     let output = command.output()?;
     let text =

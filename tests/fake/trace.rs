@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use selvedge::Error;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::graphs::Ground;
 use super::kernels::PTX;
 use super::support::{Fake, check};
-use super::variant::Variant;
+use super::variant::{self, Variant};
 use super::{children, forks};
 use crate::common::suite::Test;
 
@@ -327,6 +327,74 @@ fn environment() -> Outcome {
     work(&ground)
 }
 
+/// Child: CUPTI's records become the device's work, and the driver times nothing.
+fn cupti(fake: &Fake, path: &Path) -> Outcome {
+    for round in 0..2 {
+        trace::start(path)?;
+        let ground = Ground::new()?;
+        work(&ground)?;
+        drop(ground);
+        trace::stop()?;
+        check(fake.call_count("cuEventElapsedTime") == 0, "the driver was asked for times")?;
+        let (events, is_whole) = read(path)?;
+        check(is_whole, "the file has no end")?;
+        check_events(&events)?;
+        // Two uploads, two launches, a copy and three launches of the graph have a kernel and a node each; the first kernel of a
+        // launch has the launch's name.
+        expect(
+            &events,
+            &[
+                ("kernel", "make", 1),
+                ("kernel", "mix", 1),
+                ("launch", "mix", 2),
+                ("kernel", "node_kernel", 9),
+                ("kernel", "first_kernel", 7),
+                ("graph launch", "a graph with mix", 3),
+                ("graph", "a graph with mix", 0),
+            ],
+        )?;
+        let arrows = events.iter().filter(|event| event["ph"] == "s").count();
+        check(arrows == 9, &format!("{arrows} arrows for 9 operations in round {round}"))?;
+        check(count(&events, "metadata", "selvedge_calibration") > 0, "no calibration")?;
+        let make = events.iter().find(|event| event["cat"] == "kernel" && event["name"] == "make");
+        let make = make.ok_or("no kernel")?;
+        check(
+            make["args"]["symbol"] == "first_kernel" && make["args"]["grid"] == "1x1x1" && make["dur"] == 2.0,
+            &format!("the kernel is {make}"),
+        )?;
+        let node = events.iter().find(|event| event["name"] == "node_kernel").ok_or("no node")?;
+        check(
+            node["args"]["graph_node"] == 9 && node["args"]["grid"] == "3x1x1" && node["tid"] != make["tid"],
+            &format!("the node is {node}"),
+        )?;
+        let other =
+            events.iter().filter(|event| event["tid"].as_u64() >= Some(1 << 40) && event["ph"] == "X");
+        check(other.count() > 0, "the kernels of nobody are not in the file")?;
+        let end = &events[events.len() - 1]["args"];
+        check(
+            end["untimed"] == 0
+                && end["device_clock"] == "CUPTI API 28"
+                && end["device_clock_reason"].is_null(),
+            &format!("the end says {end}"),
+        )?;
+    }
+    Ok(())
+}
+
+/// Child: a CUPTI that does not serve is named, and events time.
+fn without_cupti(path: &Path) -> Outcome {
+    trace::start(path)?;
+    let ground = Ground::new()?;
+    work(&ground)?;
+    trace::stop()?;
+    let (events, _) = read(path)?;
+    check_events(&events)?;
+    expect(&events, &[("kernel", "make", 1), ("graph", "a graph with mix", 3)])?;
+    let end = &events[events.len() - 1]["args"];
+    println!("{} | {}", end["device_clock"], end["device_clock_reason"]);
+    Ok(())
+}
+
 /// Child: a forked child leaves the trace alone.
 fn fork(path: &Path) -> Outcome {
     trace::start(path)?;
@@ -354,6 +422,8 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
         "fault" => fault(path),
         "refused" => refused(fake, path),
         "calls" => calls(path),
+        "cupti" => cupti(fake, path),
+        "without_cupti" => without_cupti(path),
         "killed" => killed(),
         "environment" => environment(),
         "fork" => fork(path),
@@ -377,6 +447,30 @@ fn run(
     Ok(look(&path, ended)?)
 }
 
+/// The library in place of CUPTI.
+fn fake_cupti() -> std::io::Result<PathBuf> {
+    const SOURCES: &str = "csrc/fake_cupti";
+    let folder = variant::scratch(&format!("cupti-{:016x}", variant::fingerprint(SOURCES, ())?))?;
+    let library = folder.join("libcupti.so");
+    variant::make(&library, |unfinished| {
+        let mut command = variant::compiler();
+        command.args(["-std=gnu11", "-O2", "-fPIC", "-pthread", "-Wall", "-Wextra", "-shared"]);
+        command.arg(crate::common::repository().join(SOURCES).join("cupti.c")).arg("-o").arg(unfinished);
+        variant::compile(&mut command)
+    })?;
+    Ok(library)
+}
+
+/// Runs a child with the library in place of CUPTI, and returns what it prints.
+fn with_cupti(child: &str, more: &[(&str, &str)]) -> Result<String, libtest_mimic::Failed> {
+    let library = fake_cupti()?.display().to_string();
+    let folder = tempfile::tempdir()?;
+    let arguments = [child.to_owned(), folder.path().join("trace.json.gz").display().to_string()];
+    let mut settings = vec![("SELVEDGE_LIBCUPTI", library.as_str())];
+    settings.extend(more);
+    children::must_succeed(&Variant::new(12040), "trace", &arguments, &settings)
+}
+
 fn test(name: &'static str, child: &'static str) -> Test {
     Test::new(name, move || {
         run(child, false, |_, ended| if ended.success { Ok(()) } else { Err(ended.text.into()) })
@@ -391,6 +485,26 @@ pub fn tests() -> Vec<Test> {
         test("trace::refused_calls_of_the_recorder_fail_nothing", "refused"),
         test("trace::engines_operations_and_waits_say_what_they_do", "calls"),
         test("trace::a_forked_child_leaves_the_trace_alone", "fork"),
+        Test::new("trace::cupti_times_each_kernel_if_it_is_there", || {
+            with_cupti("cupti", &[("FAKE_CUPTI_OTHER", "1")]).map(drop)
+        }),
+        Test::new("trace::a_cupti_that_does_not_serve_is_named", || {
+            let cases = [
+                ("FAKE_CUPTI_REFUSE", "39", "another profiler"),
+                ("FAKE_CUPTI_REFUSE", "35", "INSUFFICIENT_PRIVILEGES"),
+                ("FAKE_CUPTI_VERSION", "17", "one of CUDA 12.1 to 13.5"),
+                ("FAKE_CUPTI_VERSION", "140000", "version 14.0.0 of its interface"),
+                ("SELVEDGE_LIBCUPTI", "none", "CUPTI could not be loaded"),
+            ];
+            for (variable, value, reason) in cases {
+                let text = with_cupti("without_cupti", &[(variable, value)])?;
+                check(
+                    text.starts_with("\"event pairs\" | ") && text.contains(reason),
+                    &format!("{value}: {text}"),
+                )?;
+            }
+            Ok(())
+        }),
         Test::new("trace::a_killed_process_leaves_its_last_flush", || {
             run("killed", true, |path, ended| {
                 check(!ended.success && ended.text.is_empty(), &ended.text)?;

@@ -8,7 +8,7 @@ use crate::support::{Lab, Outcome, assert_all, assert_error, child, device_tests
 
 device_tests! {
     a_driver_is_enough => in_child(&[
-        ("SELVEDGE_LIBNVRTC", "none"), ("SELVEDGE_LIBCUBLAS", "none"), ("SELVEDGE_LIBNCCL", "none"),
+        ("SELVEDGE_LIBNVRTC", "none"), ("SELVEDGE_LIBCUBLAS", "none"), ("SELVEDGE_LIBNCCL", "none"), ("SELVEDGE_LIBCUPTI", "none"),
     ]),
     an_absent_driver_is_an_error => in_child(&[("SELVEDGE_LIBCUDA", "none")]) ,
     a_relative_path_is_refused => in_child(&[("SELVEDGE_LIBCUDA", "libcuda.so.1")]),

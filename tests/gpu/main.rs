@@ -15,7 +15,7 @@
 //! | run | command |
 //! |---|---|
 //! | all | `gpu` |
-//! | driver alone | `SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none gpu` |
+//! | driver alone | `SELVEDGE_LIBNVRTC=none SELVEDGE_LIBCUBLAS=none SELVEDGE_LIBNCCL=none SELVEDGE_LIBCUPTI=none gpu` |
 //! | images of other tools | `SELVEDGE_TEST_FOREIGN=folder gpu foreign_images`; see `foreign_images.rs` for the folder |
 //! | to find a test that hangs | `SELVEDGE_TEST_TRACE=1 gpu` prints each test that begins |
 //! | for ten minutes | `SELVEDGE_SOAK_SECONDS=600 gpu soak` |

@@ -127,9 +127,15 @@ fn has(lines: &[&str], one: &str, two: &str) -> bool {
 #[test]
 fn none_acts_as_if_nothing_were_installed() {
     let none = Path::new("none");
-    let variables = ["SELVEDGE_LIBCUDA", "SELVEDGE_LIBNVRTC", "SELVEDGE_LIBCUBLAS", "SELVEDGE_LIBNCCL"];
+    let variables = [
+        "SELVEDGE_LIBCUDA",
+        "SELVEDGE_LIBNVRTC",
+        "SELVEDGE_LIBCUBLAS",
+        "SELVEDGE_LIBNCCL",
+        "SELVEDGE_LIBCUPTI",
+    ];
     let report = run("report", &variables.map(|name| (name, none)));
-    for library in ["the NVIDIA driver", "NVRTC", "cuBLAS", "cuBLASLt", "NCCL"] {
+    for library in ["the NVIDIA driver", "NVRTC", "cuBLAS", "cuBLASLt", "NCCL", "CUPTI"] {
         let lines = section(&report, library);
         assert!(lines[0].ends_with("not loaded"), "{report}");
         assert_eq!(lines.len(), 2, "{report}");

@@ -35,6 +35,7 @@ mod srt;
 mod svg;
 mod trace;
 mod train;
+mod warnings;
 
 use options::Command;
 use selvedge::{DType, Device, Tensor};
@@ -46,6 +47,7 @@ pub fn main() -> ExitCode {
 
 /// Runs a command line, which begins with the program's name. `python -m selvedge` calls it too, so it returns rather than exits.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    warnings::show();
     let asks_for_json = arguments.iter().any(|argument| argument == "--json");
     let options = match options::parse(arguments) {
         Ok(options) => options,

@@ -46,6 +46,15 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
             count => text += &format!("  {} {what}\n", counted(count, "event")),
         }
     }
+    if let Some(clock) =
+        trace.end.as_ref().and_then(|end| end["device_clock"].as_str()).filter(|clock| *clock != "none")
+    {
+        text += &format!("  device times by {}", printable(clock));
+        if let Some(reason) = trace.end.as_ref().and_then(|end| end["device_clock_reason"].as_str()) {
+            text += &format!(" ({})", printable(reason));
+        }
+        text.push('\n');
+    }
     if !analysis.operations.is_empty() {
         let mut table =
             Table::with_head("<>>>>>", ["operation", "count", "host", "host mean", "device", "share"]);
@@ -168,6 +177,7 @@ pub fn json(trace: &Trace, analysis: &Analysis) -> Value {
         "dropped": number_at_end(trace, "dropped"),
         "untimed": number_at_end(trace, "untimed"),
         "device_clock": trace.end.as_ref().map_or(&Value::Null, |end| &end["device_clock"]),
+        "device_clock_reason": trace.end.as_ref().map_or(&Value::Null, |end| &end["device_clock_reason"]),
         "duration_us": analysis.duration,
         "operations": operations.collect::<Vec<_>>(),
         "kernels": kernels.collect::<Vec<_>>(),
