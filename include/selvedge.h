@@ -454,11 +454,6 @@ int32_t sv_shutdown(void);
 /* ---- 2. Tensors: dtypes, numbers, creation, elements, files, DLPack ---- */
 
 /**
- * The CPU, where a function takes a CUDA device or the CPU.
- */
-#define SV_CPU (-1)
-
-/**
  * No dtype: the default, where a function has one.
  */
 #define SV_DTYPE_NONE 0
@@ -1836,13 +1831,6 @@ int32_t sv_tensor_masked_fill(sv_tensor tensor,
                               sv_tensor *result);
 
 /**
- * Replaces a tensor's elements by a value where a mask of bools is true.
- */
-int32_t sv_tensor_masked_fill_in_place(sv_tensor tensor,
-                                       sv_tensor mask,
-                                       const struct sv_operand *value);
-
-/**
  * Gives positions along axes, one axis after the other, as `start:stop:step` in Python.
  *
  * Requires: `slices` points to `count` structs.
@@ -2147,6 +2135,13 @@ int32_t sv_tensor_index_copy_in_place(sv_tensor tensor,
 int32_t sv_tensor_put_in_place(sv_tensor tensor, sv_tensor index, sv_tensor elements);
 
 /**
+ * Replaces a tensor's elements by a value where a mask of bools is true.
+ */
+int32_t sv_tensor_masked_fill_in_place(sv_tensor tensor,
+                                       sv_tensor mask,
+                                       const struct sv_operand *value);
+
+/**
  * Gives a tensor whose elements at the places of an index along `axis` are combined with `elements`, which are broadcast to
  * the index: by `SV_REDUCE_SUM`, `SV_REDUCE_PROD`, `SV_REDUCE_MIN`, `SV_REDUCE_MAX` or `SV_REDUCE_MEAN`. The tensor's own
  * element takes part if `include_self` is 1. A place that no index names keeps its element.
@@ -2423,17 +2418,6 @@ int32_t sv_tensor_reduce(sv_tensor tensor,
 int32_t sv_tensor_scan(sv_tensor tensor, int32_t scan, int64_t axis, sv_tensor *result);
 
 /**
- * Writes 1 if all elements of two tensors are close, |x - y| <= atol + rtol |y|, else 0. NaN is close to nothing.
- *
- * Waits for the work that the tensors need.
- */
-int32_t sv_tensor_allclose(sv_tensor x,
-                           sv_tensor y,
-                           double rtol,
-                           double atol,
-                           int32_t *close);
-
-/**
  * Writes the smallest and the largest elements along `count` axes, in one pass. `axes` of NULL are all axes.
  *
  * Requires: `axes` is NULL or points to `count` numbers.
@@ -2509,6 +2493,17 @@ int32_t sv_tensor_isclose(sv_tensor tensor,
                           double rtol,
                           double atol,
                           sv_tensor *result);
+
+/**
+ * Writes 1 if all elements of two tensors are close, |x - y| <= atol + rtol |y|, else 0. NaN is close to nothing.
+ *
+ * Waits for the work that the tensors need.
+ */
+int32_t sv_tensor_allclose(sv_tensor x,
+                           sv_tensor y,
+                           double rtol,
+                           double atol,
+                           int32_t *close);
 
 /**
  * Writes 1 if two tensors have one shape and equal elements, or 0.
@@ -3077,6 +3072,16 @@ int32_t sv_matmul_add_to(sv_tensor c,
                          const struct sv_matmul_options *options);
 
 /**
+ * Gives the sum of the main diagonal of a matrix.
+ */
+int32_t sv_tensor_trace(sv_tensor tensor, sv_tensor *result);
+
+/**
+ * Gives the Kronecker product of two tensors.
+ */
+int32_t sv_tensor_kron(sv_tensor tensor, sv_tensor other, sv_tensor *result);
+
+/**
  * Computes softmax(scale * Q K^T) V for queries of shape (batch, heads, length, head dimension). Keys and values have the same
  * axes, with a length of their own and a number of heads that divides the queries'. A query that may read no key has a result
  * of 0. `options` may be NULL. Without a mask no scores are stored on the CPU, and on devices of compute capability 9.0 for f16 and
@@ -3089,16 +3094,6 @@ int32_t sv_tensor_scaled_dot_product_attention(sv_tensor queries,
                                                sv_tensor values,
                                                const struct sv_attention_options *options,
                                                sv_tensor *result);
-
-/**
- * Gives the sum of the main diagonal of a matrix.
- */
-int32_t sv_tensor_trace(sv_tensor tensor, sv_tensor *result);
-
-/**
- * Gives the Kronecker product of two tensors.
- */
-int32_t sv_tensor_kron(sv_tensor tensor, sv_tensor other, sv_tensor *result);
 
 /* ---- 8. Functions of a program's own ---- */
 
@@ -7585,6 +7580,11 @@ int32_t sv_srt_structure_dimension(size_t index, uint32_t *result);
 /* ---- 14. Devices, memory and streams ---- */
 
 /**
+ * The CPU, where a function takes a CUDA device or the CPU.
+ */
+#define SV_CPU (-1)
+
+/**
  * No limit, for `sv_device_set_memory_limit`.
  */
 #define SV_NO_LIMIT UINT64_MAX
@@ -7827,6 +7827,26 @@ int32_t sv_stream_wait_event(sv_stream stream, sv_event event);
 int32_t sv_stream_wait_stream(sv_stream stream, sv_stream other);
 
 /**
+ * Sends this thread's tensor operations on the stream's device to that stream, until `sv_stream_pop`. Calls may be nested,
+ * and the last one counts. The stream stays alive meanwhile.
+ *
+ * It concerns the calling thread alone.
+ */
+int32_t sv_stream_push(sv_stream stream);
+
+/**
+ * Takes back the last `sv_stream_push` of the calling thread. Without one it is `SV_ERROR_INVALID_ARGUMENT`.
+ */
+int32_t sv_stream_pop(void);
+
+/**
+ * Gives the stream that this thread's tensor operations on a CUDA device go to.
+ *
+ * Any thread may use the stream.
+ */
+int32_t sv_stream_current(int32_t device, sv_stream *stream);
+
+/**
  * Creates an event. `timing` is 1 for an event with a time, else 0.
  *
  * Any thread may use the event.
@@ -7854,14 +7874,6 @@ int32_t sv_event_is_complete(sv_event event, int32_t *complete);
 int32_t sv_event_elapsed(sv_event start, sv_event end, float *milliseconds);
 
 /**
- * Sends this thread's tensor operations on the stream's device to that stream, until `sv_stream_pop`. Calls may be nested,
- * and the last one counts. The stream stays alive meanwhile.
- *
- * It concerns the calling thread alone.
- */
-int32_t sv_stream_push(sv_stream stream);
-
-/**
  * Allocates device memory for a stream, with unspecified contents. The memory comes from a pool and costs no driver call
  * where a block is cached.
  *
@@ -7874,21 +7886,9 @@ int32_t sv_buffer_create(sv_stream stream,
                          sv_buffer *buffer);
 
 /**
- * Takes back the last `sv_stream_push` of the calling thread. Without one it is `SV_ERROR_INVALID_ARGUMENT`.
- */
-int32_t sv_stream_pop(void);
-
-/**
  * As `sv_buffer_create`, with bytes that are all zero.
  */
 int32_t sv_buffer_zeros(sv_stream stream, uint64_t bytes, sv_buffer *buffer);
-
-/**
- * Gives the stream that this thread's tensor operations on a CUDA device go to.
- *
- * Any thread may use the stream.
- */
-int32_t sv_stream_current(int32_t device, sv_stream *stream);
 
 /**
  * Writes the device address of the first byte, which is 0 for an empty buffer.

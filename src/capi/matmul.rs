@@ -1,4 +1,4 @@
-//! Products of tensors, with epilogues.
+//! Products of tensors, with epilogues; traces and Kronecker products.
 
 use super::arguments::{check_reserved, out, structure};
 use super::error::{Failure, Result};
@@ -199,5 +199,19 @@ pub unsafe extern "C" fn sv_matmul_add_to(
         let beta = number(beta, "beta")?;
         TensorObject::table()
             .with_mut(c, "c", |c| Ok(options.matmul().add_to(c.tensor_mut(), beta, &a, &b)?))
+    })
+}
+
+/// Gives the sum of the main diagonal of a matrix.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_trace(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
+    give("sv_tensor_trace", result, || Ok(self::tensor(tensor, "tensor")?.trace()?))
+}
+
+/// Gives the Kronecker product of two tensors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_kron(tensor: sv_tensor, other: sv_tensor, result: *mut sv_tensor) -> i32 {
+    give("sv_tensor_kron", result, || {
+        Ok(self::tensor(tensor, "tensor")?.kron(&self::tensor(other, "other")?)?)
     })
 }

@@ -1,4 +1,4 @@
-//! Streams and events.
+//! Streams, the stream of a thread's tensor operations, and events.
 
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,9 @@ use super::device::{cuda, milliseconds};
 use super::error::{Failure, Result};
 use super::guard;
 use super::handle::{Object, object, sv_event, sv_stream};
+use super::tensor::device as tensor_device;
 use crate::driver::{Event, Stream};
+use crate::tensor;
 
 /// A stream behind a handle.
 #[derive(Clone)]
@@ -127,6 +129,40 @@ pub extern "C" fn sv_stream_wait_stream(stream: sv_stream, other: sv_stream) -> 
     guard::call("sv_stream_wait_stream", || {
         let stream = self::stream(stream, "stream")?;
         Ok(stream.wait_for(&*self::stream(other, "other")?)?)
+    })
+}
+
+/// Sends this thread's tensor operations on the stream's device to that stream, until `sv_stream_pop`. Calls may be nested,
+/// and the last one counts. The stream stays alive meanwhile.
+///
+/// It concerns the calling thread alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_stream_push(stream: sv_stream) -> i32 {
+    guard::call("sv_stream_push", || {
+        tensor::push_stream(Stream::clone(&*self::stream(stream, "stream")?));
+        Ok(())
+    })
+}
+
+/// Takes back the last `sv_stream_push` of the calling thread. Without one it is `SV_ERROR_INVALID_ARGUMENT`.
+#[unsafe(no_mangle)]
+pub extern "C" fn sv_stream_pop() -> i32 {
+    guard::call("sv_stream_pop", || match tensor::pop_stream() {
+        true => Ok(()),
+        false => Err(Failure::argument("sv_stream_pop", "no stream", "a call of sv_stream_push before it")),
+    })
+}
+
+/// Gives the stream that this thread's tensor operations on a CUDA device go to.
+///
+/// Any thread may use the stream.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_stream_current(device: i32, stream: *mut sv_stream) -> i32 {
+    guard::call("sv_stream_current", || {
+        let result = out(stream, "stream")?;
+        let stream = tensor_device(device)?.stream()?;
+        result.write(StreamObject::table().insert(StreamObject(Arc::new(stream)))?);
+        Ok(())
     })
 }
 

@@ -7,8 +7,8 @@ use selvedge::capi::library::sv_release;
 use selvedge::capi::matmul::{self, sv_matmul_options};
 use selvedge::capi::status::*;
 use selvedge::capi::tensor::operations::*;
-use selvedge::capi::tensor::{SV_DTYPE_F32, SV_DTYPE_I64, copies, elementwise, views};
-use selvedge::capi::{dlpack, fused};
+use selvedge::capi::tensor::{SV_DTYPE_F32, SV_DTYPE_I64, elementwise, views};
+use selvedge::capi::{dlpack, fused, stream};
 
 use super::{CPU, check, elements, fails, floats, number, ok, real, take, tensor};
 
@@ -207,8 +207,8 @@ fn tensors_go_through_dlpack_and_back() {
 fn streams_are_of_cuda_devices() {
     unsafe {
         let mut stream = 0;
-        fails(copies::sv_stream_current(CPU, &mut stream), SV_ERROR_INVALID_ARGUMENT, "CPU");
-        fails(copies::sv_stream_push(0), SV_ERROR_INVALID_HANDLE, "stream: found 0");
-        fails(copies::sv_stream_pop(), SV_ERROR_INVALID_ARGUMENT, "no stream");
+        fails(stream::sv_stream_current(CPU, &mut stream), SV_ERROR_INVALID_ARGUMENT, "CPU");
+        fails(stream::sv_stream_push(0), SV_ERROR_INVALID_HANDLE, "stream: found 0");
+        fails(stream::sv_stream_pop(), SV_ERROR_INVALID_ARGUMENT, "no stream");
     }
 }

@@ -7,8 +7,8 @@ use selvedge::capi::library::{sv_release, sv_retain};
 use selvedge::capi::status::*;
 use selvedge::capi::tensor::operations::*;
 use selvedge::capi::tensor::{
-    SV_DTYPE_F32, SV_DTYPE_F64, SV_DTYPE_I32, SV_DTYPE_I64, SV_OPEN, copies, creation, elementwise,
-    properties, shape, sv_number, sv_slice, views,
+    SV_DTYPE_F32, SV_DTYPE_F64, SV_DTYPE_I32, SV_DTYPE_I64, SV_OPEN, copies, creation, elementwise, indexing,
+    properties, shape, statistics, sv_number, sv_slice, views,
 };
 use selvedge::fuse::Operation;
 
@@ -237,10 +237,10 @@ fn in_place_forms_change_one_tensor_alone() {
         check(elementwise::sv_tensor_assign_slice(x, &last, 1, &number(integer(7))));
         assert_eq!(elements::<f32>(x), [5.0, 5.0, 7.0]);
         let mask = ok(|r| elementwise::sv_binary(SV_OP_LT, view, x, r));
-        check(elementwise::sv_tensor_masked_fill_in_place(x, mask, &number(real(0.0))));
+        check(indexing::sv_tensor_masked_fill_in_place(x, mask, &number(real(0.0))));
         assert_eq!(elements::<f32>(x), [0.0; 3]);
         let mut close = 7;
-        check(elementwise::sv_tensor_allclose(x, view, 0.0, 3.0, &mut close));
+        check(statistics::sv_tensor_allclose(x, view, 0.0, 3.0, &mut close));
         assert_eq!(close, 1);
         let none = tensor(SV_NO_TENSOR);
         let status = elementwise::sv_operation_in_place(SV_OP_ADD, x, &none, 1);

@@ -64,18 +64,6 @@ const TOPICS: [Topic; 17] = [
     Topic { title: "Threads, memory and messages of the host, traces", sources: &["hooks.rs", "trace.rs"] },
 ];
 
-/// Declarations whose readers look for them in another topic than that of their file.
-const ELSEWHERE: [(&str, &str); 8] = [
-    ("SV_CPU", "Tensors: dtypes, numbers, creation, elements, files, DLPack"),
-    ("sv_stream_push", "Devices, memory and streams"),
-    ("sv_stream_pop", "Devices, memory and streams"),
-    ("sv_stream_current", "Devices, memory and streams"),
-    ("sv_tensor_allclose", "Reductions, softmax and norms, statistics, sorting"),
-    ("sv_tensor_masked_fill_in_place", "Shapes, views and indexing"),
-    ("sv_tensor_trace", "Products and attention"),
-    ("sv_tensor_kron", "Products and attention"),
-];
-
 /// A declaration with its comment.
 struct Item {
     name: String,
@@ -96,9 +84,7 @@ pub fn by_topic(
         let place = places
             .get(&item.name)
             .ok_or_else(|| format!("{}: no file of src/capi declares it", item.name))?;
-        let elsewhere = ELSEWHERE.iter().find(|(name, _)| *name == item.name);
-        let topic = elsewhere.and_then(|(_, title)| TOPICS.iter().position(|topic| topic.title == *title));
-        of_topic.entry(topic.unwrap_or(place.0)).or_default().push((&place.1, item));
+        of_topic.entry(place.0).or_default().push((&place.1, item));
     }
     let (mut contents, mut text) = (String::new(), String::new());
     for (number, topic) in TOPICS.iter().enumerate() {

@@ -1,16 +1,12 @@
-//! Copies of tensors to the host, to devices and to other dtypes, and the stream of a thread's operations.
+//! Copies of tensors to the host, to devices and to other dtypes.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 
-use super::super::arguments::{out, slice_mut};
+use super::super::arguments::slice_mut;
 use super::super::error::Failure;
 use super::super::guard;
-use super::super::handle::{Object, sv_stream, sv_tensor};
-use super::super::stream::{self, StreamObject};
+use super::super::handle::sv_tensor;
 use super::give;
-use crate::driver::Stream;
-use crate::tensor;
 
 /// Copies a tensor's elements to the host, in row-major order. `bytes` is their number times the size of one. Waits for the
 /// work that the tensor needs, and returns the error of a kernel that faulted.
@@ -57,38 +53,4 @@ pub unsafe extern "C" fn sv_tensor_contiguous(tensor: sv_tensor, result: *mut sv
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_copy(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_copy", result, || Ok(super::tensor(tensor, "tensor")?.copy()?))
-}
-
-/// Sends this thread's tensor operations on the stream's device to that stream, until `sv_stream_pop`. Calls may be nested,
-/// and the last one counts. The stream stays alive meanwhile.
-///
-/// It concerns the calling thread alone.
-#[unsafe(no_mangle)]
-pub extern "C" fn sv_stream_push(stream: sv_stream) -> i32 {
-    guard::call("sv_stream_push", || {
-        tensor::push_stream(Stream::clone(&*stream::stream(stream, "stream")?));
-        Ok(())
-    })
-}
-
-/// Takes back the last `sv_stream_push` of the calling thread. Without one it is `SV_ERROR_INVALID_ARGUMENT`.
-#[unsafe(no_mangle)]
-pub extern "C" fn sv_stream_pop() -> i32 {
-    guard::call("sv_stream_pop", || match tensor::pop_stream() {
-        true => Ok(()),
-        false => Err(Failure::argument("sv_stream_pop", "no stream", "a call of sv_stream_push before it")),
-    })
-}
-
-/// Gives the stream that this thread's tensor operations on a CUDA device go to.
-///
-/// Any thread may use the stream.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_stream_current(device: i32, stream: *mut sv_stream) -> i32 {
-    guard::call("sv_stream_current", || {
-        let result = out(stream, "stream")?;
-        let stream = super::device(device)?.stream()?;
-        result.write(StreamObject::table().insert(StreamObject(Arc::new(stream)))?);
-        Ok(())
-    })
 }

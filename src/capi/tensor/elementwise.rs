@@ -262,38 +262,6 @@ pub unsafe extern "C" fn sv_tensor_assign_slice(
     })
 }
 
-/// Replaces a tensor's elements by a value where a mask of bools is true.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_masked_fill_in_place(
-    tensor: sv_tensor,
-    mask: sv_tensor,
-    value: *const sv_operand,
-) -> i32 {
-    let find = || Ok((self::tensor(mask, "mask")?, Operand::pointer(value, "value")?));
-    change("sv_tensor_masked_fill_in_place", (tensor, "tensor"), find, |mut target, (mask, value)| {
-        target.masked_fill(&mask, value.operand())?;
-        Ok(())
-    })
-}
-
-/// Writes 1 if all elements of two tensors are close, |x - y| <= atol + rtol |y|, else 0. NaN is close to nothing.
-///
-/// Waits for the work that the tensors need.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_allclose(
-    x: sv_tensor,
-    y: sv_tensor,
-    rtol: f64,
-    atol: f64,
-    close: *mut i32,
-) -> i32 {
-    guard::call("sv_tensor_allclose", || {
-        let close = out(close, "close")?;
-        close.write(i32::from(tensor(x, "x")?.allclose(&tensor(y, "y")?, rtol, atol)?));
-        Ok(())
-    })
-}
-
 /// Writes the name of an operation, such as `add`. `text`, `capacity` and `length` are as for `sv_library_report`.
 ///
 /// # Safety

@@ -1,7 +1,7 @@
 //! Elements by their indices.
 
 use super::super::handle::sv_tensor;
-use super::{change, give};
+use super::{Operand, change, give, sv_operand};
 
 /// Gives for each element of the index the element at the same position but along `axis`, where the index says.
 ///
@@ -178,4 +178,18 @@ pub extern "C" fn sv_tensor_put_in_place(tensor: sv_tensor, index: sv_tensor, el
             Ok(())
         },
     )
+}
+
+/// Replaces a tensor's elements by a value where a mask of bools is true.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_masked_fill_in_place(
+    tensor: sv_tensor,
+    mask: sv_tensor,
+    value: *const sv_operand,
+) -> i32 {
+    let find = || Ok((super::tensor(mask, "mask")?, Operand::pointer(value, "value")?));
+    change("sv_tensor_masked_fill_in_place", (tensor, "tensor"), find, |mut target, (mask, value)| {
+        target.masked_fill(&mask, value.operand())?;
+        Ok(())
+    })
 }

@@ -151,6 +151,24 @@ pub unsafe extern "C" fn sv_tensor_isclose(
     })
 }
 
+/// Writes 1 if all elements of two tensors are close, |x - y| <= atol + rtol |y|, else 0. NaN is close to nothing.
+///
+/// Waits for the work that the tensors need.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tensor_allclose(
+    x: sv_tensor,
+    y: sv_tensor,
+    rtol: f64,
+    atol: f64,
+    close: *mut i32,
+) -> i32 {
+    guard::call("sv_tensor_allclose", || {
+        let close = out(close, "close")?;
+        close.write(i32::from(super::tensor(x, "x")?.allclose(&super::tensor(y, "y")?, rtol, atol)?));
+        Ok(())
+    })
+}
+
 /// Writes 1 if two tensors have one shape and equal elements, or 0.
 ///
 /// It waits for the device.
@@ -168,18 +186,4 @@ pub unsafe extern "C" fn sv_tensor_equal(tensor: sv_tensor, other: sv_tensor, re
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sv_tensor_diag(tensor: sv_tensor, offset: i64, result: *mut sv_tensor) -> i32 {
     give("sv_tensor_diag", result, || Ok(super::tensor(tensor, "tensor")?.diag(offset as isize)?))
-}
-
-/// Gives the sum of the main diagonal of a matrix.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_trace(tensor: sv_tensor, result: *mut sv_tensor) -> i32 {
-    give("sv_tensor_trace", result, || Ok(super::tensor(tensor, "tensor")?.trace()?))
-}
-
-/// Gives the Kronecker product of two tensors.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sv_tensor_kron(tensor: sv_tensor, other: sv_tensor, result: *mut sv_tensor) -> i32 {
-    give("sv_tensor_kron", result, || {
-        Ok(super::tensor(tensor, "tensor")?.kron(&super::tensor(other, "other")?)?)
-    })
 }
