@@ -185,6 +185,18 @@ pub fn shortened(text: &str, letters: usize) -> String {
     }
 }
 
+/// A text of a file or a command line on one line of the same length, with U+FFFD for each control character.
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter })
+        .collect()
+}
+
+/// A name of a file, which may hold anything, as it may go to a terminal: [`printable`], and its first 80 letters.
+pub fn printable_name(name: &str) -> String {
+    shortened(&printable(name), 80)
+}
+
 /// Bytes a second in decimal units, as memory bandwidth is given. A time of 0 has no rate.
 pub fn rate(bytes: u64, time: f64) -> String {
     match gigabytes_per_second(bytes, time) {
@@ -297,6 +309,13 @@ mod tests {
         assert_eq!(seconds(0.25), "250.00 ms");
         assert_eq!(rate(3_900_000_000, 1e-3), "3.90 TB/s");
         assert_eq!(rate(1, 0.0), "-");
+    }
+
+    #[test]
+    fn control_characters_and_endless_names_do_not_reach_a_terminal() {
+        assert_eq!(printable("a\tb\u{1b}[31m\nç"), "a\u{fffd}b\u{fffd}[31m\u{fffd}ç");
+        assert_eq!(printable_name(&"é".repeat(80)), "é".repeat(80));
+        assert_eq!(printable_name(&"\u{7}".repeat(81)), "\u{fffd}".repeat(80) + "...");
     }
 
     #[test]

@@ -13,6 +13,8 @@
 use selvedge::fuse::{Expr, Fold, Graph, Number, Operation};
 use selvedge::types::DType;
 
+use crate::output::printable;
+
 /// The most parentheses, functions and signs within each other.
 const DEEPEST: usize = 200;
 
@@ -81,9 +83,7 @@ impl TextError {
     /// Returns the message with the text and a mark below the character.
     pub fn show(&self, text: &str) -> String {
         // A line break or a tab would move the mark.
-        let line: String =
-            text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
-        let (column, indent) = (self.at + 1, " ".repeat(self.at));
+        let (line, column, indent) = (printable(text), self.at + 1, " ".repeat(self.at));
         format!("column {column}: {}\n  {line}\n  {indent}^", self.message)
     }
 }

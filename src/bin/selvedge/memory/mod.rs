@@ -11,15 +11,12 @@ use selvedge::driver::{MemorySnapshot, MemoryTrace};
 use crate::failure::Failure;
 use crate::files;
 use crate::options::{MemoryCommand, MemoryOptions};
-use crate::output::Report;
+use crate::output::{Report, printable_name};
 
 mod map;
 mod plot;
 mod replay;
 mod summary;
-
-/// Letters of a device's name that are shown.
-const MAX_NAME: usize = 80;
 
 /// Runs the command.
 pub fn memory(options: &MemoryOptions) -> Result<Report, Failure> {
@@ -35,8 +32,8 @@ fn snapshot(file: &Path, output: Option<&Path>) -> Result<Report, Failure> {
     output.map(files::check_writable).transpose()?;
     let mut snapshot = read(file, "a memory snapshot", MemorySnapshot::from_json)?;
     check_segments(file, &snapshot)?;
-    snapshot.device = printable(&snapshot.device);
-    snapshot.pool = printable(&snapshot.pool);
+    snapshot.device = printable_name(&snapshot.device);
+    snapshot.pool = printable_name(&snapshot.pool);
     let mut report = Report { text: summary::text(&snapshot), json: summary::json(&snapshot) };
     if let Some(output) = output {
         picture(output, &map::draw(&snapshot), &mut report)?;
@@ -96,12 +93,6 @@ fn check_segments(file: &Path, snapshot: &MemorySnapshot) -> Result<(), Failure>
         }
     }
     Ok(())
-}
-
-/// A name from a file as it may go to a terminal: without control characters, and not endless.
-fn printable(name: &str) -> String {
-    let shown = name.chars().take(MAX_NAME);
-    shown.map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use selvedge::driver::{MemoryTrace, ReplayOptions as Settings, ReplayPool, Repla
 use serde_json::{Value, json};
 
 use super::summary::{heading, statistics};
-use super::{plot, printable, read};
+use super::{plot, read};
 use crate::failure::Failure;
 use crate::files;
 use crate::options::{Generator, PoolKind, ReplayOptions};
-use crate::output::{self, Progress, Report, Style, Table, grouped};
+use crate::output::{self, Progress, Report, Style, Table, grouped, printable_name};
 
 /// Points of the curve, several a pixel, so that the picture's peaks are near the true ones.
 const SAMPLES: usize = 8000;
@@ -49,7 +49,8 @@ pub fn replay(options: &ReplayOptions) -> Result<Report, Failure> {
     if let Some(path) = &options.save {
         files::write(path, trace.to_json())?;
     }
-    let replayed = Replayed { name: printable(&trace.device), events: trace.events.len(), settings, report };
+    let replayed =
+        Replayed { name: printable_name(&trace.device), events: trace.events.len(), settings, report };
     let mut report = Report { text: text(&replayed), json: json(&replayed) };
     if let Some(path) = &options.save {
         let path = path.display().to_string();

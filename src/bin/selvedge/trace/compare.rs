@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::analysis::{Analysis, Times};
 use super::read::Trace;
-use super::tables::{number_at_end, printable, section};
-use crate::output::{Style, Table, counted, grouped, microseconds};
+use super::tables::{number_at_end, section};
+use crate::output::{Style, Table, counted, grouped, microseconds, printable_name};
 
 /// Lines of a table.
 const LISTED: usize = 20;
@@ -99,7 +99,8 @@ pub fn text(names: [&str; 2], traces: [&Trace; 2], analyses: [&Analysis; 2]) -> 
         ["A", "B"].into_iter().zip(names.into_iter().zip(traces).zip(analyses))
     {
         let events = counted(trace.events.len() as u64, "event");
-        text += &format!("{letter}: {} of {}, {events}", printable(name), microseconds(analysis.duration));
+        text +=
+            &format!("{letter}: {} of {}, {events}", printable_name(name), microseconds(analysis.duration));
         if trace.end.is_none() {
             text += "; the file breaks off: it was read up to there";
         }
@@ -123,7 +124,7 @@ pub fn text(names: [&str; 2], traces: [&Trace; 2], analyses: [&Analysis; 2]) -> 
             let total =
                 |times: &Option<Times>| times.as_ref().map_or("-".into(), |one| microseconds(one.total));
             table.row([
-                printable(&change.name),
+                printable_name(&change.name),
                 change.category.clone(),
                 count(&change.before),
                 count(&change.after),

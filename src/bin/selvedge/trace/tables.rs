@@ -4,18 +4,13 @@ use serde_json::{Value, json};
 
 use super::analysis::{Analysis, DeviceTimes, Times};
 use super::read::Trace;
-use crate::output::{self, Style, Table, counted, grouped, microseconds};
+use crate::output::{self, Style, Table, counted, grouped, microseconds, printable_name};
 
 /// Lines of a table.
 const LISTED: usize = 20;
 
 fn share(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.1} %", 100.0 * part / whole) } else { "-".to_owned() }
-}
-
-/// A name of a file, which may hold anything, on one line.
-pub(super) fn printable(name: &str) -> String {
-    name.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(80).collect()
 }
 
 pub(super) fn number_at_end(trace: &Trace, name: &str) -> u64 {
@@ -28,7 +23,7 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
     let mut text = format!(
         "trace of {} by selvedge {}: {}\n",
         microseconds(analysis.duration),
-        printable(&trace.selvedge),
+        printable_name(&trace.selvedge),
         counted(trace.events.len() as u64, "event"),
     );
     if trace.end.is_none() {
@@ -61,7 +56,7 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
         let device: f64 = analysis.kernels.iter().map(|kernel| kernel.times.total).sum();
         for sum in analysis.operations.iter().take(LISTED) {
             table.row([
-                printable(&sum.name),
+                printable_name(&sum.name),
                 grouped(sum.host.count),
                 microseconds(sum.host.total),
                 microseconds(sum.host.mean()),
@@ -77,7 +72,7 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
         let device: f64 = analysis.kernels.iter().map(|kernel| kernel.times.total).sum();
         for kernel in analysis.kernels.iter().take(LISTED) {
             table.row([
-                printable(&kernel.name),
+                printable_name(&kernel.name),
                 kernel.category.clone(),
                 grouped(kernel.times.count),
                 microseconds(kernel.times.total),
@@ -89,7 +84,7 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
         text += &section(style, "kernels", &table, analysis.kernels.len());
     }
     for device in analysis.devices.values() {
-        text += &format!("\n{}\n", style.bold(&printable(&device.name)));
+        text += &format!("\n{}\n", style.bold(&printable_name(&device.name)));
         text += &of_device(device).render(style);
     }
     if analysis.waits.count > 0 {
@@ -125,7 +120,7 @@ fn of_device(device: &DeviceTimes) -> Table {
         ),
     );
     let longest = device.longest.as_ref().map_or_else(String::new, |gap| {
-        format!(", the longest {} before {}", microseconds(gap.duration), printable(&gap.before))
+        format!(", the longest {} before {}", microseconds(gap.duration), printable_name(&gap.before))
     });
     row("idle", format!("{} in {}{longest}", microseconds(device.idle()), counted(device.gaps, "gap")));
     if device.ahead.count > 0 {
