@@ -55,7 +55,7 @@ struct Variations {
     i32 max_queries, max_keys;  // Of a sequence.
     f32 soft_cap;               // c of c tanh(x / c) for scaled scores x; 0 for none.
     u32 threshold;              // Probabilities whose 16 random bits are below it are replaced by 0.
-    f32 kept_scale;             // The factor of the others.
+    f32 dropout_scale;          // The factor of the others.
     u32 report_code;
 };
 

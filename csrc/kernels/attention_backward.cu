@@ -2,7 +2,7 @@
 // probabilities P computed again from LSE, dO the gradient of O, and delta = Σ O dO of each row:
 //   dV = Pᵀ dO    dS = P (dO Vᵀ - delta)    dQ = scale dS K    dK = scale dSᵀ Q
 // A soft cap c replaces scaled scores x by c tanh(x / c), and multiplies dS by 1 - tanh²(x / c). Dropout multiplies P in dV, and dO Vᵀ, by
-// the factor of each probability, which is 0 or `kept_scale`.
+// the factor of each probability, which is 0 or `dropout_scale`.
 // Q, K, V, O and the gradients are ELEMENT (-DELEMENT=bf16 or f16), sums are f32. Each ELEMENT and head dimension is an image of its own
 // (-DDIMENSION=64 or 128), which serves smaller dimensions as that of the forward does.
 //
@@ -112,7 +112,7 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* dk_map, 
     // The row of a panel, and the chunk within an even pair, that this lane addresses in loads and stores of 8 x 8 blocks.
     const u32 block_row = 64 * consumer + 16 * warp + lane % 16, block_chunk = lane / 16;
     // Scores to powers of 2. A soft cap replaces scores by tangents first.
-    f32 scale_log2 = p.scale * LOG2_E, to_tangent = 0, kept_scale = 1;
+    f32 scale_log2 = p.scale * LOG2_E, to_tangent = 0, dropout_scale = 1;
     bool is_capped = false, drops = false;
     u32 threshold = 0;
     if constexpr (IsVaried) {
@@ -120,7 +120,7 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* dk_map, 
         is_capped = v.soft_cap > 0;
         drops = v.threshold > 0;
         threshold = v.threshold;
-        if (drops) kept_scale = v.kept_scale;
+        if (drops) dropout_scale = v.dropout_scale;
         if (is_capped) {
             scale_log2 = v.soft_cap * LOG2_E;
             to_tangent = p.scale / v.soft_cap;
@@ -329,7 +329,7 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* dk_map, 
                     const u32 both = random[j % 2 + 2 * i];
                     const bool is_low_dropped = (both & 0xffff) < threshold, is_high_dropped = both >> 16 < threshold;
                     probabilities[2 * j + i] =
-                        rounded(is_low_dropped ? 0.0f : low * kept_scale, is_high_dropped ? 0.0f : high * kept_scale);
+                        rounded(is_low_dropped ? 0.0f : low * dropout_scale, is_high_dropped ? 0.0f : high * dropout_scale);
                     ds[2 * j + i] = rounded(low * slope[2 * i], high * slope[2 * i + 1]) | (is_low_dropped ? dropped_low : 0) |
                                     (is_high_dropped ? dropped_high : 0);
                 }
@@ -354,8 +354,8 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* dk_map, 
                 u32 both = probabilities[2 * j + i];
                 if constexpr (IsVaried) {
                     both = ds[2 * j + i] & ~(dropped_low | dropped_high);
-                    low = ds[2 * j + i] & dropped_low ? 0.0f : low * kept_scale;
-                    high = ds[2 * j + i] & dropped_high ? 0.0f : high * kept_scale;
+                    low = ds[2 * j + i] & dropped_low ? 0.0f : low * dropout_scale;
+                    high = ds[2 * j + i] & dropped_high ? 0.0f : high * dropout_scale;
                 }
                 ds[2 * j + i] = rounded(widened_low(both) * (low - delta[0]), widened_high(both) * (high - delta[1]));
             }

@@ -368,7 +368,7 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* o_map, c
                 u32 words[4];
                 philox(random.seed, start + 32 * i, words);
 #pragma unroll
-                for (int j = 0; j < 4; j++) probabilities[4 * i + j] &= kept_halves(words[j], varied->options.threshold);
+                for (int j = 0; j < 4; j++) probabilities[4 * i + j] &= halves_not_below(words[j], varied->options.threshold);
             }
         };
         // Turns scores into probabilities, updates maximum and sum, and sets factor.
@@ -455,7 +455,7 @@ __device__ inline void consume(u32 base, u32 consumer, const TensorMap* o_map, c
                 sum[h] += __shfl_xor_sync(~0u, sum[h], 2);
                 // The sum of a row without keys is 0. NaN stays NaN.
                 scale[h] = sum[h] == 0 ? 0.0f : __frcp_rn(sum[h]);
-                if (Which == is_varied) scale[h] *= varied->options.kept_scale;
+                if (Which == is_varied) scale[h] *= varied->options.dropout_scale;
                 lse[h] = sum[h] == 0 ? -infinity() : fmaf(maximum[h], own_scale, log2_approximate(sum[h]) * LN_2);
             }
         };

@@ -73,9 +73,9 @@ __device__ constexpr u32 pitch() {
     return Span * sizeof(Element) + 16;
 }
 
-// The copies of one operand into shared memory: `Span` of m or n by the depth of a step. `Along` says whether k runs along
+// The copies of one operand into shared memory: `Span` of m or n by the depth of a step. `KMajor` says whether k runs along
 // the stored rows.
-template <typename Element, typename Sizes, int Span, bool Along>
+template <typename Element, typename Sizes, int Span, bool KMajor>
 struct Operand {
     enum : int {
         run = 16 / sizeof(Element),
@@ -89,7 +89,7 @@ struct Operand {
     bool vectors;  // True where all rows are multiples of 16 bytes.
 
     __device__ Operand(const Element* matrix, i64 leading, i32 first, i32 extent, bool vectors)
-        : from(matrix + (Along ? first * leading : first)), leading(leading), extent(extent - first), vectors(vectors) {}
+        : from(matrix + (KMajor ? first * leading : first)), leading(leading), extent(extent - first), vectors(vectors) {}
 
     __device__ static void copy_element(u32 to, const Element* source, bool inside) {
 #pragma unroll
@@ -100,7 +100,7 @@ struct Operand {
 
     // Copies the next step, of which so much of k is left; what is outside becomes 0.
     __device__ void copy(u32 to, i32 left) {
-        if constexpr (Along) {
+        if constexpr (KMajor) {
             // 8 k beside each other, so that a warp reads whole sectors and writes to all banks.
             const i32 k = threadIdx.x % 8, row = threadIdx.x / 8;
             constexpr int rows_at_once = Sizes::threads / 8;
@@ -150,7 +150,7 @@ __device__ inline void take(Element (&fragment)[Count], const unsigned char* fro
     }
 }
 
-template <typename Element, bool Large, bool AlongA, bool AlongB>
+template <typename Element, bool Large, bool KMajorA, bool KMajorB>
 __device__ inline void gemm(const Element* a, const Element* b, Element* c, const GemmParameters& parameters) {
     typedef Tile<Element, Large> Sizes;
     enum : int { rows = Sizes::each_row, columns = Sizes::each_column, run = 16 / sizeof(Element) };
@@ -163,10 +163,10 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
     const i32 first_row = warp % Sizes::warps_down * Sizes::lane_rows * rows + lane / Sizes::lane_columns * run;
     const i32 first_column = warp / Sizes::warps_down * Sizes::lane_columns * columns + lane % Sizes::lane_columns * run;
 
-    Operand<Element, Sizes, Sizes::rows, AlongA> next_a(a + tile.matrix * parameters.a_matrix, parameters.a_leading, tile.row,
-                                                        parameters.m, parameters.vector_a);
-    Operand<Element, Sizes, Sizes::columns, AlongB> next_b(b + tile.matrix * parameters.b_matrix, parameters.b_leading, tile.column,
-                                                           parameters.n, parameters.vector_b);
+    Operand<Element, Sizes, Sizes::rows, KMajorA> next_a(a + tile.matrix * parameters.a_matrix, parameters.a_leading, tile.row,
+                                                         parameters.m, parameters.vector_a);
+    Operand<Element, Sizes, Sizes::columns, KMajorB> next_b(b + tile.matrix * parameters.b_matrix, parameters.b_leading, tile.column,
+                                                             parameters.n, parameters.vector_b);
     const u32 memory = shared_address(shared_memory);
     i32 left = parameters.k;
     u32 into = 0;
@@ -268,11 +268,11 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
 
 }  // namespace
 
-#define ENTRY(element, layout, size, large, along_a, along_b)                                            \
-    extern "C" __global__ void __launch_bounds__(Tile<element, large>::threads, Tile<element, large>::blocks)  \
-        gemm_async_##element##_##layout##_##size(const element* a, const element* b, element* c,         \
-                                                 const __grid_constant__ GemmParameters parameters) {                  \
-        gemm<element, large, along_a, along_b>(a, b, c, parameters);                                   \
+#define ENTRY(element, layout, size, large, k_major_a, k_major_b)                                             \
+    extern "C" __global__ void __launch_bounds__(Tile<element, large>::threads, Tile<element, large>::blocks) \
+        gemm_async_##element##_##layout##_##size(const element* a, const element* b, element* c,              \
+                                                 const __grid_constant__ GemmParameters parameters) {         \
+        gemm<element, large, k_major_a, k_major_b>(a, b, c, parameters);                                      \
     }
 #define LAYOUTS(element, size, large)              \
     ENTRY(element, nn, size, large, true, false)   \

@@ -81,12 +81,12 @@ struct Tile<c64, true> : TileOf<c64, 8, 8, 16, 1, 3, 128, 2, 7> {};
 template <>
 struct Tile<c64, false> : TileOf<c64, 4, 8, 16, 1, 3, 32, 3, 7> {};
 
-// An operand of a tile: `Each` rows or columns of each of `Across` threads. `Along`: k runs along the stored rows.
+// An operand of a tile: `Each` rows or columns of each of `Across` threads. `KMajor`: k runs along the stored rows.
 //
 // A stage holds runs of 16 bytes k by k, and neighbouring threads read neighbouring runs. TMA loads operands that are not k-contiguous
 // in that order. It loads k-contiguous ones into the transpose buffer, as rows of 8 chunks of 16 bytes with chunk p of row r at
 // p ^ (r % 8); producers transpose the squares of `run` rows and one chunk into the stage.
-template <typename Element, typename Sizes, int Each, int Across, bool Along>
+template <typename Element, typename Sizes, int Each, int Across, bool KMajor>
 struct Operand {
     enum : int {
         span = Each * Across,
@@ -99,7 +99,7 @@ struct Operand {
 
     // The box of a stage, from the tile's first row or column and k on.
     __device__ static void copy(u32 to, const TensorMap* map, u32 full, i32 first, i32 k, i32 matrix) {
-        copy_box(to, map, full, Along ? k : first, Along ? first : k, matrix);
+        copy_box(to, map, full, KMajor ? k : first, KMajor ? first : k, matrix);
     }
 
     // Transposes the data at `from` into the stage; each producer some runs.
@@ -173,16 +173,16 @@ __device__ inline Element as_multiplied(Element x) {
 template <typename Element, bool Large, Operation OfA, Operation OfB>
 __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, const GemmParameters& parameters) {
     typedef Tile<Element, Large> Sizes;
-    enum : bool { along_a = OfA == none, along_b = OfB != none };
-    typedef Operand<Element, Sizes, Sizes::each_row, Sizes::down, along_a> A;
-    typedef Operand<Element, Sizes, Sizes::each_column, Sizes::across, along_b> B;
+    enum : bool { k_major_a = OfA == none, k_major_b = OfB != none };
+    typedef Operand<Element, Sizes, Sizes::each_row, Sizes::down, k_major_a> A;
+    typedef Operand<Element, Sizes, Sizes::each_column, Sizes::across, k_major_b> B;
     typedef PipelineState<Sizes::stages> Stage;
     enum : int {
         rows = Sizes::each_row,
         columns = Sizes::each_column,
         run = Sizes::run,
-        transposed_a = along_a ? Sizes::bytes_a : 0,
-        transposed_b = along_b ? Sizes::bytes_b : 0,
+        transposed_a = k_major_a ? Sizes::bytes_a : 0,
+        transposed_b = k_major_b ? Sizes::bytes_b : 0,
         bytes_transposed = transposed_a + transposed_b,  // Of a stage, loaded into the transpose buffer.
         bytes_direct = Sizes::bytes - bytes_transposed,
     };
@@ -224,8 +224,8 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
         auto load_transpose_buffer = [&](i32 k) {
             if (producer > 0 || k >= parameters.k) return;
             barrier_expect(loaded, bytes_transposed);
-            if (along_a) A::copy(transpose_buffer, a, loaded, tile.row, k, of_a);
-            if (along_b) B::copy(transpose_buffer + transposed_a, b, loaded, tile.column, k, of_b);
+            if (k_major_a) A::copy(transpose_buffer, a, loaded, tile.row, k, of_a);
+            if (k_major_b) B::copy(transpose_buffer + transposed_a, b, loaded, tile.column, k, of_b);
         };
         if (bytes_transposed > 0) load_transpose_buffer(0);
         Stage into;
@@ -236,15 +236,15 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
             barrier_wait(empty + 8 * into.stage, into.phase ^ 1);
             if (bytes_direct > 0 && producer == 0) {
                 barrier_expect(ready, bytes_direct);
-                if (!along_a) A::copy(stage, a, ready, tile.row, k, of_a);
-                if (!along_b) B::copy(stage + Sizes::bytes_a, b, ready, tile.column, k, of_b);
+                if (!k_major_a) A::copy(stage, a, ready, tile.row, k, of_a);
+                if (!k_major_b) B::copy(stage + Sizes::bytes_a, b, ready, tile.column, k, of_b);
             }
             if (bytes_transposed > 0) {
                 __syncwarp();
                 barrier_wait(loaded, phase);
                 phase ^= 1;
-                if (along_a) A::transpose(transpose_buffer, stage, producer);
-                if (along_b) B::transpose(transpose_buffer + transposed_a, stage + Sizes::bytes_a, producer);
+                if (k_major_a) A::transpose(transpose_buffer, stage, producer);
+                if (k_major_b) B::transpose(transpose_buffer + transposed_a, stage + Sizes::bytes_a, producer);
                 arrive(ready);
                 // All producers have read the transpose buffer.
                 named_barrier(producers_barrier, Sizes::producers);
@@ -382,12 +382,12 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, Element* c, 
 
 }  // namespace
 
-#define ENTRY(element, layout, size, large, of_a, of_b)                                   \
-    extern "C" __global__ void __launch_bounds__(Tile<element, large>::threads, Tile<element, large>::blocks)  \
-        gemm_bulk_##element##_##layout##_##size(const __grid_constant__ TensorMap a,          \
-                                                const __grid_constant__ TensorMap b, element* c, \
-                                                const __grid_constant__ GemmParameters parameters) {        \
-        gemm<element, large, of_a, of_b>(&a, &b, c, parameters);                                   \
+#define ENTRY(element, layout, size, large, of_a, of_b)                                                       \
+    extern "C" __global__ void __launch_bounds__(Tile<element, large>::threads, Tile<element, large>::blocks) \
+        gemm_bulk_##element##_##layout##_##size(const __grid_constant__ TensorMap a,                          \
+                                                const __grid_constant__ TensorMap b, element* c,              \
+                                                const __grid_constant__ GemmParameters parameters) {          \
+        gemm<element, large, of_a, of_b>(&a, &b, c, parameters);                                              \
     }
 #define LAYOUTS(element, size, large)                  \
     ENTRY(element, nn, size, large, none, none)        \

@@ -68,13 +68,13 @@ struct Tile<medium> : TileOf<2, 2, 64, 64, 32, 4, 2> {};
 template <>
 struct Tile<small> : TileOf<2, 2, 32, 32, 32, 4, 2> {};
 
-// One operand of a tile, and its loader: `Span` of m or n by the k of a step. If `Along`, k runs along the stored rows (K-major).
-template <typename Element, typename Sizes, int Span, bool Along>
+// One operand of a tile, and its loader: `Span` of m or n by the k of a step. If `KMajor`, k runs along the stored rows (K-major).
+template <typename Element, typename Sizes, int Span, bool KMajor>
 struct Operand {
     enum : int {
-        across = (Along ? Sizes::depth : panel) / run,  // Chunks of a row in shared memory.
-        down = Along ? Span : Sizes::depth,             // Rows of a panel.
-        panels = Along ? 1 : Span / panel,
+        across = (KMajor ? Sizes::depth : panel) / run,  // Chunks of a row in shared memory.
+        down = KMajor ? Span : Sizes::depth,             // Rows of a panel.
+        panels = KMajor ? 1 : Span / panel,
         row_bytes = across * 16,
         panel_bytes = down * row_bytes,
         bytes = panels * panel_bytes,
@@ -89,7 +89,7 @@ struct Operand {
     u16 held[singles];    // Elements between `copy` and `put`.
 
     __device__ Operand(const Element* matrix, i64 leading, i32 first, i32 extent, bool vectors)
-        : from(matrix + (Along ? first * leading : first)), leading(leading), extent(extent - first), vectors(vectors) {
+        : from(matrix + (KMajor ? first * leading : first)), leading(leading), extent(extent - first), vectors(vectors) {
         if (Sizes::inside) from += own();
     }
 
@@ -107,14 +107,14 @@ struct Operand {
 
     // Returns true if a step is copied by chunks of 16 bytes, and not element by element; `columns` of its stored rows remain.
     __device__ bool together(i32 columns) const {
-        constexpr i32 all = Along ? Sizes::depth : Span;
+        constexpr i32 all = KMajor ? Sizes::depth : Span;
         return Sizes::inside || (vectors && (columns >= all || columns % run == 0));
     }
 
     // Copies the next step to its stage at address `to`. `left` of k remain from it on; elements outside of the matrix become 0. Chunks are
     // copied by cp.async. Single elements are only loaded into `held` here, and `put` stores them, so that their latency is hidden.
     __device__ void copy(u32 to, i32 left) {
-        const i32 rows = Along ? extent : left, columns = Along ? left : extent;
+        const i32 rows = KMajor ? extent : left, columns = KMajor ? left : extent;
         if (together(columns)) {
             const Element* at = Sizes::inside ? from : from + own();
             const u32 own_place = place(row(), chunk());
@@ -122,14 +122,14 @@ struct Operand {
             for (int y = 0; y < down; y += rows_at_once) {
 #pragma unroll
                 for (int x = 0; x < panels; x++) {
-                    bool is = (Along ? chunk() * run : row() + y) < left;
+                    bool is = (KMajor ? chunk() * run : row() + y) < left;
                     if (!Sizes::inside) is = row() + y < rows && chunk() * run + x * panel < columns;
                     copy_async<16>(to + own_place + (y * row_bytes + x * panel_bytes), at + x * panel, is);
                 }
                 at += rows_at_once * leading;
             }
         } else {
-            constexpr int width = Along ? Sizes::depth : Span, fetched_at_once = Sizes::threads / width;
+            constexpr int width = KMajor ? Sizes::depth : Span, fetched_at_once = Sizes::threads / width;
             const i32 x = threadIdx.x % width, row = threadIdx.x / width;
 #pragma unroll
             for (int i = 0; i < singles; i++) {
@@ -137,14 +137,14 @@ struct Operand {
                 held[i] = y < rows && x < columns ? from[y * leading + x].bits : 0;
             }
         }
-        from += Along ? (i64)Sizes::depth : Sizes::depth * leading;
+        from += KMajor ? (i64)Sizes::depth : Sizes::depth * leading;
     }
 
     // Stores the elements that `copy` has loaded into `held`, if any.
     __device__ void put(u32 to, i32 left) const {
-        if (together(Along ? left : extent)) return;
+        if (together(KMajor ? left : extent)) return;
         unsigned char* const step = shared_memory + (to - shared_address(shared_memory));
-        constexpr int width = Along ? Sizes::depth : Span, fetched_at_once = Sizes::threads / width;
+        constexpr int width = KMajor ? Sizes::depth : Span, fetched_at_once = Sizes::threads / width;
         const i32 x = threadIdx.x % width, row = threadIdx.x / width;
 #pragma unroll
         for (int i = 0; i < singles; i++) {
@@ -158,21 +158,21 @@ struct Operand {
         const u32 lane = threadIdx.x % 32;
         const u32 row = down_first ? lane % 16 : lane % 8 + lane / 16 * 8;
         const u32 chunk = down_first ? lane / 16 : lane / 8 % 2;
-        return Along ? place(first + row, chunk) : place(row, first / run + chunk);
+        return KMajor ? place(first + row, chunk) : place(row, first / run + chunk);
     }
 
     // Loads the warp's fragment of the i-th 16 of m or n and of 16 k number `part` of the step. `first` is from `first_place`.
     __device__ static void take(u32 (&fragment)[4], u32 step, u32 first, int i, int part) {
-        const u32 rows = 16 * (Along ? i : part), chunks = 2 * (Along ? part : i);
-        blocks_from_shared<!Along>(fragment, step + (first ^ chunks * 16) + rows * row_bytes);
+        const u32 rows = 16 * (KMajor ? i : part), chunks = 2 * (KMajor ? part : i);
+        blocks_from_shared<!KMajor>(fragment, step + (first ^ chunks * 16) + rows * row_bytes);
     }
 };
 
-template <typename Element, Size Size, bool AlongA, bool AlongB>
+template <typename Element, Size Size, bool KMajorA, bool KMajorB>
 __device__ inline void gemm(const Element* a, const Element* b, void* c, const GemmParameters& parameters) {
     typedef Tile<Size> Sizes;
-    typedef Operand<Element, Sizes, Sizes::rows, AlongA> A;
-    typedef Operand<Element, Sizes, Sizes::columns, AlongB> B;
+    typedef Operand<Element, Sizes, Sizes::rows, KMajorA> A;
+    typedef Operand<Element, Sizes, Sizes::columns, KMajorB> B;
     enum : int {
         down = Sizes::warp_rows / 16,  // A warp's tile is `down` x `across` mma instructions.
         across = Sizes::warp_columns / 8,
@@ -227,7 +227,7 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const G
     }
     u32 out = 0;  // The stage that is multiplied; `into` is the stage that is copied to.
     u32 x[2][down][4] = {}, y[2][across / 2][4] = {};
-    const u32 place_a = A::first_place(first_row, AlongA), place_b = B::first_place(first_column, !AlongB);
+    const u32 place_a = A::first_place(first_row, KMajorA), place_b = B::first_place(first_column, !KMajorB);
     auto read = [&](int part) {
         const u32 of_a = memory + out * bytes, of_b = of_a + A::bytes;
 #pragma unroll
@@ -309,11 +309,11 @@ __device__ inline void gemm(const Element* a, const Element* b, void* c, const G
 
 }  // namespace
 
-#define ENTRY(element, layout, size, along_a, along_b)                                                            \
-    extern "C" __global__ void __launch_bounds__(Tile<size>::threads, Tile<size>::blocks)                         \
-        gemm_mma_##element##_##layout##_##size(const element* a, const element* b, void* c,                       \
-                                               const __grid_constant__ GemmParameters parameters) {                             \
-        gemm<element, size, along_a, along_b>(a, b, c, parameters);                                                    \
+#define ENTRY(element, layout, size, k_major_a, k_major_b)                                          \
+    extern "C" __global__ void __launch_bounds__(Tile<size>::threads, Tile<size>::blocks)           \
+        gemm_mma_##element##_##layout##_##size(const element* a, const element* b, void* c,         \
+                                               const __grid_constant__ GemmParameters parameters) { \
+        gemm<element, size, k_major_a, k_major_b>(a, b, c, parameters);                             \
     }
 #define LAYOUTS(element, size)              \
     ENTRY(element, nn, size, true, false)   \

@@ -74,14 +74,14 @@ __device__ inline f64 flipped(f64 x, u32 sign) {
     return bits.number;
 }
 
-// One operand: `Span` of m or n by the depth of a step. `Along` says whether k runs along the stored rows.
-template <typename Element, typename Sizes, int Span, bool Along>
+// One operand: `Span` of m or n by the depth of a step. `KMajor` says whether k runs along the stored rows.
+template <typename Element, typename Sizes, int Span, bool KMajor>
 struct Operand {
     enum : int {
-        run = 16 / sizeof(Element),                    // Elements of 16 bytes.
-        across = (Along ? Sizes::depth : Span) / run,  // 16 bytes of a row in shared memory.
-        down = Along ? Span : Sizes::depth,            // Rows.
-        rows_at_once = Sizes::threads / across,        // That the block copies.
+        run = 16 / sizeof(Element),                     // Elements of 16 bytes.
+        across = (KMajor ? Sizes::depth : Span) / run,  // 16 bytes of a row in shared memory.
+        down = KMajor ? Span : Sizes::depth,            // Rows.
+        rows_at_once = Sizes::threads / across,         // That the block copies.
         bytes = Span * Sizes::depth * sizeof(Element),
         parts = sizeof(Element) / sizeof(f64),
         quarter = Sizes::depth / 4,
@@ -96,7 +96,7 @@ struct Operand {
     __device__ static i32 chunk() { return threadIdx.x % across; }
 
     __device__ Operand(const Element* matrix, i64 leading, i32 first, i32 extent, bool vectors)
-        : from(matrix + (Along ? first * leading : first) + row() * leading + chunk() * run),
+        : from(matrix + (KMajor ? first * leading : first) + row() * leading + chunk() * run),
           leading(leading),
           extent(extent - first),
           vectors(vectors) {}
@@ -107,7 +107,7 @@ struct Operand {
     // Copies the next step, of which so much of k is left; what is outside becomes 0.
     template <i32 Bytes>
     __device__ void copy_chunks(u32 to, i32 left) const {
-        const i32 rows = Along ? extent : left, columns = Along ? left : extent;
+        const i32 rows = KMajor ? extent : left, columns = KMajor ? left : extent;
 #pragma unroll
         for (i32 y = 0; y < down; y += rows_at_once) {
 #pragma unroll
@@ -125,14 +125,14 @@ struct Operand {
         } else {
             copy_chunks<8>(to, left);
         }
-        from += Along ? (i64)Sizes::depth : Sizes::depth * leading;
+        from += KMajor ? (i64)Sizes::depth : Sizes::depth * leading;
     }
 
     // The place of the lane's first number of a warp whose first of m or n this is.
     __device__ static u32 first_place(u32 first) {
         const u32 lane = threadIdx.x % 32, at = first + lane / 4, k = lane % 4;
-        const u32 column = Along ? k : at;
-        return place(Along ? at : k, column / run) + column % run * sizeof(Element);
+        const u32 column = KMajor ? k : at;
+        return place(KMajor ? at : k, column / run) + column % run * sizeof(Element);
     }
 
     // Reads the lane's numbers of 8 of m or n, `on` behind its first, into every `Apart`th of a fragment, part by part; the
@@ -143,7 +143,7 @@ struct Operand {
 #pragma unroll
         for (int i = 0; i < quarter; i++) {
             // Both are multiples of 4, so rows keep their order, and the order of chunks is that of the first row.
-            const u32 rows = Along ? on : 4 * i, chunks = (Along ? 4 * i : on) / run;
+            const u32 rows = KMajor ? on : 4 * i, chunks = (KMajor ? 4 * i : on) / run;
             const unsigned char* from = step + (first ^ chunks % 8 * 16) + (rows * across + chunks / 8 * 8) * 16;
             Pack<f64, parts> pack;
             load_pack(pack, (const f64*)from);
@@ -197,11 +197,11 @@ __device__ inline void neighbours(c128 (&numbers)[2], const f64 (&d)[2][4], int 
     numbers[1] = {d[0][2 * h + 1], d[1][2 * h + 1]};
 }
 
-template <typename Element, Size Size, bool AlongA, bool AlongB>
+template <typename Element, Size Size, bool KMajorA, bool KMajorB>
 __device__ inline void gemm(const Element* a, const Element* b, Element* c, const GemmParameters& parameters) {
     typedef Tile<Element, Size> Sizes;
-    typedef Operand<Element, Sizes, Sizes::rows, AlongA> A;
-    typedef Operand<Element, Sizes, Sizes::columns, AlongB> B;
+    typedef Operand<Element, Sizes, Sizes::rows, KMajorA> A;
+    typedef Operand<Element, Sizes, Sizes::columns, KMajorB> B;
     enum : int {
         parts = A::parts,
         quarter = A::quarter,
@@ -311,11 +311,11 @@ __device__ inline void gemm(const Element* a, const Element* b, Element* c, cons
 
 }  // namespace
 
-#define ENTRY(element, layout, size, along_a, along_b)                                                             \
-    extern "C" __global__ void __launch_bounds__(Tile<element, size>::threads, Tile<element, size>::blocks)        \
-        gemm_mma_##element##_##layout##_##size(const element* a, const element* b, element* c,                     \
-                                               const __grid_constant__ GemmParameters parameters) {                              \
-        gemm<element, size, along_a, along_b>(a, b, c, parameters);                                                     \
+#define ENTRY(element, layout, size, k_major_a, k_major_b)                                                  \
+    extern "C" __global__ void __launch_bounds__(Tile<element, size>::threads, Tile<element, size>::blocks) \
+        gemm_mma_##element##_##layout##_##size(const element* a, const element* b, element* c,              \
+                                               const __grid_constant__ GemmParameters parameters) {         \
+        gemm<element, size, k_major_a, k_major_b>(a, b, c, parameters);                                     \
     }
 #define LAYOUTS(element, size)             \
     ENTRY(element, nn, size, true, false)  \

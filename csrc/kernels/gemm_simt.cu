@@ -65,16 +65,16 @@ struct Tile {
     };
 };
 
-// One operand's part of a step: `span` of m or n by `depth` of k. `Along` says which of the two is contiguous in
+// One operand's part of a step: `span` of m or n by `depth` of k. `KMajor` says which of the two is contiguous in
 // memory: 1 for k (A stored as it is multiplied, B transposed), 0 for m or n.
-template <typename Element, int Along>
+template <typename Element, int KMajor>
 struct Part {
     typedef typename Arithmetic<Element>::Sum Sum;
     typedef Tile<Sum> Sizes;
     typedef Pack<Element, Sizes::vector> Vector;
     // A row of the part in memory has so many vectors, and so many rows lie between a thread's loads.
     enum : int {
-        across = (Along ? Sizes::depth : Sizes::span) / Sizes::vector,
+        across = (KMajor ? Sizes::depth : Sizes::span) / Sizes::vector,
         rows_between = Sizes::threads / across,
     };
 
@@ -90,17 +90,17 @@ struct Part {
 
     // `first` and `extent` are of m or n.
     __device__ Part(const Element* matrix, i64 leading, i32 first, i32 extent, bool vectors)
-        : leading(leading), left(extent - first - (Along ? y() : x())), vectors(vectors) {
-        from = matrix + (Along ? (first + y()) * leading + x() : y() * leading + first + x());
+        : leading(leading), left(extent - first - (KMajor ? y() : x())), vectors(vectors) {
+        from = matrix + (KMajor ? (first + y()) * leading + x() : y() * leading + first + x());
     }
 
     // Loads the next part, of which so much of k is left; what is outside is 0.
     __device__ void load(i32 depth) {
-        const i32 k = depth - (Along ? x() : y());
+        const i32 k = depth - (KMajor ? x() : y());
 #pragma unroll
         for (int i = 0; i < Sizes::loads; i++) {
-            const i32 rows = (Along ? left : k) - i * rows_between;
-            const i32 columns = Along ? k : left;
+            const i32 rows = (KMajor ? left : k) - i * rows_between;
+            const i32 columns = KMajor ? k : left;
             const Element* source = from + i * rows_between * leading;
             if (vectors && rows > 0 && columns >= Sizes::vector) {
                 load_pack(held[i], source);
@@ -112,18 +112,18 @@ struct Part {
                 }
             }
         }
-        from += Along ? (i64)Sizes::depth : Sizes::depth * leading;
+        from += KMajor ? (i64)Sizes::depth : Sizes::depth * leading;
     }
 
     __device__ void put(Sum* step, bool conjugate) const {
 #pragma unroll
         for (int i = 0; i < Sizes::loads; i++) {
-            const int at = Along ? y() + i * rows_between : x(), k = Along ? x() : y() + i * rows_between;
+            const int at = KMajor ? y() + i * rows_between : x(), k = KMajor ? x() : y() + i * rows_between;
 #pragma unroll
             for (int v = 0; v < Sizes::vector; v++) {
                 Sum number = widened(held[i].item[v]);
                 if (conjugate) number = conjugated(number);
-                step[(k + (Along ? v : 0)) * Sizes::pitch + at + (Along ? 0 : v)] = number;
+                step[(k + (KMajor ? v : 0)) * Sizes::pitch + at + (KMajor ? 0 : v)] = number;
             }
         }
     }
@@ -141,7 +141,7 @@ __device__ inline void take(Sum (&fragment)[Tile<Sum>::each], const Sum* from) {
     }
 }
 
-template <typename Element, typename Result, int AlongA, int AlongB>
+template <typename Element, typename Result, int KMajorA, int KMajorB>
 __device__ inline void gemm(const Element* a, const Element* b, Result* c, const GemmParameters& parameters) {
     typedef typename Arithmetic<Element>::Sum Sum;
     typedef Tile<Sum> Sizes;
@@ -164,8 +164,8 @@ __device__ inline void gemm(const Element* a, const Element* b, Result* c, const
         for (int j = 0; j < Sizes::each; j++) clear(sums[i][j]);
     }
 
-    Part<Element, AlongA> next_a(own_a, parameters.a_leading, row, parameters.m, parameters.vector_a);
-    Part<Element, AlongB> next_b(own_b, parameters.b_leading, column, parameters.n, parameters.vector_b);
+    Part<Element, KMajorA> next_a(own_a, parameters.a_leading, row, parameters.m, parameters.vector_a);
+    Part<Element, KMajorB> next_b(own_b, parameters.b_leading, column, parameters.n, parameters.vector_b);
     auto put = [&](int step) {
         next_a.put((Sum*)memory[step][0], parameters.conjugate_a);
         next_b.put((Sum*)memory[step][1], parameters.conjugate_b);
@@ -225,10 +225,10 @@ __device__ inline void gemm(const Element* a, const Element* b, Result* c, const
 
 }  // namespace
 
-#define ENTRY(name, element, result, along_a, along_b)                                          \
-    extern "C" __global__ void __launch_bounds__(256, Tile<Arithmetic<element>::Sum>::blocks)   \
-        gemm_simt_##name(const element* a, const element* b, result* c, const GemmParameters parameters) {    \
-        gemm<element, result, along_a, along_b>(a, b, c, parameters);                                \
+#define ENTRY(name, element, result, k_major_a, k_major_b)                                                 \
+    extern "C" __global__ void __launch_bounds__(256, Tile<Arithmetic<element>::Sum>::blocks)              \
+        gemm_simt_##name(const element* a, const element* b, result* c, const GemmParameters parameters) { \
+        gemm<element, result, k_major_a, k_major_b>(a, b, c, parameters);                                  \
     }
 #define LAYOUTS(name, element, result)        \
     ENTRY(name##_nn, element, result, 1, 0)   \

@@ -60,14 +60,14 @@ enum : int {
 };
 
 // `Rows` of P and `Columns`, which are rows of Q.
-template <int Rows, bool SpanQ, int Columns>
+template <int Rows, bool MnMajorQ, int Columns>
 struct SharedStorage {
     enum : int {
         consumers = Rows / 64,  // Consumer warpgroups.
         threads = 128 * (1 + consumers),
         p_bytes = Rows * depth * 2,
         // A box of 64 even where fewer are multiplied.
-        q_bytes = (SpanQ && Columns < 64 ? 64 : Columns) * depth * 2,
+        q_bytes = (MnMajorQ && Columns < 64 ? 64 : Columns) * depth * 2,
         // Two blocks of small tiles share a multiprocessor: memory bounds them, and the next product prefetches its first stages into
         // the L2 cache while the last ones of this product load.
         shares = Rows == 64 && Columns <= 32,
@@ -95,9 +95,9 @@ struct Tile {
 };
 
 // Loads 64 k of `Span` rows of an operand.
-template <bool SpanContiguous, int Span>
+template <bool MnMajor, int Span>
 __device__ inline void load_operand(u32 to, const TensorMap* map, u32 full, i32 row, i32 k, i32 matrix) {
-    if constexpr (SpanContiguous) {
+    if constexpr (MnMajor) {
 #pragma unroll
         for (int panel = 0; panel < (Span + 63) / 64; panel++) {
             copy_box(to + panel * 64 * depth * 2, map, full, row + 64 * panel, k, matrix);
@@ -108,9 +108,9 @@ __device__ inline void load_operand(u32 to, const TensorMap* map, u32 full, i32 
 }
 
 // Prefetches the same into the L2 cache.
-template <bool SpanContiguous, int Span>
+template <bool MnMajor, int Span>
 __device__ inline void prefetch_operand(const TensorMap* map, i32 row, i32 k, i32 matrix) {
-    if constexpr (SpanContiguous) {
+    if constexpr (MnMajor) {
 #pragma unroll
         for (int panel = 0; panel < (Span + 63) / 64; panel++) prefetch_box(map, row + 64 * panel, k, matrix);
     } else {
@@ -255,9 +255,9 @@ __device__ inline void store(void* c, const SplitKParameters& parameters, const 
     }
 }
 
-template <int Rows, bool SpanP, bool SpanQ, int Columns>
+template <int Rows, bool MnMajorP, bool MnMajorQ, int Columns>
 __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void* c, const SplitKParameters& parameters) {
-    using Storage = SharedStorage<Rows, SpanQ, Columns>;
+    using Storage = SharedStorage<Rows, MnMajorQ, Columns>;
     // The barriers come first, because the sums of other blocks may need more space than the stages.
     const u32 full = (shared_address(shared_memory) + 1023) & ~1023u, empty = full + 8 * Storage::count;
     const u32 partials_ready = empty + 8 * Storage::count, start = full + 1024;
@@ -283,7 +283,7 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
     if (Storage::shares && threadIdx.x == 0) {
         // A prefetch may fetch stale bytes: the kernel ahead writes through the same L2 cache, and the loads come after the wait.
         for (i32 step = tile.first; step < min(tile.end, tile.first + Storage::count); step++) {
-            prefetch_operand<SpanP, Rows>(p_map, tile.p, step * depth, tile.matrix * parameters.p_matrix);
+            prefetch_operand<MnMajorP, Rows>(p_map, tile.p, step * depth, tile.matrix * parameters.p_matrix);
         }
     }
     __syncthreads();
@@ -297,9 +297,9 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
                 barrier_wait(empty + 8 * state.stage, state.phase ^ 1);
                 const u32 full_stage = full + 8 * state.stage;
                 barrier_expect(full_stage, Storage::p_bytes + Storage::q_bytes);
-                load_operand<SpanP, Rows>(of_p + state.stage * Storage::p_bytes, p_map, full_stage, tile.p, step * depth, p_matrix);
-                load_operand<SpanQ, Columns>(of_q + state.stage * Storage::q_bytes, q_map, full_stage, tile.q, step * depth,
-                                          q_matrix);
+                load_operand<MnMajorP, Rows>(of_p + state.stage * Storage::p_bytes, p_map, full_stage, tile.p, step * depth, p_matrix);
+                load_operand<MnMajorQ, Columns>(of_q + state.stage * Storage::q_bytes, q_map, full_stage, tile.q, step * depth,
+                                             q_matrix);
                 state.advance();
             }
             // The last stages are loading. A second trigger has no effect.
@@ -315,13 +315,13 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
         for (i32 step = tile.first; step < tile.end; step++) {
             barrier_wait(full + 8 * state.stage, state.phase);
             // 64 rows are 64 * 128 bytes in either layout.
-            const u64 p = wgmma_operand<SpanP>(of_p + state.stage * Storage::p_bytes + consumer * 64 * 128);
-            const u64 q = wgmma_operand<SpanQ>(of_q + state.stage * Storage::q_bytes);
+            const u64 p = wgmma_operand<MnMajorP>(of_p + state.stage * Storage::p_bytes + consumer * 64 * 128);
+            const u64 q = wgmma_operand<MnMajorQ>(of_q + state.stage * Storage::q_bytes);
             wgmma_begin();
 #pragma unroll
             for (int part = 0; part < depth / 16; part++) {
-                wgmma<Columns, SpanP, SpanQ>(d, p + part * wgmma_step<SpanP>(), q + part * wgmma_step<SpanQ>(),
-                                             (step - tile.first) | part);
+                wgmma<Columns, MnMajorP, MnMajorQ>(d, p + part * wgmma_step<MnMajorP>(), q + part * wgmma_step<MnMajorQ>(),
+                                                   (step - tile.first) | part);
             }
             wgmma_commit();
             // The products of the stage before this one are done.
@@ -355,17 +355,17 @@ __device__ inline void gemm(const TensorMap* p_map, const TensorMap* q_map, void
 
 }  // namespace
 
-// Span-contiguous operands (wgmma.cuh): P, then Q.
-#define SPANS_kk false, false
-#define SPANS_ks false, true
-#define SPANS_sk true, false
-#define SPANS_ss true, true
-#define ENTRY(element, layout, rows, columns)                                                                  \
-    extern "C" __global__ void __launch_bounds__(128 + 2 * rows, 1)                                            \
-        gemm_split_##element##_##layout##_##rows##x##columns(const __grid_constant__ TensorMap p,              \
-                                                             const __grid_constant__ TensorMap q, void* c,     \
-                                                             const __grid_constant__ SplitKParameters parameters) {            \
-        gemm<rows, SPANS_##layout, columns>(&p, &q, c, parameters);                                                 \
+// MN-major operands (wgmma.cuh): P, then Q.
+#define MN_MAJOR_kk false, false
+#define MN_MAJOR_ks false, true
+#define MN_MAJOR_sk true, false
+#define MN_MAJOR_ss true, true
+#define ENTRY(element, layout, rows, columns)                                                                       \
+    extern "C" __global__ void __launch_bounds__(128 + 2 * rows, 1)                                                 \
+        gemm_split_##element##_##layout##_##rows##x##columns(const __grid_constant__ TensorMap p,                   \
+                                                             const __grid_constant__ TensorMap q, void* c,          \
+                                                             const __grid_constant__ SplitKParameters parameters) { \
+        gemm<rows, MN_MAJOR_##layout, columns>(&p, &q, c, parameters);                                              \
     }
 #define KERNELS(element, layout)      \
     ENTRY(element, layout, 64, 16)    \

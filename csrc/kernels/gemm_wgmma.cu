@@ -80,19 +80,19 @@ __device__ inline u32 epilogue_flags(const GemmParameters& parameters, i32 colum
     const u32 scales = parameters.alpha != 1.0f ? WorkDescriptor::scales : 0;
     if (parameters.beta == 0.0f && !epilogue.any()) return scales;
     const bool bias_by_row = epilogue.bias && epilogue.bias_by_row;
-    if (is_derivative(epilogue)) return scales | WorkDescriptor::whole_tile;
+    if (is_derivative(epilogue)) return scales | WorkDescriptor::fast_epilogue;
     if (parameters.beta != 0.0f || epilogue.residual || bias_by_row || parameters.f32_output) {
         return scales | WorkDescriptor::general_epilogue;
     }
-    // The whole-tile gelu loads two adjacent elements of the bias at a time, and stores aux by TMA.
+    // The fast gelu loads two adjacent elements of the bias at a time, and stores aux by TMA.
     const bool by_two = epilogue.bias && (u64)epilogue.bias % 4 == 0 && column + Columns <= parameters.n;
-    if (epilogue.activation == gelu_code && by_two && parameters.store_bytes == 16) return scales | WorkDescriptor::whole_tile;
+    if (epilogue.activation == gelu_code && by_two && parameters.store_bytes == 16) return scales | WorkDescriptor::fast_epilogue;
     return scales | WorkDescriptor::column_epilogue;
 }
 
 // The producer's main loop, run by one thread of each block: schedules the work tiles, writes their descriptors and loads their stages.
-// SpanA and SpanB: m runs along the stored rows of A, n along those of B (wgmma.cuh).
-template <bool SpanA, bool SpanB, int Columns>
+// MnMajorA and MnMajorB: m runs along the stored rows of A, n along those of B (wgmma.cuh).
+template <bool MnMajorA, bool MnMajorB, int Columns>
 __device__ inline void produce(const TensorMap* a, const TensorMap* b, const GemmParameters& parameters,
                                const SharedStorage<Columns>& storage, u32 rank) {
     typedef SharedStorage<Columns> Storage;
@@ -136,13 +136,13 @@ __device__ inline void produce(const TensorMap* a, const TensorMap* b, const Gem
             const u32 stage = state.stage * Storage::stage_bytes, to_a = storage.a + stage, to_b = storage.b + stage;
             barrier_expect(full, Storage::a_bytes + Storage::b_bytes);
             const i32 a_matrix = matrix * parameters.a_matrix, b_matrix = matrix * parameters.b_matrix;
-            if constexpr (SpanA) {
+            if constexpr (MnMajorA) {
                 copy_box(to_a, a, full, row, k, a_matrix);
                 copy_box(to_a + 64 * depth * 2, a, full, row + 64, k, a_matrix);
             } else {
                 copy_box(to_a, a, full, k, row, a_matrix);
             }
-            if constexpr (SpanB) {
+            if constexpr (MnMajorB) {
                 // B is panels of 64 columns by 64 k. This block loads half of the k of each panel for both blocks (mask 3).
 #pragma unroll
                 for (int panel = 0; panel < Columns / 64; panel++) {
@@ -170,9 +170,9 @@ __device__ inline void produce(const TensorMap* a, const TensorMap* b, const Gem
     }
 }
 
-// A consumer warpgroup's main loop: multiplies its 64 rows of A with B of each stage, and stores the results. If it `Defers`, it keeps a
-// tile in registers, rounded to 16 bits, and stores it while it multiplies the next one. `rank` is the block's rank in the cluster.
-template <bool SpanA, bool SpanB, int Columns, bool Defers, StoreMode Mode>
+// A consumer warpgroup's main loop: multiplies its 64 rows of A with B of each stage, and stores the results. With `DeferStore` it
+// holds a tile in registers, rounded to 16 bits, and stores it while it multiplies the next one. `rank` is the block's rank in the cluster.
+template <bool MnMajorA, bool MnMajorB, int Columns, bool DeferStore, StoreMode Mode>
 __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, const GemmParameters& parameters,
                                const SharedStorage<Columns>& storage, u32 rank, u32 consumer) {
     typedef SharedStorage<Columns> Storage;
@@ -184,13 +184,13 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
         barrier_wait(storage.full + 8 * state.stage, state.phase);
         // 64 rows of A by 64 k of 2 bytes are 64 * 128 bytes in either layout.
         const u32 stage = state.stage * Storage::stage_bytes;
-        const u64 a = wgmma_operand<SpanA>(storage.a + stage + consumer * 64 * 128);
-        const u64 b = wgmma_operand<SpanB>(storage.b + stage);
+        const u64 a = wgmma_operand<MnMajorA>(storage.a + stage + consumer * 64 * 128);
+        const u64 b = wgmma_operand<MnMajorB>(storage.b + stage);
         wgmma_begin();
 #pragma unroll
         for (int step = 0; step < depth / 16; step++) {
-            wgmma<Columns, SpanA, SpanB>(d, a + step * wgmma_step<SpanA>(), b + step * wgmma_step<SpanB>(),
-                                         adds || step > 0);
+            wgmma<Columns, MnMajorA, MnMajorB>(d, a + step * wgmma_step<MnMajorA>(), b + step * wgmma_step<MnMajorB>(),
+                                               adds || step > 0);
         }
         wgmma_commit();
     };
@@ -216,9 +216,9 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
         // `multiply` has waited for the work tile's first stage, and the descriptor is published with it.
         descriptor.get(slot);
         u32 remaining = (descriptor.flags & WorkDescriptor::steps) - 1;
-        if constexpr (Defers) last_tile.store(0, staging);
+        if constexpr (DeferStore) last_tile.store(0, staging);
         state.advance();
-        if constexpr (Defers) {
+        if constexpr (DeferStore) {
             // Each k step stores 64 more columns of the last tile. If this tile has too few steps, the rest is stored without products.
             // The loop is unrolled, because registers cannot be indexed by a variable.
 #pragma unroll
@@ -241,10 +241,10 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
         descriptor.get(slot);
         // Fetch the bias, or the pre-activation of a derivative, while the tensor cores compute the last products.
         u32 half_bias = 0;
-        if (Mode == by_tma && (descriptor.flags & WorkDescriptor::whole_tile) && parameters.epilogue.residual) {
+        if (Mode == by_tma && (descriptor.flags & WorkDescriptor::fast_epilogue) && aux_in(parameters.epilogue)) {
             prefetch_pre_activation<Columns>(parameters, descriptor, consumer);
-        } else if ((descriptor.flags & (WorkDescriptor::column_epilogue | WorkDescriptor::whole_tile)) && parameters.epilogue.bias) {
-            if (Mode == by_tma && (descriptor.flags & WorkDescriptor::whole_tile) && !parameters.epilogue.aux) {
+        } else if ((descriptor.flags & (WorkDescriptor::column_epilogue | WorkDescriptor::fast_epilogue)) && parameters.epilogue.bias) {
+            if (Mode == by_tma && (descriptor.flags & WorkDescriptor::fast_epilogue) && !parameters.epilogue.aux) {
                 half_bias = stage_half_bias<Columns>(parameters, staging, descriptor.column);
             } else {
                 prefetch_bias<Columns>(parameters, descriptor.column);
@@ -259,7 +259,7 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
             if (descriptor.flags & WorkDescriptor::is_partial) {
                 // The tile's first slice belongs to another cluster, which adds this partial and stores the tile.
                 store_partial<Columns>(d, parameters, FixUpDescriptor(slot).first, rank, consumer);
-                if constexpr (Defers) last_tile.clear();
+                if constexpr (DeferStore) last_tile.clear();
                 continue;
             }
             if (descriptor.flags & WorkDescriptor::fixes_up) {
@@ -273,29 +273,29 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
 #pragma unroll
                 for (int i = 0; i < Columns / 2; i++) d[i] *= parameters.alpha;
             }
-            if (Defers && (descriptor.flags & WorkDescriptor::column_epilogue)) {
+            if (DeferStore && (descriptor.flags & WorkDescriptor::column_epilogue)) {
                 apply_column_epilogue<Columns>(d, parameters, output, staging);
-            } else if (Defers && (descriptor.flags & WorkDescriptor::general_epilogue)) {
+            } else if (DeferStore && (descriptor.flags & WorkDescriptor::general_epilogue)) {
                 apply_general_epilogue<ELEMENT, Columns>(d, parameters, output, staging);
             } else if (descriptor.flags & WorkDescriptor::general_epilogue) {
                 apply_general_epilogue<f32, Columns>(d, parameters, output, staging);
             }
         }
-        if constexpr (!Defers) {
+        if constexpr (!DeferStore) {
             store_f32<Columns>(d, output, staging);
-        } else if (Mode == by_tma && (descriptor.flags & WorkDescriptor::whole_tile)) {
-            if (parameters.epilogue.residual) {
-                last_tile.take_times_derivative(d, output, parameters);
+        } else if (Mode == by_tma && (descriptor.flags & WorkDescriptor::fast_epilogue)) {
+            if (aux_in(parameters.epilogue)) {
+                last_tile.round_and_hold_derivative(d, output, parameters);
             } else if (parameters.epilogue.aux) {
-                last_tile.take_gelu_and_store_aux(d, output, staging);
+                last_tile.round_and_hold_gelu_storing_aux(d, output, staging);
             } else {
-                last_tile.take_gelu(d, output, half_bias);
+                last_tile.round_and_hold_gelu(d, output, half_bias);
             }
         } else {
-            last_tile.take(d, output);
+            last_tile.round_and_hold(d, output);
         }
     }
-    if constexpr (Defers) {
+    if constexpr (DeferStore) {
 #pragma unroll
         for (int part = 0; part < Columns / 64; part++) last_tile.store(part, staging);
     }
@@ -304,7 +304,7 @@ __device__ inline void consume(const OutputMatrix& c, const OutputMatrix& aux, c
 }
 
 // The whole kernel: sets up the barriers, waits for the kernel before, and splits the block into a producer and two consumers.
-template <bool SpanA, bool SpanB, int Columns>
+template <bool MnMajorA, bool MnMajorB, int Columns>
 __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const OutputMatrix& c, const OutputMatrix& aux,
                             const GemmParameters& parameters) {
     const SharedStorage<Columns> storage(shared_address(shared_memory));
@@ -329,36 +329,36 @@ __device__ inline void gemm(const TensorMap* a, const TensorMap* b, const Output
     static_assert(producer_registers + consumers * consumer_registers <= (1 + consumers) * 168, "registers are there");
     if (warpgroup == 0) {
         registers_down_to<producer_registers>();
-        if (threadIdx.x == 0) produce<SpanA, SpanB, Columns>(a, b, parameters, storage, rank);
+        if (threadIdx.x == 0) produce<MnMajorA, MnMajorB, Columns>(a, b, parameters, storage, rank);
     } else {
         registers_up_to<consumer_registers>();
         // A tile of 16 bits takes half the registers of its accumulators, so it can wait there. One of f32 is stored at once.
         if (parameters.f32_output) {
-            consume<SpanA, SpanB, Columns, false, by_tma_or_threads>(c, aux, parameters, storage, rank, warpgroup - 1);
+            consume<MnMajorA, MnMajorB, Columns, false, by_tma_or_threads>(c, aux, parameters, storage, rank, warpgroup - 1);
         } else if (parameters.store_bytes == 16) {
-            consume<SpanA, SpanB, Columns, true, by_tma>(c, aux, parameters, storage, rank, warpgroup - 1);
+            consume<MnMajorA, MnMajorB, Columns, true, by_tma>(c, aux, parameters, storage, rank, warpgroup - 1);
         } else {
-            consume<SpanA, SpanB, Columns, true, by_threads>(c, aux, parameters, storage, rank, warpgroup - 1);
+            consume<MnMajorA, MnMajorB, Columns, true, by_threads>(c, aux, parameters, storage, rank, warpgroup - 1);
         }
     }
 }
 
 }  // namespace
 
-// SpanA and SpanB of each layout. A column-major A (t) and a row-major B (n) are span-contiguous (wgmma.cuh).
-#define SPANS_nn false, true
-#define SPANS_nt false, false
-#define SPANS_tn true, true
-#define SPANS_tt true, false
-#define ENTRY(element, layout, columns)                                                                               \
-    extern "C" __global__ void __cluster_dims__(cluster_size, 1, 1) __launch_bounds__(threads, 1)                             \
-        gemm_wgmma_##element##_##layout##_##columns(const __grid_constant__ TensorMap a,                              \
-                                                    const __grid_constant__ TensorMap b,                              \
-                                                    const __grid_constant__ TensorMap c_map,                          \
-                                                    const __grid_constant__ TensorMap aux_map, void* c,              \
-                                                    const __grid_constant__ GemmParameters parameters) {     \
-        const OutputMatrix to{&c_map, c}, aux{&aux_map, parameters.epilogue.aux};                                         \
-        gemm<SPANS_##layout, columns>(&a, &b, to, aux, parameters);                                                       \
+// MnMajorA and MnMajorB of each layout. A column-major A (t) and a row-major B (n) are MN-major (wgmma.cuh).
+#define MN_MAJOR_nn false, true
+#define MN_MAJOR_nt false, false
+#define MN_MAJOR_tn true, true
+#define MN_MAJOR_tt true, false
+#define ENTRY(element, layout, columns)                                                                  \
+    extern "C" __global__ void __cluster_dims__(cluster_size, 1, 1) __launch_bounds__(threads, 1)        \
+        gemm_wgmma_##element##_##layout##_##columns(const __grid_constant__ TensorMap a,                 \
+                                                    const __grid_constant__ TensorMap b,                 \
+                                                    const __grid_constant__ TensorMap c_map,             \
+                                                    const __grid_constant__ TensorMap aux_map, void* c,  \
+                                                    const __grid_constant__ GemmParameters parameters) { \
+        const OutputMatrix to{&c_map, c}, aux{&aux_map, parameters.epilogue.aux};                        \
+        gemm<MN_MAJOR_##layout, columns>(&a, &b, to, aux, parameters);                                   \
     }
 #define KERNELS(element, layout) \
     ENTRY(element, layout, 64)   \

@@ -24,6 +24,6 @@ __device__ inline void philox(u64 seed, u64 block, u32 (&words)[4]) {
 }
 
 // Returns all ones in each half of a word whose 16 bits are not below the threshold, and zeros in the others.
-__device__ inline u32 kept_halves(u32 word, u32 threshold) {
+__device__ inline u32 halves_not_below(u32 word, u32 threshold) {
     return ((word & 0xffff) < threshold ? 0 : 0xffff) | ((word >> 16) < threshold ? 0 : 0xffff0000);
 }

@@ -5,8 +5,8 @@
 //   d[4 j + 2 h + e] = D[16 w + g + 8 h][8 j + 2 q + e]     for j < N / 8 and h, e in {0, 1}
 //
 // An operand has one of two layouts of rows of 128 bytes (64 elements):
-// - *depth-contiguous* (CUTLASS: K-major): a row is 64 k of one m or n. 8 rows are 1024 bytes. The next 16 k begin 32 bytes later.
-// - *span-contiguous* (CUTLASS: MN-major): a row is 64 m or n of one k, and 64 rows are a panel of 8192 bytes. 8 rows are 1024 bytes.
+// - *K-major*: a row is 64 k of one m or n. 8 rows are 1024 bytes. The next 16 k begin 32 bytes later.
+// - *MN-major*: a row is 64 m or n of one k, and 64 rows are a panel of 8192 bytes. 8 rows are 1024 bytes.
 //   The next 16 k begin 2048 bytes later, the next 64 m or n a panel later. Operands of more k have panels of 128 bytes for each k.
 // A can be in registers too: a[4] holds A[16 w + g + 8 h][8 j + 2 q] and the next k in a[2 j + h], as D of 16 columns rounded in pairs.
 //
@@ -31,19 +31,19 @@ __device__ inline void wgmma_wait() {
 }
 
 // Returns the matrix descriptor of an operand that begins at a multiple of 1024 bytes. Its fields are in units of 16 bytes: the stride
-// byte offset (`eight_rows`), and the leading byte offset (`next_panel`), which depth-contiguous operands ignore.
-template <bool SpanContiguous, u32 PanelBytes = 8192>
+// byte offset (`eight_rows`), and the leading byte offset (`next_panel`), which K-major operands ignore.
+template <bool MnMajor, u32 PanelBytes = 8192>
 __device__ inline u64 wgmma_operand(u32 address) {
     constexpr u64 swizzle_128 = 1ull << 62;
     constexpr u64 eight_rows = (u64)(1024 / 16) << 32;
-    constexpr u64 next_panel = (u64)(SpanContiguous ? PanelBytes / 16 : 1) << 16;
+    constexpr u64 next_panel = (u64)(MnMajor ? PanelBytes / 16 : 1) << 16;
     return swizzle_128 | eight_rows | next_panel | (address & 0x3ffff) / 16;
 }
 
 // Returns the increment of a descriptor's address to the next 16 k, in units of 16 bytes.
-template <bool SpanContiguous>
+template <bool MnMajor>
 __device__ constexpr u64 wgmma_step() {
-    return SpanContiguous ? 2048 / 16 : 32 / 16;
+    return MnMajor ? 2048 / 16 : 32 / 16;
 }
 
 // The asm operands of D: their names in the instruction (REGISTERS) and their constraints (NUMBERS).
@@ -110,10 +110,10 @@ __device__ constexpr u64 wgmma_step() {
         a_at ", " b_at ", adds, 1, 1, " a_transposed_at ", " b_transposed_at ";\n"                                \
         "}"                                                                                                       \
         : numbers                                                                                                 \
-        : "l"(a), "l"(b), "r"(add), "n"((int)SpanContiguousA), "n"((int)SpanContiguousB))
+        : "l"(a), "l"(b), "r"(add), "n"((int)MnMajorA), "n"((int)MnMajorB))
 
 // Issues one product: 64 rows, `Columns` columns, 16 k. a and b are matrix descriptors.
-template <int Columns, bool SpanContiguousA, bool SpanContiguousB>
+template <int Columns, bool MnMajorA, bool MnMajorB>
 __device__ inline void wgmma(f32 (&d)[Columns / 2], u64 a, u64 b, u32 add) {
     static_assert(Columns == 16 || Columns == 32 || Columns == 64 || Columns == 128 || Columns == 192 || Columns == 256,
                   "no such product is written down here");
@@ -145,10 +145,10 @@ __device__ inline void wgmma(f32 (&d)[Columns / 2], u64 a, u64 b, u32 add) {
         a0 ", " a1 ", " a2 ", " a3 "}, " b_at ", adds, 1, 1, " b_transposed_at ";\n"                              \
         "}"                                                                                                       \
         : numbers                                                                                                 \
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"((int)SpanContiguousB))
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"((int)MnMajorB))
 
 // Issues one product whose A is in registers, which nothing may write before the product has ended.
-template <int Columns, bool SpanContiguousB>
+template <int Columns, bool MnMajorB>
 __device__ inline void wgmma_of_registers(f32 (&d)[Columns / 2], const u32* a, u64 b, u32 add) {
     static_assert(Columns == 64 || Columns == 128, "no such product is written down here");
     if constexpr (Columns == 64) {

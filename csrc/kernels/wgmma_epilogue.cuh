@@ -142,12 +142,15 @@ __device__ inline Sigmoid sigmoid_of(i32 activation) {
 // Returns the sum times the derivative of relu at x, which is 0 for x <= 0.
 __device__ inline f32 times_relu_derivative(f32 sum, f32 x) { return x <= 0 ? 0.0f : sum; }
 
-// Returns true if the epilogue multiplies by the derivative of an activation. `Epilogue::residual` then points to the pre-activation,
-// where the derivative is taken.
+// Returns true if the epilogue multiplies by the derivative of an activation.
 __device__ inline bool is_derivative(const Epilogue& epilogue) { return epilogue.activation >= first_derivative_code; }
 
+// Returns the pre-activation at which an activation's derivative is evaluated. A launch has a residual or a derivative, never both, so
+// `Epilogue::residual` points to it.
+__device__ inline const ELEMENT* aux_in(const Epilogue& epilogue) { return (const ELEMENT*)epilogue.residual; }
+
 // A tile that is finished, rounded to 16 bits and not stored yet. Each of the first k steps of the next tile stores 64 columns of it, a
-// part. The functions `take...` apply the rest of the epilogue to the accumulators d and round them.
+// part. The functions `round_and_hold...` apply the rest of the epilogue to the accumulators d and round them.
 template <int Columns, StoreMode Mode>
 struct RoundedTile {
     enum : int { registers = Columns / 4, registers_of_part = 16, parts = Columns / 64, no_tile = -1 };
@@ -164,15 +167,15 @@ struct RoundedTile {
         output = {0, 0, no_tile};
     }
 
-    // Takes d as it is.
-    __device__ void take(const f32 (&d)[Columns / 2], const OutputTile& from) {
+    // Rounds d as it is.
+    __device__ void round_and_hold(const f32 (&d)[Columns / 2], const OutputTile& from) {
 #pragma unroll
         for (int j = 0; j < Columns / 8; j++) round(d, j);
         output = from;
     }
 
-    // Takes gelu(d + bias by column). `half_bias` is the address of bias / 2 in shared memory (`stage_half_bias`).
-    __device__ void take_gelu(f32 (&d)[Columns / 2], const OutputTile& from, u32 half_bias) {
+    // Rounds gelu(d + bias by column). `half_bias` is the address of bias / 2 in shared memory (`stage_half_bias`).
+    __device__ void round_and_hold_gelu(f32 (&d)[Columns / 2], const OutputTile& from, u32 half_bias) {
         half_bias += threadIdx.x % 4 * 8;
 #pragma unroll
         for (int j = 0; j < Columns / 8; j++) {
@@ -185,9 +188,9 @@ struct RoundedTile {
         output = from;
     }
 
-    // Takes gelu(d + bias by column) and stores the argument of gelu in aux, 64 columns at a time: TMA stores them while threads compute
+    // Rounds gelu(d + bias by column) and stores the argument of gelu in aux, 64 columns at a time: TMA stores them while threads compute
     // their gelu.
-    __device__ void take_gelu_and_store_aux(f32 (&d)[Columns / 2], const OutputTile& from, OutputStaging<Mode>& staging) {
+    __device__ void round_and_hold_gelu_storing_aux(f32 (&d)[Columns / 2], const OutputTile& from, OutputStaging<Mode>& staging) {
         const ELEMENT* const bias = (const ELEMENT*)staging.parameters.epilogue.bias + from.column + threadIdx.x % 4 * 2;
 #pragma unroll
         for (int part = 0; part < parts; part++) {
@@ -211,11 +214,11 @@ struct RoundedTile {
         output = from;
     }
 
-    // Takes d times the derivative of the activation at the pre-activation. All columns are inside C. Rows outside of C read the last row
+    // Rounds d times the derivative of the activation at the pre-activation. All columns are inside C. Rows outside of C read the last row
     // of the pre-activation, and are not stored. 64 columns are loaded at a time, because no more registers are free.
-    __device__ void take_times_derivative(f32 (&d)[Columns / 2], const OutputTile& from, const GemmParameters& parameters) {
+    __device__ void round_and_hold_derivative(f32 (&d)[Columns / 2], const OutputTile& from, const GemmParameters& parameters) {
         const i32 lane = threadIdx.x % 32, row = from.row + threadIdx.x % 128 / 32 * 16 + lane / 4;
-        const ELEMENT* const first = (const ELEMENT*)parameters.epilogue.residual + from.matrix * parameters.c_matrix +
+        const ELEMENT* const first = aux_in(parameters.epilogue) + from.matrix * parameters.c_matrix +
                                      from.column + lane % 4 * 2;
         const ELEMENT* const upper = first + (i64)min(row, parameters.m - 1) * parameters.c_row;
         const ELEMENT* const lower = first + (i64)min(row + 8, parameters.m - 1) * parameters.c_row;
@@ -272,7 +275,7 @@ __device__ inline void prefetch_bias(const GemmParameters& parameters, i32 colum
 template <int Columns>
 __device__ inline void prefetch_pre_activation(const GemmParameters& parameters, const WorkDescriptor& descriptor, u32 consumer) {
     const i32 row = min((i32)(descriptor.row + consumer * 64 + threadIdx.x % 64), parameters.m - 1);
-    const ELEMENT* const first = (const ELEMENT*)parameters.epilogue.residual + (i32)descriptor.matrix * parameters.c_matrix +
+    const ELEMENT* const first = aux_in(parameters.epilogue) + (i32)descriptor.matrix * parameters.c_matrix +
                                  (i64)row * parameters.c_row + descriptor.column;
 #pragma unroll
     for (i32 at = 0; at < Columns; at += 128) {
@@ -281,7 +284,8 @@ __device__ inline void prefetch_pre_activation(const GemmParameters& parameters,
     }
 }
 
-// Stores bias / 2 of a tile's columns in shared memory, as f32, and returns its address. So `take_gelu` need not widen and halve the bias.
+// Stores bias / 2 of a tile's columns in shared memory, as f32, and returns its address, so that `round_and_hold_gelu` need not widen and
+// halve the bias.
 template <int Columns, StoreMode Mode>
 __device__ inline u32 stage_half_bias(const GemmParameters& parameters, const OutputStaging<Mode>& staging, i32 column) {
     const u32 half_bias = staging.acquire_scratch(), first = threadIdx.x % 128 * 2;

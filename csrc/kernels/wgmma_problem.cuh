@@ -72,7 +72,7 @@ struct WorkDescriptor {
     enum : u32 {
         bytes = 32,
         // Flags above the number of steps. At most one of the three epilogue flags is set; with none, C = alpha A B.
-        whole_tile = 1u << 25,        // Fast epilogue: gelu(sum + bias by column) or a derivative, for a tile whose columns are all in C.
+        fast_epilogue = 1u << 25,     // gelu(sum + bias by column) or a derivative, for a tile whose columns are all in C.
         scales = 1u << 26,            // The accumulators are multiplied by alpha.
         general_epilogue = 1u << 27,  // Any epilogue, with bounds checks for each element.
         column_epilogue = 1u << 28,   // Only a bias by column, aux and an activation.
@@ -80,7 +80,7 @@ struct WorkDescriptor {
         is_partial = 1u << 30,        // The accumulators are stored as a partial (FixUpDescriptor).
         has_next = 1u << 31,          // Another work tile follows.
         uncommon = scales | general_epilogue | column_epilogue | fixes_up | is_partial,
-        steps = whole_tile - 1,  // The bits of the number of k steps; k is below 2^31, so there are fewer than 2^25.
+        steps = fast_epilogue - 1,  // The bits of the number of k steps; k is below 2^31, so there are fewer than 2^25.
     };
     // The block's first row, the tile's first column, the matrix in the batch, and the number of k steps with the flags above.
     u32 row, column, matrix, flags;

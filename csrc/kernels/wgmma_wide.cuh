@@ -13,27 +13,27 @@
 
 template <>
 __device__ inline void wgmma<80, false, false>(f32 (&d)[40], u64 a, u64 b, u32 add) {
-    constexpr bool SpanContiguousA = false, SpanContiguousB = false;
+    constexpr bool MnMajorA = false, MnMajorB = false;
     WGMMA("80", REGISTERS_0_31 ", " REGISTERS_32_39, NUMBERS_0_31 COMMA NUMBERS_32_39, "%40", "%41", "%42", "%43", "%44");
 }
 
 template <>
 __device__ inline void wgmma<112, false, false>(f32 (&d)[56], u64 a, u64 b, u32 add) {
-    constexpr bool SpanContiguousA = false, SpanContiguousB = false;
+    constexpr bool MnMajorA = false, MnMajorB = false;
     WGMMA("112", REGISTERS_0_31 ", " REGISTERS_32_39 ", " REGISTERS_40_55,
           NUMBERS_0_31 COMMA NUMBERS_32_39 COMMA NUMBERS_40_55, "%56", "%57", "%58", "%59", "%60");
 }
 
 template <>
 __device__ inline void wgmma_of_registers<192, true>(f32 (&d)[96], const u32* a, u64 b, u32 add) {
-    constexpr bool SpanContiguousB = true;
+    constexpr bool MnMajorB = true;
     WGMMA_OF_REGISTERS("192", REGISTERS_0_31 ", " REGISTERS_32_63 ", " REGISTERS_64_95,
                        NUMBERS_0_31 COMMA NUMBERS_32_63 COMMA NUMBERS_64_95, "%96", "%97", "%98", "%99", "%100", "%101", "%102");
 }
 
 template <>
 __device__ inline void wgmma_of_registers<256, true>(f32 (&d)[128], const u32* a, u64 b, u32 add) {
-    constexpr bool SpanContiguousB = true;
+    constexpr bool MnMajorB = true;
     WGMMA_OF_REGISTERS("256", REGISTERS_0_31 ", " REGISTERS_32_63 ", " REGISTERS_64_95 ", " REGISTERS_96_127,
                        NUMBERS_0_31 COMMA NUMBERS_32_63 COMMA NUMBERS_64_95 COMMA NUMBERS_96_127, "%128", "%129", "%130", "%131",
                        "%132", "%133", "%134");
