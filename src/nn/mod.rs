@@ -70,9 +70,10 @@ pub use module::Module;
 pub use optimizers::{Adam, AdamW, Optimizer, Sgd, WarmupCosine, clip_grad_norm};
 pub use parameters::Parameters;
 pub use text::{
-    Batch, Batches, ByteTokenizer, CharTokenizer, Split, TextFile, TokenizedText, Tokenizer,
-    tokenizer_from_json,
+    Batch, Batches, ByteTokenizer, CharTokenizer, Split, StreamDecoder, TextFile, TokenizedText, Tokenizer, tokenizer_from_json,
 };
+#[cfg(feature = "models")]
+pub use text::{BpeOptions, SplitPattern, SubwordTokenizer};
 pub use training::{
     BestCheckpoint, Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Checkpoints, LossScale,
     StepReport, Trainer, TrainerOptions, TrainingStep,

@@ -33,6 +33,8 @@ mod parameters;
 mod reference;
 mod second;
 mod step;
+#[cfg(feature = "models")]
+mod subword;
 mod tape;
 mod text;
 mod trainer;

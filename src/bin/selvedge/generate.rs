@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use selvedge::nn::{Generation, Sampler, SamplerOptions, Tokenizer};
+use selvedge::nn::{Generation, Sampler, SamplerOptions, StreamDecoder, Tokenizer};
 use serde_json::json;
 
 use crate::device::{self, reason_text};
@@ -69,40 +69,31 @@ fn run(options: &GenerateOptions) -> Result<Report, Failure> {
     Ok(Report { text: note, json })
 }
 
-/// Collects bytes, and writes whole characters as they come.
+/// Collects the text of ids, and writes whole characters as they come.
 struct Writer<'t> {
-    tokenizer: &'t dyn Tokenizer,
-    bytes: Vec<u8>,
-    written: usize,
+    decoder: StreamDecoder<'t>,
+    text: String,
     prints: bool,
 }
 
 impl Writer<'_> {
     fn new(tokenizer: &dyn Tokenizer, prints: bool) -> Writer<'_> {
-        Writer { tokenizer, bytes: Vec::new(), written: 0, prints }
+        Writer { decoder: StreamDecoder::new(tokenizer), text: String::new(), prints }
     }
 
     /// Returns `false` if the reader of stdout went away.
     fn write(&mut self, ids: &[u32]) -> Result<bool, Failure> {
-        self.bytes.extend(self.tokenizer.decode_bytes(ids)?);
-        if !self.prints {
-            return Ok(true);
-        }
-        let end = match std::str::from_utf8(&self.bytes[self.written..]) {
-            Ok(_) => self.bytes.len(),
-            // A character whose bytes have not all come.
-            Err(error) if error.error_len().is_none() => self.written + error.valid_up_to(),
-            Err(_) => self.bytes.len(),
-        };
-        let text = String::from_utf8_lossy(&self.bytes[self.written..end]).into_owned();
-        self.written = end;
-        output::write_to_reader(&text)
+        let text = self.decoder.push(ids)?;
+        self.text += &text;
+        if self.prints { output::write_to_reader(&text) } else { Ok(true) }
     }
 
     fn finish(self) -> Result<String, Failure> {
-        let text = String::from_utf8_lossy(&self.bytes).into_owned();
-        if self.prints && !text.ends_with('\n') {
-            output::write_to_reader("\n")?;
+        let rest = self.decoder.finish()?;
+        let text = self.text + &rest;
+        if self.prints {
+            let end = if text.ends_with('\n') { "" } else { "\n" };
+            output::write_to_reader(&(rest + end))?;
         }
         Ok(text)
     }

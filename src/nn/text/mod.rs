@@ -3,6 +3,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `tokenizer` | [`Tokenizer`], [`CharTokenizer`], [`ByteTokenizer`] |
+//! | `subword` | `SubwordTokenizer`, the tokenizers of published models (feature `models`) |
+//! | `stream` | [`StreamDecoder`], the text of ids as they come |
 //! | `text_file` | [`TextFile`], a text in memory or mapped from its file, with its hash |
 //! | `data` | [`TokenizedText`], ids split into training and validation |
 //! | `batches` | [`Batches`], windows of a text at random positions |
@@ -10,14 +12,20 @@
 //! Invariant: a batch is a function of the text, its split, the sizes, the seed and the batch's number. A run that resumes
 //! needs the number alone.
 //!
-//! Tests: `tests/nn/text.rs`.
+//! Tests: `tests/nn/text.rs`, `tests/nn/subword.rs`.
 
 mod batches;
 mod data;
+mod stream;
+#[cfg(feature = "models")]
+mod subword;
 mod text_file;
 mod tokenizer;
 
 pub use batches::{Batch, Batches};
 pub use data::{Split, TokenizedText};
+pub use stream::StreamDecoder;
+#[cfg(feature = "models")]
+pub use subword::{BpeOptions, SplitPattern, SubwordTokenizer};
 pub use text_file::TextFile;
 pub use tokenizer::{ByteTokenizer, CharTokenizer, Tokenizer, tokenizer_from_json};

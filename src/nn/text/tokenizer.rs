@@ -51,6 +51,21 @@ pub trait Tokenizer: fmt::Debug + Send + Sync {
     fn has_byte_ids(&self) -> bool {
         false
     }
+
+    /// Returns the id that ends a text, or none for a tokenizer without one.
+    fn end_id(&self) -> Option<u32> {
+        None
+    }
+
+    /// Returns whether an id is a special token: a mark of the text's structure that is no part of the text.
+    fn is_special(&self, _id: u32) -> bool {
+        false
+    }
+
+    /// Returns whether the text of an id may change with the next id. [`StreamDecoder`](super::StreamDecoder) waits for it.
+    fn depends_on_next(&self, _id: u32) -> bool {
+        false
+    }
 }
 
 /// Bytes as ids: 256 of them, for any text in any encoding.
@@ -193,9 +208,17 @@ pub fn tokenizer_from_json(json: &Value) -> Result<Box<dyn Tokenizer>> {
         (Some(CHARACTERS), Some(vocabulary)) => {
             Ok(Box::new(CharTokenizer::from_vocabulary(vocabulary.chars())?))
         }
+        #[cfg(feature = "models")]
+        (Some(super::subword::SUBWORDS), _) => Ok(Box::new(super::subword::from_checkpoint(json)?)),
+        #[cfg(not(feature = "models"))]
+        (Some("subwords"), _) => {
+            let wanted = "a build with the feature `models`, which has tokenizers of this kind";
+            Err(Error::invalid("tokenizer_from_json", "a tokenizer of the kind subwords", wanted))
+        }
         _ => {
             let found: String = json.to_string().chars().take(80).collect();
-            let wanted = format!("a kind, {BYTES} or {CHARACTERS}, and a vocabulary for {CHARACTERS}");
+            let wanted =
+                format!("a kind, {BYTES}, {CHARACTERS} or subwords, and a vocabulary for {CHARACTERS}");
             Err(Error::invalid("tokenizer_from_json", found, wanted))
         }
     }
@@ -216,7 +239,7 @@ fn utf8<'a>(operation: &'static str, text: &'a [u8]) -> Result<&'a str> {
 }
 
 /// Returns a byte's position and line for a message.
-fn place(text: &[u8], position: usize) -> String {
+pub(super) fn place(text: &[u8], position: usize) -> String {
     let line = 1 + text.iter().take(position).filter(|&&byte| byte == b'\n').count();
     format!("byte {position} (line {line})")
 }
@@ -226,7 +249,7 @@ fn described(character: char) -> String {
     format!("{character:?} (U+{:04X})", u32::from(character))
 }
 
-fn unknown_id(tokenizer: &str, id: u32, position: usize, size: usize) -> Error {
+pub(super) fn unknown_id(tokenizer: &str, id: u32, position: usize, size: usize) -> Error {
     let found = format!("the id {id} at position {position}");
     Error::invalid("decode", found, format!("an id below {size}, the size of the {tokenizer}'s vocabulary"))
 }
