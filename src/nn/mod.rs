@@ -11,7 +11,7 @@
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //! | `parameters` | [`Parameters`]: one buffer for each dtype, so that a step is one launch |
 //! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`clip_grad_norm`], [`WarmupCosine`] |
-//! | `text` | [`Tokenizer`], [`TextFile`], [`TokenizedText`], [`Batches`] |
+//! | `text` | [`Tokenizer`], [`TextFile`], [`TokenFiles`], [`TokenizedText`], [`Batches`] |
 //! | `training` | [`TrainingStep`]: a step as one graph; [`Checkpoints`]: the state of a run in a folder, from which it resumes bit for bit |
 //!
 //! ```
@@ -70,7 +70,8 @@ pub use module::Module;
 pub use optimizers::{Adam, AdamW, Optimizer, Sgd, WarmupCosine, clip_grad_norm};
 pub use parameters::Parameters;
 pub use text::{
-    Batch, Batches, ByteTokenizer, CharTokenizer, Split, StreamDecoder, TextFile, TokenizedText, Tokenizer, tokenizer_from_json,
+    Batch, Batches, ByteTokenizer, CharTokenizer, Split, StreamDecoder, TextFile, TokenFiles, TokenFormat,
+    TokenWriter, TokenizedText, Tokenizer, tokenizer_from_json,
 };
 #[cfg(feature = "models")]
 pub use text::{BpeOptions, SplitPattern, SubwordTokenizer};

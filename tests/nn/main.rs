@@ -37,6 +37,7 @@ mod step;
 mod subword;
 mod tape;
 mod text;
+mod token_files;
 mod trainer;
 mod training;
 mod transformer;

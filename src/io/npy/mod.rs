@@ -79,6 +79,11 @@ impl NpyFile {
         &self.path
     }
 
+    /// Returns the offset of the first element in the file, in bytes.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
     /// Reads the elements.
     ///
     /// # Errors
@@ -286,6 +291,11 @@ fn write_bytes(path: &Path, dtype: DType, shape: &[usize], bytes: &[u8]) -> Resu
     let mut file = NpyWriter::create(path, dtype, shape)?;
     file.write(bytes)?;
     file.finish()
+}
+
+/// Returns the header of a file with a row-major array, up to the first element.
+pub(crate) fn header_bytes(dtype: DType, shape: &[usize]) -> Vec<u8> {
+    header::write(dtype, shape)
 }
 
 /// An `.npy` file open for writing. [`create`](Self::create) writes the header, and [`write`](Self::write)

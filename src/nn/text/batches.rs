@@ -1,6 +1,9 @@
 //! [`Batches`], windows of a text.
 
+use std::ops::Range;
+
 use super::data::{Split, TokenizedText};
+use super::permutation::Permutation;
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Generator, GeneratorState, Tensor};
 use crate::types::DType;
@@ -16,10 +19,12 @@ pub struct Batch {
     pub targets: Tensor,
 }
 
-/// Batches of windows at random positions of a part of a text.
+/// Batches of windows of a part of a text, at random positions or in a [shuffled](Self::shuffled) order.
 ///
 /// A window is `context` + 1 ids. Its position is a function of the seed, the number of the batch and the row: batch n draws from
 /// the blocks of a [`Generator`]'s stream that belong to n. The number of the next batch is all that a checkpoint holds of the data.
+///
+/// Of several [ranks](Self::for_rank) each takes some rows of every batch, so the windows of a step do not depend on their count.
 ///
 /// ```
 /// use selvedge::Device;
@@ -40,10 +45,22 @@ pub struct Batches {
     context: usize,
     seed: u64,
     position: u64,
+    order: Order,
+    /// The rows of a batch that this rank takes.
+    rows: Range<usize>,
+}
+
+/// The choice of windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Random positions, which may overlap.
+    Random,
+    /// Windows side by side, each once an epoch.
+    Shuffled,
 }
 
 impl Batches {
-    /// Creates batches of `batch` rows of `context` ids.
+    /// Creates batches of `batch` rows of `context` ids, at random positions.
     ///
     /// # Errors
     ///
@@ -68,7 +85,45 @@ impl Batches {
                 format!("at least {}, the context of {context} and one more", context.saturating_add(1));
             return Err(Error::invalid(OPERATION, found, wanted));
         }
-        Ok(Batches { text: text.clone(), split, batch, context, seed, position: 0 })
+        Ok(Batches {
+            text: text.clone(),
+            split,
+            batch,
+            context,
+            seed,
+            position: 0,
+            order: Order::Random,
+            rows: 0..batch,
+        })
+    }
+
+    /// Takes windows side by side, each once an epoch, in an order that the seed and the epoch shuffle. Ids after the last whole
+    /// window are left out. The order is computed and not stored, so a text of any length takes no memory for it, and a run resumes
+    /// at any batch.
+    pub fn shuffled(self) -> Batches {
+        Batches { order: Order::Shuffled, ..self }
+    }
+
+    /// Takes the rows of one rank of several: of `batch` rows the same share of each, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a rank that is not below their number, and for a batch that they cannot share evenly.
+    pub fn for_rank(self, rank: usize, ranks: usize) -> Result<Batches> {
+        if rank >= ranks {
+            let found = format!("rank {rank} of {ranks}");
+            return Err(Error::invalid(OPERATION, found, "a rank below the number of ranks"));
+        }
+        if !self.batch.is_multiple_of(ranks) {
+            let found = format!("a batch of {} rows for {ranks} ranks", self.batch);
+            return Err(Error::invalid(
+                OPERATION,
+                found,
+                "a batch that is a multiple of the number of ranks",
+            ));
+        }
+        let share = self.batch / ranks;
+        Ok(Batches { rows: rank * share..(rank + 1) * share, ..self })
     }
 
     /// Returns the number of the next batch.
@@ -103,16 +158,10 @@ impl Batches {
     ///
     /// [`Error::OutOfMemory`] and driver errors.
     pub fn batch(&self, number: u64, device: &Device) -> Result<Batch> {
-        let range = self.text.range(self.split);
-        let count = range.len() - self.context;
-        // `randint` takes two words an element, or four for more than 2³² positions; a block has four words.
-        let words = if count as u64 > 1 << 32 { 4 } else { 2 };
-        let blocks = (self.batch as u64).saturating_mul(words).div_ceil(4);
-        let state = GeneratorState { seed: self.seed, offset: number.wrapping_mul(blocks) };
-        let (cpu, count) = (Device::cpu(), count as u64);
-        let starts =
-            Generator::at(state).randint(0u64, count, &[self.batch], DType::I64, &cpu)?.to_vec::<i64>()?;
-        let starts: Vec<usize> = starts.into_iter().map(|start| range.start + start as usize).collect();
+        let starts = match self.order {
+            Order::Random => self.random_starts(number)?,
+            Order::Shuffled => self.shuffled_starts(number),
+        };
         self.windows(&starts, device)
     }
 
@@ -127,6 +176,34 @@ impl Batches {
                 (first..last).map(|window| range.start + window * self.context).collect();
             self.windows(&starts, device)
         })
+    }
+
+    fn random_starts(&self, number: u64) -> Result<Vec<usize>> {
+        let range = self.text.range(self.split);
+        let count = range.len() - self.context;
+        // `randint` takes two words an element, or four for more than 2³² positions; a block has four words.
+        let words = if count as u64 > 1 << 32 { 4 } else { 2 };
+        let blocks = (self.batch as u64).saturating_mul(words).div_ceil(4);
+        let state = GeneratorState { seed: self.seed, offset: number.wrapping_mul(blocks) };
+        let (cpu, count) = (Device::cpu(), count as u64);
+        let starts =
+            Generator::at(state).randint(0u64, count, &[self.batch], DType::I64, &cpu)?.to_vec::<i64>()?;
+        let rows = starts.get(self.rows.clone()).unwrap_or_default();
+        Ok(rows.iter().map(|&start| range.start + start as usize).collect())
+    }
+
+    fn shuffled_starts(&self, number: u64) -> Vec<usize> {
+        let range = self.text.range(self.split);
+        // At least one: a part has more ids than the context.
+        let count = (range.len().saturating_sub(1) / self.context).max(1) as u64;
+        let first = u128::from(number) * self.batch as u128;
+        let start = |row: usize| {
+            let sample = first + row as u128;
+            let (epoch, index) = (sample / u128::from(count), sample % u128::from(count));
+            let window = Permutation::new(count, self.seed, epoch as u64).at(index as u64);
+            range.start + window as usize * self.context
+        };
+        self.rows.clone().map(start).collect()
     }
 
     /// Returns the batch of windows at positions of the text.

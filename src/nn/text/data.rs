@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::text_file::TextFile;
+use super::token_files::TokenFiles;
 use super::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
 
@@ -38,6 +39,7 @@ enum Ids {
     /// The ids are the bytes of the text.
     Bytes(Arc<TextFile>),
     Words(Arc<[u32]>),
+    Files(Arc<TokenFiles>),
 }
 
 const TRAINING_FRACTION: f64 = 0.9;
@@ -60,6 +62,17 @@ impl TokenizedText {
         TokenizedText { ids, hash, training: 0 }.with_training_fraction(TRAINING_FRACTION)
     }
 
+    /// Takes the ids of token files. The first 0.9 of them are the training part.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_training_fraction`](Self::with_training_fraction).
+    pub fn from_files(files: TokenFiles) -> Result<TokenizedText> {
+        let hash = files.hash().into();
+        let ids = Ids::Files(Arc::new(files));
+        TokenizedText { ids, hash, training: 0 }.with_training_fraction(TRAINING_FRACTION)
+    }
+
     /// Sets the fraction of the ids that are the training part, rounded down to whole ids.
     ///
     /// # Errors
@@ -79,6 +92,7 @@ impl TokenizedText {
         match &self.ids {
             Ids::Bytes(bytes) => bytes.len(),
             Ids::Words(words) => words.len(),
+            Ids::Files(files) => files.len(),
         }
     }
 
@@ -98,16 +112,19 @@ impl TokenizedText {
     /// Returns the entropy of single ids in nats: the loss of a model that knows nothing but how often each id occurs.
     pub fn unigram_entropy(&self) -> f64 {
         let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut count = |id: u32| *counts.entry(id).or_default() += 1;
         match &self.ids {
-            Ids::Bytes(bytes) => bytes.iter().for_each(|&id| *counts.entry(u32::from(id)).or_default() += 1),
-            Ids::Words(words) => words.iter().for_each(|&id| *counts.entry(id).or_default() += 1),
+            Ids::Bytes(bytes) => bytes.iter().for_each(|&id| count(u32::from(id))),
+            Ids::Words(words) => words.iter().for_each(|&id| count(id)),
+            // All positions are inside.
+            Ids::Files(files) => files.each_id(0..files.len(), count).unwrap_or_default(),
         }
         let total = self.len() as f64;
         let probabilities = counts.values().map(|&count| count as f64 / total);
         -probabilities.map(|p| p * p.ln()).sum::<f64>()
     }
 
-    /// Returns the SHA-256 of the text in hexadecimal digits.
+    /// Returns the SHA-256 of the text, or of token files, in hexadecimal digits.
     pub fn hash(&self) -> &str {
         &self.hash
     }
@@ -127,6 +144,7 @@ impl TokenizedText {
             Ids::Words(words) => {
                 ids.extend(words.get(range).ok_or_else(outside)?.iter().map(|&id| i64::from(id)))
             }
+            Ids::Files(files) => files.each_id(range, |id| ids.push(i64::from(id)))?,
         }
         Ok(())
     }

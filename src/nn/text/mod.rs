@@ -7,19 +7,23 @@
 //! | `stream` | [`StreamDecoder`], the text of ids as they come |
 //! | `text_file` | [`TextFile`], a text in memory or mapped from its file, with its hash |
 //! | `data` | [`TokenizedText`], ids split into training and validation |
-//! | `batches` | [`Batches`], windows of a text at random positions |
+//! | `token_files` | [`TokenFiles`], ids in the files of llm.c, nanoGPT and NumPy, and [`TokenWriter`] |
+//! | `batches` | [`Batches`], windows of a text at random positions or in a shuffled order |
+//! | `permutation` | the shuffled order |
 //!
 //! Invariant: a batch is a function of the text, its split, the sizes, the seed and the batch's number. A run that resumes
 //! needs the number alone.
 //!
-//! Tests: `tests/nn/text.rs`, `tests/nn/subword.rs`.
+//! Tests: `tests/nn/text.rs`, `tests/nn/subword.rs`, `tests/nn/token_files.rs`.
 
 mod batches;
 mod data;
+mod permutation;
 mod stream;
 #[cfg(feature = "models")]
 mod subword;
 mod text_file;
+mod token_files;
 mod tokenizer;
 
 pub use batches::{Batch, Batches};
@@ -28,4 +32,5 @@ pub use stream::StreamDecoder;
 #[cfg(feature = "models")]
 pub use subword::{BpeOptions, SplitPattern, SubwordTokenizer};
 pub use text_file::TextFile;
+pub use token_files::{TokenFiles, TokenFormat, TokenWriter};
 pub use tokenizer::{ByteTokenizer, CharTokenizer, Tokenizer, tokenizer_from_json};
