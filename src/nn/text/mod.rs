@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `tokenizer` | [`Tokenizer`], [`CharTokenizer`], [`ByteTokenizer`] |
+//! | `from_json` | [`tokenizer_from_json`], the tokenizers of checkpoints |
 //! | `subword` | `SubwordTokenizer`, the tokenizers of published models (feature `models`) |
 //! | `stream` | [`StreamDecoder`], the text of ids as they come |
 //! | `text_file` | [`TextFile`], a text in memory or mapped from its file, with its hash |
@@ -18,6 +19,7 @@
 
 mod batches;
 mod data;
+mod from_json;
 mod permutation;
 mod stream;
 #[cfg(feature = "models")]
@@ -28,9 +30,10 @@ mod tokenizer;
 
 pub use batches::{Batch, Batches};
 pub use data::{Split, TokenizedText};
+pub use from_json::tokenizer_from_json;
 pub use stream::StreamDecoder;
 #[cfg(feature = "models")]
 pub use subword::{BpeOptions, SplitPattern, SubwordTokenizer};
 pub use text_file::TextFile;
 pub use token_files::{TokenFiles, TokenFormat, TokenWriter};
-pub use tokenizer::{ByteTokenizer, CharTokenizer, Tokenizer, tokenizer_from_json};
+pub use tokenizer::{ByteTokenizer, CharTokenizer, Tokenizer};

@@ -26,7 +26,7 @@ pub trait Tokenizer: fmt::Debug + Send + Sync {
     /// [`Error::InvalidArgument`] with the position for an id that is not below the vocabulary's size.
     fn decode_bytes(&self, ids: &[u32]) -> Result<Vec<u8>>;
 
-    /// Returns the tokenizer as JSON, which [`tokenizer_from_json`] reads.
+    /// Returns the tokenizer as JSON, which [`tokenizer_from_json`](super::tokenizer_from_json) reads.
     fn to_json(&self) -> Value;
 
     /// Returns the ids of a text.
@@ -121,8 +121,8 @@ pub struct CharTokenizer {
     ids: HashMap<char, u32>,
 }
 
-const CHARACTERS: &str = "characters";
-const BYTES: &str = "bytes";
+pub(super) const CHARACTERS: &str = "characters";
+pub(super) const BYTES: &str = "bytes";
 
 impl CharTokenizer {
     /// Creates a tokenizer of the distinct characters of a UTF-8 text.
@@ -194,33 +194,6 @@ impl Tokenizer for CharTokenizer {
 
     fn to_json(&self) -> Value {
         json!({ "kind": CHARACTERS, "vocabulary": self.characters.iter().collect::<String>() })
-    }
-}
-
-/// Creates a tokenizer from the JSON of [`Tokenizer::to_json`], such as a checkpoint's.
-///
-/// # Errors
-///
-/// [`Error::InvalidArgument`] for JSON of no tokenizer of this crate, and as [`CharTokenizer::from_vocabulary`].
-pub fn tokenizer_from_json(json: &Value) -> Result<Box<dyn Tokenizer>> {
-    match (json["kind"].as_str(), json["vocabulary"].as_str()) {
-        (Some(BYTES), _) => Ok(Box::new(ByteTokenizer)),
-        (Some(CHARACTERS), Some(vocabulary)) => {
-            Ok(Box::new(CharTokenizer::from_vocabulary(vocabulary.chars())?))
-        }
-        #[cfg(feature = "models")]
-        (Some(super::subword::SUBWORDS), _) => Ok(Box::new(super::subword::from_checkpoint(json)?)),
-        #[cfg(not(feature = "models"))]
-        (Some("subwords"), _) => {
-            let wanted = "a build with the feature `models`, which has tokenizers of this kind";
-            Err(Error::invalid("tokenizer_from_json", "a tokenizer of the kind subwords", wanted))
-        }
-        _ => {
-            let found: String = json.to_string().chars().take(80).collect();
-            let wanted =
-                format!("a kind, {BYTES}, {CHARACTERS} or subwords, and a vocabulary for {CHARACTERS}");
-            Err(Error::invalid("tokenizer_from_json", found, wanted))
-        }
     }
 }
 

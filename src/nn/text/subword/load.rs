@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use tokenizers::Tokenizer as HfTokenizer;
 
-use super::{Borders, SubwordTokenizer};
+use super::tokenizer::{Borders, SubwordTokenizer};
 use crate::error::{Error, Result};
 use crate::io::npy::{file_error, open_regular, read_failure};
 use std::io::Read;
@@ -16,7 +16,19 @@ const MAX_BYTES: u64 = 512 << 20;
 
 const WANTED: &str = "tokenizer.json, or vocab.json and merges.txt";
 
-pub(super) fn from_folder(folder: &Path) -> Result<SubwordTokenizer> {
+impl SubwordTokenizer {
+    /// Loads the tokenizer of a model's folder: `tokenizer.json`, or `vocab.json` with `merges.txt`. The names of the tokens at the
+    /// beginning and the end of a text come from `tokenizer_config.json` and `special_tokens_map.json`, where they exist.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] for a folder without these files, one with SentencePiece's `tokenizer.model` alone, and a damaged file.
+    pub fn from_folder(folder: impl AsRef<Path>) -> Result<SubwordTokenizer> {
+        load(folder.as_ref())
+    }
+}
+
+fn load(folder: &Path) -> Result<SubwordTokenizer> {
     let name = folder.display().to_string();
     if !folder.is_dir() {
         let found = if folder.exists() { "a file" } else { "no such folder" };

@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::{SubwordTokenizer, WordCache};
+use super::encoder::WordCache;
+use super::tokenizer::SubwordTokenizer;
 use crate::error::Result;
 use crate::threads;
 

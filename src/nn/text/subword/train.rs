@@ -9,8 +9,10 @@ use tokenizers::pre_tokenizers::split::{Split, SplitPattern as HfPattern};
 use tokenizers::{AddedToken, PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer as HfTokenizer};
 
 use super::byte_level::CHARACTERS;
-use super::{Borders, SplitPattern, SubwordTokenizer};
+use super::splitter::SplitPattern;
+use super::tokenizer::{Borders, SubwordTokenizer};
 use crate::error::{Error, Result};
+use crate::nn::text::tokenizer::Tokenizer;
 
 /// The options of [`SubwordTokenizer::train`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,11 +122,12 @@ impl SubwordTokenizer {
             crate::io::new_file::write_error(folder, &error, "a folder that can be created")
         })?;
         let name = |id: Option<u32>| id.and_then(|id| self.token(id));
+        let (begin, end) = (name(self.begin_id()), name(self.end_id()));
         let config = serde_json::json!({
             "tokenizer_class": "PreTrainedTokenizerFast",
             "clean_up_tokenization_spaces": false,
-            "bos_token": name(self.begin),
-            "eos_token": name(self.end),
+            "bos_token": begin,
+            "eos_token": end,
         });
         crate::io::write_file(folder.join("tokenizer.json"), self.to_tokenizer_json()?.as_bytes())?;
         crate::io::write_file(folder.join("tokenizer_config.json"), format!("{config:#}\n").as_bytes())
