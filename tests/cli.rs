@@ -38,6 +38,8 @@ mod profile;
 mod ptx;
 #[path = "cli/srt.rs"]
 mod srt;
+#[path = "cli/tokenize.rs"]
+mod tokenize;
 #[path = "cli/trace.rs"]
 mod trace;
 #[path = "cli/train.rs"]

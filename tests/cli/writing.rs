@@ -31,7 +31,26 @@ impl Inputs {
         let inputs = Inputs { folder, network, model, run };
         succeeds(&strs(&inputs.classify_train(&["-o", &inputs.model])));
         succeeds(&strs(&inputs.train(&["--run", &inputs.run])));
+        let tokenizer = inputs.tokenizer();
+        succeeds(&[
+            "tokenize",
+            "--train",
+            "--vocab",
+            "260",
+            &inputs.folder.file("text.txt"),
+            "--out",
+            &tokenizer,
+        ]);
         inputs
+    }
+
+    fn tokenizer(&self) -> String {
+        self.folder.file("tokenizer")
+    }
+
+    /// The arguments that write ids into the file that follows.
+    fn tokenize(&self) -> Vec<String> {
+        words(&["tokenize", &self.folder.file("text.txt"), "--tokenizer", &self.tokenizer(), "--out"])
     }
 
     /// The program, or a shell with a limit that becomes the program, in the folder.
@@ -109,6 +128,7 @@ fn stdout_that_cannot_be_written_fails_and_a_reader_that_has_gone_does_not() {
     .to_vec();
     table.push(inputs.classify_train(&[]));
     table.push(inputs.train(&[]));
+    table.push(with(&inputs.tokenize(), &[&inputs.folder.file("ids.bin")]));
 
     let listed = succeeds(&["--help"]);
     let commands = listed.split("Commands:").nth(1).unwrap().split("\n\n").next().unwrap();
@@ -164,6 +184,8 @@ fn a_file_that_cannot_be_written_fails_and_another_keeps_its_kind() {
         inputs.classify_train(&["--calibration"]),
         with(&classify, &["-o"]),
         with(&text, &["--plot"]),
+        inputs.tokenize(),
+        with(&inputs.tokenize()[..4], &["--format", "raw", "--out"]),
     ];
     let [inside, one, other, link] = ["folder", "a", "b", "link"].map(|name| inputs.folder.file(name));
     std::fs::create_dir_all(&inside).unwrap();

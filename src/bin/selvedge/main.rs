@@ -1,6 +1,6 @@
 //! `selvedge`, the command line: devices and libraries of this machine, a kernel run on `.npy` files, the contents of an image,
 //! images from CUDA C++ and their cache, snapshots and traces of memory, traces of time, the engine of a matrix product, the kernels of an
-//! expression, a language model, spiking networks, golden-ratio operations, a classifier, and a demonstration.
+//! expression, a tokenizer, a language model, spiking networks, golden-ratio operations, a classifier, and a demonstration.
 //!
 //! Every command first gathers a [`Report`](output::Report) and only then prints it, as text or as JSON, so that a reader
 //! that goes away early (`selvedge info | head`) is no error. Progress goes to stderr, and only to a terminal.
@@ -33,6 +33,7 @@ mod scalar;
 mod source;
 mod srt;
 mod svg;
+mod tokenize;
 mod trace;
 mod train;
 mod warnings;
@@ -84,6 +85,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Command::Train(options) => return train::train(options),
         Command::Generate(options) => return generate::generate(options),
         Command::Evaluate(options) => (train::evaluate(options), options.json),
+        Command::Tokenize(options) => (tokenize::tokenize(options), options.json),
         Command::Srt(options) => return srt::srt(options),
         Command::Classify(options) => return classify::classify(options),
         Command::Explain(options) => (explain::explain(options), options.json()),

@@ -27,6 +27,7 @@ mod memory;
 mod ptx;
 mod run;
 mod srt;
+mod tokenize;
 mod trace;
 mod train;
 
@@ -45,6 +46,7 @@ pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOption
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
 pub use srt::{SrtCommand, SrtEvolveOptions, SrtOptions};
+pub use tokenize::{IdDType, TokenFileFormat, TokenizeOptions};
 pub use trace::TraceOptions;
 pub use train::{ComputeDType, EvaluateOptions, GenerateOptions, TokenizerKind, TrainOptions};
 
@@ -98,6 +100,8 @@ pub enum Command {
     Train(Box<TrainOptions>),
     /// Continue a prompt by a trained language model
     Generate(GenerateOptions),
+    /// Turn texts into a file of token ids, or train a tokenizer on them
+    Tokenize(TokenizeOptions),
     /// Evaluate a trained language model on a text
     #[command(name = "eval")]
     Evaluate(EvaluateOptions),
