@@ -74,7 +74,7 @@ pub use text::{
     TokenWriter, TokenizedText, Tokenizer, tokenizer_from_json,
 };
 #[cfg(feature = "models")]
-pub use text::{BpeOptions, SplitPattern, SubwordTokenizer};
+pub use text::{BpeOptions, ChatMessage, ChatTemplate, SplitPattern, SubwordTokenizer};
 pub use training::{
     BestCheckpoint, Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Checkpoints, LossScale,
     StepReport, Trainer, TrainerOptions, TrainingStep,

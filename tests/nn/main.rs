@@ -12,6 +12,8 @@ mod backend;
 mod batch_norm;
 #[path = "../cases/gradients.rs"]
 mod cases;
+#[cfg(feature = "models")]
+mod chat_template;
 mod checkpointing;
 mod checkpoints;
 #[path = "../cases/custom_function.rs"]

@@ -5,6 +5,7 @@
 //! | `tokenizer` | [`Tokenizer`], [`CharTokenizer`], [`ByteTokenizer`] |
 //! | `from_json` | [`tokenizer_from_json`], the tokenizers of checkpoints |
 //! | `subword` | `SubwordTokenizer`, the tokenizers of published models (feature `models`) |
+//! | `chat_template` | `ChatTemplate`, the text of a conversation (feature `models`) |
 //! | `stream` | [`StreamDecoder`], the text of ids as they come |
 //! | `text_file` | [`TextFile`], a text in memory or mapped from its file, with its hash |
 //! | `data` | [`TokenizedText`], ids split into training and validation |
@@ -15,9 +16,11 @@
 //! Invariant: a batch is a function of the text, its split, the sizes, the seed and the batch's number. A run that resumes
 //! needs the number alone.
 //!
-//! Tests: `tests/nn/text.rs`, `tests/nn/subword.rs`, `tests/nn/token_files.rs`.
+//! Tests: `tests/nn/text.rs`, `tests/nn/subword.rs`, `tests/nn/token_files.rs`, `tests/nn/chat_template.rs`.
 
 mod batches;
+#[cfg(feature = "models")]
+mod chat_template;
 mod data;
 mod from_json;
 mod permutation;
@@ -29,6 +32,8 @@ mod token_files;
 mod tokenizer;
 
 pub use batches::{Batch, Batches};
+#[cfg(feature = "models")]
+pub use chat_template::{ChatMessage, ChatTemplate};
 pub use data::{Split, TokenizedText};
 pub use from_json::tokenizer_from_json;
 pub use stream::StreamDecoder;

@@ -20,6 +20,7 @@ mod splitter;
 mod tokenizer;
 mod train;
 
+pub(super) use load::{optional_json, read_text, token_name};
 pub use splitter::SplitPattern;
 pub use tokenizer::SubwordTokenizer;
 pub(super) use tokenizer::{SUBWORDS, from_checkpoint};
