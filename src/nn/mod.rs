@@ -7,6 +7,7 @@
 //! | `module` | [`Module`]: a forward, named parameters, train and eval modes, `state_dict` |
 //! | `initializer` | [`Initializer`]: the device, dtype and first values of parameters; [`WeightDistribution`] |
 //! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`RmsNorm`], [`BatchNorm1d`], [`BatchNorm2d`], [`Dropout`], [`MultiHeadAttention`], [`FeedForward`], [`TransformerBlock`], [`Sequential`], activations |
+//! | `decoder` | [`Decoder`], a decoder-only transformer that a Hugging Face configuration describes, with its files, cache and generation |
 //! | `gpt` | [`Gpt`], a decoder-only transformer, and [`Generation`] |
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //! | `parameters` | [`Parameters`]: one buffer for each dtype, so that a step is one launch |
@@ -38,6 +39,7 @@
 mod autograd;
 mod backend;
 mod checks;
+mod decoder;
 mod gpt;
 mod initializer;
 mod layers;
@@ -55,6 +57,9 @@ pub use autograd::{
     scaled_dot_product_attention,
 };
 pub use backend::{AutomaticTransfers, Backend, Cpu, Cuda, TransferCounts};
+pub use decoder::{
+    Decoder, DecoderCache, DecoderConfig, DecoderGeneration, DecoderOptions, GenerationOptions,
+};
 pub use gpt::{Generation, Gpt, GptConfig, KeyValueCache, Sampler, SamplerOptions};
 pub use initializer::{Initializer, WeightDistribution};
 pub use layers::{

@@ -3,6 +3,8 @@
 
 #[path = "../cases/backend.rs"]
 mod backend_cases;
+#[path = "../cases/decoder.rs"]
+mod decoder_cases;
 #[path = "../cases/gpt2.rs"]
 mod gpt2_cases;
 
@@ -26,6 +28,7 @@ device_tests! {
     wrong_probabilities_are_reported_late_and_in_graphs => in_child(&[]),
     a_graph_with_a_wrong_label_reports_it_and_goes_on_after_it_is_mended => in_child(&[]),
     the_operations_of_a_backend_have_their_values, a_gpt_is_that_of_an_independent_implementation,
+    decoders_are_those_of_transformers,
     the_losses_of_a_gpt_are_close_to_the_cpu => alone(),
 }
 
@@ -362,6 +365,19 @@ fn a_gpt_is_that_of_an_independent_implementation() -> Outcome {
         std::fs::write(path.with_extension(extension), bytes)?;
     }
     Ok(gpt2_cases::logits_loss_and_gradients_are_those_of_the_reference(&path, &Device::cuda(0)?)?)
+}
+
+/// The models of tests/data/models, which the executable holds.
+fn decoders_are_those_of_transformers() -> Outcome {
+    let (folder, device) = (decoder_cases::unpacked(), Device::cuda(0)?);
+    for name in decoder_cases::NAMES {
+        for dtype in [DType::F64, DType::F32] {
+            decoder_cases::logits_losses_and_gradients(folder.path(), name, dtype, &device)?;
+            decoder_cases::continuations(folder.path(), name, dtype, &device)?;
+        }
+        decoder_cases::cached_logits(folder.path(), name, DType::F64, &device)?;
+    }
+    Ok(())
 }
 
 /// Losses of twenty steps of a trainer. Batches and dropout's masks are the same on both; sums have another order, so f32 losses agree

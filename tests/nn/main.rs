@@ -18,6 +18,11 @@ mod checkpointing;
 mod checkpoints;
 #[path = "../cases/custom_function.rs"]
 mod custom_function;
+mod decoder;
+#[path = "../cases/decoder.rs"]
+mod decoder_cases;
+mod decoder_config;
+mod decoder_files;
 mod differences;
 mod edge_gradients;
 mod fused;

@@ -1,0 +1,231 @@
+//! [`Block`], one layer: attention and feed-forward, each with its norms and its residual.
+
+use std::sync::OnceLock;
+
+use super::cache::DecoderCache;
+use super::config::{DecoderConfig, LayerConfig};
+use super::parameters::{Norm, ParameterRole, Projection, ProjectionForm, Source};
+use super::rotation::{Angles, rotate};
+use crate::attention::Band;
+use crate::error::Result;
+use crate::nn::autograd::packed_attention;
+use crate::nn::{Activation, AttentionOptions, FusedFunction, Variable, scaled_dot_product_attention};
+use crate::tensor::Tensor;
+use crate::types::DType;
+
+/// The values that all layers of one pass share.
+pub(super) struct Pass<'a> {
+    /// The angles of each rotary setting.
+    pub angles: Vec<Angles>,
+    /// True for keys that are no padding, (batch, 1, 1, keys).
+    pub mask: Option<Tensor>,
+    /// The positions before those of the pass.
+    pub past: usize,
+    pub cache: Option<&'a mut DecoderCache>,
+}
+
+/// One layer.
+pub(super) struct Block {
+    index: usize,
+    layer: LayerConfig,
+    heads: [usize; 3],
+    score_cap: Option<f64>,
+    attention_norm: Norm,
+    projections: Projections,
+    head_norms: Option<[Norm; 2]>,
+    output: Projection,
+    after_attention: Option<Norm>,
+    feed_forward_norm: Norm,
+    feed_forward: FeedForward,
+    after_feed_forward: Option<Norm>,
+}
+
+/// The products of queries, keys and values.
+enum Projections {
+    Packed(Projection),
+    Separate([Projection; 3]),
+}
+
+/// The products and the activation of a feed-forward.
+struct FeedForward {
+    form: FeedForwardForm,
+    down: Projection,
+    activation: Activation,
+}
+
+enum FeedForwardForm {
+    Plain(Projection),
+    PackedGate(Projection),
+    Gate([Projection; 2]),
+}
+
+impl Block {
+    pub fn new(
+        index: usize,
+        config: &DecoderConfig,
+        compute_dtype: Option<DType>,
+        source: Source<'_>,
+    ) -> Result<Block> {
+        let names = config.names;
+        let full = |name: &str| format!("{}{}.{index}.{name}", names.prefix, names.layers);
+        let norm = |name: &str, width, source: Source<'_>| Norm::new(&full(name), width, config.norm, source);
+        let (width, hidden) = (config.width, config.hidden);
+        let project = |name: &str, [inputs, outputs]: [usize; 2], has_bias, role, source: Source<'_>| {
+            let form = ProjectionForm { inputs, outputs, has_bias, role };
+            Projection::new(&full(name), form, config, compute_dtype, source)
+        };
+        let (biases, widths) = (config.biases, config.projection_widths());
+        let matrix = ParameterRole::Matrix;
+        let attention_norm = norm(names.attention_norm, width, source)?;
+        let projection = |name, outputs, source: Source<'_>| {
+            project(name, [width, outputs], biases.projections, matrix, source)
+        };
+        let projections = match config.is_packed {
+            true => Projections::Packed(projection(names.packed_projections, widths.iter().sum(), source)?),
+            false => {
+                let [query, key, value] = names.projections;
+                Projections::Separate([
+                    projection(query, widths[0], source)?,
+                    projection(key, widths[1], source)?,
+                    projection(value, widths[2], source)?,
+                ])
+            }
+        };
+        let head_norms = match config.has_head_norms {
+            true => {
+                let [query, key] = names.head_norms;
+                Some([norm(query, config.head_dim, source)?, norm(key, config.head_dim, source)?])
+            }
+            false => None,
+        };
+        let output =
+            project(names.output, [widths[0], width], biases.output, ParameterRole::Residual, source)?;
+        let [after_attention, feed_forward_norm, after_feed_forward] = match config.has_four_norms {
+            true => names.four_norms.map(Some),
+            false => [None, Some(names.feed_forward_norm), None],
+        };
+        let after_attention = after_attention.map(|name| norm(name, width, source)).transpose()?;
+        let feed_forward_norm = norm(feed_forward_norm.unwrap_or_default(), width, source)?;
+        let up = |name, outputs, source: Source<'_>| {
+            project(name, [width, outputs], biases.feed_forward, matrix, source)
+        };
+        let form = match (config.is_gated, config.is_packed) {
+            (false, _) => FeedForwardForm::Plain(up(names.up, hidden, source)?),
+            (true, true) => FeedForwardForm::PackedGate(up(names.packed_gate, 2 * hidden, source)?),
+            (true, false) => {
+                FeedForwardForm::Gate([up(names.gate, hidden, source)?, up(names.up, hidden, source)?])
+            }
+        };
+        let down =
+            project(names.down, [hidden, width], biases.feed_forward, ParameterRole::Residual, source)?;
+        Ok(Block {
+            index,
+            layer: config.layers[index],
+            heads: [config.heads, config.key_heads, config.key_heads],
+            score_cap: config.score_cap,
+            attention_norm,
+            projections,
+            head_norms,
+            output,
+            after_attention,
+            feed_forward_norm,
+            feed_forward: FeedForward { form, down, activation: config.activation },
+            after_feed_forward: after_feed_forward.map(|name| norm(name, width, source)).transpose()?,
+        })
+    }
+
+    /// Returns the layer's result for its input (batch, length, width).
+    pub fn forward(&self, x: &Variable, pass: &mut Pass<'_>) -> Result<Variable> {
+        let attention = self.attention(&self.attention_norm.forward(x)?, pass)?;
+        let x = (x + &normalized(self.after_attention.as_ref(), attention)?)?;
+        let result = self.feed_forward.forward(&self.feed_forward_norm.forward(&x)?)?;
+        &x + &normalized(self.after_feed_forward.as_ref(), result)?
+    }
+
+    fn attention_options(&self, pass: &Pass<'_>) -> AttentionOptions {
+        AttentionOptions {
+            mask: pass.mask.clone().map(Variable::new),
+            is_causal: true,
+            window: Band { before: self.layer.window.map(|window| window - 1), after: Some(0) },
+            scale: Some(self.layer.score_scale),
+            soft_cap: self.score_cap,
+            ..AttentionOptions::default()
+        }
+    }
+
+    fn attention(&self, x: &Variable, pass: &mut Pass<'_>) -> Result<Variable> {
+        let options = self.attention_options(pass);
+        let split = |x: &Variable, heads: usize| x.unflatten(-1, &[heads as isize, -1]);
+        let [heads, key_heads, _] = self.heads;
+        let [queries, keys, values] = match &self.projections {
+            Projections::Packed(projection) => {
+                let packed = projection.forward(x)?;
+                let is_plain = self.head_norms.is_none() && self.layer.rotary.is_none();
+                if is_plain && pass.cache.is_none() {
+                    return self.output.forward(&packed_attention(&packed, heads, key_heads, &options)?);
+                }
+                let packed = split(&packed, heads + 2 * key_heads)?;
+                [
+                    packed.narrow(2, 0, heads)?,
+                    packed.narrow(2, heads, key_heads)?,
+                    packed.narrow(2, heads + key_heads, key_heads)?,
+                ]
+            }
+            Projections::Separate([query, key, value]) => [
+                split(&query.forward(x)?, heads)?,
+                split(&key.forward(x)?, key_heads)?,
+                split(&value.forward(x)?, key_heads)?,
+            ],
+        };
+        let (queries, keys) = match &self.head_norms {
+            Some([query, key]) => (query.forward(&queries)?, key.forward(&keys)?),
+            None => (queries, keys),
+        };
+        let (queries, keys) = match self.layer.rotary.and_then(|index| pass.angles.get(index)) {
+            Some(angles) => (rotate(&queries, angles)?, rotate(&keys, angles)?),
+            None => (queries, keys),
+        };
+        let (queries, mut keys, mut values) =
+            (queries.transpose(1, 2)?, keys.transpose(1, 2)?, values.transpose(1, 2)?);
+        if let Some(cache) = &mut pass.cache {
+            let [all_keys, all_values] =
+                cache.extend(self.index, [&keys.tensor(), &values.tensor()], pass.past)?;
+            (keys, values) = (Variable::new(all_keys), Variable::new(all_values));
+        }
+        let result = scaled_dot_product_attention(&queries, &keys, &values, &options)?;
+        self.output.forward(&result.transpose(1, 2)?.flatten(2, 3)?)
+    }
+}
+
+/// Returns the normalised result, if there is a norm.
+fn normalized(norm: Option<&Norm>, x: Variable) -> Result<Variable> {
+    norm.map_or(Ok(x.clone()), |norm| norm.forward(&x))
+}
+
+impl FeedForward {
+    fn forward(&self, x: &Variable) -> Result<Variable> {
+        let (gate, up) = match &self.form {
+            FeedForwardForm::Plain(up) => return up.forward_joined(self.activation, &self.down, x),
+            FeedForwardForm::PackedGate(both) => {
+                let both = both.forward(x)?;
+                let hidden = both.shape().last().copied().unwrap_or(0) / 2;
+                (both.narrow(-1, 0, hidden)?, both.narrow(-1, hidden, hidden)?)
+            }
+            FeedForwardForm::Gate([gate, up]) => (gate.forward(x)?, up.forward(x)?),
+        };
+        self.down.forward(&gated(self.activation).run([&gate, &up])?)
+    }
+}
+
+/// Returns activation(gate) · up, one kernel each way.
+fn gated(activation: Activation) -> &'static FusedFunction<2> {
+    static FUNCTIONS: [OnceLock<FusedFunction<2>>; 4] = [const { OnceLock::new() }; 4];
+    let index = match activation {
+        Activation::GeluTanh => 0,
+        Activation::Gelu => 1,
+        Activation::Relu => 2,
+        Activation::Silu => 3,
+    };
+    let operation = activation.operation();
+    FUNCTIONS[index].get_or_init(|| FusedFunction::new(move |[gate, up]| gate.operation(operation, &[]) * up))
+}
