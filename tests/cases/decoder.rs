@@ -57,7 +57,13 @@ impl Case {
                 .into_iter()
                 .collect(),
             values: serde_json::from_str(&text).expect("JSON"),
-            tolerance: if dtype == DType::F64 { 1e-10 } else { 1e-5 },
+            tolerance: match dtype {
+                DType::F64 => 1e-10,
+                DType::F32 => 1e-5,
+                DType::F16 => 1e-2,
+                // Three bits fewer than f16.
+                _ => 8e-2,
+            },
         })
     }
 

@@ -19,7 +19,8 @@ pub fn small() -> Result<Decoder> {
 #[test]
 fn decoder_logits_losses_and_gradients_are_those_of_transformers() -> Result<()> {
     let folder = unpacked();
-    for (name, dtype) in NAMES.iter().flat_map(|name| [(name, DType::F64), (name, DType::F32)]) {
+    let dtypes = [DType::F64, DType::F32, DType::F16, DType::BF16];
+    for (name, dtype) in NAMES.iter().flat_map(|name| dtypes.map(|dtype| (name, dtype))) {
         cases::logits_losses_and_gradients(folder.path(), name, dtype, &Device::cpu())?;
     }
     Ok(())
@@ -121,5 +122,23 @@ fn learned_positions_end_at_the_context_and_rotary_positions_go_on() -> Result<(
     refused(model.generate(&[[1u32, 2, 3]], &options), &["3 ids and 3 new ids", "4 positions"]);
     let long = Tensor::zeros(&[1, 40], DType::I64, &Device::cpu())?;
     assert_eq!(small()?.forward(&Variable::new(long))?.shape()[..], [1, 40, 11]);
+    Ok(())
+}
+
+#[test]
+fn logits_that_are_nan_name_the_step_and_the_first_part() -> Result<()> {
+    let options = GenerationOptions { max_new_ids: 4, end_ids: Some(vec![]), ..GenerationOptions::default() };
+    for (parameter, part) in [
+        ("model.embed_tokens.weight", "in embed_tokens"),
+        ("model.layers.1.mlp.down_proj.weight", "in layers.1"),
+        ("lm_head.weight", "in norm or lm_head"),
+    ] {
+        let model = small()?;
+        let named = model.named_parameters();
+        let (_, variable) = named.iter().find(|(name, _)| name == parameter).expect("the parameter");
+        let nan = variable.tensor().full_like(f64::NAN)?;
+        no_grad(|| variable.update(|elements| elements.assign(&nan).map(|_| ())))?;
+        refused(model.generate(&[[1u32, 2]], &options), &["NaN in step 0", part]);
+    }
     Ok(())
 }

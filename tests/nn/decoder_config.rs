@@ -92,12 +92,15 @@ fn auto_map_is_no_error() -> Result<()> {
         .map(drop)
 }
 
+/// Keys and their new values.
+type Changes = Vec<(&'static str, Value)>;
+
 /// Changes of a configuration, and the parts of the error's text.
 #[test]
 fn bad_configurations_are_errors_that_name_the_key() {
     let missing = || json!("missing");
-    let scaling = |value: Value| [("rope_scaling", value)];
-    let cases: Vec<(&str, Vec<(&str, Value)>, &[&str])> = vec![
+    let scaling = |value: Value| -> Changes { vec![("rope_scaling", value)] };
+    let cases: Vec<(&str, Changes, &[&str])> = vec![
         (
             "bert",
             vec![],
@@ -143,11 +146,11 @@ fn bad_configurations_are_errors_that_name_the_key() {
         ),
         (
             "llama",
-            scaling(json!({"type": "dynamic", "factor": 2})).to_vec(),
+            scaling(json!({"type": "dynamic", "factor": 2})),
             &["rope_scaling: type = \"dynamic\"", "yarn"],
         ),
-        ("llama", scaling(json!({"type": "linear"})).to_vec(), &["no rope_scaling: factor"]),
-        ("llama", scaling(json!("linear")).to_vec(), &["rope_scaling = \"linear\""]),
+        ("llama", scaling(json!({"type": "linear"})), &["no rope_scaling: factor"]),
+        ("llama", scaling(json!("linear")), &["rope_scaling = \"linear\""]),
         (
             "llama",
             scaling(json!({"rope_type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4}))
@@ -156,7 +159,7 @@ fn bad_configurations_are_errors_that_name_the_key() {
         ),
         (
             "phi3",
-            scaling(json!({"type": "su", "short_factor": [1], "long_factor": [1, 2]})).to_vec(),
+            scaling(json!({"type": "su", "short_factor": [1], "long_factor": [1, 2]})),
             &["short_factor = [1]", "2 positive"],
         ),
     ];

@@ -189,3 +189,23 @@ fn damaged_folders_are_errors() -> Result<()> {
     }
     Ok(())
 }
+
+/// The cache of Hugging Face's programs has links to files that are named by their hashes.
+#[cfg(unix)]
+#[test]
+fn links_of_a_hugging_face_cache_are_followed() -> Result<()> {
+    let cases = unpacked();
+    let (snapshot, blobs) = (cases.path().join("snapshot"), cases.path().join("blobs"));
+    for folder in [&snapshot, &blobs] {
+        fs::create_dir(folder).unwrap();
+    }
+    let folder = cases.path().join("llama3");
+    for (hash, entry) in fs::read_dir(&folder).unwrap().enumerate() {
+        let path = entry.unwrap().path();
+        let blob = blobs.join(hash.to_string());
+        fs::copy(&path, &blob).unwrap();
+        std::os::unix::fs::symlink(&blob, snapshot.join(path.file_name().unwrap())).unwrap();
+    }
+    assert_eq!(logits(&load(&snapshot)?)?, logits(&load(&folder)?)?);
+    Ok(())
+}

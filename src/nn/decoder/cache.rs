@@ -99,6 +99,12 @@ impl DecoderCache {
         Ok([write(keys, new[0])?, write(values, new[1])?])
     }
 
+    /// Removes the positions of the last pass, which began behind `past`.
+    pub(super) fn rewind(&mut self, past: usize) {
+        self.ids.pop();
+        self.length = past;
+    }
+
     /// Returns the ids of all positions and new ones.
     pub(super) fn all_ids(&self, new: &Tensor) -> Result<Tensor> {
         let all: Vec<&Tensor> = self.ids.iter().chain([new]).collect();

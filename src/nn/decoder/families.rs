@@ -6,10 +6,13 @@ pub(super) struct Family {
     pub model_type: &'static str,
     /// True if a missing `tie_word_embeddings` means a tied head.
     pub is_tied: bool,
-    /// True for norms that multiply by 1 + weight, embeddings times sqrt(width), four norms in place of two, and norms of heads.
+    /// True for norms that multiply by 1 + weight.
     pub has_norm_offset: bool,
+    /// True for embeddings times sqrt(width).
     pub scales_embeddings: bool,
+    /// True for four norms in place of two.
     pub has_four_norms: bool,
+    /// True for norms of the heads of queries and keys.
     pub has_head_norms: bool,
     pub biases: BiasRule,
     /// True if one weight has queries, keys and values, and one has gate and up.
@@ -31,7 +34,7 @@ pub(super) struct Family {
 #[derive(Clone, Copy)]
 pub(super) enum BiasRule {
     None,
-    /// Those of attention by `attention_bias`, those of the feed-forward by `mlp_bias`.
+    /// The products of attention by `attention_bias`, and of the feed-forward by `mlp_bias`.
     Keys,
     /// Queries, keys and values.
     Projections,

@@ -39,6 +39,8 @@ pub struct DecoderGeneration<'m> {
     has_ended: Vec<bool>,
     end_ids: Vec<u32>,
     pad_id: i64,
+    /// The steps so far.
+    steps: usize,
     steps_left: usize,
 }
 
@@ -94,6 +96,7 @@ impl<'m> DecoderGeneration<'m> {
             has_ended: vec![false; prompts.len()],
             end_ids: options.end_ids.clone().unwrap_or_else(|| config.end_ids.clone()),
             pad_id,
+            steps: 0,
             steps_left: options.max_new_ids,
         })
     }
@@ -104,6 +107,13 @@ impl<'m> DecoderGeneration<'m> {
             Tensor::from_slice(&self.unread, &[batch, self.unread.len() / batch], &self.model.device())?;
         let logits = no_grad(|| self.model.forward_cached(&ids, &mut self.cache))?;
         let logits = logits.tensor().cast(DType::F32)?.to_vec::<f32>()?;
+        if logits.iter().any(|logit| logit.is_nan()) {
+            let first = no_grad(|| self.model.first_nan(&ids, &mut self.cache))?;
+            let part = first.unwrap_or_else(|| "a part that is not NaN again".to_owned());
+            let found = format!("logits that are NaN in step {}, first in {part}", self.steps);
+            return Err(Error::invalid(OPERATION, found, "finite weights, or a wider dtype"));
+        }
+        self.steps += 1;
         let width = logits.len() / batch;
         self.unread.clear();
         let mut found = Vec::with_capacity(batch);

@@ -1,7 +1,7 @@
 //! [`Decoder::load`]: a Hugging Face folder to a model.
 //!
 //! Names, shapes and dtypes are checked by the headers before an element is read. Files are read, not mapped, unless the caller
-//! promises that nobody changes them; to a CUDA device elements go through page-locked memory in chunks.
+//! guarantees that nobody changes them; to a CUDA device elements go through page-locked memory in chunks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

@@ -159,7 +159,7 @@ impl Decoder {
     /// sequence of padding alone.
     pub fn forward_padded(&self, ids: &Tensor, padding: &[usize]) -> Result<Variable> {
         let mut pass = self.pass(ids, 0, padding, None)?;
-        let x = self.hidden(ids, padding, &mut pass)?;
+        let x = self.hidden(ids, padding, &mut pass, &mut |_, _| Ok(()))?;
         self.logits(&x)
     }
 
@@ -167,12 +167,39 @@ impl Decoder {
     /// cache. The cache takes their keys and values. Nothing is recorded of the keys and values in the cache, so gradients do
     /// not reach them: use it within [`no_grad`](crate::nn::no_grad).
     ///
-    /// Where a longer total length changes the rotary frequencies of all positions (longrope), all ids are computed anew.
+    /// All ids are computed anew if the longer total length changes the rotary frequencies of all positions (longrope).
     ///
     /// # Errors
     ///
     /// As [`forward_padded`](Self::forward_padded); [`Error::InvalidArgument`] for another batch than the cache's.
     pub fn forward_cached(&self, ids: &Tensor, cache: &mut DecoderCache) -> Result<Variable> {
+        self.forward_watched(ids, cache, &mut |_, _| Ok(()))
+    }
+
+    /// Returns the name of the first part whose result has a NaN, of the pass over `ids` that the cache took last.
+    pub(super) fn first_nan(&self, ids: &Tensor, cache: &mut DecoderCache) -> Result<Option<String>> {
+        let mut first = None;
+        cache.rewind(cache.length().saturating_sub(ids.shape()[1]));
+        let logits = self.forward_watched(ids, cache, &mut |part, x| {
+            if first.is_none() && has_nan(x)? {
+                let names = self.config.names;
+                first = Some(match part {
+                    None => names.embedding.to_owned(),
+                    Some(index) => format!("{}.{index}", names.layers),
+                });
+            }
+            Ok(())
+        })?;
+        Ok(match first {
+            None if has_nan(&logits)? => {
+                Some(format!("{} or {}", self.config.names.final_norm, self.config.names.head))
+            }
+            first => first,
+        })
+    }
+
+    /// As [`forward_cached`](Self::forward_cached), with a function that gets the embeddings and the result of each layer.
+    fn forward_watched(&self, ids: &Tensor, cache: &mut DecoderCache, watch: Watch<'_>) -> Result<Variable> {
         let (past, padding) = (cache.length(), cache.padding().to_vec());
         let length = self.check_ids(ids, past)?;
         cache.check(self, ids)?;
@@ -187,7 +214,7 @@ impl Decoder {
         };
         let result = (|| {
             let mut pass = self.pass(&all, start, &padding, Some(&mut *cache))?;
-            let x = self.hidden(&all, &padding, &mut pass)?;
+            let x = self.hidden(&all, &padding, &mut pass, watch)?;
             self.logits(&x.select(1, -1)?)
         })();
         match result {
@@ -271,13 +298,21 @@ impl Decoder {
     }
 
     /// Returns the result of all layers.
-    fn hidden(&self, ids: &Tensor, padding: &[usize], pass: &mut Pass<'_>) -> Result<Variable> {
+    fn hidden(
+        &self,
+        ids: &Tensor,
+        padding: &[usize],
+        pass: &mut Pass<'_>,
+        watch: Watch<'_>,
+    ) -> Result<Variable> {
         let mut x = self.embed(ids, padding, pass.past)?;
+        watch(None, &x)?;
         for (index, block) in self.weights.blocks.iter().enumerate() {
             let names = self.config.names;
             let _traced =
                 crate::trace::span("layer", || (format!("{}.{index}", names.layers).into(), Vec::new()));
             x = block.forward(&x, pass)?;
+            watch(Some(index), &x)?;
         }
         Ok(x)
     }
@@ -313,6 +348,13 @@ impl Decoder {
             None => Ok(logits),
         }
     }
+}
+
+/// Gets the embeddings (`None`) and the result of each layer.
+type Watch<'a> = &'a mut dyn FnMut(Option<usize>, &Variable) -> Result<()>;
+
+fn has_nan(x: &Variable) -> Result<bool> {
+    Ok(x.tensor().cast(DType::F64)?.to_vec::<f64>()?.iter().any(|element| element.is_nan()))
 }
 
 /// Returns a number rounded to a dtype.

@@ -101,13 +101,13 @@ impl RotaryTables {
 pub(super) fn rotate(heads: &Variable, angles: &Angles) -> Result<Variable> {
     let shape = heads.shape();
     let (width, half) = (shape.last().copied().unwrap_or(0), angles.half());
-    let turned = if 2 * half < width { heads.narrow(-1, 0, 2 * half)? } else { heads.clone() };
-    let turned = turned.unflatten(-1, &[2, half as isize])?;
-    let turned = Variable::apply(Rotation(angles.clone()), &[&turned])?.flatten(-2, -1)?;
+    let rotated = if 2 * half < width { heads.narrow(-1, 0, 2 * half)? } else { heads.clone() };
+    let rotated = rotated.unflatten(-1, &[2, half as isize])?;
+    let rotated = Variable::apply(Rotation(angles.clone()), &[&rotated])?.flatten(-2, -1)?;
     if 2 * half == width {
-        return Ok(turned);
+        return Ok(rotated);
     }
-    Variable::cat(&[&turned, &heads.narrow(-1, 2 * half, width - 2 * half)?], -1)
+    Variable::cat(&[&rotated, &heads.narrow(-1, 2 * half, width - 2 * half)?], -1)
 }
 
 impl Angles {
