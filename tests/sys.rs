@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use selvedge::sys::{self, CublasApi, CublasLtApi, CuptiApi, DriverApi, NcclApi, NvrtcApi, Symbol, abi_version, codes};
+use selvedge::sys::{
+    self, CublasApi, CublasLtApi, CuptiApi, DriverApi, NcclApi, NvrtcApi, Symbol, abi_version, codes,
+};
 
 #[path = "common/mod.rs"]
 mod common;

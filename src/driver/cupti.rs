@@ -240,10 +240,12 @@ unsafe extern "C" fn take_buffer(
     if let Ok(api) = sys::cupti() {
         let mut records = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut record: *mut CUpti_Activity = std::ptr::null_mut();
-        // SAFETY: CUPTI wrote so many bytes of records.
-        while let Ok(CUptiResult::CUPTI_SUCCESS) =
-            unsafe { call_raw!(api, cuptiActivityGetNextRecord(buffer, valid, &mut record)) }
-        {
+        loop {
+            // SAFETY: CUPTI wrote so many bytes of records.
+            let asked = unsafe { call_raw!(api, cuptiActivityGetNextRecord(buffer, valid, &mut record)) };
+            if !matches!(asked, Ok(CUptiResult::CUPTI_SUCCESS)) {
+                break;
+            }
             // SAFETY: the record is whole, and of the layout of a known version.
             unsafe { records.read(record) };
         }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::analysis::{Analysis, DeviceTimes, Times};
 use super::read::Trace;
-use crate::output::{self, Style, Table, counted, grouped, microseconds, printable_name};
+use crate::output::{self, Style, Table, counted, grouped, microseconds, printable, printable_name};
 
 /// Lines of a table.
 const LISTED: usize = 20;
