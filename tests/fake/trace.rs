@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use flate2::read::GzDecoder;
 use selvedge::Error;
@@ -431,6 +432,22 @@ pub fn child(fake: &Fake, arguments: &[String]) -> Outcome {
     }
 }
 
+/// Checks a file as a reader of another language does: scripts/check_trace.py by `SELVEDGE_TEST_PYTHON`, or `python3`.
+fn check_by_python(path: &Path) -> Outcome {
+    let python = std::env::var_os("SELVEDGE_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let script = crate::common::repository().join("scripts/check_trace.py");
+    let output = match Command::new(python).arg(script).arg(path).output() {
+        Ok(output) => output,
+        Err(error) => {
+            println!("{} is not checked by Python: {error}", path.display());
+            return Ok(());
+        }
+    };
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    check(output.status.success() && text.contains(" arrows"), &text)
+}
+
 /// Runs a child with a path in a new folder, as its argument and in `SELVEDGE_TRACE` if `by_variable`.
 fn run(
     name: &str,
@@ -444,7 +461,8 @@ fn run(
     let settings = if by_variable { &settings[..] } else { &[] };
     let arguments = [name.to_owned(), text.clone()];
     let ended = children::spawn(&Variant::new(12040), "trace", &arguments, settings)?;
-    Ok(look(&path, ended)?)
+    look(&path, ended)?;
+    Ok(check_by_python(&path)?)
 }
 
 /// The library in place of CUPTI.
@@ -465,10 +483,13 @@ fn fake_cupti() -> std::io::Result<PathBuf> {
 fn with_cupti(child: &str, more: &[(&str, &str)]) -> Result<String, libtest_mimic::Failed> {
     let library = fake_cupti()?.display().to_string();
     let folder = tempfile::tempdir()?;
-    let arguments = [child.to_owned(), folder.path().join("trace.json.gz").display().to_string()];
+    let path = folder.path().join("trace.json.gz");
+    let arguments = [child.to_owned(), path.display().to_string()];
     let mut settings = vec![("SELVEDGE_LIBCUPTI", library.as_str())];
     settings.extend(more);
-    children::must_succeed(&Variant::new(12040), "trace", &arguments, &settings)
+    let text = children::must_succeed(&Variant::new(12040), "trace", &arguments, &settings)?;
+    check_by_python(&path)?;
+    Ok(text)
 }
 
 fn test(name: &'static str, child: &'static str) -> Test {

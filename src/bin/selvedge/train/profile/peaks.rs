@@ -1,10 +1,15 @@
 //! The limits of a card: bytes a second of its memory, and operations a second by dtype.
 //!
-//! Both are the product of a clock and a width that the driver reports, so they are the card's peaks at its highest clocks. A
-//! copy stays below the first, and tensor cores under load below the highest clock.
+//! The bytes are those that a copy on the card reads and writes, as measured here. The operations are the product of a clock and a
+//! width that the driver reports, so they are the card's peak at its highest clock, which tensor cores under load stay below.
 
 use selvedge::Result;
 use selvedge::driver::{Attribute, Device};
+
+/// Bytes of a measured copy, which no cache holds.
+const COPY: usize = 256 << 20;
+/// Copies of a measurement, of which the fastest counts.
+const COPIES: usize = 5;
 
 /// Operations of a multiprocessor in a clock, by dtype.
 struct Rates {
@@ -35,24 +40,39 @@ pub struct Peaks {
     capability: (i32, i32),
     /// Clocks a second of all multiprocessors together.
     clocks: f64,
-    /// Bytes a second of the card's memory.
+    /// Bytes a second that a copy on the card reads and writes.
     pub bytes: f64,
+}
+
+/// Measures a copy on the card, in bytes a second.
+fn copy_rate(device: &Device) -> Result<f64> {
+    let stream = device.stream()?;
+    let from = stream.zeros::<u8>(COPY)?;
+    let mut to = stream.zeros::<u8>(COPY)?;
+    let (mut start, mut end) = (device.timing_event()?, device.timing_event()?);
+    let mut fastest = f64::INFINITY;
+    for _ in 0..COPIES {
+        start.record(&stream)?;
+        stream.copy(&from, &mut to)?;
+        end.record(&stream)?;
+        end.synchronize()?;
+        fastest = fastest.min(f64::from(start.elapsed_ms(&end)?) / 1e3);
+    }
+    Ok(2.0 * COPY as f64 / fastest)
 }
 
 impl Peaks {
     /// # Errors
     ///
-    /// The driver does not know an attribute.
+    /// The driver does not know an attribute, and errors of memory.
     pub fn of(device: &Device) -> Result<Peaks> {
         let attribute = |attribute| device.attribute(attribute).map(f64::from);
-        // Clocks are in kHz, the width is in bits, and memory transfers twice in a clock.
+        // In kHz.
         let clocks = attribute(Attribute::CLOCK_RATE)? * 1e3;
-        let memory = attribute(Attribute::MEMORY_CLOCK_RATE)? * 1e3;
-        let width = attribute(Attribute::GLOBAL_MEMORY_BUS_WIDTH)? / 8.0;
         Ok(Peaks {
             capability: device.compute_capability(),
             clocks: clocks * attribute(Attribute::MULTIPROCESSOR_COUNT)?,
-            bytes: 2.0 * memory * width,
+            bytes: copy_rate(device)?,
         })
     }
 
