@@ -24,7 +24,7 @@ table() {
     cat <<'TABLE'
 activations | always | csrc/kernels/activations.cuh | the table of src/gemm/activation.rs
 images | always | ptx | csrc/kernels, csrc/images.txt, by scripts/build_images.py
-bindings | always | src/sys/driver.rs src/sys/nvrtc.rs src/sys/cublas.rs src/sys/cublaslt.rs src/sys/nccl.rs src/sys/generated.sums | wrapper.h and the CUDA headers, by scripts/build_bindings.py
+bindings | always | src/sys/driver.rs src/sys/nvrtc.rs src/sys/cublas.rs src/sys/cublaslt.rs src/sys/nccl.rs src/sys/cupti.rs src/sys/cupti13.rs src/sys/generated.sums | wrapper.h and the CUDA headers, by scripts/build_bindings.py
 operations | always | src/capi/tensor/operations.rs | `ops!` of src/fuse/language/operation.rs
 header | always | include/selvedge.h include/selvedge.symbols | src/capi, by scripts/header
 methods | always | docs/tensor-methods.md | src/tensor, by tests/documents.rs
