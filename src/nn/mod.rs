@@ -60,7 +60,7 @@ pub use backend::{AutomaticTransfers, Backend, Cpu, Cuda, TransferCounts};
 pub use decoder::{
     Decoder, DecoderCache, DecoderConfig, DecoderGeneration, DecoderOptions, GenerationOptions,
 };
-pub use gpt::{Generation, Gpt, GptConfig, KeyValueCache, Sampler, SamplerOptions};
+pub use gpt::{Generation, Gpt, GptConfig, KeyValueCache, LogProbabilities, Sampler, SamplerOptions};
 pub use initializer::{Initializer, WeightDistribution};
 pub use layers::{
     Activation, BatchNorm1d, BatchNorm2d, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu,
@@ -75,8 +75,8 @@ pub use module::Module;
 pub use optimizers::{Adam, AdamW, Optimizer, Sgd, WarmupCosine, clip_grad_norm};
 pub use parameters::Parameters;
 pub use text::{
-    Batch, Batches, ByteTokenizer, CharTokenizer, Split, StreamDecoder, TextFile, TokenFiles, TokenFormat,
-    TokenWriter, TokenizedText, Tokenizer, tokenizer_from_json,
+    Batch, Batches, ByteTokenizer, CharTokenizer, Split, StopFilter, StreamDecoder, TextFile, TokenFiles,
+    TokenFormat, TokenWriter, TokenizedText, Tokenizer, tokenizer_from_json,
 };
 #[cfg(feature = "models")]
 pub use text::{BpeOptions, ChatMessage, ChatTemplate, SplitPattern, SubwordTokenizer};

@@ -1,8 +1,8 @@
 //! Decoders of Hugging Face folders: logits, losses, gradients and continuations against transformers, caches, and bad input.
 
 use selvedge::nn::{
-    Decoder, DecoderCache, DecoderConfig, GenerationOptions, Initializer, Module, SamplerOptions, Variable,
-    no_grad,
+    Decoder, DecoderCache, DecoderConfig, DecoderGeneration, DecoderOptions, GenerationOptions, Initializer,
+    Module, SamplerOptions, Variable, no_grad,
 };
 use selvedge::{DType, Device, Error, Result, Tensor};
 
@@ -77,6 +77,76 @@ fn a_decoder_samples_each_sequence_alike_in_any_batch() -> Result<()> {
     assert_eq!(model.generate(&[[5u32]], &second)?[0], both[1]);
     let none = GenerationOptions { max_new_ids: 0, ..options };
     assert_eq!(model.generate(&[[5u32]], &none)?, [Vec::<u32>::new()]);
+    Ok(())
+}
+
+#[test]
+fn log_probabilities_are_those_of_transformers() -> Result<()> {
+    let folder = unpacked();
+    let folder = folder.path().join("llama2");
+    let text = std::fs::read_to_string(folder.join("reference.json")).expect("a reference");
+    let reference: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let options = DecoderOptions { dtype: Some(DType::F64), ..DecoderOptions::default() };
+    let model = Decoder::load(&folder, &Device::cpu(), &options)?;
+    let numbers = |value: &serde_json::Value| -> Vec<u32> {
+        value.as_array().expect("a list").iter().map(|id| id.as_u64().expect("an id") as u32).collect()
+    };
+    let prompts = [numbers(&reference["prompt"]), vec![1]];
+    let options = GenerationOptions { log_probabilities: Some(5), ..GenerationOptions::default() };
+    let mut generation = DecoderGeneration::new(&model, &prompts, &options)?;
+    assert_eq!(generation.log_probabilities(), [None, None]);
+    generation.next().expect("a step")?;
+    let found = generation.log_probabilities()[0].clone().expect("log-probabilities");
+    for (index, wanted) in reference["first_top5"].as_array().expect("a list").iter().enumerate() {
+        let (id, value) = found.top[index];
+        assert_eq!(u64::from(id), wanted[0].as_u64().expect("an id"));
+        assert!((value - wanted[1].as_f64().expect("a number")).abs() < 1e-5, "{value}, wanted {wanted}");
+    }
+    assert_eq!(found.drawn, found.top[0].1);
+    // A sequence that a caller ends has no more ids.
+    generation.end(1);
+    let step = generation.next().expect("a step")?;
+    assert!(step[0].is_some() && step[1].is_none());
+    assert!(generation.log_probabilities()[1].is_none());
+    Ok(())
+}
+
+#[test]
+fn a_generation_goes_on_with_the_cache_of_another() -> Result<()> {
+    let cases = unpacked();
+    // The frequencies of phi3 change with the total length.
+    for name in ["llama2", "gemma3", "phi3"] {
+        let options = DecoderOptions { dtype: Some(DType::F64), ..DecoderOptions::default() };
+        let model = Decoder::load(cases.path().join(name), &Device::cpu(), &options)?;
+        let options = GenerationOptions { max_new_ids: 4, end_ids: Some(vec![]), ..Default::default() };
+        let prompt = [30u32, 9, 62];
+        let mut first = DecoderGeneration::new(&model, &[prompt], &options)?;
+        let mut ids = prompt.to_vec();
+        for step in first.by_ref() {
+            ids.extend(step?.into_iter().flatten());
+        }
+        let cache = first.into_cache();
+        assert_eq!((cache.length(), ids.len()), (6, 7), "{name}");
+        for (kept, changed) in [(6, 7), (4, 4)] {
+            let mut ids = ids.clone();
+            ids.truncate(changed);
+            ids.extend([5, 11, 8]);
+            let wanted = &model.generate(&[&ids[..]], &options)?[0];
+            let mut cache = cache.clone();
+            cache.truncate(kept);
+            assert!(cache.length() == kept || (name == "phi3" && cache.length() == 0), "{name}");
+            let steps = DecoderGeneration::with_cache(&model, cache, &ids, &options)?;
+            let found: Vec<u32> =
+                steps.collect::<Result<Vec<_>>>()?.into_iter().flatten().flatten().collect();
+            assert_eq!(&found, wanted, "{name}, {kept}");
+        }
+        let with_cache = |cache, ids: &[u32]| DecoderGeneration::with_cache(&model, cache, ids, &options);
+        refused(with_cache(cache.clone(), &ids[..6]).map(drop), &["6 ids and a cache of 6", "truncate"]);
+        let padded = DecoderCache::with_padding(vec![1]);
+        refused(with_cache(padded, &ids).map(drop), &["padding of [1]", "one sequence"]);
+        refused(with_cache(DecoderCache::new(), &[]).map(drop), &["0 ids"]);
+        refused(with_cache(DecoderCache::new(), &[4000]).map(drop), &["id 4000"]);
+    }
     Ok(())
 }
 

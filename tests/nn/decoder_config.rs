@@ -1,6 +1,6 @@
 //! Configurations of decoders: the forms of each family, and bad input.
 
-use selvedge::nn::DecoderConfig;
+use selvedge::nn::{DecoderConfig, SamplerOptions};
 use selvedge::{Error, Result};
 use serde_json::{Value, json};
 
@@ -173,4 +173,39 @@ fn bad_configurations_are_errors_that_name_the_key() {
         let message = DecoderConfig::from_json(text, None).map(drop).unwrap_err().to_string();
         assert!(message.contains("config.json") && message.contains("a JSON object"), "{message}");
     }
+}
+
+#[test]
+fn the_choice_of_ids_is_that_of_generation_config() -> Result<()> {
+    let sampler = |text: &str| DecoderConfig::from_json(&llama(), Some(text)).map(|config| config.sampler());
+    let all = SamplerOptions::default();
+    assert_eq!(DecoderConfig::from_json(&llama(), None)?.sampler(), SamplerOptions::greedy());
+    for (text, wanted) in [
+        ("{}", SamplerOptions::greedy()),
+        (r#"{"do_sample": false, "temperature": 0.5, "top_p": 0.5}"#, SamplerOptions::greedy()),
+        (r#"{"do_sample": true}"#, all),
+        (
+            r#"{"do_sample": true, "temperature": 0.6, "top_k": 20, "top_p": 0.95, "min_p": 0.1}"#,
+            SamplerOptions { temperature: 0.6, top_k: Some(20), top_p: 0.95, min_p: 0.1, ..all },
+        ),
+        (r#"{"do_sample": true, "top_k": 0, "top_p": null, "temperature": 1}"#, all),
+        (
+            r#"{"repetition_penalty": 1.5}"#,
+            SamplerOptions { repetition_penalty: 1.5, ..SamplerOptions::greedy() },
+        ),
+    ] {
+        assert_eq!(sampler(text)?, wanted, "{text}");
+    }
+    for (text, part) in [
+        (r#"{"do_sample": true, "top_p": 0}"#, "generation_config.json: top_p = 0"),
+        (r#"{"do_sample": true, "top_p": "all"}"#, "top_p = \"all\""),
+        (r#"{"do_sample": true, "top_k": -1}"#, "top_k = -1"),
+        (r#"{"do_sample": 1}"#, "do_sample = 1"),
+        (r#"{"repetition_penalty": 0}"#, "repetition_penalty = 0"),
+    ] {
+        let error = sampler(text).unwrap_err();
+        assert!(matches!(error, Error::InvalidArgument { .. }), "{error}");
+        assert!(error.to_string().contains(part), "{error} lacks {part}");
+    }
+    Ok(())
 }

@@ -38,6 +38,7 @@ mod losses;
 mod optimizers;
 mod parameters;
 mod reference;
+mod sampler;
 mod second;
 mod step;
 #[cfg(feature = "models")]

@@ -259,6 +259,7 @@ fn generate(
         temperature: options.temperature,
         top_k: (options.top_k > 0).then_some(options.top_k),
         top_p: or_default(options.top_p, 1.0),
+        ..SamplerOptions::default()
     };
     let sampler = Sampler::new(sampler, options.seed)?;
     let mut model = object.write();

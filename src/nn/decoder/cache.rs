@@ -48,6 +48,15 @@ impl DecoderCache {
         self.ids.clear();
     }
 
+    /// Removes the positions from `length` on. All are removed if the keys may depend on the total length (longrope), so a caller
+    /// goes on at [`length`](Self::length).
+    pub fn truncate(&mut self, length: usize) {
+        if length < self.length {
+            self.length = if self.ids.is_empty() { length } else { 0 };
+            self.ids.clear();
+        }
+    }
+
     /// Checks that ids belong to the batch, and the cache to the model.
     pub(super) fn check(&self, model: &Decoder, ids: &Tensor) -> Result<()> {
         let config = model.config();

@@ -2,7 +2,7 @@
 
 use super::names::WeightNames;
 use super::rotary::{Rotary, RotaryScaling};
-use crate::nn::Activation;
+use crate::nn::{Activation, SamplerOptions};
 
 /// The description of a [`Decoder`](super::Decoder): sizes, and the form of each part.
 ///
@@ -55,6 +55,7 @@ pub struct DecoderConfig {
     pub(super) is_input_major: bool,
     pub(super) end_ids: Vec<u32>,
     pub(super) pad_id: Option<u32>,
+    pub(super) sampler: SamplerOptions,
     /// The text of config.json.
     pub(super) json: String,
     /// The text of generation_config.json.
@@ -150,6 +151,12 @@ impl DecoderConfig {
     /// Returns the id that fills a batch of sequences of different lengths.
     pub fn pad_id(&self) -> Option<u32> {
         self.pad_id
+    }
+
+    /// Returns the choice of ids that generation_config.json describes: draws of its temperature, top-k, top-p and min-p if `do_sample`
+    /// is true, else the most likely id; and its repetition penalty. A key that is missing changes nothing.
+    pub fn sampler(&self) -> SamplerOptions {
+        self.sampler
     }
 
     /// Returns whether the token embedding is the head too.

@@ -3,7 +3,7 @@
 use super::cache::DecoderCache;
 use super::model::Decoder;
 use crate::error::{Error, Result};
-use crate::nn::{Sampler, SamplerOptions, no_grad};
+use crate::nn::{LogProbabilities, Sampler, SamplerOptions, no_grad};
 use crate::tensor::Tensor;
 use crate::types::DType;
 
@@ -20,11 +20,19 @@ pub struct GenerationOptions {
     pub sampler: SamplerOptions,
     /// The seed of the draws. Sequence i draws from seed + i, whatever the other sequences are.
     pub seed: u64,
+    /// The number of most likely ids whose log-probabilities are computed beside that of the drawn id; `None` computes none.
+    pub log_probabilities: Option<usize>,
 }
 
 impl Default for GenerationOptions {
     fn default() -> Self {
-        GenerationOptions { max_new_ids: 128, end_ids: None, sampler: SamplerOptions::greedy(), seed: 0 }
+        GenerationOptions {
+            max_new_ids: 128,
+            end_ids: None,
+            sampler: SamplerOptions::greedy(),
+            seed: 0,
+            log_probabilities: None,
+        }
     }
 }
 
@@ -42,6 +50,8 @@ pub struct DecoderGeneration<'m> {
     /// The steps so far.
     steps: usize,
     steps_left: usize,
+    top: Option<usize>,
+    log_probabilities: Vec<Option<LogProbabilities>>,
 }
 
 impl<'m> DecoderGeneration<'m> {
@@ -64,20 +74,8 @@ impl<'m> DecoderGeneration<'m> {
         if let Some(index) = prompts.iter().position(|prompt| prompt.is_empty()) {
             return Err(Error::invalid(OPERATION, format!("prompt {index} without ids"), "at least one id"));
         }
+        check(model, &prompts, length, options)?;
         let vocab_size = config.vocab_size;
-        if let Some(id) =
-            prompts.iter().flat_map(|prompt| prompt.iter()).find(|&&id| id as usize >= vocab_size)
-        {
-            let wanted = format!("ids below {vocab_size}");
-            return Err(Error::invalid(OPERATION, format!("id {id} in a prompt"), wanted));
-        }
-        // The last new id is not read.
-        let last = length.saturating_add(options.max_new_ids.saturating_sub(1));
-        if config.has_learned_positions && last > config.context {
-            let found = format!("a prompt of {length} ids and {} new ids", options.max_new_ids);
-            let wanted = format!("at most {} positions", config.context);
-            return Err(Error::invalid(OPERATION, found, wanted));
-        }
         let pad_id = config.pad_id.filter(|&id| (id as usize) < vocab_size).map_or(0, i64::from);
         let padding: Vec<usize> = prompts.iter().map(|prompt| length - prompt.len()).collect();
         let mut unread = Vec::with_capacity(prompts.len() * length);
@@ -85,20 +83,82 @@ impl<'m> DecoderGeneration<'m> {
             unread.extend(std::iter::repeat_n(pad_id, count));
             unread.extend(prompt.iter().map(|&id| i64::from(id)));
         }
-        let samplers = (0..prompts.len() as u64)
-            .map(|index| Sampler::new(options.sampler, options.seed.wrapping_add(index)))
-            .collect::<Result<_>>()?;
+        let cache = DecoderCache::with_padding(padding);
+        DecoderGeneration::of(model, cache, unread, &prompts, options)
+    }
+
+    /// Creates a generation of one sequence, whose first ids a cache has: those of an earlier generation
+    /// ([`into_cache`](Self::into_cache)). `ids` is the whole sequence.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new); [`Error::InvalidArgument`] for a sequence that is not longer than the cache, and for a cache of padded
+    /// sequences.
+    pub fn with_cache(
+        model: &'m Decoder,
+        cache: DecoderCache,
+        ids: &[u32],
+        options: &GenerationOptions,
+    ) -> Result<DecoderGeneration<'m>> {
+        if cache.padding().iter().any(|&count| count > 0) {
+            let found = format!("a cache with padding of {:?}", cache.padding());
+            return Err(Error::invalid(OPERATION, found, "the cache of one sequence"));
+        }
+        if ids.len() <= cache.length() {
+            let found = format!("{} ids and a cache of {}", ids.len(), cache.length());
+            let wanted = "more ids than the cache has; DecoderCache::truncate removes some";
+            return Err(Error::invalid(OPERATION, found, wanted));
+        }
+        check(model, &[ids], ids.len(), options)?;
+        let unread = ids[cache.length()..].iter().map(|&id| i64::from(id)).collect();
+        DecoderGeneration::of(model, cache, unread, &[ids], options)
+    }
+
+    fn of(
+        model: &'m Decoder,
+        cache: DecoderCache,
+        unread: Vec<i64>,
+        prompts: &[&[u32]],
+        options: &GenerationOptions,
+    ) -> Result<DecoderGeneration<'m>> {
+        let config = model.config();
+        let mut samplers = Vec::with_capacity(prompts.len());
+        for (index, prompt) in prompts.iter().enumerate() {
+            let mut sampler = Sampler::new(options.sampler, options.seed.wrapping_add(index as u64))?;
+            sampler.read_prompt(prompt);
+            samplers.push(sampler);
+        }
         Ok(DecoderGeneration {
             model,
-            cache: DecoderCache::with_padding(padding),
+            cache,
             samplers,
             unread,
             has_ended: vec![false; prompts.len()],
             end_ids: options.end_ids.clone().unwrap_or_else(|| config.end_ids.clone()),
-            pad_id,
+            pad_id: config.pad_id.filter(|&id| (id as usize) < config.vocab_size).map_or(0, i64::from),
             steps: 0,
             steps_left: options.max_new_ids,
+            top: options.log_probabilities,
+            log_probabilities: vec![None; prompts.len()],
         })
+    }
+
+    /// Ends a sequence, such as at a stop string. An index beyond the batch changes nothing.
+    pub fn end(&mut self, index: usize) {
+        if let Some(has_ended) = self.has_ended.get_mut(index) {
+            *has_ended = true;
+        }
+    }
+
+    /// Returns the log-probabilities of each sequence's last new id: `None` for one that has ended, and if
+    /// [`GenerationOptions::log_probabilities`] does not ask for them.
+    pub fn log_probabilities(&self) -> &[Option<LogProbabilities>] {
+        &self.log_probabilities
+    }
+
+    /// Returns the keys and values of the ids that the model has read: all but the last new one.
+    pub fn into_cache(self) -> DecoderCache {
+        self.cache
     }
 
     fn step(&mut self) -> Result<Vec<Option<u32>>> {
@@ -123,11 +183,33 @@ impl<'m> DecoderGeneration<'m> {
                 false => Some(self.samplers[index].draw(row)? as u32),
             };
             self.has_ended[index] |= id.is_some_and(|id| self.end_ids.contains(&id));
+            self.log_probabilities[index] = match (self.top, id) {
+                (Some(top), Some(id)) => Some(LogProbabilities::new(row, id, top)?),
+                _ => None,
+            };
             self.unread.push(id.map_or(self.pad_id, i64::from));
             found.push(id);
         }
         Ok(found)
     }
+}
+
+/// Checks the ids of prompts, and the positions that they and new ids need.
+fn check(model: &Decoder, prompts: &[&[u32]], length: usize, options: &GenerationOptions) -> Result<()> {
+    let config = model.config();
+    let vocab_size = config.vocab_size;
+    if let Some(id) = prompts.iter().flat_map(|prompt| prompt.iter()).find(|&&id| id as usize >= vocab_size) {
+        let wanted = format!("ids below {vocab_size}");
+        return Err(Error::invalid(OPERATION, format!("id {id} in a prompt"), wanted));
+    }
+    // The last new id is not read.
+    let last = length.saturating_add(options.max_new_ids.saturating_sub(1));
+    if config.has_learned_positions && last > config.context {
+        let found = format!("a prompt of {length} ids and {} new ids", options.max_new_ids);
+        let wanted = format!("at most {} positions", config.context);
+        return Err(Error::invalid(OPERATION, found, wanted));
+    }
+    Ok(())
 }
 
 impl Iterator for DecoderGeneration<'_> {

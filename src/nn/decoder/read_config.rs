@@ -9,13 +9,14 @@ use super::fields::Fields;
 use super::names::{GPT2, LLAMA};
 use super::rotary::{Rotary, RotaryScaling};
 use crate::error::{Error, Result};
-use crate::nn::Activation;
+use crate::nn::{Activation, SamplerOptions};
 
 /// The most layers: each has parameters, whose names take memory.
 const MAX_LAYERS: usize = 4096;
 
 impl DecoderConfig {
-    /// Reads the texts of `config.json` and, if there is one, `generation_config.json`, whose end ids win.
+    /// Reads the texts of `config.json` and, if there is one, `generation_config.json`, whose end ids win. The latter has the choice
+    /// of ids too.
     ///
     /// Dropout rates are not read: the model drops nothing. `auto_map`, which names Python code, is ignored with a warning.
     ///
@@ -51,11 +52,39 @@ impl DecoderConfig {
                 config.end_ids = end_ids;
             }
             config.pad_id = pad_id.or(config.pad_id);
+            config.sampler = sampler(Fields::new(&map, "generation_config.json: "))?;
         }
         text.clone_into(&mut config.json);
         config.generation_json = generation.map(str::to_owned);
         Ok(config)
     }
+}
+
+/// Returns the choice of ids. A top_k of 0 takes all ids, as in transformers.
+fn sampler(fields: Fields<'_>) -> Result<SamplerOptions> {
+    let number = |key: &str, default: f64| match fields.value(key) {
+        None => Ok(default),
+        Some(value) => value.as_f64().ok_or_else(|| fields.refuse(key, "a number")),
+    };
+    let draws = fields.flag("do_sample", false)?;
+    let mut options =
+        SamplerOptions { repetition_penalty: number("repetition_penalty", 1.0)?, ..SamplerOptions::greedy() };
+    if draws {
+        options.temperature = number("temperature", 1.0)?;
+        options.top_p = number("top_p", 1.0)?;
+        options.min_p = number("min_p", 0.0)?;
+        options.top_k = match fields.value("top_k").and_then(Value::as_u64) {
+            Some(0) => None,
+            _ => fields.optional_count("top_k")?,
+        };
+    }
+    options.check().map_err(|error| match error {
+        Error::InvalidArgument { found, wanted, .. } => {
+            Error::invalid(CONFIG, format!("generation_config.json: {found}"), wanted)
+        }
+        other => other,
+    })?;
+    Ok(options)
 }
 
 /// Returns the object of a file.
@@ -139,6 +168,7 @@ fn gpt2(fields: Fields<'_>) -> Result<DecoderConfig> {
         end_ids: Vec::new(),
         pad_id: None,
         json: String::new(),
+        sampler: SamplerOptions::greedy(),
         generation_json: None,
     })
 }
@@ -220,6 +250,7 @@ fn llama(fields: Fields<'_>, family: &Family) -> Result<DecoderConfig> {
         end_ids: Vec::new(),
         pad_id: None,
         json: String::new(),
+        sampler: SamplerOptions::greedy(),
         generation_json: None,
     })
 }

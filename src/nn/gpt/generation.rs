@@ -2,7 +2,7 @@
 
 use super::cache::KeyValueCache;
 use super::model::Gpt;
-use super::sampler::Sampler;
+use super::sampler::{LogProbabilities, Sampler};
 use crate::error::{Error, Result};
 use crate::nn::no_grad;
 use crate::tensor::Tensor;
@@ -23,6 +23,9 @@ pub struct Generation<'m> {
     context: usize,
     /// How many of `ids` the cache does not have.
     unread: usize,
+    /// The number of most likely ids whose log-probabilities are computed.
+    top: Option<usize>,
+    log_probabilities: Option<LogProbabilities>,
 }
 
 impl<'m> Generation<'m> {
@@ -31,7 +34,7 @@ impl<'m> Generation<'m> {
     /// # Errors
     ///
     /// [`Error::InvalidArgument`] for an empty prompt, and for an id outside the vocabulary.
-    pub fn new(model: &'m Gpt, prompt: &[u32], sampler: Sampler) -> Result<Generation<'m>> {
+    pub fn new(model: &'m Gpt, prompt: &[u32], mut sampler: Sampler) -> Result<Generation<'m>> {
         let vocab_size = model.config().vocab_size;
         if prompt.is_empty() {
             return Err(Error::invalid(OPERATION, "an empty prompt", "at least one id"));
@@ -41,9 +44,21 @@ impl<'m> Generation<'m> {
             return Err(Error::invalid(OPERATION, format!("id {id} in the prompt"), wanted));
         }
         let ids: Vec<i64> = prompt.iter().map(|&id| i64::from(id)).collect();
+        sampler.read_prompt(prompt);
         let unread = ids.len();
         let context = model.config().context;
-        Ok(Generation { model, sampler, cache: KeyValueCache::new(), ids, context, unread })
+        let cache = KeyValueCache::new();
+        Ok(Generation { model, sampler, cache, ids, context, unread, top: None, log_probabilities: None })
+    }
+
+    /// Computes the log-probability of each new id, and those of the `top` most likely ids.
+    pub fn with_log_probabilities(self, top: usize) -> Generation<'m> {
+        Generation { top: Some(top), ..self }
+    }
+
+    /// Returns the log-probabilities of the last id, if [`with_log_probabilities`](Self::with_log_probabilities) asks for them.
+    pub fn log_probabilities(&self) -> Option<&LogProbabilities> {
+        self.log_probabilities.as_ref()
     }
 
     /// Sets the most ids that the model reads at once, its context otherwise: a model that was trained on shorter sequences
@@ -73,6 +88,8 @@ impl<'m> Generation<'m> {
         let logits = no_grad(|| self.model.forward_cached(&ids, &mut self.cache))?;
         let logits = logits.tensor().cast(DType::F32)?.to_vec::<f32>()?;
         let id = self.sampler.draw(&logits)?;
+        self.log_probabilities =
+            self.top.map(|top| LogProbabilities::new(&logits, id as u32, top)).transpose()?;
         self.unread = 1;
         self.ids.push(id as i64);
         if self.ids.len() > 2 * context {

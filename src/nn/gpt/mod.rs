@@ -22,4 +22,4 @@ pub use cache::KeyValueCache;
 pub use config::GptConfig;
 pub use generation::Generation;
 pub use model::Gpt;
-pub use sampler::{Sampler, SamplerOptions};
+pub use sampler::{LogProbabilities, Sampler, SamplerOptions};

@@ -7,6 +7,7 @@
 //! | `subword` | `SubwordTokenizer`, the tokenizers of published models (feature `models`) |
 //! | `chat_template` | `ChatTemplate`, the text of a conversation (feature `models`) |
 //! | `stream` | [`StreamDecoder`], the text of ids as they come |
+//! | `stop` | [`StopFilter`], the text before a stop string |
 //! | `text_file` | [`TextFile`], a text in memory or mapped from its file, with its hash |
 //! | `data` | [`TokenizedText`], ids split into training and validation |
 //! | `token_files` | [`TokenFiles`], ids in the files of llm.c, nanoGPT and NumPy, and [`TokenWriter`] |
@@ -24,6 +25,7 @@ mod chat_template;
 mod data;
 mod from_json;
 mod permutation;
+mod stop;
 mod stream;
 #[cfg(feature = "models")]
 mod subword;
@@ -36,6 +38,7 @@ pub use batches::{Batch, Batches};
 pub use chat_template::{ChatMessage, ChatTemplate};
 pub use data::{Split, TokenizedText};
 pub use from_json::tokenizer_from_json;
+pub use stop::StopFilter;
 pub use stream::StreamDecoder;
 #[cfg(feature = "models")]
 pub use subword::{BpeOptions, SplitPattern, SubwordTokenizer};

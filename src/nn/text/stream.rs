@@ -31,6 +31,11 @@ impl<'t> StreamDecoder<'t> {
         StreamDecoder { tokenizer, context: Vec::new(), waiting: Vec::new(), bytes: Vec::new() }
     }
 
+    /// Creates a decoder of ids that follow others, whose text was decoded before.
+    pub fn after(tokenizer: &'t dyn Tokenizer, ids: &[u32]) -> StreamDecoder<'t> {
+        StreamDecoder { context: ids.to_vec(), ..StreamDecoder::new(tokenizer) }
+    }
+
     /// Returns the text that is certain after these ids.
     ///
     /// # Errors
