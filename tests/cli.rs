@@ -29,6 +29,8 @@ mod gemm;
 mod images;
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/models.rs"]
+mod models;
 #[cfg(target_os = "linux")]
 #[path = "cli/on_the_fake_driver.rs"]
 mod on_the_fake_driver;

@@ -103,6 +103,7 @@ fn stdout_that_cannot_be_written_fails_and_a_reader_that_has_gone_does_not() {
     let (run, model, network) = (inputs.run.as_str(), inputs.model.as_str(), inputs.network.as_str());
     let made = inputs.folder.file("made.burst");
     let trace = super::trace::demonstration(&inputs.folder);
+    let published = super::models::model(&inputs.folder, "llama2");
     let mut table: Vec<Vec<String>> = [
         &["--version"][..],
         &["--help"],
@@ -114,6 +115,12 @@ fn stdout_that_cannot_be_written_fails_and_a_reader_that_has_gone_does_not() {
         &["memory", "replay", "--generate", "training", "--requests", "9"],
         &["generate", "--run", run, "--device", "cpu", "--length", "20", "--prompt", "it"],
         &["generate", "--run", run, "--device", "cpu", "--length", "2", "--prompt", "it", "--json"],
+        &["generate", "--model", &published, "--device", "cpu", "--length", "20", "--prompt", "it"],
+        &[
+            "generate", "--model", &published, "--device", "cpu", "--length", "2", "--prompt", "it",
+            "--prompt", "a",
+        ],
+        &["generate", "--model", &published, "--device", "cpu", "--length", "2", "--prompt", "it", "--json"],
         &["eval", "--run", run, "--text", &text, "--device", "cpu"],
         &["burst", "make", "G", "--neurons", "100", "--degree", "5", "-o", &made],
         &["burst", "run", network, "--bursts", "1", "--device", "cpu"],

@@ -23,6 +23,7 @@ mod compile;
 mod device;
 mod expr;
 mod gemm;
+mod generate;
 mod memory;
 mod ptx;
 mod run;
@@ -42,13 +43,14 @@ pub use compile::{CompileOptions, TargetOptions};
 pub use device::DeviceChoice;
 pub use expr::ExprOptions;
 pub use gemm::{ExplainOptions, Explained, MatmulOptions};
+pub use generate::{GenerateOptions, WeightDType};
 pub use memory::{Generator, MemoryCommand, MemoryOptions, PoolKind, ReplayOptions};
 pub use ptx::PtxOptions;
 pub use run::RunOptions;
 pub use srt::{SrtCommand, SrtEvolveOptions, SrtOptions};
 pub use tokenize::{IdDType, TokenFileFormat, TokenizeOptions};
 pub use trace::TraceOptions;
-pub use train::{ComputeDType, EvaluateOptions, GenerateOptions, TokenizerKind, TrainOptions};
+pub use train::{ComputeDType, EvaluateOptions, TokenizerKind, TrainOptions};
 
 /// The exit codes, for the help of a command that only groups others and has no `--json` of its own.
 const EXIT_CODES_OF_GROUP: &str = exit_codes!();
@@ -98,8 +100,8 @@ pub enum Command {
     Trace(TraceOptions),
     /// Train a language model on a text, on the CPU where there is no device
     Train(Box<TrainOptions>),
-    /// Continue a prompt by a trained language model
-    Generate(GenerateOptions),
+    /// Continue prompts by a trained language model, or by a published one
+    Generate(Box<GenerateOptions>),
     /// Turn texts into a file of token ids, or train a tokenizer on them
     Tokenize(TokenizeOptions),
     /// Evaluate a trained language model on a text

@@ -1,4 +1,4 @@
-//! The options of `selvedge train`, `selvedge generate` and `selvedge eval`.
+//! The options of `selvedge train` and `selvedge eval`.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -190,41 +190,6 @@ fn max_norm(text: &str) -> Result<f64, String> {
         Ok(norm) => Err(format!("found {norm}; wanted a number from 0 on")),
         Err(error) => Err(error.to_string()),
     }
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
-pub struct GenerateOptions {
-    /// The folder of a run
-    #[arg(long, value_name = "FOLDER", default_value = "selvedge-run")]
-    pub run: PathBuf,
-    /// The checkpoint's step [default: the last one]
-    #[arg(long, value_name = "N")]
-    pub step: Option<u64>,
-    /// The text to continue [default: a line's end, or the first word of the run's text if it has no line's end]
-    #[arg(long, value_name = "TEXT")]
-    pub prompt: Option<String>,
-    /// Ids to write
-    #[arg(long, value_name = "N", default_value_t = 400)]
-    pub length: u64,
-    /// The divisor of the logits; with 0 the most likely id is taken
-    #[arg(long, value_name = "T", default_value_t = 0.8)]
-    pub temperature: f64,
-    /// Draw among the N most likely ids
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub top_k: Option<u64>,
-    /// Draw among the fewest ids that have this probability
-    #[arg(long, value_name = "P", default_value_t = 1.0)]
-    pub top_p: f64,
-    /// The seed of the draws
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    pub seed: u64,
-    /// The device: auto, cpu, or a device's ordinal
-    #[arg(long, value_name = "auto|cpu|I", default_value = "auto")]
-    pub device: DeviceChoice,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 //!
 //! `train` prints while it runs; with `--json` it prints one object at the end. `run` has the loop, `resume` its beginning, `settings`
 //! the options, `losses` the file of losses, `report` the text and the JSON, `plot` the picture, `profile` the kernels of a step, `memory` the batch that fits when
-//! memory is short, `signals` the flag that a signal sets, `evaluate` the other command, and `source` the text and the checkpoint
+//! memory is short, `evaluate` the other command, and `source` the text and the checkpoint
 //! that both need.
 
 use std::process::ExitCode;
@@ -19,7 +19,6 @@ mod report;
 mod resume;
 mod run;
 mod settings;
-mod signals;
 pub mod source;
 
 pub use evaluate::evaluate;

@@ -6,8 +6,8 @@ use selvedge::nn::GptConfig;
 use serde_json::{Value, json};
 
 use super::run::Course;
-use super::signals::Signal;
 use crate::output::{Report, Style, Table, counted, grouped, indented, seconds};
+use crate::signals::Signal;
 
 /// The facts that are known before the first step.
 pub struct Start {

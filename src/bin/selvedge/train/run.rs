@@ -13,13 +13,13 @@ use super::profile::Profiler;
 use super::report::{Evaluation, Finished, Start, report, sample_after_step};
 use super::resume::{self, Prepared, Resumed};
 use super::settings::Settings;
-use super::signals::{Signal, Signals};
 use super::{memory, plot, source};
 use crate::device::{self, reason_text};
 use crate::failure::Failure;
 use crate::files;
 use crate::options::TrainOptions;
 use crate::output::{Progress, Report, Style, grouped};
+use crate::signals::{Signal, Signals};
 
 /// The most likely ids that a sample draws from.
 const SAMPLE_TOP_K: usize = 40;

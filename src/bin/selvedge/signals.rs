@@ -1,4 +1,4 @@
-//! Signals that end a run after its step.
+//! Signals that end a run after its step, and a generation after its id.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
