@@ -29,6 +29,8 @@ mod gemm;
 mod images;
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/model_files.rs"]
+mod model_files;
 #[path = "cli/models.rs"]
 mod models;
 #[cfg(target_os = "linux")]

@@ -104,6 +104,7 @@ fn stdout_that_cannot_be_written_fails_and_a_reader_that_has_gone_does_not() {
     let made = inputs.folder.file("made.burst");
     let trace = super::trace::demonstration(&inputs.folder);
     let published = super::models::model(&inputs.folder, "llama2");
+    let converted = inputs.folder.file("converted");
     let mut table: Vec<Vec<String>> = [
         &["--version"][..],
         &["--help"],
@@ -121,6 +122,8 @@ fn stdout_that_cannot_be_written_fails_and_a_reader_that_has_gone_does_not() {
             "--prompt", "a",
         ],
         &["generate", "--model", &published, "--device", "cpu", "--length", "2", "--prompt", "it", "--json"],
+        &["eval", "--model", &published, "--data", &text, "--device", "cpu"],
+        &["convert", &published, &converted, "--dtype", "bf16", "--force"],
         &["eval", "--run", run, "--text", &text, "--device", "cpu"],
         &["burst", "make", "G", "--neurons", "100", "--degree", "5", "-o", &made],
         &["burst", "run", network, "--bursts", "1", "--device", "cpu"],

@@ -15,6 +15,7 @@ mod build_images;
 mod burst;
 mod cache;
 mod classify;
+mod convert;
 mod demo;
 mod device;
 mod explain;
@@ -26,6 +27,7 @@ mod memory;
 mod model;
 mod options;
 mod output;
+mod perplexity;
 mod plan;
 mod preview;
 mod ptx;
@@ -86,7 +88,14 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Command::Burst(options) => return burst::burst(options),
         Command::Train(options) => return train::train(options),
         Command::Generate(options) => return generate::generate(options),
-        Command::Evaluate(options) => (train::evaluate(options), options.json),
+        Command::Evaluate(options) => {
+            let report = match &options.model {
+                Some(folder) => perplexity::evaluate(options, folder),
+                None => train::evaluate(options),
+            };
+            (report, options.json)
+        }
+        Command::Convert(options) => (convert::convert(options), options.json),
         Command::Tokenize(options) => (tokenize::tokenize(options), options.json),
         Command::Srt(options) => return srt::srt(options),
         Command::Classify(options) => return classify::classify(options),

@@ -20,6 +20,7 @@ mod build_images;
 mod burst;
 mod classify;
 mod compile;
+mod convert;
 mod device;
 mod expr;
 mod gemm;
@@ -40,6 +41,7 @@ pub use classify::{
     ClassifyTrainOptions,
 };
 pub use compile::{CompileOptions, TargetOptions};
+pub use convert::ConvertOptions;
 pub use device::DeviceChoice;
 pub use expr::ExprOptions;
 pub use gemm::{ExplainOptions, Explained, MatmulOptions};
@@ -104,9 +106,11 @@ pub enum Command {
     Generate(Box<GenerateOptions>),
     /// Turn texts into a file of token ids, or train a tokenizer on them
     Tokenize(TokenizeOptions),
-    /// Evaluate a trained language model on a text
+    /// Evaluate a trained language model, or a published one, on a text
     #[command(name = "eval")]
     Evaluate(EvaluateOptions),
+    /// Write the folder of a published model in another dtype
+    Convert(ConvertOptions),
     /// Make, run and verify networks of the spiking engine
     Burst(BurstOptions),
     /// Verify the golden-ratio operations

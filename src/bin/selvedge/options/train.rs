@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use selvedge::Error;
 
-use super::{DeviceChoice, EXIT_CODES};
+use super::{DeviceChoice, EXIT_CODES, WeightDType};
 
 /// A kind of tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -196,16 +196,31 @@ fn max_norm(text: &str) -> Result<f64, String> {
 #[command(after_help = EXIT_CODES)]
 pub struct EvaluateOptions {
     /// The folder of a run
-    #[arg(long, value_name = "FOLDER", default_value = "selvedge-run")]
+    #[arg(long, value_name = "FOLDER", default_value = "selvedge-run", conflicts_with = "model")]
     pub run: PathBuf,
     /// The checkpoint's step [default: the last one]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "model")]
     pub step: Option<u64>,
     /// The text [default: that of the run]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "model")]
     pub text: Option<PathBuf>,
-    /// Sequences of a batch
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    /// The folder of a published model
+    #[arg(long, value_name = "FOLDER")]
+    pub model: Option<PathBuf>,
+    /// Texts, each a sequence, or .bin and .npy files of ids, which are one sequence
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "model")]
+    pub data: Vec<PathBuf>,
+    /// Ids of a window [default: the model's context]
+    #[arg(long, value_name = "N", requires = "model")]
+    pub context: Option<u64>,
+    /// Ids between the starts of two windows [default: those of a window]
+    #[arg(long, value_name = "N", requires = "model", value_parser = clap::value_parser!(u64).range(1..))]
+    pub stride: Option<u64>,
+    /// The dtype of the model's weights [default: the stored one; f32 in place of 16 bits on the CPU]
+    #[arg(long, value_enum, requires = "model")]
+    pub dtype: Option<WeightDType>,
+    /// Sequences of a batch of a run
+    #[arg(long, value_name = "N", default_value_t = 16, conflicts_with = "model", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub batch: u64,
     /// The device: auto, cpu, or a device's ordinal
     #[arg(long, value_name = "auto|cpu|I", default_value = "auto")]

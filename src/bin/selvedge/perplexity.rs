@@ -1,0 +1,157 @@
+//! `selvedge eval --model`: the perplexity of a published model.
+//!
+//! Windows of the context begin each stride, and each id counts in the first window that has it, as the page "Perplexity of
+//! fixed-length models" of transformers describes. An id at the start of a window has no ids before it and does not count there.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use selvedge::nn::{CrossEntropyOptions, Decoder, Module, Reduction, TokenFiles, Variable, no_grad};
+use selvedge::{DType, Error, Tensor};
+use serde_json::json;
+
+use crate::device::reason_text;
+use crate::failure::Failure;
+use crate::files;
+use crate::model::LoadedModel;
+use crate::options::EvaluateOptions;
+use crate::output::{Progress, Report, Style, Table, counted, grouped};
+
+/// A part of a sequence that the model reads at once.
+struct Window {
+    start: usize,
+    end: usize,
+    /// The first position whose id counts.
+    first: usize,
+}
+
+pub fn evaluate(options: &EvaluateOptions, folder: &Path) -> Result<Report, Failure> {
+    let refused = |found: String, wanted: String| -> Failure {
+        Error::InvalidArgument { operation: "eval", found, wanted }.into()
+    };
+    if options.data.is_empty() {
+        return Err(refused("no data".to_owned(), "--data with texts, or files of ids".to_owned()));
+    }
+    let loaded = LoadedModel::new(folder, options.device, options.dtype)?;
+    let config = loaded.model.config();
+    let count = |option: Option<u64>, default: usize| {
+        option.map_or(default, |count| usize::try_from(count).unwrap_or(usize::MAX))
+    };
+    let context = count(options.context, config.context());
+    if context < 2 || context > config.context() {
+        let wanted = format!("2 to {}, the context of the model", config.context());
+        return Err(refused(format!("a context of {context}"), wanted));
+    }
+    let stride = count(options.stride, context);
+    if stride > context {
+        return Err(refused(format!("a stride of {stride}"), format!("at most the context, {context}")));
+    }
+    let sequences = read(&options.data, &loaded)?;
+    let windows: Vec<Vec<Window>> = sequences.iter().map(|ids| windows(ids.len(), context, stride)).collect();
+    let total: usize = windows.iter().map(Vec::len).sum();
+    let progress = Progress::of_steps("evaluates", total as u64);
+    let start = Instant::now();
+    let (mut sum, mut ids, mut done) = (0.0, 0, 0);
+    for (sequence, windows) in sequences.iter().zip(&windows) {
+        for window in windows {
+            sum += loss(&loaded.model, sequence, window)?;
+            ids += window.end - window.first;
+            done += 1;
+            progress.set(done);
+        }
+    }
+    drop(progress);
+    let seconds = start.elapsed().as_secs_f64();
+    let loss = sum / ids as f64;
+    let rate = ids as f64 / seconds.max(1e-9);
+    let mut table = Table::new("<<");
+    let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
+    row(
+        "data",
+        format!("{}, {} ids counted", counted(sequences.len() as u64, "sequence"), grouped(ids as u64)),
+    );
+    row("windows", format!("{} of {context} ids, {stride} apart", grouped(total as u64)));
+    row("loss", format!("{loss:.4} nats an id, {:.3} bits", loss / std::f64::consts::LN_2));
+    row("perplexity", format!("{:.3}", loss.exp()));
+    row("speed", format!("{} ids/s on {}", grouped(rate as u64), loaded.device));
+    let mut text = table.render(Style::of_stdout());
+    if let Some(reason) = &loaded.reason {
+        text += &format!("\n{}", reason_text(reason));
+    }
+    let json = json!({
+        "model": folder.display().to_string(),
+        "data": options.data.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+        "ids": ids,
+        "windows": total,
+        "context": context,
+        "stride": stride,
+        "loss": loss,
+        "perplexity": loss.exp(),
+        "seconds": seconds,
+        "ids_per_second": rate,
+        "dtype": loaded.model.dtype().to_string(),
+        "device": loaded.device.to_string(),
+        "cpu_because": loaded.reason.as_ref().map(ToString::to_string),
+    });
+    Ok(Report { text, json })
+}
+
+/// Reads each text as a sequence, and all files of ids as one.
+fn read(paths: &[PathBuf], loaded: &LoadedModel) -> Result<Vec<Vec<u32>>, Failure> {
+    let has_ids = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "bin" || ending == "npy");
+    let (tokens, texts): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(has_ids);
+    let mut sequences = Vec::new();
+    if !tokens.is_empty() {
+        let files = TokenFiles::read(&tokens)?;
+        sequences.push((tokens[0], files.ids(0..files.len())?));
+    }
+    for path in texts {
+        let text = files::read_text(path, "a text, or a .bin or .npy file of ids")?;
+        sequences.push((path, loaded.tokenizer.encode_prompt(&text)?));
+    }
+    let vocab_size = loaded.model.config().vocab_size();
+    let checked = sequences.into_iter().map(|(path, ids)| {
+        let refused = |found: String, wanted: String| {
+            Err(Error::File { path: path.display().to_string(), found, wanted }.into())
+        };
+        if ids.len() < 2 {
+            return refused(counted(ids.len() as u64, "id"), "at least two ids".to_owned());
+        }
+        match ids.iter().find(|&&id| id as usize >= vocab_size) {
+            Some(id) => refused(format!("the id {id}"), format!("ids below {vocab_size}, the model's")),
+            None => Ok(ids),
+        }
+    });
+    checked.collect()
+}
+
+/// Returns the windows of a sequence.
+fn windows(length: usize, context: usize, stride: usize) -> Vec<Window> {
+    let (mut windows, mut counted) = (Vec::new(), 0);
+    for start in (0..length).step_by(stride) {
+        let end = length.min(start + context);
+        let first = counted.max(start + 1);
+        if first < end {
+            windows.push(Window { start, end, first });
+        }
+        counted = end;
+        if end == length {
+            break;
+        }
+    }
+    windows
+}
+
+/// Returns the sum of the losses of a window's ids that count.
+fn loss(model: &Decoder, ids: &[u32], window: &Window) -> Result<f64, Error> {
+    let &Window { start, end, first } = window;
+    let device = model.device();
+    let read: Vec<i64> = ids[start..end].iter().map(|&id| i64::from(id)).collect();
+    let labels = Tensor::from_slice(&read[first - start..], &[end - first], &device)?;
+    let inputs = Variable::new(Tensor::from_slice(&read, &[1, read.len()], &device)?);
+    let logits = no_grad(|| model.forward(&inputs))?.tensor();
+    let logits = logits.select(0, 0)?.narrow(0, first - start - 1, end - first)?;
+    let dtype = if logits.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let options = CrossEntropyOptions { reduction: Reduction::Sum, ..CrossEntropyOptions::default() };
+    logits.cast(dtype)?.cross_entropy(&labels, options)?.cast(DType::F64)?.item::<f64>()
+}
