@@ -96,6 +96,16 @@ fn succeeds(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// As [`succeeds`], with one warning that says this.
+#[track_caller]
+fn warns(arguments: &[&str], part: &str) -> String {
+    let output = selvedge(arguments);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let is_one = errors.lines().count() == 1 && errors.starts_with("warning: ");
+    assert!(output.status.success() && is_one && errors.contains(part), "{errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Runs what must fail with this code, without output, and say these things.
 #[track_caller]
 fn fails(code: i32, arguments: &[&str], parts: &[&str]) {

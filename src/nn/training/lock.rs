@@ -79,7 +79,7 @@ impl FolderLock {
             }
             if take_away(&path, &found)? {
                 let LockOwner { pid, host, .. } = &found;
-                log::warn!(
+                log::info!(
                     "{}: took over the lock of process {pid} on host {host}, which has ended",
                     path.display()
                 );
