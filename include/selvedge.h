@@ -72,7 +72,8 @@ extern "C" {
 #define SV_ERROR_SHUT_DOWN 4
 
 /**
- * A custom operation has no function for the device, or a Rust program has a logger of its own.
+ * A custom operation has no function for the device, a Rust program has a logger of its own, or the library was built without the
+ * feature that a function needs.
  */
 #define SV_ERROR_UNSUPPORTED 5
 
@@ -291,6 +292,11 @@ typedef struct sv_optimizer_object *sv_optimizer;
  * A tokenizer.
  */
 typedef struct sv_tokenizer_object *sv_tokenizer;
+
+/**
+ * A decoder-only transformer of a published model.
+ */
+typedef struct sv_decoder_object *sv_decoder;
 
 /**
  * A run of training.
@@ -3280,6 +3286,11 @@ int32_t sv_custom_run(const struct sv_custom_operation *operation,
 /* ---- 9. Neural networks ---- */
 
 /**
+ * The id of a sequence that has ended, in the steps of a generation.
+ */
+#define SV_NO_ID UINT32_MAX
+
+/**
  * The result of a callback that lets the function go on.
  */
 #define SV_CONTINUE 0
@@ -3363,6 +3374,62 @@ int32_t sv_custom_run(const struct sv_custom_operation *operation,
  * The divergence of the target from an input of logarithms of probabilities: the sum over a row, and the mean over rows.
  */
 #define SV_LOSS_KL_DIV 6
+
+/**
+ * The settings of a generation of `sv_decoder_generate`. Zeros are the defaults, but for `size` and `max_new_ids`.
+ */
+typedef struct sv_decoder_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * The most new ids of a sequence, at least 1.
+   */
+  size_t max_new_ids;
+  /**
+   * The divisor of the logits. With 0 the most likely id is taken.
+   */
+  double temperature;
+  /**
+   * The probability of the ids to draw from; 0 for 1.
+   */
+  double top_p;
+  /**
+   * The most ids to draw from; 0 for all.
+   */
+  size_t top_k;
+  /**
+   * The seed of the draws. Sequence i draws from seed + i, whatever the other sequences are.
+   */
+  uint64_t seed;
+  /**
+   * The ids that end a sequence; NULL for those of the decoder's configuration.
+   */
+  const uint32_t *end_ids;
+  /**
+   * The number of `end_ids`.
+   */
+  size_t end_id_count;
+  /**
+   * 1 if no id ends a sequence.
+   */
+  int32_t ignores_end_ids;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+} sv_decoder_options;
+
+/**
+ * A function that is called after each step of `sv_decoder_generate`, on the thread that generates: with the number of the
+ * step from 0, and the new id of each of the `count` sequences, `SV_NO_ID` for one that has ended. `ids` is valid during the call.
+ * It returns `SV_CONTINUE`, or `SV_STOP` to end the generation.
+ */
+typedef int32_t (*sv_decoder_step_callback)(void *user,
+                                            size_t step,
+                                            const uint32_t *ids,
+                                            size_t count);
 
 /**
  * The sizes and options of a transformer. Zeros are the defaults, but for `size` and the five sizes.
@@ -3592,6 +3659,64 @@ typedef struct sv_gpt_step {
  * returns `SV_CONTINUE`, or `SV_STOP` to end the run, and may call functions of the trainer, such as `sv_gpt_trainer_evaluate`.
  */
 typedef int32_t (*sv_gpt_step_callback)(void *user, const struct sv_gpt_step *step);
+
+/**
+ * Loads the decoder of a folder as Hugging Face publishes it: `config.json`, `generation_config.json` if there is one, and
+ * `model.safetensors` or the files of `model.safetensors.index.json`.
+ *
+ * `dtype` is that of the parameters. `SV_DTYPE_NONE` is the dtype of the stored embedding, but f32 on the CPU for 16 bits.
+ */
+int32_t sv_decoder_load(const char *folder,
+                        int32_t device,
+                        int32_t dtype,
+                        sv_decoder *decoder);
+
+/**
+ * Writes a decoder into a folder, which is created, in the files and names that `sv_decoder_load` and transformers read.
+ */
+int32_t sv_decoder_save(sv_decoder decoder,
+                        const char *folder);
+
+/**
+ * Writes the number of ids. Ids are 0 to that number less 1.
+ */
+int32_t sv_decoder_vocab_size(sv_decoder decoder, size_t *size);
+
+/**
+ * Writes the number of positions that the decoder was made for. A decoder with learned positions has no others.
+ */
+int32_t sv_decoder_context(sv_decoder decoder,
+                           size_t *context);
+
+/**
+ * Writes the number of elements of the parameters. A head that is the token embedding counts once.
+ */
+int32_t sv_decoder_parameter_count(sv_decoder decoder, size_t *count);
+
+/**
+ * Computes the logits of a batch of ids, a tensor of shape (batch, length, vocabulary). `ids` has the shape (batch, length) and
+ * `SV_DTYPE_I64` or `SV_DTYPE_I32`, on the decoder's device. Nothing is recorded for gradients.
+ */
+int32_t sv_decoder_logits(sv_decoder decoder,
+                          sv_tensor ids,
+                          sv_tensor *result);
+
+/**
+ * Generates ids that continue `count` prompts, which may differ in length, as one batch. `ids` has the ids of one prompt after
+ * the other, and `lengths` the number of ids of each.
+ *
+ * `callback` gets the new ids of each step. The last one of a sequence is the id that ended it.
+ *
+ * Requires: `lengths` points to `count` numbers, and `ids` to as many numbers as their sum. `options->end_ids` points to
+ * `options->end_id_count` numbers. `callback` may be called with `user`.
+ */
+int32_t sv_decoder_generate(sv_decoder decoder,
+                            const uint32_t *ids,
+                            const size_t *lengths,
+                            size_t count,
+                            const struct sv_decoder_options *options,
+                            sv_decoder_step_callback callback,
+                            void *user);
 
 /**
  * Creates a transformer with new weights of a seed, as the GPT-2 paper draws them, in the training mode.
@@ -3843,6 +3968,15 @@ int32_t sv_tokenizer_characters(const char *text,
  * Creates a tokenizer from the JSON of `sv_tokenizer_to_json`.
  */
 int32_t sv_tokenizer_from_json(const char *json, sv_tokenizer *tokenizer);
+
+/**
+ * Loads the tokenizer of a published model's folder: `tokenizer.json`, or `vocab.json` with `merges.txt`.
+ *
+ * `SV_ERROR_UNSUPPORTED` in a library that was built without the feature `models`; `FEATURES=models scripts/install.sh` builds one
+ * with it.
+ */
+int32_t sv_tokenizer_load(const char *folder,
+                          sv_tokenizer *tokenizer);
 
 /**
  * Writes a tokenizer as JSON. The text is cut to fit `capacity`; `*length` gets the bytes of the whole text.

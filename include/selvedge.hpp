@@ -12,6 +12,7 @@
 #include "selvedge/catalogue.hpp"
 #include "selvedge/classifier.hpp"
 #include "selvedge/custom.hpp"
+#include "selvedge/decoder.hpp"
 #include "selvedge/device.hpp"
 #include "selvedge/device_network.hpp"
 #include "selvedge/evolver.hpp"

@@ -4,7 +4,8 @@
 #   scripts/build_library.sh FOLDER [dev|release] [shared|all]
 #
 # FOLDER gets the files, and `private_libraries`, the linker's arguments that a program of the static library needs. With
-# `shared` only the shared library is made. CARGO and CARGO_TARGET_DIR are honoured.
+# `shared` only the shared library is made. FEATURES names features of Cargo.toml beside `capi`: FEATURES=models adds the
+# tokenizers of published models. CARGO and CARGO_TARGET_DIR are honoured.
 #
 # The name in programs is libselvedge.so.N with the ABI's version N, so that a program never runs on another ABI. Calls
 # inside of the library stay inside of it where a process holds two copies. The library is never unloaded: its threads may
@@ -31,7 +32,7 @@ trap 'rm -f "$log"' EXIT
 # Functions inline at the size that LLVM allows where it optimizes for size: the library is a fourteenth smaller, and sums,
 # scans, sorts, products and small operations on the CPU are as fast.
 # Cargo names the files in its messages.
-"${CARGO:-cargo}" rustc --lib --profile "$profile" --features capi --crate-type "$types" \
+"${CARGO:-cargo}" rustc --lib --profile "$profile" --features "capi ${FEATURES:-}" --crate-type "$types" \
     --message-format=json-render-diagnostics -- \
     -C llvm-args=-inline-threshold=50 -C link-arg="-Wl,-soname,libselvedge.so.$abi" -C link-arg=-Wl,-Bsymbolic-functions -C link-arg=-Wl,-z,nodelete \
     >"$log"

@@ -5,7 +5,7 @@
 #
 # PREFIX/include/selvedge.h, selvedge.hpp and selvedge/, PREFIX/lib/libselvedge.{so,a}, PREFIX/lib/pkgconfig/selvedge.pc and
 # PREFIX/lib/cmake/selvedge. The installed tree may be moved. LIBDIR is another name than `lib`, such as `lib64`; DESTDIR goes
-# before every path, for packages. CARGO and CARGO_TARGET_DIR are honoured.
+# before every path, for packages. CARGO, CARGO_TARGET_DIR and FEATURES are honoured as in scripts/build_library.sh.
 set -eu
 
 if [ $# -ne 1 ]; then

@@ -19,8 +19,12 @@ mod attention;
 mod burst;
 #[path = "capi/classifier.rs"]
 mod classifier;
+#[path = "capi/decoder.rs"]
+mod decoder;
 #[path = "capi/kernels.rs"]
 mod kernels;
+#[path = "cases/model_folders.rs"]
+mod model_folders;
 #[path = "capi/models.rs"]
 mod models;
 #[path = "capi/ordering.rs"]

@@ -15,6 +15,8 @@ use std::sync::OnceLock;
 mod common;
 #[path = "capi/hostile.rs"]
 mod hostile;
+#[path = "cases/model_folders.rs"]
+mod model_folders;
 #[path = "fake/variant.rs"]
 mod variant;
 
@@ -276,7 +278,8 @@ fn every_function_refuses_null_and_bad_handles() {
     let source = folder().join("hostile_main.c");
     fs::write(&source, hostile::program(&header())).unwrap();
     let program = compile("hostile", &source, &["-std=c11", "-O0"]);
-    runs_in_silence::<&str>("hostile", &program, &[]);
+    let models = model_folders::unpacked();
+    runs_in_silence("hostile", &program, &[models.path().join("gpt2")]);
 }
 
 #[test]
@@ -388,6 +391,16 @@ fn operations_are_functions_of_the_header() {
 }
 
 #[test]
+fn a_program_in_c_generates_with_a_published_model() {
+    if common::is_left_out("a_program_in_c_generates_with_a_published_model", NEEDS) {
+        return;
+    }
+    let source = common::repository().join("tests/capi/decoder.c");
+    let (program, models) = (compile("decoder", &source, &["-std=c99"]), model_folders::unpacked());
+    runs_in_silence("decoder", &program, &[models.path(), models.path()]);
+}
+
+#[test]
 fn a_program_in_c_records_a_trace() {
     if common::is_left_out("a_program_in_c_records_a_trace", NEEDS) {
         return;
@@ -444,7 +457,8 @@ fn cpp_classes_do_what_the_functions_do() {
         ("C++17", compile("classes", &source, &["-std=c++17", "-O0"])),
         ("C++20", compile_with("classes_20", &source, &["-std=c++20", "-O0"])),
     ] {
-        runs_in_silence(standard, &program, &[&folder()]);
+        let models = model_folders::unpacked();
+        runs_in_silence(standard, &program, &[folder().as_path(), models.path()]);
     }
 }
 

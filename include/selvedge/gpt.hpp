@@ -27,15 +27,24 @@ public:
         return detail::make<Tokenizer>(sv_tokenizer_from_json, json.c_str());
     }
 
+    /// Loads the tokenizer of a published model's folder. The library needs the feature `models`.
+    static Tokenizer load(const std::string &folder)
+    {
+        return detail::make<Tokenizer>(sv_tokenizer_load, folder.c_str());
+    }
+
     std::string to_json() const { return detail::text(sv_tokenizer_to_json, handle()); }
     std::size_t vocab_size() const { return detail::get<std::size_t>(sv_tokenizer_vocab_size, handle()); }
     std::vector<std::uint32_t> encode(const std::string &text) const
     {
-        // Every id takes a byte or more.
+        // Most ids take a byte or more. Some tokenizers add ids.
         std::vector<std::uint32_t> ids(text.size());
         std::size_t count = 0;
         detail::call(sv_tokenizer_encode, handle(), text.data(), text.size(), ids.data(), ids.size(), &count);
+        const bool fits = count <= ids.size();
         ids.resize(count);
+        if (!fits)
+            detail::call(sv_tokenizer_encode, handle(), text.data(), text.size(), ids.data(), ids.size(), &count);
         return ids;
     }
     std::string decode(const std::vector<std::uint32_t> &ids) const

@@ -15,6 +15,7 @@ use super::guard::{self, SHUT_DOWN};
 use super::handle::{HandleKind, Object, sv_object};
 use super::hooks::forget_log_callback;
 use super::module::{FunctionObject, ModuleObject};
+use super::nn::decoder::DecoderObject;
 use super::nn::model::ModelObject;
 use super::nn::optimizer::OptimizerObject;
 use super::nn::tokenizer::TokenizerObject;
@@ -70,6 +71,7 @@ macro_rules! with_kinds {
             Classifier => ClassifierObject,
             Evolver => EvolverObject,
             GaussianModel => GaussianModelObject,
+            Decoder => DecoderObject,
             Symbolic => SymbolicObject,
             Trainer => TrainerObject,
             Tokenizer => TokenizerObject,

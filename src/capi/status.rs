@@ -15,7 +15,8 @@ pub const SV_ERROR_INVALID_HANDLE: i32 = 2;
 pub const SV_ERROR_PANIC: i32 = 3;
 /// `sv_shutdown` was called; only `sv_shutdown`, `sv_last_error`, `sv_status_name` and the version functions work after it.
 pub const SV_ERROR_SHUT_DOWN: i32 = 4;
-/// A custom operation has no function for the device, or a Rust program has a logger of its own.
+/// A custom operation has no function for the device, a Rust program has a logger of its own, or the library was built without the
+/// feature that a function needs.
 pub const SV_ERROR_UNSUPPORTED: i32 = 5;
 /// A shared library, such as the NVIDIA driver, could not be loaded.
 pub const SV_ERROR_LIBRARY_UNAVAILABLE: i32 = 10;

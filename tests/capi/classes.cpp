@@ -553,7 +553,7 @@ void an_executor_runs_the_jobs_with_equal_results()
 
 int main(int count, char **arguments)
 {
-    const std::string folder = count > 1 ? arguments[1] : ".";
+    const std::string folder = count > 1 ? arguments[1] : ".", models = count > 2 ? arguments[2] : ".";
     CHECK(!library_report().empty() && thread_count() > 0);
     set_threads(1);
     set_log_callback(SV_LOG_OFF, nullptr);
@@ -575,6 +575,7 @@ int main(int count, char **arguments)
     classifiers_describe_themselves_and_their_rows();
     golden_norms_and_evolvers(folder);
     transformers_are_trained_stored_and_write(folder);
+    decoders_of_published_models_generate_and_are_stored(models);
     catalogue_functions_have_their_worked_numbers();
     catalogue_neurons_and_gates_follow_their_definitions();
     catalogue_measures_agree_with_each_other();

@@ -201,6 +201,53 @@ void transformers_are_trained_stored_and_write(const std::string &folder)
     std::filesystem::remove_all(run, error);
 }
 
+void decoders_of_published_models_generate_and_are_stored(const std::string &models)
+{
+    const nn::Decoder decoder = nn::Decoder::load(models + "/gpt2", Device::cpu(), DType::F32);
+    CHECK(decoder.vocab_size() == 131 && decoder.context() == 48 && decoder.parameter_count() == 54576);
+    // From reference.json of the folder.
+    const List<std::uint32_t> prompt{106, 8, 90, 79, 90}, short_prompt{48, 61, 61};
+    const List<std::uint32_t> until_end{6, 25, 25, 83, 6, 25, 25, 93, 65, 31};
+    nn::GenerationOptions options;
+    options.max_new_ids = 14;
+    CHECK(decoder.generate(prompt, options) == until_end);
+    std::size_t steps = 0, ended = 0;
+    const List<List<std::uint32_t>> both =
+        decoder.generate({short_prompt, prompt}, options, [&](std::size_t step, Elements<const std::uint32_t> ids) {
+            CHECK(step == steps++ && ids.size() == 2);
+            ended += ids[1] == SV_NO_ID;
+            return true;
+        });
+    CHECK(steps == 14 && ended == 4 && both == List<List<std::uint32_t>>{List<std::uint32_t>(14, 93), until_end});
+    const auto stop = [](std::size_t step, Elements<const std::uint32_t>) { return step < 1; };
+    CHECK(decoder.generate(prompt, options, stop) == List<std::uint32_t>{6, 25});
+    options.end_ids.emplace();
+    CHECK(decoder.generate(prompt, options).size() == 14);
+    options.end_ids = {83};
+    CHECK(decoder.generate(prompt, options) == List<std::uint32_t>{6, 25, 25, 83});
+    options.max_new_ids = 0;
+    FAILS(SV_ERROR_INVALID_ARGUMENT, decoder.generate(prompt, options));
+    FAILS(SV_ERROR_INVALID_ARGUMENT, decoder.generate(List<std::uint32_t>()));
+
+    const Tensor ids = tensor({{std::int64_t{1}, std::int64_t{2}}});
+    decoder.save(models + "/saved_by_cpp");
+    const nn::Decoder again = nn::Decoder::load(models + "/saved_by_cpp");
+    CHECK(decoder.logits(ids).shape() == Shape(1, 2, 131) && again.logits(ids).equal(decoder.logits(ids)));
+    FAILS(SV_ERROR_FILE, nn::Decoder::load(models + "/none"));
+    // The library of the tests has no tokenizers of published models.
+    FAILS(SV_ERROR_UNSUPPORTED, nn::Tokenizer::load(models + "/gpt2"));
+#if SELVEDGE_HAS_EXCEPTIONS
+    bool caught = false;
+    options.max_new_ids = 4;
+    try {
+        decoder.generate(prompt, options, [](std::size_t, Elements<const std::uint32_t>) -> bool { throw 7; });
+    } catch (int number) {
+        caught = number == 7;
+    }
+    CHECK(caught);
+#endif
+}
+
 void golden_norms_and_evolvers(const std::string &folder)
 {
     const Tensor batch = tensor({{1.0, 10.0}, {2.0, 10.0}, {3.0, 10.0}});

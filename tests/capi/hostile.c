@@ -37,8 +37,8 @@ static void prepare(void)
     CHECK((uint32_t)(uintptr_t)stream == (uint32_t)(uintptr_t)stale_stream && stream != stale_stream);
 }
 
-/* Releases an object of each kind that needs neither NVRTC nor the results of a device. */
-static void prepare_released(void)
+/* Releases an object of each kind that needs neither NVRTC nor the results of a device. `folder` has a decoder. */
+static void prepare_released(const char *folder)
 {
     const int64_t vector[] = {2}, matrix[] = {2, 2};
     const double prior[] = {0.5, 0.5};
@@ -96,6 +96,7 @@ static void prepare_released(void)
     OK(sv_gpt_trainer_defaults(&trainer_options));
     OK(sv_gpt_trainer_create(&config, text, sizeof text, all[-1], &trainer_options, SV_CPU, (void *)all));
     all++;
+    OK(sv_decoder_load(folder, SV_CPU, SV_DTYPE_NONE, (void *)all++));
     released_count = (size_t)(all - released);
     OK(sv_tensor_ones(SV_DTYPE_F32, matrix, 2, SV_CPU, &live_tensor));
     OK(sv_network_create(&arrays, &live_network));

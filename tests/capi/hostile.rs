@@ -282,7 +282,7 @@ pub fn program(header: &str) -> String {
     let (last, others): (Vec<&Function>, Vec<&Function>) =
         all.iter().partition(|function| function.is_exempt(LAST));
     let mut text = include_str!("hostile.c").to_owned();
-    text.push_str("\nint main(void)\n{\n    int seen = 0;\n\n    prepare();\n    prepare_released();\n");
+    text.push_str("\nint main(int argc, char **argv)\n{\n    int seen = 0;\n\n    CHECK(argc == 2);\n    prepare();\n    prepare_released(argv[1]);\n");
     let sized = sized_structures(header);
     let mut taken = Vec::new();
     for function in &others {

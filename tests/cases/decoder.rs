@@ -2,7 +2,6 @@
 //! tests/gpu/nn.rs on a device.
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
 use std::path::Path;
 
 use selvedge::nn::{
@@ -11,6 +10,11 @@ use selvedge::nn::{
 };
 use selvedge::{DType, Device, Result, Tensor};
 use serde_json::Value;
+
+#[path = "model_folders.rs"]
+mod model_folders;
+
+pub use model_folders::unpacked;
 
 /// The cases.
 pub const NAMES: [&str; 11] = [
@@ -26,15 +30,6 @@ pub const NAMES: [&str; 11] = [
     "phi3",
     "bf16",
 ];
-
-/// Unpacks the cases, each into a folder of its name.
-pub fn unpacked() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let bytes = include_bytes!("../data/models/cases.zip");
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).expect("an archive");
-    archive.extract(folder.path()).expect("the files of the archive");
-    folder
-}
 
 /// A loaded case.
 struct Case {

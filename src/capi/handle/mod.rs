@@ -51,10 +51,11 @@ pub(super) enum HandleKind {
     DeviceNetwork = 24,
     Symbolic = 25,
     GaussianModel = 26,
+    Decoder = 27,
 }
 
 impl HandleKind {
-    const ALL: [HandleKind; 26] = [
+    const ALL: [HandleKind; 27] = [
         HandleKind::Stream,
         HandleKind::Event,
         HandleKind::Buffer,
@@ -81,6 +82,7 @@ impl HandleKind {
         HandleKind::DeviceNetwork,
         HandleKind::Symbolic,
         HandleKind::GaussianModel,
+        HandleKind::Decoder,
     ];
 
     fn name(self) -> &'static str {
@@ -111,6 +113,7 @@ impl HandleKind {
             HandleKind::DeviceNetwork => "device network",
             HandleKind::Symbolic => "symbolic expression",
             HandleKind::GaussianModel => "Gaussian model",
+            HandleKind::Decoder => "decoder",
         }
     }
 

@@ -32,6 +32,9 @@ pub type sv_optimizer = u64;
 /// A tokenizer.
 pub type sv_tokenizer = u64;
 
+/// A decoder-only transformer of a published model.
+pub type sv_decoder = u64;
+
 /// A run of training.
 pub type sv_gpt_trainer = u64;
 

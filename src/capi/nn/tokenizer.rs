@@ -78,6 +78,26 @@ pub unsafe extern "C" fn sv_tokenizer_from_json(json: *const c_char, tokenizer: 
     })
 }
 
+/// Loads the tokenizer of a published model's folder: `tokenizer.json`, or `vocab.json` with `merges.txt`.
+///
+/// `SV_ERROR_UNSUPPORTED` in a library that was built without the feature `models`; `FEATURES=models scripts/install.sh` builds one
+/// with it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_tokenizer_load(folder: *const c_char, tokenizer: *mut sv_tokenizer) -> i32 {
+    give_tokenizer("sv_tokenizer_load", tokenizer, &|| load(text(folder, "folder")?))
+}
+
+#[cfg(feature = "models")]
+fn load(folder: &str) -> Result<Arc<dyn Tokenizer>> {
+    Ok(Arc::new(crate::nn::SubwordTokenizer::from_folder(folder)?))
+}
+
+#[cfg(not(feature = "models"))]
+fn load(_: &str) -> Result<Arc<dyn Tokenizer>> {
+    let message = "found a library without the feature models; wanted one that FEATURES=models scripts/install.sh built";
+    Err(Failure { status: super::super::status::SV_ERROR_UNSUPPORTED, message: message.to_owned() })
+}
+
 /// Writes a tokenizer as JSON. The text is cut to fit `capacity`; `*length` gets the bytes of the whole text.
 ///
 /// # Safety
