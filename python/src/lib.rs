@@ -20,6 +20,7 @@ mod arguments;
 mod buffer;
 mod burst;
 mod creation;
+mod decoder;
 mod device;
 mod dlpack;
 mod dtype;
@@ -32,6 +33,7 @@ mod program;
 mod random;
 mod srt;
 mod tensor;
+mod tokenizer;
 mod trace;
 
 use pyo3::prelude::*;
@@ -59,6 +61,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<fuse::PyFused>()?;
     module.add_class::<kernel::PyKernel>()?;
     module.add_class::<kernel::PyKernelOutput>()?;
+    module.add_class::<decoder::PyDecoder>()?;
+    module.add_class::<tokenizer::PyTokenizer>()?;
     module.add_class::<trace::PyTrace>()?;
     module.add_class::<trace::PyTraceRange>()?;
     for dtype in DType::ALL {

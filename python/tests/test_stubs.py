@@ -57,7 +57,7 @@ def read(repository, name):
 def test_stub_and_package_have_the_same_names_and_parameters(repository):
     stub, classes = read(repository, "__init__.pyi")
     compare(stub, sv, "selvedge")
-    for name in ["Tensor", "Generator", "DType", "Device", "Expression", "Fused", "Kernel", "KernelOutput"]:
+    for name in ["Tensor", "Generator", "DType", "Device", "Expression", "Fused", "Kernel", "KernelOutput", "Decoder", "Tokenizer"]:
         compare(names_of(classes[name].body), getattr(sv, name), name)
     for name, node in classes.items():
         if name.endswith("Error"):

@@ -1,0 +1,194 @@
+//! `selvedge.Decoder`: a transformer of a published model.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBool;
+use selvedge::nn::{
+    Decoder, DecoderGeneration, DecoderOptions, GenerationOptions, Module, Variable, no_grad,
+};
+use selvedge::{DType, Tensor};
+
+use crate::arguments::{DTypeArgument, DeviceArgument, InRange};
+use crate::device::{PyDevice, device_or_default};
+use crate::dtype::PyDType;
+use crate::error::{Result, invalid, wrong_type};
+use crate::nested::is_sequence;
+use crate::tensor::{PyTensor, new_tensor};
+
+/// A decoder-only transformer of a published model: GPT-2, Llama, Mistral, Qwen 2 and 3, Gemma 1 to 3 or Phi 3.
+///
+/// `Decoder.load(folder)` loads a folder as Hugging Face publishes it.
+#[pyclass(name = "Decoder", module = "selvedge", frozen)]
+pub struct PyDecoder(Decoder);
+
+/// Returns the ids of one prompt.
+fn ids(tensor: &Tensor) -> Result<Vec<u32>> {
+    // A list without elements has a dtype of its own.
+    if tensor.count() == 0 {
+        return Ok(Vec::new());
+    }
+    if !tensor.dtype().is_integer() {
+        return Err(wrong_type("ids", tensor.dtype().name(), "integers").into());
+    }
+    if tensor.rank() != 1 {
+        let found = format!("a prompt of shape {:?}", tensor.shape());
+        return Err(invalid("ids", found, "a list of ids, or a list of such lists").into());
+    }
+    let id = |id: i64| {
+        u32::try_from(id).map_err(|_| invalid("ids", format!("id {id}"), "ids from 0 to 4294967295").into())
+    };
+    tensor.cast(DType::I64)?.to_vec::<i64>()?.into_iter().map(id).collect()
+}
+
+/// Returns the ids of each prompt, and whether they came as one prompt alone.
+fn prompts(data: &Bound<'_, PyAny>) -> Result<(Vec<Vec<u32>>, bool)> {
+    if is_sequence(data) && data.get_item(0).is_ok_and(|first| first.extract::<i64>().is_err()) {
+        let mut all = Vec::new();
+        for item in data.try_iter()? {
+            all.push(ids(&new_tensor(&item?, None, None)?)?);
+        }
+        return Ok((all, false));
+    }
+    let tensor = new_tensor(data, None, None)?;
+    if tensor.rank() < 2 {
+        return Ok((vec![ids(&tensor)?], true));
+    }
+    let rows = (0..tensor.shape()[0]).map(|row| ids(&tensor.select(0, row as isize)?));
+    Ok((rows.collect::<Result<_>>()?, false))
+}
+
+#[pymethods]
+impl PyDecoder {
+    /// Loads `config.json`, `generation_config.json` if there is one, and `model.safetensors` or its shards. Without a dtype the
+    /// parameters have that of the stored embedding, but f32 on the CPU for 16 bits.
+    #[staticmethod]
+    #[pyo3(signature = (folder, *, device=None, dtype=None))]
+    fn load(
+        py: Python<'_>,
+        folder: PathBuf,
+        device: Option<DeviceArgument>,
+        dtype: Option<DTypeArgument>,
+    ) -> Result<PyDecoder> {
+        let device = device_or_default(device);
+        let options = DecoderOptions { dtype: dtype.map(|dtype| dtype.0), ..DecoderOptions::default() };
+        Ok(PyDecoder(py.detach(|| Decoder::load(folder, &device, &options))?))
+    }
+
+    /// Writes the files of a folder, which is created. transformers loads them.
+    fn save(&self, py: Python<'_>, folder: PathBuf) -> Result<()> {
+        Ok(py.detach(|| self.0.save(folder))?)
+    }
+
+    /// The number of ids.
+    #[getter]
+    fn vocab_size(&self) -> usize {
+        self.0.config().vocab_size()
+    }
+
+    /// The number of positions that the decoder was made for.
+    #[getter]
+    fn context(&self) -> usize {
+        self.0.config().context()
+    }
+
+    /// The number of elements of the parameters.
+    #[getter]
+    fn parameter_count(&self) -> usize {
+        self.0.config().parameter_count()
+    }
+
+    /// The ids that end a sequence.
+    #[getter]
+    fn end_ids(&self) -> Vec<u32> {
+        self.0.config().end_ids().to_vec()
+    }
+
+    /// The device of the parameters.
+    #[getter]
+    fn device(&self) -> PyDevice {
+        PyDevice(self.0.device())
+    }
+
+    /// The dtype of the parameters.
+    #[getter]
+    fn dtype(&self) -> PyDType {
+        PyDType(self.0.dtype())
+    }
+
+    /// The logits of ids: (batch, length, vocabulary) of shape (batch, length), and (length, vocabulary) of one sequence.
+    fn logits(&self, py: Python<'_>, ids: &Bound<'_, PyAny>) -> Result<PyTensor> {
+        let ids = new_tensor(ids, None, Some(self.0.device()))?;
+        let logits = py.detach(|| {
+            let is_one = ids.rank() == 1;
+            let ids = if is_one { ids.unsqueeze(0)? } else { ids };
+            let logits = no_grad(|| self.0.forward(&Variable::new(ids)))?.tensor();
+            if is_one { logits.select(0, 0) } else { Ok(logits) }
+        })?;
+        Ok(logits.into())
+    }
+
+    /// The new ids of a prompt, or of each prompt of a list, which may differ in length, with the id that ended it.
+    ///
+    /// Temperature 0 takes the most likely id. Sequence i draws from seed + i, whatever the other sequences are. `end_ids` are by
+    /// default those of the model; an empty list ends none. `callback(step, ids)` gets the new id of each sequence after each step,
+    /// None for one that has ended, and stops the generation by returning False.
+    #[pyo3(
+        signature = (ids, *, max_new_ids=InRange(128), temperature=InRange(0.0), top_k=None, top_p=InRange(1.0), seed=InRange(0), end_ids=None, callback=None),
+        text_signature = "($self, ids, *, max_new_ids=128, temperature=0.0, top_k=None, top_p=1.0, seed=0, end_ids=None, callback=None)"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "the options of a generation")]
+    fn generate<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &Bound<'py, PyAny>,
+        max_new_ids: InRange<usize>,
+        temperature: InRange<f64>,
+        top_k: Option<InRange<usize>>,
+        top_p: InRange<f64>,
+        seed: InRange<u64>,
+        end_ids: Option<Vec<InRange<u32>>>,
+        callback: Option<Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let (prompts, is_one) = prompts(ids)?;
+        let mut options = GenerationOptions {
+            max_new_ids: max_new_ids.0,
+            end_ids: end_ids.map(|ids| ids.into_iter().map(|id| id.0).collect()),
+            seed: seed.0,
+            ..GenerationOptions::default()
+        };
+        options.sampler.temperature = temperature.0;
+        options.sampler.top_k = top_k.map(|top_k| top_k.0);
+        options.sampler.top_p = top_p.0;
+        let mut generation = DecoderGeneration::new(&self.0, &prompts, &options)?;
+        let mut found = vec![Vec::new(); prompts.len()];
+        let mut step = 0usize;
+        while let Some(new) = py.detach(|| generation.next()) {
+            let new = new?;
+            for (ids, id) in found.iter_mut().zip(&new) {
+                ids.extend(*id);
+            }
+            py.check_signals()?;
+            if let Some(callback) = &callback {
+                let answer = callback.call1((step, new))?;
+                if answer.cast::<PyBool>().is_ok_and(|answer| !answer.is_true()) {
+                    break;
+                }
+            }
+            step += 1;
+        }
+        Ok(match found.pop() {
+            Some(ids) if is_one => ids.into_pyobject(py)?.into_any(),
+            last => {
+                found.extend(last);
+                found.into_pyobject(py)?.into_any()
+            }
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        let config = self.0.config();
+        let (layers, width, vocab_size) = (config.layers(), config.width(), config.vocab_size());
+        format!("Decoder(layers={layers}, width={width}, vocab_size={vocab_size})")
+    }
+}
