@@ -3400,6 +3400,22 @@ typedef struct sv_decoder_options {
    */
   size_t top_k;
   /**
+   * The least probability of an id to draw, as a share of that of the most likely one.
+   */
+  double min_p;
+  /**
+   * The divisor of positive logits, and the factor of others, for ids of the prompt and drawn ids; 0 for 1.
+   */
+  double repetition_penalty;
+  /**
+   * The number that is subtracted from the logit of an id that was drawn before.
+   */
+  double presence_penalty;
+  /**
+   * The number that is subtracted from the logit of an id for each time that it was drawn.
+   */
+  double frequency_penalty;
+  /**
    * The seed of the draws. Sequence i draws from seed + i, whatever the other sequences are.
    */
   uint64_t seed;

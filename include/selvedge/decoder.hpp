@@ -21,6 +21,14 @@ struct GenerationOptions {
     std::size_t top_k = 0;
     /// The probability of the ids to draw from.
     double top_p = 1;
+    /// The least probability of an id to draw, as a share of that of the most likely one.
+    double min_p = 0;
+    /// The divisor of positive logits, and the factor of others, for ids of the prompt and drawn ids.
+    double repetition_penalty = 1;
+    /// The number that is subtracted from the logit of an id that was drawn before.
+    double presence_penalty = 0;
+    /// The number that is subtracted from the logit of an id for each time that it was drawn.
+    double frequency_penalty = 0;
     /// The seed of the draws. Sequence i draws from seed + i, whatever the other sequences are.
     std::uint64_t seed = 0;
     /// The ids that end a sequence, none if the list is empty; without a list, those of the decoder's configuration.
@@ -30,8 +38,8 @@ struct GenerationOptions {
     sv_decoder_options raw() const noexcept
     {
         const bool ignores = end_ids && end_ids->empty();
-        return {sizeof(sv_decoder_options), max_new_ids, temperature, top_p, top_k, seed,
-                end_ids ? end_ids->data() : nullptr, end_ids ? end_ids->size() : 0, std::int32_t{ignores}, 0};
+        return {sizeof(sv_decoder_options), max_new_ids, temperature, top_p, top_k, min_p, repetition_penalty,
+                presence_penalty, frequency_penalty, seed, end_ids ? end_ids->data() : nullptr, end_ids ? end_ids->size() : 0, std::int32_t{ignores}, 0};
     }
 };
 

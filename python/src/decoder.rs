@@ -134,8 +134,8 @@ impl PyDecoder {
     /// default those of the model; an empty list ends none. `callback(step, ids)` gets the new id of each sequence after each step,
     /// None for one that has ended, and stops the generation by returning False.
     #[pyo3(
-        signature = (ids, *, max_new_ids=InRange(128), temperature=InRange(0.0), top_k=None, top_p=InRange(1.0), seed=InRange(0), end_ids=None, callback=None),
-        text_signature = "($self, ids, *, max_new_ids=128, temperature=0.0, top_k=None, top_p=1.0, seed=0, end_ids=None, callback=None)"
+        signature = (ids, *, max_new_ids=InRange(128), temperature=InRange(0.0), top_k=None, top_p=InRange(1.0), min_p=InRange(0.0), repetition_penalty=InRange(1.0), presence_penalty=InRange(0.0), frequency_penalty=InRange(0.0), seed=InRange(0), end_ids=None, callback=None),
+        text_signature = "($self, ids, *, max_new_ids=128, temperature=0.0, top_k=None, top_p=1.0, min_p=0.0, repetition_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0, seed=0, end_ids=None, callback=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "the options of a generation")]
     fn generate<'py>(
@@ -146,6 +146,10 @@ impl PyDecoder {
         temperature: InRange<f64>,
         top_k: Option<InRange<usize>>,
         top_p: InRange<f64>,
+        min_p: InRange<f64>,
+        repetition_penalty: InRange<f64>,
+        presence_penalty: InRange<f64>,
+        frequency_penalty: InRange<f64>,
         seed: InRange<u64>,
         end_ids: Option<Vec<InRange<u32>>>,
         callback: Option<Bound<'py, PyAny>>,
@@ -160,6 +164,10 @@ impl PyDecoder {
         options.sampler.temperature = temperature.0;
         options.sampler.top_k = top_k.map(|top_k| top_k.0);
         options.sampler.top_p = top_p.0;
+        options.sampler.min_p = min_p.0;
+        options.sampler.repetition_penalty = repetition_penalty.0;
+        options.sampler.presence_penalty = presence_penalty.0;
+        options.sampler.frequency_penalty = frequency_penalty.0;
         let mut generation = DecoderGeneration::new(&self.0, &prompts, &options)?;
         let mut found = vec![Vec::new(); prompts.len()];
         let mut step = 0usize;

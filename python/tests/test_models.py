@@ -91,7 +91,7 @@ def test_arguments_that_do_not_fit_are_refused(models, tmp_path):
         with pytest.raises(error, match=message):
             model.generate(ids)
     for options, message in [
-        ({"temperature": -1}, "temperature = -1"), ({"top_p": 0}, "top_p = 0"), ({"top_k": 0}, "top_k = 0"), ({"max_new_ids": 48}, "48 positions"),
+        ({"temperature": -1}, "temperature = -1"), ({"top_p": 0}, "top_p = 0"), ({"top_k": 0}, "top_k = 0"), ({"min_p": 2}, "min_p = 2"), ({"repetition_penalty": 0}, "repetition_penalty = 0"), ({"max_new_ids": 48}, "48 positions"),
     ]:
         with pytest.raises(sv.ArgumentError, match=message):
             model.generate([1, 2], **{"max_new_ids": 4, **options})

@@ -79,6 +79,12 @@ fn decoders_of_c_have_dtypes_and_draw_by_their_options() {
         generate(decoder, &prompts, &sv_decoder_options { temperature: 9.0, top_p: 1e-9, ..options() }),
         greedy
     );
+    // A factor that excludes what was there makes every id a new one.
+    let others = generate(decoder, &prompts, &sv_decoder_options { repetition_penalty: 1e30, ..options() });
+    for (prompt, ids) in prompts.iter().zip(&others) {
+        let all: std::collections::BTreeSet<u32> = prompt.iter().chain(ids).copied().collect();
+        assert_eq!(all.len(), prompt.len() + ids.len(), "{prompt:?} {ids:?}");
+    }
     let drawn = sv_decoder_options { temperature: 9.0, seed: 5, ..options() };
     let both = generate(decoder, &prompts, &drawn);
     assert_ne!(both, greedy);
@@ -110,6 +116,12 @@ fn decoders_of_c_refuse_arguments_by_name() {
     refused(&sv_decoder_options { max_new_ids: 48, ..options() }, &lengths, "at most 48 positions");
     refused(&sv_decoder_options { temperature: -1.0, ..options() }, &lengths, "temperature = -1");
     refused(&sv_decoder_options { top_p: 1.5, ..options() }, &lengths, "top_p = 1.5");
+    refused(&sv_decoder_options { min_p: -0.5, ..options() }, &lengths, "min_p = -0.5");
+    refused(
+        &sv_decoder_options { repetition_penalty: -1.0, ..options() },
+        &lengths,
+        "repetition_penalty = -1",
+    );
     refused(
         &sv_decoder_options { ignores_end_ids: 2, ..options() },
         &lengths,

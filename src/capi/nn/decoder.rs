@@ -129,6 +129,14 @@ pub struct sv_decoder_options {
     pub top_p: f64,
     /// The most ids to draw from; 0 for all.
     pub top_k: usize,
+    /// The least probability of an id to draw, as a share of that of the most likely one.
+    pub min_p: f64,
+    /// The divisor of positive logits, and the factor of others, for ids of the prompt and drawn ids; 0 for 1.
+    pub repetition_penalty: f64,
+    /// The number that is subtracted from the logit of an id that was drawn before.
+    pub presence_penalty: f64,
+    /// The number that is subtracted from the logit of an id for each time that it was drawn.
+    pub frequency_penalty: f64,
     /// The seed of the draws. Sequence i draws from seed + i, whatever the other sequences are.
     pub seed: u64,
     /// The ids that end a sequence; NULL for those of the decoder's configuration.
@@ -170,6 +178,10 @@ unsafe fn generation_options(options: &sv_decoder_options) -> Result<GenerationO
     found.sampler.temperature = options.temperature;
     found.sampler.top_p = or_default(options.top_p, 1.0);
     found.sampler.top_k = (options.top_k > 0).then_some(options.top_k);
+    found.sampler.min_p = options.min_p;
+    found.sampler.repetition_penalty = or_default(options.repetition_penalty, 1.0);
+    found.sampler.presence_penalty = options.presence_penalty;
+    found.sampler.frequency_penalty = options.frequency_penalty;
     Ok(found)
 }
 
