@@ -191,6 +191,11 @@ fn folders_hold_a_file_a_text_or_a_list_of_templates() {
         r#"{"chat_template": "{{ eos_token }}1{{ bos_token }}", "eos_token": "<e>", "bos_token": {"content": "<b>"}}"#,
     );
     assert_eq!(render("null"), "<e>1<b>");
+    // The older file has what the configuration lacks.
+    std::fs::write(path.join("special_tokens_map.json"), r#"{"bos_token": "<s>", "eos_token": "</s>"}"#)
+        .unwrap();
+    config(path, r#"{"chat_template": "{{ eos_token }}1{{ bos_token }}", "eos_token": "<e>"}"#);
+    assert_eq!(render("null"), "<e>1<s>");
     config(
         path,
         r#"{"chat_template": [{"name": "default", "template": "2"}, {"name": "tool_use", "template": "3"}, {"name": "rag", "template": "4"}]}"#,

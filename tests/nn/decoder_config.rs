@@ -42,6 +42,8 @@ fn the_windows_of_a_decoder_follow_the_keys_of_its_family() -> Result<()> {
     assert_eq!(windows("llama", std::slice::from_ref(&window))?, [none; 3]);
     assert_eq!(windows("mistral", std::slice::from_ref(&window))?, [some; 3]);
     assert_eq!(windows("mistral", &[("sliding_window", Value::Null)])?, [none; 3]);
+    assert_eq!(windows("mistral", &[])?, [Some(4096); 3]);
+    assert_eq!(windows("phi3", &[])?, [none; 3]);
     assert_eq!(windows("qwen2", std::slice::from_ref(&window))?, [none; 3]);
     let used = [window.clone(), ("use_sliding_window", json!(true)), ("max_window_layers", json!(2))];
     assert_eq!(windows("qwen2", &used)?, [none, none, some]);
@@ -63,7 +65,9 @@ fn end_ids_of_the_generation_file_win() -> Result<()> {
     assert_eq!(ids(None)?, (vec![2], None));
     assert_eq!(ids(Some(r#"{"eos_token_id": [3, 4], "pad_token_id": 1}"#))?, (vec![3, 4], Some(1)));
     assert_eq!(ids(Some(r#"{"eos_token_id": null}"#))?, (vec![2], None));
-    assert!(ids(Some(r#"{"eos_token_id": -1}"#)).unwrap_err().to_string().contains("eos_token_id = -1"));
+    // Older files have -1 for none.
+    assert_eq!(ids(Some(r#"{"eos_token_id": -1, "pad_token_id": -1}"#))?, (vec![2], None));
+    assert!(ids(Some(r#"{"eos_token_id": -2}"#)).unwrap_err().to_string().contains("eos_token_id = -2"));
     assert!(ids(Some("[]")).unwrap_err().to_string().contains("generation_config.json"));
     Ok(())
 }
@@ -151,6 +155,25 @@ fn bad_configurations_are_errors_that_name_the_key() {
         ),
         ("llama", scaling(json!({"type": "linear"})), &["no rope_scaling: factor"]),
         ("llama", scaling(json!("linear")), &["rope_scaling = \"linear\""]),
+        ("llama", scaling(json!({"factor": 2})), &["rope_scaling: rope_type", "factor"]),
+        (
+            "llama",
+            vec![
+                ("rope_scaling", json!({"type": "default"})),
+                ("rope_parameters", json!({"rope_type": "default"})),
+            ],
+            &["rope_scaling", "rope_parameters"],
+        ),
+        (
+            "gemma3_text",
+            vec![("sliding_window", json!(5)), ("rope_parameters", json!({"rope_type": "default"}))],
+            &["rope_parameters", "sliding_attention"],
+        ),
+        (
+            "phi3",
+            scaling(json!({"type": "su", "short_factor": [1, 1], "long_factor": [1, 2]})),
+            &["original_max_position_embeddings"],
+        ),
         (
             "llama",
             scaling(json!({"rope_type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4}))
@@ -159,7 +182,9 @@ fn bad_configurations_are_errors_that_name_the_key() {
         ),
         (
             "phi3",
-            scaling(json!({"type": "su", "short_factor": [1], "long_factor": [1, 2]})),
+            scaling(json!({
+                "type": "su", "short_factor": [1], "long_factor": [1, 2], "original_max_position_embeddings": 16
+            })),
             &["short_factor = [1]", "2 positive"],
         ),
     ];

@@ -63,6 +63,19 @@ fn a_saved_decoder_has_the_bytes_that_it_was_loaded_from() -> Result<()> {
 }
 
 #[test]
+fn a_decoder_saved_over_shards_is_what_loads() -> Result<()> {
+    let folder = unpacked();
+    let (folder, other) = (folder.path().join("llama3"), folder.path().join("mistral"));
+    let before = logits(&load(&folder)?)?;
+    // The same folder with the weights of another model, of its own configuration.
+    load(&other)?.save(&folder)?;
+    assert_eq!(logits(&load(&folder)?)?, logits(&load(&other)?)?);
+    assert_ne!(logits(&load(&folder)?)?, before);
+    assert!(!folder.join("model.safetensors.index.json").exists());
+    Ok(())
+}
+
+#[test]
 fn a_saved_decoder_of_another_dtype_names_it() -> Result<()> {
     let cases = unpacked();
     let (folder, copy) = (cases.path().join("bf16"), cases.path().join("saved"));

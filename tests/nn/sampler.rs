@@ -234,5 +234,10 @@ fn text_ends_before_a_stop_string_whatever_its_pieces_are() -> Result<()> {
     assert_eq!(filter.push("a\n"), "a");
     assert_eq!(filter.push("b\n\nUse"), "\nb");
     assert_eq!(filter.push("d"), "\n\nUsed");
+    // A special token ends the text by its whole spelling.
+    let mut filter = StopFilter::new(["<|im_end|>"])?;
+    assert!(!filter.push_special("<|im_start|>") && !filter.is_stopped());
+    assert!(filter.push_special("<|im_end|>") && filter.is_stopped());
+    assert_eq!(filter.push("more"), "");
     Ok(())
 }

@@ -269,6 +269,13 @@ fn folders_of_either_form_load_and_others_say_what_they_lack() {
     }
     assert_eq!(tokenizer.end_id(), Some(tokenizer.token_id("<|endoftext|>").unwrap()));
     assert!(tokenizer.is_special(tokenizer.end_id().unwrap()) && !tokenizer.is_special(40));
+    let config = path.join("tokenizer_config.json");
+    std::fs::write(&config, r#"{"tokenizer_class": "Qwen2Tokenizer"}"#).unwrap();
+    file(of(path), &["tokenizer_class Qwen2Tokenizer", "tokenizer.json"]);
+    std::fs::remove_file(&config).unwrap();
+    std::fs::write(path.join("added_tokens.json"), "{}").unwrap();
+    file(of(path), &["added_tokens.json", "tokenizer.json"]);
+    std::fs::remove_file(path.join("added_tokens.json")).unwrap();
     std::fs::write(path.join("merges.txt"), "#version: 0.2\na b c\n").unwrap();
     file(of(path), &["merges.txt", "line 2", "two tokens"]);
     for damaged in [

@@ -53,6 +53,10 @@ fn files_of_every_format_are_read_and_mapped() {
         }
     }
     assert!(folder.path().join("a_000015.bin").exists() && !folder.path().join("a_000016.bin").exists());
+    // A name with another dot keeps it.
+    let dotted = written(&folder.path().join("v1.0.bin"), TokenFormat::Raw, DType::U16, &narrow, Some(600));
+    assert_eq!(dotted, [folder.path().join("v1.0_000000.bin"), folder.path().join("v1.0_000001.bin")]);
+    assert_eq!(TokenFiles::read(&dotted).unwrap().ids(0..1000).unwrap(), narrow);
     // The bytes of llm.c and nanoGPT, and an array that NumPy reads.
     let bytes = std::fs::read(folder.path().join("a.bin")).unwrap();
     let word = |at: usize| i32::from_le_bytes(bytes[4 * at..4 * at + 4].try_into().unwrap());

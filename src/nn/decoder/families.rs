@@ -1,5 +1,7 @@
 //! [`FAMILIES`], the differences between families that their `config.json` does not say.
 
+use crate::nn::Activation;
+
 /// A family of models.
 pub(super) struct Family {
     /// The value of `model_type`.
@@ -24,6 +26,8 @@ pub(super) struct Family {
     /// The limits of scores and of logits for a missing key; `None` if the family has no such limit.
     pub score_cap: Option<f64>,
     pub logit_cap: Option<Option<f64>>,
+    /// The activation for a missing `hidden_activation`, the only key that the family reads; `None` for one that reads `hidden_act`.
+    pub activation: Option<Activation>,
     pub windows: WindowRule,
     pub rotary_base: f64,
     /// The rotary base of layers with a window, which no scaling changes, by its key and the value for a missing key.
@@ -44,7 +48,10 @@ pub(super) enum BiasRule {
 #[derive(Clone, Copy)]
 pub(super) enum WindowRule {
     None,
-    All,
+    All {
+        /// The window for a missing key `sliding_window`; null is no window.
+        default: Option<usize>,
+    },
     /// With `use_sliding_window`, from layer `max_window_layers` on.
     Qwen,
     /// All but each nth layer, n by `sliding_window_pattern` or else this one.
@@ -64,6 +71,7 @@ const LLAMA: Family = Family {
     score_scalar: None,
     score_cap: None,
     logit_cap: None,
+    activation: None,
     windows: WindowRule::None,
     rotary_base: 1e4,
     local_base: None,
@@ -84,6 +92,7 @@ const GEMMA2: Family = Family {
     score_scalar: Some(("query_pre_attn_scalar", 256.0)),
     score_cap: Some(50.0),
     logit_cap: Some(Some(30.0)),
+    activation: Some(Activation::GeluTanh),
     windows: WindowRule::Pattern(2),
     ..GEMMA
 };
@@ -91,7 +100,12 @@ const GEMMA2: Family = Family {
 /// The families with Llama's keys.
 pub(super) static FAMILIES: [Family; 8] = [
     LLAMA,
-    Family { model_type: "mistral", biases: BiasRule::None, windows: WindowRule::All, ..LLAMA },
+    Family {
+        model_type: "mistral",
+        biases: BiasRule::None,
+        windows: WindowRule::All { default: Some(4096) },
+        ..LLAMA
+    },
     Family { model_type: "qwen2", biases: BiasRule::Projections, windows: WindowRule::Qwen, ..LLAMA },
     Family {
         model_type: "qwen3",
@@ -112,5 +126,11 @@ pub(super) static FAMILIES: [Family; 8] = [
         local_base: Some(("rope_local_base_freq", 1e4)),
         ..GEMMA2
     },
-    Family { model_type: "phi3", biases: BiasRule::None, is_packed: true, windows: WindowRule::All, ..LLAMA },
+    Family {
+        model_type: "phi3",
+        biases: BiasRule::None,
+        is_packed: true,
+        windows: WindowRule::All { default: None },
+        ..LLAMA
+    },
 ];

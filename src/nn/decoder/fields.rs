@@ -98,11 +98,12 @@ impl<'a> Fields<'a> {
         numbers.filter(|numbers| numbers.len() == count).ok_or_else(wanted)
     }
 
-    /// Returns the ids of a key: one, a list of them, or none.
+    /// Returns the ids of a key: one, a list of them, or none. Older files have -1 for none.
     pub fn ids(self, key: &str) -> Result<Vec<u32>> {
         let id = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
         let ids = match self.value(key) {
             None => Some(Vec::new()),
+            Some(value) if value.as_i64() == Some(-1) => Some(Vec::new()),
             Some(Value::Array(values)) => values.iter().map(id).collect(),
             Some(value) => id(value).map(|id| vec![id]),
         };

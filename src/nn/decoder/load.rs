@@ -17,8 +17,10 @@ use crate::nn::Variable;
 use crate::tensor::{Device, Tensor};
 use crate::types::DType;
 
-/// The weights of a folder, in the order in which they are looked for.
-const WEIGHTS: [&str; 2] = ["model.safetensors.index.json", "model.safetensors"];
+/// The weights of a folder, in the order in which they, and transformers, look for them.
+const WEIGHTS: [&str; 2] = ["model.safetensors", INDEX];
+/// The list of the shards of a folder.
+pub(super) const INDEX: &str = "model.safetensors.index.json";
 const PICKLES: [&str; 2] = ["pytorch_model.bin", "pytorch_model.bin.index.json"];
 /// Faults that an error lists.
 const MAX_FAULTS: usize = 40;

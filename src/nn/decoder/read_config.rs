@@ -213,6 +213,11 @@ fn llama(fields: Fields<'_>, family: &Family) -> Result<DecoderConfig> {
         }
     };
     let has_other = fields.value("hidden_activation").is_some() && family.scales_embeddings;
+    let activation = match (family.activation, has_other) {
+        (_, true) => activation(fields, "hidden_activation")?,
+        (Some(default), false) => default,
+        (None, false) => activation(fields, "hidden_act")?,
+    };
     Ok(DecoderConfig {
         vocab_size: fields.count("vocab_size")?,
         context,
@@ -231,7 +236,7 @@ fn llama(fields: Fields<'_>, family: &Family) -> Result<DecoderConfig> {
         has_head_norms: family.has_head_norms,
         has_learned_positions: false,
         rotary,
-        activation: activation(fields, if has_other { "hidden_activation" } else { "hidden_act" })?,
+        activation,
         is_gated: true,
         biases,
         score_cap: match family.score_cap {
@@ -273,7 +278,10 @@ fn windows(fields: Fields<'_>, family: &Family, layers: usize) -> Result<Vec<Opt
     } else {
         match family.windows {
             WindowRule::None => vec![false; layers],
-            WindowRule::All => vec![fields.value(KEY).is_some(); layers],
+            WindowRule::All { default } => match (fields.contains(KEY), default) {
+                (false, Some(window)) => return Ok(vec![Some(window); layers]),
+                _ => vec![fields.value(KEY).is_some(); layers],
+            },
             WindowRule::Qwen if fields.flag("use_sliding_window", false)? => {
                 let first = match fields.value("max_window_layers").and_then(Value::as_u64) {
                     Some(first) => first as usize,
@@ -295,23 +303,36 @@ fn windows(fields: Fields<'_>, family: &Family, layers: usize) -> Result<Vec<Opt
 /// Returns the rotary settings: one for all layers, or that of layers without a window and that of layers with one.
 fn rotary(fields: Fields<'_>, family: &Family, context: usize, head_dim: usize) -> Result<Vec<Rotary>> {
     let reader = RotaryReader { fields, context, head_dim };
+    let base = fields.optional_number("rope_theta")?.unwrap_or(family.rotary_base);
+    let local_base = match family.local_base {
+        Some((key, default)) => Some(fields.optional_number(key)?.unwrap_or(default)),
+        None => None,
+    };
+    if fields.value("rope_parameters").is_some() && fields.value("rope_scaling").is_some() {
+        return Err(
+            fields.refuse("rope_scaling", "no rope_scaling beside rope_parameters, or the other way round")
+        );
+    }
     if let Some(all) = fields.object("rope_parameters", "rope_parameters: ")? {
         let own = |kind, prefix| all.object(kind, prefix);
         let full = own("full_attention", "rope_parameters: full_attention: ")?;
         let local = own("sliding_attention", "rope_parameters: sliding_attention: ")?;
         return match (full, local) {
-            (None, None) => Ok(vec![reader.read(Some(all), family.rotary_base)?]),
+            (None, None) if local_base.is_some() => {
+                let wanted =
+                    "an object each for full_attention and sliding_attention, which have bases of their own";
+                Err(fields.refuse("rope_parameters", wanted))
+            }
+            (None, None) => Ok(vec![reader.read(Some(all), base)?]),
             (full, local) => {
-                let local_base = family.local_base.map_or(family.rotary_base, |(_, base)| base);
-                Ok(vec![reader.read(full, family.rotary_base)?, reader.read(local, local_base)?])
+                Ok(vec![reader.read(full, base)?, reader.read(local, local_base.unwrap_or(base))?])
             }
         };
     }
     let scaling = fields.object("rope_scaling", "rope_scaling: ")?;
-    let base = fields.optional_number("rope_theta")?.unwrap_or(family.rotary_base);
     let mut found = vec![reader.read(scaling, base)?];
-    if let Some((key, default)) = family.local_base {
-        found.push(reader.read(None, fields.optional_number(key)?.unwrap_or(default))?);
+    if let Some(base) = local_base {
+        found.push(reader.read(None, base)?);
     }
     Ok(found)
 }
@@ -340,16 +361,27 @@ impl RotaryReader<'_> {
         }
         let plain = Rotary { base, dimensions, scaling: RotaryScaling::None, magnitude: 1.0 };
         let Some(settings) = settings else { return Ok(plain) };
-        let original = match settings.optional_count("original_max_position_embeddings")? {
-            Some(original) => original,
-            None => fields.optional_count("original_max_position_embeddings")?.unwrap_or(context),
+        // The file's own key wins over that of the object.
+        const ORIGINAL: &str = "original_max_position_embeddings";
+        let named = match fields.optional_count(ORIGINAL)? {
+            Some(original) => Some(original),
+            None => settings.optional_count(ORIGINAL)?,
         };
+        let original = named.unwrap_or(context);
         let ratio = context as f64 / original as f64;
         let factor = || Ok::<f64, Error>(settings.optional_number("factor")?.unwrap_or(ratio));
         let magnitude =
             |default: f64| Ok::<f64, Error>(settings.optional_number("attention_factor")?.unwrap_or(default));
-        let key = if settings.contains("rope_type") { "rope_type" } else { "type" };
-        let (scaling, magnitude) = match settings.text(key)? {
+        let key = if settings.value("rope_type").is_some() { "rope_type" } else { "type" };
+        let kind = match settings.text(key)? {
+            None if settings.value("factor").is_some() => {
+                return Err(settings.refuse("rope_type", "the type of scaling of this factor"));
+            }
+            // Older files of Phi 3 call longrope so.
+            Some("yarn") if settings.value("short_factor").is_some() => Some("longrope"),
+            kind => kind,
+        };
+        let (scaling, magnitude) = match kind {
             None | Some("default") => (RotaryScaling::None, 1.0),
             Some("linear") => (RotaryScaling::Linear { factor: settings.number("factor")? }, 1.0),
             Some("llama3") => {
@@ -380,6 +412,9 @@ impl RotaryReader<'_> {
                 (scaling, magnitude(default)?)
             }
             Some("longrope" | "su") => {
+                if named.is_none() {
+                    return Err(settings.refuse(ORIGINAL, "the positions before the scaling"));
+                }
                 let factor = factor()?;
                 let default = match factor > 1.0 {
                     true => (1.0 + factor.ln() / (original as f64).ln()).sqrt(),
@@ -395,5 +430,56 @@ impl RotaryReader<'_> {
             Some(_) => return Err(settings.refuse(key, "default, linear, llama3, yarn, longrope or su")),
         };
         Ok(Rotary { scaling, magnitude, ..plain })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(model_type: &str, more: &str) -> DecoderConfig {
+        let text = format!(
+            r#"{{"model_type": "{model_type}", "vocab_size": 11, "hidden_size": 8, "intermediate_size": 12,
+            "num_hidden_layers": 3, "num_attention_heads": 2, "head_dim": 4, "hidden_act": "gelu", "rms_norm_eps": 1e-5,
+            "max_position_embeddings": 32, "sliding_window": 5{more}}}"#
+        );
+        DecoderConfig::from_json(&text, None).expect("a configuration")
+    }
+
+    fn bases(config: &DecoderConfig) -> Vec<f64> {
+        config.rotary.iter().map(|rotary| rotary.base).collect()
+    }
+
+    #[test]
+    fn bases_beside_the_new_form_count_where_it_has_none() {
+        let beside = r#", "rope_theta": 500000, "rope_parameters": {"rope_type": "default"}"#;
+        assert_eq!(bases(&config("llama", beside)), [5e5]);
+        let inside = r#", "rope_theta": 3, "rope_parameters": {"rope_type": "default", "rope_theta": 70}"#;
+        assert_eq!(bases(&config("llama", inside)), [70.0]);
+        let by_layer = r#", "rope_local_base_freq": 9, "rope_parameters": {"full_attention": {"rope_theta": 8},
+            "sliding_attention": {"rope_type": "default"}}"#;
+        assert_eq!(bases(&config("gemma3_text", by_layer)), [8.0, 9.0]);
+        assert_eq!(bases(&config("gemma3_text", "")), [1e6, 1e4]);
+    }
+
+    #[test]
+    fn older_names_of_scalings_are_read() {
+        let yarn = r#", "original_max_position_embeddings": 16, "rope_scaling": {"rope_type": null, "type": "yarn",
+            "short_factor": [1, 1], "long_factor": [1, 2], "original_max_position_embeddings": 4}"#;
+        let found = config("phi3", yarn);
+        let RotaryScaling::LongRope { original, .. } = &found.rotary[0].scaling else {
+            panic!("no longrope")
+        };
+        // The file's own key wins.
+        assert_eq!(*original, 16);
+    }
+
+    #[test]
+    fn gemma_2_and_3_read_hidden_activation_alone() {
+        for model_type in ["gemma2", "gemma3_text"] {
+            assert_eq!(config(model_type, "").activation, Activation::GeluTanh);
+            assert_eq!(config(model_type, r#", "hidden_activation": "silu""#).activation, Activation::Silu);
+        }
+        assert_eq!(config("llama", "").activation, Activation::Gelu);
     }
 }

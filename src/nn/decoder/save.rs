@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::load::INDEX;
 use super::model::Decoder;
 use crate::error::{Error, Result};
 use crate::io::write_file;
@@ -17,7 +18,7 @@ const DTYPE_KEYS: [&str; 2] = ["dtype", "torch_dtype"];
 impl Decoder {
     /// Writes `model.safetensors`, `config.json` and, if the model came with one, `generation_config.json` into a folder, which is
     /// created. transformers loads it. The configuration keeps its text, unless the dtype of the parameters is another one than it
-    /// names: then that key changes.
+    /// names: then that key changes. A list of shards that was there before is removed, because it lists other weights.
     ///
     /// # Errors
     ///
@@ -29,6 +30,10 @@ impl Decoder {
         let tensors: Vec<(&str, &Tensor)> =
             state.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
         Tensor::write_safetensors(folder.join("model.safetensors"), &tensors, &[("format", "pt")])?;
+        let index = folder.join(INDEX);
+        if index.exists() {
+            std::fs::remove_file(&index).map_err(|error| not_written(&index, &error))?;
+        }
         let config = self.config();
         if let Some(text) = &config.generation_json {
             write_file(folder.join("generation_config.json"), text.as_bytes())?;

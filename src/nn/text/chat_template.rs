@@ -103,7 +103,9 @@ impl ChatTemplate {
                           was not trained on conversations";
             return Err(file_error(&folder.display().to_string(), "no chat template", wanted));
         }
-        let tokens = config.as_object().into_iter().flatten();
+        // The configuration wins over the older file.
+        let map = optional_json(folder, "special_tokens_map.json")?;
+        let tokens = [&map, &config].into_iter().filter_map(|file| file.as_object()).flatten();
         let tokens = tokens.filter(|(name, _)| name.ends_with("_token"));
         let tokens = tokens.filter_map(|(name, value)| Some((name.clone(), token_name(value)?))).collect();
         ChatTemplate::of(sources, tokens).map_err(|error| match error {

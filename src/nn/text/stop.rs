@@ -66,6 +66,14 @@ impl StopFilter {
         std::mem::replace(&mut self.waiting, rest)
     }
 
+    /// Ends the text if a token that has no place in it, such as that of the end of a turn, is spelled as a stop string. Returns
+    /// whether it is.
+    pub fn push_special(&mut self, token: &str) -> bool {
+        let is_stop = self.stops.iter().any(|stop| stop == token);
+        self.is_stopped |= is_stop;
+        is_stop
+    }
+
     /// Returns whether a stop string has come.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped

@@ -50,7 +50,11 @@ impl<'t> Sequence<'t> {
             return Ok(String::new());
         }
         // An embedding may have more rows than the tokenizer has tokens.
-        if self.tokenizer.is_special(id) || self.tokenizer.token(id).is_none() {
+        let Some(token) = self.tokenizer.token(id) else { return Ok(String::new()) };
+        if self.tokenizer.is_special(id) {
+            if self.filter.push_special(&token) {
+                self.end = "stop";
+            }
             return Ok(String::new());
         }
         let text = self.filter.push(&self.decoder.push(&[id])?);

@@ -73,6 +73,7 @@ const END_OF_GPT2: &str = "<|endoftext|>";
 /// Returns the text of a tokenizer.json of the older files, which are those of GPT-2 and its like, and whether the vocabulary has GPT-2's
 /// special token.
 fn from_vocab_and_merges(folder: &Path, config: &Value, map: &Value) -> Result<(String, bool)> {
+    check_kind(folder, config)?;
     let vocab = required_json(&folder.join("vocab.json"))?;
     let Some(entries) = vocab.as_object() else {
         let path = folder.join("vocab.json").display().to_string();
@@ -113,6 +114,26 @@ fn from_vocab_and_merges(folder: &Path, config: &Value, map: &Value) -> Result<(
         },
     });
     Ok((tokenizer.to_string(), is_gpt2))
+}
+
+/// Refuses folders whose vocabulary belongs to another kind of tokenizer than GPT-2's, which splits texts in another way.
+fn check_kind(folder: &Path, config: &Value) -> Result<()> {
+    let wanted = "tokenizer.json, which transformers' save_pretrained writes; vocab.json and merges.txt are read as GPT-2's";
+    let refuse =
+        |file: &str, found: String| Err(file_error(&folder.join(file).display().to_string(), found, wanted));
+    match config["tokenizer_class"].as_str() {
+        None | Some("GPT2Tokenizer" | "GPT2TokenizerFast" | "PreTrainedTokenizerFast") => {}
+        Some(other) => {
+            return refuse(
+                "tokenizer_config.json",
+                format!("tokenizer_class {other} without tokenizer.json"),
+            );
+        }
+    }
+    if folder.join("added_tokens.json").exists() && config["added_tokens_decoder"].is_null() {
+        return refuse("added_tokens.json", "tokens that no tokenizer_config.json describes".to_owned());
+    }
+    Ok(())
 }
 
 /// Returns the special tokens that the configurations name, with the ids of the vocabulary, and those of `added_tokens_decoder`.

@@ -160,10 +160,13 @@ impl TokenWriter {
         self.path_of_file = match self.shard_ids {
             None => self.path.clone(),
             Some(_) => {
-                let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
-                let name = format!("{stem}_{:06}", self.finished.len());
-                let extension = self.path.extension().unwrap_or_default();
-                self.path.with_file_name(name).with_extension(extension)
+                let mut name = self.path.file_stem().unwrap_or_default().to_owned();
+                name.push(format!("_{:06}", self.finished.len()));
+                if let Some(extension) = self.path.extension() {
+                    name.push(".");
+                    name.push(extension);
+                }
+                self.path.with_file_name(name)
             }
         };
         self.count = 0;
