@@ -42,6 +42,22 @@ fn logits_loss_and_gradients_are_those_of_an_independent_implementation() -> Res
 }
 
 #[test]
+fn the_sizes_of_gpt2_have_their_parameters() {
+    let sizes = [
+        (GptConfig::gpt2(), 124_439_808),
+        (GptConfig::gpt2_medium(), 354_823_168),
+        (GptConfig::gpt2_large(), 774_030_080),
+        (GptConfig::gpt2_xl(), 1_557_611_200),
+    ];
+    for (config, wanted) in sizes {
+        config.check().unwrap();
+        assert_eq!(config.parameter_count(), wanted);
+        // Heads of 64 elements, GPT-2's vocabulary and context.
+        assert_eq!((config.width / config.heads, config.vocab_size, config.context), (64, 50257, 1024));
+    }
+}
+
+#[test]
 fn a_later_id_changes_no_earlier_logits() -> Result<()> {
     let model = model(small())?;
     let logits = |ids: [i64; 6]| -> Result<Vec<f32>> {

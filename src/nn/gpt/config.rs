@@ -14,8 +14,7 @@ const OPERATION: &str = "GptConfig";
 ///
 /// ```
 /// use selvedge::nn::GptConfig;
-/// let config = GptConfig { vocab_size: 50257, ..GptConfig::gpt2() };
-/// assert_eq!(config.parameter_count(), 124_439_808);
+/// assert_eq!(GptConfig::gpt2().parameter_count(), 124_439_808);
 /// let tiny = GptConfig::tiny(65);
 /// assert_eq!((tiny.layers, tiny.width, tiny.heads, tiny.context), (4, 128, 4, 128));
 /// # Ok::<(), selvedge::Error>(())
@@ -83,7 +82,8 @@ fn norm_eps() -> f64 {
 }
 
 impl GptConfig {
-    /// Returns GPT-2's smallest form: 12 layers of width 768 and 12 heads, a context of 1024, 50257 ids, no dropout.
+    /// Returns GPT-2's smallest form: 12 layers of width 768 and 12 heads, a context of 1024, 50257 ids, no dropout. It has
+    /// 124,439,808 parameters.
     pub fn gpt2() -> GptConfig {
         GptConfig {
             vocab_size: 50257,
@@ -93,6 +93,24 @@ impl GptConfig {
             heads: 12,
             ..GptConfig::tiny(0)
         }
+    }
+
+    /// Returns GPT-2's second form: 24 layers of width 1024 and 16 heads, otherwise as [`gpt2`](Self::gpt2). It has 354,823,168
+    /// parameters.
+    pub fn gpt2_medium() -> GptConfig {
+        GptConfig { width: 1024, layers: 24, heads: 16, ..GptConfig::gpt2() }
+    }
+
+    /// Returns GPT-2's third form: 36 layers of width 1280 and 20 heads, otherwise as [`gpt2`](Self::gpt2). It has 774,030,080
+    /// parameters.
+    pub fn gpt2_large() -> GptConfig {
+        GptConfig { width: 1280, layers: 36, heads: 20, ..GptConfig::gpt2() }
+    }
+
+    /// Returns GPT-2's largest form: 48 layers of width 1600 and 25 heads, otherwise as [`gpt2`](Self::gpt2). It has
+    /// 1,557,611,200 parameters.
+    pub fn gpt2_xl() -> GptConfig {
+        GptConfig { width: 1600, layers: 48, heads: 25, ..GptConfig::gpt2() }
     }
 
     /// Returns a form that trains in minutes on a CPU: 4 layers of width 128 and 4 heads, a context of 128, no dropout.
