@@ -14,8 +14,8 @@ use std::f64::consts::PI;
 use std::process::ExitCode;
 
 use selvedge::nn::{
-    AdamW, CrossEntropyOptions, Initializer, Linear, Module, Optimizer, Relu, Sequential, Variable,
-    WarmupCosine, clip_grad_norm, cross_entropy, no_grad,
+    AdamW, CrossEntropyOptions, Initializer, LearningRateSchedule, Linear, Module, Optimizer, Relu,
+    ScheduleShape, Sequential, Variable, clip_grad_norm, cross_entropy, no_grad,
 };
 use selvedge::{Device, Result, Tensor};
 
@@ -44,7 +44,13 @@ fn train() -> Result<()> {
         .with(Relu)
         .with(Linear::new(32, 3, &initializer)?);
     let mut optimizer = AdamW::new(model.parameters(), 0.02)?;
-    let schedule = WarmupCosine { peak: 0.02, minimum: 0.001, warmup_steps: 10, total_steps: 150 };
+    let schedule = LearningRateSchedule {
+        shape: ScheduleShape::Cosine,
+        peak: 0.02,
+        minimum: 0.001,
+        warmup_steps: 10,
+        total_steps: 150,
+    };
 
     let (points, arms) = spirals(60, 0.5, &device)?;
     let points = Variable::new(points);

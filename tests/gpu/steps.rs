@@ -2,9 +2,9 @@
 //! from a checkpoint.
 
 use selvedge::nn::{
-    AdamW, BatchNorm1d, CheckpointList, Checkpoints, Dropout, Initializer, Linear, LossScale, Module,
-    Optimizer, Parameters, Reduction, Sequential, TrainerOptions, TrainingStep, Variable, WarmupCosine,
-    mse_loss,
+    AdamW, BatchNorm1d, CheckpointList, Checkpoints, Dropout, Initializer, LearningRateSchedule, Linear,
+    LossScale, Module, Optimizer, Parameters, Reduction, ScheduleShape, Sequential, TrainerOptions,
+    TrainingStep, Variable, mse_loss,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
@@ -43,7 +43,13 @@ fn run(is_captured: bool, device: &Device) -> selvedge::Result<Vec<Vec<u8>>> {
     if !is_captured {
         step = step.without_capture();
     }
-    let schedule = WarmupCosine { peak: 0.02, minimum: 0.001, warmup_steps: 10, total_steps: 100 };
+    let schedule = LearningRateSchedule {
+        shape: ScheduleShape::Cosine,
+        peak: 0.02,
+        minimum: 0.001,
+        warmup_steps: 10,
+        total_steps: 100,
+    };
     let mut found = Vec::new();
     for number in 0..100 {
         let batches = Generator::new(1000 + number);

@@ -1,6 +1,8 @@
 //! Steps of optimizers against PyTorch's formulas, clipping, and bad input.
 
-use selvedge::nn::{Adam, AdamW, Optimizer, Sgd, Variable, clip_grad_norm};
+use selvedge::nn::{
+    Adam, AdamW, LearningRateSchedule, Optimizer, ScheduleShape, Sgd, Variable, clip_grad_norm,
+};
 use selvedge::{DType, Device, Result, Tensor};
 
 const START: [f64; 3] = [1.0, -2.0, 0.5];
@@ -216,4 +218,39 @@ fn optimizers_refuse_what_they_cannot_change() {
             assert!(text.starts_with(&format!("{found} of {number}; wanted ")), "{text}");
         }
     }
+}
+
+#[test]
+fn learning_rates_follow_their_shapes() {
+    let of = |shape, warmup_steps, total_steps| LearningRateSchedule {
+        shape,
+        peak: 1.0,
+        minimum: 0.1,
+        warmup_steps,
+        total_steps,
+    };
+    let rates = |shape| -> Vec<f64> { (0..14).map(|step| of(shape, 2, 12).learning_rate(step)).collect() };
+    for shape in [ScheduleShape::Cosine, ScheduleShape::Constant, ScheduleShape::Linear, ScheduleShape::Wsd] {
+        let found = rates(shape);
+        assert_eq!(found[..3], [0.5, 1.0, 1.0], "{shape}");
+        let last = if shape == ScheduleShape::Constant { 1.0 } else { 0.1 };
+        assert_eq!(found[12..], [last; 2], "{shape}");
+        assert!(found[2..].is_sorted_by(|a, b| a >= b), "{shape}: {found:?}");
+        // Runs that are shorter than their warm-up, and of no steps.
+        assert_eq!(of(shape, 5, 3).learning_rate(3), 0.8, "{shape}");
+        assert_eq!(of(shape, 0, 0).learning_rate(0), last, "{shape}");
+    }
+    let is_close = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-15, "{found}, not {wanted}");
+    let (cosine, linear) = (rates(ScheduleShape::Cosine), rates(ScheduleShape::Linear));
+    is_close(cosine[7], 0.55);
+    is_close(linear[7], 0.55);
+    is_close(cosine[4], 0.1 + 0.45 * (1.0 + (0.2 * std::f64::consts::PI).cos()));
+    is_close(linear[4], 0.82);
+    assert_eq!(rates(ScheduleShape::Constant)[2..], [1.0; 12]);
+    // The decay has the last fifth, rounded down: two of twelve steps.
+    let wsd = rates(ScheduleShape::Wsd);
+    assert_eq!(wsd[2..=10], [1.0; 9]);
+    is_close(wsd[11], 0.55);
+    // It begins after the warm-up.
+    assert_eq!(of(ScheduleShape::Wsd, 11, 12).learning_rate(11), 1.0);
 }

@@ -1,8 +1,8 @@
 //! `TrainingStep` on the CPU, and the parts of an optimizer's step that a captured step uses.
 
 use selvedge::nn::{
-    Adam, AdamW, BatchNorm1d, Dropout, Initializer, Linear, Module, Optimizer, Parameters, Reduction,
-    Sequential, Sgd, TrainingStep, Variable, WarmupCosine, clip_grad_norm, mse_loss,
+    Adam, AdamW, BatchNorm1d, Dropout, Initializer, LearningRateSchedule, Linear, Module, Optimizer,
+    Parameters, Reduction, ScheduleShape, Sequential, Sgd, TrainingStep, Variable, clip_grad_norm, mse_loss,
 };
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Result, Tensor};
@@ -32,7 +32,13 @@ fn loss(model: &dyn Module, inputs: &[Variable]) -> Result<Variable> {
 
 #[test]
 fn a_step_has_the_bits_of_its_parts() -> Result<()> {
-    let schedule = WarmupCosine { peak: 0.05, minimum: 0.0, warmup_steps: 3, total_steps: 10 };
+    let schedule = LearningRateSchedule {
+        shape: ScheduleShape::Cosine,
+        peak: 0.05,
+        minimum: 0.0,
+        warmup_steps: 3,
+        total_steps: 10,
+    };
     let generators = [Generator::new(4), Generator::new(4)];
     let [first, second] = [model(1, &generators[0])?, model(1, &generators[1])?];
     let (apart, together) = (Parameters::new(&first)?, Parameters::new(&second)?);

@@ -1,8 +1,9 @@
 //! Small models that learn.
 
 use selvedge::nn::{
-    Adam, AdamW, CrossEntropyOptions, Initializer, Linear, Module, Optimizer, Reduction, Relu, Sequential,
-    Tanh, Variable, WarmupCosine, clip_grad_norm, cross_entropy, mse_loss, no_grad,
+    Adam, AdamW, CrossEntropyOptions, Initializer, LearningRateSchedule, Linear, Module, Optimizer,
+    Reduction, Relu, ScheduleShape, Sequential, Tanh, Variable, clip_grad_norm, cross_entropy, mse_loss,
+    no_grad,
 };
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Tensor};
@@ -59,7 +60,13 @@ fn a_classifier_of_spirals_is_right_for_95_percent_of_new_points() {
         .with(Relu)
         .with(Linear::new(32, 3, &initializer).unwrap());
     let mut optimizer = AdamW::new(model.parameters(), 0.02).unwrap();
-    let schedule = WarmupCosine { peak: 0.02, minimum: 0.001, warmup_steps: 10, total_steps: 150 };
+    let schedule = LearningRateSchedule {
+        shape: ScheduleShape::Cosine,
+        peak: 0.02,
+        minimum: 0.001,
+        warmup_steps: 10,
+        total_steps: 150,
+    };
     for step in 0..150 {
         optimizer.set_learning_rate(schedule.learning_rate(step));
         optimizer.zero_grad();

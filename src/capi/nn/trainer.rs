@@ -159,7 +159,7 @@ pub unsafe extern "C" fn sv_gpt_trainer_create(
             max_norm: (options.max_norm != 0.0).then_some(options.max_norm),
             evaluation_batches: options.evaluation_batches,
             seed: options.seed,
-            loss_scale: None,
+            ..TrainerOptions::default()
         };
         let created = Trainer::new(config, TextFile::from_bytes(text), &*tokenizer.0, options, &device)?;
         let model = ModelObject::new(ModelContent::Trainer(Box::new(created)), device);

@@ -6,7 +6,7 @@
 //! | `state` | the `state_dict` |
 //! | `sgd`, `adam` | [`Sgd`]; [`Adam`] and [`AdamW`] |
 //! | `clip` | [`clip_grad_norm`] |
-//! | `schedule` | [`WarmupCosine`] |
+//! | `schedule` | [`LearningRateSchedule`] |
 //!
 //! Invariants:
 //!
@@ -30,7 +30,7 @@ mod state;
 pub use adam::{Adam, AdamW};
 pub use clip::clip_grad_norm;
 pub(super) use clip::grad_norm;
-pub use schedule::WarmupCosine;
+pub use schedule::{LearningRateSchedule, ScheduleShape};
 pub use sgd::Sgd;
 
 use std::collections::BTreeMap;

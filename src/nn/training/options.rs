@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loss_scale::LossScale;
 use crate::error::{Error, Result};
-use crate::nn::WarmupCosine;
+use crate::nn::{LearningRateSchedule, ScheduleShape};
 
 const OPERATION: &str = "TrainerOptions";
 
@@ -21,8 +21,11 @@ pub struct TrainerOptions {
     pub accumulation: usize,
     /// The largest learning rate: 5e-3.
     pub learning_rate: f64,
-    /// The learning rate at the end: 5e-4.
+    /// The learning rate at the end, but for a constant one: 5e-4.
     pub min_learning_rate: f64,
+    /// The course of the learning rate after the warm-up: a cosine.
+    #[serde(default)]
+    pub schedule_shape: ScheduleShape,
     /// Steps of the warm-up: 20.
     pub warmup_steps: u64,
     /// AdamW's decay, of parameters with two axes or more: 0.1.
@@ -49,6 +52,7 @@ impl Default for TrainerOptions {
             accumulation: 1,
             learning_rate: 5e-3,
             min_learning_rate: 5e-4,
+            schedule_shape: ScheduleShape::Cosine,
             warmup_steps: 20,
             weight_decay: 0.1,
             betas: (0.9, 0.99),
@@ -62,8 +66,9 @@ impl Default for TrainerOptions {
 
 impl TrainerOptions {
     /// Returns the schedule of the learning rate.
-    pub fn schedule(&self) -> WarmupCosine {
-        WarmupCosine {
+    pub fn schedule(&self) -> LearningRateSchedule {
+        LearningRateSchedule {
+            shape: self.schedule_shape,
             peak: self.learning_rate,
             minimum: self.min_learning_rate,
             warmup_steps: self.warmup_steps.min(self.steps),
