@@ -220,3 +220,28 @@ fn token_files_are_the_text_that_was_encoded() {
     assert_eq!(batch(&files), batch(&text));
     fails(Batches::new(&files, Split::Validation, 1, 40, 0), &["40 ids", "at least 41"]);
 }
+
+#[test]
+fn other_files_are_the_validation_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, ids: std::ops::Range<u32>, format| {
+        let ids: Vec<u32> = ids.collect();
+        written(&folder.path().join(name), format, DType::U16, &ids, None)
+    };
+    let training = file("a.bin", 0..70, TokenFormat::Raw);
+    let validation = file("b.npy", 70..100, TokenFormat::Npy);
+    let read = |paths: &[PathBuf]| TokenFiles::read(paths).unwrap();
+    let text = TokenizedText::from_parts(read(&training), read(&validation));
+    assert_eq!((text.range(Split::Training), text.range(Split::Validation)), (0..70, 70..100));
+    assert_eq!((text.len(), text.largest_id()), (100, 99));
+    assert_eq!(text.ids(68..72).unwrap(), [68, 69, 70, 71]);
+    fails(text.ids(99..101), &["101", "100"]);
+    let batches = Batches::new(&text, Split::Training, 4, 8, 1).unwrap().shuffled();
+    assert!((0..20).flat_map(|number| inputs(&batches, number)).all(|id| id < 69));
+    // Another border is another text.
+    let both = TokenizedText::from_files(read(&[training, validation].concat())).unwrap();
+    assert_eq!(both.ids(0..100).unwrap(), text.ids(0..100).unwrap());
+    assert_ne!(both.hash(), text.hash());
+    let bytes = TokenizedText::new(TextFile::from_bytes("ab"), &ByteTokenizer).unwrap();
+    assert_eq!((bytes.largest_id(), bytes.ids(0..2).unwrap()), (98, vec![97, 98]));
+}

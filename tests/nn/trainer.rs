@@ -1,7 +1,10 @@
 //! Runs of training: the loss falls, runs follow from their options bit for bit, and continue from checkpoints.
 
+use std::collections::BTreeMap;
+
 use selvedge::nn::{
-    Batch, ByteTokenizer, CharTokenizer, GptConfig, Module, TextFile, Trainer, TrainerOptions, Variable,
+    Batch, Batches, ByteTokenizer, CharTokenizer, GptConfig, Module, Split, TextFile, TokenFiles,
+    TokenFormat, TokenWriter, TokenizedText, Trainer, TrainerOptions, Variable,
 };
 use selvedge::{DType, Device, Error, Result, Tensor};
 
@@ -176,5 +179,64 @@ fn a_loss_that_is_not_finite_stops_the_run_before_the_parameters_change() -> Res
     let error = run.step().expect_err("the loss is NaN").to_string();
     assert!(error.contains("step 1"), "{error}");
     assert_eq!((bits(&run)?, run.step_count()), (before, 0));
+    Ok(())
+}
+
+/// The ids of a file without a tokenizer.
+fn ids(folder: &std::path::Path) -> Result<TokenizedText> {
+    let path = folder.join("ids.bin");
+    let mut writer = TokenWriter::create(&path, TokenFormat::Llmc, DType::U16, None)?;
+    writer.write(&(0..700u32).map(|at| at * 13 % 83).collect::<Vec<_>>())?;
+    writer.finish()?;
+    TokenizedText::from_files(TokenFiles::read([&path])?)
+}
+
+#[test]
+fn a_run_on_token_files_takes_shuffled_windows_and_continues_to_the_same_bits() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, config) = (ids(folder.path())?, config(83));
+    let options = TrainerOptions { is_shuffled: true, ..options() };
+    let trainer = |options| Trainer::from_tokens(config, text.clone(), None, options, &Device::cpu());
+    let (mut whole, mut first, mut second) = (trainer(options)?, trainer(options)?, trainer(options)?);
+    let batch =
+        Batches::new(&text, Split::Training, 4, 16, options.seed)?.shuffled().batch(0, &Device::cpu())?;
+    let wanted = whole.model().loss(&batch)?.tensor().item::<f32>()?;
+    let losses: Vec<f64> = (0..12).map(|_| whole.step().map(|report| report.loss)).collect::<Result<_>>()?;
+    assert_eq!(losses[0], f64::from(wanted));
+    // An epoch has nine batches, so the run continues in the second one.
+    for loss in &losses[..10] {
+        assert_eq!(first.step()?.loss, *loss);
+    }
+    let checkpoint = first.checkpoint()?;
+    assert_eq!(checkpoint.info.tokenizer, serde_json::Value::Null);
+    assert_eq!(checkpoint.info.training["is_shuffled"], true);
+    second.resume(&checkpoint, false)?;
+    for loss in &losses[10..] {
+        assert_eq!(second.step()?.loss, *loss);
+    }
+    assert_eq!(bits(&whole)?, bits(&second)?);
+    let random = TrainerOptions { is_shuffled: false, ..options };
+    assert_ne!(trainer(random)?.step()?.loss, losses[0]);
+    let small = GptConfig { vocab_size: 82, ..config };
+    let error = Trainer::from_tokens(small, text, None, options, &Device::cpu()).map(drop).unwrap_err();
+    assert!(error.to_string().contains("the id 82") && error.to_string().contains("ids below 82"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn weight_decay_changes_matrices_alone() -> Result<()> {
+    let after = |weight_decay| -> Result<BTreeMap<String, Tensor>> {
+        let mut run = trainer(config(vocab_size()?), TrainerOptions { weight_decay, ..options() })?;
+        run.step()?;
+        Ok(run.model().state_dict())
+    };
+    let (with, without) = (after(0.5)?, after(0.0)?);
+    let mut ranks = [0; 2];
+    for (name, tensor) in with {
+        let is_matrix = tensor.rank() > 1;
+        ranks[usize::from(is_matrix)] += 1;
+        assert_eq!(tensor.to_bytes()? != without[&name].to_bytes()?, is_matrix, "{name}");
+    }
+    assert!(ranks.iter().all(|&count| count > 3), "{ranks:?}");
     Ok(())
 }

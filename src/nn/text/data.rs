@@ -73,6 +73,13 @@ impl TokenizedText {
         TokenizedText { ids, hash, training: 0 }.with_training_fraction(TRAINING_FRACTION)
     }
 
+    /// Takes the ids of token files for training, and those of others for validation.
+    pub fn from_parts(training: TokenFiles, validation: TokenFiles) -> TokenizedText {
+        let count = training.len();
+        let files = training.chain(validation);
+        TokenizedText { hash: files.hash().into(), ids: Ids::Files(Arc::new(files)), training: count }
+    }
+
     /// Sets the fraction of the ids that are the training part, rounded down to whole ids.
     ///
     /// # Errors
@@ -101,6 +108,15 @@ impl TokenizedText {
         self.len() == 0
     }
 
+    /// Returns the largest id, which is 0 for no ids. A model whose vocabulary has no more ids than that does not fit.
+    pub fn largest_id(&self) -> u32 {
+        match &self.ids {
+            Ids::Bytes(bytes) => bytes.iter().max().copied().map_or(0, u32::from),
+            Ids::Words(words) => words.iter().max().copied().unwrap_or_default(),
+            Ids::Files(files) => files.largest_id(),
+        }
+    }
+
     /// Returns the positions of a part.
     pub fn range(&self, split: Split) -> Range<usize> {
         match split {
@@ -124,7 +140,24 @@ impl TokenizedText {
         -probabilities.map(|p| p * p.ln()).sum::<f64>()
     }
 
-    /// Returns the SHA-256 of the text, or of token files, in hexadecimal digits.
+    /// Returns the ids at positions.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] for positions outside the text.
+    pub fn ids(&self, range: Range<usize>) -> Result<Vec<u32>> {
+        let (start, end, length) = (range.start, range.end, self.len());
+        let outside = || Error::OutOfRange { start, end, length };
+        match &self.ids {
+            Ids::Bytes(bytes) => {
+                Ok(bytes.get(range).ok_or_else(outside)?.iter().map(|&id| u32::from(id)).collect())
+            }
+            Ids::Words(words) => Ok(words.get(range).ok_or_else(outside)?.to_vec()),
+            Ids::Files(files) => files.ids(range),
+        }
+    }
+
+    /// Returns the SHA-256 of the text, or of the ids and the parts of token files, in hexadecimal digits.
     pub fn hash(&self) -> &str {
         &self.hash
     }

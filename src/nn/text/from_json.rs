@@ -25,6 +25,14 @@ pub fn tokenizer_from_json(json: &Value) -> Result<Box<dyn Tokenizer>> {
             let wanted = "a build with the feature `models`, which has tokenizers of this kind";
             Err(Error::invalid("tokenizer_from_json", "a tokenizer of the kind subwords", wanted))
         }
+        _ if json.is_null() => {
+            let wanted = "the tokenizer of a run, such as one of `selvedge train --tokenizer`";
+            Err(Error::invalid(
+                "tokenizer_from_json",
+                "no tokenizer, as of a run on token files alone",
+                wanted,
+            ))
+        }
         _ => {
             let found: String = json.to_string().chars().take(80).collect();
             let wanted =

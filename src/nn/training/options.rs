@@ -39,6 +39,10 @@ pub struct TrainerOptions {
     pub loss_scale: Option<LossScale>,
     /// Batches of the validation text in an evaluation: 8.
     pub evaluation_batches: usize,
+    /// True if a step takes windows side by side, each once an epoch, as [`Batches::shuffled`](crate::nn::Batches::shuffled);
+    /// otherwise windows at random positions: false.
+    #[serde(default)]
+    pub is_shuffled: bool,
     /// The seed of the weights, the batches and the dropout: 1.
     pub seed: u64,
 }
@@ -59,6 +63,7 @@ impl Default for TrainerOptions {
             max_norm: Some(1.0),
             loss_scale: None,
             evaluation_batches: 8,
+            is_shuffled: false,
             seed: 1,
         }
     }

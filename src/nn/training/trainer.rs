@@ -153,21 +153,43 @@ impl Trainer {
         options: TrainerOptions,
         device: &Device,
     ) -> Result<Trainer> {
+        let text = TokenizedText::new(text, tokenizer)?;
+        Trainer::from_tokens(config, text, Some(tokenizer), options, device)
+    }
+
+    /// Creates a new model and a run on ids, such as those of [`TokenFiles`](crate::nn::TokenFiles). A checkpoint of a run
+    /// without a tokenizer has the tokenizer `null`.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new); [`Error::InvalidArgument`] with both numbers for an id that is not below the model's vocabulary.
+    pub fn from_tokens(
+        config: GptConfig,
+        text: TokenizedText,
+        tokenizer: Option<&dyn Tokenizer>,
+        options: TrainerOptions,
+        device: &Device,
+    ) -> Result<Trainer> {
         options.check()?;
         let context = options.context.unwrap_or(config.context);
         if context > config.context {
             let wanted = format!("at most the model's, {}", config.context);
             return Err(Error::invalid(OPERATION, format!("a context of {context}"), wanted));
         }
-        if tokenizer.vocab_size() > config.vocab_size {
-            let found = format!("a tokenizer of {} ids", tokenizer.vocab_size());
+        if let Some(size) = tokenizer.map(Tokenizer::vocab_size).filter(|&size| size > config.vocab_size) {
             let wanted = format!("at most the model's, {}", config.vocab_size);
+            return Err(Error::invalid(OPERATION, format!("a tokenizer of {size} ids"), wanted));
+        }
+        let largest = text.largest_id();
+        if largest as usize >= config.vocab_size {
+            let found = format!("the id {largest} in the text");
+            let wanted = format!("ids below {}, the vocabulary of the model", config.vocab_size);
             return Err(Error::invalid(OPERATION, found, wanted));
         }
-        let text = TokenizedText::new(text, tokenizer)?;
         let batches = |split, seed| Batches::new(&text, split, options.batch, context, seed);
+        let training = batches(Split::Training, options.seed)?;
         let (training, validation) = (
-            batches(Split::Training, options.seed)?,
+            if options.is_shuffled { training.shuffled() } else { training },
             batches(Split::Validation, options.seed.wrapping_add(VALIDATION))?,
         );
         let dropout = Generator::new(options.seed.wrapping_add(DROPOUT));
@@ -189,7 +211,7 @@ impl Trainer {
             training,
             validation,
             dropout,
-            tokenizer: tokenizer.to_json(),
+            tokenizer: tokenizer.map_or(Value::Null, Tokenizer::to_json),
             text,
             step: 0,
             loss: None,

@@ -154,6 +154,17 @@ impl TokenFiles {
         Ok(files)
     }
 
+    /// Appends files. The hash depends on the border between both.
+    pub(super) fn chain(mut self, other: TokenFiles) -> TokenFiles {
+        let shift = self.len;
+        let moved = other.shards.into_iter().map(|shard| Shard { start: shard.start + shift, ..shard });
+        self.shards.extend(moved);
+        self.len += other.len;
+        self.largest = self.largest.max(other.largest);
+        self.hash = format!("{:x}", Sha256::digest(format!("{} {}", self.hash, other.hash)));
+        self
+    }
+
     /// Returns the number of ids.
     pub fn len(&self) -> usize {
         self.len
