@@ -48,6 +48,8 @@ mod tokenize;
 mod trace;
 #[path = "cli/train.rs"]
 mod train;
+#[path = "cli/train_data.rs"]
+mod train_data;
 #[cfg(target_os = "linux")]
 #[path = "fake/variant.rs"]
 mod variant;

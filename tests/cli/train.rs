@@ -215,6 +215,8 @@ fn a_resume_takes_the_options_of_the_run() {
         ("--context", "9", "8"),
         ("--accumulation", "1", "2"),
         ("--learning-rate", "0.02", "0.01"),
+        ("--final-learning-rate", "0", "0.001"),
+        ("--schedule", "linear", "cosine"),
         ("--warmup", "2", "3"),
         ("--weight-decay", "0.1", "0.2"),
         ("--max-norm", "0", "0.5"),
@@ -374,6 +376,7 @@ fn numbers_below_zero_are_values_not_options() {
     at(&["--max-norm", "nan"], "a number from 0 on");
     at(&["--max-norm", "-1"], "a number from 0 on");
     at(&["--learning-rate", "-1"], "learning_rate = -1");
+    at(&["--final-learning-rate", "-1"], "min_learning_rate = -1");
     at(&["--dropout", "-1"], "dropout = -1");
     at(&["--steps", "-1"], "invalid value '-1' for '--steps");
     succeeds(&strs(&with(&train, &["--run", &run, "--steps", "1"])));

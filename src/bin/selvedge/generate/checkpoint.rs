@@ -23,9 +23,14 @@ pub fn generate(options: &GenerateOptions) -> Result<Outcome, Failure> {
     let sampler = Sampler::new(options.sampling.over(defaults), options.seed)?;
     let (device, reason) = device::choose(options.device)?;
     let trained = source::trained(&options.run, options.step, &device)?;
+    let Some(tokenizer) = &trained.tokenizer else {
+        let found = "a run on files of ids without a tokenizer".to_owned();
+        let wanted = "a run of `selvedge train --data` with --tokenizer".to_owned();
+        return Err(Error::InvalidArgument { operation: "generate", found, wanted }.into());
+    };
     let prompt = match &options.prompt[..] {
-        [] => source::default_prompt(&*trained.tokenizer, &trained.stored_prompt()),
-        [prompt] => trained.tokenizer.encode(prompt)?,
+        [] => source::default_prompt(&**tokenizer, &trained.stored_prompt()),
+        [prompt] => tokenizer.encode(prompt)?,
         several => {
             let found = format!("{} prompts for a run", several.len());
             let wanted = "one prompt, or --model with the folder of a published model".to_owned();
@@ -35,7 +40,7 @@ pub fn generate(options: &GenerateOptions) -> Result<Outcome, Failure> {
     let mut generation = Generation::new(&trained.model, &prompt, sampler)?.with_context(trained.context)?;
     let signals = Signals::catch()?;
     let mut screen = Screen::new(!options.json);
-    let mut decoder = StreamDecoder::new(&*trained.tokenizer);
+    let mut decoder = StreamDecoder::new(&**tokenizer);
     // Stop strings are those of new text.
     let mut text = decoder.push(&prompt)?;
     let mut is_read = screen.print(&text)?;

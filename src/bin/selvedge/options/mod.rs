@@ -52,7 +52,7 @@ pub use run::RunOptions;
 pub use srt::{SrtCommand, SrtEvolveOptions, SrtOptions};
 pub use tokenize::{IdDType, TokenFileFormat, TokenizeOptions};
 pub use trace::TraceOptions;
-pub use train::{ComputeDType, EvaluateOptions, TokenizerKind, TrainOptions};
+pub use train::{ComputeDType, EvaluateOptions, TokenizerChoice, TrainOptions};
 
 /// The exit codes, for the help of a command that only groups others and has no `--json` of its own.
 const EXIT_CODES_OF_GROUP: &str = exit_codes!();

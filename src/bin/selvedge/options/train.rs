@@ -1,20 +1,45 @@
 //! The options of `selvedge train` and `selvedge eval`.
 
+use std::ffi::OsString;
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use selvedge::Error;
+use selvedge::nn::ScheduleShape;
 
 use super::{DeviceChoice, EXIT_CODES, WeightDType};
 
-/// A kind of tokenizer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TokenizerKind {
-    /// The distinct characters of the text
+/// A value of `--tokenizer`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenizerChoice {
+    /// The distinct characters of the text.
     Char,
-    /// 256 bytes
+    /// 256 bytes.
     Byte,
+    /// The folder of a published model's tokenizer, or of one that `selvedge tokenize --train` wrote.
+    Folder(PathBuf),
+}
+
+impl From<OsString> for TokenizerChoice {
+    fn from(word: OsString) -> TokenizerChoice {
+        match word.to_str() {
+            Some("char") => TokenizerChoice::Char,
+            Some("byte") => TokenizerChoice::Byte,
+            _ => TokenizerChoice::Folder(word.into()),
+        }
+    }
+}
+
+impl fmt::Display for TokenizerChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TokenizerChoice::Char => formatter.write_str("char"),
+            TokenizerChoice::Byte => formatter.write_str("byte"),
+            TokenizerChoice::Folder(folder) => folder.display().fmt(formatter),
+        }
+    }
 }
 
 /// The dtype in which a model computes.
@@ -28,8 +53,32 @@ pub enum ComputeDType {
     F16,
 }
 
+/// The course of the learning rate after the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScheduleChoice {
+    /// Half a cosine to the final learning rate
+    Cosine,
+    /// The largest learning rate
+    Constant,
+    /// A line to the final learning rate
+    Linear,
+    /// The largest learning rate, and in the last fifth of the steps a line to the final one
+    Wsd,
+}
+
+impl From<ScheduleChoice> for ScheduleShape {
+    fn from(choice: ScheduleChoice) -> ScheduleShape {
+        match choice {
+            ScheduleChoice::Cosine => ScheduleShape::Cosine,
+            ScheduleChoice::Constant => ScheduleShape::Constant,
+            ScheduleChoice::Linear => ScheduleShape::Linear,
+            ScheduleChoice::Wsd => ScheduleShape::Wsd,
+        }
+    }
+}
+
 const TRAIN_HELP: &str = "\
-Without --text the model is trained on the book in data/alice. A run saves checkpoints in its folder, and Ctrl-C, SIGTERM and
+Without --text and --data the model is trained on the book in data/alice. A run saves checkpoints in its folder, and Ctrl-C, SIGTERM and
 SIGUSR1 leave one behind (exit codes 130, 143, 143).
 
 Checkpoints store every option, and --resume takes them from there. --steps, --every, --sample, --plot and --device may change;
@@ -38,6 +87,7 @@ a change of any other option needs --force, and --model, --tokenizer and --run c
 Examples:
   selvedge train
   selvedge train --text book.txt --steps 2000 --run book
+  selvedge train --model 124M --data train_*.bin --validation val.bin --tokenizer gpt2 --dtype bf16
   selvedge train --run book --resume --steps 4000
   selvedge train --profile trace.json.gz --steps 10..12
   selvedge generate --run book";
@@ -47,17 +97,23 @@ Examples:
 #[command(after_help = EXIT_CODES, after_long_help = format!("{TRAIN_HELP}\n\n{EXIT_CODES}"))]
 pub struct TrainOptions {
     /// The text [default: the book that comes with this program]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "data")]
     pub text: Option<PathBuf>,
-    /// The model: tiny, gpt2, or a config.json of GPT-2 [default: tiny]
-    #[arg(long, value_name = "tiny|gpt2|FILE")]
+    /// Files of ids in place of a text, .bin or .npy, such as those of `selvedge tokenize`
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Files of ids for evaluations [default: the last tenth of --data]
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "data")]
+    pub validation: Vec<PathBuf>,
+    /// The model: tiny, a size of GPT-2 (124M is gpt2 too), or a config.json of GPT-2 [default: tiny]
+    #[arg(long, value_name = "tiny|124M|350M|774M|1558M|FILE")]
     pub model: Option<String>,
     /// The dtype to compute in [default: f32, or that of the model's file]
     #[arg(long, value_enum)]
     pub dtype: Option<ComputeDType>,
-    /// The tokenizer [default: char]
-    #[arg(long, value_enum)]
-    pub tokenizer: Option<TokenizerKind>,
+    /// The tokenizer, or its folder [default: char; none for --data, whose run then writes no samples]
+    #[arg(long, value_name = "char|byte|FOLDER")]
+    pub tokenizer: Option<TokenizerChoice>,
     /// Steps of the run [default: 300]; as A..B the steps that --profile traces, A to B [default: three, after the first two]
     #[arg(long, value_name = "N|A..B", value_parser = steps)]
     pub steps: Vec<StepsOption>,
@@ -73,6 +129,12 @@ pub struct TrainOptions {
     /// The largest learning rate [default: 6e-3 / (1 + (width / 256)²)]
     #[arg(long, value_name = "RATE")]
     pub learning_rate: Option<f64>,
+    /// The learning rate at the end [default: a tenth of the largest]
+    #[arg(long, value_name = "RATE")]
+    pub final_learning_rate: Option<f64>,
+    /// The course of the learning rate after the warm-up [default: cosine]
+    #[arg(long, value_enum)]
+    pub schedule: Option<ScheduleChoice>,
     /// Steps of the warm-up [default: a tenth of the steps]
     #[arg(long, value_name = "N")]
     pub warmup: Option<u64>,
@@ -207,8 +269,8 @@ pub struct EvaluateOptions {
     /// The folder of a published model
     #[arg(long, value_name = "FOLDER")]
     pub model: Option<PathBuf>,
-    /// Texts, each a sequence, or .bin and .npy files of ids, which are one sequence
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "model")]
+    /// Of a model: texts, each a sequence, or .bin and .npy files of ids, which are one sequence; of a run: files of ids
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "text")]
     pub data: Vec<PathBuf>,
     /// Ids of a window [default: the model's context]
     #[arg(long, value_name = "N", requires = "model")]

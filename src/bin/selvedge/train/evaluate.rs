@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use selvedge::nn::{Batches, Split, TokenizedText, no_grad};
+use selvedge::Error;
+use selvedge::nn::{Batches, Split, no_grad};
 use serde_json::json;
 
-use super::source;
+use super::source::{self, Corpus};
 use crate::device::{self, reason_text};
 use crate::failure::Failure;
 use crate::options::EvaluateOptions;
@@ -15,12 +16,20 @@ pub fn evaluate(options: &EvaluateOptions) -> Result<Report, Failure> {
     let (device, reason) = device::choose(options.device)?;
     let trained = source::trained(&options.run, options.step, &device)?;
     let info = &trained.checkpoint.info;
-    let (text, name) = match &options.text {
-        Some(path) => source::text(Some(path))?,
+    let corpus = match &options.text {
+        Some(path) => Corpus::text(Some(path))?,
+        None if !options.data.is_empty() => Corpus::for_evaluation(&options.data)?,
         None => source::text_of_run(info)?,
     };
-    let is_text_of_run = text.hash() == info.text_hash;
-    let text = TokenizedText::new(text, &*trained.tokenizer)?;
+    let is_text_of_run = corpus.hash() == info.text_hash;
+    let name = corpus.name.clone();
+    let text = corpus.tokenized(trained.tokenizer.as_deref())?;
+    let (largest, vocab_size) = (text.largest_id(), trained.model.config().vocab_size);
+    if largest as usize >= vocab_size {
+        let found = format!("the id {largest}");
+        let wanted = format!("ids below {vocab_size}, the model's");
+        return Err(Error::File { path: name, found, wanted }.into());
+    }
     let batches = Batches::new(&text, Split::Validation, options.batch as usize, trained.context, 0)?;
     let ids = text.range(Split::Validation).len();
     let windows = ids.saturating_sub(1) / trained.context;

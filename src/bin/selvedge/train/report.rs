@@ -15,6 +15,11 @@ pub struct Start {
     pub ids: usize,
     /// The entropy of single ids, in nats: the loss of a model that knows their frequencies alone.
     pub entropy: f64,
+    /// The ids of `ids` for evaluations.
+    pub held_out: usize,
+    /// True for a text, false for files of ids.
+    pub is_text: bool,
+    pub has_tokenizer: bool,
     pub vocab_size: usize,
     pub config: GptConfig,
     pub device: String,
@@ -44,7 +49,14 @@ impl Start {
         let mut table = Table::new("<<");
         let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
         let GptConfig { layers, width, heads, context, .. } = self.config;
-        row("text", format!("{}: {} ids, {} distinct", self.text, grouped(self.ids as u64), self.vocab_size));
+        let ids = grouped(self.ids as u64);
+        match self.is_text {
+            true => row("text", format!("{}: {ids} ids, {} distinct", self.text, self.vocab_size)),
+            false => {
+                let held_out = grouped(self.held_out as u64);
+                row("data", format!("{}: {ids} ids, {held_out} of them for evaluations", self.text));
+            }
+        }
         row(
             "model",
             format!(
@@ -63,6 +75,9 @@ impl Start {
             "entropy of single ids",
             format!("{:.4} nats, the loss of their frequencies alone", self.entropy),
         );
+        if !self.has_tokenizer {
+            row("samples", "none; --tokenizer FOLDER in a new run writes them".to_owned());
+        }
         if self.first_step > 0 {
             row("resumed", format!("after step {} of {}", grouped(self.first_step), grouped(self.steps)));
         }
@@ -164,7 +179,9 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
         "" => String::new(),
         prompt => format!(" --prompt {}", quoted(prompt)),
     };
-    row("continue a text", format!("selvedge generate --run {folder}{prompt}"));
+    if start.has_tokenizer {
+        row("continue a text", format!("selvedge generate --run {folder}{prompt}"));
+    }
     // A run that a signal ended has steps left.
     let steps = if finished.last_step < start.steps { start.steps } else { 2 * finished.last_step.max(1) };
     row("train on", format!("selvedge train --run {folder} --resume --steps {steps}"));
@@ -191,6 +208,8 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
         "text": start.text,
         "ids": start.ids,
         "unigram_entropy": start.entropy,
+        "validation_ids": start.held_out,
+        "has_tokenizer": start.has_tokenizer,
         "vocab_size": start.vocab_size,
         "model": start.config.to_json(),
         "parameters": start.config.parameter_count(),

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use selvedge::nn::{
-    ByteTokenizer, CharTokenizer, CheckpointInfo, CheckpointList, Checkpoints, TextFile, Tokenizer, Trainer,
-    tokenizer_from_json,
+    ByteTokenizer, CharTokenizer, CheckpointInfo, CheckpointList, Checkpoints, SubwordTokenizer,
+    TokenizedText, Tokenizer, Trainer,
 };
 use selvedge::{Device, Error};
 
-use super::settings::{Changes, Settings, Stored, absolute, check_model};
-use super::source;
+use super::settings::{Changes, Settings, Stored, absolute, all_absolute, check_model};
+use super::source::{self, Contents, Corpus};
 use crate::failure::Failure;
-use crate::options::{TokenizerKind, TrainOptions};
+use crate::options::{TokenizerChoice, TrainOptions};
 
 /// The folder of a run that names none.
 const FOLDER: &str = "selvedge-run";
@@ -20,9 +20,10 @@ const LOSS_SCALE: &str = "loss_scale.";
 
 /// All that a trainer needs, and the text's name.
 pub struct Prepared {
-    pub text: TextFile,
+    pub text: TokenizedText,
     pub name: String,
-    pub tokenizer: Box<dyn Tokenizer>,
+    /// None of a run on files of ids that has none.
+    pub tokenizer: Option<Box<dyn Tokenizer>>,
     pub settings: Settings,
     /// The options of a resumed run that differ from those of its checkpoint.
     pub changes: Vec<String>,
@@ -31,15 +32,34 @@ pub struct Prepared {
 impl Prepared {
     /// Prepares a new run.
     pub fn new(options: &TrainOptions) -> Result<Prepared, Failure> {
-        let (text, name) = source::text(options.text.as_deref())?;
-        let tokenizer: Box<dyn Tokenizer> = match options.tokenizer.unwrap_or(TokenizerKind::Char) {
-            TokenizerKind::Char => Box::new(CharTokenizer::from_text(&text)?),
-            TokenizerKind::Byte => Box::new(ByteTokenizer),
+        let corpus = match &options.data[..] {
+            [] => Corpus::text(options.text.as_deref())?,
+            data => Corpus::files(data, &options.validation)?,
         };
-        let mut settings = Settings::new(options, &text, &*tokenizer)?;
+        let tokenizer = new_tokenizer(options, &corpus)?;
+        let mut settings = Settings::new(options, &corpus, tokenizer.as_deref())?;
         settings.apply(options);
+        let name = corpus.name.clone();
+        let text = corpus.tokenized(tokenizer.as_deref())?;
         Ok(Prepared { text, name, tokenizer, settings, changes: Vec::new() })
     }
+}
+
+/// Returns the tokenizer of a new run, or none for files of ids without one.
+fn new_tokenizer(options: &TrainOptions, corpus: &Corpus) -> Result<Option<Box<dyn Tokenizer>>, Failure> {
+    Ok(match (&options.tokenizer, &corpus.contents) {
+        (Some(TokenizerChoice::Folder(folder)), _) => Some(Box::new(SubwordTokenizer::from_folder(folder)?)),
+        (Some(TokenizerChoice::Byte), _) => Some(Box::new(ByteTokenizer)),
+        (None, Contents::Ids(_)) => None,
+        (Some(TokenizerChoice::Char), Contents::Ids(_)) => {
+            let found = "--tokenizer char with --data, whose files have no characters".to_owned();
+            let wanted = "the folder of the tokenizer that wrote the files, or none".to_owned();
+            return Err(Error::InvalidArgument { operation: "train", found, wanted }.into());
+        }
+        (None | Some(TokenizerChoice::Char), Contents::Text(text)) => {
+            Some(Box::new(CharTokenizer::from_text(text)?))
+        }
+    })
 }
 
 /// A run to resume, whose folder this process has locked.
@@ -82,18 +102,38 @@ impl Resumed {
     pub fn prepare(&self, options: &TrainOptions) -> Result<Prepared, Failure> {
         let mut settings = Settings::of_checkpoint(&self.info)?;
         check_model(options, &self.info, &settings.config)?;
-        let (text, name) = match &options.text {
-            Some(path) => source::text(Some(path))?,
+        let stored = &mut settings.stored;
+        let refused = |found: &str, wanted: &str| -> Failure {
+            let (found, wanted) = (found.to_owned(), wanted.to_owned());
+            Error::InvalidArgument { operation: "train --resume", found, wanted }.into()
+        };
+        let corpus = if options.text.is_some() {
+            if !stored.data.is_empty() {
+                return Err(refused("--text for a run on files of ids", "--data, or a new run"));
+            }
+            stored.text = absolute(options.text.as_deref());
+            Corpus::text(options.text.as_deref())?
+        } else if !options.data.is_empty() {
+            if stored.data.is_empty() {
+                return Err(refused("--data for a run on a text", "--text, or a new run"));
+            }
+            stored.data = all_absolute(&options.data);
+            if !options.validation.is_empty() {
+                stored.validation = all_absolute(&options.validation);
+            }
+            Corpus::files(&stored.data, &stored.validation)?
+        } else if options.force {
             // --force continues with a text that has changed.
-            None if options.force => source::stored_text(settings.stored.text.as_deref())?,
-            None => source::text_of_run(&self.info).map_err(|failure| Failure {
+            Corpus::stored(stored)?
+        } else {
+            source::text_of_run(&self.info).map_err(|failure| Failure {
                 message: format!("{}; --force continues with another text", failure.message),
                 ..failure
-            })?,
+            })?
         };
         let Changes { mut of_course, others } = settings.apply(options);
-        if text.hash() != self.info.text_hash {
-            let found = format!("the text {name} with the hash {}", text.hash());
+        if corpus.hash() != self.info.text_hash {
+            let found = format!("the text {} with the hash {}", corpus.name, corpus.hash());
             of_course.insert(0, format!("{found} in place of one with the hash {}", self.info.text_hash));
         }
         if !of_course.is_empty() && !options.force {
@@ -107,9 +147,6 @@ impl Resumed {
             }
             .into());
         }
-        if options.text.is_some() {
-            settings.stored.text = absolute(options.text.as_deref());
-        }
         let mut changes = [of_course, others].concat();
         if Stored::of(&self.info)?.is_none() {
             changes.push(
@@ -117,7 +154,9 @@ impl Resumed {
                     .to_owned(),
             );
         }
-        let tokenizer = tokenizer_from_json(&self.info.tokenizer)?;
+        let tokenizer = source::tokenizer_of(&self.info)?;
+        let name = corpus.name.clone();
+        let text = corpus.tokenized(tokenizer.as_deref())?;
         Ok(Prepared { text, name, tokenizer, settings, changes })
     }
 

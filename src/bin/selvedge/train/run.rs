@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use selvedge::Error;
 use selvedge::nn::{
-    Checkpoints, Generation, Gpt, Module, Sampler, SamplerOptions, Tokenizer, Trainer, TrainerOptions,
+    Checkpoints, Generation, Gpt, Module, Sampler, SamplerOptions, Split, Tokenizer, Trainer, TrainerOptions,
 };
 
 use super::losses::LossFile;
@@ -64,16 +64,17 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     let done = resumed.as_ref().map_or(0, Resumed::step);
     let mut profiler = Profiler::new(options, done, numbers.steps)?;
     let (device, reason) = device::choose(stored.device)?;
-    let new = |text, numbers| Trainer::new(*config, text, &*tokenizer, numbers, &device);
+    let tokenizer = tokenizer.as_deref();
+    let new = |numbers| Trainer::from_tokens(*config, text.clone(), tokenizer, numbers, &device);
     // A new run with another batch, for the advice of an error.
     let steps_of_batch = |batch| {
         let smaller = TrainerOptions { batch: batch as usize, ..*numbers };
-        let mut trainer = new(source::text(stored.text.as_deref())?.0, smaller)?;
+        let mut trainer = new(smaller)?;
         (0..memory::STEPS).try_for_each(|_| trainer.step().map(drop))
     };
     let sizes = (numbers.batch as u64, numbers.accumulation as u64);
     let explained = |error| memory::explained(error, sizes, steps_of_batch);
-    let mut trainer = new(text, *numbers).map_err(explained)?;
+    let mut trainer = new(*numbers).map_err(explained)?;
     let (mut checkpoints, folder, set_aside) = match resumed {
         Some(resumed) => resumed.load(&mut trainer, &settings, options.force, &device)?,
         None => {
@@ -92,7 +93,10 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
         text: name,
         ids: trainer.text().len(),
         entropy: trainer.text().unigram_entropy(),
-        vocab_size: tokenizer.vocab_size(),
+        held_out: text.range(Split::Validation).len(),
+        is_text: stored.data.is_empty(),
+        has_tokenizer: tokenizer.is_some(),
+        vocab_size: tokenizer.map_or(config.vocab_size, Tokenizer::vocab_size),
         config: *config,
         device: device.to_string(),
         cpu_because: reason.as_ref().map(Error::to_string),
@@ -105,7 +109,7 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
         prompt: stored.prompt.clone(),
         sample: String::new(),
     };
-    start.sample = sample(trainer.model_mut(), &*tokenizer, &settings)?;
+    start.sample = sample(trainer.model_mut(), tokenizer, &settings)?;
     screen.print(&start.render(Style::of_stdout()));
     if let Some(writer) = &start.ended_writer {
         screen.print(&format!("The lock of {writer}, which has ended, was taken over.\n"));
@@ -123,7 +127,7 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     let begun = Instant::now();
     let mut loop_of_steps = Steps {
         settings: &settings,
-        tokenizer: &*tokenizer,
+        tokenizer,
         checkpoints: &mut checkpoints,
         losses: &mut losses,
         signals: &signals,
@@ -153,7 +157,7 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     // Nothing has changed since the first sample.
     let sample = match start.is_finished() {
         true => start.sample.clone(),
-        false => sample(trainer.model_mut(), &*tokenizer, &settings)?,
+        false => sample(trainer.model_mut(), tokenizer, &settings)?,
     };
     draw(&course)?;
     let finished = Finished {
@@ -205,7 +209,7 @@ impl Course {
 /// The loop of steps.
 struct Steps<'a> {
     settings: &'a Settings,
-    tokenizer: &'a dyn Tokenizer,
+    tokenizer: Option<&'a dyn Tokenizer>,
     checkpoints: &'a mut Checkpoints,
     losses: &'a mut LossFile,
     signals: &'a Signals,
@@ -306,12 +310,10 @@ impl Steps<'_> {
     }
 }
 
-/// Returns a sample of the model's text, which is empty if none is wanted.
-fn sample(model: &mut Gpt, tokenizer: &dyn Tokenizer, settings: &Settings) -> Result<String, Error> {
+/// Returns a sample of the model's text, which is empty if none is wanted, and without a tokenizer.
+fn sample(model: &mut Gpt, tokenizer: Option<&dyn Tokenizer>, settings: &Settings) -> Result<String, Error> {
     let Settings { numbers, stored, .. } = settings;
-    if stored.sample == 0 {
-        return Ok(String::new());
-    }
+    let Some(tokenizer) = tokenizer.filter(|_| stored.sample > 0) else { return Ok(String::new()) };
     model.eval();
     let sampler = SamplerOptions {
         temperature: SAMPLE_TEMPERATURE,

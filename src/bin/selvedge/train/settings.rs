@@ -3,20 +3,30 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use selvedge::nn::{CheckpointInfo, GptConfig, LossScale, TextFile, Tokenizer, TrainerOptions};
+use selvedge::nn::{
+    CheckpointInfo, GptConfig, LossScale, ScheduleShape, SubwordTokenizer, TokenizedText, Tokenizer,
+    TrainerOptions,
+};
 use selvedge::{DType, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::source::{Contents, Corpus};
 use crate::failure::Failure;
 use crate::files;
-use crate::options::{ComputeDType, DeviceChoice, TokenizerKind, TrainOptions};
+use crate::options::{ComputeDType, DeviceChoice, TokenizerChoice, TrainOptions};
 
 /// The options that a checkpoint has beside those of the model and of the trainer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stored {
     /// The text's absolute path, or none for the book.
     pub text: Option<PathBuf>,
+    /// The absolute paths of files of ids in place of a text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<PathBuf>,
+    /// Those of the evaluations, or none for the last part of `data`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub validation: Vec<PathBuf>,
     pub every: u64,
     pub sample: u64,
     /// The picture's absolute path, or none for the one in the folder.
@@ -30,6 +40,8 @@ impl Default for Stored {
     fn default() -> Stored {
         Stored {
             text: None,
+            data: Vec::new(),
+            validation: Vec::new(),
             every: 50,
             sample: 200,
             plot: None,
@@ -116,10 +128,18 @@ impl Settings {
     /// Returns the defaults of a new run.
     pub fn new(
         options: &TrainOptions,
-        text: &TextFile,
-        tokenizer: &dyn Tokenizer,
+        corpus: &Corpus,
+        tokenizer: Option<&dyn Tokenizer>,
     ) -> Result<Settings, Failure> {
-        let config = named_config(options.model.as_deref().unwrap_or("tiny"), tokenizer.vocab_size())?;
+        let name = options.model.as_deref().unwrap_or("tiny");
+        let config = named_config(name, tokenizer.map(Tokenizer::vocab_size))?;
+        let config = match &corpus.contents {
+            // Without a tokenizer the smallest model has the ids of the files.
+            Contents::Ids(ids) if config.vocab_size == 0 => {
+                GptConfig { vocab_size: ids.largest_id() as usize + 1, ..config }
+            }
+            _ => config,
+        };
         let steps = options.run_steps().unwrap_or(TrainerOptions::default().steps);
         let learning_rate = default_learning_rate(config.width);
         let numbers = TrainerOptions {
@@ -127,10 +147,17 @@ impl Settings {
             learning_rate,
             min_learning_rate: learning_rate / 10.0,
             warmup_steps: default_warmup(steps),
+            is_shuffled: !options.data.is_empty(),
             ..TrainerOptions::default()
         };
-        let stored =
-            Stored { text: absolute(options.text.as_deref()), prompt: first_word(text), ..Stored::default() };
+        let prompt = match (&corpus.contents, tokenizer) {
+            (Contents::Text(text), _) => first_word(text),
+            (Contents::Ids(ids), Some(tokenizer)) => first_word_of_ids(ids, tokenizer)?,
+            (Contents::Ids(_), None) => String::new(),
+        };
+        let text = absolute(options.text.as_deref());
+        let [data, validation] = [&options.data, &options.validation].map(|paths| all_absolute(paths));
+        let stored = Stored { text, data, validation, prompt, ..Stored::default() };
         Ok(Settings { config, numbers, stored })
     }
 
@@ -175,6 +202,10 @@ impl Settings {
         if numbers.learning_rate != before {
             numbers.min_learning_rate = numbers.learning_rate / 10.0;
         }
+        let last = &mut numbers.min_learning_rate;
+        changes.set(course, "--final-learning-rate", last, options.final_learning_rate);
+        let shape = options.schedule.map(ScheduleShape::from);
+        changes.set(course, "--schedule", &mut numbers.schedule_shape, shape);
         changes.set(course, "--warmup", &mut numbers.warmup_steps, options.warmup);
         changes.set(course, "--weight-decay", &mut numbers.weight_decay, options.weight_decay);
         let mut norm = numbers.max_norm.unwrap_or(0.0);
@@ -199,19 +230,25 @@ pub fn check_model(options: &TrainOptions, info: &CheckpointInfo, config: &GptCo
     let refused = |found: String, wanted: String| -> Failure {
         Error::InvalidArgument { operation: "train --resume", found, wanted }.into()
     };
-    if let Some(kind) = options.tokenizer {
-        let (kind, name) = match kind {
-            TokenizerKind::Char => ("characters", "char"),
-            TokenizerKind::Byte => ("bytes", "byte"),
+    if let Some(choice) = &options.tokenizer {
+        let is_same = match choice {
+            TokenizerChoice::Char => info.tokenizer["kind"] == "characters",
+            TokenizerChoice::Byte => info.tokenizer["kind"] == "bytes",
+            TokenizerChoice::Folder(folder) => {
+                SubwordTokenizer::from_folder(folder)?.to_json() == info.tokenizer
+            }
         };
-        if info.tokenizer["kind"] != kind {
-            let wanted = format!("the checkpoint's, of {}; leave --tokenizer out", info.tokenizer["kind"]);
-            return Err(refused(format!("--tokenizer {name}"), wanted));
+        if !is_same {
+            let stored = match &info.tokenizer {
+                Value::Null => "the checkpoint has no tokenizer".to_owned(),
+                stored => format!("the checkpoint's, of {}", stored["kind"]),
+            };
+            return Err(refused(format!("--tokenizer {choice}"), format!("{stored}; leave --tokenizer out")));
         }
     }
     if let Some(name) = &options.model {
         let GptConfig { dropout, compute_dtype, .. } = *config;
-        let given = GptConfig { dropout, compute_dtype, ..named_config(name, config.vocab_size)? };
+        let given = GptConfig { dropout, compute_dtype, ..named_config(name, Some(config.vocab_size))? };
         let (given, stored) = (given.to_json(), config.to_json());
         let entries = given.as_object().into_iter().flatten();
         let others: Vec<String> = entries
@@ -228,17 +265,21 @@ pub fn check_model(options: &TrainOptions, info: &CheckpointInfo, config: &GptCo
     Ok(())
 }
 
-/// Returns the configuration of a name or a file, with the vocabulary of the tokenizer.
-fn named_config(name: &str, vocab_size: usize) -> Result<GptConfig, Failure> {
+/// Returns the configuration of a name or a file, with the vocabulary of the tokenizer, if there is one. That of `tiny` is 0
+/// otherwise.
+fn named_config(name: &str, vocab_size: Option<usize>) -> Result<GptConfig, Failure> {
     let config = match name {
-        "tiny" => GptConfig::tiny(vocab_size),
-        "gpt2" => GptConfig::gpt2(),
+        "tiny" => GptConfig::tiny(0),
+        "124M" | "gpt2" => GptConfig::gpt2(),
+        "350M" => GptConfig::gpt2_medium(),
+        "774M" => GptConfig::gpt2_large(),
+        "1558M" => GptConfig::gpt2_xl(),
         path => {
-            let text = files::read_text(Path::new(path), "tiny, gpt2, or a configuration of GPT-2 in JSON")?;
-            GptConfig::from_json(&text)?
+            let wanted = "tiny, 124M, 350M, 774M, 1558M, or the path of a configuration of GPT-2 in JSON";
+            GptConfig::from_json(&files::read_text(Path::new(path), wanted)?)?
         }
     };
-    Ok(GptConfig { vocab_size, ..config })
+    Ok(GptConfig { vocab_size: vocab_size.unwrap_or(config.vocab_size), ..config })
 }
 
 fn compute_dtype(dtype: ComputeDType) -> Option<DType> {
@@ -258,11 +299,25 @@ pub fn absolute(path: Option<&Path>) -> Option<PathBuf> {
     path.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
+/// Returns the paths as they are from any folder.
+pub fn all_absolute(paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().filter_map(|path| absolute(Some(path))).collect()
+}
+
+/// Returns the first word of the text of ids.
+fn first_word_of_ids(ids: &TokenizedText, tokenizer: &dyn Tokenizer) -> Result<String, Error> {
+    const IDS: usize = 64;
+    let ids = ids.ids(0..IDS.min(ids.len()))?;
+    // An id may be outside of the tokenizer's vocabulary. The trainer compares that of the model.
+    let known = |id: &u32| (*id as usize) < tokenizer.vocab_size() && !tokenizer.is_special(*id);
+    let ids: Vec<u32> = ids.into_iter().filter(known).collect();
+    Ok(first_word(&tokenizer.decode_bytes(&ids).unwrap_or_default()))
+}
+
 /// Returns the first word of a text, or its first character if it has no word.
-fn first_word(text: &TextFile) -> String {
+fn first_word(bytes: &[u8]) -> String {
     const BYTES: usize = 1 << 16;
     const LETTERS: usize = 12;
-    let bytes: &[u8] = text;
     let start = bytes.get(..BYTES).unwrap_or(bytes);
     // The last character may be cut.
     let start = match std::str::from_utf8(start) {
@@ -299,8 +354,8 @@ mod tests {
             ("abcdefghijklmnop", "abcdefghijkl"),
             ("é\n", "é"),
         ] {
-            assert_eq!(first_word(&TextFile::from_bytes(text)), wanted, "{text:?}");
+            assert_eq!(first_word(text.as_bytes()), wanted, "{text:?}");
         }
-        assert_eq!(first_word(&TextFile::from_bytes([0xff, b'a'])), "");
+        assert_eq!(first_word(&[0xff, b'a']), "");
     }
 }

@@ -1,56 +1,125 @@
 //! The text of a run, and the model of a checkpoint.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use selvedge::nn::{
-    Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Gpt, GptConfig, Module, TextFile, Tokenizer,
-    TrainerOptions, tokenizer_from_json,
+    Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Gpt, GptConfig, Module, TextFile,
+    TokenFiles, TokenizedText, Tokenizer, TrainerOptions, tokenizer_from_json,
 };
 use selvedge::{Device, Error};
 use serde::Deserialize;
 
 use super::settings::Stored;
 use crate::failure::Failure;
+use crate::output::counted;
 
 /// The book that comes with this program (data/alice).
 const BOOK: &str = include_str!("../../../../data/alice/alice.txt");
 pub const BOOK_NAME: &str = "Alice's Adventures in Wonderland";
 
-/// Returns the text of a file, or the book, and its name.
-pub fn text(path: Option<&Path>) -> Result<(TextFile, String), Error> {
-    match path {
-        Some(path) => Ok((TextFile::read(path)?, path.display().to_string())),
-        None => Ok((TextFile::from_bytes(BOOK), BOOK_NAME.to_owned())),
+/// The text of a run, or its files of ids, and its name.
+pub struct Corpus {
+    pub contents: Contents,
+    pub name: String,
+}
+
+pub enum Contents {
+    Text(TextFile),
+    Ids(TokenizedText),
+}
+
+impl Corpus {
+    /// Reads the text of a file, or the book.
+    pub fn text(path: Option<&Path>) -> Result<Corpus, Error> {
+        let (text, name) = match path {
+            Some(path) => (TextFile::read(path)?, path.display().to_string()),
+            None => (TextFile::from_bytes(BOOK), BOOK_NAME.to_owned()),
+        };
+        Ok(Corpus { contents: Contents::Text(text), name })
+    }
+
+    /// Reads files of ids. Without files for validation the last part of the ids is for that.
+    pub fn files(data: &[PathBuf], validation: &[PathBuf]) -> Result<Corpus, Error> {
+        let name = name_of(data);
+        let data = TokenFiles::read(data)?;
+        let ids = match validation {
+            [] => TokenizedText::from_files(data)?,
+            files => TokenizedText::from_parts(data, TokenFiles::read(files)?),
+        };
+        Ok(Corpus { contents: Contents::Ids(ids), name })
+    }
+
+    /// Reads files of ids, all of them for an evaluation.
+    pub fn for_evaluation(data: &[PathBuf]) -> Result<Corpus, Error> {
+        let ids = TokenizedText::from_files(TokenFiles::read(data)?)?.with_training_fraction(0.0)?;
+        Ok(Corpus { contents: Contents::Ids(ids), name: name_of(data) })
+    }
+
+    /// Reads the files that a checkpoint stores.
+    pub fn stored(stored: &Stored) -> Result<Corpus, Failure> {
+        let (found, option) = match stored.data.is_empty() {
+            true => (Corpus::text(stored.text.as_deref()), "--text"),
+            false => (Corpus::files(&stored.data, &stored.validation), "--data"),
+        };
+        found.map_err(|error| advised(error, &format!("{option} names where the run's text is now")))
+    }
+
+    pub fn hash(&self) -> &str {
+        match &self.contents {
+            Contents::Text(text) => text.hash(),
+            Contents::Ids(ids) => ids.hash(),
+        }
+    }
+
+    /// Returns the ids, those of a text by the tokenizer.
+    pub fn tokenized(self, tokenizer: Option<&dyn Tokenizer>) -> Result<TokenizedText, Error> {
+        match (self.contents, tokenizer) {
+            (Contents::Ids(ids), _) => Ok(ids),
+            (Contents::Text(text), Some(tokenizer)) => TokenizedText::new(text, tokenizer),
+            (Contents::Text(_), None) => Err(Error::InvalidArgument {
+                operation: "eval",
+                found: format!("the text {} for a run on files of ids without a tokenizer", self.name),
+                wanted: "the run's files of ids, or a run of --data with --tokenizer".to_owned(),
+            }),
+        }
     }
 }
 
-/// Returns the text of the path that a checkpoint stores, and its name.
-pub fn stored_text(path: Option<&Path>) -> Result<(TextFile, String), Failure> {
-    text(path).map_err(|error| advised(error, "--text names where the run's text is now"))
+/// Returns files as words.
+fn name_of(files: &[PathBuf]) -> String {
+    let first = files.first().map(|path| path.display().to_string()).unwrap_or_default();
+    match files.len() {
+        0 | 1 => first,
+        count => format!("{first} and {}", counted(count as u64 - 1, "more file")),
+    }
 }
 
-/// Returns the text that a run was trained on, and its name.
+/// Returns the text that a run was trained on.
 ///
 /// # Errors
 ///
 /// A text that has changed since, and a checkpoint that does not name one and was not trained on the book.
-pub fn text_of_run(info: &CheckpointInfo) -> Result<(TextFile, String), Failure> {
+pub fn text_of_run(info: &CheckpointInfo) -> Result<Corpus, Failure> {
     let stored = Stored::of(info)?;
-    let (text, name) = stored_text(stored.as_ref().and_then(|stored| stored.text.as_deref()))?;
-    if text.hash() == info.text_hash {
-        return Ok((text, name));
+    let corpus = Corpus::stored(&stored.clone().unwrap_or_default())?;
+    if corpus.hash() == info.text_hash {
+        return Ok(corpus);
     }
     let (found, wanted) = match stored {
-        Some(_) => (
-            format!("a text with the hash {}, which has changed since the checkpoint", text.hash()),
-            format!("the run's, {}; --text names a text", info.text_hash),
-        ),
+        Some(stored) => {
+            let option =
+                if stored.data.is_empty() { "--text names a text" } else { "--data names files of ids" };
+            (
+                format!("a text with the hash {}, which has changed since the checkpoint", corpus.hash()),
+                format!("the run's, {}; {option}", info.text_hash),
+            )
+        }
         None => (
             "a checkpoint of an older version, which does not name its text".to_owned(),
             "--text with the text of the run".to_owned(),
         ),
     };
-    Err(Error::File { path: name, found, wanted }.into())
+    Err(Error::File { path: corpus.name, found, wanted }.into())
 }
 
 fn advised(error: Error, advice: &str) -> Failure {
@@ -62,7 +131,8 @@ fn advised(error: Error, advice: &str) -> Failure {
 /// A model of a checkpoint, for evaluation.
 pub struct Trained {
     pub model: Gpt,
-    pub tokenizer: Box<dyn Tokenizer>,
+    /// None of a run on files of ids that has none.
+    pub tokenizer: Option<Box<dyn Tokenizer>>,
     pub checkpoint: Checkpoint,
     /// The ids of a sequence of the training.
     pub context: usize,
@@ -113,12 +183,20 @@ pub fn unreadable(error: Error, list: &CheckpointList) -> Failure {
     }
 }
 
+/// Returns the tokenizer of a run, or none of a run on files of ids that has none.
+pub fn tokenizer_of(info: &CheckpointInfo) -> Result<Option<Box<dyn Tokenizer>>, Error> {
+    match info.tokenizer.is_null() {
+        true => Ok(None),
+        false => tokenizer_from_json(&info.tokenizer).map(Some),
+    }
+}
+
 /// Reads the model of a step, or of the last one.
 pub fn trained(run: &Path, step: Option<u64>, device: &Device) -> Result<Trained, Failure> {
     let list = CheckpointList::read(run)?;
     let checkpoint = entry(&list, run, step)?.load(device).map_err(|error| unreadable(error, &list))?;
     let config = GptConfig::from_json(&checkpoint.info.model.to_string())?;
-    let tokenizer = tokenizer_from_json(&checkpoint.info.tokenizer)?;
+    let tokenizer = tokenizer_of(&checkpoint.info)?;
     let mut model = Gpt::from_state_dict(config, &checkpoint.parameters, device)?;
     model.eval();
     // A checkpoint of another program may have other options.
