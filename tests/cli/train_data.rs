@@ -203,3 +203,29 @@ fn a_run_has_the_schedule_of_its_options() {
         &["sine", "cosine, constant, linear, wsd"],
     );
 }
+
+#[test]
+fn a_padded_vocabulary_changes_no_loss_and_no_file() {
+    let folder = Folder::new("train-data-padded");
+    let data = ids(&folder, "a.bin", 600, 300);
+    let first = small(&folder);
+    let of = |name: &str, steps: &str, more: &[&str]| {
+        let run = folder.file(name);
+        let options = ["--data", &data, "--run", &run, "--steps", steps, "--json"];
+        json(&succeeds(&words(&first, &[&options, more].concat())))
+    };
+    let (plain, padded) = (of("plain", "1", &[]), of("padded", "1", &["--pad-vocab", "128"]));
+    assert_eq!((&padded["losses"], &padded["parameters"]), (&plain["losses"], &plain["parameters"]));
+    assert_eq!(
+        (&padded["model"]["vocab_multiple"], &padded["model"]["vocab_size"]),
+        (&128.into(), &300.into())
+    );
+    assert_eq!(padded["evaluations"][0], plain["evaluations"][0]);
+    assert_eq!(model(&folder, "padded", 1).len(), model(&folder, "plain", 1).len());
+    let resume = ["train", "--run", &folder.file("padded"), "--resume", "--steps", "2"];
+    let changed = [&resume[..], &["--pad-vocab", "64"]].concat();
+    fails(FAILED_FOR_INPUT, &changed, &["--pad-vocab 64 in place of 128"]);
+    succeeds(&resume);
+    let zero = words(&first, &["--data", &data, "--pad-vocab", "0"]);
+    fails(FAILED_FOR_INPUT, &zero, &["--pad-vocab"]);
+}

@@ -3,8 +3,8 @@
 use std::fs;
 
 use selvedge::nn::{
-    Activation, Generation, Gpt, GptConfig, Initializer, KeyValueCache, Module, Sampler, SamplerOptions,
-    Variable, no_grad,
+    Activation, Batch, Generation, Gpt, GptConfig, Initializer, KeyValueCache, Module, Sampler,
+    SamplerOptions, Variable, no_grad,
 };
 use selvedge::{DType, Device, Error, Result, Tensor};
 
@@ -55,6 +55,42 @@ fn the_sizes_of_gpt2_have_their_parameters() {
         // Heads of 64 elements, GPT-2's vocabulary and context.
         assert_eq!((config.width / config.heads, config.vocab_size, config.context), (64, 50257, 1024));
     }
+}
+
+#[test]
+fn a_padded_vocabulary_has_the_loss_bits_and_parameters_of_the_true_one() -> Result<()> {
+    let device = Device::cpu();
+    for config in [
+        GptConfig { vocab_size: 83, ..small() },
+        GptConfig { vocab_size: 83, has_tied_head: false, compute_dtype: Some(DType::BF16), ..small() },
+    ] {
+        let (plain, padded) = (model(config)?, model(GptConfig { vocab_multiple: 32, ..config })?);
+        assert_eq!(config.parameter_count(), padded.config().parameter_count());
+        let ids = Tensor::new([[1i64, 82, 3, 4, 50], [6, 7, 8, 9, 10]], &device)?;
+        let batch = Batch { inputs: ids.narrow(1, 0, 4)?, targets: ids.narrow(1, 1, 4)? };
+        let [logits, others] = [&plain, &padded].map(|model| model.forward(&Variable::new(ids.clone())));
+        let (logits, others) = (logits?.tensor(), others?.tensor());
+        assert_eq!(others.shape()[..], [2, 5, 83]);
+        assert_eq!(others.contiguous()?.to_bytes()?, logits.to_bytes()?);
+        let [loss, other] = [plain.loss(&batch)?, padded.loss(&batch)?];
+        assert_eq!(loss.tensor().to_bytes()?, other.tensor().to_bytes()?);
+        loss.backward()?;
+        other.backward()?;
+        for ((name, parameter), (_, other)) in plain.named_parameters().iter().zip(padded.named_parameters())
+        {
+            assert_eq!(parameter.shape(), other.shape(), "{name}");
+            let [gradient, other] = [parameter.grad(), other.grad()].map(|gradient| gradient.unwrap());
+            let far = distance(&gradient, &other)?;
+            let most = if config.compute_dtype.is_some() { 1e-2 } else { 1e-5 };
+            assert!(far < most, "{name}: {far}");
+        }
+        // Ids of the padding have no probability.
+        let sampler = Sampler::new(SamplerOptions { temperature: 1e6, ..SamplerOptions::default() }, 1)?;
+        for id in Generation::new(&padded, &[4, 5], sampler)?.take(60) {
+            assert!(id? < 83);
+        }
+    }
+    Ok(())
 }
 
 #[test]
@@ -210,6 +246,11 @@ fn bad_input_is_an_error() -> Result<()> {
     for (config, part) in [
         (GptConfig { heads: 3, ..config }, "3 heads of a width of 16"),
         (GptConfig { layers: 0, ..config }, "layers = 0"),
+        (GptConfig { vocab_multiple: 0, ..config }, "vocab_multiple = 0"),
+        (
+            GptConfig { vocab_multiple: usize::MAX / 2 + 2, vocab_size: usize::MAX, ..config },
+            "padded to a multiple",
+        ),
         (GptConfig { dropout: 1.5, ..config }, "dropout = 1.5"),
         (GptConfig { norm_eps: f64::NAN, ..config }, "norm_eps = NaN"),
     ] {

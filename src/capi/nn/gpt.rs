@@ -86,6 +86,7 @@ pub(super) unsafe fn config_of(config: *const sv_gpt_config) -> Result<GptConfig
                 return Err(Failure::argument("config->activation", other, wanted));
             }
         },
+        vocab_multiple: 1,
         has_bias: !flag(config.without_bias, "config->without_bias")?,
         has_tied_head: !flag(config.untied_head, "config->untied_head")?,
         norm_eps: or_default(norm_eps, 1e-5),

@@ -55,6 +55,11 @@ pub struct GptConfig {
     /// [`LossScale`](crate::nn::LossScale).
     #[serde(default, skip_serializing_if = "Option::is_none", with = "dtype_name")]
     pub compute_dtype: Option<DType>,
+    /// The product of the head is computed for a multiple of this number of ids, with rows of zeros after those of the
+    /// vocabulary, and its result without them: tensor cores and TMA need sizes that are multiples of 8 or more. Parameters,
+    /// logits and losses are those of `vocab_size` ids. 1 adds none.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub vocab_multiple: usize,
 }
 
 /// A dtype as its name.
@@ -71,6 +76,14 @@ mod dtype_name {
         let name = Option::<String>::deserialize(deserializer)?;
         name.map(|name| name.parse()).transpose().map_err(D::Error::custom)
     }
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(number: &usize) -> bool {
+    *number == 1
 }
 
 fn yes() -> bool {
@@ -127,6 +140,7 @@ impl GptConfig {
             has_tied_head: true,
             norm_eps: norm_eps(),
             compute_dtype: None,
+            vocab_multiple: one(),
         }
     }
 
@@ -169,9 +183,14 @@ impl GptConfig {
             ("width", self.width),
             ("layers", self.layers),
             ("heads", self.heads),
+            ("vocab_multiple", self.vocab_multiple),
         ];
         if let Some((name, _)) = sizes.iter().find(|(_, size)| *size == 0) {
             return Err(Error::invalid(OPERATION, format!("{name} = 0"), "at least 1"));
+        }
+        if self.vocab_size.checked_next_multiple_of(self.vocab_multiple).is_none() {
+            let found = format!("{} ids padded to a multiple of {}", self.vocab_size, self.vocab_multiple);
+            return Err(Error::invalid(OPERATION, found, format!("at most {}", usize::MAX)));
         }
         if !self.width.is_multiple_of(self.heads) {
             let found = format!("{} heads of a width of {}", self.heads, self.width);

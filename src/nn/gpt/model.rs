@@ -13,7 +13,7 @@ use crate::nn::{
     GeluTanh, Initializer, LayerNorm, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu, Silu,
     TransformerBlock, Variable, WeightDistribution, cross_entropy,
 };
-use crate::tensor::{Device, Generator, Tensor};
+use crate::tensor::{Device, Generator, Padding, Tensor};
 use crate::types::DType;
 
 const NAME: &str = "Gpt";
@@ -208,8 +208,15 @@ impl Gpt {
 
     /// Returns the product of the last axis and the head.
     fn logits(&self, x: &Variable) -> Result<Variable> {
+        let GptConfig { vocab_size, vocab_multiple, compute_dtype, .. } = self.config;
         let head = self.lm_head.as_ref().unwrap_or_else(|| self.wte.weight());
-        linear(x, &in_compute_dtype(head, self.config.compute_dtype)?.t()?, None)
+        let head = in_compute_dtype(head, compute_dtype)?;
+        let padding = vocab_size.next_multiple_of(vocab_multiple) - vocab_size;
+        if padding == 0 {
+            return linear(x, &head.t()?, None);
+        }
+        let head = head.pad(&[(0, padding), (0, 0)], Padding::ZEROS)?;
+        linear(x, &head.t()?, None)?.narrow(-1, 0, vocab_size)
     }
 }
 

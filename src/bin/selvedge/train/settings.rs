@@ -191,6 +191,7 @@ impl Settings {
         }
         let is_f16 = config.compute_dtype == Some(DType::F16);
         numbers.loss_scale = is_f16.then(|| numbers.loss_scale.unwrap_or(LossScale::dynamic()));
+        changes.set(course, "--pad-vocab", &mut config.vocab_multiple, count(options.pad_vocab));
         changes.set(course, "--dropout", &mut config.dropout, options.dropout);
         changes.set(course, "--batch", &mut numbers.batch, count(options.batch));
         let mut context = numbers.context.unwrap_or(config.context);
@@ -247,8 +248,13 @@ pub fn check_model(options: &TrainOptions, info: &CheckpointInfo, config: &GptCo
         }
     }
     if let Some(name) = &options.model {
-        let GptConfig { dropout, compute_dtype, .. } = *config;
-        let given = GptConfig { dropout, compute_dtype, ..named_config(name, Some(config.vocab_size))? };
+        let GptConfig { dropout, compute_dtype, vocab_multiple, .. } = *config;
+        let given = GptConfig {
+            dropout,
+            compute_dtype,
+            vocab_multiple,
+            ..named_config(name, Some(config.vocab_size))?
+        };
         let (given, stored) = (given.to_json(), config.to_json());
         let entries = given.as_object().into_iter().flatten();
         let others: Vec<String> = entries
