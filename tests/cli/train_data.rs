@@ -61,6 +61,11 @@ fn a_run_on_token_files_continues_to_the_same_bits_and_writes_samples() {
     assert_eq!((&at_once["validation_ids"], &at_once["has_tokenizer"]), (&held.into(), &true.into()));
     assert!(!at_once["sample_after"].as_str().unwrap().is_empty());
 
+    let mapped = folder.file("mapped");
+    let map = |more: &[&str]| json(&succeeds(&words(&first, &[&["--map"], &options[..], more].concat())));
+    assert_eq!(map(&[&mapped, "--steps", "2"])["losses"][1], at_once["losses"][1]);
+    let more = json(&succeeds(&["train", "--run", &mapped, "--resume", "--steps", "3", "--json"]));
+    assert_eq!(more["losses"][0], at_once["losses"][2]);
     let begun = of(&run, "6");
     let resumed = json(&succeeds(&["train", "--run", &run, "--resume", "--steps", "12", "--json"]));
     let losses = |report: &serde_json::Value| report["losses"].as_array().unwrap().clone();
@@ -87,7 +92,7 @@ fn a_run_on_token_files_continues_to_the_same_bits_and_writes_samples() {
     refused(&["--tokenizer", "byte"], &["--tokenizer byte", "subwords"]);
     succeeds(&[&resume[..], &["--tokenizer", &tokenizer]].concat());
     std::fs::remove_file(validation).unwrap();
-    refused(&[], &["train_", "--data names where the run's text is now"]);
+    refused(&[], &["train_", "--data and --validation name where"]);
 }
 
 fn text_path(folder: &Folder) -> String {
@@ -197,6 +202,10 @@ fn a_run_has_the_schedule_of_its_options() {
             (&shape.into(), &last.into())
         );
     }
+    let run = folder.file("constant");
+    let resume =
+        ["train", "--run", &run, "--resume", "--steps", "2", "--final-learning-rate", "0.002", "--force"];
+    fails(FAILED_FOR_INPUT, &resume, &["--final-learning-rate 0.002", "the schedule constant"]);
     fails(
         FAILED_FOR_INPUT,
         &words(&first, &["--data", &data, "--schedule", "sine"]),

@@ -105,6 +105,9 @@ pub struct TrainOptions {
     /// Files of ids for evaluations [default: the last tenth of --data]
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "data")]
     pub validation: Vec<PathBuf>,
+    /// Map the files of --data instead of reading them into memory; they must not change while the run lasts
+    #[arg(long, requires = "data")]
+    pub map: bool,
     /// The model: tiny, a size of GPT-2 (124M is gpt2 too), or a config.json of GPT-2 [default: tiny]
     #[arg(long, value_name = "tiny|124M|350M|774M|1558M|FILE")]
     pub model: Option<String>,

@@ -8,7 +8,7 @@ use selvedge::nn::{
 };
 use selvedge::{Device, Error};
 
-use super::settings::{Changes, Settings, Stored, absolute, all_absolute, check_model};
+use super::settings::{Changes, Settings, Stored, absolute, all_absolute, check_model, check_schedule};
 use super::source::{self, Contents, Corpus};
 use crate::failure::Failure;
 use crate::options::{TokenizerChoice, TrainOptions};
@@ -34,11 +34,12 @@ impl Prepared {
     pub fn new(options: &TrainOptions) -> Result<Prepared, Failure> {
         let corpus = match &options.data[..] {
             [] => Corpus::text(options.text.as_deref())?,
-            data => Corpus::files(data, &options.validation)?,
+            data => Corpus::files(data, &options.validation, options.map)?,
         };
         let tokenizer = new_tokenizer(options, &corpus)?;
         let mut settings = Settings::new(options, &corpus, tokenizer.as_deref())?;
         settings.apply(options);
+        check_schedule(options, &settings)?;
         let name = corpus.name.clone();
         let text = corpus.tokenized(tokenizer.as_deref())?;
         Ok(Prepared { text, name, tokenizer, settings, changes: Vec::new() })
@@ -121,7 +122,8 @@ impl Resumed {
             if !options.validation.is_empty() {
                 stored.validation = all_absolute(&options.validation);
             }
-            Corpus::files(&stored.data, &stored.validation)?
+            stored.is_mapped |= options.map;
+            Corpus::files(&stored.data, &stored.validation, stored.is_mapped)?
         } else if options.force {
             // --force continues with a text that has changed.
             Corpus::stored(stored)?
@@ -132,6 +134,7 @@ impl Resumed {
             })?
         };
         let Changes { mut of_course, others } = settings.apply(options);
+        check_schedule(options, &settings)?;
         if corpus.hash() != self.info.text_hash {
             let found = format!("the text {} with the hash {}", corpus.name, corpus.hash());
             of_course.insert(0, format!("{found} in place of one with the hash {}", self.info.text_hash));

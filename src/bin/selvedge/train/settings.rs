@@ -24,9 +24,12 @@ pub struct Stored {
     /// The absolute paths of files of ids in place of a text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<PathBuf>,
-    /// Those of the evaluations, or none for the last part of `data`.
+    /// The absolute paths of the files of evaluations, or none for the last part of `data`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub validation: Vec<PathBuf>,
+    /// True if these files are mapped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_mapped: bool,
     pub every: u64,
     pub sample: u64,
     /// The picture's absolute path, or none for the one in the folder.
@@ -42,6 +45,7 @@ impl Default for Stored {
             text: None,
             data: Vec::new(),
             validation: Vec::new(),
+            is_mapped: false,
             every: 50,
             sample: 200,
             plot: None,
@@ -157,7 +161,7 @@ impl Settings {
         };
         let text = absolute(options.text.as_deref());
         let [data, validation] = [&options.data, &options.validation].map(|paths| all_absolute(paths));
-        let stored = Stored { text, data, validation, prompt, ..Stored::default() };
+        let stored = Stored { text, data, validation, is_mapped: options.map, prompt, ..Stored::default() };
         Ok(Settings { config, numbers, stored })
     }
 
@@ -223,6 +227,18 @@ impl Settings {
             stored.plot = absolute(options.plot.as_deref());
         }
         changes
+    }
+}
+
+/// Refuses a final learning rate that the schedule does not reach.
+pub fn check_schedule(options: &TrainOptions, settings: &Settings) -> Result<(), Failure> {
+    match options.final_learning_rate {
+        Some(rate) if settings.numbers.schedule_shape == ScheduleShape::Constant => {
+            let found = format!("--final-learning-rate {rate} with the schedule constant");
+            let wanted = "--schedule cosine, linear or wsd, or no final learning rate".to_owned();
+            Err(Error::InvalidArgument { operation: "train", found, wanted }.into())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -38,15 +38,18 @@ impl Corpus {
         Ok(Corpus { contents: Contents::Text(text), name })
     }
 
-    /// Reads files of ids. Without files for validation the last part of the ids is for that.
-    pub fn files(data: &[PathBuf], validation: &[PathBuf]) -> Result<Corpus, Error> {
-        let name = name_of(data);
-        let data = TokenFiles::read(data)?;
-        let ids = match validation {
-            [] => TokenizedText::from_files(data)?,
-            files => TokenizedText::from_parts(data, TokenFiles::read(files)?),
+    /// Reads or maps files of ids. Without files for validation the last part of the ids is for that.
+    pub fn files(data: &[PathBuf], validation: &[PathBuf], is_mapped: bool) -> Result<Corpus, Error> {
+        let open = |paths: &[PathBuf]| match is_mapped {
+            // SAFETY: the user of --map guarantees that the files do not change.
+            true => unsafe { TokenFiles::map(paths) },
+            false => TokenFiles::read(paths),
         };
-        Ok(Corpus { contents: Contents::Ids(ids), name })
+        let ids = match validation {
+            [] => TokenizedText::from_files(open(data)?)?,
+            files => TokenizedText::from_parts(open(data)?, open(files)?),
+        };
+        Ok(Corpus { contents: Contents::Ids(ids), name: name_of(data) })
     }
 
     /// Reads files of ids, all of them for an evaluation.
@@ -57,11 +60,14 @@ impl Corpus {
 
     /// Reads the files that a checkpoint stores.
     pub fn stored(stored: &Stored) -> Result<Corpus, Failure> {
-        let (found, option) = match stored.data.is_empty() {
-            true => (Corpus::text(stored.text.as_deref()), "--text"),
-            false => (Corpus::files(&stored.data, &stored.validation), "--data"),
+        let (found, advice) = match stored.data.is_empty() {
+            true => (Corpus::text(stored.text.as_deref()), "--text names where the run's text is now"),
+            false => (
+                Corpus::files(&stored.data, &stored.validation, stored.is_mapped),
+                "--data and --validation name where the run's files are now",
+            ),
         };
-        found.map_err(|error| advised(error, &format!("{option} names where the run's text is now")))
+        found.map_err(|error| advised(error, advice))
     }
 
     pub fn hash(&self) -> &str {
