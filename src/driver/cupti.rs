@@ -121,12 +121,12 @@ impl Session {
         unsafe { call!(api, cuptiSubscribe(&mut subscriber, Some(ignore), std::ptr::null_mut()))? };
         let session = Session { api, subscriber };
         // SAFETY: the functions live as long as the process.
-        unsafe { call!(api, cuptiActivityRegisterCallbacks(Some(give_buffer), Some(take_buffer)))? };
+        unsafe { call!(api, cuptiActivityRegisterCallbacks(Some(request_buffer), Some(complete_buffer)))? };
         for kind in KINDS {
             // SAFETY: takes no pointer.
             unsafe { call!(api, cuptiActivityEnable(kind))? };
         }
-        take_records();
+        drain_records();
         Ok(session)
     }
 
@@ -147,7 +147,7 @@ impl Session {
     pub(super) fn flush(&self, all: bool) -> Result<Records> {
         // SAFETY: takes no pointer.
         unsafe { call!(self.api, cuptiActivityFlushAll(if all { FORCED } else { 0 }))? };
-        Ok(take_records())
+        Ok(drain_records())
     }
 
     /// Returns the number of records that found no buffer, since the last call.
@@ -174,7 +174,7 @@ impl Drop for Session {
         if let Err(error) = unsafe { call!(self.api, cuptiUnsubscribe(self.subscriber)) } {
             log::warn!("CUPTI does not end its session, so later traces use events: {error}");
         }
-        take_records();
+        drain_records();
     }
 }
 
@@ -197,7 +197,7 @@ impl Drop for Numbered {
     }
 }
 
-fn take_records() -> Records {
+fn drain_records() -> Records {
     std::mem::take(&mut *RECORDS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -211,7 +211,7 @@ unsafe extern "C" fn ignore(
 }
 
 /// Gives CUPTI an empty buffer.
-unsafe extern "C" fn give_buffer(buffer: *mut *mut u8, size: *mut usize, most_records: *mut usize) {
+unsafe extern "C" fn request_buffer(buffer: *mut *mut u8, size: *mut usize, most_records: *mut usize) {
     let mut words: Vec<u64> = Vec::new();
     let (address, bytes) = match words.try_reserve_exact(BUFFER_WORDS) {
         Ok(()) => (ManuallyDrop::new(words).as_mut_ptr().cast(), BUFFER_WORDS * 8),
@@ -227,7 +227,7 @@ unsafe extern "C" fn give_buffer(buffer: *mut *mut u8, size: *mut usize, most_re
 }
 
 /// Takes a buffer back, with records.
-unsafe extern "C" fn take_buffer(
+unsafe extern "C" fn complete_buffer(
     _context: CUcontext,
     _stream: u32,
     buffer: *mut u8,

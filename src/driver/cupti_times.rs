@@ -11,18 +11,16 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::cupti::{DeviceRecord, RecordedWork, Session};
-use super::device_times::{Issued, arrow};
+use super::device_times::{Issued, RENEW, arrow};
 use super::stream_work::WorkKind;
 use crate::error::Result;
 use crate::trace::{self, Arguments, Collected, Event, Phase, Track};
 
-/// An offset older than this is measured again.
-const RENEW: u64 = 500_000_000;
 const TRIES: usize = 16;
 /// A record without a number waits so many looks for it.
 const MAX_LOOKS: u32 = 4;
-/// The most operations whose descriptions are kept for further records.
-const MAX_KEPT: usize = 1 << 17;
+/// The most operations whose descriptions wait for further records.
+const MAX_WORKS: usize = 1 << 17;
 /// The first track of streams that are not of the library.
 const OTHER_STREAMS: u64 = 1 << 40;
 /// The tracks of a stream differ by this.
@@ -31,8 +29,7 @@ const NEXT_TRACK: u64 = 1 << 32;
 /// An operation under its number.
 struct NumberedWork {
     issued: Issued,
-    /// The number of records so far.
-    records: u32,
+    has_record: bool,
 }
 
 /// The host's time less CUPTI's, in nanoseconds.
@@ -43,12 +40,6 @@ struct Offset {
     measured: u64,
 }
 
-/// The end of the last event on each track of a stream.
-#[derive(Default)]
-struct StreamTracks {
-    ends: Vec<u64>,
-}
-
 /// See the module's text.
 pub(super) struct CuptiTimes {
     session: Session,
@@ -57,7 +48,8 @@ pub(super) struct CuptiTimes {
     numbers: HashMap<u32, u64>,
     /// Records whose operation is unknown so far, with the number of looks.
     waiting: Vec<(DeviceRecord, u32)>,
-    streams: BTreeMap<(i32, u64), StreamTracks>,
+    /// The end of the last event on each track of a stream, by device and stream.
+    streams: BTreeMap<(i32, u64), Vec<u64>>,
     /// Operations without a record so far.
     pending: usize,
 }
@@ -82,17 +74,18 @@ impl CuptiTimes {
         format!("CUPTI {}", self.session.version())
     }
 
-    /// Takes an operation that was issued under a number.
-    pub(super) fn add(&mut self, number: u64, issued: Issued) {
+    /// Takes an operation that was issued under a number. Returns how many older ones without a record were given up for it.
+    pub(super) fn add(&mut self, number: u64, issued: Issued) -> u64 {
         self.pending += 1;
-        self.works.insert(number, NumberedWork { issued, records: 0 });
-        while self.works.len() > MAX_KEPT {
-            if let Some((_, old)) = self.works.pop_first()
-                && old.records == 0
-            {
-                self.pending -= 1;
-            }
+        self.works.insert(number, NumberedWork { issued, has_record: false });
+        let mut given_up = 0;
+        while self.works.len() > MAX_WORKS
+            && let Some((_, old)) = self.works.pop_first()
+        {
+            given_up += usize::from(!old.has_record);
         }
+        self.pending -= given_up;
+        given_up as u64
     }
 
     /// Returns the operations without a record.
@@ -100,10 +93,16 @@ impl CuptiTimes {
         self.pending
     }
 
-    /// Forgets the operations without a record, of a lost context.
-    pub(super) fn forget(&mut self) -> usize {
-        self.works.clear();
-        std::mem::take(&mut self.pending)
+    /// Forgets the operations of lost contexts. Returns how many had no record.
+    pub(super) fn forget_lost(&mut self) -> u64 {
+        let mut without_record = 0;
+        self.works.retain(|_, work| {
+            let is_lost = work.issued.is_lost();
+            without_record += usize::from(is_lost && !work.has_record);
+            !is_lost
+        });
+        self.pending -= without_record;
+        without_record as u64
     }
 
     /// Appends the events of finished work; with `last` of all that CUPTI has.
@@ -131,7 +130,7 @@ impl CuptiTimes {
             self.place(number, record, offset, &mut out.events);
         }
         // Numbers of driver calls grow, and those of calls without device work are of no use.
-        if self.numbers.len() > 2 * MAX_KEPT {
+        if self.numbers.len() > 2 * MAX_WORKS {
             let oldest = self.works.keys().next().copied().unwrap_or(u64::MAX);
             self.numbers.retain(|_, number| *number >= oldest);
         }
@@ -146,8 +145,7 @@ impl CuptiTimes {
         let work = number.and_then(|number| self.works.get_mut(&number));
         let (name, mut arguments, stream, launched) = match work {
             Some(work) => {
-                let is_first = work.records == 0;
-                work.records += 1;
+                let is_first = !std::mem::replace(&mut work.has_record, true);
                 self.pending -= usize::from(is_first);
                 let issued = &work.issued;
                 let launched = is_first.then_some((issued.host, issued.launched));
@@ -189,14 +187,13 @@ impl CuptiTimes {
 
     /// Returns the first track of a stream that is free at the start, and names a new one.
     fn track(&mut self, device: i32, stream: u64, (start, end): (u64, u64), out: &mut Vec<Event>) -> Track {
-        let tracks = self.streams.entry((device, stream)).or_default();
-        let free = tracks.ends.iter().position(|end| *end <= start);
-        let index = free.unwrap_or(tracks.ends.len());
+        let ends = self.streams.entry((device, stream)).or_default();
+        let index = ends.iter().position(|end| *end <= start).unwrap_or(ends.len());
         let track = Track::stream(device, stream + NEXT_TRACK * index as u64);
-        match tracks.ends.get_mut(index) {
+        match ends.get_mut(index) {
             Some(last) => *last = end,
             None => {
-                tracks.ends.push(end);
+                ends.push(end);
                 let mut name = match stream.checked_sub(OTHER_STREAMS) {
                     Some(number) => format!("stream {number} of CUPTI"),
                     None => format!("stream {stream}"),

@@ -1,11 +1,11 @@
 //! Device times of a trace: from CUPTI's records if it is there, else measured by pairs of events.
 //!
 //! With CUPTI an operation of a stream is issued under a number ([`StreamState::submit_work`]), and `cupti_times.rs` does the rest.
-//! Without, an operation is issued between two timing events. The recorder's
-//! thread asks for finished pairs, and places them on the host's clock by a reference event: it records one on an idle
-//! stream of its own, waits for it, and takes the middle of the host's times before and after. The narrowest of several tries
-//! counts, and half its width is the error, which the file has. The reference is renewed against drift and because the
-//! driver gives times in 32-bit floats. The time of an empty pair is subtracted from each duration.
+//! Without, it is issued between two timing events. The recorder's thread asks for finished pairs, and places them on the host's
+//! clock by a reference event: it records one on an idle stream of its own, waits for it, and takes the middle of the host's times
+//! before and after. The narrowest of several tries counts, and half its width is the error, which the file has. The reference is
+//! renewed against drift and because the driver gives times in 32-bit floats. The time of an empty pair is subtracted from each
+//! duration.
 //!
 //! Invariants: no operation waits for this, and none fails because of it; the events of a track are in order and do not
 //! overlap; an arrow is written with both of its ends, or not at all. A captured operation is not timed, because its events
@@ -30,8 +30,8 @@ use crate::trace::{self, Arguments, Collected, DeviceClock, Event, Phase, Track}
 
 /// The most operations with times unknown.
 const MAX_PENDING: usize = 1 << 16;
-/// A reference older than this is renewed.
-const RENEW: u64 = 500_000_000;
+/// A reference, and an offset of CUPTI's clock, older than this is renewed.
+pub(super) const RENEW: u64 = 500_000_000;
 /// A new reference with a larger error replaces only a very old one.
 const GOOD_ERROR: u64 = 20_000;
 /// The longest age of a reference if only worse ones can be had.
@@ -48,6 +48,13 @@ pub(super) struct Issued {
     pub(super) host: Track,
     pub(super) launched: u64,
     trace: u64,
+}
+
+impl Issued {
+    /// Returns whether the context of the operation is lost.
+    pub(super) fn is_lost(&self) -> bool {
+        self.device.is_lost()
+    }
 }
 
 /// The means by which an operation is timed.
@@ -205,7 +212,7 @@ impl Sources {
         for (mark, issued) in std::mem::take(&mut *issued()) {
             let device = self.devices.iter_mut().find(|times| std::ptr::eq(times.device, issued.device));
             match (mark, &mut self.cupti, device) {
-                (Mark::Number(number), Some(cupti), _) => cupti.add(number, issued),
+                (Mark::Number(number), Some(cupti), _) => collected.lost += cupti.add(number, issued),
                 (Mark::Events { start, end }, _, Some(times)) => {
                     let stream = times.streams.entry(issued.stream).or_default();
                     stream.waiting.push_back(TimedWork { issued, start, end });
@@ -276,7 +283,7 @@ impl DeviceClock for WorkClock {
                 log::debug!("CUPTI gives no records: {error}");
             }
             if is_lost {
-                collected.lost += cupti.forget() as u64;
+                collected.lost += cupti.forget_lost();
             }
             collected.pending += cupti.pending();
         }

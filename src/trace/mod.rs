@@ -175,8 +175,10 @@ pub(crate) fn instant(category: &'static str, describe: impl FnOnce() -> (Cow<'s
 
 /// Registers the source of device times. Only the first one counts.
 pub(crate) fn set_device_clock(clock: &'static dyn DeviceClock) {
+    // A trace that starts later begins the clock itself.
+    let is_on = is_on();
     if device_clock::set(clock) {
-        if is_on() {
+        if is_on {
             clock.begin();
         }
         // The driver ends in handlers of the process's end; those that are registered later run earlier.

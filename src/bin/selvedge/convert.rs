@@ -76,15 +76,14 @@ fn check(folder: &Path, out: &Path, force: bool) -> Result<(), Failure> {
     }
 }
 
-/// Removes the shards of a model that was in the folder before: their index would win over the new file.
+/// Removes the shards of a model that was in the folder before, whose list the new weights took the place of.
 fn remove_shards(out: &Path) -> Result<(), Failure> {
     let failed = |error| Failure::failed(format!("old shards in {} stay: {error}", out.display()));
     for entry in std::fs::read_dir(out).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let is_shard = name.starts_with("model-") && name.ends_with(".safetensors");
-        if is_shard || name == "model.safetensors.index.json" {
+        if name.starts_with("model-") && name.ends_with(".safetensors") {
             std::fs::remove_file(entry.path()).map_err(failed)?;
         }
     }

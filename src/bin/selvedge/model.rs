@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use selvedge::nn::{Decoder, DecoderOptions, SubwordTokenizer};
 use selvedge::{Device, Error};
+use serde_json::Value;
 
 use crate::device;
 use crate::failure::Failure;
@@ -37,5 +38,13 @@ impl LoadedModel {
         let model = Decoder::load(folder, &device, &options)?;
         drop(progress);
         Ok(LoadedModel { model, tokenizer, device, reason, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    /// Adds what was loaded, and where, to the JSON of a command.
+    pub fn describe(&self, folder: &Path, json: &mut Value) {
+        json["model"] = folder.display().to_string().into();
+        json["dtype"] = self.model.dtype().to_string().into();
+        json["device"] = self.device.to_string().into();
+        json["cpu_because"] = self.reason.as_ref().map(ToString::to_string).into();
     }
 }

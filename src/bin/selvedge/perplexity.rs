@@ -78,8 +78,7 @@ pub fn evaluate(options: &EvaluateOptions, folder: &Path) -> Result<Report, Fail
     if let Some(reason) = &loaded.reason {
         text += &format!("\n{}", reason_text(reason));
     }
-    let json = json!({
-        "model": folder.display().to_string(),
+    let mut json = json!({
         "data": options.data.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
         "ids": ids,
         "windows": total,
@@ -89,10 +88,8 @@ pub fn evaluate(options: &EvaluateOptions, folder: &Path) -> Result<Report, Fail
         "perplexity": loss.exp(),
         "seconds": seconds,
         "ids_per_second": rate,
-        "dtype": loaded.model.dtype().to_string(),
-        "device": loaded.device.to_string(),
-        "cpu_because": loaded.reason.as_ref().map(ToString::to_string),
     });
+    loaded.describe(folder, &mut json);
     Ok(Report { text, json })
 }
 

@@ -66,7 +66,6 @@ impl<'m> DecoderGeneration<'m> {
         prompts: &[impl AsRef<[u32]>],
         options: &GenerationOptions,
     ) -> Result<DecoderGeneration<'m>> {
-        let config = model.config();
         let prompts: Vec<&[u32]> = prompts.iter().map(AsRef::as_ref).collect();
         let Some(length) = prompts.iter().map(|prompt| prompt.len()).max() else {
             return Err(Error::invalid(OPERATION, "no prompts", "at least one"));
@@ -75,8 +74,7 @@ impl<'m> DecoderGeneration<'m> {
             return Err(Error::invalid(OPERATION, format!("prompt {index} without ids"), "at least one id"));
         }
         check(model, &prompts, length, options)?;
-        let vocab_size = config.vocab_size;
-        let pad_id = config.pad_id.filter(|&id| (id as usize) < vocab_size).map_or(0, i64::from);
+        let pad_id = pad_id(model);
         let padding: Vec<usize> = prompts.iter().map(|prompt| length - prompt.len()).collect();
         let mut unread = Vec::with_capacity(prompts.len() * length);
         for (prompt, &count) in prompts.iter().zip(&padding) {
@@ -121,7 +119,6 @@ impl<'m> DecoderGeneration<'m> {
         prompts: &[&[u32]],
         options: &GenerationOptions,
     ) -> Result<DecoderGeneration<'m>> {
-        let config = model.config();
         let mut samplers = Vec::with_capacity(prompts.len());
         for (index, prompt) in prompts.iter().enumerate() {
             let mut sampler = Sampler::new(options.sampler, options.seed.wrapping_add(index as u64))?;
@@ -134,8 +131,8 @@ impl<'m> DecoderGeneration<'m> {
             samplers,
             unread,
             has_ended: vec![false; prompts.len()],
-            end_ids: options.end_ids.clone().unwrap_or_else(|| config.end_ids.clone()),
-            pad_id: config.pad_id.filter(|&id| (id as usize) < config.vocab_size).map_or(0, i64::from),
+            end_ids: options.end_ids.clone().unwrap_or_else(|| model.config().end_ids.clone()),
+            pad_id: pad_id(model),
             steps: 0,
             steps_left: options.max_new_ids,
             top: options.log_probabilities,
@@ -192,6 +189,12 @@ impl<'m> DecoderGeneration<'m> {
         }
         Ok(found)
     }
+}
+
+/// Returns the id of padding, which the vocabulary has.
+fn pad_id(model: &Decoder) -> i64 {
+    let config = model.config();
+    config.pad_id.filter(|&id| (id as usize) < config.vocab_size).map_or(0, i64::from)
 }
 
 /// Checks the ids of prompts, and the positions that they and new ids need.

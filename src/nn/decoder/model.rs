@@ -58,15 +58,7 @@ pub(super) struct Weights {
 
 impl Weights {
     /// Creates the layers of a source's parameters.
-    pub fn new(config: &DecoderConfig, source: Source<'_>) -> Result<Weights> {
-        Weights::with_compute_dtype(config, None, source)
-    }
-
-    fn with_compute_dtype(
-        config: &DecoderConfig,
-        compute_dtype: Option<DType>,
-        source: Source<'_>,
-    ) -> Result<Weights> {
+    pub fn new(config: &DecoderConfig, compute_dtype: Option<DType>, source: Source<'_>) -> Result<Weights> {
         let names = config.names;
         let table = |name: String, rows, source: Source<'_>| {
             source(Specification {
@@ -123,7 +115,7 @@ impl Decoder {
         source: Source<'_>,
     ) -> Result<Decoder> {
         let mut named = Vec::new();
-        let weights = Weights::with_compute_dtype(&config, compute_dtype, &mut |parameter| {
+        let weights = Weights::new(&config, compute_dtype, &mut |parameter| {
             let name = parameter.name.clone();
             let variable = source(parameter)?;
             named.push((name, variable.clone()));
@@ -203,11 +195,10 @@ impl Decoder {
         let (past, padding) = (cache.length(), cache.padding().to_vec());
         let length = self.check_ids(ids, past)?;
         cache.check(self, ids)?;
-        let total = past + length - padding.iter().copied().min().unwrap_or(0).min(past + length);
-        let is_new = past > 0 && {
-            let before = past - padding.iter().copied().min().unwrap_or(0).min(past);
-            self.config.crosses_switch(before, total)
-        };
+        // The longest sequence's positions.
+        let shortest = padding.iter().copied().min().unwrap_or(0);
+        let [before, total] = [past, past + length].map(|positions| positions.saturating_sub(shortest));
+        let is_new = past > 0 && self.config.crosses_switch(before, total);
         let (all, start) = match is_new {
             true => (cache.all_ids(ids)?, 0),
             false => (ids.clone(), past),

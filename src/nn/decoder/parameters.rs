@@ -40,7 +40,7 @@ pub(super) fn specifications(config: &DecoderConfig) -> Vec<Specification> {
         Ok(Variable::new(Tensor::zeros(&[0], DType::F32, &Device::cpu())?))
     };
     // Tensors without elements do not fail.
-    let _ = super::model::Weights::new(config, &mut record);
+    let _ = super::model::Weights::new(config, None, &mut record);
     found
 }
 

@@ -85,14 +85,11 @@ pub fn chat(options: &GenerateOptions, folder: &Path) -> Result<Outcome, Failure
             break;
         }
     }
-    let json = json!({
-        "model": folder.display().to_string(),
+    let mut json = json!({
         "turns": turns,
         "load_seconds": loaded.seconds,
-        "dtype": model.dtype().to_string(),
-        "device": loaded.device.to_string(),
-        "cpu_because": loaded.reason.as_ref().map(ToString::to_string),
     });
+    loaded.describe(folder, &mut json);
     Ok(Outcome { report: Report { text: String::new(), json }, signal })
 }
 

@@ -56,17 +56,14 @@ pub fn generate(options: &GenerateOptions, folder: &Path) -> Result<Outcome, Fai
         json["prompt_ids"] = Value::from(ids.as_slice());
         json
     });
-    let json = json!({
-        "model": folder.display().to_string(),
+    let mut json = json!({
         "sequences": rows.collect::<Vec<_>>(),
         "load_seconds": loaded.seconds,
         "first_id_seconds": course.first_seconds,
         "seconds": course.seconds,
         "ids_per_second": rate,
-        "dtype": model.dtype().to_string(),
-        "device": loaded.device.to_string(),
-        "cpu_because": loaded.reason.as_ref().map(ToString::to_string),
     });
+    loaded.describe(folder, &mut json);
     let mut text =
         format!("{} ids at {} ids/s on {}\n", grouped(ids as u64), grouped(rate as u64), loaded.device);
     if let Some(reason) = &loaded.reason {
