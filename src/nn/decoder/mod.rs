@@ -35,6 +35,7 @@ mod read_config;
 mod rotary;
 mod rotation;
 mod save;
+mod step;
 
 pub use cache::DecoderCache;
 pub use config::DecoderConfig;
