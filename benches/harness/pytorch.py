@@ -10,7 +10,8 @@ pytorch.rs starts it and has it do one thing at a time. A request and its answer
 
 or {"error": why}, after which it goes on. An operand is {"dtype", "shape", "strides", "offset", "values"}, its numbers being
 of the distribution that ours are of ("numbers", "normal"), or the indices of a permutation ("permutation"); an output has
-"nothing". Where "output" is null the operation allocates its own at each call. pytorch_attention.py comes before this file.
+"nothing". Where "output" is null the operation allocates its own at each call. pytorch_attention.py and pytorch_models.py
+come before this file.
 """
 
 import functools
@@ -554,7 +555,7 @@ class Side:
 
     def prepare(self, request):
         self.work = None
-        make = OPERATIONS.get(request["prepare"])
+        make = OPERATIONS.get(request["prepare"]) or model_operation(request["prepare"])  # noqa: F821
         if make is None:
             return {"call": None}
         named = dict(enumerate(request["operands"]))
@@ -582,6 +583,7 @@ class Side:
 
     def drop(self, request):
         self.work = None
+        made.clear()  # noqa: F821
         self.memory.drop()
         return {}
 
