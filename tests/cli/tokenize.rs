@@ -67,6 +67,67 @@ fn texts_become_files_of_ids_and_back() {
 }
 
 #[test]
+fn many_documents_keep_their_order_and_small_texts_have_a_rate() {
+    let folder = Folder::new("tokenize-many");
+    let (_, tokenizer) = trained(&folder);
+    let loaded = SubwordTokenizer::from_folder(&tokenizer).unwrap();
+    let mut wanted = Vec::new();
+    let mut arguments: Vec<String> = ["tokenize", "--tokenizer", &tokenizer].map(str::to_owned).into();
+    for number in 0..60 {
+        // Every tenth has several parts.
+        let text =
+            format!("document {number} of the times ").repeat(if number % 10 == 0 { 40_000 } else { 1 });
+        let path = folder.file(&format!("{number}.txt"));
+        std::fs::write(&path, &text).unwrap();
+        wanted.extend(loaded.encode(&text).unwrap());
+        wanted.push(loaded.end_id().unwrap());
+        arguments.push(path);
+    }
+    let out = folder.file("many.BIN");
+    arguments.extend(["--out".to_owned(), out.clone()]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    succeeds(&arguments);
+    let files = TokenFiles::read([&out]).unwrap();
+    assert!(files.ids(0..files.len()).unwrap() == wanted);
+    let small = folder.file("1.txt");
+    let text = succeeds(&["tokenize", &small, "--tokenizer", &tokenizer, "--out", &out]);
+    assert!(text.contains("B/s") && !text.contains(" 0.0 ") && !text.contains("GB/s"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_no_file() {
+    use std::process::Stdio;
+    let folder = Folder::new("tokenize-signal");
+    let (texts, tokenizer) = trained(&folder);
+    let files = folder.file("files");
+    std::fs::create_dir(&files).unwrap();
+    let names =
+        || std::fs::read_dir(&files).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    let out = format!("{files}/ids.bin");
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        // 3 GB of text, far more than the program reads before the signal.
+        let mut command = std::process::Command::new(super::common::program());
+        let arguments = ["tokenize", &texts[0].0, "--tokenizer", &tokenizer, "--out", &out, "--json"];
+        let many = vec![texts[0].0.as_str(); 20_000];
+        super::common::hide_libraries(&mut command).args(arguments).args(many);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        while names().is_empty() {
+            assert!(child.try_wait().unwrap().is_none(), "the program ended early");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(names().is_empty(), "{signal} left {:?}", names());
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["error"]["exit_code"], code);
+        let message = report["error"]["message"].as_str().unwrap();
+        assert!(message.contains("ids.bin") && message.contains("no file"), "{message}");
+    }
+}
+
+#[test]
 fn bad_input_names_what_it_lacks() {
     let folder = Folder::new("tokenize-bad");
     let (texts, tokenizer) = trained(&folder);

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use selvedge::Error;
 use selvedge::nn::{
-    BpeOptions, SplitPattern, StreamDecoder, SubwordTokenizer, Tokenizer, tokenizer_from_json,
+    BpeOptions, SplitPattern, StreamDecoder, SubwordTokenizer, TextFile, Tokenizer, tokenizer_from_json,
 };
 use serde::Deserialize;
 
@@ -214,9 +214,142 @@ fn encoding_equals_the_general_path_on_random_text() {
             (bytes, parts) = (bytes + length, parts + 1);
             Ok(())
         };
-        tokenizer.encode_parts(text.as_bytes(), &mut sink).unwrap();
+        tokenizer.encode_documents([Ok(&text)].into_iter(), None, &mut sink).unwrap();
         assert!(parts > 4 && bytes == text.len(), "{parts} parts");
         assert!(ids == tokenizer.encode(&text).unwrap());
+    }
+}
+
+#[test]
+fn documents_come_in_order_until_the_first_error() {
+    let tokenizer = load("gpt2");
+    let texts: Vec<String> =
+        (0..50).map(|number| format!("text {number} ").repeat(1 + number * 500)).collect();
+    for stop in [None, Some(30)] {
+        let documents = texts.iter().enumerate().map(|(at, text)| match Some(at) == stop {
+            true => TextFile::read("/none/text.txt").map(|_| text),
+            false => Ok(text),
+        });
+        let mut ids = Vec::new();
+        let result = tokenizer.encode_documents(documents, Some(7), &mut |part, _| {
+            ids.extend_from_slice(part);
+            Ok(())
+        });
+        assert_eq!(result.is_err(), stop.is_some());
+        let whole = texts.iter().take(stop.unwrap_or(texts.len()));
+        let wanted: Vec<u32> =
+            whole.flat_map(|text| [tokenizer.encode(text).unwrap(), vec![7]].concat()).collect();
+        assert!(ids == wanted);
+    }
+    // The sink's error ends the encoding, and no part follows it.
+    let mut calls = 0;
+    let result = tokenizer.encode_documents(texts.iter().map(Ok), None, &mut |_, _| {
+        calls += 1;
+        if calls == 3 { tokenizer.decode(&[u32::MAX]).map(drop) } else { Ok(()) }
+    });
+    message(result, &["4294967295"]);
+    assert_eq!(calls, 3);
+}
+
+/// A tokenizer.json of a BPE model.
+fn bpe(vocab: &[&str], merges: &[[&str; 2]], more: serde_json::Value) -> String {
+    let ids: BTreeMap<&str, usize> = vocab.iter().copied().zip(0..).collect();
+    let byte_level = serde_json::json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
+    let mut json = serde_json::json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": byte_level, "post_processor": null, "decoder": byte_level,
+        "model": {
+            "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false, "vocab": ids, "merges": merges,
+        },
+    });
+    for (key, value) in more.as_object().unwrap() {
+        let part = if key == "pre_tokenizer" || key == "normalizer" { &mut json } else { &mut json["model"] };
+        part[key] = value.clone();
+    }
+    json.to_string()
+}
+
+#[test]
+fn characters_that_a_vocabulary_lacks_are_errors_unless_a_token_stands_for_them() {
+    let vocab = ["a", "b", "\u{120}", "\u{c3}", "ab", "?", "<0xC3>", "<0xA9>", "aB"];
+    let merges = [["a", "b"]];
+    let load = |more| SubwordTokenizer::from_json(&bpe(&vocab, &merges, more)).unwrap();
+    let split = serde_json::json!({ "type": "Whitespace" });
+    let lower = serde_json::json!({ "type": "Lowercase" });
+    let plain = load(serde_json::json!({}));
+    let through_crate = load(serde_json::json!({ "normalizer": lower }));
+    for tokenizer in [&plain, &through_crate] {
+        assert_eq!(tokenizer.encode("abba ab").unwrap(), [4, 1, 0, 2, 4]);
+        message(tokenizer.encode("abc"), &["'c'", "vocabulary lacks", "unk_token"]);
+        message(tokenizer.encode("ab \u{e9}"), &["byte 0xa9", "'\u{e9}'", "vocabulary lacks"]);
+        let documents = ["ab", "abc"].map(Ok).into_iter();
+        message(tokenizer.encode_documents(documents, None, &mut |_, _| Ok(())), &["'c'"]);
+    }
+    // The text that the model gets counts, and not the one before the normalizer.
+    assert_eq!(through_crate.encode("AB").unwrap(), [4]);
+    message(plain.encode("AB"), &["'A'"]);
+    let unknown = load(serde_json::json!({ "unk_token": "?" }));
+    assert_eq!(unknown.encode("abc").unwrap(), [4, 5]);
+    let whole = load(serde_json::json!({ "ignore_merges": true }));
+    assert_eq!(whole.encode("aB").unwrap(), [8], "a word of the vocabulary needs no byte's token");
+    message(whole.encode("aBa"), &["'B'"]);
+    // Models of characters.
+    let of_characters = load(serde_json::json!({ "pre_tokenizer": split }));
+    assert_eq!(of_characters.encode("ab b").unwrap(), [4, 1], "a pre-tokenizer may take white space");
+    message(of_characters.encode("ab \u{e9}"), &["the character '\u{e9}'"]);
+    let fallback = load(serde_json::json!({ "pre_tokenizer": split, "byte_fallback": true }));
+    assert_eq!(fallback.encode("\u{e9}").unwrap(), [6, 7]);
+    message(fallback.encode("\u{ea}"), &["the character '\u{ea}'"]);
+}
+
+#[test]
+fn merges_are_those_of_the_general_path_on_random_words() {
+    let mut state = 11u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    // Few letters and many merges, so that merges overlap and compete.
+    let letters = ["a", "b", "c", "d"];
+    for round in 0..40 {
+        let mut vocab: Vec<String> = letters.map(str::to_owned).into();
+        let mut merges: Vec<[String; 2]> = Vec::new();
+        while vocab.len() < 60 {
+            let pair = [vocab[random(vocab.len())].clone(), vocab[random(vocab.len())].clone()];
+            let merged = pair.concat();
+            if merged.len() <= 12 && !merges.contains(&pair) {
+                if !vocab.contains(&merged) {
+                    vocab.push(merged);
+                }
+                merges.push(pair);
+            }
+        }
+        let (vocab, merges): (Vec<&str>, Vec<[&str; 2]>) = (
+            vocab.iter().map(String::as_str).collect(),
+            merges.iter().map(|[left, right]| [left.as_str(), right.as_str()]).collect(),
+        );
+        let lines: Vec<String> = merges.iter().map(|merge| merge.join(" ")).collect();
+        let json = bpe(
+            &vocab,
+            &merges,
+            match round % 3 {
+                0 => serde_json::json!({}),
+                1 => serde_json::json!({ "ignore_merges": true }),
+                _ => serde_json::json!({ "merges": lines }),
+            },
+        );
+        let (found, wanted) =
+            (SubwordTokenizer::from_json(&json).unwrap(), tokenizers::Tokenizer::from_bytes(&json).unwrap());
+        for case in 0..300 {
+            // Words of one byte to more than the scan and the cache take; the second time from the cache.
+            let length = 1 + random([4, 16, 20, 70, 150][case % 5]);
+            let word: String = (0..length).map(|_| letters[random(4)]).collect();
+            let wanted = wanted.encode_fast(word.as_str(), false).unwrap();
+            for turn in 0..2 {
+                assert_eq!(found.encode(&word).unwrap(), wanted.get_ids(), "{word}, turn {turn}");
+            }
+        }
     }
 }
 

@@ -202,7 +202,9 @@ pub fn rate(bytes: u64, time: f64) -> String {
     match gigabytes_per_second(bytes, time) {
         None => "-".to_owned(),
         Some(rate) if rate >= 1000.0 => format!("{:.2} TB/s", rate / 1000.0),
-        Some(rate) => format!("{rate:.1} GB/s"),
+        Some(rate) if rate >= 0.1 => format!("{rate:.1} GB/s"),
+        Some(rate) if rate >= 1e-4 => format!("{:.1} MB/s", rate * 1e3),
+        Some(rate) => format!("{:.1} kB/s", rate * 1e6),
     }
 }
 
@@ -308,6 +310,9 @@ mod tests {
         assert_eq!(seconds(12.3e-6), "12.30 us");
         assert_eq!(seconds(0.25), "250.00 ms");
         assert_eq!(rate(3_900_000_000, 1e-3), "3.90 TB/s");
+        assert_eq!(rate(100_000_000, 1.0), "0.1 GB/s");
+        assert_eq!(rate(99_000_000, 1.0), "99.0 MB/s");
+        assert_eq!(rate(24, 0.01), "2.4 kB/s");
         assert_eq!(rate(1, 0.0), "-");
     }
 

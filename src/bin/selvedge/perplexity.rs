@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use selvedge::nn::{CrossEntropyOptions, Decoder, Module, Reduction, TokenFiles, Variable, no_grad};
+use selvedge::nn::{
+    CrossEntropyOptions, Decoder, Module, Reduction, TokenFiles, TokenFormat, Variable, no_grad,
+};
 use selvedge::{DType, Error, Tensor};
 use serde_json::json;
 
@@ -95,7 +97,7 @@ pub fn evaluate(options: &EvaluateOptions, folder: &Path) -> Result<Report, Fail
 
 /// Reads each text as a sequence, and all files of ids as one.
 fn read(paths: &[PathBuf], loaded: &LoadedModel) -> Result<Vec<Vec<u32>>, Failure> {
-    let has_ids = |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "bin" || ending == "npy");
+    let has_ids = |path: &&PathBuf| TokenFormat::of_path(path).is_some();
     let (tokens, texts): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(has_ids);
     let mut sequences = Vec::new();
     if !tokens.is_empty() {

@@ -23,6 +23,11 @@ impl Signal {
             Signal::Terminate => 143,
         }
     }
+
+    /// Returns the name of the signal for a message.
+    pub fn name(self) -> &'static str {
+        if self == Signal::Interrupt { "Ctrl-C" } else { "a signal" }
+    }
 }
 
 /// The flag that signals set.

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::options::{IdDType, TokenFileFormat, TokenizeOptions};
 use crate::output::{Progress, Report, Style, Table, bytes, counted, grouped, rate, seconds};
+use crate::signals::Signals;
 
 /// The most ids of a file of u16.
 const U16_IDS: usize = 1 << 16;
@@ -21,12 +22,12 @@ pub fn tokenize(options: &TokenizeOptions) -> Result<Report, Failure> {
 }
 
 /// Reads a text that has at least one byte.
-fn text(path: &Path) -> Result<TextFile, Failure> {
+fn text(path: &Path) -> selvedge::Result<TextFile> {
     let text = TextFile::read(path)?;
     if text.is_empty() {
         let wanted = "a text of at least one byte".to_owned();
         let path = path.display().to_string();
-        return Err(Error::File { path, found: "an empty file".to_owned(), wanted }.into());
+        return Err(Error::File { path, found: "an empty file".to_owned(), wanted });
     }
     Ok(text)
 }
@@ -44,13 +45,13 @@ fn encode(options: &TokenizeOptions) -> Result<Report, Failure> {
         let found = format!("the tokenizer {}, which names no end token", folder.display());
         return Err(refused(found, "--end with the token that ends a document, such as <|endoftext|>"));
     };
-    let is_npy = options.out.extension().is_some_and(|extension| extension == "npy");
+    let of_name = TokenFormat::of_path(&options.out);
+    let is_npy = of_name == Some(TokenFormat::Npy);
     let format = match options.format {
         Some(TokenFileFormat::Npy) => TokenFormat::Npy,
         Some(TokenFileFormat::Raw) => TokenFormat::Raw,
         Some(TokenFileFormat::Llmc) => TokenFormat::Llmc,
-        None if is_npy => TokenFormat::Npy,
-        None => TokenFormat::Llmc,
+        None => of_name.unwrap_or(TokenFormat::Llmc),
     };
     if is_npy != (format == TokenFormat::Npy) && (is_npy || options.format.is_some()) {
         let found = format!("the name {} for another format", options.out.display());
@@ -71,17 +72,30 @@ fn encode(options: &TokenizeOptions) -> Result<Report, Failure> {
     let total = options.texts.iter().filter_map(|path| path.metadata().ok()).map(|found| found.len()).sum();
     let progress = Progress::of_bytes("tokenize", total);
     let start = Instant::now();
+    let signals = Signals::catch()?;
     let mut writer = TokenWriter::create(&options.out, format, dtype, options.shard)?;
     let mut done = 0u64;
-    for path in &options.texts {
-        let text = text(path)?;
-        tokenizer.encode_parts(&text, &mut |ids, length| {
-            done += length as u64;
-            progress.set(done);
-            writer.write(ids)
-        })?;
-        writer.write(&[end])?;
+    let documents = options.texts.iter().map(|path| text(path));
+    let encoded = tokenizer.encode_documents(documents, Some(end), &mut |ids, length| {
+        if signals.received().is_some() {
+            return Err(Error::InvalidArgument {
+                operation: "tokenize",
+                found: "a signal".to_owned(),
+                wanted: "the time to encode the texts".to_owned(),
+            });
+        }
+        done += length as u64;
+        progress.set(done);
+        writer.write(ids)
+    });
+    if let Some(signal) = signals.received() {
+        // The drop of the writer removes the file that it writes; one of several gets its name when the next id comes.
+        let whole = options.shard.map_or(0, |ids| writer.len().saturating_sub(1) / ids);
+        let left = if whole == 0 { "no file" } else { "the whole files, and no other," };
+        let message = format!("{} ended the run; {left} of {} is left", signal.name(), options.out.display());
+        return Err(Failure { code: signal.exit_code(), message });
     }
+    encoded?;
     let ids = writer.len();
     let paths = writer.finish()?;
     drop(progress);
@@ -109,7 +123,7 @@ fn encode(options: &TokenizeOptions) -> Result<Report, Failure> {
 }
 
 fn train(options: &TokenizeOptions) -> Result<Report, Failure> {
-    let texts = options.texts.iter().map(|path| text(path)).collect::<Result<Vec<_>, _>>()?;
+    let texts = options.texts.iter().map(|path| text(path)).collect::<selvedge::Result<Vec<_>>>()?;
     let total: u64 = texts.iter().map(|text| text.len() as u64).sum();
     let defaults = BpeOptions::default();
     let bpe = BpeOptions {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::Read;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
@@ -20,7 +21,8 @@ use crate::io::npy::{Mapped, map_bytes, open_regular, read_failure};
 /// ```
 pub struct TextFile {
     contents: Contents,
-    hash: String,
+    /// Computed when it is asked for first.
+    hash: OnceLock<String>,
 }
 
 enum Contents {
@@ -52,7 +54,7 @@ impl TextFile {
         Ok(TextFile::from_bytes(bytes))
     }
 
-    /// Maps a file into memory, and reads it once for its hash.
+    /// Maps a file into memory.
     ///
     /// # Errors
     ///
@@ -73,13 +75,12 @@ impl TextFile {
     }
 
     fn new(contents: Contents) -> TextFile {
-        let hash = format!("{:x}", Sha256::digest(contents.as_bytes()));
-        TextFile { contents, hash }
+        TextFile { contents, hash: OnceLock::new() }
     }
 
     /// Returns the SHA-256 of the bytes in hexadecimal digits.
     pub fn hash(&self) -> &str {
-        &self.hash
+        self.hash.get_or_init(|| format!("{:x}", Sha256::digest(self.contents.as_bytes())))
     }
 }
 
@@ -110,6 +111,6 @@ impl AsRef<[u8]> for TextFile {
 
 impl fmt::Debug for TextFile {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "TextFile({} bytes, SHA-256 {})", self.len(), self.hash)
+        write!(formatter, "TextFile({} bytes, SHA-256 {})", self.len(), self.hash())
     }
 }

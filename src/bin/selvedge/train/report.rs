@@ -165,7 +165,7 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
     };
     let folder = quoted(&start.folder.display().to_string());
     if let Some(signal) = finished.signal {
-        let name = if signal == Signal::Interrupt { "Ctrl-C" } else { "a signal" };
+        let name = signal.name();
         let step = grouped(finished.last_step);
         text += &format!("\nEnded by {name} after step {step} of {}.\n", grouped(start.steps));
     }

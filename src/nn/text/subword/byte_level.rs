@@ -34,7 +34,7 @@ static BYTES: LazyLock<[Option<u8>; 0x144]> = LazyLock::new(|| {
 });
 
 /// Returns the bytes of a token: those of its characters, or of its text if a character stands for no byte.
-fn bytes_of(token: &str) -> Vec<u8> {
+pub(super) fn bytes_of(token: &str) -> Vec<u8> {
     let byte = |character: char| BYTES.get(character as usize).copied().flatten();
     let bytes: Option<Vec<u8>> = token.chars().map(byte).collect();
     bytes.unwrap_or_else(|| token.as_bytes().to_vec())

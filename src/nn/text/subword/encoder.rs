@@ -1,25 +1,22 @@
 //! [`ByteLevelEncoder`], the encoding of a byte-level tokenizer without the alignment of ids with the text.
 //!
 //! `tokenizers` keeps the place of every byte in the original text through each step, which is most of its time. Ids alone do not
-//! need places: pre-tokens of the scanner are looked up in a cache of the call, and only new ones go to the model. Added tokens, and
-//! the normalizer where a text is not ASCII, run through `tokenizers`, in the chunk that has them.
-
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+//! need places: pre-tokens of the scanner are looked up in the thread's cache, and only new ones are merged. Added tokens, and the
+//! normalizer where a text is not ASCII, run through `tokenizers`, in the chunk that has them.
 
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 use tokenizers::{Model, ModelWrapper, OffsetReferential, OffsetType, Tokenizer as HfTokenizer};
 
 use super::byte_level::CHARACTERS;
+use super::coverage::{Coverage, encode_failed};
+use super::merges::MergeTable;
 use super::splitter::SplitPattern;
+use super::word_cache::WordCache;
+use crate::error::Result;
 
 /// The bytes of a chunk, about.
 const CHUNK: usize = 1 << 15;
-/// The longest pre-token that the cache has, in bytes.
-const MAX_CACHED: usize = 48;
-/// The pre-tokens that the cache has at most.
-const MAX_WORDS: usize = 1 << 17;
 
 /// The options of a byte-level tokenizer whose encoding needs no general path.
 pub(super) struct ByteLevelEncoder {
@@ -29,52 +26,39 @@ pub(super) struct ByteLevelEncoder {
     /// True if a text may be cut before a word. An added token that holds or takes white space forbids it.
     can_cut: bool,
     has_normalizer: bool,
-}
-
-/// The ids of pre-tokens that were met.
-#[derive(Default)]
-pub(super) struct WordCache {
-    words: HashMap<Box<str>, (u32, u32), BuildHasherDefault<WordHasher>>,
-    ids: Vec<u32>,
-    /// The characters of a pre-token.
-    characters: String,
-}
-
-/// A multiplicative hash: words of a text are short, and their cache is no target.
-#[derive(Default)]
-struct WordHasher(u64);
-
-impl Hasher for WordHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            let mixed =
-                (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x517c_c1b7_2722_0a95);
-            self.0 = mixed ^ (mixed >> 32);
-        }
-    }
+    merges: MergeTable,
+    /// True if a word of the vocabulary becomes its id without merges.
+    ignores_merges: bool,
+    coverage: Option<Coverage>,
 }
 
 impl ByteLevelEncoder {
-    /// Returns the encoder of a tokenizer, or none for one that needs the general path.
-    pub(super) fn new(tokenizer: &HfTokenizer) -> Option<ByteLevelEncoder> {
+    /// Returns the encoder of a tokenizer and the text of its tokenizer.json, or none for one that needs the general path.
+    pub(super) fn new(
+        tokenizer: &HfTokenizer,
+        json: &str,
+        coverage: Option<Coverage>,
+    ) -> Option<ByteLevelEncoder> {
         let ModelWrapper::BPE(model) = tokenizer.get_model() else { return None };
         let pattern = pattern_of(&serde_json::to_value(tokenizer.get_pre_tokenizer()).ok()?)?;
         let normalizer = serde_json::to_value(tokenizer.get_normalizer()).ok()?;
         // NFC leaves ASCII as it is, so most text needs no normalizer.
-        if model.dropout.is_some() || !(normalizer.is_null() || normalizer["type"] == "NFC") {
+        if !(normalizer.is_null() || normalizer["type"] == "NFC") {
             return None;
         }
         let added: Vec<_> = tokenizer.get_added_tokens_decoder().into_values().collect();
         let can_cut = !added.iter().any(|token| token.rstrip || token.content.contains(char::is_whitespace));
         let contents = added.iter().map(|token| token.content.as_str()).filter(|content| !content.is_empty());
         let added = if added.is_empty() { None } else { Some(AhoCorasick::new(contents).ok()?) };
-        Some(ByteLevelEncoder { pattern, added, can_cut, has_normalizer: !normalizer.is_null() })
+        Some(ByteLevelEncoder {
+            pattern,
+            added,
+            can_cut,
+            has_normalizer: !normalizer.is_null(),
+            merges: MergeTable::new(model, json)?,
+            ignores_merges: model.ignore_merges,
+            coverage,
+        })
     }
 
     /// Appends the ids of a text.
@@ -84,7 +68,7 @@ impl ByteLevelEncoder {
         text: &str,
         cache: &mut WordCache,
         ids: &mut Vec<u32>,
-    ) -> tokenizers::Result<()> {
+    ) -> Result<()> {
         let mut rest = text;
         while !rest.is_empty() {
             let (chunk, others) = rest.split_at(self.cut(rest.as_bytes(), CHUNK));
@@ -106,16 +90,9 @@ impl ByteLevelEncoder {
         Ok(())
     }
 
-    /// Returns the end of a part of about `wanted` bytes whose ids do not depend on the rest of the text: before a space between
-    /// a visible ASCII character and an ASCII letter, where every pattern begins a pre-token.
+    /// Returns the end of a part of about `wanted` bytes whose ids do not depend on the rest of the text.
     pub(super) fn cut(&self, text: &[u8], wanted: usize) -> usize {
-        if !self.can_cut || self.pattern == SplitPattern::Whole || text.len() <= wanted {
-            return text.len();
-        }
-        let start = wanted.saturating_sub(1);
-        let bytes = text.get(start..).unwrap_or_default();
-        let is_cut = |window: &[u8]| matches!(window, [before, b' ', after] if before.is_ascii_graphic() && after.is_ascii_alphabetic());
-        bytes.windows(3).position(is_cut).map_or(text.len(), |at| start + at + 1)
+        if self.can_cut { self.pattern.cut(text, wanted) } else { text.len() }
     }
 
     fn encode_words(
@@ -124,26 +101,32 @@ impl ByteLevelEncoder {
         text: &str,
         cache: &mut WordCache,
         ids: &mut Vec<u32>,
-    ) -> tokenizers::Result<()> {
+    ) -> Result<()> {
+        let mut end = 0;
         for word in self.pattern.split(text) {
-            if let Some(&(start, end)) = cache.words.get(word) {
-                ids.extend_from_slice(&cache.ids[start as usize..end as usize]);
+            let start = end;
+            end += word.len();
+            if cache.get(text.as_bytes(), start, end, ids) {
                 continue;
             }
-            cache.characters.clear();
-            cache.characters.extend(word.bytes().map(|byte| CHARACTERS[usize::from(byte)]));
             let first = ids.len();
-            ids.extend(tokenizer.get_model().tokenize(&cache.characters)?.iter().map(|token| token.id));
-            if word.len() <= MAX_CACHED {
-                if cache.words.len() >= MAX_WORDS {
-                    cache.words.clear();
-                    cache.ids.clear();
-                }
-                // At most MAX_WORDS words of MAX_CACHED ids.
-                let start = cache.ids.len() as u32;
-                cache.ids.extend_from_slice(&ids[first..]);
-                cache.words.insert(word.into(), (start, cache.ids.len() as u32));
-            }
+            self.encode_word(tokenizer, word, ids)?;
+            cache.insert(text.as_bytes(), start, end, &ids[first..]);
+        }
+        Ok(())
+    }
+
+    fn encode_word(&self, tokenizer: &HfTokenizer, word: &str, ids: &mut Vec<u32>) -> Result<()> {
+        let characters = || word.bytes().map(|byte| CHARACTERS[usize::from(byte)]).collect::<String>();
+        if self.ignores_merges
+            && let Some(id) = tokenizer.get_model().token_to_id(&characters())
+        {
+            ids.push(id);
+        } else if !self.merges.encode(word.as_bytes(), ids) {
+            let characters = characters();
+            self.coverage.map_or(Ok(()), |coverage| coverage.check_word(tokenizer, &characters))?;
+            let tokens = tokenizer.get_model().tokenize(&characters).map_err(encode_failed)?;
+            ids.extend(tokens.iter().map(|token| token.id));
         }
         Ok(())
     }

@@ -60,8 +60,8 @@ fn load(folder: &Path) -> Result<SubwordTokenizer> {
     };
     let path = folder.join(file).display().to_string();
     let refused = |error: &dyn std::fmt::Display| file_error(&path, error, "a tokenizer of Hugging Face");
-    let inner = HfTokenizer::from_bytes(text).map_err(|error| refused(&error))?;
-    SubwordTokenizer::new(inner, &borders).map_err(|error| match error {
+    let inner = HfTokenizer::from_bytes(&text).map_err(|error| refused(&error))?;
+    SubwordTokenizer::new(inner, &text, &borders).map_err(|error| match error {
         Error::InvalidArgument { found, wanted, .. } => file_error(&path, found, wanted),
         other => other,
     })

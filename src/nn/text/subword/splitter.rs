@@ -58,6 +58,18 @@ impl SplitPattern {
         })
     }
 
+    /// Returns the end of a part of about `wanted` bytes whose pre-tokens do not depend on the rest of the text: before a space
+    /// between a visible ASCII character and an ASCII letter, where every pattern begins a pre-token.
+    pub(super) fn cut(self, text: &[u8], wanted: usize) -> usize {
+        if self == SplitPattern::Whole || text.len() <= wanted {
+            return text.len();
+        }
+        let start = wanted.saturating_sub(1);
+        let bytes = text.get(start..).unwrap_or_default();
+        let is_cut = |window: &[u8]| matches!(window, [before, b' ', after] if before.is_ascii_graphic() && after.is_ascii_alphabetic());
+        bytes.windows(3).position(is_cut).map_or(text.len(), |at| start + at + 1)
+    }
+
     /// Returns the length in bytes of the first pre-token of a text that is not empty.
     fn first(self, text: &str) -> usize {
         match self {
@@ -108,8 +120,27 @@ static CLASSES: LazyLock<Classes> = LazyLock::new(|| {
     classes
 });
 
+/// The classes of ASCII, which most bytes of a text are.
+const ASCII: [CharacterClass; 128] = {
+    let mut classes = [Other; 128];
+    let mut code = 0;
+    while code < 128 {
+        classes[code] = match code as u8 {
+            b'a'..=b'z' | b'A'..=b'Z' => Letter,
+            b'0'..=b'9' => Number,
+            b' ' | b'\t'..=b'\r' => Space,
+            _ => Other,
+        };
+        code += 1;
+    }
+    classes
+};
+
 fn class_of(character: char) -> CharacterClass {
     let code = u32::from(character);
+    if let Some(&class) = ASCII.get(code as usize) {
+        return class;
+    }
     let classes = &*CLASSES;
     if let Some(&class) = classes.low.get(code as usize) {
         return class;
@@ -123,8 +154,22 @@ fn class_of(character: char) -> CharacterClass {
 
 /// Returns the length of the characters of a class at the start of a text.
 fn run(text: &str, class: CharacterClass) -> usize {
-    let end = text.char_indices().find(|&(_, character)| class_of(character) != class);
-    end.map_or(text.len(), |(at, _)| at)
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if let Some(&found) = ASCII.get(usize::from(byte)) {
+            if found != class {
+                return at;
+            }
+            at += 1;
+            continue;
+        }
+        match text.get(at..).and_then(|rest| rest.chars().next()) {
+            Some(character) if class_of(character) == class => at += character.len_utf8(),
+            _ => return at,
+        }
+    }
+    at
 }
 
 /// Returns the class of the first character, or none for an empty text.

@@ -1,12 +1,15 @@
 //! [`SubwordTokenizer`].
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use tokenizers::{Encoding, Token, Tokenizer as HfTokenizer};
 
 use super::byte_level::{ByteTable, CHARACTERS};
-use super::encoder::{ByteLevelEncoder, WordCache};
+use super::coverage::{Coverage, encode_failed};
+use super::encoder::ByteLevelEncoder;
+use super::word_cache::WordCache;
 use crate::error::{Error, Result};
 use crate::nn::text::tokenizer::{Tokenizer, place, unknown_id};
 
@@ -42,6 +45,10 @@ pub struct SubwordTokenizer {
     /// Of a byte-level tokenizer.
     bytes: Option<ByteTable>,
     encoder: Option<ByteLevelEncoder>,
+    /// Of a model that may leave out characters.
+    coverage: Option<Coverage>,
+    /// The word caches that no thread uses.
+    caches: Mutex<Vec<WordCache>>,
 }
 
 /// Names of the tokens at the beginning and the end of a text.
@@ -61,10 +68,11 @@ impl SubwordTokenizer {
         let wanted = "the text of a tokenizer.json";
         let inner =
             HfTokenizer::from_bytes(text).map_err(|error| Error::invalid(OPERATION, error, wanted))?;
-        SubwordTokenizer::new(inner, &Borders::default())
+        SubwordTokenizer::new(inner, text, &Borders::default())
     }
 
-    pub(super) fn new(mut inner: HfTokenizer, borders: &Borders) -> Result<SubwordTokenizer> {
+    /// Creates the tokenizer of `inner`, which was read from or would be written as the text `json`.
+    pub(super) fn new(mut inner: HfTokenizer, json: &str, borders: &Borders) -> Result<SubwordTokenizer> {
         let failed = |error| Error::invalid(OPERATION, error, "a tokenizer");
         // Lengths are the caller's, and change no text here.
         inner.with_padding(None).with_truncation(None).map_err(failed)?;
@@ -90,10 +98,23 @@ impl SubwordTokenizer {
         }
         let bytes =
             is_byte_level.then(|| ByteTable::new((0..vocab_size as u32).map(|id| inner.id_to_token(id))));
-        let encoder = if is_byte_level { ByteLevelEncoder::new(&inner) } else { None };
+        let coverage = Coverage::new(&inner);
+        let encoder = if is_byte_level { ByteLevelEncoder::new(&inner, json, coverage) } else { None };
         let id = |name: &Option<String>| name.as_ref().and_then(|name| inner.token_to_id(name));
         let (begin, end) = (id(&borders.begin), id(&borders.end));
-        Ok(SubwordTokenizer { vocab_size, begin, end, special, byte_tokens, bytes, encoder, inner })
+        let caches = Mutex::default();
+        Ok(SubwordTokenizer {
+            inner,
+            vocab_size,
+            begin,
+            end,
+            special,
+            byte_tokens,
+            bytes,
+            encoder,
+            coverage,
+            caches,
+        })
     }
 
     /// Sets the token that ends a text.
@@ -182,8 +203,23 @@ impl SubwordTokenizer {
         }
     }
 
+    /// Runs `work` with a word cache that no other thread uses meanwhile.
+    pub(super) fn with_cache<R>(&self, work: impl FnOnce(&mut WordCache) -> R) -> R {
+        let caches = || self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = caches().pop().unwrap_or_default();
+        let result = work(&mut cache);
+        caches().push(cache);
+        result
+    }
+
     pub(super) fn encode_with(&self, text: &[u8], cache: &mut WordCache) -> Result<Vec<u32>> {
-        let (mut ids, mut position) = (Vec::new(), 0);
+        let mut ids = Vec::with_capacity(text.len() / 3);
+        // Checks whole words of ASCII, which the search for borders of UTF-8 does not.
+        if let Ok(text) = std::str::from_utf8(text) {
+            self.encode_text(text, cache, &mut ids)?;
+            return Ok(ids);
+        }
+        let mut position = 0;
         for chunk in text.utf8_chunks() {
             self.encode_text(chunk.valid(), cache, &mut ids)?;
             position += chunk.valid().len();
@@ -197,11 +233,11 @@ impl SubwordTokenizer {
 
     /// Appends the ids of a text of UTF-8.
     fn encode_text(&self, text: &str, cache: &mut WordCache, ids: &mut Vec<u32>) -> Result<()> {
-        let failed = |error| Error::invalid("encode", error, "a text that the tokenizer encodes");
         match &self.encoder {
-            Some(encoder) => encoder.encode(&self.inner, text, cache, ids).map_err(failed),
+            Some(encoder) => encoder.encode(&self.inner, text, cache, ids),
             None => {
-                ids.extend(self.inner.encode_fast(text, false).map_err(failed)?.get_ids());
+                self.coverage.map_or(Ok(()), |coverage| coverage.check(&self.inner, text))?;
+                ids.extend(self.inner.encode_fast(text, false).map_err(encode_failed)?.get_ids());
                 Ok(())
             }
         }
@@ -229,7 +265,7 @@ impl Tokenizer for SubwordTokenizer {
     }
 
     fn encode_bytes(&self, text: &[u8]) -> Result<Vec<u32>> {
-        self.encode_with(text, &mut WordCache::default())
+        self.with_cache(|cache| self.encode_with(text, cache))
     }
 
     fn decode_bytes(&self, ids: &[u32]) -> Result<Vec<u8>> {
@@ -269,9 +305,9 @@ impl Tokenizer for SubwordTokenizer {
 pub(in crate::nn::text) fn from_checkpoint(json: &Value) -> Result<SubwordTokenizer> {
     let wanted = "the JSON of SubwordTokenizer::to_json";
     let text = json["tokenizer"].to_string();
-    let inner = HfTokenizer::from_bytes(text).map_err(|error| Error::invalid(OPERATION, error, wanted))?;
+    let inner = HfTokenizer::from_bytes(&text).map_err(|error| Error::invalid(OPERATION, error, wanted))?;
     let name = |key: &str| json[key].as_str().map(str::to_owned);
-    SubwordTokenizer::new(inner, &Borders { begin: name("begin"), end: name("end") })
+    SubwordTokenizer::new(inner, &text, &Borders { begin: name("begin"), end: name("end") })
 }
 
 impl fmt::Debug for SubwordTokenizer {

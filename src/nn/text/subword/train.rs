@@ -1,6 +1,8 @@
 //! Training of a byte-level vocabulary.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasherDefault;
+use std::sync::{Mutex, PoisonError};
 
 use tokenizers::decoders::byte_level::ByteLevel;
 use tokenizers::models::bpe::{BPE, BpeTrainer};
@@ -9,10 +11,13 @@ use tokenizers::pre_tokenizers::split::{Split, SplitPattern as HfPattern};
 use tokenizers::{AddedToken, PreTokenizerWrapper, SplitDelimiterBehavior, Tokenizer as HfTokenizer};
 
 use super::byte_level::CHARACTERS;
+use super::parallel::{PART, lock};
 use super::splitter::SplitPattern;
 use super::tokenizer::{Borders, SubwordTokenizer};
+use super::word_cache::WordHasher;
 use crate::error::{Error, Result};
 use crate::nn::text::tokenizer::Tokenizer;
+use crate::threads;
 
 /// The options of [`SubwordTokenizer::train`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +41,39 @@ impl Default for BpeOptions {
             end_token: "<|endoftext|>".to_owned(),
         }
     }
+}
+
+type WordCounts<'a> = HashMap<&'a str, u64, BuildHasherDefault<WordHasher>>;
+
+/// Counts the pre-tokens of texts on several threads. Bytes that are not UTF-8 are in none.
+fn count_words<'a>(texts: &[&'a [u8]], pattern: SplitPattern) -> WordCounts<'a> {
+    let parts = texts.iter().flat_map(|&text| {
+        let mut rest = text;
+        std::iter::from_fn(move || {
+            let (part, others) = rest.split_at_checked(pattern.cut(rest, PART))?;
+            rest = others;
+            (!part.is_empty()).then_some(part)
+        })
+    });
+    let (parts, totals) = (Mutex::new(parts), Mutex::new(WordCounts::default()));
+    threads::run_on_threads(threads::thread_count(), &|| {
+        let mut counts = WordCounts::default();
+        loop {
+            // Not in the condition of a `while let`, which would hold the lock.
+            let next = lock(&parts).next();
+            let Some(part) = next else { break };
+            for chunk in part.utf8_chunks() {
+                pattern.split(chunk.valid()).for_each(|word| *counts.entry(word).or_default() += 1);
+            }
+        }
+        let mut totals = lock(&totals);
+        if totals.is_empty() {
+            *totals = counts;
+        } else {
+            counts.into_iter().for_each(|(word, count)| *totals.entry(word).or_default() += count);
+        }
+    });
+    totals.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The most ids: the trainer reserves memory for all.
@@ -66,14 +104,9 @@ impl SubwordTokenizer {
         if end_token.is_empty() {
             return Err(Error::invalid(OPERATION, "an empty end token", "a token such as <|endoftext|>"));
         }
-        let mut counts: HashMap<&str, u64> = HashMap::new();
-        let mut is_empty = true;
-        for text in texts {
-            is_empty &= text.is_empty();
-            for chunk in text.utf8_chunks() {
-                pattern.split(chunk.valid()).for_each(|word| *counts.entry(word).or_default() += 1);
-            }
-        }
+        let texts: Vec<&[u8]> = texts.into_iter().collect();
+        let is_empty = texts.iter().all(|text| text.is_empty());
+        let counts = count_words(&texts, *pattern);
         if is_empty {
             return Err(Error::invalid(OPERATION, "texts without a byte", "at least one text with a byte"));
         }
@@ -107,7 +140,8 @@ impl SubwordTokenizer {
         tokenizer.with_pre_tokenizer(Some(pre_tokenizer)).with_decoder(Some(bytes(true)));
         tokenizer.add_special_tokens([end]).map_err(failed)?;
         let name = Some(end_token.clone());
-        SubwordTokenizer::new(tokenizer, &Borders { begin: name.clone(), end: name })
+        let json = tokenizer.to_string(false).map_err(failed)?;
+        SubwordTokenizer::new(tokenizer, &json, &Borders { begin: name.clone(), end: name })
     }
 
     /// Writes `tokenizer.json` and `tokenizer_config.json` into a folder, which is created if it does not exist. Hugging Face's

@@ -228,7 +228,7 @@ struct Layout {
 /// Reads the header of a file.
 fn layout(path: &Path) -> Result<Layout> {
     let name = path.display().to_string();
-    let layout = if path.extension().is_some_and(|extension| extension == "npy") {
+    let layout = if TokenFormat::of_path(path) == Some(TokenFormat::Npy) {
         npy_layout(path)?
     } else {
         bin_layout(path)?

@@ -20,6 +20,25 @@ pub enum TokenFormat {
     Npy,
 }
 
+impl TokenFormat {
+    /// Returns the format of a file by the ending of its name, in either case: NumPy's for `.npy`, llm.c's for `.bin`, which is the
+    /// raw one without its header, and none for another.
+    ///
+    /// ```
+    /// use selvedge::nn::TokenFormat;
+    /// assert_eq!(TokenFormat::of_path("train.npy"), Some(TokenFormat::Npy));
+    /// assert_eq!(TokenFormat::of_path("train.txt"), None);
+    /// ```
+    pub fn of_path(path: impl AsRef<Path>) -> Option<TokenFormat> {
+        let ending = path.as_ref().extension()?;
+        let is = |known: &str| ending.eq_ignore_ascii_case(known);
+        if is("npy") {
+            return Some(TokenFormat::Npy);
+        }
+        is("bin").then_some(TokenFormat::Llmc)
+    }
+}
+
 /// Writes ids into a token file, or into several of a size. A file gets its name when it is whole.
 ///
 /// See [`TokenFiles`](super::TokenFiles) for an example.
@@ -127,15 +146,20 @@ impl TokenWriter {
     fn append(&mut self, ids: &[u32]) -> Result<()> {
         self.buffer.clear();
         if self.dtype == DType::U16 {
-            for &id in ids {
-                let Ok(narrow) = u16::try_from(id) else {
-                    let wanted = "ids to 65535 in a file of u16; u32 takes all";
-                    return Err(Error::invalid(OPERATION, format!("the id {id}"), wanted));
-                };
-                self.buffer.extend(narrow.to_le_bytes());
+            // A check of all, and then a conversion without one, are loops of vector instructions.
+            if let Some(id) = ids.iter().find(|&&id| id > u32::from(u16::MAX)) {
+                let wanted = "ids to 65535 in a file of u16; u32 takes all";
+                return Err(Error::invalid(OPERATION, format!("the id {id}"), wanted));
+            }
+            self.buffer.resize(2 * ids.len(), 0);
+            for (bytes, &id) in self.buffer.chunks_exact_mut(2).zip(ids) {
+                bytes.copy_from_slice(&(id as u16).to_le_bytes());
             }
         } else {
-            self.buffer.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+            self.buffer.resize(4 * ids.len(), 0);
+            for (bytes, id) in self.buffer.chunks_exact_mut(4).zip(ids) {
+                bytes.copy_from_slice(&id.to_le_bytes());
+            }
         }
         let limit = if self.format == TokenFormat::Llmc { i32::MAX as u64 } else { u64::MAX };
         if self.count + ids.len() as u64 > limit {
