@@ -23,6 +23,7 @@ mod decoder;
 mod decoder_cases;
 mod decoder_config;
 mod decoder_files;
+mod decoder_training;
 mod differences;
 mod edge_gradients;
 mod fused;

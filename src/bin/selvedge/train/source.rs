@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use selvedge::nn::{
-    Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Gpt, GptConfig, Module, TextFile,
-    TokenFiles, TokenizedText, Tokenizer, TrainerOptions, tokenizer_from_json,
+    Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Module, TextFile, TokenFiles, TokenizedText,
+    Tokenizer, TrainerOptions, tokenizer_from_json,
 };
 use selvedge::{Device, Error};
 use serde::Deserialize;
 
+use super::language_model::{ModelConfig, RunModel};
 use super::settings::Stored;
 use crate::failure::Failure;
 use crate::output::counted;
@@ -136,7 +137,7 @@ fn advised(error: Error, advice: &str) -> Failure {
 
 /// A model of a checkpoint, for evaluation.
 pub struct Trained {
-    pub model: Gpt,
+    pub model: RunModel,
     /// None of a run on files of ids that has none.
     pub tokenizer: Option<Box<dyn Tokenizer>>,
     pub checkpoint: Checkpoint,
@@ -201,14 +202,14 @@ pub fn tokenizer_of(info: &CheckpointInfo) -> Result<Option<Box<dyn Tokenizer>>,
 pub fn trained(run: &Path, step: Option<u64>, device: &Device) -> Result<Trained, Failure> {
     let list = CheckpointList::read(run)?;
     let checkpoint = entry(&list, run, step)?.load(device).map_err(|error| unreadable(error, &list))?;
-    let config = GptConfig::from_json(&checkpoint.info.model.to_string())?;
+    let config = ModelConfig::of_checkpoint(&checkpoint.info.model)?;
     let tokenizer = tokenizer_of(&checkpoint.info)?;
-    let mut model = Gpt::from_state_dict(config, &checkpoint.parameters, device)?;
+    let mut model = config.trained_model(&checkpoint.parameters, device)?;
     model.eval();
     // A checkpoint of another program may have other options.
     let context =
         TrainerOptions::deserialize(&checkpoint.info.training).ok().and_then(|numbers| numbers.context);
-    let context = context.unwrap_or(config.context).clamp(1, config.context);
+    let context = context.unwrap_or(config.context()).clamp(1, config.context());
     Ok(Trained { model, tokenizer, checkpoint, context })
 }
 
