@@ -35,7 +35,6 @@ pub fn arguments(folder: &Folder, model: &str, more: &[&str]) -> Vec<String> {
         "2",
         "--sample",
         "8",
-        "--json",
     ];
     first.iter().chain(more).map(|&word| word.to_owned()).collect()
 }
@@ -141,6 +140,7 @@ fn the_options_of_a_run_hold_for_a_published_model() {
 #[test]
 fn bad_input_of_a_fine_tuning_names_both_sides() {
     let folder = Folder::new("fine-tuning-bad");
+    let other = model(&folder, "qwen3");
     let path = model(&folder, "llama2");
     let run = folder.file("run");
     let to = ["--run", run.as_str(), "--steps", "2"];
@@ -163,7 +163,6 @@ fn bad_input_of_a_fine_tuning_names_both_sides() {
     );
     // Another model for a run.
     train(&folder, &path, &to);
-    let other = model(&folder, "qwen3");
     let resumed = |more: &[&str], parts: &[&str]| {
         let first = ["train", "--run", &run, "--resume", "--steps", "4"];
         fails(FAILED_FOR_INPUT, &[&first[..], more].concat(), parts);
@@ -213,4 +212,116 @@ fn bad_input_of_a_fine_tuning_names_both_sides() {
     refused(&folder, &path, &fresh, &["no weights", "model.safetensors"]);
     std::fs::remove_file(Path::new(&path).join("tokenizer.json")).unwrap();
     refused(&folder, &path, &fresh, &["no file of a tokenizer"]);
+}
+
+#[test]
+fn adapters_of_a_run_are_written_apart_and_merged() {
+    let folder = Folder::new("lora");
+    let path = model(&folder, "llama2");
+    let [whole, parted, adapter, merged, again] =
+        ["whole", "parted", "adapter", "merged", "again"].map(|name| folder.file(name));
+    let lora = ["--lora", "4", "--lora-layers", "q_proj,down_proj", "--learning-rate", "0.02"];
+    let lora: Vec<&str> = [&lora[..], &["--schedule", "constant", "--warmup", "0"]].concat();
+    let of = |run: &str, steps: &str| {
+        let first = arguments(&folder, &path, &["--run", run, "--steps", steps, "--json"]);
+        // The options of adapters replace those of the other runs.
+        let kept = first.iter().map(String::as_str).take_while(|word| *word != "--warmup");
+        let rest = ["--every", "2", "--sample", "4", "--run", run, "--steps", steps, "--json"];
+        json(&succeeds(&kept.chain(rest).chain(lora.iter().copied()).collect::<Vec<_>>()))
+    };
+    let report = of(&whole, "8");
+    let found = losses(&report);
+    assert!(found.len() == 8 && found[7] < found[0], "{found:?}");
+    assert_eq!(report["model"]["lora"]["rank"], 4);
+    // Two layers: (32 + 32 + 96 + 32) · 4 or so, far fewer than the weights.
+    let trained = report["trained_parameters"].as_u64().unwrap();
+    assert!(trained * 5 < report["parameters"].as_u64().unwrap(), "{report}");
+    of(&parted, "4");
+    let resumed = ["train", "--run", &parted, "--resume", "--steps", "8", "--json"];
+    succeeds(&resumed);
+    assert_eq!(parameters(&parted, 8), parameters(&whole, 8));
+    // The optimizer has no state of the weights.
+    let size = |file: &str| std::fs::metadata(Path::new(&whole).join(file)).unwrap().len();
+    let weights = std::fs::metadata(Path::new(&path).join("model.safetensors")).unwrap().len();
+    assert!(size("checkpoint_step_000008/optimizer.safetensors") < weights);
+
+    let report = json(&succeeds(&["convert", &whole, &adapter, "--json"]));
+    assert_eq!((&report["is_adapter"], &report["parameters"]), (&true.into(), &trained.into()));
+    let config = std::fs::read_to_string(Path::new(&adapter).join("adapter_config.json")).unwrap();
+    assert_eq!(json(&config)["target_modules"], serde_json::json!(["q_proj", "down_proj"]));
+    let report = json(&succeeds(&["convert", &whole, &merged, "--merge", "--json"]));
+    assert_eq!((&report["is_adapter"], &report["dtype"]), (&false.into(), &"f32".into()));
+    // Merged of the run and of the adapter's folder are the same bytes.
+    succeeds(&["convert", &path, &again, "--lora", &adapter, "--dtype", "f32"]);
+    let bytes = |folder: &str| std::fs::read(Path::new(folder).join("model.safetensors")).unwrap();
+    assert_eq!(bytes(&merged), bytes(&again));
+    assert_ne!(bytes(&merged), bytes(&path));
+
+    let generate = ["--device", "cpu", "--prompt", "it was", "--length", "8", "--temperature", "0", "--json"];
+    let text = |more: &[&str]| json(&succeeds(&[&["generate"], more, &generate[..]].concat()));
+    let of_folder = text(&["--model", &merged])["sequences"][0]["text"].clone();
+    assert_eq!(text(&["--model", &path, "--lora", &adapter])["sequences"][0]["text"], of_folder);
+    assert_eq!(text(&["--run", &whole])["text"], format!("it was{}", of_folder.as_str().unwrap()));
+    let data = folder.file("text.txt");
+    let loss = |more: &[&str]| {
+        let found =
+            json(&succeeds(&[&["eval", "--device", "cpu", "--data", &data, "--json"], more].concat()));
+        found["loss"].as_f64().unwrap()
+    };
+    let [base, with_adapter] = [loss(&["--model", &path]), loss(&["--model", &path, "--lora", &adapter])];
+    assert!(with_adapter < base && with_adapter == loss(&["--model", &merged]), "{with_adapter}, {base}");
+
+    // bf16 narrows the base, and adapters stay f32.
+    let narrow = folder.file("narrow");
+    train(&folder, &path, &["--run", &narrow, "--steps", "2", "--lora", "2", "--dtype", "bf16"]);
+    let report = json(&succeeds(&["convert", &narrow, &folder.file("narrow-adapter"), "--json"]));
+    assert_eq!(report["dtype"], "f32");
+    succeeds(&["convert", &narrow, &folder.file("narrow-merged"), "--merge", "--dtype", "bf16"]);
+
+    // Another base under the adapters.
+    let refused = |arguments: &[&str], parts: &[&str]| fails(FAILED_FOR_INPUT, arguments, parts);
+    let out = folder.file("out");
+    refused(&["convert", &whole, &out, "--dtype", "bf16"], &["--dtype for adapters", "--merge"]);
+    refused(&["convert", &path, &out, "--dtype", "bf16", "--merge"], &["--merge for", "a run"]);
+    refused(&["convert", &whole, &out, "--lora", &adapter], &["--lora", "for a run", "--merge"]);
+    let moved = folder.file("moved");
+    std::fs::rename(&path, &moved).unwrap();
+    refused(&["generate", "--run", &whole, "--device", "cpu"], &["llama2", "no weights"]);
+    refused(&["train", "--run", &whole, "--resume", "--steps", "9"], &["llama2", "no weights"]);
+    succeeds(&["train", "--run", &whole, "--resume", "--steps", "9", "--model", &moved, "--json"]);
+    succeeds(&["generate", "--run", &whole, "--device", "cpu", "--length", "2"]);
+    std::fs::copy(Path::new(&merged).join("model.safetensors"), Path::new(&moved).join("model.safetensors"))
+        .unwrap();
+    refused(
+        &["generate", "--run", &whole, "--device", "cpu"],
+        &["weights with the hash", "the base of the run's adapters"],
+    );
+}
+
+#[test]
+fn bad_adapters_name_both_sides() {
+    let folder = Folder::new("lora-bad");
+    let path = model(&folder, "gpt2");
+    let run = folder.file("run");
+    let to = ["--run", run.as_str(), "--steps", "2"];
+    let with = |more: &[&'static str]| [&to[..], more].concat();
+    refused(&folder, &path, &with(&["--lora", "0"]), &["a rank of 0", "at least 1"]);
+    refused(&folder, &path, &with(&["--lora", "2", "--lora-alpha", "nan"]), &["alpha = NaN"]);
+    refused(&folder, &path, &with(&["--lora-alpha", "3"]), &["--lora <RANK>"]);
+    let known = ["'q_proj'", "c_attn, c_fc, c_proj"];
+    refused(&folder, &path, &with(&["--lora", "2", "--lora-layers", "c_fc,q_proj"]), &known);
+    refused(&folder, "tiny", &with(&["--lora", "2"]), &["--lora 2 for a model with new weights", "--model"]);
+    train(&folder, &path, &with(&["--lora", "2"]));
+    let resume = ["train", "--run", &run, "--resume", "--steps", "3"];
+    let other = [&resume[..], &["--lora", "3"]].concat();
+    fails(FAILED_FOR_INPUT, &other, &[r#""rank":3"#, r#""rank":2"#, "leave --lora out"]);
+    succeeds(&[&resume[..], &["--lora", "2", "--json"]].concat());
+    let adapter = folder.file("adapter");
+    let generate = ["generate", "--model", &path, "--device", "cpu", "--prompt", "a", "--lora", &adapter];
+    fails(FAILED_FOR_INPUT, &generate, &["adapter_config.json"]);
+    fails(FAILED_FOR_INPUT, &["generate", "--lora", &adapter], &["--model"]);
+    let plain = folder.file("plain");
+    train(&folder, &path, &["--run", &plain, "--steps", "2"]);
+    let merge = ["convert", &plain, &folder.file("out"), "--merge"];
+    fails(FAILED_FOR_INPUT, &merge, &["--merge for a run without adapters", "--lora"]);
 }

@@ -32,6 +32,7 @@ mod gradient_values;
 mod gradients;
 mod layers;
 mod linear_layers;
+mod lora;
 mod loss_errors;
 mod loss_gradients;
 mod loss_scale;

@@ -58,18 +58,23 @@ pub struct LoadedModel {
 }
 
 impl LoadedModel {
-    /// Loads a folder. The tokenizer is first: it takes less time, and may be missing.
+    /// Loads a folder, and adds adapters to its weights. The tokenizer is first: it takes less time, and may be missing.
     pub fn new(
         folder: &Path,
         choice: DeviceChoice,
         dtype: Option<WeightDType>,
+        lora: Option<&Path>,
     ) -> Result<LoadedModel, Failure> {
         let (device, reason) = device::choose(choice)?;
         let start = Instant::now();
         let progress = Progress::spinner("load the model");
         let tokenizer = SubwordTokenizer::from_folder(folder)?;
         let options = DecoderOptions { dtype: dtype.map(Into::into), ..DecoderOptions::default() };
-        let model = Decoder::load(folder, &device, &options)?;
+        let mut model = Decoder::load(folder, &device, &options)?;
+        if let Some(lora) = lora {
+            model.load_lora(lora)?;
+            model.merge_lora()?;
+        }
         drop(progress);
         Ok(LoadedModel { model, tokenizer, device, reason, seconds: start.elapsed().as_secs_f64() })
     }

@@ -31,7 +31,7 @@ pub fn generate(options: &GenerateOptions) -> Result<Outcome, Failure> {
         return Err(Error::InvalidArgument { operation: "generate", found, wanted }.into());
     };
     let prompt = match &options.prompt[..] {
-        [] => source::default_prompt(&**tokenizer, &trained.stored_prompt()),
+        [] => source::default_prompt(&**tokenizer, &trained.stored.prompt),
         [prompt] => tokenizer.encode(prompt)?,
         several => {
             let found = format!("{} prompts for a run", several.len());

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use selvedge::nn::{
     Batch, Decoder, DecoderConfig, DecoderGeneration, DecoderOptions, Generation, GenerationOptions, Gpt,
-    GptConfig, Initializer, LanguageModel, Module, Sampler, SamplerOptions, Variable,
+    GptConfig, Initializer, LanguageModel, LoraOptions, Module, Sampler, SamplerOptions, Variable,
 };
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Error, Tensor};
 use serde_json::Value;
+
+use super::settings::Stored;
 
 /// The configuration of a run's model.
 #[derive(Debug, Clone)]
@@ -23,13 +25,15 @@ pub enum ModelConfig {
 pub struct DecoderForm {
     pub config: DecoderConfig,
     pub compute_dtype: Option<DType>,
+    /// The adapters that the run trains in place of the weights.
+    pub lora: Option<LoraOptions>,
 }
 
 impl ModelConfig {
     /// Returns the configuration of a published folder.
     pub fn of_folder(folder: &Path) -> Result<ModelConfig, Error> {
         let config = DecoderConfig::load(folder)?;
-        Ok(ModelConfig::Decoder(Box::new(DecoderForm { config, compute_dtype: None })))
+        Ok(ModelConfig::Decoder(Box::new(DecoderForm { config, compute_dtype: None, lora: None })))
     }
 
     /// Returns the configuration of a checkpoint.
@@ -38,14 +42,29 @@ impl ModelConfig {
             return GptConfig::from_json(&json.to_string()).map(ModelConfig::Gpt);
         }
         let (config, compute_dtype) = DecoderConfig::from_checkpoint(json)?;
-        Ok(ModelConfig::Decoder(Box::new(DecoderForm { config, compute_dtype })))
+        let lora = DecoderConfig::lora_of_checkpoint(json)?;
+        Ok(ModelConfig::Decoder(Box::new(DecoderForm { config, compute_dtype, lora })))
     }
 
     /// Returns the configuration as checkpoints have it.
     pub fn to_json(&self) -> Value {
         match self {
             ModelConfig::Gpt(config) => config.to_json(),
-            ModelConfig::Decoder(form) => form.config.to_checkpoint(form.compute_dtype),
+            ModelConfig::Decoder(form) => {
+                let mut json = form.config.to_checkpoint(form.compute_dtype);
+                if let Some(lora) = &form.lora {
+                    json["lora"] = serde_json::json!(lora);
+                }
+                json
+            }
+        }
+    }
+
+    /// Returns the adapters, if the run trains some.
+    pub fn lora(&self) -> Option<&LoraOptions> {
+        match self {
+            ModelConfig::Gpt(_) => None,
+            ModelConfig::Decoder(form) => form.lora.as_ref(),
         }
     }
 
@@ -99,23 +118,33 @@ impl ModelConfig {
         }
     }
 
-    /// Creates the model of a new run. A decoder has the weights of its folder.
+    /// Creates the model of a run. A decoder has the weights of the folder, if there is one, and new ones otherwise.
     pub fn new_model(&self, folder: Option<&Path>, seed: u64, device: &Device) -> Result<RunModel, Error> {
         match (self, folder) {
             (ModelConfig::Gpt(config), _) => Gpt::from_seed(*config, seed, device).map(RunModel::Gpt),
-            (ModelConfig::Decoder(form), Some(folder)) => form.load(folder, device).map(RunModel::Decoder),
+            (ModelConfig::Decoder(form), Some(folder)) => {
+                // The optimizer adds small changes up, which 16 bits would lose. Weights under adapters do not change.
+                let narrow = form.compute_dtype.filter(|_| form.lora.is_some());
+                form.load(folder, narrow.unwrap_or(DType::F32), seed, device).map(RunModel::Decoder)
+            }
             (ModelConfig::Decoder(form), None) => form.with_new_weights(device).map(RunModel::Decoder),
         }
     }
 
-    /// Creates the model of a checkpoint's parameters.
+    /// Creates the model of a checkpoint's parameters, which are adapters of the folder's weights or all that the model has.
     pub fn trained_model(
         &self,
         parameters: &BTreeMap<String, Tensor>,
+        folder: Option<&Path>,
         device: &Device,
     ) -> Result<RunModel, Error> {
         match self {
             ModelConfig::Gpt(config) => Gpt::from_state_dict(*config, parameters, device).map(RunModel::Gpt),
+            ModelConfig::Decoder(form) if form.lora.is_some() => {
+                let mut model = self.new_model(folder, 0, device)?;
+                model.load_state_dict(parameters)?;
+                Ok(model)
+            }
             ModelConfig::Decoder(_) => {
                 Decoder::from_checkpoint(&self.to_json(), parameters, device).map(RunModel::Decoder)
             }
@@ -124,10 +153,14 @@ impl ModelConfig {
 }
 
 impl DecoderForm {
-    fn load(&self, folder: &Path, device: &Device) -> Result<Decoder, Error> {
-        // The optimizer adds small changes up, which 16 bits would lose.
-        let options = DecoderOptions { dtype: Some(DType::F32), compute_dtype: self.compute_dtype };
-        Decoder::load(folder, device, &options)
+    /// Loads the weights of a folder in a dtype, with new adapters if the run has some.
+    pub fn load(&self, folder: &Path, dtype: DType, seed: u64, device: &Device) -> Result<Decoder, Error> {
+        let options = DecoderOptions { dtype: Some(dtype), compute_dtype: self.compute_dtype };
+        let mut model = Decoder::load(folder, device, &options)?;
+        if let Some(lora) = &self.lora {
+            model.add_lora(lora, seed)?;
+        }
+        Ok(model)
     }
 
     /// Creates a model whose weights those of a checkpoint replace.
@@ -138,6 +171,22 @@ impl DecoderForm {
             None => initializer,
         };
         Decoder::new(self.config.clone(), &initializer)
+    }
+}
+
+/// Checks that the weights under a run's adapters are those that it began with.
+pub fn check_base(config: &ModelConfig, stored: &Stored) -> Result<(), Error> {
+    let (Some(_), Some(folder), Some(wanted)) = (config.lora(), &stored.model, &stored.model_hash) else {
+        return Ok(());
+    };
+    let found = Decoder::hash_of_weights(folder)?;
+    match found == *wanted {
+        true => Ok(()),
+        false => Err(Error::File {
+            path: folder.display().to_string(),
+            found: format!("weights with the hash {found}"),
+            wanted: format!("{wanted}, the base of the run's adapters"),
+        }),
     }
 }
 

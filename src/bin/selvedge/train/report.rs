@@ -24,6 +24,8 @@ pub struct Start {
     pub config: ModelConfig,
     /// The published folder that the run began from.
     pub base: Option<PathBuf>,
+    /// The elements that the run changes.
+    pub trained: usize,
     pub device: String,
     pub cpu_because: Option<String>,
     pub folder: PathBuf,
@@ -74,6 +76,10 @@ impl Start {
         }
         if let Some(folder) = &self.base {
             row("begins from", folder.display().to_string());
+        }
+        if let Some(lora) = self.config.lora() {
+            let trained = grouped(self.trained as u64);
+            row("adapters", format!("rank {}, alpha {}: {trained} parameters", lora.rank, lora.alpha));
         }
         row("device", self.device.clone());
         row("run", self.folder.display().to_string());
@@ -189,7 +195,8 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
         row("continue a text", format!("selvedge generate --run {folder}{prompt}"));
     }
     if start.base.is_some() {
-        row("publish", format!("selvedge convert {folder} OUT --dtype bf16"));
+        let options = if start.config.lora().is_some() { " --merge" } else { "" };
+        row("publish", format!("selvedge convert {folder} OUT --dtype bf16{options}"));
     }
     // A run that a signal ended has steps left.
     let steps = if finished.last_step < start.steps { start.steps } else { 2 * finished.last_step.max(1) };
@@ -222,6 +229,7 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
         "vocab_size": start.vocab_size,
         "model": start.config.to_json(),
         "base": start.base,
+        "trained_parameters": start.trained,
         "parameters": start.config.parameter_count(),
         "device": start.device,
         "cpu_because": start.cpu_because,

@@ -8,7 +8,7 @@ use selvedge::nn::{
 };
 use selvedge::{Device, Error};
 
-use super::language_model::RunModel;
+use super::language_model::{RunModel, check_base};
 use super::settings::{
     Changes, Settings, Stored, absolute, all_absolute, check_model, check_options_of_decoder, check_schedule,
     model_folder,
@@ -125,6 +125,11 @@ impl Resumed {
         let mut settings = Settings::of_checkpoint(&self.info)?;
         check_model(options, &self.info, &settings.config)?;
         check_options_of_decoder(options, &settings.config)?;
+        if let Some(folder) = model_folder(options) {
+            // Adapters need their base, which may have moved.
+            settings.stored.model = absolute(Some(folder));
+        }
+        check_base(&settings.config, &settings.stored)?;
         let stored = &mut settings.stored;
         let refused = |found: &str, wanted: &str| -> Failure {
             let (found, wanted) = (found.to_owned(), wanted.to_owned());

@@ -64,8 +64,9 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     let mut profiler = Profiler::new(options, done, numbers.steps)?;
     let (device, reason) = device::choose(stored.device)?;
     let tokenizer = tokenizer.as_deref();
-    // A resumed run takes its weights from the checkpoint.
-    let base = stored.model.as_deref().filter(|_| resumed.is_none());
+    // A resumed run takes its weights from the checkpoint, but for those under adapters.
+    let has_base = resumed.is_none() || config.lora().is_some();
+    let base = stored.model.as_deref().filter(|_| has_base);
     let new = |numbers: TrainerOptions| {
         let model = config.new_model(base, numbers.seed, &device)?;
         Trainer::with_model(model, text.clone(), tokenizer, numbers)
@@ -104,6 +105,7 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
         vocab_size: tokenizer.map_or(config.vocab_size(), Tokenizer::vocab_size),
         config: config.clone(),
         base: stored.model.clone(),
+        trained: trainer.model().parameters().iter().map(|x| x.shape().count()).sum(),
         device: device.to_string(),
         cpu_because: reason.as_ref().map(Error::to_string),
         folder: folder.clone(),

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use selvedge::nn::{
-    CheckpointInfo, GptConfig, LossScale, ScheduleShape, SubwordTokenizer, TokenizedText, Tokenizer,
-    TrainerOptions,
+    CheckpointInfo, Decoder, GptConfig, LoraOptions, LossScale, ScheduleShape, SubwordTokenizer,
+    TokenizedText, Tokenizer, TrainerOptions,
 };
 use selvedge::{DType, Error};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,9 @@ pub struct Stored {
     /// The absolute path of the published folder that the run began from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<PathBuf>,
+    /// The hash of its weights, of a run that trains adapters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_hash: Option<String>,
     pub every: u64,
     pub sample: u64,
     /// The picture's absolute path, or none for the one in the folder.
@@ -51,6 +54,7 @@ impl Default for Stored {
             validation: Vec::new(),
             is_mapped: false,
             model: None,
+            model_hash: None,
             every: 50,
             sample: 200,
             plot: None,
@@ -121,6 +125,8 @@ const RATE_OF_NARROW: f64 = 6e-3;
 const WIDTH_OF_HALF: f64 = 256.0;
 /// The divisor of the default for weights that were trained before.
 const RATE_OF_TRAINED: f64 = 10.0;
+/// The default of the largest learning rate of adapters.
+const RATE_OF_ADAPTERS: f64 = 2e-4;
 /// The most ids of a sequence by default for a published model, whose context may be far longer.
 const CONTEXT_OF_TRAINED: usize = 1024;
 /// The part of the steps in which a run warms up.
@@ -145,12 +151,21 @@ impl Settings {
         tokenizer: Option<&dyn Tokenizer>,
     ) -> Result<Settings, Failure> {
         let base = model_folder(options);
+        let lora = lora(options);
+        lora.as_ref().map(LoraOptions::check).transpose()?;
         let config = match base {
-            Some(folder) => ModelConfig::of_folder(folder)?,
+            Some(folder) => {
+                let mut config = ModelConfig::of_folder(folder)?;
+                if let ModelConfig::Decoder(form) = &mut config {
+                    form.lora = lora.clone();
+                }
+                config
+            }
             None => ModelConfig::Gpt(new_config(options, corpus, tokenizer)?),
         };
         let steps = options.run_steps().unwrap_or(TrainerOptions::default().steps);
         let learning_rate = match base {
+            Some(_) if lora.is_some() => RATE_OF_ADAPTERS,
             Some(_) => default_learning_rate(config.width()) / RATE_OF_TRAINED,
             None => default_learning_rate(config.width()),
         };
@@ -171,7 +186,9 @@ impl Settings {
         let text = absolute(options.text.as_deref());
         let [data, validation] = [&options.data, &options.validation].map(|paths| all_absolute(paths));
         let (model, is_mapped) = (absolute(base), options.map);
-        let stored = Stored { text, data, validation, is_mapped, model, prompt, ..Stored::default() };
+        let model_hash = base.filter(|_| lora.is_some()).map(Decoder::hash_of_weights).transpose()?;
+        let stored =
+            Stored { text, data, validation, is_mapped, model, model_hash, prompt, ..Stored::default() };
         Ok(Settings { config, numbers, stored })
     }
 
@@ -256,7 +273,18 @@ pub fn check_schedule(options: &TrainOptions, settings: &Settings) -> Result<(),
 
 /// Refuses options that a decoder does not have.
 pub fn check_options_of_decoder(options: &TrainOptions, config: &ModelConfig) -> Result<(), Failure> {
-    let ModelConfig::Decoder(_) = config else { return Ok(()) };
+    let ModelConfig::Decoder(form) = config else {
+        let Some(rank) = options.lora else { return Ok(()) };
+        let found = format!("--lora {rank} for a model with new weights");
+        let wanted = "--model with the folder of a published model".to_owned();
+        return Err(Error::InvalidArgument { operation: "train", found, wanted }.into());
+    };
+    if options.lora.is_some() && lora(options) != form.lora {
+        let stored = serde_json::json!(form.lora);
+        let found = format!("--lora with {}", serde_json::json!(lora(options)));
+        let wanted = format!("the checkpoint's, {stored}; leave --lora out");
+        return Err(Error::InvalidArgument { operation: "train --resume", found, wanted }.into());
+    }
     let given = [("--dropout", options.dropout.is_some()), ("--pad-vocab", options.pad_vocab.is_some())];
     match given.iter().find(|(_, is_given)| *is_given) {
         Some((name, _)) => {
@@ -271,6 +299,13 @@ pub fn check_options_of_decoder(options: &TrainOptions, config: &ModelConfig) ->
 /// Returns the published folder that `--model` names, if it names one.
 pub fn model_folder(options: &TrainOptions) -> Option<&Path> {
     options.model.as_deref().map(Path::new).filter(|path| path.is_dir())
+}
+
+/// Returns the adapters that the options ask for.
+fn lora(options: &TrainOptions) -> Option<LoraOptions> {
+    let plain = LoraOptions::new(options.lora? as usize);
+    let layers = (!options.lora_layers.is_empty()).then(|| options.lora_layers.clone());
+    Some(LoraOptions { alpha: options.lora_alpha.unwrap_or(plain.alpha), layers, ..plain })
 }
 
 /// Refuses a model or a tokenizer that is not the checkpoint's.
@@ -303,6 +338,9 @@ pub fn check_model(
             (Some(folder), config) => {
                 let mut given = ModelConfig::of_folder(folder)?;
                 given.set_compute_dtype(config.compute_dtype());
+                if let ModelConfig::Decoder(form) = &mut given {
+                    form.lora = config.lora().cloned();
+                }
                 given.to_json()
             }
             (None, ModelConfig::Gpt(config)) => {
