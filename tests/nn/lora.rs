@@ -27,7 +27,7 @@ fn draw(model: &mut Decoder) -> Result<()> {
     let drawn = model
         .state_dict()
         .into_iter()
-        .map(|(name, x)| Ok((name, generator.normal(0.0, 0.1, &x.shape(), x.dtype(), &cpu)?)));
+        .map(|(name, x)| Ok((name, generator.normal(0.0, 0.1, x.shape(), x.dtype(), &cpu)?)));
     let drawn: BTreeMap<String, Tensor> = drawn.collect::<Result<_>>()?;
     model.load_state_dict(&drawn)
 }
@@ -146,7 +146,7 @@ fn a_step_changes_adapters_alone_and_a_run_continues_to_the_same_bits() -> Resul
         assert_eq!(bits(whole.model())?, bits(second.model())?, "{name}");
         // Without the adapters the weights are those of the folder.
         let zeros = whole.model().state_dict().into_iter();
-        let zeros = zeros.map(|(name, x)| Ok((name, Tensor::zeros(&x.shape(), x.dtype(), &Device::cpu())?)));
+        let zeros = zeros.map(|(name, x)| Ok((name, Tensor::zeros(x.shape(), x.dtype(), &Device::cpu())?)));
         let zeros: BTreeMap<String, Tensor> = zeros.collect::<Result<_>>()?;
         let mut model = load(&folder, compute_dtype)?;
         model.add_lora(&LoraOptions::new(4), 1)?;

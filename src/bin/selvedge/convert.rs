@@ -130,8 +130,8 @@ fn of_run(options: &ConvertOptions) -> Result<Source, Failure> {
             model.merge_lora()?;
             in_dtype(model, dtype)?
         }
-        (false, false) => in_dtype(model, dtype)?,
-        (true, false) => model,
+        (false, false) => in_dtype(*model, dtype)?,
+        (true, false) => *model,
     };
     Ok(Source { model, base: base.display().to_string(), step })
 }

@@ -106,6 +106,9 @@ pub(super) struct Adapter {
     scale: f64,
 }
 
+/// A source of A and B, by the name of a layer and the numbers of its inputs and outputs.
+pub(super) type Factors<'a> = &'a mut dyn FnMut(&str, [usize; 2]) -> Result<[Variable; 2]>;
+
 /// The ends of the names of an adapter's factors.
 const ENDS: [&str; 2] = ["lora_A.weight", "lora_B.weight"];
 
@@ -149,11 +152,7 @@ impl Decoder {
     }
 
     /// Adds adapters whose factors a function creates, of the name and the sizes of a layer.
-    pub(super) fn set_lora(
-        &mut self,
-        options: &LoraOptions,
-        factors: &mut dyn FnMut(&str, [usize; 2]) -> Result<[Variable; 2]>,
-    ) -> Result<()> {
+    pub(super) fn set_lora(&mut self, options: &LoraOptions, factors: Factors<'_>) -> Result<()> {
         options.check()?;
         if let Some(lora) = &self.lora {
             let found = format!("a model with adapters of rank {}", lora.options.rank);
@@ -180,7 +179,7 @@ impl Decoder {
             }
             let [a, b] = factors(&name, projection.sizes())?;
             named.extend(ENDS.iter().zip([&a, &b]).map(|(end, x)| (format!("{name}.{end}"), x.clone())));
-            projection.adapter = Some(Adapter { a, b, scale: options.scale() });
+            projection.set_adapter(Adapter { a, b, scale: options.scale() });
         }
         (self.weights, self.named) = weights;
         self.lora = Some(Lora { options: options.clone(), named });
@@ -206,7 +205,7 @@ impl Decoder {
         let wide = wide_dtype(dtype);
         let mut merged: BTreeMap<String, Tensor> = BTreeMap::new();
         for projection in self.weights.projections() {
-            let Some(adapter) = &projection.adapter else { continue };
+            let Some(adapter) = projection.adapter() else { continue };
             let product = adapter.product(wide)?;
             let product = if projection.is_input_major() { product.transpose(0, 1)? } else { product };
             let sum = (projection.weight().tensor().cast(wide)? + product)?;

@@ -84,14 +84,19 @@ impl Norm {
 
 /// A product of the last axis and a weight, plus a bias.
 pub(super) struct Projection {
-    /// The name in files, without `.weight`.
-    name: String,
     weight: Variable,
     bias: Option<Variable>,
     /// True for a weight of shape (inputs, outputs), false for one of shape (outputs, inputs).
     is_input_major: bool,
     compute_dtype: Option<DType>,
-    pub adapter: Option<Adapter>,
+    slot: Box<AdapterSlot>,
+}
+
+/// The name of a projection and its adapter, apart from the parts that each forward reads.
+struct AdapterSlot {
+    /// The name in files, without `.weight`.
+    name: String,
+    adapter: Option<Adapter>,
 }
 
 /// The sizes of a projection, whether it has a bias, and its weight's role.
@@ -122,12 +127,20 @@ impl Projection {
             })?),
             false => None,
         };
-        let name = name.to_owned();
-        Ok(Projection { name, weight, bias, is_input_major, compute_dtype, adapter: None })
+        let slot = Box::new(AdapterSlot { name: name.to_owned(), adapter: None });
+        Ok(Projection { weight, bias, is_input_major, compute_dtype, slot })
     }
 
     pub fn name(&self) -> &str {
-        &self.name
+        &self.slot.name
+    }
+
+    pub fn adapter(&self) -> Option<&Adapter> {
+        self.slot.adapter.as_ref()
+    }
+
+    pub fn set_adapter(&mut self, adapter: Adapter) {
+        self.slot.adapter = Some(adapter);
     }
 
     pub fn weight(&self) -> &Variable {
@@ -155,7 +168,7 @@ impl Projection {
     pub fn forward(&self, x: &Variable) -> Result<Variable> {
         let (weight, bias) = self.operands()?;
         let y = linear(x, &weight, bias.as_ref())?;
-        match &self.adapter {
+        match self.adapter() {
             Some(adapter) => y + adapter.forward(x, weight.dtype())?,
             None => Ok(y),
         }
@@ -168,7 +181,7 @@ impl Projection {
         next: &Projection,
         x: &Variable,
     ) -> Result<Variable> {
-        if self.adapter.is_some() || next.adapter.is_some() {
+        if self.adapter().is_some() || next.adapter().is_some() {
             return next.forward(&activation.forward(&self.forward(x)?)?);
         }
         let ((weight, bias), (next_weight, next_bias)) = (self.operands()?, next.operands()?);

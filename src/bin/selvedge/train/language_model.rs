@@ -121,13 +121,13 @@ impl ModelConfig {
     /// Creates the model of a run. A decoder has the weights of the folder, if there is one, and new ones otherwise.
     pub fn new_model(&self, folder: Option<&Path>, seed: u64, device: &Device) -> Result<RunModel, Error> {
         match (self, folder) {
-            (ModelConfig::Gpt(config), _) => Gpt::from_seed(*config, seed, device).map(RunModel::Gpt),
+            (ModelConfig::Gpt(config), _) => Gpt::from_seed(*config, seed, device).map(RunModel::of_gpt),
             (ModelConfig::Decoder(form), Some(folder)) => {
                 // The optimizer adds small changes up, which 16 bits would lose. Weights under adapters do not change.
                 let narrow = form.compute_dtype.filter(|_| form.lora.is_some());
-                form.load(folder, narrow.unwrap_or(DType::F32), seed, device).map(RunModel::Decoder)
+                form.load(folder, narrow.unwrap_or(DType::F32), seed, device).map(RunModel::of_decoder)
             }
-            (ModelConfig::Decoder(form), None) => form.with_new_weights(device).map(RunModel::Decoder),
+            (ModelConfig::Decoder(form), None) => form.with_new_weights(device).map(RunModel::of_decoder),
         }
     }
 
@@ -139,14 +139,16 @@ impl ModelConfig {
         device: &Device,
     ) -> Result<RunModel, Error> {
         match self {
-            ModelConfig::Gpt(config) => Gpt::from_state_dict(*config, parameters, device).map(RunModel::Gpt),
+            ModelConfig::Gpt(config) => {
+                Gpt::from_state_dict(*config, parameters, device).map(RunModel::of_gpt)
+            }
             ModelConfig::Decoder(form) if form.lora.is_some() => {
                 let mut model = self.new_model(folder, 0, device)?;
                 model.load_state_dict(parameters)?;
                 Ok(model)
             }
             ModelConfig::Decoder(_) => {
-                Decoder::from_checkpoint(&self.to_json(), parameters, device).map(RunModel::Decoder)
+                Decoder::from_checkpoint(&self.to_json(), parameters, device).map(RunModel::of_decoder)
             }
         }
     }
@@ -192,25 +194,33 @@ pub fn check_base(config: &ModelConfig, stored: &Stored) -> Result<(), Error> {
 
 /// The model of a run.
 pub enum RunModel {
-    Gpt(Gpt),
-    Decoder(Decoder),
+    Gpt(Box<Gpt>),
+    Decoder(Box<Decoder>),
 }
 
 /// New ids, one after another.
 type Ids<'m> = Box<dyn Iterator<Item = Result<u32, Error>> + 'm>;
 
 impl RunModel {
+    fn of_gpt(model: Gpt) -> RunModel {
+        RunModel::Gpt(Box::new(model))
+    }
+
+    fn of_decoder(model: Decoder) -> RunModel {
+        RunModel::Decoder(Box::new(model))
+    }
+
     fn inner(&self) -> &dyn LanguageModel {
         match self {
-            RunModel::Gpt(model) => model,
-            RunModel::Decoder(model) => model,
+            RunModel::Gpt(model) => &**model,
+            RunModel::Decoder(model) => &**model,
         }
     }
 
     fn inner_mut(&mut self) -> &mut dyn LanguageModel {
         match self {
-            RunModel::Gpt(model) => model,
-            RunModel::Decoder(model) => model,
+            RunModel::Gpt(model) => &mut **model,
+            RunModel::Decoder(model) => &mut **model,
         }
     }
 
