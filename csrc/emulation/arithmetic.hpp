@@ -23,6 +23,8 @@ inline void __syncthreads() {
     emulated::Block* const block = emulated::now().block;
     emulated::meet(block->named[0], block->alive, "__syncthreads", nullptr, [](auto&) {});
 }
+// Stores are in memory at once.
+inline void __threadfence() {}
 inline void __syncwarp() {
     emulated::meet_warp("__syncwarp", nullptr, [](auto&) {});
 }

@@ -422,7 +422,8 @@ inline std::unique_ptr<Cluster> start(Grid& all, unsigned first, unsigned blocks
     const unsigned threads = all.block.x;
     for (unsigned rank = 0; rank < blocks; rank++) {
         auto block = std::make_unique<Block>();
-        block->place.x = first + rank;
+        const Place& size = all.size;
+        block->place = {(first + rank) % size.x, (first + rank) / size.x % size.y, (first + rank) / size.x / size.y};
         block->cluster = cluster.get();
         block->rank = rank;
         block->alive = threads;
@@ -460,10 +461,10 @@ inline void run(const char* name, Place size, Place block, unsigned cluster_bloc
     all.entry = std::move(entry);
     all.name = name;
     grid() = &all;
-    if (size.y != 1 || size.z != 1 || block.y != 1 || block.z != 1) fail("only grids and blocks of one dimension");
+    if (block.y != 1 || block.z != 1) fail("only blocks of one dimension");
     if (overlaps) all.earlier.begin(memory, memories, draw(2) << draw(12));
     if (size.x % cluster_blocks) fail("%u blocks in clusters of %u", size.x, cluster_blocks);
-    std::vector<unsigned> order(size.x / cluster_blocks);
+    std::vector<unsigned> order(size.x / cluster_blocks * size.y * size.z);
     for (unsigned i = 0; i < order.size(); i++) {
         const unsigned other = any_order ? draw(i + 1) : i;
         order[i] = order[other];

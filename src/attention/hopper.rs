@@ -387,13 +387,6 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Returns the address of a layout's first element, and its strides between batches, heads and positions.
-fn place(address: u64, layout: &Layout) -> (u64, [i64; 3]) {
-    let strides = layout.strides();
-    let stride = |axis: usize| strides.get(axis).copied().unwrap_or(0) as i64;
-    (address + (layout.offset() * size_of::<u16>()) as u64, [stride(0), stride(1), stride(2)])
-}
-
 /// Checks the layout of a result or of a gradient, which has the shape of an operand, in memory of an address and length in bytes.
 fn check_layout(
     operation: &'static str,

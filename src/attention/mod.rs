@@ -6,6 +6,7 @@
 //! | engine | computes |
 //! |---|---|
 //! | tensor cores of compute capability 9.0: `hopper.rs`, `csrc/kernels/attention_forward.cu` and `attention_backward.cu` | f16 and bf16, head dimensions that are multiples of 8: to 256 in [`forward`], to 128 in [`backward`] |
+//! | `mma.sync` from compute capability 8.0 on: `decode.rs`, `csrc/kernels/attention_decode.cu` | f16 and bf16, head dimensions that are multiples of 8 to 256, one to eight queries against a cache ([`decode`]) |
 //! | the CPU: `host/`, [`forward_host`] and [`backward_host`] | f16, bf16, f32 and f64 |
 //!
 //! [`unsupported`] returns the reason why the first one does not compute a problem, without a device's help; the caller then uses products
@@ -19,17 +20,24 @@
 //!
 //! A length that does not fit is limited to its array, and is a device-side error of the pass.
 //!
-//! Invariants: results have the same bits on every run, because additions have a fixed order. Each launch has a workspace of its own,
-//! which is freed on the launch's stream, so launches share no counter.
+//! Invariants: results have the same bits on every run, because additions have a fixed order. Each launch of [`forward`] and [`backward`]
+//! has a workspace of its own, which is freed on the launch's stream, so launches share no counter. [`decode`] takes a
+//! [`DecodeWorkspace`], which is entered as written, so two streams do not use it at a time.
 //!
 //! Tests: in the files, `tests/nn/attention.rs` (the CPU), `tests/fake/emulated/attention.rs`, `tests/gpu/attention.rs`.
 
+mod decode;
 mod hopper;
 mod host;
+mod launch;
 mod plan;
 mod problem;
 mod unsupported;
 
+pub use decode::{
+    DecodeOperands, DecodeWorkspace, MAX_DECODE_QUERIES, NewPositions, RotaryAngles, decode,
+    decode_unsupported,
+};
 pub(crate) use hopper::is_mapped;
 pub use hopper::{Gradients, backward, forward};
 pub use host::{HostElement, HostGradients, HostOperands, backward_host, forward_host};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Pass, Problem, Unsupported, hopper};
+use super::{Pass, Problem, Unsupported, decode, hopper};
 use crate::error::Result;
 use crate::images::DeviceProperties;
 
@@ -34,6 +34,7 @@ pub struct PlannedKernel {
 #[derive(Clone, Debug)]
 pub struct Plan {
     head: String,
+    engine: &'static str,
     kernels: Vec<PlannedKernel>,
     unsupported: Option<Unsupported>,
     probabilities: usize,
@@ -46,16 +47,36 @@ impl Plan {
     ///
     /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for shapes that do not meet.
     pub fn explain(problem: &Problem, pass: Pass, properties: DeviceProperties) -> Result<Plan> {
-        let sizes = problem.sizes()?;
-        let (kernels, unsupported) = match hopper::plan(problem, pass, properties) {
-            Ok(kernels) => (kernels, None),
-            Err(reason) => (Vec::new(), Some(reason)),
-        };
-        let (major, minor) = properties.capability;
         let passes = match pass {
             Pass::Forward => "forward",
             Pass::Backward => "forward and backward",
         };
+        Plan::new(problem, passes, "wgmma", hopper::plan(problem, pass, properties), properties)
+    }
+
+    /// Explains [`decode`](fn@super::decode) of a problem, whose keys are the cache.
+    ///
+    /// # Errors
+    ///
+    /// As [`explain`](Self::explain).
+    pub fn explain_decode(problem: &Problem, properties: DeviceProperties) -> Result<Plan> {
+        let planned = decode::plan(problem, properties).map(|kernel| vec![kernel]);
+        Plan::new(problem, "decoding", "mma", planned, properties)
+    }
+
+    fn new(
+        problem: &Problem,
+        passes: &str,
+        engine: &'static str,
+        planned: std::result::Result<Vec<PlannedKernel>, Unsupported>,
+        properties: DeviceProperties,
+    ) -> Result<Plan> {
+        let sizes = problem.sizes()?;
+        let (kernels, unsupported) = match planned {
+            Ok(kernels) => (kernels, None),
+            Err(reason) => (Vec::new(), Some(reason)),
+        };
+        let (major, minor) = properties.capability;
         let head = format!(
             "{passes} of queries {}, keys {} and values {} of {}, compute capability {major}.{minor}, {} multiprocessors",
             problem.queries.shape(),
@@ -67,7 +88,7 @@ impl Plan {
         let probabilities = [sizes.heads, sizes.queries, sizes.keys]
             .iter()
             .fold(sizes.batch, |all, count| all.saturating_mul(*count));
-        Ok(Plan { head, kernels, unsupported, probabilities })
+        Ok(Plan { head, engine, kernels, unsupported, probabilities })
     }
 
     /// The kernels, in the order of their launches; none where no engine computes the problem.
@@ -80,10 +101,10 @@ impl Plan {
         self.unsupported.as_ref()
     }
 
-    /// The name of what computes the problem: `wgmma` for the tensor cores of compute capability 9.0, `composed` for two products and a
+    /// The name of what computes the problem: `wgmma` for the tensor cores of compute capability 9.0, `mma` for decoding, `composed` for two products and a
     /// softmax, which store the probabilities.
     pub fn engine(&self) -> &'static str {
-        if self.unsupported.is_none() { "wgmma" } else { "composed" }
+        if self.unsupported.is_none() { self.engine } else { "composed" }
     }
 
     /// The number of probabilities that are stored: batch · heads · queries · keys without an engine, else 0.
@@ -105,8 +126,8 @@ impl fmt::Display for Plan {
             None => write!(formatter, "\n  no scores are stored"),
             Some(reason) => write!(
                 formatter,
-                "\n  two products and a softmax, which store {} probabilities\n  not wgmma: {reason}",
-                self.probabilities
+                "\n  two products and a softmax, which store {} probabilities\n  not {}: {reason}",
+                self.probabilities, self.engine
             ),
         }
     }

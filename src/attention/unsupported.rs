@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::decode::MAX_DECODE_QUERIES;
 use super::problem::Sequences;
 use crate::error::Error;
 use crate::types::DType;
@@ -18,6 +19,10 @@ pub enum Unsupported {
     Dimension(usize, usize),
     /// The engine computes results of this head dimension, but no gradients.
     Backward(usize),
+    /// More queries than decoding takes.
+    Queries(usize),
+    /// Decoding has neither dropout nor a table of sequences.
+    Training,
     /// The scale is not a positive number that f32 holds.
     Scale(f64),
     /// The soft cap is not a positive number that f32 holds.
@@ -53,6 +58,13 @@ impl fmt::Display for Unsupported {
                 formatter,
                 "a head dimension of {dimension} has an engine for the result alone; gradients take multiples of 8 up to 128"
             ),
+            Unsupported::Queries(queries) => write!(
+                formatter,
+                "{queries} queries of a sequence; decoding takes at most {MAX_DECODE_QUERIES}"
+            ),
+            Unsupported::Training => {
+                write!(formatter, "dropout or a table of sequences; decoding takes lengths in its operands")
+            }
             Unsupported::Scale(scale) => {
                 write!(formatter, "a scale of {scale} has no engine; positive numbers have one")
             }

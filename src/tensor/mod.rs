@@ -146,7 +146,9 @@ mod storage;
 mod tensor;
 mod traced;
 
-pub(crate) use attention::{Attention, AttentionResult, ComposedAttention, ResultOrder};
+pub(crate) use attention::{
+    Attention, AttentionResult, ComposedAttention, DecodeAngles, DecodeSettings, ResultOrder,
+};
 pub use attention::{AttentionOptions, SequenceLengths};
 pub use axes::Axes;
 pub(crate) use cached_operation::OperandKind;

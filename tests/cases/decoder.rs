@@ -186,23 +186,41 @@ pub fn continuations(folder: &Path, name: &str, dtype: DType, device: &Device) -
 }
 
 /// Checks that a cache that is filled in parts gives the logits of a whole pass, over windows, both rotary bases and longrope's
-/// switch, for whole and for padded batches.
+/// switch, for sequences of equal and of different lengths.
 pub fn cached_logits(folder: &Path, name: &str, dtype: DType, device: &Device) -> Result<()> {
     let case = Case::new(folder, name, dtype, device)?;
     let (ids, largest) = (&case.tensors["ids"], case.number("max_logit"));
-    for padding in [vec![], vec![3, 0]] {
-        let mut cache = DecoderCache::with_padding(padding.clone());
-        let mut read = 0;
-        for count in [5, 1, 11, 1, 10, 1, 3] {
-            let part = ids.narrow(1, read, count)?;
-            let found = no_grad(|| case.model.forward_cached(&part, &mut cache))?;
-            read += count;
-            assert_eq!(cache.length(), read);
-            let whole = no_grad(|| case.model.forward_padded(&ids.narrow(1, 0, read)?, &padding))?;
+    let rows = [ids.narrow(0, 0, 1)?, ids.narrow(0, 1, 1)?];
+    // New ids of each sequence in each part.
+    let equal: Vec<[usize; 2]> = [5, 1, 11, 1, 10, 1, 3].map(|count| [count; 2]).to_vec();
+    let differing = vec![[2, 5], [1, 1], [1, 1], [1, 1], [11, 4], [1, 1], [1, 9], [1, 1], [1, 1]];
+    for parts in [equal, differing] {
+        let mut cache = DecoderCache::new();
+        let mut read = [0, 0];
+        for counts in parts {
+            let longest = counts[0].max(counts[1]);
+            let part = |row: usize| -> Result<Tensor> {
+                // Ids behind a sequence's last one are any.
+                let own = rows[row].narrow(1, read[row], counts[row])?;
+                let more = rows[row].narrow(1, 0, longest - counts[row])?;
+                Tensor::cat(&[&own, &more], 1)
+            };
+            let part = Tensor::cat(&[&part(0)?, &part(1)?], 0)?;
+            let found = no_grad(|| case.model.forward_ragged(&part, &counts, &mut cache))?;
+            read = [read[0] + counts[0], read[1] + counts[1]];
+            assert_eq!(cache.lengths(), read);
+            let all = read[0].max(read[1]);
+            let padding = read.map(|length| all - length);
+            let padded = |row: usize| -> Result<Tensor> {
+                let (before, own) =
+                    (rows[row].narrow(1, 0, padding[row])?, rows[row].narrow(1, 0, read[row])?);
+                Tensor::cat(&[&before, &own], 1)
+            };
+            let whole = Tensor::cat(&[&padded(0)?, &padded(1)?], 0)?;
+            let whole = no_grad(|| case.model.forward_padded(&whole, &padding))?;
             let wanted = whole.tensor().select(1, -1)?;
-            case.near(&format!("logits of {read} cached positions"), &found.tensor(), &wanted, largest)?;
+            case.near(&format!("logits of {read:?} cached positions"), &found.tensor(), &wanted, largest)?;
         }
-        assert_eq!(read, ids.shape()[1]);
     }
     Ok(())
 }

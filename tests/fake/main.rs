@@ -20,6 +20,9 @@ mod contexts;
 #[cfg(target_os = "linux")]
 mod cublas;
 #[cfg(target_os = "linux")]
+#[path = "../cases/decode.rs"]
+mod decode_cases;
+#[cfg(target_os = "linux")]
 mod dlpack;
 #[cfg(target_os = "linux")]
 mod drops;

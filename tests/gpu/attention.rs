@@ -5,13 +5,14 @@ use selvedge::tensor::{Device, Generator, SequenceLengths, Tensor};
 use selvedge::types::DType;
 
 use crate::attention_cases::{assert_close, cases, with_gradients};
+use crate::decode_cases;
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
     results_and_gradients_are_close_to_f64, results_of_wide_heads_are_close_to_f64, gradients_of_wide_heads_are_close_to_f64,
     operands_in_a_packed_tensor_are_read_where_they_are, two_runs_have_equal_bits,
     queries_before_the_first_key_have_zeros, every_option_agrees_with_the_composed_form_in_f64,
-    a_padded_length_beyond_the_array_is_reported_at_the_next_wait => alone(), lengths_whose_scores_no_device_holds => alone(),
+    decoding_agrees_with_its_definition_in_f64, a_padded_length_beyond_the_array_is_reported_at_the_next_wait => alone(), lengths_whose_scores_no_device_holds => alone(),
 }
 
 /// Batch, query heads, key heads, queries, keys and head dimension.
@@ -52,6 +53,14 @@ fn samples(
         draw(3, key_heads, keys)?,
         draw(4, heads, queries)?,
     ])
+}
+
+fn decoding_agrees_with_its_definition_in_f64() -> Outcome {
+    let stream = Device::cuda(0)?.stream()?;
+    for case in decode_cases::cases(usize::MAX) {
+        case.check(&stream)?;
+    }
+    Ok(())
 }
 
 fn every_option_agrees_with_the_composed_form_in_f64() -> Outcome {

@@ -44,6 +44,8 @@ mod compute;
 mod contexts;
 mod copies;
 mod custom;
+#[path = "../cases/decode.rs"]
+mod decode_cases;
 mod devices;
 mod drops;
 mod faults;

@@ -142,8 +142,9 @@ fn a_generation_goes_on_with_the_cache_of_another() -> Result<()> {
         }
         let with_cache = |cache, ids: &[u32]| DecoderGeneration::with_cache(&model, cache, ids, &options);
         refused(with_cache(cache.clone(), &ids[..6]).map(drop), &["6 ids and a cache of 6", "truncate"]);
-        let padded = DecoderCache::with_padding(vec![1]);
-        refused(with_cache(padded, &ids).map(drop), &["padding of [1]", "one sequence"]);
+        let mut several = DecoderCache::new();
+        no_grad(|| model.forward_cached(&Tensor::new([[1i64], [2]], &Device::cpu())?, &mut several))?;
+        refused(with_cache(several, &ids).map(drop), &["2 sequences", "one sequence"]);
         refused(with_cache(DecoderCache::new(), &[]).map(drop), &["0 ids"]);
         refused(with_cache(DecoderCache::new(), &[4000]).map(drop), &["id 4000"]);
     }
@@ -172,6 +173,12 @@ fn a_decoder_refuses_ids_padding_and_caches_that_do_not_fit() -> Result<()> {
     let mut cache = DecoderCache::new();
     no_grad(|| model.forward_cached(&ids, &mut cache))?;
     refused(model.forward_cached(&ids.narrow(0, 0, 1)?, &mut cache), &["a batch of 1", "the cache's: 2"]);
+    for counts in [vec![1], vec![1, 0], vec![3, 1]] {
+        refused(
+            model.forward_ragged(&ids, &counts, &mut cache),
+            &[&format!("{counts:?}"), "2 sequences of 2 ids"],
+        );
+    }
     assert_eq!(cache.length(), 2);
     let generate = |prompts: &[Vec<u32>]| model.generate(prompts, &GenerationOptions::default());
     refused(generate(&[]), &["no prompts"]);

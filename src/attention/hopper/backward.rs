@@ -2,10 +2,9 @@
 
 use bytemuck::Zeroable;
 
-use super::parameters::{BackwardProblem, KeyGradients, RowsProblem, Variations, WithMemory};
-use super::{
-    BLOCK_KEYS, Call, Sizes, Tile, check_layout, check_lse, entry, place, rows_of_head, sequences_of,
-};
+use super::parameters::{BackwardProblem, KeyGradients, RowsProblem, Variations};
+use super::{BLOCK_KEYS, Call, Sizes, Tile, check_layout, check_lse, entry, rows_of_head, sequences_of};
+use crate::attention::launch::{WithMemory, place};
 use crate::attention::{Operands, Pass, Problem};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;

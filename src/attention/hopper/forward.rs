@@ -1,7 +1,8 @@
 //! The forward's launch.
 
-use super::parameters::{ForwardProblem, Variations, VariedForwardProblem, WithMemory};
-use super::{Call, Sizes, Tile, check_layout, check_lse, entry, place, rows_of_head, sequences_of};
+use super::parameters::{ForwardProblem, Variations, VariedForwardProblem};
+use super::{Call, Sizes, Tile, check_layout, check_lse, entry, rows_of_head, sequences_of};
+use crate::attention::launch::{WithMemory, place};
 use crate::attention::{Operands, Pass, Problem};
 use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::Result;

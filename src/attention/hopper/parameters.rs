@@ -1,10 +1,9 @@
-//! The parameters of the kernels, with the memory at their addresses.
+//! The parameters of the kernels.
 
 use bytemuck::{Pod, Zeroable};
 
 use crate::attention::problem::{Operands, Problem, Sizes};
-use crate::driver::image::ArgumentKind;
-use crate::driver::{DeviceSlice, DeviceSliceMut, KernelArgument, LaunchTarget};
+use crate::driver::DeviceSlice;
 use crate::error::{Error, Result};
 
 /// The band in the kernels: exactly `Band` of attention.cuh.
@@ -178,33 +177,4 @@ pub(super) struct RowsProblem {
     pub(super) padded: i32,
     pub(super) dimension: i32,
     pub(super) padding: u32,
-}
-
-/// A kernel's parameters, with the memory at their addresses.
-pub(super) struct WithMemory<'a, P, const READS: usize, const WRITES: usize> {
-    pub(super) parameters: P,
-    pub(super) reads: [DeviceSlice<'a, u8>; READS],
-    pub(super) writes: [DeviceSliceMut<'a, u8>; WRITES],
-}
-
-// SAFETY: the pointer is that of the parameters, and their memory is entered.
-unsafe impl<P: Pod, const READS: usize, const WRITES: usize> KernelArgument
-    for WithMemory<'_, P, READS, WRITES>
-{
-    const KIND: ArgumentKind = ArgumentKind::Bytes;
-    const SIZE: usize = size_of::<P>();
-
-    fn enter(&self, target: LaunchTarget<'_>) -> Result<()> {
-        for read in &self.reads {
-            <DeviceSlice<'_, u8> as KernelArgument>::enter(read, target)?;
-        }
-        for written in &self.writes {
-            <DeviceSliceMut<'_, u8> as KernelArgument>::enter(written, target)?;
-        }
-        Ok(())
-    }
-
-    fn pointer(&self) -> *mut std::ffi::c_void {
-        std::ptr::from_ref(&self.parameters).cast_mut().cast()
-    }
 }

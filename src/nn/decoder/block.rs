@@ -2,26 +2,42 @@
 
 use std::sync::OnceLock;
 
-use super::cache::DecoderCache;
+use super::DECODER;
+use super::cache::{DecoderCache, NewPositions};
 use super::config::{DecoderConfig, LayerConfig};
 use super::parameters::{Norm, ParameterRole, Projection, ProjectionForm, Source};
 use super::rotation::{Angles, rotate};
-use crate::attention::Band;
-use crate::error::Result;
+use crate::attention::{Band, DecodeWorkspace};
+use crate::error::{Error, Result};
 use crate::nn::autograd::packed_attention;
 use crate::nn::{Activation, AttentionOptions, FusedFunction, Variable, scaled_dot_product_attention};
-use crate::tensor::Tensor;
+use crate::tensor::{DecodeSettings, SequenceLengths, Tensor};
 use crate::types::DType;
 
 /// The values that all layers of one pass share.
 pub(super) struct Pass<'a> {
-    /// The angles of each rotary setting.
+    /// The angles of each rotary setting: of the new positions, or of all positions of the cache if a kernel rotates.
     pub angles: Vec<Angles>,
     /// True for keys that are no padding, (batch, 1, 1, keys).
     pub mask: Option<Tensor>,
-    /// The positions before those of the pass.
-    pub past: usize,
-    pub cache: Option<&'a mut DecoderCache>,
+    /// The new positions and all positions of each sequence, if they differ.
+    pub lengths: Option<SequenceLengths>,
+    pub cached: Option<CachedPass<'a>>,
+}
+
+/// A pass over new positions of a cache.
+pub(super) struct CachedPass<'a> {
+    pub cache: &'a mut DecoderCache,
+    pub positions: NewPositions<'a>,
+    /// The kernel that writes new positions and attends to all of them, if one does.
+    pub decoding: Option<Decoding<'a>>,
+}
+
+/// What the kernel of [`DecodeSettings::run`] needs beside a layer's operands.
+pub(super) struct Decoding<'a> {
+    /// The positions of each sequence with the new ones, i32 on the device.
+    pub lengths: &'a Tensor,
+    pub workspace: &'a mut Option<DecodeWorkspace>,
 }
 
 /// One layer.
@@ -176,7 +192,18 @@ impl Block {
             window: Band { before: self.layer.window.map(|window| window - 1), after: Some(0) },
             scale: Some(self.layer.score_scale),
             soft_cap: self.score_cap,
+            lengths: pass.lengths.clone(),
             ..AttentionOptions::default()
+        }
+    }
+
+    /// Returns how a kernel attends to a cache.
+    pub fn decode_settings(&self) -> DecodeSettings {
+        let before = self.layer.window.map(|window| window - 1);
+        DecodeSettings {
+            band: Band { before, after: Some(0) },
+            scale: self.layer.score_scale,
+            soft_cap: self.score_cap,
         }
     }
 
@@ -188,7 +215,7 @@ impl Block {
             Projections::Packed(projection) => {
                 let packed = projection.forward(x)?;
                 let is_plain = self.head_norms.is_none() && self.layer.rotary.is_none();
-                if is_plain && pass.cache.is_none() {
+                if is_plain && pass.cached.is_none() {
                     return self.output.forward(&packed_attention(&packed, heads, key_heads, &options)?);
                 }
                 let packed = split(&packed, heads + 2 * key_heads)?;
@@ -208,19 +235,50 @@ impl Block {
             Some([query, key]) => (query.forward(&queries)?, key.forward(&keys)?),
             None => (queries, keys),
         };
-        let (queries, keys) = match self.layer.rotary.and_then(|index| pass.angles.get(index)) {
+        let angles = self.layer.rotary.and_then(|index| pass.angles.get(index));
+        if let Some(CachedPass { cache, decoding: Some(decoding), .. }) = &mut pass.cached {
+            let operands = [queries, keys, values].map(|x| x.transpose(1, 2));
+            let [queries, keys, values] = operands;
+            let operands = [queries?.tensor(), keys?.tensor(), values?.tensor()];
+            let result = self.decode(&operands, angles, cache, decoding)?;
+            return self.output.forward(&Variable::new(result).flatten(2, 3)?);
+        }
+        let (queries, keys) = match angles {
             Some(angles) => (rotate(&queries, angles)?, rotate(&keys, angles)?),
             None => (queries, keys),
         };
         let (queries, mut keys, mut values) =
             (queries.transpose(1, 2)?, keys.transpose(1, 2)?, values.transpose(1, 2)?);
-        if let Some(cache) = &mut pass.cache {
+        if let Some(CachedPass { cache, positions, .. }) = &mut pass.cached {
             let [all_keys, all_values] =
-                cache.extend(self.index, [&keys.tensor(), &values.tensor()], pass.past)?;
+                cache.extend(self.index, [&keys.tensor(), &values.tensor()], positions)?;
             (keys, values) = (Variable::new(all_keys), Variable::new(all_values));
         }
         let result = scaled_dot_product_attention(&queries, &keys, &values, &options)?;
         self.output.forward(&result.transpose(1, 2)?.flatten(2, 3)?)
+    }
+}
+
+impl Block {
+    /// Returns the attention of queries to the cache, with new keys and values, as (batch, new positions, heads, head dimension).
+    fn decode(
+        &self,
+        [queries, keys, values]: &[Tensor; 3],
+        angles: Option<&Angles>,
+        cache: &mut DecoderCache,
+        decoding: &mut Decoding<'_>,
+    ) -> Result<Tensor> {
+        let Some(caches) = cache.layer_mut(self.index) else {
+            let found = format!("a cache without layer {}", self.index);
+            return Err(Error::invalid(DECODER, found, "the cache of this model"));
+        };
+        let settings = self.decode_settings();
+        let workspace = match &mut *decoding.workspace {
+            Some(workspace) => workspace,
+            none => none.insert(settings.workspace(queries, &caches[0])?),
+        };
+        let angles = angles.map(Angles::of_cache);
+        settings.run(queries, [keys, values], caches, decoding.lengths, angles, workspace)
     }
 }
 

@@ -8,6 +8,8 @@ use crate::tensor::Tensor;
 use crate::types::DType;
 
 const OPERATION: &str = "DecoderGeneration";
+/// The most new ids that a cache has memory for from the start.
+const RESERVED_IDS: usize = 4096;
 
 /// The options of a generation.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,8 +44,11 @@ pub struct DecoderGeneration<'m> {
     model: &'m Decoder,
     cache: DecoderCache,
     samplers: Vec<Sampler>,
-    /// The ids that the cache does not have, (batch, unread).
-    unread: Vec<i64>,
+    /// The ids of each sequence that the cache does not have.
+    unread: Vec<Vec<i64>>,
+    /// True if the device has them: those that the last step found most likely.
+    has_device_ids: bool,
+    is_greedy: bool,
     has_ended: Vec<bool>,
     end_ids: Vec<u32>,
     pad_id: i64,
@@ -55,7 +60,7 @@ pub struct DecoderGeneration<'m> {
 }
 
 impl<'m> DecoderGeneration<'m> {
-    /// Creates a generation. Prompts of different lengths are padded on the left.
+    /// Creates a generation. Prompts may have different lengths.
     ///
     /// # Errors
     ///
@@ -74,15 +79,8 @@ impl<'m> DecoderGeneration<'m> {
             return Err(Error::invalid(OPERATION, format!("prompt {index} without ids"), "at least one id"));
         }
         check(model, &prompts, length, options)?;
-        let pad_id = pad_id(model);
-        let padding: Vec<usize> = prompts.iter().map(|prompt| length - prompt.len()).collect();
-        let mut unread = Vec::with_capacity(prompts.len() * length);
-        for (prompt, &count) in prompts.iter().zip(&padding) {
-            unread.extend(std::iter::repeat_n(pad_id, count));
-            unread.extend(prompt.iter().map(|&id| i64::from(id)));
-        }
-        let cache = DecoderCache::with_padding(padding);
-        DecoderGeneration::of(model, cache, unread, &prompts, options)
+        let unread = prompts.iter().map(|prompt| prompt.iter().map(|&id| i64::from(id)).collect()).collect();
+        DecoderGeneration::of(model, DecoderCache::new(), unread, &prompts, options)
     }
 
     /// Creates a generation of one sequence, whose first ids a cache has: those of an earlier generation
@@ -90,7 +88,7 @@ impl<'m> DecoderGeneration<'m> {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); [`Error::InvalidArgument`] for a sequence that is not longer than the cache, and for a cache of padded
+    /// As [`new`](Self::new); [`Error::InvalidArgument`] for a sequence that is not longer than the cache, and for a cache of several
     /// sequences.
     pub fn with_cache(
         model: &'m Decoder,
@@ -98,8 +96,8 @@ impl<'m> DecoderGeneration<'m> {
         ids: &[u32],
         options: &GenerationOptions,
     ) -> Result<DecoderGeneration<'m>> {
-        if cache.padding().iter().any(|&count| count > 0) {
-            let found = format!("a cache with padding of {:?}", cache.padding());
+        if cache.lengths().len() > 1 {
+            let found = format!("a cache of {} sequences", cache.lengths().len());
             return Err(Error::invalid(OPERATION, found, "the cache of one sequence"));
         }
         if ids.len() <= cache.length() {
@@ -109,13 +107,13 @@ impl<'m> DecoderGeneration<'m> {
         }
         check(model, &[ids], ids.len(), options)?;
         let unread = ids[cache.length()..].iter().map(|&id| i64::from(id)).collect();
-        DecoderGeneration::of(model, cache, unread, &[ids], options)
+        DecoderGeneration::of(model, cache, vec![unread], &[ids], options)
     }
 
     fn of(
         model: &'m Decoder,
-        cache: DecoderCache,
-        unread: Vec<i64>,
+        mut cache: DecoderCache,
+        unread: Vec<Vec<i64>>,
         prompts: &[&[u32]],
         options: &GenerationOptions,
     ) -> Result<DecoderGeneration<'m>> {
@@ -125,11 +123,15 @@ impl<'m> DecoderGeneration<'m> {
             sampler.read_prompt(prompt);
             samplers.push(sampler);
         }
+        let length = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
+        cache.reserve(length + options.max_new_ids.min(RESERVED_IDS));
         Ok(DecoderGeneration {
             model,
             cache,
             samplers,
             unread,
+            has_device_ids: false,
+            is_greedy: options.sampler.is_greedy() && options.log_probabilities.is_none(),
             has_ended: vec![false; prompts.len()],
             end_ids: options.end_ids.clone().unwrap_or_else(|| model.config().end_ids.clone()),
             pad_id: pad_id(model),
@@ -159,32 +161,65 @@ impl<'m> DecoderGeneration<'m> {
     }
 
     fn step(&mut self) -> Result<Vec<Option<u32>>> {
-        let batch = self.has_ended.len();
-        let ids =
-            Tensor::from_slice(&self.unread, &[batch, self.unread.len() / batch], &self.model.device())?;
-        let logits = no_grad(|| self.model.forward_cached(&ids, &mut self.cache))?;
+        if self.is_greedy && self.unread.iter().all(|ids| ids.len() == 1) {
+            let ids = if self.has_device_ids { None } else { Some(self.unread_ids()?.0) };
+            if let Some((ids, most)) = self.model.most_likely(ids.as_ref(), &mut self.cache)? {
+                if most.iter().any(|logit| logit.is_nan()) {
+                    let (ids, counts) = self.unread_ids()?;
+                    return Err(self.nan(&ids, &counts)?);
+                }
+                self.has_device_ids = true;
+                return self.finish(|_, index| Ok(ids[index] as u32));
+            }
+        }
+        let (ids, counts) = self.unread_ids()?;
+        let logits = no_grad(|| self.model.forward_ragged(&ids, &counts, &mut self.cache))?;
         let logits = logits.tensor().cast(DType::F32)?.to_vec::<f32>()?;
         if logits.iter().any(|logit| logit.is_nan()) {
-            let first = no_grad(|| self.model.first_nan(&ids, &mut self.cache))?;
-            let part = first.unwrap_or_else(|| "a part that is not NaN again".to_owned());
-            let found = format!("logits that are NaN in step {}, first in {part}", self.steps);
-            return Err(Error::invalid(OPERATION, found, "finite weights, or a wider dtype"));
+            return Err(self.nan(&ids, &counts)?);
         }
-        self.steps += 1;
-        let width = logits.len() / batch;
-        self.unread.clear();
-        let mut found = Vec::with_capacity(batch);
-        for (index, row) in logits.chunks_exact(width).enumerate() {
-            let id = match self.has_ended[index] {
-                true => None,
-                false => Some(self.samplers[index].draw(row)? as u32),
-            };
-            self.has_ended[index] |= id.is_some_and(|id| self.end_ids.contains(&id));
+        self.has_device_ids = false;
+        let width = logits.len() / counts.len();
+        let row = |index: usize| &logits[index * width..][..width];
+        let found =
+            self.finish(|generation, index| Ok(generation.samplers[index].draw(row(index))? as u32))?;
+        for (index, id) in found.iter().enumerate() {
             self.log_probabilities[index] = match (self.top, id) {
-                (Some(top), Some(id)) => Some(LogProbabilities::new(row, id, top)?),
+                (Some(top), Some(id)) => Some(LogProbabilities::new(row(index), *id, top)?),
                 _ => None,
             };
-            self.unread.push(id.map_or(self.pad_id, i64::from));
+        }
+        Ok(found)
+    }
+
+    /// Returns the unread ids (batch, longest), with padding behind those of shorter sequences, and the number of each.
+    fn unread_ids(&self) -> Result<(Tensor, Vec<usize>)> {
+        let counts: Vec<usize> = self.unread.iter().map(Vec::len).collect();
+        let longest = counts.iter().copied().max().unwrap_or(0);
+        let padded = self
+            .unread
+            .iter()
+            .flat_map(|ids| ids.iter().copied().chain(std::iter::repeat_n(self.pad_id, longest - ids.len())));
+        let ids = Tensor::from_vec(padded.collect(), &[counts.len(), longest], &self.model.device())?;
+        Ok((ids, counts))
+    }
+
+    /// Returns the error of logits that are NaN after ids, which the cache has.
+    fn nan(&mut self, ids: &Tensor, counts: &[usize]) -> Result<Error> {
+        let first = no_grad(|| self.model.first_nan(ids, counts, &mut self.cache))?;
+        let part = first.unwrap_or_else(|| "a part that is not NaN again".to_owned());
+        let found = format!("logits that are NaN in step {}, first in {part}", self.steps);
+        Ok(Error::invalid(OPERATION, found, "finite weights, or a wider dtype"))
+    }
+
+    /// Takes the new id of each sequence that has not ended.
+    fn finish(&mut self, mut next: impl FnMut(&mut Self, usize) -> Result<u32>) -> Result<Vec<Option<u32>>> {
+        self.steps += 1;
+        let mut found = Vec::with_capacity(self.has_ended.len());
+        for index in 0..self.has_ended.len() {
+            let id = if self.has_ended[index] { None } else { Some(next(self, index)?) };
+            self.has_ended[index] |= id.is_some_and(|id| self.end_ids.contains(&id));
+            self.unread[index] = vec![id.map_or(self.pad_id, i64::from)];
             found.push(id);
         }
         Ok(found)

@@ -39,6 +39,7 @@ mod read_config;
 mod rotary;
 mod rotation;
 mod save;
+mod step;
 mod training;
 
 pub use cache::DecoderCache;

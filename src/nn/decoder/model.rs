@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::DECODER;
-use super::block::{Block, Pass};
-use super::cache::DecoderCache;
+use super::block::{Block, CachedPass, Pass};
+use super::cache::{DecoderCache, NewPositions};
 use super::config::DecoderConfig;
 use super::lora::Lora;
 use super::parameters::{Norm, ParameterRole, Projection, Source, Specification};
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::nn::layers::linear;
 use crate::nn::precision::{in_compute_dtype, wide_dtype};
 use crate::nn::{FusedFunction, Initializer, Module, Variable, VariableOperand};
-use crate::tensor::{Device, Tensor};
+use crate::tensor::{Device, SequenceLengths, Tensor};
 use crate::types::DType;
 
 /// The deviation of weights in a new model.
@@ -39,11 +39,11 @@ const DEVIATION: f64 = 0.02;
 /// # Ok::<(), selvedge::Error>(())
 /// ```
 pub struct Decoder {
-    config: DecoderConfig,
+    pub(super) config: DecoderConfig,
     pub(super) weights: Weights,
     pub(super) named: Vec<(String, Variable)>,
-    tables: Vec<RotaryTables>,
-    compute_dtype: Option<DType>,
+    pub(super) tables: Vec<RotaryTables>,
+    pub(super) compute_dtype: Option<DType>,
     pub(super) lora: Option<Lora>,
     /// True once a length beyond the context was reported.
     has_warned: AtomicBool,
@@ -53,7 +53,7 @@ pub struct Decoder {
 pub(super) struct Weights {
     embedding: Variable,
     positions: Option<Variable>,
-    blocks: Vec<Block>,
+    pub(super) blocks: Vec<Block>,
     final_norm: Norm,
     /// `None` if the token embedding is the head.
     head: Option<Variable>,
@@ -170,8 +170,9 @@ impl Decoder {
     /// As [`forward`](Module::forward); [`Error::InvalidArgument`] for another number of sequences than the batch, and for a
     /// sequence of padding alone.
     pub fn forward_padded(&self, ids: &Tensor, padding: &[usize]) -> Result<Variable> {
-        let mut pass = self.pass(ids, 0, padding, None)?;
-        let x = self.hidden(ids, padding, &mut pass, &mut |_, _| Ok(()))?;
+        let mut pass = self.padded_pass(ids, padding)?;
+        let starts: Vec<i64> = padding.iter().map(|&count| -(count as i64)).collect();
+        let x = self.hidden(ids, &self.positions(ids, &starts)?, &mut pass, &mut |_, _| Ok(()))?;
         self.logits(&x)
     }
 
@@ -181,18 +182,60 @@ impl Decoder {
     ///
     /// All ids are computed anew if the longer total length changes the rotary frequencies of all positions (longrope).
     ///
+    /// On a CUDA device, a pass over one id of each sequence becomes a graph, which later ones launch.
+    ///
     /// # Errors
     ///
-    /// As [`forward_padded`](Self::forward_padded); [`Error::InvalidArgument`] for another batch than the cache's.
+    /// As [`forward`](Module::forward); [`Error::InvalidArgument`] for another batch than the cache's.
     pub fn forward_cached(&self, ids: &Tensor, cache: &mut DecoderCache) -> Result<Variable> {
-        self.forward_watched(ids, cache, &mut |_, _| Ok(()))
+        let &[batch, length] = &ids.shape()[..] else { return Err(not_two_axes(ids)) };
+        self.forward_ragged(ids, &vec![length; batch], cache)
+    }
+
+    /// As [`forward_cached`](Self::forward_cached) for the first `counts[i]` ids of sequence i; those behind them are no part of it.
+    /// The logits are those of each sequence's last id.
+    ///
+    /// # Errors
+    ///
+    /// As [`forward_cached`](Self::forward_cached); [`Error::InvalidArgument`] for another number of counts than the batch, and counts
+    /// that are 0 or exceed the length.
+    pub fn forward_ragged(
+        &self,
+        ids: &Tensor,
+        counts: &[usize],
+        cache: &mut DecoderCache,
+    ) -> Result<Variable> {
+        self.check_counts(ids, counts)?;
+        if counts.iter().all(|&count| count == 1)
+            && let Some(results) = self.decode_step(Some(ids), false, cache)?
+        {
+            return Ok(Variable::new(results.logits));
+        }
+        self.forward_watched(ids, counts, cache, &mut |_, _| Ok(()))
+    }
+
+    /// Checks ids for a cache.
+    fn check_counts(&self, ids: &Tensor, counts: &[usize]) -> Result<()> {
+        let &[batch, length] = &ids.shape()[..] else { return Err(not_two_axes(ids)) };
+        if counts.len() != batch || counts.iter().any(|count| !(1..=length).contains(count)) {
+            // A length of 0 has an error of its own.
+            self.check_ids(ids, length)?;
+            let found = format!("counts of {counts:?} for {batch} sequences of {length} ids");
+            return Err(Error::invalid(DECODER, found, "a number from 1 to the length for each sequence"));
+        }
+        Ok(())
     }
 
     /// Returns the name of the first part whose result has a NaN, of the pass over `ids` that the cache took last.
-    pub(super) fn first_nan(&self, ids: &Tensor, cache: &mut DecoderCache) -> Result<Option<String>> {
+    pub(super) fn first_nan(
+        &self,
+        ids: &Tensor,
+        counts: &[usize],
+        cache: &mut DecoderCache,
+    ) -> Result<Option<String>> {
         let mut first = None;
-        cache.rewind(cache.length().saturating_sub(ids.shape()[1]));
-        let logits = self.forward_watched(ids, cache, &mut |part, x| {
+        cache.rewind(counts);
+        let logits = self.forward_watched(ids, counts, cache, &mut |part, x| {
             if first.is_none() && has_nan(x)? {
                 let names = self.config.names;
                 first = Some(match part {
@@ -210,113 +253,169 @@ impl Decoder {
         })
     }
 
-    /// As [`forward_cached`](Self::forward_cached), with a function that gets the embeddings and the result of each layer.
-    fn forward_watched(&self, ids: &Tensor, cache: &mut DecoderCache, watch: Watch<'_>) -> Result<Variable> {
-        let (past, padding) = (cache.length(), cache.padding().to_vec());
-        let length = self.check_ids(ids, past)?;
+    /// As [`forward_ragged`](Self::forward_ragged), with a function that gets the embeddings and the result of each layer.
+    fn forward_watched(
+        &self,
+        ids: &Tensor,
+        counts: &[usize],
+        cache: &mut DecoderCache,
+        watch: Watch<'_>,
+    ) -> Result<Variable> {
         cache.check(self, ids)?;
-        // The longest sequence's positions.
-        let shortest = padding.iter().copied().min().unwrap_or(0);
-        let [before, total] = [past, past + length].map(|positions| positions.saturating_sub(shortest));
-        let is_new = past > 0 && self.config.crosses_switch(before, total);
-        let (all, start) = match is_new {
-            true => (cache.all_ids(ids)?, 0),
-            false => (ids.clone(), past),
-        };
-        let result = (|| {
-            let mut pass = self.pass(&all, start, &padding, Some(&mut *cache))?;
-            let x = self.hidden(&all, &padding, &mut pass, watch)?;
-            self.logits(&x.select(1, -1)?)
-        })();
-        match result {
+        let past = cache.past(counts.len());
+        let total = NewPositions { past: &past, counts }.longest();
+        self.check_ids(ids, total)?;
+        let before = past.iter().copied().max().unwrap_or(0);
+        if before == 0 || !self.config.crosses_switch(before, total) {
+            let logits = self.forward_behind(ids, NewPositions { past: &past, counts }, cache, watch)?;
+            cache.advance(ids, counts, self.config.has_switch())?;
+            return Ok(logits);
+        }
+        let (all, totals) = cache.all_ids(ids, counts)?;
+        let none = vec![0; totals.len()];
+        let positions = NewPositions { past: &none, counts: &totals };
+        match self.forward_behind(&all, positions, cache, watch) {
             Ok(logits) => {
-                cache.advance(ids, past + length, self.config.has_switch());
+                cache.advance(ids, counts, true)?;
                 Ok(logits)
             }
             Err(error) => {
-                if is_new {
-                    // Keys of both frequencies may be in it.
-                    cache.clear();
-                }
+                // Keys of both frequencies may be in it.
+                cache.clear();
                 Err(error)
             }
         }
     }
 
-    /// Returns the length of ids of shape (batch, length) that fit behind `past` positions.
-    fn check_ids(&self, ids: &Tensor, past: usize) -> Result<usize> {
-        let shape = ids.shape();
-        let &[_, length] = &shape[..] else {
-            return Err(Error::invalid(DECODER, format!("ids of shape {shape}"), "(batch, length)"));
+    /// Returns the logits of the last new position of each sequence, and writes keys and values of all new ones.
+    fn forward_behind(
+        &self,
+        ids: &Tensor,
+        positions: NewPositions<'_>,
+        cache: &mut DecoderCache,
+        watch: Watch<'_>,
+    ) -> Result<Variable> {
+        let (batch, length, total, device) =
+            (ids.shape()[0], ids.shape()[1], positions.longest(), self.device());
+        let dtype = self.angle_dtype();
+        let NewPositions { past, counts } = positions;
+        let is_uniform = positions.are_uniform();
+        let of_ids = match is_uniform {
+            true => Positions::From(past.first().copied().unwrap_or(0)),
+            false => {
+                let starts: Vec<i64> = past.iter().map(|&past| past as i64).collect();
+                self.positions(ids, &starts)?
+            }
         };
+        let angles = self.tables.iter().map(|table| match &of_ids {
+            Positions::From(past) => table.at(*past, length, dtype, &device),
+            Positions::Each(each) => {
+                table.of_positions(&each.minimum(total as i64 - 1)?, total, dtype, &device)
+            }
+        });
+        let angles = angles.collect::<Result<_>>()?;
+        let lengths = match is_uniform {
+            true => None,
+            false => Some(SequenceLengths::Padded {
+                queries: Some(on_device(counts.iter().copied(), &device)?),
+                keys: Some(on_device(positions.totals(), &device)?),
+            }),
+        };
+        let counts = counts.to_vec();
+        let cached = Some(CachedPass { cache, positions, decoding: None });
+        let mut pass = Pass { angles, mask: None, lengths, cached };
+        let x = self.hidden(ids, &of_ids, &mut pass, watch)?;
+        if is_uniform {
+            return self.logits(&x.select(1, -1)?);
+        }
+        let last = counts.iter().enumerate().map(|(index, count)| index * length + count - 1);
+        let last = on_device(last, &device)?;
+        let width = self.config.width as isize;
+        self.logits(&x.reshape(&[(batch * length) as isize, width])?.index_select(0, &last)?)
+    }
+
+    /// Checks ids of shape (batch, length) that end at a total length.
+    pub(super) fn check_ids(&self, ids: &Tensor, total: usize) -> Result<()> {
+        let &[_, length] = &ids.shape()[..] else { return Err(not_two_axes(ids)) };
         if ids.dtype() != DType::I64 && ids.dtype() != DType::I32 {
             return Err(Error::invalid(DECODER, format!("ids of {}", ids.dtype()), "i64 or i32"));
         }
         if length == 0 {
             return Err(Error::invalid(DECODER, "a length of 0", "at least one id"));
         }
-        let (context, total) = (self.config.context, past.saturating_add(length));
+        let context = self.config.context;
         if total > context {
             if self.config.has_learned_positions {
-                let found = format!("{length} ids at position {past}");
+                let found = format!("{length} ids at position {}", total - length);
                 return Err(Error::invalid(DECODER, found, format!("1 to {context} positions")));
             }
             if !self.has_warned.swap(true, Ordering::Relaxed) {
                 log::warn!("{DECODER}: {total} positions, but the model was made for {context}");
             }
         }
-        Ok(length)
+        Ok(())
     }
 
-    /// Returns the shared values of a pass over ids behind `past` positions.
-    fn pass<'a>(
-        &self,
-        ids: &Tensor,
-        past: usize,
-        padding: &[usize],
-        cache: Option<&'a mut DecoderCache>,
-    ) -> Result<Pass<'a>> {
-        let length = self.check_ids(ids, past)?;
-        let (batch, total, device) = (ids.shape()[0], past + length, self.device());
-        let dtype = wide_dtype(self.compute_dtype.unwrap_or_else(|| self.dtype()));
+    /// Returns the dtype of angles.
+    fn angle_dtype(&self) -> DType {
+        wide_dtype(self.compute_dtype.unwrap_or_else(|| self.dtype()))
+    }
+
+    /// Returns the shared values of a pass over sequences that are padded on the left.
+    fn padded_pass(&self, ids: &Tensor, padding: &[usize]) -> Result<Pass<'static>> {
+        let total = ids.shape().get(1).copied().unwrap_or(0);
+        self.check_ids(ids, total)?;
+        let (batch, device, dtype) = (ids.shape()[0], self.device(), self.angle_dtype());
         if padding.iter().all(|&count| count == 0) && (padding.is_empty() || padding.len() == batch) {
-            let angles = self.tables.iter().map(|table| table.at(past, length, dtype, &device));
-            return Ok(Pass { angles: angles.collect::<Result<_>>()?, mask: None, past, cache });
+            let angles = self.tables.iter().map(|table| table.at(0, total, dtype, &device));
+            return Ok(Pass {
+                angles: angles.collect::<Result<_>>()?,
+                mask: None,
+                lengths: None,
+                cached: None,
+            });
         }
         if padding.len() != batch || padding.iter().any(|&count| count >= total) {
             let found = format!("padding of {padding:?} for {batch} sequences of length {total}");
             return Err(Error::invalid(DECODER, found, "a number below the length for each sequence"));
         }
         let longest = total - padding.iter().copied().min().unwrap_or(0);
-        let positions = self.positions(padding, past, length, &device)?;
+        let starts: Vec<i64> = padding.iter().map(|&count| -(count as i64)).collect();
+        let Positions::Each(positions) = self.positions(ids, &starts)? else {
+            return self.padded_pass(ids, &[]);
+        };
         let angles = self.tables.iter().map(|table| table.of_positions(&positions, longest, dtype, &device));
         let mask: Vec<u8> =
             padding.iter().flat_map(|&count| (0..total).map(move |key| u8::from(key >= count))).collect();
         Ok(Pass {
             angles: angles.collect::<Result<_>>()?,
             mask: Some(Tensor::from_bytes(&mask, DType::Bool, &[batch, 1, 1, total], &device)?),
-            past,
-            cache,
+            lengths: None,
+            cached: None,
         })
     }
 
-    /// Returns the position of each id, (batch, length), 0 for padding.
-    fn positions(&self, padding: &[usize], past: usize, length: usize, device: &Device) -> Result<Tensor> {
-        let of_sequence =
-            |&count: &usize| (past..past + length).map(move |index| index.saturating_sub(count) as i64);
-        let positions: Vec<i64> = padding.iter().flat_map(of_sequence).collect();
-        Tensor::from_vec(positions, &[padding.len(), length], device)
+    /// Returns the positions of ids whose sequences start at these ones. Positions before 0 are 0.
+    fn positions(&self, ids: &Tensor, starts: &[i64]) -> Result<Positions> {
+        if starts.iter().all(|&start| start == 0) {
+            return Ok(Positions::From(0));
+        }
+        let length = ids.shape()[1] as i64;
+        let positions: Vec<i64> =
+            starts.iter().flat_map(|start| (0..length).map(move |index| (start + index).max(0))).collect();
+        let sizes = [starts.len(), length as usize];
+        Ok(Positions::Each(Tensor::from_vec(positions, &sizes, &self.device())?))
     }
 
     /// Returns the result of all layers.
-    fn hidden(
+    pub(super) fn hidden(
         &self,
         ids: &Tensor,
-        padding: &[usize],
+        positions: &Positions,
         pass: &mut Pass<'_>,
         watch: Watch<'_>,
     ) -> Result<Variable> {
-        let mut x = self.embed(ids, padding, pass.past)?;
+        let mut x = self.embed(ids, positions)?;
         watch(None, &x)?;
         for (index, block) in self.weights.blocks.iter().enumerate() {
             let names = self.config.names;
@@ -328,13 +427,13 @@ impl Decoder {
         Ok(x)
     }
 
-    fn embed(&self, ids: &Tensor, padding: &[usize], past: usize) -> Result<Variable> {
+    fn embed(&self, ids: &Tensor, positions: &Positions) -> Result<Variable> {
         let mut x = self.weights.embedding.embedding(ids)?;
         if let Some(table) = &self.weights.positions {
-            let length = ids.shape()[1];
-            let rows = match padding.iter().all(|&count| count == 0) {
-                true => table.narrow(0, past, length)?,
-                false => table.embedding(&self.positions(padding, past, length, &ids.device())?)?,
+            let rows = match positions {
+                Positions::From(first) => table.narrow(0, *first, ids.shape()[1])?,
+                // Those of padding may be behind the last one.
+                Positions::Each(each) => table.embedding(&each.minimum(self.config.context as i64 - 1)?)?,
             };
             x = (x + rows)?;
         }
@@ -348,8 +447,8 @@ impl Decoder {
 
     /// Returns the layers' result for whole sequences.
     pub(super) fn last_hidden(&self, ids: &Tensor) -> Result<Variable> {
-        let mut pass = self.pass(ids, 0, &[], None)?;
-        self.hidden(ids, &[], &mut pass, &mut |_, _| Ok(()))
+        let mut pass = self.padded_pass(ids, &[])?;
+        self.hidden(ids, &Positions::From(0), &mut pass, &mut |_, _| Ok(()))
     }
 
     /// Returns the operands of the product with the head, whose weight is (width, vocabulary).
@@ -370,6 +469,25 @@ impl Decoder {
             None => Ok(logits),
         }
     }
+}
+
+/// The positions of ids.
+pub(super) enum Positions {
+    /// Those of each sequence, one after the other, from this one on.
+    From(usize),
+    /// Of shape (batch, length).
+    Each(Tensor),
+}
+
+fn not_two_axes(ids: &Tensor) -> Error {
+    Error::invalid(DECODER, format!("ids of shape {}", ids.shape()), "(batch, length)")
+}
+
+/// Returns counts of sequences on a device.
+pub(super) fn on_device(counts: impl Iterator<Item = usize>, device: &Device) -> Result<Tensor> {
+    let counts: Vec<i64> = counts.map(|count| count as i64).collect();
+    let shape = [counts.len()];
+    Tensor::from_vec(counts, &shape, device)
 }
 
 /// Gets the embeddings (`None`) and the result of each layer.

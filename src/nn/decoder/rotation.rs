@@ -9,7 +9,7 @@ use super::rotary::Rotary;
 use crate::error::Result;
 use crate::nn::Variable;
 use crate::nn::autograd::{Function, FunctionContext};
-use crate::tensor::{Device, Fused, Tensor};
+use crate::tensor::{DecodeAngles, Device, Fused, Tensor};
 use crate::types::DType;
 
 /// The fewest positions of a table.
@@ -36,17 +36,22 @@ impl RotaryTables {
 
     /// Returns the tables of all positions below an end, of a sequence with this total length.
     fn whole(&self, total: usize, dtype: DType, device: &Device) -> Result<Angles> {
+        self.covering(total, total, dtype, device)
+    }
+
+    /// Returns the tables of at least `positions` positions, of a sequence with this total length.
+    pub fn covering(&self, positions: usize, total: usize, dtype: DType, device: &Device) -> Result<Angles> {
         let is_long = self.rotary.is_long(total);
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let table = &mut tables[usize::from(is_long)];
         if let Some(found) = table
-            && found.cosines.shape()[0] >= total
+            && found.cosines.shape()[0] >= positions
             && found.cosines.dtype() == dtype
             && found.cosines.device() == *device
         {
             return Ok(found.clone());
         }
-        let count = total.next_power_of_two().max(MIN_POSITIONS);
+        let count = positions.next_power_of_two().max(MIN_POSITIONS);
         let frequencies = self.rotary.frequencies(is_long);
         let half = frequencies.len();
         let mut cosines = Vec::with_capacity(count * half);
@@ -111,6 +116,11 @@ pub(super) fn rotate(heads: &Variable, angles: &Angles) -> Result<Variable> {
 }
 
 impl Angles {
+    /// Returns the angles as a kernel reads them that rotates by the positions in a cache; those of all positions.
+    pub fn of_cache(&self) -> DecodeAngles<'_> {
+        DecodeAngles { cosines: &self.cosines, sines: &self.sines, half: self.half() }
+    }
+
     /// Returns the number of pairs that turn.
     fn half(&self) -> usize {
         self.cosines.shape().last().copied().unwrap_or(0)

@@ -77,6 +77,11 @@ impl SamplerOptions {
         Ok(())
     }
 
+    /// Returns whether the most likely id is taken, and nothing changes the logits.
+    pub(crate) fn is_greedy(&self) -> bool {
+        self.temperature == 0.0 && !self.has_penalty()
+    }
+
     fn has_penalty(&self) -> bool {
         self.repetition_penalty != 1.0 || self.presence_penalty != 0.0 || self.frequency_penalty != 0.0
     }

@@ -6,15 +6,18 @@
 //! | `sequences` | the places of sequences of different lengths |
 //! | `engine` | attention that stores no scores, by [`crate::attention`] |
 //! | `composed` | two products and a softmax, which store the probabilities: masks, and devices without an engine |
+//! | `decode` | new positions against a cache on a device, in one kernel |
 //! | `dropout` | which probabilities are dropped, by position |
 
 mod composed;
+mod decode;
 mod dropout;
 mod engine;
 mod options;
 mod sequences;
 
 pub(crate) use composed::ComposedAttention;
+pub(crate) use decode::{DecodeAngles, DecodeSettings};
 pub(crate) use engine::{Attention, AttentionResult, ResultOrder};
 pub use options::{AttentionOptions, SequenceLengths};
 

@@ -9,13 +9,13 @@ use super::super::variant::Variant;
 use super::attention::{self, FAULTY_BACKWARD, FAULTY_FORWARD, FAULTY_WIDE};
 use super::build::Family;
 use super::{
-    BULK_F32, MANY, Outcome, PERSISTENT_BF16, SIMT, SPLIT_K_BF16, emulate, passes, with_every_algorithm,
-    with_seeds,
+    BULK_F32, MANY, Outcome, PERSISTENT_BF16, SIMT, SPLIT_K_BF16, decode, emulate, passes,
+    with_every_algorithm, with_seeds,
 };
 use crate::common::suite::{Test, detail};
 
 /// Faults that a reader overlooks easily: a kernel with any of them must not pass.
-const FAULTS: [(Family, (&str, &str)); 38] = [
+const FAULTS: [(Family, (&str, &str)); 43] = [
     // A stage is released while it is multiplied.
     (SPLIT_K_BF16, ("barrier_arrive(empty + 8 * last)", "barrier_arrive(empty + 8 * state.stage)")),
     // Too few arrivals, or too many bytes, are waited for.
@@ -164,6 +164,22 @@ const FAULTS: [(Family, (&str, &str)); 38] = [
     // The random bits of queries and keys change places, and a soft cap has the slope of 1.
     (FAULTY_BACKWARD, ("random[i] = transposed(random[i]);", "random[i] = random[i];")),
     (FAULTY_BACKWARD, ("is_capped ? fmaxf(", "false ? fmaxf(")),
+    // Decoding multiplies a stage before its copies have ended, or while others still read the one that is copied to.
+    (
+        decode::FAULTY,
+        ("        copies_wait<stages - 2>();\n        __syncthreads();", "        __syncthreads();"),
+    ),
+    (
+        decode::FAULTY,
+        (
+            "        copies_wait<stages - 2>();\n        __syncthreads();\n        copy_next();",
+            "        copies_wait<stages - 2>();\n        copy_next();\n        __syncthreads();",
+        ),
+    ),
+    // A key before the window counts, a row has the sums of another warp, and the last block leaves its arrivals.
+    (decode::FAULTY, ("key >= first && key < end ? score", "key >= first - 1 && key < end ? score")),
+    (decode::FAULTY, ("later.sum += sums[w * block_rows + 16", "later.sum += sums[0 * block_rows + 16")),
+    (decode::FAULTY, ("    if (threadIdx.x == 0) *arrivals = 0;\n", "")),
 ];
 
 /// Child: products with one of the faults: split-K, persistent clusters whose tiles take fewer steps than they have parts, stream-K,
@@ -173,6 +189,9 @@ pub(super) fn faulty(fake: &Fake, number: &str) -> Outcome {
     let faulty = Family { fault: Some(fault), ..family };
     if [FAULTY_FORWARD, FAULTY_WIDE, FAULTY_BACKWARD].contains(&family) {
         return attention::faulty(fake, faulty);
+    }
+    if family == decode::FAULTY {
+        return decode::faulty(fake, faulty);
     }
     emulate(fake, &[faulty])?;
     if family.source == BULK_F32.source {

@@ -14,6 +14,7 @@ mod burst;
 mod burst_capi;
 #[cfg(feature = "classifier")]
 mod classifier;
+mod decode;
 #[cfg(feature = "srt")]
 mod e8;
 mod faults;
@@ -483,7 +484,7 @@ type Child = fn(&Fake) -> Outcome;
 
 /// The children of this module and of those in it.
 fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
-    let all = CHILDREN.iter().chain(attention::CHILDREN);
+    let all = CHILDREN.iter().chain(attention::CHILDREN).chain(decode::CHILDREN);
     #[cfg(feature = "burst")]
     let all = all.chain(burst::CHILDREN);
     #[cfg(feature = "classifier")]

@@ -1,0 +1,236 @@
+//! [`DecodeStep`], a pass over one new id of each sequence on a CUDA device, captured as one graph.
+//!
+//! The number of positions of each sequence is in the device's memory, and the step counts it. So one graph serves all lengths up to the
+//! capacity of the cache. The first step of a cache runs uncaptured: it loads kernels and creates plans. The second one is captured
+//! and launched, and each later one is a launch.
+//!
+//! Invariants:
+//!
+//! - A launch has the bits of the same step without a capture.
+//! - Before a launch the memory of the cache is where it was in the capture, and no other cache shares it; otherwise the step is
+//!   prepared anew.
+//!
+//! Tests: `tests/gpu/nn.rs`; `tests/fake/training.rs`.
+
+use super::block::{CachedPass, Decoding, Pass};
+use super::cache::{DecoderCache, NewPositions};
+use super::model::{Decoder, Positions, on_device};
+use crate::attention::DecodeWorkspace;
+use crate::driver::{ExecutableGraph, captures_on_this_thread};
+use crate::error::Result;
+use crate::nn::{is_grad_enabled, no_grad};
+use crate::tensor::Tensor;
+use crate::types::DType;
+
+/// The state of the steps of one cache.
+#[derive(Debug)]
+pub(super) struct DecodeStep {
+    /// The id of each sequence, i64 of (batch, 1). A greedy step replaces it by the next one.
+    ids: Tensor,
+    /// The positions of each sequence, i32 of (batch).
+    lengths: Tensor,
+    /// The positions in `lengths`.
+    known: Vec<usize>,
+    is_greedy: bool,
+    workspace: Option<DecodeWorkspace>,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    First,
+    /// The next step is captured.
+    Prepared,
+    Captured(ExecutableGraph, StepResults),
+    Uncaptured,
+}
+
+/// The results of a step.
+#[derive(Debug, Clone)]
+pub(super) struct StepResults {
+    /// The logits (batch, vocabulary).
+    pub logits: Tensor,
+    /// The most likely id of each sequence and its logit, NaN if one is.
+    pub greedy: Option<[Tensor; 2]>,
+}
+
+impl DecodeStep {
+    fn new(model: &Decoder, batch: usize, is_greedy: bool) -> Result<DecodeStep> {
+        let device = model.device();
+        Ok(DecodeStep {
+            ids: Tensor::zeros(&[batch, 1], DType::I64, &device)?,
+            lengths: Tensor::zeros(&[batch], DType::I32, &device)?,
+            known: vec![0; batch],
+            is_greedy,
+            workspace: None,
+            stage: Stage::First,
+        })
+    }
+
+    /// Writes what the next step reads.
+    fn write(&mut self, ids: Option<&Tensor>, lengths: &[usize]) -> Result<()> {
+        if let Some(ids) = ids {
+            self.ids.in_place().assign(&ids.cast(DType::I64)?)?;
+        }
+        if self.known != lengths {
+            let device = self.lengths.device();
+            self.lengths
+                .in_place()
+                .assign(&on_device(lengths.iter().copied(), &device)?.cast(DType::I32)?)?;
+            self.known = lengths.to_vec();
+        }
+        Ok(())
+    }
+
+    /// Takes the step once, as kernels on the device's stream.
+    fn run(&mut self, model: &Decoder, cache: &mut DecoderCache) -> Result<StepResults> {
+        self.lengths.in_place().add(1)?;
+        let none: [usize; 0] = [];
+        let angles = model
+            .tables
+            .iter()
+            .map(|table| table.covering(cache.capacity(), cache.length() + 1, DType::F32, &model.device()));
+        let mut pass = Pass {
+            angles: angles.collect::<Result<_>>()?,
+            mask: None,
+            lengths: None,
+            cached: Some(CachedPass {
+                cache,
+                positions: NewPositions { past: &none, counts: &none },
+                decoding: Some(Decoding { lengths: &self.lengths, workspace: &mut self.workspace }),
+            }),
+        };
+        let positions = (&self.lengths - 1)?.cast(DType::I64)?.unsqueeze(1)?;
+        let x = model.hidden(&self.ids, &Positions::Each(positions), &mut pass, &mut |_, _| Ok(()))?;
+        let logits = model.logits(&x.select(1, 0)?)?.tensor();
+        let greedy = match self.is_greedy {
+            true => {
+                let (most, ids) = logits.max_with_indices(-1)?;
+                self.ids.in_place().assign(&ids.unsqueeze(1)?)?;
+                Some([ids, most])
+            }
+            false => None,
+        };
+        Ok(StepResults { logits, greedy })
+    }
+}
+
+impl Decoder {
+    /// Takes a step over one id of each sequence, which is the last most likely one without `ids`. Returns `None` if the step is
+    /// operations on tensors: on the CPU, with gradients, of a dtype or head dimension without a kernel, on an empty cache, and where
+    /// the rotary frequencies of all positions change.
+    pub(super) fn decode_step(
+        &self,
+        ids: Option<&Tensor>,
+        is_greedy: bool,
+        cache: &mut DecoderCache,
+    ) -> Result<Option<StepResults>> {
+        let batch = cache.lengths().len();
+        let total = cache.length() + 1;
+        let fits = batch > 0
+            && self.device().as_cuda().is_some()
+            && !is_grad_enabled()
+            && !captures_on_this_thread()
+            && ids.is_none_or(|ids| ids.shape()[..] == [batch, 1] && ids.device() == self.device())
+            // Ids of the positions are kept on the host then.
+            && !self.config.has_switch();
+        if !fits || !self.has_decode_kernel(cache, batch)? {
+            return Ok(None);
+        }
+        if let Some(ids) = ids {
+            cache.check(self, ids)?;
+            self.check_ids(ids, total)?;
+        }
+        if total > cache.capacity() {
+            cache.step = None;
+            cache.make_room(self, batch, total, self.compute_dtype.unwrap_or_else(|| self.dtype()))?;
+        }
+        let kept = cache.step.take().filter(|step| step.is_greedy == is_greedy && cache.is_unique());
+        let mut step = match kept {
+            Some(step) => step,
+            None => Box::new(DecodeStep::new(self, batch, is_greedy)?),
+        };
+        let lengths = cache.lengths().to_vec();
+        step.write(ids, &lengths)?;
+        // A step that fails is gone, with what it has counted.
+        let results = self.taken(&mut step, cache)?;
+        step.known.iter_mut().for_each(|length| *length += 1);
+        cache.count(&vec![1; batch]);
+        cache.step = Some(step);
+        Ok(Some(results))
+    }
+
+    fn taken(&self, step: &mut DecodeStep, cache: &mut DecoderCache) -> Result<StepResults> {
+        let stream = self.device().stream()?;
+        match &step.stage {
+            Stage::First => {
+                let results = step.run(self, cache)?;
+                step.stage = Stage::Prepared;
+                Ok(results)
+            }
+            Stage::Uncaptured => step.run(self, cache),
+            Stage::Prepared => match stream.capture(|_| step.run(self, cache)) {
+                Ok((graph, results)) => {
+                    let graph = graph.instantiate()?;
+                    graph.launch(&stream)?;
+                    log::debug!("a step of decoding is captured as one graph on {}", self.device());
+                    let copied = results.copied()?;
+                    step.stage = Stage::Captured(graph, results);
+                    Ok(copied)
+                }
+                Err(error) => {
+                    log::info!("steps of decoding run uncaptured: {error}");
+                    step.stage = Stage::Uncaptured;
+                    step.run(self, cache)
+                }
+            },
+            Stage::Captured(graph, results) => {
+                graph.launch(&stream)?;
+                results.copied()
+            }
+        }
+    }
+
+    /// Returns whether all layers have a kernel for one new position, of a cache that has positions.
+    fn has_decode_kernel(&self, cache: &mut DecoderCache, batch: usize) -> Result<bool> {
+        if cache.step.is_some() {
+            return Ok(true);
+        }
+        let dtype = self.compute_dtype.unwrap_or_else(|| self.dtype());
+        for (index, block) in self.weights.blocks.iter().enumerate() {
+            let Some([keys, values]) = cache.layer_mut(index) else { return Ok(false) };
+            for cached in [keys, values] {
+                let sizes = [batch, self.config.heads, 1];
+                if let Some(reason) = block.decode_settings().unsupported(dtype, sizes, cached)? {
+                    log::debug!("decoding attends by operations on tensors: {reason}");
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns the most likely next id of each sequence after one more id of each, or after the last most likely ones without `ids`, and
+    /// its logit; `None` as [`decode_step`](Self::decode_step).
+    pub(super) fn most_likely(
+        &self,
+        ids: Option<&Tensor>,
+        cache: &mut DecoderCache,
+    ) -> Result<Option<(Vec<i64>, Vec<f32>)>> {
+        let Some(results) = no_grad(|| self.decode_step(ids, true, cache))? else { return Ok(None) };
+        let Some([ids, most]) = results.greedy else { return Ok(None) };
+        Ok(Some((ids.to_vec()?, most.cast(DType::F32)?.to_vec()?)))
+    }
+}
+
+impl StepResults {
+    /// Returns the results in memory that the next launch does not change. Logits of a greedy step stay.
+    fn copied(&self) -> Result<StepResults> {
+        let StepResults { logits, greedy } = self;
+        Ok(match greedy {
+            // The host reads them before the next launch.
+            Some(greedy) => StepResults { logits: logits.clone(), greedy: Some(greedy.clone()) },
+            None => StepResults { logits: logits.copy()?, greedy: None },
+        })
+    }
+}
