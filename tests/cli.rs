@@ -23,6 +23,8 @@ mod common;
 mod compile;
 #[path = "cli/expr.rs"]
 mod expr;
+#[path = "cli/fine_tuning.rs"]
+mod fine_tuning;
 #[path = "cli/gemm.rs"]
 mod gemm;
 #[path = "cli/images.rs"]

@@ -58,7 +58,7 @@ pub use autograd::{
 };
 pub use backend::{AutomaticTransfers, Backend, Cpu, Cuda, TransferCounts};
 pub use decoder::{
-    Decoder, DecoderCache, DecoderConfig, DecoderGeneration, DecoderOptions, GenerationOptions,
+    Decoder, DecoderCache, DecoderConfig, DecoderGeneration, DecoderOptions, GenerationOptions, LoraOptions,
 };
 pub use gpt::{Generation, Gpt, GptConfig, KeyValueCache, LogProbabilities, Sampler, SamplerOptions};
 pub use initializer::{Initializer, WeightDistribution};
@@ -81,6 +81,6 @@ pub use text::{
 #[cfg(feature = "models")]
 pub use text::{BpeOptions, ChatMessage, ChatTemplate, SplitPattern, SubwordTokenizer};
 pub use training::{
-    BestCheckpoint, Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Checkpoints, LossScale,
-    StepReport, Trainer, TrainerOptions, TrainingStep,
+    BestCheckpoint, Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Checkpoints, LanguageModel,
+    LossScale, StepReport, Trainer, TrainerOptions, TrainingStep,
 };

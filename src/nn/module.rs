@@ -1,6 +1,6 @@
 //! [`Module`], a layer or a model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::autograd::{Variable, no_grad};
 use super::{Activation, Linear};
@@ -109,6 +109,39 @@ pub(super) fn prefixed(
 
 fn snapshots(variables: Vec<(String, Variable)>) -> BTreeMap<String, Tensor> {
     variables.into_iter().map(|(name, variable)| (name, variable.snapshot())).collect()
+}
+
+/// Checks that tensors by name have the names and the shapes of parameters.
+///
+/// # Errors
+///
+/// One [`Error::InvalidArgument`] that names every missing and extra entry, and every entry of a wrong shape or with elements
+/// that are no floats.
+pub(super) fn check_entries(
+    wanted: impl IntoIterator<Item = (String, Vec<usize>)>,
+    entries: &BTreeMap<String, Tensor>,
+) -> Result<()> {
+    let mut faults: Vec<String> = Vec::new();
+    let mut known = BTreeSet::new();
+    for (name, shape) in wanted {
+        match entries.get(&name) {
+            None => faults.push(format!("'{name}' is missing")),
+            Some(entry) if entry.shape()[..] != shape[..] => {
+                faults.push(format!("'{name}' has shape {} in place of {shape:?}", entry.shape()));
+            }
+            Some(entry) if !entry.dtype().is_float() => {
+                faults.push(format!("'{name}' has dtype {} in place of a float", entry.dtype()));
+            }
+            Some(_) => {}
+        }
+        known.insert(name);
+    }
+    let extra = entries.keys().filter(|name| !known.contains(*name));
+    faults.extend(extra.map(|name| format!("'{name}' is extra")));
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(Error::invalid("load_state_dict", faults.join(", "), "the parameters of the model")),
+    }
 }
 
 pub(super) fn load(parameters: Vec<(String, Variable)>, entries: &BTreeMap<String, Tensor>) -> Result<()> {

@@ -31,6 +31,8 @@ mod emulated;
 #[cfg(target_os = "linux")]
 mod faults;
 #[cfg(target_os = "linux")]
+mod fine_tuning;
+#[cfg(target_os = "linux")]
 mod foreign;
 #[cfg(target_os = "linux")]
 mod forks;
@@ -147,6 +149,7 @@ fn main() -> ExitCode {
     suite.add(backend::tests());
     #[cfg(feature = "nn")]
     suite.add(training::tests());
+    suite.add(fine_tuning::tests());
     #[cfg(all(target_os = "linux", feature = "capi"))]
     suite.add(capi::tests());
     #[cfg(all(target_os = "linux", feature = "srt"))]

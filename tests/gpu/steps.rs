@@ -9,13 +9,14 @@ use selvedge::nn::{
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
 
-use crate::support::gpt::small_trainer;
+use crate::support::gpt::{small_decoder_trainer, small_trainer};
 use crate::support::{Outcome, device_tests};
 
 device_tests! {
     a_hundred_captured_steps_have_the_bits_of_uncaptured_ones, two_launches_draw_different_masks,
     a_captured_loss_scale_has_the_bits_of_an_uncaptured_one, a_step_without_memory_changes_nothing => in_child(&[]),
     a_captured_norm_rescales_the_launches_that_overflow,
+    a_captured_fine_tuning_has_the_bits_of_an_uncaptured_one,
     a_captured_trainer_has_the_bits_of_an_uncaptured_one, a_resumed_trainer_has_the_bits_of_one_that_went_on,
 }
 
@@ -248,6 +249,36 @@ fn a_captured_trainer_has_the_bits_of_an_uncaptured_one() -> Outcome {
     let (captured, uncaptured) = (run(true)?, run(false)?);
     assert_eq!(captured.0, uncaptured.0);
     assert!(captured.1 == uncaptured.1, "the parameters differ");
+    Ok(())
+}
+
+fn a_captured_fine_tuning_has_the_bits_of_an_uncaptured_one() -> Outcome {
+    let device = Device::cuda(0)?;
+    for (compute_dtype, rank) in [(None, 0), (Some(DType::BF16), 0), (None, 4), (Some(DType::BF16), 4)] {
+        let run = |is_captured: bool| -> selvedge::Result<(Vec<f64>, Vec<Vec<u8>>)> {
+            let options = TrainerOptions {
+                steps: 20,
+                batch: 4,
+                accumulation: 2,
+                learning_rate: 1e-2,
+                ..TrainerOptions::default()
+            };
+            let mut trainer = small_decoder_trainer(compute_dtype, rank, options, &device)?;
+            if !is_captured {
+                trainer = trainer.without_capture();
+            }
+            let mut losses = Vec::new();
+            for number in 0..20 {
+                losses.push(trainer.step()?.loss);
+                assert_eq!(trainer.is_captured(), is_captured && number > 0, "step {number}");
+            }
+            Ok((losses, bits(trainer.model())?))
+        };
+        let (captured, uncaptured) = (run(true)?, run(false)?);
+        assert!(captured == uncaptured, "{compute_dtype:?}, rank {rank}: {captured:?}, {uncaptured:?}");
+        let losses = captured.0;
+        assert!(losses[19] < losses[0], "{compute_dtype:?}, rank {rank}: {losses:?}");
+    }
     Ok(())
 }
 

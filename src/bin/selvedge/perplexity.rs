@@ -34,7 +34,7 @@ pub fn evaluate(options: &EvaluateOptions, folder: &Path) -> Result<Report, Fail
     if options.data.is_empty() {
         return Err(refused("no data".to_owned(), "--data with texts, or files of ids".to_owned()));
     }
-    let loaded = LoadedModel::new(folder, options.device, options.dtype)?;
+    let loaded = LoadedModel::new(folder, options.device, options.dtype, options.lora.as_deref())?;
     let config = loaded.model.config();
     let count = |option: Option<u64>, default: usize| {
         option.map_or(default, |count| usize::try_from(count).unwrap_or(usize::MAX))

@@ -136,6 +136,12 @@ impl SafetensorsFile {
         &self.names
     }
 
+    /// Returns the paths of the files with tensors.
+    #[cfg(feature = "nn")]
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        self.shards.iter().map(|shard| shard.path.as_str())
+    }
+
     /// Returns the metadata of the header; of an index, the metadata of all files, a later file's first.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata

@@ -150,6 +150,33 @@ impl Block {
         })
     }
 
+    /// Returns the linear layers in the order of the parameters.
+    pub fn projections(&self) -> impl Iterator<Item = &Projection> {
+        let attention: Vec<&Projection> = match &self.projections {
+            Projections::Packed(packed) => vec![packed],
+            Projections::Separate(separate) => separate.iter().collect(),
+        };
+        let feed_forward: Vec<&Projection> = match &self.feed_forward.form {
+            FeedForwardForm::Plain(one) | FeedForwardForm::PackedGate(one) => vec![one],
+            FeedForwardForm::Gate(both) => both.iter().collect(),
+        };
+        let output = std::iter::once(&self.output);
+        attention.into_iter().chain(output).chain(feed_forward).chain([&self.feed_forward.down])
+    }
+
+    pub fn projections_mut(&mut self) -> impl Iterator<Item = &mut Projection> {
+        let attention: Vec<&mut Projection> = match &mut self.projections {
+            Projections::Packed(packed) => vec![packed],
+            Projections::Separate(separate) => separate.iter_mut().collect(),
+        };
+        let feed_forward: Vec<&mut Projection> = match &mut self.feed_forward.form {
+            FeedForwardForm::Plain(one) | FeedForwardForm::PackedGate(one) => vec![one],
+            FeedForwardForm::Gate(both) => both.iter_mut().collect(),
+        };
+        let output = std::iter::once(&mut self.output);
+        attention.into_iter().chain(output).chain(feed_forward).chain([&mut self.feed_forward.down])
+    }
+
     /// Returns the layer's result for its input (batch, length, width).
     pub fn forward(&self, x: &Variable, pass: &mut Pass<'_>) -> Result<Variable> {
         let attention = self.attention(&self.attention_norm.forward(x)?, pass)?;

@@ -140,7 +140,7 @@ fn is_supported(dtype: DType) -> bool {
 }
 
 /// Returns the file of the weights.
-fn weights_path(folder: &Path) -> Result<PathBuf> {
+pub(super) fn weights_path(folder: &Path) -> Result<PathBuf> {
     if let Some(name) = WEIGHTS.iter().find(|name| folder.join(name).exists()) {
         return Ok(folder.join(name));
     }

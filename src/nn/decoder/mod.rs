@@ -15,11 +15,13 @@
 //! | `cache` | [`DecoderCache`] |
 //! | `generation` | [`DecoderGeneration`] |
 //! | `load`, `save` | Hugging Face folders |
+//! | `lora`, `lora_files` | [`LoraOptions`]: low-rank adapters, and their files |
+//! | `training` | the loss, and the configuration in checkpoints |
 //!
 //! Invariants: a family's name decides nothing after `read_config`; each feature has one implementation, and the configuration
 //! selects it.
 //!
-//! Tests: `tests/nn/decoder.rs`, `tests/nn/decoder_config.rs`, `tests/nn/decoder_files.rs`, `tests/cases/decoder.rs`.
+//! Tests: `tests/nn/decoder.rs`, `tests/nn/decoder_config.rs`, `tests/nn/decoder_files.rs`, `tests/nn/decoder_training.rs`, `tests/nn/lora.rs`, `tests/cases/decoder.rs`.
 
 mod block;
 mod cache;
@@ -28,6 +30,8 @@ mod families;
 mod fields;
 mod generation;
 mod load;
+mod lora;
+mod lora_files;
 mod model;
 mod names;
 mod parameters;
@@ -36,11 +40,13 @@ mod rotary;
 mod rotation;
 mod save;
 mod step;
+mod training;
 
 pub use cache::DecoderCache;
 pub use config::DecoderConfig;
 pub use generation::{DecoderGeneration, GenerationOptions};
 pub use load::DecoderOptions;
+pub use lora::LoraOptions;
 pub use model::Decoder;
 
 /// The operation in errors of a configuration.

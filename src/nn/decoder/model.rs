@@ -7,7 +7,8 @@ use super::DECODER;
 use super::block::{Block, CachedPass, Pass};
 use super::cache::{DecoderCache, NewPositions};
 use super::config::DecoderConfig;
-use super::parameters::{Norm, ParameterRole, Source, Specification};
+use super::lora::Lora;
+use super::parameters::{Norm, ParameterRole, Projection, Source, Specification};
 use super::rotation::RotaryTables;
 use crate::error::{Error, Result};
 use crate::nn::layers::linear;
@@ -23,6 +24,7 @@ const DEVIATION: f64 = 0.02;
 /// and returns logits (batch, length, vocabulary).
 ///
 /// Parameters have the names and the shapes of the family's Hugging Face files. The model drops nothing in training.
+/// [`add_lora`](Self::add_lora) leaves them as they are and trains adapters in their place.
 ///
 /// ```
 /// use selvedge::nn::{Decoder, DecoderConfig, Initializer, Module, Variable};
@@ -39,9 +41,10 @@ const DEVIATION: f64 = 0.02;
 pub struct Decoder {
     pub(super) config: DecoderConfig,
     pub(super) weights: Weights,
-    named: Vec<(String, Variable)>,
+    pub(super) named: Vec<(String, Variable)>,
     pub(super) tables: Vec<RotaryTables>,
     pub(super) compute_dtype: Option<DType>,
+    pub(super) lora: Option<Lora>,
     /// True once a length beyond the context was reported.
     has_warned: AtomicBool,
 }
@@ -90,6 +93,17 @@ impl Weights {
     }
 }
 
+impl Weights {
+    /// Returns the linear layers of the blocks, in the order of the model.
+    pub fn projections(&self) -> impl Iterator<Item = &Projection> {
+        self.blocks.iter().flat_map(Block::projections)
+    }
+
+    pub fn projections_mut(&mut self) -> impl Iterator<Item = &mut Projection> {
+        self.blocks.iter_mut().flat_map(Block::projections_mut)
+    }
+}
+
 impl Decoder {
     /// Creates a model with new weights: normal with deviation 0.02, those of products before a residual with
     /// 0.02 / sqrt(2 layers), norms of factor 1 and biases of 0.
@@ -122,7 +136,8 @@ impl Decoder {
             Ok(variable)
         })?;
         let tables = config.rotary.iter().cloned().map(RotaryTables::new).collect();
-        Ok(Decoder { config, weights, named, tables, compute_dtype, has_warned: AtomicBool::new(false) })
+        let has_warned = AtomicBool::new(false);
+        Ok(Decoder { config, weights, named, tables, compute_dtype, lora: None, has_warned })
     }
 
     /// Returns the configuration.
@@ -138,6 +153,11 @@ impl Decoder {
     /// Returns the dtype of the parameters.
     pub fn dtype(&self) -> DType {
         self.weights.embedding.dtype()
+    }
+
+    /// Returns the dtype of activations and products, or none if it is that of the parameters.
+    pub fn compute_dtype(&self) -> Option<DType> {
+        self.compute_dtype
     }
 
     /// As [`forward`](Module::forward) for sequences of different lengths that end at the last position: the first `padding[i]`
@@ -425,12 +445,23 @@ impl Decoder {
         }
     }
 
+    /// Returns the layers' result for whole sequences.
+    pub(super) fn last_hidden(&self, ids: &Tensor) -> Result<Variable> {
+        let mut pass = self.padded_pass(ids, &[])?;
+        self.hidden(ids, &Positions::From(0), &mut pass, &mut |_, _| Ok(()))
+    }
+
+    /// Returns the operands of the product with the head, whose weight is (width, vocabulary).
+    pub(super) fn head_operands(&self, x: &Variable) -> Result<(Variable, Variable)> {
+        let head = self.weights.head.as_ref().unwrap_or(&self.weights.embedding);
+        Ok((self.weights.final_norm.forward(x)?, in_compute_dtype(head, self.compute_dtype)?.t()?))
+    }
+
     /// Returns the logits of the layers' result.
     pub(super) fn logits(&self, x: &Variable) -> Result<Variable> {
         static CAPPED: OnceLock<FusedFunction<2>> = OnceLock::new();
-        let x = self.weights.final_norm.forward(x)?;
-        let head = self.weights.head.as_ref().unwrap_or(&self.weights.embedding);
-        let logits = linear(&x, &in_compute_dtype(head, self.compute_dtype)?.t()?, None)?;
+        let (x, head) = self.head_operands(x)?;
+        let logits = linear(&x, &head, None)?;
         match self.config.logit_cap {
             Some(cap) => CAPPED
                 .get_or_init(|| FusedFunction::new(|[x, cap]| (x / cap).tanh() * cap))
@@ -481,6 +512,6 @@ impl Module for Decoder {
     }
 
     fn named_parameters(&self) -> Vec<(String, Variable)> {
-        self.named.clone()
+        self.lora.as_ref().map_or(&self.named, |lora| &lora.named).clone()
     }
 }

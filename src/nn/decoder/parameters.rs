@@ -1,6 +1,7 @@
 //! [`Norm`] and [`Projection`], the layers of parameters, and [`specifications`], the list of a model's parameters.
 
 use super::config::{DecoderConfig, NormConfig, NormKind};
+use super::lora::Adapter;
 use crate::error::Result;
 use crate::nn::layers::linear;
 use crate::nn::precision::{in_compute_dtype, widened_variable};
@@ -88,6 +89,14 @@ pub(super) struct Projection {
     /// True for a weight of shape (inputs, outputs), false for one of shape (outputs, inputs).
     is_input_major: bool,
     compute_dtype: Option<DType>,
+    slot: Box<AdapterSlot>,
+}
+
+/// The name of a projection and its adapter, apart from the parts that each forward reads.
+struct AdapterSlot {
+    /// The name in files, without `.weight`.
+    name: String,
+    adapter: Option<Adapter>,
 }
 
 /// The sizes of a projection, whether it has a bias, and its weight's role.
@@ -118,7 +127,34 @@ impl Projection {
             })?),
             false => None,
         };
-        Ok(Projection { weight, bias, is_input_major, compute_dtype })
+        let slot = Box::new(AdapterSlot { name: name.to_owned(), adapter: None });
+        Ok(Projection { weight, bias, is_input_major, compute_dtype, slot })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.slot.name
+    }
+
+    pub fn adapter(&self) -> Option<&Adapter> {
+        self.slot.adapter.as_ref()
+    }
+
+    pub fn set_adapter(&mut self, adapter: Adapter) {
+        self.slot.adapter = Some(adapter);
+    }
+
+    pub fn weight(&self) -> &Variable {
+        &self.weight
+    }
+
+    pub fn is_input_major(&self) -> bool {
+        self.is_input_major
+    }
+
+    /// Returns the numbers of inputs and outputs.
+    pub fn sizes(&self) -> [usize; 2] {
+        let shape = self.weight.shape();
+        if self.is_input_major { [shape[0], shape[1]] } else { [shape[1], shape[0]] }
     }
 
     /// Returns weight (inputs, outputs) and bias in the dtype of the product.
@@ -131,7 +167,11 @@ impl Projection {
 
     pub fn forward(&self, x: &Variable) -> Result<Variable> {
         let (weight, bias) = self.operands()?;
-        linear(x, &weight, bias.as_ref())
+        let y = linear(x, &weight, bias.as_ref())?;
+        match self.adapter() {
+            Some(adapter) => y + adapter.forward(x, weight.dtype())?,
+            None => Ok(y),
+        }
     }
 
     /// Returns the result of this projection, an activation, and another projection, as one operation.
@@ -141,6 +181,9 @@ impl Projection {
         next: &Projection,
         x: &Variable,
     ) -> Result<Variable> {
+        if self.adapter().is_some() || next.adapter().is_some() {
+            return next.forward(&activation.forward(&self.forward(x)?)?);
+        }
         let ((weight, bias), (next_weight, next_bias)) = (self.operands()?, next.operands()?);
         let first = LinearLayer { weight: &weight, bias: bias.as_ref(), activation: Some(activation) };
         let second = LinearLayer { weight: &next_weight, bias: next_bias.as_ref(), activation: None };

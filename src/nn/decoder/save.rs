@@ -22,9 +22,14 @@ impl Decoder {
     ///
     /// # Errors
     ///
+    /// [`Error::InvalidArgument`] for a model with adapters, which [`merge_lora`](Self::merge_lora) adds to the weights;
     /// [`Error::FileNotWritten`], and what happened on a device before.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
+        if self.lora().is_some() {
+            let wanted = "Decoder::merge_lora before, or Decoder::save_lora for the adapters alone";
+            return Err(Error::invalid("Decoder::save", "a model with adapters", wanted));
+        }
         std::fs::create_dir_all(folder).map_err(|error| not_written(folder, &error))?;
         let state = self.state_dict();
         let tensors: Vec<(&str, &Tensor)> =
@@ -67,7 +72,7 @@ fn with_dtype(text: &str, dtype: DType) -> Result<String> {
     serde_json::to_string_pretty(&value).map_err(invalid)
 }
 
-fn not_written(path: &Path, error: &std::io::Error) -> Error {
+pub(super) fn not_written(path: &Path, error: &std::io::Error) -> Error {
     Error::FileNotWritten {
         path: path.display().to_string(),
         found: error.to_string(),

@@ -21,5 +21,6 @@ mod sampler;
 pub use cache::KeyValueCache;
 pub use config::GptConfig;
 pub use generation::Generation;
+pub(super) use model::DROPOUT;
 pub use model::Gpt;
 pub use sampler::{LogProbabilities, Sampler, SamplerOptions};

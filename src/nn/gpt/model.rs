@@ -19,6 +19,8 @@ use crate::types::DType;
 const NAME: &str = "Gpt";
 /// The deviation of weights in a new model.
 const DEVIATION: f64 = 0.02;
+/// Added to a seed for draws of dropout.
+pub(in crate::nn) const DROPOUT: u64 = 1 << 32;
 /// The first part of the names that Hugging Face gives to all but the head.
 const PREFIX: &str = "transformer.";
 
@@ -103,6 +105,17 @@ impl Gpt {
         })
     }
 
+    /// Creates a model with the weights of a seed, whose dropout draws from another generator of the seed:
+    /// [`Trainer`](crate::nn::Trainer)'s new models.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn from_seed(config: GptConfig, seed: u64, device: &Device) -> Result<Gpt> {
+        let dropout = Generator::new(seed.wrapping_add(DROPOUT));
+        Gpt::with_dropout_generator(config, &Initializer::new(device).with_seed(seed), &dropout)
+    }
+
     /// Creates a model of the parameters of a [`state_dict`](Module::state_dict), such as that of a
     /// [`Checkpoint`](crate::nn::Checkpoint). A configuration of more parameters than there are is refused before it takes
     /// memory.
@@ -140,6 +153,11 @@ impl Gpt {
     /// Returns the device of the parameters.
     pub fn device(&self) -> Device {
         self.wte.weight().device()
+    }
+
+    /// Returns the generator of the dropout, or none for a model that drops nothing.
+    pub(in crate::nn) fn generator(&self) -> Option<&Generator> {
+        self.dropout.as_ref().map(Dropout::generator)
     }
 
     /// Returns the mean cross-entropy of a batch in nats an id, in f32 for logits of bf16.

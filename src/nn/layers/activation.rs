@@ -37,6 +37,16 @@ impl Activation {
         }
     }
 
+    /// Returns the function of each element.
+    pub(in crate::nn) fn forward(self, x: &Variable) -> Result<Variable> {
+        match self {
+            Activation::GeluTanh => GeluTanh.forward(x),
+            Activation::Gelu => Gelu.forward(x),
+            Activation::Relu => Relu.forward(x),
+            Activation::Silu => Silu.forward(x),
+        }
+    }
+
     /// Returns the elementwise operation, which has the expressions of the function and its derivative.
     pub(in crate::nn) const fn operation(self) -> Operation {
         self.functions().0

@@ -44,6 +44,11 @@ impl Dropout {
         Ok(Dropout { probability, generator: generator.clone(), is_training: true })
     }
 
+    /// Returns the generator.
+    pub(in crate::nn) fn generator(&self) -> &Generator {
+        &self.generator
+    }
+
     /// Returns whether a forward draws.
     pub(in crate::nn) fn is_active(&self) -> bool {
         self.is_training && self.probability > 0.0

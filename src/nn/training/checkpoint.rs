@@ -223,7 +223,7 @@ fn check_hash(path: &Path, listed: Option<&String>, found: &str) -> Result<()> {
 }
 
 /// Returns a file's SHA-256 in hexadecimal digits.
-fn hash_of(path: &Path) -> Result<String> {
+pub(in crate::nn) fn hash_of(path: &Path) -> Result<String> {
     let (mut file, _): (File, u64) = open_regular(path, KIND)?;
     let (mut hash, mut bytes) = (Sha256::new(), vec![0; 1 << 20]);
     loop {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `checkpoint` | [`Checkpoint`], the state of a run, and [`CheckpointInfo`], its part in JSON |
 //! | `checkpoints` | [`Checkpoints`], a folder that one process writes, and [`CheckpointList`], its contents |
+//! | `language_model` | [`LanguageModel`], the models that a trainer trains |
 //! | `lock` | the lock of the folder |
 //! | `loss_scale` | [`LossScale`], the factor of a loss for gradients in f16 |
 //! | `options` | [`TrainerOptions`], the numbers of a run |
@@ -24,6 +25,7 @@
 
 mod checkpoint;
 mod checkpoints;
+mod language_model;
 mod lock;
 mod loss_scale;
 mod options;
@@ -31,8 +33,10 @@ mod step;
 mod step_graph;
 mod trainer;
 
+pub(super) use checkpoint::hash_of;
 pub use checkpoint::{BestCheckpoint, Checkpoint, CheckpointInfo};
 pub use checkpoints::{CheckpointEntry, CheckpointList, Checkpoints};
+pub use language_model::LanguageModel;
 pub use loss_scale::LossScale;
 pub use options::TrainerOptions;
 pub use step::TrainingStep;

@@ -3,19 +3,20 @@
 use serde_json::Value;
 
 use super::checkpoint::{Checkpoint, CheckpointInfo};
+use super::language_model::LanguageModel;
 use super::loss_scale::{self, LossScale, LossScaler};
 use super::options::TrainerOptions;
 use super::step_graph::{StepGraph, StepWork};
 use crate::error::{Error, Result};
+use crate::nn::gpt::DROPOUT;
 use crate::nn::{
-    AdamW, Batch, Batches, Gpt, GptConfig, Initializer, Module, Optimizer, Parameters, Split, TokenizedText,
-    Tokenizer, Variable, clip_grad_norm, no_grad,
+    AdamW, Batch, Batches, Gpt, GptConfig, Optimizer, Parameters, Split, TokenizedText, Tokenizer, Variable,
+    clip_grad_norm, no_grad,
 };
 use crate::tensor::{Device, Generator, GeneratorState, Tensor, fuse};
 
 const OPERATION: &str = "Trainer";
-/// Added to the seed for draws of another purpose than the weights'.
-const DROPOUT: u64 = 1 << 32;
+/// Added to the seed for the batches of evaluations.
 const VALIDATION: u64 = 2 << 32;
 
 /// The figures of a step.
@@ -33,7 +34,8 @@ pub struct StepReport {
     pub is_skipped: bool,
 }
 
-/// A model, its optimizer and its text: a step draws a batch, computes the gradients of the loss, and changes the parameters.
+/// A model, its optimizer and its text. [`new`](Self::new) trains a new [`Gpt`], and [`with_model`](Self::with_model) any
+/// [`LanguageModel`], such as a loaded [`Decoder`](crate::nn::Decoder). A step draws a batch, computes the gradients of the loss, and changes the parameters.
 ///
 /// All of a run follows from the options, the text and the device, bit for bit, and so does a run that continues from a
 /// [`checkpoint`](Self::checkpoint).
@@ -50,8 +52,8 @@ pub struct StepReport {
 /// assert!((report.loss - 256f64.ln()).abs() < 0.5);
 /// # Ok::<(), selvedge::Error>(())
 /// ```
-pub struct Trainer {
-    model: Gpt,
+pub struct Trainer<M = Gpt> {
+    model: M,
     /// Of the parameters in their buffers.
     parameters: Vec<Variable>,
     optimizer: AdamW,
@@ -72,7 +74,7 @@ pub struct Trainer {
 /// batch, the norm of the gradients if they are clipped or scaled, and if they are scaled whether they are finite and the
 /// optimizer's factor.
 struct ModelWork<'a> {
-    model: &'a Gpt,
+    model: &'a dyn LanguageModel,
     parameters: &'a [Variable],
     optimizer: &'a mut AdamW,
     scaler: Option<&'a mut LossScaler>,
@@ -138,7 +140,7 @@ impl StepWork for ModelWork<'_> {
     }
 }
 
-impl Trainer {
+impl Trainer<Gpt> {
     /// Creates a new model and a run that has taken no step.
     ///
     /// # Errors
@@ -170,38 +172,101 @@ impl Trainer {
         options: TrainerOptions,
         device: &Device,
     ) -> Result<Trainer> {
+        // A run that cannot be takes no memory.
+        let data = TrainingData::new([config.vocab_size, config.context], text, tokenizer, &options)?;
+        Trainer::of_parts(Gpt::from_seed(config, options.seed, device)?, data, options)
+    }
+}
+
+/// The text of a run with its batches.
+struct TrainingData {
+    text: TokenizedText,
+    tokenizer: Value,
+    training: Batches,
+    validation: Batches,
+}
+
+impl TrainingData {
+    /// Checks that a model of a vocabulary and a context can be trained on a text.
+    fn new(
+        [vocab_size, longest]: [usize; 2],
+        text: TokenizedText,
+        tokenizer: Option<&dyn Tokenizer>,
+        options: &TrainerOptions,
+    ) -> Result<TrainingData> {
         options.check()?;
-        let context = options.context.unwrap_or(config.context);
-        if context > config.context {
-            let wanted = format!("at most the model's, {}", config.context);
+        let context = options.context.unwrap_or(longest);
+        if context > longest {
+            let wanted = format!("at most the model's, {longest}");
             return Err(Error::invalid(OPERATION, format!("a context of {context}"), wanted));
         }
-        if let Some(size) = tokenizer.map(Tokenizer::vocab_size).filter(|&size| size > config.vocab_size) {
-            let wanted = format!("at most the model's, {}", config.vocab_size);
+        if let Some(size) = tokenizer.map(Tokenizer::vocab_size).filter(|&size| size > vocab_size) {
+            let wanted = format!("at most the model's, {vocab_size}");
             return Err(Error::invalid(OPERATION, format!("a tokenizer of {size} ids"), wanted));
         }
         let largest = text.largest_id();
-        if largest as usize >= config.vocab_size {
+        if largest as usize >= vocab_size {
             let found = format!("the id {largest} in the text");
-            let wanted = format!("ids below {}, the vocabulary of the model", config.vocab_size);
+            let wanted = format!("ids below {vocab_size}, the vocabulary of the model");
             return Err(Error::invalid(OPERATION, found, wanted));
         }
         let batches = |split, seed| Batches::new(&text, split, options.batch, context, seed);
         let training = batches(Split::Training, options.seed)?;
-        let (training, validation) = (
-            if options.is_shuffled { training.shuffled() } else { training },
-            batches(Split::Validation, options.seed.wrapping_add(VALIDATION))?,
-        );
-        let dropout = Generator::new(options.seed.wrapping_add(DROPOUT));
-        let initializer = Initializer::new(device).with_seed(options.seed);
-        let model = Gpt::with_dropout_generator(config, &initializer, &dropout)?;
+        let validation = batches(Split::Validation, options.seed.wrapping_add(VALIDATION))?;
+        Ok(TrainingData {
+            training: if options.is_shuffled { training.shuffled() } else { training },
+            validation,
+            tokenizer: tokenizer.map_or(Value::Null, Tokenizer::to_json),
+            text,
+        })
+    }
+}
+
+impl<M: LanguageModel> Trainer<M> {
+    /// Creates a run that begins from a model's weights. `options.seed` is that of the batches.
+    ///
+    /// ```
+    /// use selvedge::nn::{ByteTokenizer, Decoder, DecoderConfig, Initializer, TextFile, TokenizedText, Trainer, TrainerOptions};
+    /// use selvedge::Device;
+    /// let text = r#"{"model_type": "gpt2", "vocab_size": 256, "n_positions": 8, "n_embd": 8, "n_layer": 1, "n_head": 2}"#;
+    /// let config = DecoderConfig::from_json(text, None)?;
+    /// // Or Decoder::load with the folder of a published model.
+    /// let model = Decoder::new(config, &Initializer::new(&Device::cpu()).with_seed(1))?;
+    /// let text = TextFile::from_bytes("to be, or not to be, that is the question: ".repeat(9));
+    /// let text = TokenizedText::new(text, &ByteTokenizer)?;
+    /// let options = TrainerOptions { batch: 2, ..TrainerOptions::default() };
+    /// let mut trainer = Trainer::with_model(model, text, Some(&ByteTokenizer), options)?;
+    /// assert!((trainer.step()?.loss - 256f64.ln()).abs() < 0.5);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`from_tokens`](Trainer::from_tokens), and as [`Parameters::new`].
+    pub fn with_model(
+        model: M,
+        text: TokenizedText,
+        tokenizer: Option<&dyn Tokenizer>,
+        options: TrainerOptions,
+    ) -> Result<Trainer<M>> {
+        let data = TrainingData::new([model.vocab_size(), model.context()], text, tokenizer, &options)?;
+        Trainer::of_parts(model, data, options)
+    }
+
+    fn of_parts(model: M, data: TrainingData, options: TrainerOptions) -> Result<Trainer<M>> {
+        let TrainingData { text, tokenizer, training, validation } = data;
+        let dropout = model.generator();
+        let dropout = dropout.unwrap_or_else(|| Generator::new(options.seed.wrapping_add(DROPOUT)));
         let parameters = Parameters::new(&model)?.variables();
+        let Some(device) = parameters.first().map(Variable::device) else {
+            return Err(Error::invalid(OPERATION, "a model without parameters", "at least one to train"));
+        };
         let (first, second) = options.betas;
         let optimizer = AdamW::new(parameters.clone(), options.learning_rate)?
             .with_betas(first, second)?
             .with_weight_decay(options.weight_decay)?
             .with_min_decay_rank(2);
-        let scaler = options.loss_scale.map(|scale| LossScaler::new(scale, device)).transpose()?;
+        let scaler = options.loss_scale.map(|scale| LossScaler::new(scale, &device)).transpose()?;
         Ok(Trainer {
             model,
             parameters,
@@ -211,22 +276,22 @@ impl Trainer {
             training,
             validation,
             dropout,
-            tokenizer: tokenizer.map_or(Value::Null, Tokenizer::to_json),
+            tokenizer,
             text,
             step: 0,
             loss: None,
-            device: *device,
-            graph: StepGraph::new(device),
+            device,
+            graph: StepGraph::new(&device),
         })
     }
 
     /// Returns the model.
-    pub fn model(&self) -> &Gpt {
+    pub fn model(&self) -> &M {
         &self.model
     }
 
     /// Returns the model, such as to set its mode.
-    pub fn model_mut(&mut self) -> &mut Gpt {
+    pub fn model_mut(&mut self) -> &mut M {
         &mut self.model
     }
 
@@ -247,14 +312,14 @@ impl Trainer {
 
     /// Returns the ids that a step reads.
     pub fn ids_of_a_step(&self) -> usize {
-        let context = self.options.context.unwrap_or(self.model.config().context);
+        let context = self.options.context.unwrap_or(self.model.context());
         self.options.batch * self.options.accumulation * context
     }
 
     /// Runs each step uncaptured. Otherwise a step on a CUDA device is one graph from the second step on, with the same
     /// bits; the log says so, or why not.
     #[must_use]
-    pub fn without_capture(mut self) -> Trainer {
+    pub fn without_capture(mut self) -> Trainer<M> {
         self.graph.forbid("Trainer::without_capture");
         self
     }
@@ -323,7 +388,7 @@ impl Trainer {
         self.optimizer.set_learning_rate(learning_rate);
         let Trainer { model, parameters, optimizer, scaler, graph, .. } = self;
         let scaler = scaler.as_mut();
-        let mut work = ModelWork { model, parameters, optimizer, scaler, max_norm, batches };
+        let mut work = ModelWork { model: &*model, parameters, optimizer, scaler, max_norm, batches };
         let results = run(graph, &inputs, &mut work)?;
         let (mut loss, share) = (0.0, 1.0 / batches as f64);
         for one in results.iter().take(batches) {
@@ -384,7 +449,7 @@ impl Trainer {
                 generator_offset: offset,
                 text_hash: self.text.hash().to_owned(),
                 tokenizer: self.tokenizer.clone(),
-                model: self.model.config().to_json(),
+                model: self.model.to_json(),
                 training: serde_json::json!(self.options),
                 program: Value::Null,
             },
@@ -405,7 +470,7 @@ impl Trainer {
             true => Ok(()),
             false => Err(Error::invalid("Trainer::resume", format!("{what} {found}"), format!("{wanted}"))),
         };
-        same("a model", &info.model, &self.model.config().to_json())?;
+        same("a model", &info.model, &self.model.to_json())?;
         same("a tokenizer", &info.tokenizer, &self.tokenizer)?;
         same("a seed", &info.data_seed.into(), &self.training.seed().into())?;
         if info.text_hash != self.text.hash() && !allow_other_text {

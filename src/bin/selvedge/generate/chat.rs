@@ -28,7 +28,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 pub fn chat(options: &GenerateOptions, folder: &Path) -> Result<Outcome, Failure> {
     let filter = stop_filter(options)?;
     let template = ChatTemplate::from_folder(folder)?;
-    let loaded = LoadedModel::new(folder, options.device, options.dtype)?;
+    let loaded = LoadedModel::new(folder, options.device, options.dtype, options.lora.as_deref())?;
     let (model, tokenizer) = (&loaded.model, &loaded.tokenizer);
     let end_ids = model.config().end_ids();
     let signals = Signals::catch()?;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use selvedge::Error;
-use selvedge::nn::{Generation, Sampler, SamplerOptions, StreamDecoder};
+use selvedge::nn::{Sampler, SamplerOptions, StreamDecoder};
 use serde_json::json;
 
 use super::screen::Screen;
@@ -20,7 +20,9 @@ const TEMPERATURE: f64 = 0.8;
 pub fn generate(options: &GenerateOptions) -> Result<Outcome, Failure> {
     let mut filter = stop_filter(options)?;
     let defaults = SamplerOptions { temperature: TEMPERATURE, ..SamplerOptions::default() };
-    let sampler = Sampler::new(options.sampling.over(defaults), options.seed)?;
+    let sampler = options.sampling.over(defaults);
+    // A bad option is known before the model is loaded.
+    Sampler::new(sampler, options.seed)?;
     let (device, reason) = device::choose(options.device)?;
     let trained = source::trained(&options.run, options.step, &device)?;
     let Some(tokenizer) = &trained.tokenizer else {
@@ -29,7 +31,7 @@ pub fn generate(options: &GenerateOptions) -> Result<Outcome, Failure> {
         return Err(Error::InvalidArgument { operation: "generate", found, wanted }.into());
     };
     let prompt = match &options.prompt[..] {
-        [] => source::default_prompt(&**tokenizer, &trained.stored_prompt()),
+        [] => source::default_prompt(&**tokenizer, &trained.stored.prompt),
         [prompt] => tokenizer.encode(prompt)?,
         several => {
             let found = format!("{} prompts for a run", several.len());
@@ -37,7 +39,9 @@ pub fn generate(options: &GenerateOptions) -> Result<Outcome, Failure> {
             return Err(Error::InvalidArgument { operation: "generate", found, wanted }.into());
         }
     };
-    let mut generation = Generation::new(&trained.model, &prompt, sampler)?.with_context(trained.context)?;
+    let length = options.length.unwrap_or(LENGTH);
+    let choice = (sampler, options.seed);
+    let mut generation = trained.model.continued(&prompt, choice, trained.context, length)?;
     let signals = Signals::catch()?;
     let mut screen = Screen::new(!options.json);
     let mut decoder = StreamDecoder::new(&**tokenizer);
@@ -46,7 +50,6 @@ pub fn generate(options: &GenerateOptions) -> Result<Outcome, Failure> {
     let mut is_read = screen.print(&text)?;
     let start = Instant::now();
     let mut count = 0u64;
-    let length = options.length.unwrap_or(LENGTH);
     while is_read && !filter.is_stopped() && count < length && signals.received().is_none() {
         let Some(id) = generation.next() else { break };
         count += 1;

@@ -22,7 +22,7 @@ pub fn generate(options: &GenerateOptions, folder: &Path) -> Result<Outcome, Fai
         let (found, wanted) = ("no prompt".to_owned(), "--prompt TEXT, or --chat".to_owned());
         return Err(Error::InvalidArgument { operation: "generate", found, wanted }.into());
     }
-    let loaded = LoadedModel::new(folder, options.device, options.dtype)?;
+    let loaded = LoadedModel::new(folder, options.device, options.dtype, options.lora.as_deref())?;
     let (model, tokenizer) = (&loaded.model, &loaded.tokenizer);
     let prompts: Vec<Vec<u32>> =
         options.prompt.iter().map(|prompt| tokenizer.encode_prompt(prompt)).collect::<Result<_, _>>()?;

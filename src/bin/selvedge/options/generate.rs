@@ -94,6 +94,9 @@ pub struct GenerateOptions {
     /// The folder of a published model
     #[arg(long, value_name = "FOLDER")]
     pub model: Option<PathBuf>,
+    /// Add the adapters of this folder, as peft and `selvedge convert` write them, to the model's weights
+    #[arg(long, value_name = "FOLDER", requires = "model")]
+    pub lora: Option<PathBuf>,
     /// The text to continue; several with --model [default: a line's end, or the first word of the run's text if it has no line's end]
     #[arg(long, value_name = "TEXT")]
     pub prompt: Vec<String>,

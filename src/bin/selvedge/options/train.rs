@@ -88,6 +88,8 @@ Examples:
   selvedge train
   selvedge train --text book.txt --steps 2000 --run book
   selvedge train --model 124M --data train_*.bin --validation val.bin --tokenizer gpt2 --dtype bf16
+  selvedge train --model Qwen3-0.6B --text book.txt --context 256 --dtype bf16
+  selvedge train --model Qwen3-0.6B --text book.txt --lora 8 --lora-layers q_proj,v_proj
   selvedge train --run book --resume --steps 4000
   selvedge train --profile trace.json.gz --steps 10..12
   selvedge generate --run book";
@@ -108,16 +110,26 @@ pub struct TrainOptions {
     /// Map the files of --data instead of reading them into memory; they must not change while the run lasts
     #[arg(long, requires = "data")]
     pub map: bool,
-    /// The model: tiny, a size of GPT-2 (124M is gpt2 too), or a config.json of GPT-2 [default: tiny]
-    #[arg(long, value_name = "tiny|124M|350M|774M|1558M|FILE")]
+    /// The model: tiny, a size of GPT-2 (124M is gpt2 too), or a config.json of GPT-2, with new weights; or the folder of a
+    /// published model, whose weights the run begins from [default: tiny]
+    #[arg(long, value_name = "tiny|124M|350M|774M|1558M|FILE|FOLDER")]
     pub model: Option<String>,
+    /// Train adapters of this rank in place of the weights (LoRA), for --model FOLDER
+    #[arg(long, value_name = "RANK")]
+    pub lora: Option<u64>,
+    /// The adapters' results are multiplied by A / RANK [default: twice the rank]
+    #[arg(long, value_name = "A", requires = "lora")]
+    pub lora_alpha: Option<f64>,
+    /// The layers with adapters, by the ends of their names [default: the projections of queries and values]
+    #[arg(long, value_name = "NAME,...", requires = "lora", value_delimiter = ',')]
+    pub lora_layers: Vec<String>,
     /// The dtype to compute in [default: f32, or that of the model's file]
     #[arg(long, value_enum)]
     pub dtype: Option<ComputeDType>,
     /// Compute the logits of a multiple of N ids, which is faster on GPUs; the vocabulary stays [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub pad_vocab: Option<u64>,
-    /// The tokenizer, or its folder [default: char; none for --data, whose run then writes no samples]
+    /// The tokenizer, or its folder [default: that of --model FOLDER, else char; none for --data, whose run then writes no samples]
     #[arg(long, value_name = "char|byte|FOLDER")]
     pub tokenizer: Option<TokenizerChoice>,
     /// Steps of the run [default: 300]; as A..B the steps that --profile traces, A to B [default: three, after the first two]
@@ -126,13 +138,13 @@ pub struct TrainOptions {
     /// Sequences of a batch [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub batch: Option<u64>,
-    /// Ids of a sequence [default: the model's context]
+    /// Ids of a sequence [default: the model's context, at most 1024 of --model FOLDER]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub context: Option<u64>,
     /// Batches of a step [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub accumulation: Option<u64>,
-    /// The largest learning rate [default: 6e-3 / (1 + (width / 256)²)]
+    /// The largest learning rate [default: 6e-3 / (1 + (width / 256)²), a tenth of it for --model FOLDER, 2e-4 with --lora]
     #[arg(long, value_name = "RATE")]
     pub learning_rate: Option<f64>,
     /// The learning rate at the end [default: a tenth of the largest]
@@ -284,6 +296,9 @@ pub struct EvaluateOptions {
     /// Ids between the starts of two windows [default: those of a window]
     #[arg(long, value_name = "N", requires = "model", value_parser = clap::value_parser!(u64).range(1..))]
     pub stride: Option<u64>,
+    /// Add the adapters of this folder to the model's weights
+    #[arg(long, value_name = "FOLDER", requires = "model")]
+    pub lora: Option<PathBuf>,
     /// The dtype of the model's weights [default: the stored one; f32 in place of 16 bits on the CPU]
     #[arg(long, value_enum, requires = "model")]
     pub dtype: Option<WeightDType>,

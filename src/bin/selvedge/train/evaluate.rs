@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use selvedge::Error;
-use selvedge::nn::{Batches, Split, no_grad};
+use selvedge::nn::{Batches, LanguageModel, Split, no_grad};
 use serde_json::json;
 
 use super::source::{self, Corpus};
@@ -24,7 +24,7 @@ pub fn evaluate(options: &EvaluateOptions) -> Result<Report, Failure> {
     let is_text_of_run = corpus.hash() == info.text_hash;
     let name = corpus.name.clone();
     let text = corpus.tokenized(trained.tokenizer.as_deref())?;
-    let (largest, vocab_size) = (text.largest_id(), trained.model.config().vocab_size);
+    let (largest, vocab_size) = (text.largest_id(), trained.model.vocab_size());
     if largest as usize >= vocab_size {
         let found = format!("the id {largest}");
         let wanted = format!("ids below {vocab_size}, the model's");

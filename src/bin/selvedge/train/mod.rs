@@ -2,7 +2,7 @@
 //!
 //! `train` prints while it runs; with `--json` it prints one object at the end. `run` has the loop, `resume` its beginning, `settings`
 //! the options, `losses` the file of losses, `report` the text and the JSON, `plot` the picture, `profile` the kernels of a step, `memory` the batch that fits when
-//! memory is short, `evaluate` the other command, and `source` the text and the checkpoint
+//! memory is short, `evaluate` the other command, and `language_model` the model, and `source` the text and the checkpoint
 //! that both need.
 
 use std::process::ExitCode;
@@ -11,6 +11,7 @@ use crate::options::TrainOptions;
 use crate::output;
 
 mod evaluate;
+pub mod language_model;
 mod losses;
 mod memory;
 mod plot;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use selvedge::nn::GptConfig;
 use serde_json::{Value, json};
 
+use super::language_model::ModelConfig;
 use super::run::Course;
 use crate::output::{Report, Style, Table, counted, grouped, indented, seconds};
 use crate::signals::Signal;
@@ -21,7 +21,11 @@ pub struct Start {
     pub is_text: bool,
     pub has_tokenizer: bool,
     pub vocab_size: usize,
-    pub config: GptConfig,
+    pub config: ModelConfig,
+    /// The published folder that the run began from.
+    pub base: Option<PathBuf>,
+    /// The elements that the run changes.
+    pub trained: usize,
     pub device: String,
     pub cpu_because: Option<String>,
     pub folder: PathBuf,
@@ -48,7 +52,8 @@ impl Start {
     pub fn render(&self, style: Style) -> String {
         let mut table = Table::new("<<");
         let mut row = |name: &str, text: String| table.row([name.to_owned(), text]);
-        let GptConfig { layers, width, heads, context, .. } = self.config;
+        let ((layers, heads), width) = (self.config.layers_and_heads(), self.config.width());
+        let context = self.config.context();
         let ids = grouped(self.ids as u64);
         match self.is_text {
             true => row("text", format!("{}: {ids} ids, {} distinct", self.text, self.vocab_size)),
@@ -66,8 +71,15 @@ impl Start {
                 grouped(self.config.parameter_count() as u64)
             ),
         );
-        if let Some(dtype) = self.config.compute_dtype {
+        if let Some(dtype) = self.config.compute_dtype() {
             row("dtype", format!("{dtype}, parameters f32"));
+        }
+        if let Some(folder) = &self.base {
+            row("begins from", folder.display().to_string());
+        }
+        if let Some(lora) = self.config.lora() {
+            let trained = grouped(self.trained as u64);
+            row("adapters", format!("rank {}, alpha {}: {trained} parameters", lora.rank, lora.alpha));
         }
         row("device", self.device.clone());
         row("run", self.folder.display().to_string());
@@ -182,6 +194,10 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
     if start.has_tokenizer {
         row("continue a text", format!("selvedge generate --run {folder}{prompt}"));
     }
+    if start.base.is_some() {
+        let options = if start.config.lora().is_some() { " --merge" } else { "" };
+        row("publish", format!("selvedge convert {folder} OUT --dtype bf16{options}"));
+    }
     // A run that a signal ended has steps left.
     let steps = if finished.last_step < start.steps { start.steps } else { 2 * finished.last_step.max(1) };
     row("train on", format!("selvedge train --run {folder} --resume --steps {steps}"));
@@ -212,6 +228,8 @@ pub fn report(start: &Start, finished: &Finished) -> Report {
         "has_tokenizer": start.has_tokenizer,
         "vocab_size": start.vocab_size,
         "model": start.config.to_json(),
+        "base": start.base,
+        "trained_parameters": start.trained,
         "parameters": start.config.parameter_count(),
         "device": start.device,
         "cpu_because": start.cpu_because,

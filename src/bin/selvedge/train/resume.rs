@@ -8,9 +8,14 @@ use selvedge::nn::{
 };
 use selvedge::{Device, Error};
 
-use super::settings::{Changes, Settings, Stored, absolute, all_absolute, check_model, check_schedule};
+use super::language_model::{RunModel, check_base};
+use super::settings::{
+    Changes, Settings, Stored, absolute, all_absolute, check_model, check_options_of_decoder, check_schedule,
+    model_folder,
+};
 use super::source::{self, Contents, Corpus};
 use crate::failure::Failure;
+use crate::model;
 use crate::options::{TokenizerChoice, TrainOptions};
 
 /// The folder of a run that names none.
@@ -38,6 +43,7 @@ impl Prepared {
         };
         let tokenizer = new_tokenizer(options, &corpus)?;
         let mut settings = Settings::new(options, &corpus, tokenizer.as_deref())?;
+        check_options_of_decoder(options, &settings.config)?;
         settings.apply(options);
         check_schedule(options, &settings)?;
         let name = corpus.name.clone();
@@ -48,6 +54,21 @@ impl Prepared {
 
 /// Returns the tokenizer of a new run, or none for files of ids without one.
 fn new_tokenizer(options: &TrainOptions, corpus: &Corpus) -> Result<Option<Box<dyn Tokenizer>>, Failure> {
+    if let Some(folder) = model_folder(options) {
+        return match (&options.tokenizer, &corpus.contents) {
+            (Some(TokenizerChoice::Folder(folder)), _) => {
+                Ok(Some(Box::new(SubwordTokenizer::from_folder(folder)?)))
+            }
+            (Some(choice), _) => {
+                let found = format!("--tokenizer {choice} with --model {}", folder.display());
+                let wanted = "the folder's tokenizer, which is the default".to_owned();
+                Err(Error::InvalidArgument { operation: "train", found, wanted }.into())
+            }
+            // Files of ids need no tokenizer.
+            (None, Contents::Ids(_)) if !model::has_tokenizer(folder) => Ok(None),
+            (None, _) => Ok(Some(Box::new(SubwordTokenizer::from_folder(folder)?))),
+        };
+    }
     Ok(match (&options.tokenizer, &corpus.contents) {
         (Some(TokenizerChoice::Folder(folder)), _) => Some(Box::new(SubwordTokenizer::from_folder(folder)?)),
         (Some(TokenizerChoice::Byte), _) => Some(Box::new(ByteTokenizer)),
@@ -103,6 +124,12 @@ impl Resumed {
     pub fn prepare(&self, options: &TrainOptions) -> Result<Prepared, Failure> {
         let mut settings = Settings::of_checkpoint(&self.info)?;
         check_model(options, &self.info, &settings.config)?;
+        check_options_of_decoder(options, &settings.config)?;
+        if let Some(folder) = model_folder(options) {
+            // Adapters need their base, which may have moved.
+            settings.stored.model = absolute(Some(folder));
+        }
+        check_base(&settings.config, &settings.stored)?;
         let stored = &mut settings.stored;
         let refused = |found: &str, wanted: &str| -> Failure {
             let (found, wanted) = (found.to_owned(), wanted.to_owned());
@@ -166,7 +193,7 @@ impl Resumed {
     /// Loads the checkpoint into a trainer, and sets later checkpoints aside. Returns these too.
     pub fn load(
         self,
-        trainer: &mut Trainer,
+        trainer: &mut Trainer<RunModel>,
         settings: &Settings,
         is_forced: bool,
         device: &Device,
@@ -194,6 +221,19 @@ impl Resumed {
 fn no_checkpoint(folder: &Path) -> Failure {
     let (path, found) = (folder.display().to_string(), "no checkpoint".to_owned());
     Error::File { path, found, wanted: "the folder of a run to resume".to_owned() }.into()
+}
+
+/// Copies the files of the tokenizer of a published folder into the folder of a new run, for [`convert`](crate::convert).
+pub fn copy_tokenizer(options: &TrainOptions, stored: &Stored, run: &Path) -> Result<(), Failure> {
+    let from = match (&stored.model, &options.tokenizer) {
+        (None, _) => return Ok(()),
+        (Some(_), Some(TokenizerChoice::Folder(folder))) => folder,
+        (Some(folder), _) => folder,
+    };
+    let to = run.join(model::TOKENIZER_OF_RUN);
+    std::fs::create_dir_all(&to)
+        .map_err(|error| Failure::failed(format!("{} is not created: {error}", to.display())))?;
+    model::copy_tokenizer(from, &to).map(drop)
 }
 
 /// Opens the folder of a new run.

@@ -4,10 +4,9 @@ use std::io::Write;
 use std::time::Instant;
 
 use selvedge::Error;
-use selvedge::nn::{
-    Checkpoints, Generation, Gpt, Module, Sampler, SamplerOptions, Split, Tokenizer, Trainer, TrainerOptions,
-};
+use selvedge::nn::{Checkpoints, Module, SamplerOptions, Split, Tokenizer, Trainer, TrainerOptions};
 
+use super::language_model::RunModel;
 use super::losses::LossFile;
 use super::profile::Profiler;
 use super::report::{Evaluation, Finished, Start, report, sample_after_step};
@@ -65,7 +64,13 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
     let mut profiler = Profiler::new(options, done, numbers.steps)?;
     let (device, reason) = device::choose(stored.device)?;
     let tokenizer = tokenizer.as_deref();
-    let new = |numbers| Trainer::from_tokens(*config, text.clone(), tokenizer, numbers, &device);
+    // A resumed run takes its weights from the checkpoint, but for those under adapters.
+    let has_base = resumed.is_none() || config.lora().is_some();
+    let base = stored.model.as_deref().filter(|_| has_base);
+    let new = |numbers: TrainerOptions| {
+        let model = config.new_model(base, numbers.seed, &device)?;
+        Trainer::with_model(model, text.clone(), tokenizer, numbers)
+    };
     // A new run with another batch, for the advice of an error.
     let steps_of_batch = |batch| {
         let smaller = TrainerOptions { batch: batch as usize, ..*numbers };
@@ -79,6 +84,7 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
         Some(resumed) => resumed.load(&mut trainer, &settings, options.force, &device)?,
         None => {
             let (checkpoints, folder) = resume::new_folder(options)?;
+            resume::copy_tokenizer(options, stored, &folder)?;
             (checkpoints, folder, Vec::new())
         }
     };
@@ -96,8 +102,10 @@ pub fn run(options: &TrainOptions) -> Result<Outcome, Failure> {
         held_out: text.range(Split::Validation).len(),
         is_text: stored.data.is_empty(),
         has_tokenizer: tokenizer.is_some(),
-        vocab_size: tokenizer.map_or(config.vocab_size, Tokenizer::vocab_size),
-        config: *config,
+        vocab_size: tokenizer.map_or(config.vocab_size(), Tokenizer::vocab_size),
+        config: config.clone(),
+        base: stored.model.clone(),
+        trained: trainer.model().parameters().iter().map(|x| x.shape().count()).sum(),
         device: device.to_string(),
         cpu_because: reason.as_ref().map(Error::to_string),
         folder: folder.clone(),
@@ -232,7 +240,7 @@ impl From<Error> for StepsError {
 
 impl Steps<'_> {
     /// Takes steps until the last one or a signal. Each evaluation saves a checkpoint.
-    fn run(&mut self, trainer: &mut Trainer) -> Result<Option<Signal>, StepsError> {
+    fn run(&mut self, trainer: &mut Trainer<RunModel>) -> Result<Option<Signal>, StepsError> {
         let (last, every) = (self.settings.numbers.steps, self.settings.stored.every);
         let mut signal = self.signals.received();
         if trainer.step_count() >= last {
@@ -271,14 +279,14 @@ impl Steps<'_> {
     }
 
     /// Saves a checkpoint with the options of the run, then the losses.
-    fn save(&mut self, trainer: &Trainer) -> Result<(), StepsError> {
+    fn save(&mut self, trainer: &Trainer<RunModel>) -> Result<(), StepsError> {
         let mut checkpoint = trainer.checkpoint()?;
         checkpoint.info.program = serde_json::json!(self.settings.stored);
         self.checkpoints.save(&checkpoint)?;
         self.losses.append(self.course).map_err(StepsError::Losses)
     }
 
-    fn evaluate(&mut self, trainer: &mut Trainer) -> Result<(), Error> {
+    fn evaluate(&mut self, trainer: &mut Trainer<RunModel>) -> Result<(), Error> {
         let validation = trainer.evaluate()?;
         let course = &mut *self.course;
         let since = course.evaluations.last().map_or(0, |evaluation| evaluation.step);
@@ -298,7 +306,7 @@ impl Steps<'_> {
     }
 
     /// Prints and records a sample of the model as it is now.
-    fn write_sample(&mut self, trainer: &mut Trainer) -> Result<(), Error> {
+    fn write_sample(&mut self, trainer: &mut Trainer<RunModel>) -> Result<(), Error> {
         let text = sample(trainer.model_mut(), self.tokenizer, self.settings)?;
         if text.is_empty() {
             return Ok(());
@@ -311,8 +319,12 @@ impl Steps<'_> {
 }
 
 /// Returns a sample of the model's text, which is empty if none is wanted, and without a tokenizer.
-fn sample(model: &mut Gpt, tokenizer: Option<&dyn Tokenizer>, settings: &Settings) -> Result<String, Error> {
-    let Settings { numbers, stored, .. } = settings;
+fn sample(
+    model: &mut RunModel,
+    tokenizer: Option<&dyn Tokenizer>,
+    settings: &Settings,
+) -> Result<String, Error> {
+    let Settings { config, numbers, stored } = settings;
     let Some(tokenizer) = tokenizer.filter(|_| stored.sample > 0) else { return Ok(String::new()) };
     model.eval();
     let sampler = SamplerOptions {
@@ -321,8 +333,10 @@ fn sample(model: &mut Gpt, tokenizer: Option<&dyn Tokenizer>, settings: &Setting
         ..SamplerOptions::default()
     };
     let prompt = source::default_prompt(tokenizer, &stored.prompt);
-    let context = numbers.context.unwrap_or(model.config().context);
-    let generation = Generation::new(model, &prompt, Sampler::new(sampler, numbers.seed)?)?;
-    let ids = generation.with_context(context)?.take(stored.sample as usize);
-    tokenizer.decode(&ids.collect::<Result<Vec<u32>, Error>>()?)
+    let context = numbers.context.unwrap_or(config.context());
+    let ids = model.continued(&prompt, (sampler, numbers.seed), context, stored.sample)?;
+    // An embedding may have more rows than the tokenizer has tokens.
+    let is_known =
+        |id: &Result<u32, Error>| !id.as_ref().is_ok_and(|id| *id as usize >= tokenizer.vocab_size());
+    tokenizer.decode(&ids.filter(is_known).collect::<Result<Vec<u32>, Error>>()?)
 }

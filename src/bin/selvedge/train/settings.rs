@@ -4,13 +4,14 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use selvedge::nn::{
-    CheckpointInfo, GptConfig, LossScale, ScheduleShape, SubwordTokenizer, TokenizedText, Tokenizer,
-    TrainerOptions,
+    CheckpointInfo, Decoder, GptConfig, LoraOptions, LossScale, ScheduleShape, SubwordTokenizer,
+    TokenizedText, Tokenizer, TrainerOptions,
 };
 use selvedge::{DType, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::language_model::ModelConfig;
 use super::source::{Contents, Corpus};
 use crate::failure::Failure;
 use crate::files;
@@ -30,6 +31,12 @@ pub struct Stored {
     /// True if these files are mapped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_mapped: bool,
+    /// The absolute path of the published folder that the run began from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<PathBuf>,
+    /// The hash of its weights, of a run that trains adapters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_hash: Option<String>,
     pub every: u64,
     pub sample: u64,
     /// The picture's absolute path, or none for the one in the folder.
@@ -46,6 +53,8 @@ impl Default for Stored {
             data: Vec::new(),
             validation: Vec::new(),
             is_mapped: false,
+            model: None,
+            model_hash: None,
             every: 50,
             sample: 200,
             plot: None,
@@ -73,7 +82,7 @@ impl Stored {
 /// All options of a run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    pub config: GptConfig,
+    pub config: ModelConfig,
     pub numbers: TrainerOptions,
     pub stored: Stored,
 }
@@ -114,6 +123,12 @@ impl Changes {
 const RATE_OF_NARROW: f64 = 6e-3;
 /// The width whose default is half of that.
 const WIDTH_OF_HALF: f64 = 256.0;
+/// The divisor of the default for weights that were trained before.
+const RATE_OF_TRAINED: f64 = 10.0;
+/// The default of the largest learning rate of adapters.
+const RATE_OF_ADAPTERS: f64 = 2e-4;
+/// The most ids of a sequence by default for a published model, whose context may be far longer.
+const CONTEXT_OF_TRAINED: usize = 1024;
 /// The part of the steps in which a run warms up.
 const WARMUP_PART: u64 = 10;
 
@@ -135,19 +150,28 @@ impl Settings {
         corpus: &Corpus,
         tokenizer: Option<&dyn Tokenizer>,
     ) -> Result<Settings, Failure> {
-        let name = options.model.as_deref().unwrap_or("tiny");
-        let config = named_config(name, tokenizer.map(Tokenizer::vocab_size))?;
-        let config = match &corpus.contents {
-            // Without a tokenizer the smallest model has the ids of the files.
-            Contents::Ids(ids) if config.vocab_size == 0 => {
-                GptConfig { vocab_size: ids.largest_id() as usize + 1, ..config }
+        let base = model_folder(options);
+        let lora = lora(options);
+        lora.as_ref().map(LoraOptions::check).transpose()?;
+        let config = match base {
+            Some(folder) => {
+                let mut config = ModelConfig::of_folder(folder)?;
+                if let ModelConfig::Decoder(form) = &mut config {
+                    form.lora = lora.clone();
+                }
+                config
             }
-            _ => config,
+            None => ModelConfig::Gpt(new_config(options, corpus, tokenizer)?),
         };
         let steps = options.run_steps().unwrap_or(TrainerOptions::default().steps);
-        let learning_rate = default_learning_rate(config.width);
+        let learning_rate = match base {
+            Some(_) if lora.is_some() => RATE_OF_ADAPTERS,
+            Some(_) => default_learning_rate(config.width()) / RATE_OF_TRAINED,
+            None => default_learning_rate(config.width()),
+        };
         let numbers = TrainerOptions {
             steps,
+            context: base.map(|_| config.context().min(CONTEXT_OF_TRAINED)),
             learning_rate,
             min_learning_rate: learning_rate / 10.0,
             warmup_steps: default_warmup(steps),
@@ -161,7 +185,10 @@ impl Settings {
         };
         let text = absolute(options.text.as_deref());
         let [data, validation] = [&options.data, &options.validation].map(|paths| all_absolute(paths));
-        let stored = Stored { text, data, validation, is_mapped: options.map, prompt, ..Stored::default() };
+        let (model, is_mapped) = (absolute(base), options.map);
+        let model_hash = base.filter(|_| lora.is_some()).map(Decoder::hash_of_weights).transpose()?;
+        let stored =
+            Stored { text, data, validation, is_mapped, model, model_hash, prompt, ..Stored::default() };
         Ok(Settings { config, numbers, stored })
     }
 
@@ -171,7 +198,7 @@ impl Settings {
     ///
     /// [`Error::InvalidArgument`] for a configuration that cannot be read.
     pub fn of_checkpoint(info: &CheckpointInfo) -> Result<Settings, Failure> {
-        let config = GptConfig::from_json(&info.model.to_string())?;
+        let config = ModelConfig::of_checkpoint(&info.model)?;
         let numbers =
             TrainerOptions::deserialize(&info.training).map_err(|error| Error::InvalidArgument {
                 operation: "train",
@@ -187,18 +214,20 @@ impl Settings {
         let Settings { config, numbers, stored } = self;
         let count = |given: Option<u64>| given.map(|count| count as usize);
         let (course, none) = (Effect::Course, Effect::None);
-        let mut dtype = named(config.compute_dtype);
+        let mut dtype = named(config.compute_dtype());
         let given = options.dtype.map(|dtype| named(compute_dtype(dtype)));
         changes.set(course, "--dtype", &mut dtype, given);
         if let Some(dtype) = options.dtype {
-            config.compute_dtype = compute_dtype(dtype);
+            config.set_compute_dtype(compute_dtype(dtype));
         }
-        let is_f16 = config.compute_dtype == Some(DType::F16);
+        let is_f16 = config.compute_dtype() == Some(DType::F16);
         numbers.loss_scale = is_f16.then(|| numbers.loss_scale.unwrap_or(LossScale::dynamic()));
-        changes.set(course, "--pad-vocab", &mut config.vocab_multiple, count(options.pad_vocab));
-        changes.set(course, "--dropout", &mut config.dropout, options.dropout);
+        if let ModelConfig::Gpt(config) = config {
+            changes.set(course, "--pad-vocab", &mut config.vocab_multiple, count(options.pad_vocab));
+            changes.set(course, "--dropout", &mut config.dropout, options.dropout);
+        }
         changes.set(course, "--batch", &mut numbers.batch, count(options.batch));
-        let mut context = numbers.context.unwrap_or(config.context);
+        let mut context = numbers.context.unwrap_or(config.context());
         changes.set(course, "--context", &mut context, count(options.context));
         numbers.context = Some(context);
         changes.set(course, "--accumulation", &mut numbers.accumulation, count(options.accumulation));
@@ -242,8 +271,49 @@ pub fn check_schedule(options: &TrainOptions, settings: &Settings) -> Result<(),
     }
 }
 
+/// Refuses options that a decoder does not have.
+pub fn check_options_of_decoder(options: &TrainOptions, config: &ModelConfig) -> Result<(), Failure> {
+    let ModelConfig::Decoder(form) = config else {
+        let Some(rank) = options.lora else { return Ok(()) };
+        let found = format!("--lora {rank} for a model with new weights");
+        let wanted = "--model with the folder of a published model".to_owned();
+        return Err(Error::InvalidArgument { operation: "train", found, wanted }.into());
+    };
+    if options.lora.is_some() && lora(options) != form.lora {
+        let stored = serde_json::json!(form.lora);
+        let found = format!("--lora with {}", serde_json::json!(lora(options)));
+        let wanted = format!("the checkpoint's, {stored}; leave --lora out");
+        return Err(Error::InvalidArgument { operation: "train --resume", found, wanted }.into());
+    }
+    let given = [("--dropout", options.dropout.is_some()), ("--pad-vocab", options.pad_vocab.is_some())];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => {
+            let found = format!("{name} with a published model");
+            let wanted = "a model of `selvedge train --model tiny|124M|FILE`, or no such option".to_owned();
+            Err(Error::InvalidArgument { operation: "train", found, wanted }.into())
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns the published folder that `--model` names, if it names one.
+pub fn model_folder(options: &TrainOptions) -> Option<&Path> {
+    options.model.as_deref().map(Path::new).filter(|path| path.is_dir())
+}
+
+/// Returns the adapters that the options ask for.
+fn lora(options: &TrainOptions) -> Option<LoraOptions> {
+    let plain = LoraOptions::new(options.lora? as usize);
+    let layers = (!options.lora_layers.is_empty()).then(|| options.lora_layers.clone());
+    Some(LoraOptions { alpha: options.lora_alpha.unwrap_or(plain.alpha), layers, ..plain })
+}
+
 /// Refuses a model or a tokenizer that is not the checkpoint's.
-pub fn check_model(options: &TrainOptions, info: &CheckpointInfo, config: &GptConfig) -> Result<(), Failure> {
+pub fn check_model(
+    options: &TrainOptions,
+    info: &CheckpointInfo,
+    config: &ModelConfig,
+) -> Result<(), Failure> {
     let refused = |found: String, wanted: String| -> Failure {
         Error::InvalidArgument { operation: "train --resume", found, wanted }.into()
     };
@@ -264,14 +334,23 @@ pub fn check_model(options: &TrainOptions, info: &CheckpointInfo, config: &GptCo
         }
     }
     if let Some(name) = &options.model {
-        let GptConfig { dropout, compute_dtype, vocab_multiple, .. } = *config;
-        let given = GptConfig {
-            dropout,
-            compute_dtype,
-            vocab_multiple,
-            ..named_config(name, Some(config.vocab_size))?
+        let given = match (model_folder(options), config) {
+            (Some(folder), config) => {
+                let mut given = ModelConfig::of_folder(folder)?;
+                given.set_compute_dtype(config.compute_dtype());
+                if let ModelConfig::Decoder(form) = &mut given {
+                    form.lora = config.lora().cloned();
+                }
+                given.to_json()
+            }
+            (None, ModelConfig::Gpt(config)) => {
+                let GptConfig { dropout, compute_dtype, vocab_multiple, .. } = *config;
+                let given = named_config(name, Some(config.vocab_size))?;
+                GptConfig { dropout, compute_dtype, vocab_multiple, ..given }.to_json()
+            }
+            (None, ModelConfig::Decoder(_)) => named_config(name, Some(config.vocab_size()))?.to_json(),
         };
-        let (given, stored) = (given.to_json(), config.to_json());
+        let stored = config.to_json();
         let entries = given.as_object().into_iter().flatten();
         let others: Vec<String> = entries
             .filter(|(name, value)| stored.get(name) != Some(value))
@@ -287,6 +366,23 @@ pub fn check_model(options: &TrainOptions, info: &CheckpointInfo, config: &GptCo
     Ok(())
 }
 
+/// Returns the configuration of a model with new weights.
+fn new_config(
+    options: &TrainOptions,
+    corpus: &Corpus,
+    tokenizer: Option<&dyn Tokenizer>,
+) -> Result<GptConfig, Failure> {
+    let name = options.model.as_deref().unwrap_or("tiny");
+    let config = named_config(name, tokenizer.map(Tokenizer::vocab_size))?;
+    Ok(match &corpus.contents {
+        // Without a tokenizer the smallest model has the ids of the files.
+        Contents::Ids(ids) if config.vocab_size == 0 => {
+            GptConfig { vocab_size: ids.largest_id() as usize + 1, ..config }
+        }
+        _ => config,
+    })
+}
+
 /// Returns the configuration of a name or a file, with the vocabulary of the tokenizer, if there is one. That of `tiny` is 0
 /// otherwise.
 fn named_config(name: &str, vocab_size: Option<usize>) -> Result<GptConfig, Failure> {
@@ -297,7 +393,7 @@ fn named_config(name: &str, vocab_size: Option<usize>) -> Result<GptConfig, Fail
         "774M" => GptConfig::gpt2_large(),
         "1558M" => GptConfig::gpt2_xl(),
         path => {
-            let wanted = "tiny, 124M, 350M, 774M, 1558M, or the path of a configuration of GPT-2 in JSON";
+            let wanted = "tiny, 124M, 350M, 774M, 1558M, the folder of a published model, or a configuration of GPT-2 in JSON";
             GptConfig::from_json(&files::read_text(Path::new(path), wanted)?)?
         }
     };

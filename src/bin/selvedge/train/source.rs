@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use selvedge::nn::{
-    Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Gpt, GptConfig, Module, TextFile,
-    TokenFiles, TokenizedText, Tokenizer, TrainerOptions, tokenizer_from_json,
+    Checkpoint, CheckpointEntry, CheckpointInfo, CheckpointList, Module, TextFile, TokenFiles, TokenizedText,
+    Tokenizer, TrainerOptions, tokenizer_from_json,
 };
 use selvedge::{Device, Error};
 use serde::Deserialize;
 
+use super::language_model::{ModelConfig, RunModel, check_base};
 use super::settings::Stored;
 use crate::failure::Failure;
 use crate::output::counted;
@@ -136,19 +137,15 @@ fn advised(error: Error, advice: &str) -> Failure {
 
 /// A model of a checkpoint, for evaluation.
 pub struct Trained {
-    pub model: Gpt,
+    pub model: RunModel,
+    pub config: ModelConfig,
+    /// The options of the checkpoint, or the defaults if it stores none.
+    pub stored: Stored,
     /// None of a run on files of ids that has none.
     pub tokenizer: Option<Box<dyn Tokenizer>>,
     pub checkpoint: Checkpoint,
     /// The ids of a sequence of the training.
     pub context: usize,
-}
-
-impl Trained {
-    /// Returns the prompt of the checkpoint, which is empty if it stores none.
-    pub fn stored_prompt(&self) -> String {
-        Stored::of(&self.checkpoint.info).ok().flatten().map(|stored| stored.prompt).unwrap_or_default()
-    }
 }
 
 /// Returns the checkpoint of a step, or the last one.
@@ -201,15 +198,17 @@ pub fn tokenizer_of(info: &CheckpointInfo) -> Result<Option<Box<dyn Tokenizer>>,
 pub fn trained(run: &Path, step: Option<u64>, device: &Device) -> Result<Trained, Failure> {
     let list = CheckpointList::read(run)?;
     let checkpoint = entry(&list, run, step)?.load(device).map_err(|error| unreadable(error, &list))?;
-    let config = GptConfig::from_json(&checkpoint.info.model.to_string())?;
+    let config = ModelConfig::of_checkpoint(&checkpoint.info.model)?;
     let tokenizer = tokenizer_of(&checkpoint.info)?;
-    let mut model = Gpt::from_state_dict(config, &checkpoint.parameters, device)?;
+    let stored = Stored::of(&checkpoint.info)?.unwrap_or_default();
+    check_base(&config, &stored)?;
+    let mut model = config.trained_model(&checkpoint.parameters, stored.model.as_deref(), device)?;
     model.eval();
     // A checkpoint of another program may have other options.
     let context =
         TrainerOptions::deserialize(&checkpoint.info.training).ok().and_then(|numbers| numbers.context);
-    let context = context.unwrap_or(config.context).clamp(1, config.context);
-    Ok(Trained { model, tokenizer, checkpoint, context })
+    let context = context.unwrap_or(config.context()).clamp(1, config.context());
+    Ok(Trained { model, config, stored, tokenizer, checkpoint, context })
 }
 
 /// Returns the ids of the prompt of a text that names none: a line's end, the prompt of the checkpoint, or the first id.

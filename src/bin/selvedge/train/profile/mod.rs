@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use selvedge::nn::{StepReport, Trainer};
+use selvedge::nn::{LanguageModel, StepReport, Trainer};
 use selvedge::{Device, Error, trace};
 use serde_json::{Value, json};
 
@@ -109,7 +109,7 @@ impl Profiler {
     /// # Errors
     ///
     /// As [`Trainer::step`].
-    pub fn step(&mut self, trainer: &mut Trainer) -> Result<StepReport, Error> {
+    pub fn step(&mut self, trainer: &mut Trainer<impl LanguageModel>) -> Result<StepReport, Error> {
         let step = trainer.step_count() + 1;
         if self.state == State::Waiting && step == *self.steps.start() {
             self.state = match trace::start(&self.path) {
