@@ -3,8 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::launch::{WithMemory, place};
-use super::problem::{Band, Problem, Sizes};
-use super::{PlannedKernel, Unsupported};
+use super::planned_kernel::PlannedKernel;
+use super::problem::{Band, MAX_DECODE_QUERIES, Problem, Sizes};
+use super::unsupported::Unsupported;
 use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
 use crate::error::{Error, Result};
 use crate::images::{self, DeviceProperties, Entry, MAP_ALIGNMENT, missing_image};
@@ -13,8 +14,6 @@ use crate::types::{DType, Layout};
 
 const OPERATION: &str = "attention::decode";
 
-/// The most queries of a sequence.
-pub const MAX_DECODE_QUERIES: usize = 8;
 /// Threads of a block.
 const THREADS: u32 = 256;
 /// Keys of a chunk, which has one softmax, and chunks of a group.

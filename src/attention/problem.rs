@@ -89,6 +89,9 @@ impl Dropout {
     }
 }
 
+/// The most queries of a sequence that [`decode`](fn@super::decode) takes.
+pub const MAX_DECODE_QUERIES: usize = 8;
+
 /// Sequences of different lengths, whose first positions and lengths are in [`Operands::sequences`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sequences {
