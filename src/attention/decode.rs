@@ -2,11 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::launch::{WithMemory, place};
 use super::planned_kernel::PlannedKernel;
-use super::problem::{Band, MAX_DECODE_QUERIES, Problem, Sizes};
+use super::problem::{Band, MAX_DECODE_QUERIES, Problem, Sizes, place};
 use super::unsupported::Unsupported;
-use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
+use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut, LaunchConfig, Stream, WithMemory};
 use crate::error::{Error, Result};
 use crate::images::{self, DeviceProperties, Entry, MAP_ALIGNMENT, missing_image};
 use crate::trace;

@@ -29,16 +29,12 @@
 mod decode;
 mod hopper;
 mod host;
-mod launch;
 mod plan;
 mod planned_kernel;
 mod problem;
 mod unsupported;
 
-pub use decode::{
-    DecodeOperands, DecodeWorkspace, NewPositions, RotaryAngles, decode,
-    decode_unsupported,
-};
+pub use decode::{DecodeOperands, DecodeWorkspace, NewPositions, RotaryAngles, decode, decode_unsupported};
 pub(crate) use hopper::is_mapped;
 pub use hopper::{Gradients, backward, forward};
 pub use host::{HostElement, HostGradients, HostOperands, backward_host, forward_host};
