@@ -8,14 +8,16 @@ use selvedge::types::{DType, Layout};
 
 use crate::Options;
 use crate::harness::bare::Bare;
-use crate::harness::beside_copy::Copies;
 use crate::harness::machine::Recorder;
 use crate::harness::program::is_wanted;
-use crate::harness::report::Failure;
+use crate::harness::report::{Failure, Rule, Unit};
+use crate::harness::turns::{Subject, measure as turns};
 
 /// Query heads, key heads and head dimension of Llama 3 8B.
 const HEADS: [usize; 2] = [32, 8];
 const DIMENSION: usize = 128;
+/// Launches of a graph, which is timed.
+const LAUNCHES: usize = 16;
 /// Bytes that are read before a cache is read again: more than the L2 cache holds.
 const ROTATED: usize = 512 << 20;
 
@@ -23,7 +25,7 @@ const ROTATED: usize = 512 << 20;
 const CASES: [(usize, usize, Option<f64>); 5] =
     [(1, 8192, Some(0.8)), (64, 8192, Some(0.93)), (1, 1024, None), (64, 1024, None), (1, 131_072, None)];
 
-const METHOD: &str = "Device time of one launch, by events around four, beside cuMemcpyDtoDAsync of as many bytes (read and written) as a \
+const METHOD: &str = "Device time of one launch, by events around a graph of 16, beside cuMemcpyDtoDAsync of as many bytes (read and written) as a \
      launch reads of its cache. 32 query heads and 8 key heads of 128, bf16, one query of each sequence. Caches of 512 MB together take \
      turns, so that the L2 cache does not hold them.";
 
@@ -53,15 +55,10 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         let mut workspace = DecodeWorkspace::new(&stream, &problem)?;
         let source = Tensor::zeros(&[cache_bytes / 2], DType::U8, &device)?;
         let mut target = Tensor::zeros(&[cache_bytes / 2], DType::U8, &device)?;
-        let copies = Copies {
-            bare,
-            source: source.device_slice::<u8>()?.address(),
-            target: target.device_slice_mut::<u8>()?.address(),
-        };
-        let mut next = 0;
-        let mut run = || -> Result<(), Failure> {
-            next = (next + 1) % count;
-            let [keys, values] = &mut caches[next];
+        let from = source.device_slice::<u8>()?.address();
+        let to = target.device_slice_mut::<u8>()?.address();
+        let mut run = |index: usize| -> selvedge::Result<()> {
+            let [keys, values] = &mut caches[index];
             let queries: DeviceSlice<'_, bf16> = queries.device_slice()?;
             let operands = DecodeOperands {
                 queries: queries.reinterpret()?,
@@ -72,12 +69,31 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
                 angles: None,
             };
             let to = result.device_slice_mut::<bf16>()?.reinterpret()?;
-            Ok(decode(&stream, &problem, operands, (to, &of_queries), &mut workspace)?)
+            decode(&stream, &problem, operands, (to, &of_queries), &mut workspace)
         };
-        // SAFETY: the stream lives until the end of this function.
-        let figure = unsafe {
-            copies.beside(options.turns(3, 30), (&name, cache_bytes, goal), stream.as_raw(), &mut run)
-        }?;
+        run(0)?;
+        let (graph, ()) = stream.capture(|_| (0..LAUNCHES).try_for_each(|index| run(index % count)))?;
+        let graph = graph.instantiate()?;
+        let subject = Subject {
+            name: &name,
+            against: "cuMemcpyDtoDAsync of as many bytes",
+            unit: Unit::Microseconds,
+            bytes: Some((cache_bytes as u64, (cache_bytes / 2 * 2) as u64)),
+            rule: Rule::Speed,
+            goal,
+        };
+        let one = |milliseconds: f64| milliseconds * 1e3 / LAUNCHES as f64;
+        let figure = turns(
+            options.turns(3, 30),
+            &subject,
+            // SAFETY: the streams live until the end of this function.
+            || Ok(one(unsafe { bare.device_time(stream.as_raw(), || Ok(graph.launch(&stream)?)) }?)),
+            || {
+                let copy = || bare.copy(to, from, cache_bytes / 2);
+                // SAFETY: as above.
+                Ok(one(unsafe { bare.device_time(bare.stream, || (0..LAUNCHES).try_for_each(|_| copy())) }?))
+            },
+        )?;
         let rate = cache_bytes as f64 / figure.own.median / 1e6;
         println!("  {name}: {:.1} us, {rate:.2} TB/s", figure.own.median);
         recorder.add(figure);

@@ -18,7 +18,7 @@ use crate::harness::turns::{Goal, Times, speed};
 const GPT2: &str = r#"{"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12,
     "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "eos_token_id": null}"#;
 /// A Llama of 1.1 B parameters, as TinyLlama's `config.json` has it.
-const LLAMA: &str = r#"{"model_type": "llama", "vocab_size": 32000, "hidden_size": 2048, "intermediate_size": 5632,
+pub const LLAMA: &str = r#"{"model_type": "llama", "vocab_size": 32000, "hidden_size": 2048, "intermediate_size": 5632,
     "num_hidden_layers": 22, "num_attention_heads": 32, "num_key_value_heads": 4, "hidden_act": "silu",
     "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false,
     "eos_token_id": null}"#;

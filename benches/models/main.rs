@@ -9,6 +9,7 @@ mod harness;
 
 mod cached_attention;
 mod decoding;
+mod loading;
 
 use std::process::ExitCode;
 
@@ -17,7 +18,7 @@ use harness::program::{Benchmark, Options, Program};
 const HELP: &str = "\
 models [--only NAME,NAME] [--out FOLDER] [--rounds N] [--ids N]
 
-  --only    of decode_attention and decoding; all without it
+  --only    of decode_attention, decoding and loading; all without it
   --out     the folder of the JSON files; benches/results without it
   --rounds  rounds of each figure, at least 20; each benchmark's own without it
   --ids     new ids of a sample of decoding; 64 without it
@@ -33,6 +34,7 @@ const PROGRAM: Program = Program {
     benchmarks: &[
         ("decode_attention", Benchmark::Device(cached_attention::measure)),
         ("decoding", Benchmark::Device(decoding::measure)),
+        ("loading", Benchmark::Device(loading::measure)),
     ],
 };
 

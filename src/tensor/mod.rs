@@ -166,6 +166,7 @@ pub use indexing::{Index, IndexExpression, ScatterReduction};
 pub(crate) use losses::Probabilities;
 pub use losses::{CrossEntropyOptions, LossReduction};
 pub use matmul::Matmul;
+pub(crate) use matmul::{TensorRows, TensorRowsNorm};
 pub use normalization::NormGradients;
 pub(crate) use normalization::machine_epsilon;
 pub use operand::TensorOperand;

@@ -19,6 +19,11 @@ fn an_attention_is_explained_without_a_device() {
     assert!(text.contains("_forward_bf16_64_band") && text.contains("_backward_bf16_64_band"), "{text}");
     let text = succeeds(&[&all[..], &["--soft-cap", "30", "--dropout", "0.1"]].concat());
     assert!(text.contains("attention_forward_bf16_64_varied"), "{text}");
+    let decode =
+        ["explain", "attention", "64", "32", "1", "128", "bf16", "--key-heads", "8", "--keys", "8192"];
+    let text = succeeds(&[&decode[..], &["--decode", "--arch", "sm_80"]].concat());
+    assert!(text.contains("decoding of queries [64, 32, 1, 128]") && text.contains(": mma\n"), "{text}");
+    assert!(text.contains("attention_decode_bf16_128: tiles of 4 queries by blocks of 2048 keys"), "{text}");
     let text = succeeds(&["explain", "attention", "1", "2", "100", "68", "bf16", "--arch", "sm_90a"]);
     assert!(text.contains("which store 20000 probabilities\n  not wgmma: a head dimension of 68"), "{text}");
 }

@@ -10,11 +10,11 @@ mod gpt2_cases;
 
 use selvedge::Error;
 use selvedge::nn::{
-    Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Cuda, Embedding, FeedForward, FeedForwardOptions,
-    FusedFunction, Gelu, Initializer, LayerNorm, Linear, Module, MultiHeadAttention,
-    MultiHeadAttentionOptions, Optimizer, Reduction, RmsNorm, Sequential, Sgd, Silu, Tanh, TrainerOptions,
-    TransformerBlock, Variable, binary_cross_entropy, binary_cross_entropy_with_logits, clip_grad_norm,
-    cross_entropy, kl_div, mse_loss, nll_loss,
+    Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Cuda, Decoder, DecoderCache, DecoderConfig, Embedding,
+    FeedForward, FeedForwardOptions, FusedFunction, Gelu, Initializer, LayerNorm, Linear, Module,
+    MultiHeadAttention, MultiHeadAttentionOptions, Optimizer, Parameters, Reduction, RmsNorm, Sequential,
+    Sgd, Silu, Tanh, TrainerOptions, TransformerBlock, Variable, binary_cross_entropy,
+    binary_cross_entropy_with_logits, clip_grad_norm, cross_entropy, kl_div, mse_loss, nll_loss, no_grad,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
@@ -28,8 +28,65 @@ device_tests! {
     wrong_probabilities_are_reported_late_and_in_graphs => in_child(&[]),
     a_graph_with_a_wrong_label_reports_it_and_goes_on_after_it_is_mended => in_child(&[]),
     the_operations_of_a_backend_have_their_values, a_gpt_is_that_of_an_independent_implementation,
-    decoders_are_those_of_transformers,
+    decoders_are_those_of_transformers, a_decoding_step_follows_its_model_and_its_cache,
     the_losses_of_a_gpt_are_close_to_the_cpu => alone(),
+}
+
+/// Steps as a graph have the bits of those of a new cache: after the cache grows, is shared and is shortened, after a parameter changes,
+/// and with another model.
+fn a_decoding_step_follows_its_model_and_its_cache() -> Outcome {
+    let device = Device::cuda(0)?;
+    let config = r#"{"model_type": "llama", "vocab_size": 96, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "hidden_act": "silu",
+        "max_position_embeddings": 512, "rms_norm_eps": 1e-5, "eos_token_id": null}"#;
+    let model = |seed| -> selvedge::Result<Decoder> {
+        let initializer = Initializer::new(&device).with_seed(seed).with_dtype(DType::BF16);
+        Decoder::new(DecoderConfig::from_json(config, None)?, &initializer)
+    };
+    let mut model_now = model(1)?;
+    let ids = |at: usize| Tensor::new([[(at * 7 % 96) as i64], [(at * 11 % 96) as i64]], &device);
+    let mut sequence = Tensor::cat(&[&ids(1)?, &ids(2)?, &ids(3)?], 1)?;
+    let mut cache = DecoderCache::new();
+    let mut shared = None;
+    no_grad(|| {
+        model_now.forward_cached(&sequence, &mut cache)?;
+        for at in 4..100 {
+            match at {
+                20 => shared = Some(cache.clone()),
+                30 => {
+                    Parameters::new(&model_now)?;
+                    let (_, parameter) = &model_now.named_parameters()[3];
+                    let changed = (&parameter.tensor() * -2.0)?;
+                    parameter.update(|parameter| parameter.assign(&changed))?;
+                }
+                40 => {
+                    cache.truncate(10);
+                    sequence = sequence.narrow(1, 0, 10)?;
+                }
+                50 => model_now = model(2)?,
+                _ => {}
+            }
+            if at == 30 || at == 50 {
+                // The keys in the cache are those of the old parameters. Its memory stays.
+                cache.clear();
+                model_now.forward_cached(&sequence, &mut cache)?;
+            }
+            let next = ids(at)?;
+            let found = model_now.forward_cached(&next, &mut cache)?.tensor();
+            sequence = Tensor::cat(&[&sequence, &next], 1)?;
+            let whole = model_now.forward(&Variable::new(sequence.clone()))?.tensor().select(1, -1)?;
+            let [found, wanted] = [found, whole].map(|logits| logits.cast(DType::F32)?.to_vec::<f32>());
+            let (found, wanted) = (found?, wanted?);
+            let largest = wanted.iter().fold(0.0f32, |all, logit| all.max(logit.abs()));
+            for (found, wanted) in found.iter().zip(&wanted) {
+                assert!((found - wanted).abs() <= 0.04 * largest, "step {at}: {found}, wanted {wanted}");
+            }
+        }
+        Ok::<(), Error>(())
+    })?;
+    // What another cache has read since does not show.
+    assert_eq!((shared.map(|cache| cache.length()), cache.length()), (Some(19), 69));
+    Ok(())
 }
 
 type Loss = fn(&Variable, &[Tensor]) -> selvedge::Result<Variable>;

@@ -46,30 +46,30 @@ pub(super) struct Block {
     layer: LayerConfig,
     heads: [usize; 3],
     score_cap: Option<f64>,
-    attention_norm: Norm,
-    projections: Projections,
+    pub(super) attention_norm: Norm,
+    pub(super) projections: Projections,
     head_norms: Option<[Norm; 2]>,
-    output: Projection,
-    after_attention: Option<Norm>,
-    feed_forward_norm: Norm,
-    feed_forward: FeedForward,
-    after_feed_forward: Option<Norm>,
+    pub(super) output: Projection,
+    pub(super) after_attention: Option<Norm>,
+    pub(super) feed_forward_norm: Norm,
+    pub(super) feed_forward: FeedForward,
+    pub(super) after_feed_forward: Option<Norm>,
 }
 
 /// The products of queries, keys and values.
-enum Projections {
+pub(super) enum Projections {
     Packed(Projection),
     Separate([Projection; 3]),
 }
 
 /// The products and the activation of a feed-forward.
-struct FeedForward {
-    form: FeedForwardForm,
-    down: Projection,
-    activation: Activation,
+pub(super) struct FeedForward {
+    pub(super) form: FeedForwardForm,
+    pub(super) down: Projection,
+    pub(super) activation: Activation,
 }
 
-enum FeedForwardForm {
+pub(super) enum FeedForwardForm {
     Plain(Projection),
     PackedGate(Projection),
     Gate([Projection; 2]),
@@ -179,6 +179,9 @@ impl Block {
 
     /// Returns the layer's result for its input (batch, length, width).
     pub fn forward(&self, x: &Variable, pass: &mut Pass<'_>) -> Result<Variable> {
+        if let Some(result) = self.forward_rows(x, pass)? {
+            return Ok(result);
+        }
         let attention = self.attention(&self.attention_norm.forward(x)?, pass)?;
         let x = (x + &normalized(self.after_attention.as_ref(), attention)?)?;
         let result = self.feed_forward.forward(&self.feed_forward_norm.forward(&x)?)?;
@@ -218,12 +221,7 @@ impl Block {
                 if is_plain && pass.cached.is_none() {
                     return self.output.forward(&packed_attention(&packed, heads, key_heads, &options)?);
                 }
-                let packed = split(&packed, heads + 2 * key_heads)?;
-                [
-                    packed.narrow(2, 0, heads)?,
-                    packed.narrow(2, heads, key_heads)?,
-                    packed.narrow(2, heads + key_heads, key_heads)?,
-                ]
+                self.parts(&packed)?
             }
             Projections::Separate([query, key, value]) => [
                 split(&query.forward(x)?, heads)?,
@@ -231,18 +229,11 @@ impl Block {
                 split(&value.forward(x)?, key_heads)?,
             ],
         };
-        let (queries, keys) = match &self.head_norms {
-            Some([query, key]) => (query.forward(&queries)?, key.forward(&keys)?),
-            None => (queries, keys),
-        };
-        let angles = self.layer.rotary.and_then(|index| pass.angles.get(index));
-        if let Some(CachedPass { cache, decoding: Some(decoding), .. }) = &mut pass.cached {
-            let operands = [queries, keys, values].map(|x| x.transpose(1, 2));
-            let [queries, keys, values] = operands;
-            let operands = [queries?.tensor(), keys?.tensor(), values?.tensor()];
-            let result = self.decode(&operands, angles, cache, decoding)?;
-            return self.output.forward(&Variable::new(result).flatten(2, 3)?);
+        if matches!(&pass.cached, Some(CachedPass { decoding: Some(_), .. })) {
+            return self.output.forward(&self.decode([queries, keys, values], pass)?.flatten(2, 3)?);
         }
+        let (queries, keys) = self.with_head_norms(queries, keys)?;
+        let angles = self.layer.rotary.and_then(|index| pass.angles.get(index));
         let (queries, keys) = match angles {
             Some(angles) => (rotate(&queries, angles)?, rotate(&keys, angles)?),
             None => (queries, keys),
@@ -260,14 +251,39 @@ impl Block {
 }
 
 impl Block {
-    /// Returns the attention of queries to the cache, with new keys and values, as (batch, new positions, heads, head dimension).
-    fn decode(
-        &self,
-        [queries, keys, values]: &[Tensor; 3],
-        angles: Option<&Angles>,
-        cache: &mut DecoderCache,
-        decoding: &mut Decoding<'_>,
-    ) -> Result<Tensor> {
+    /// Returns queries, keys and values, (batch, length, heads, head dimension), of a packed projection.
+    fn parts(&self, packed: &Variable) -> Result<[Variable; 3]> {
+        let [heads, key_heads, _] = self.heads;
+        let packed = packed.unflatten(-1, &[(heads + 2 * key_heads) as isize, -1])?;
+        Ok([
+            packed.narrow(2, 0, heads)?,
+            packed.narrow(2, heads, key_heads)?,
+            packed.narrow(2, heads + key_heads, key_heads)?,
+        ])
+    }
+
+    fn with_head_norms(&self, queries: Variable, keys: Variable) -> Result<(Variable, Variable)> {
+        match &self.head_norms {
+            Some([query, key]) => Ok((query.forward(&queries)?, key.forward(&keys)?)),
+            None => Ok((queries, keys)),
+        }
+    }
+
+    /// As [`decode`](Self::decode), of a packed projection.
+    pub(super) fn attend_packed(&self, packed: &Variable, pass: &mut Pass<'_>) -> Result<Variable> {
+        self.decode(self.parts(packed)?, pass)
+    }
+
+    /// Returns the attention of queries to the cache, with new keys and values, as (batch, new positions, heads, head dimension), by the
+    /// kernel of the pass.
+    fn decode(&self, [queries, keys, values]: [Variable; 3], pass: &mut Pass<'_>) -> Result<Variable> {
+        let (queries, keys) = self.with_head_norms(queries, keys)?;
+        let by_head = |x: &Variable| -> Result<Tensor> { Ok(x.transpose(1, 2)?.tensor()) };
+        let (queries, keys, values) = (by_head(&queries)?, by_head(&keys)?, by_head(&values)?);
+        let angles = self.layer.rotary.and_then(|index| pass.angles.get(index));
+        let Some(CachedPass { cache, decoding: Some(decoding), .. }) = &mut pass.cached else {
+            return Err(Error::invalid(DECODER, "a pass without a kernel", "one of a cache on a device"));
+        };
         let Some(caches) = cache.layer_mut(self.index) else {
             let found = format!("a cache without layer {}", self.index);
             return Err(Error::invalid(DECODER, found, "the cache of this model"));
@@ -275,20 +291,21 @@ impl Block {
         let settings = self.decode_settings();
         let workspace = match &mut *decoding.workspace {
             Some(workspace) => workspace,
-            none => none.insert(settings.workspace(queries, &caches[0])?),
+            none => none.insert(settings.workspace(&queries, &caches[0])?),
         };
         let angles = angles.map(Angles::of_cache);
-        settings.run(queries, [keys, values], caches, decoding.lengths, angles, workspace)
+        let result = settings.run(&queries, [&keys, &values], caches, decoding.lengths, angles, workspace)?;
+        Ok(Variable::new(result))
     }
 }
 
 /// Returns the normalised result, if there is a norm.
-fn normalized(norm: Option<&Norm>, x: Variable) -> Result<Variable> {
+pub(super) fn normalized(norm: Option<&Norm>, x: Variable) -> Result<Variable> {
     norm.map_or(Ok(x.clone()), |norm| norm.forward(&x))
 }
 
 impl FeedForward {
-    fn forward(&self, x: &Variable) -> Result<Variable> {
+    pub(super) fn forward(&self, x: &Variable) -> Result<Variable> {
         let (gate, up) = match &self.form {
             FeedForwardForm::Plain(up) => return up.forward_joined(self.activation, &self.down, x),
             FeedForwardForm::PackedGate(both) => {

@@ -38,6 +38,7 @@ mod parameters;
 mod read_config;
 mod rotary;
 mod rotation;
+mod rows;
 mod save;
 mod step;
 mod training;

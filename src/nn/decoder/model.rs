@@ -10,6 +10,7 @@ use super::config::DecoderConfig;
 use super::lora::Lora;
 use super::parameters::{Norm, ParameterRole, Projection, Source, Specification};
 use super::rotation::RotaryTables;
+use super::rows::head_of_rows;
 use crate::error::{Error, Result};
 use crate::nn::layers::linear;
 use crate::nn::precision::{in_compute_dtype, wide_dtype};
@@ -459,9 +460,22 @@ impl Decoder {
 
     /// Returns the logits of the layers' result.
     pub(super) fn logits(&self, x: &Variable) -> Result<Variable> {
-        static CAPPED: OnceLock<FusedFunction<2>> = OnceLock::new();
         let (x, head) = self.head_operands(x)?;
-        let logits = linear(&x, &head, None)?;
+        self.capped(linear(&x, &head, None)?)
+    }
+
+    /// As [`logits`](Self::logits), for one position of a few sequences, by one kernel if there is one.
+    pub(super) fn logits_of_rows(&self, x: &Variable) -> Result<Variable> {
+        let head = self.weights.head.as_ref().unwrap_or(&self.weights.embedding);
+        match head_of_rows(&x.tensor(), &self.weights.final_norm, &head.tensor())? {
+            Some(logits) => self.capped(Variable::new(logits)),
+            None => self.logits(x),
+        }
+    }
+
+    /// Returns logits with the model's cap, if it has one.
+    fn capped(&self, logits: Variable) -> Result<Variable> {
+        static CAPPED: OnceLock<FusedFunction<2>> = OnceLock::new();
         match self.config.logit_cap {
             Some(cap) => CAPPED
                 .get_or_init(|| FusedFunction::new(|[x, cap]| (x / cap).tanh() * cap))

@@ -67,6 +67,18 @@ impl Norm {
         Ok(Norm { weight, bias, config, width })
     }
 
+    pub fn config(&self) -> NormConfig {
+        self.config
+    }
+
+    pub fn weight(&self) -> &Variable {
+        &self.weight
+    }
+
+    pub fn bias(&self) -> Option<&Variable> {
+        self.bias.as_ref()
+    }
+
     pub fn forward(&self, x: &Variable) -> Result<Variable> {
         let shape = [self.width];
         let NormConfig { kind, eps, has_offset } = self.config;
@@ -155,6 +167,12 @@ impl Projection {
     pub fn sizes(&self) -> [usize; 2] {
         let shape = self.weight.shape();
         if self.is_input_major { [shape[0], shape[1]] } else { [shape[1], shape[0]] }
+    }
+
+    /// Returns weight and bias as they are stored, if the product has this dtype and no adapter.
+    pub fn plain(&self, dtype: DType) -> Option<(Tensor, Option<Tensor>)> {
+        let is_plain = self.adapter().is_none() && self.weight.dtype() == dtype;
+        is_plain.then(|| (self.weight.tensor(), self.bias.as_ref().map(Variable::tensor)))
     }
 
     /// Returns weight (inputs, outputs) and bias in the dtype of the product.

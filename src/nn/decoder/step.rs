@@ -118,7 +118,7 @@ impl DecodeStep {
         };
         let positions = (&self.lengths - 1)?.cast(DType::I64)?.unsqueeze(1)?;
         let x = model.hidden(&self.ids, &Positions::Each(positions), &mut pass, &mut |_, _| Ok(()))?;
-        let logits = model.logits(&x.select(1, 0)?)?.tensor();
+        let logits = model.logits_of_rows(&x.select(1, 0)?)?.tensor();
         let greedy = match self.is_greedy {
             true => {
                 let (most, ids) = logits.max_with_indices(-1)?;

@@ -13,6 +13,7 @@
 mod call;
 mod epilogue;
 mod plan;
+mod rows;
 
 use super::device::Device;
 use super::in_place::TensorMut;
@@ -27,6 +28,7 @@ use crate::types::{DType, Layout, NumberKind};
 use call::MatmulCall;
 use epilogue::MatmulEpilogue;
 use plan::{Matrices, StorageOrder, result_shape, storage_order};
+pub(crate) use rows::{TensorRows, TensorRowsNorm};
 
 /// The operation's name in errors.
 const OPERATION: &str = "matmul";

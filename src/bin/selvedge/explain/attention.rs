@@ -32,8 +32,11 @@ pub fn attention(options: &AttentionOptions) -> Result<Report, Failure> {
         ..Problem::new(dtype, queries, of_keys, of_keys)
     };
     let (properties, here) = properties(options.arch)?;
-    let pass = if options.backward { Pass::Backward } else { Pass::Forward };
-    let plan = Plan::explain(&problem, pass, properties)?;
+    let plan = match (options.decode, options.backward) {
+        (true, _) => Plan::explain_decode(&problem, properties)?,
+        (false, true) => Plan::explain(&problem, Pass::Backward, properties)?,
+        (false, false) => Plan::explain(&problem, Pass::Forward, properties)?,
+    };
     let (major, minor) = properties.capability;
     let kernel = |kernel: &PlannedKernel| {
         let PlannedKernel { name, tile: (queries, keys), blocks } = kernel;
@@ -44,6 +47,7 @@ pub fn attention(options: &AttentionOptions) -> Result<Report, Failure> {
         "keys": of_keys.shape().to_vec(),
         "dtype": dtype.to_string(),
         "backward": options.backward,
+        "decode": options.decode,
         "device": { "compute_capability": format!("{major}.{minor}"), "here": here },
         "engine": plan.engine(),
         "kernels": plan.kernels().iter().map(kernel).collect::<Vec<Value>>(),

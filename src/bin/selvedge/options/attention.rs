@@ -13,6 +13,7 @@ Queries are of BATCH x HEADS x LENGTH x DIMENSION. No device is needed; what is 
 Examples:
   selvedge explain attention 64 12 1024 64 bf16 --causal --backward
   selvedge explain attention 1 32 8192 128 f16 --key-heads 8 --window 4095,0 --arch sm_90a
+  selvedge explain attention 64 32 1 128 bf16 --key-heads 8 --keys 8192 --decode
 ";
 
 #[derive(Debug, Args)]
@@ -54,6 +55,9 @@ pub struct AttentionOptions {
     /// With gradients
     #[arg(long)]
     pub backward: bool,
+    /// The last queries of each sequence against a cache of --keys positions
+    #[arg(long, conflicts_with_all = ["backward", "dropout"])]
+    pub decode: bool,
     /// For a device of this architecture, such as sm_80 [default: device 0, or sm_90a where there is none]
     #[arg(long, value_name = "ARCH", value_parser = architecture)]
     pub arch: Option<Target>,
