@@ -1,4 +1,4 @@
-//! Decoder models beside transformers, and the attention of a cache beside the driver's copy.
+//! Decoder models beside transformers and PyTorch, and the attention of a cache beside the driver's copy.
 //!
 //! `cargo bench --features nn --bench models` measures everything and writes `benches/results/*.json`, of which
 //! `cargo bench --bench ground -- render` makes the page. `-- --help` lists the options.
@@ -9,6 +9,7 @@ mod harness;
 
 mod cached_attention;
 mod decoding;
+mod on_cpu;
 
 use std::process::ExitCode;
 
@@ -17,7 +18,7 @@ use harness::program::{Benchmark, Options, Program};
 const HELP: &str = "\
 models [--only NAME,NAME] [--out FOLDER] [--rounds N] [--ids N]
 
-  --only    of decode_attention and decoding; all without it
+  --only    of decode_attention, decoding and decoding_on_cpu; all without it
   --out     the folder of the JSON files; benches/results without it
   --rounds  rounds of each figure, at least 20; each benchmark's own without it
   --ids     new ids of a sample of decoding; 64 without it
@@ -33,6 +34,7 @@ const PROGRAM: Program = Program {
     benchmarks: &[
         ("decode_attention", Benchmark::Device(cached_attention::measure)),
         ("decoding", Benchmark::Device(decoding::measure)),
+        ("decoding_on_cpu", Benchmark::Host(on_cpu::measure)),
     ],
 };
 

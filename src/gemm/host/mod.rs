@@ -3,7 +3,7 @@
 //! C is divided into tiles, and each thread takes the next tile when it is free. Elements that are added in their own type take
 //! one call for each tile. Narrow types are widened, added in a tile of sums and rounded once. A product of
 //! few elements and a long k, such as the gradient of a weight, is divided along k too ([`slices_of_k`]). A transposed B
-//! that many rows of tiles read is transposed once ([`transposed`]).
+//! that many rows of tiles read is transposed once ([`transposed`]). A product of few rows streams B ([`row`]).
 //!
 //! Invariants: the division of C depends on the product alone, so the bits do not depend on the number of threads. (They depend
 //! on the processor: its vectors, and its caches, which divide long sums.)
@@ -159,6 +159,9 @@ fn tile(product: &Product) -> (usize, usize) {
         elements if elements < (1 << 24) as f64 => 256,
         _ => 512,
     };
+    if let Some(columns) = row::columns_of_tile(product) {
+        return (product.m(), columns);
+    }
     // Of a matrix with few rows a tile has more columns, and vice versa.
     let rows = side.min(product.m());
     let columns = (side * side / rows).min(product.n());
@@ -268,7 +271,10 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
                 }
             }
         };
-        let worth = (self.product.operations() / OPERATIONS_OF_A_THREAD) as usize;
+        let worth = match row::threads(self.product) {
+            Some(threads) => threads,
+            None => (self.product.operations() / OPERATIONS_OF_A_THREAD) as usize,
+        };
         run_on_threads(processors.min(worth).min(count), &work);
         match failed.load(Ordering::Relaxed) {
             true => Err(Error::invalid(

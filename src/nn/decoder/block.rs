@@ -42,34 +42,34 @@ pub(super) struct Decoding<'a> {
 
 /// One layer.
 pub(super) struct Block {
-    index: usize,
-    layer: LayerConfig,
-    heads: [usize; 3],
-    score_cap: Option<f64>,
-    attention_norm: Norm,
-    projections: Projections,
-    head_norms: Option<[Norm; 2]>,
-    output: Projection,
-    after_attention: Option<Norm>,
-    feed_forward_norm: Norm,
-    feed_forward: FeedForward,
-    after_feed_forward: Option<Norm>,
+    pub(super) index: usize,
+    pub(super) layer: LayerConfig,
+    pub(super) heads: [usize; 3],
+    pub(super) score_cap: Option<f64>,
+    pub(super) attention_norm: Norm,
+    pub(super) projections: Projections,
+    pub(super) head_norms: Option<[Norm; 2]>,
+    pub(super) output: Projection,
+    pub(super) after_attention: Option<Norm>,
+    pub(super) feed_forward_norm: Norm,
+    pub(super) feed_forward: FeedForward,
+    pub(super) after_feed_forward: Option<Norm>,
 }
 
 /// The products of queries, keys and values.
-enum Projections {
+pub(super) enum Projections {
     Packed(Projection),
     Separate([Projection; 3]),
 }
 
 /// The products and the activation of a feed-forward.
-struct FeedForward {
-    form: FeedForwardForm,
-    down: Projection,
-    activation: Activation,
+pub(super) struct FeedForward {
+    pub(super) form: FeedForwardForm,
+    pub(super) down: Projection,
+    pub(super) activation: Activation,
 }
 
-enum FeedForwardForm {
+pub(super) enum FeedForwardForm {
     Plain(Projection),
     PackedGate(Projection),
     Gate([Projection; 2]),
