@@ -79,8 +79,7 @@ pub fn measure(options: &Options) -> Result<(), Failure> {
             goal: Some(2.0),
         };
         let arguments = [json!(model), json!(batch), json!(PROMPT), json!(ids)];
-        let reference =
-            || Ok(pytorch.microseconds("decoding", &arguments, 1)? / 1e3 / ids as f64);
+        let reference = || Ok(pytorch.microseconds("decoding", &arguments, 1)? / 1e3 / ids as f64);
         let mut figure = turns(options.turns(1, 20), &subject, own, reference)?;
         figure.resolve_at = Some(1.0);
         recorder.add(figure);

@@ -4,6 +4,12 @@
 //!
 //! Invariant: the bits of a row of C do not depend on the number of rows.
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{
+    __m256, __m256d, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_set1_pd,
+    _mm256_set1_ps, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_storeu_pd, _mm256_storeu_ps,
+};
+
 use super::sum::{Part, PartMut};
 use crate::gemm::Product;
 
@@ -11,9 +17,6 @@ use crate::gemm::Product;
 const MAX_ROWS: usize = 8;
 /// The least columns of B by rows, and the least depth of dot products.
 const MIN_LENGTH: usize = 16;
-/// Rows of B that are added together, so that a sum is loaded and stored once for them.
-#[cfg(target_arch = "x86_64")]
-const ROWS: usize = 8;
 /// Columns that are added for all rows of A while they are in the first cache.
 #[cfg(target_arch = "x86_64")]
 const COLUMNS: usize = 1024;
@@ -49,7 +52,8 @@ const MAX_SLICES: usize = 32;
 const MAX_COLUMNS: usize = 1 << 14;
 
 macro_rules! rows {
-    ($($multiply:ident, $add_rows:ident, $add:ident, $dots:ident, $dot:ident, $float:ty, $lanes:literal;)*) => {$(
+    ($($multiply:ident, $add_rows:ident, $add:ident, $dots:ident, $dot:ident, $float:ty, $vector:ty,
+        $load:ident, $store:ident, $fma:ident, $set:ident, $zero:ident;)*) => {$(
         /// C = alpha · A · B + beta · C, if A has few rows, one axis of B is contiguous and the processor has the
         /// instructions. Returns whether it is done.
         ///
@@ -76,7 +80,7 @@ macro_rules! rows {
                 unsafe {
                     match is_by_rows {
                         true => $add_rows((n, k), a, b, &mut sums),
-                        false => $dots((m, n, k), a, b, &mut sums),
+                        false => $dots((n, k), a, b, &mut sums),
                     }
                 }
                 for (index, sums) in sums.chunks_exact(n).enumerate() {
@@ -97,79 +101,104 @@ macro_rules! rows {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
         unsafe fn $add_rows((n, k): (usize, usize), a: Part<$float>, b: Part<$float>, sums: &mut [$float]) {
-            let whole = k / ROWS * ROWS;
-            for first in (0..whole).step_by(ROWS).chain(whole..k) {
+            // Rows of B that are added together, so that a sum is loaded and stored once for them.
+            let group = if sums.len() == n { 8 } else { 4 };
+            let mut first = 0;
+            while first < k {
+                let count = if k - first < group { 1 } else { group };
                 for left in (0..n).step_by(COLUMNS) {
                     let width = COLUMNS.min(n - left);
-                    for (i, sums) in sums.chunks_exact_mut(n).enumerate() {
-                        let sums = &mut sums[left..left + width];
+                    for (pair, sums) in sums.chunks_mut(2 * n).enumerate() {
                         // SAFETY: the indices are rows and columns of A and B, as the caller guarantees.
                         unsafe {
-                            let factor = |index: usize| *a.start.add(i * a.row + index * a.column);
-                            let row = |index: usize| {
-                                std::slice::from_raw_parts(b.start.add(index * b.row + left), width)
-                            };
-                            if first < whole {
-                                let factors = std::array::from_fn::<_, ROWS, _>(|index| factor(first + index));
-                                $add(factors, std::array::from_fn(|index| row(first + index)), sums);
-                            } else {
-                                $add([factor(first)], [row(first)], sums);
+                            let a = Part { start: a.start.add(2 * pair * a.row + first * a.column), ..a };
+                            let b = Part { start: b.start.add(first * b.row + left), ..b };
+                            let is_pair = sums.len() > n;
+                            let start = sums.as_mut_ptr().add(left);
+                            let rows = [start, start.add(sums.len() - n)];
+                            match (is_pair, count) {
+                                (false, 8) => $add::<1, 8>(width, a, b, [rows[0]]),
+                                (false, 4) => $add::<1, 4>(width, a, b, [rows[0]]),
+                                (false, _) => $add::<1, 1>(width, a, b, [rows[0]]),
+                                (true, 4) => $add::<2, 4>(width, a, b, rows),
+                                (true, _) => $add::<2, 1>(width, a, b, rows),
                             }
                         }
                     }
                 }
+                first += count;
             }
         }
 
-        /// Adds each row, times its factor, to the sums.
+        /// Adds N rows of B, times their factors, to M rows of sums: each sum in the order of the rows.
+        ///
+        /// # Safety
+        ///
+        /// All have so many columns, and A has as many elements.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
-        unsafe fn $add<const N: usize>(factors: [$float; N], rows: [&[$float]; N], sums: &mut [$float]) {
-            let rows = rows.map(|row| &row[..sums.len()]);
-            for (column, sum) in sums.iter_mut().enumerate() {
-                let mut added = *sum;
-                for (factor, row) in factors.iter().zip(rows) {
-                    added = factor.mul_add(row[column], added);
+        unsafe fn $add<const M: usize, const N: usize>(
+            width: usize,
+            a: Part<$float>,
+            b: Part<$float>,
+            sums: [*mut $float; M],
+        ) {
+            const LANES: usize = size_of::<$vector>() / size_of::<$float>();
+            // SAFETY: the caller guarantees it.
+            unsafe {
+                let factors: [[$float; N]; M] = std::array::from_fn(|i| {
+                    std::array::from_fn(|index| *a.start.add(i * a.row + index * a.column))
+                });
+                let wide = factors.map(|row| row.map(|factor| $set(factor)));
+                let rows: [*const $float; N] = std::array::from_fn(|index| b.start.add(index * b.row));
+                let whole = width / LANES * LANES;
+                for column in (0..whole).step_by(LANES) {
+                    let mut added: [$vector; M] = std::array::from_fn(|i| $load(sums[i].add(column)));
+                    for index in 0..N {
+                        let of_b = $load(rows[index].add(column));
+                        for i in 0..M {
+                            added[i] = $fma(wide[i][index], of_b, added[i]);
+                        }
+                    }
+                    for i in 0..M {
+                        $store(sums[i].add(column), added[i]);
+                    }
                 }
-                *sum = added;
+                for column in whole..width {
+                    for (sums, factors) in sums.iter().zip(&factors) {
+                        let products = factors.iter().zip(&rows);
+                        let sum = sums.add(column);
+                        *sum = products.fold(*sum, |sum, (factor, row)| factor.mul_add(*row.add(column), sum));
+                    }
+                }
             }
         }
 
         /// Writes A · B to rows of n sums, with B by columns and A by rows.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
-        unsafe fn $dots(
-            (m, n, k): (usize, usize, usize),
-            a: Part<$float>,
-            b: Part<$float>,
-            sums: &mut [$float],
-        ) {
+        unsafe fn $dots((n, k): (usize, usize), a: Part<$float>, b: Part<$float>, sums: &mut [$float]) {
             for left in (0..n).step_by(4) {
                 let columns = 4.min(n - left);
-                for top in (0..m).step_by(2) {
-                    let rows = 2.min(m - top);
+                for (pair, sums) in sums.chunks_mut(2 * n).enumerate() {
                     // SAFETY: the indices are rows of A and columns of B, as the caller guarantees.
                     unsafe {
-                        let of_a =
-                            |i: usize| std::slice::from_raw_parts(a.start.add((top + i) * a.row), k);
-                        let of_b =
-                            |j: usize| std::slice::from_raw_parts(b.start.add((left + j) * b.column), k);
-                        let mut write = |i: usize, j: usize, sum| sums[(top + i) * n + left + j] = sum;
-                        match (rows, columns) {
-                            (2, 4) => {
-                                let found = $dot([of_a(0), of_a(1)], [of_b(0), of_b(1), of_b(2), of_b(3)]);
-                                found.iter().enumerate().for_each(|(i, row)| {
-                                    row.iter().enumerate().for_each(|(j, sum)| write(i, j, *sum));
-                                });
+                        let a = Part { start: a.start.add(2 * pair * a.row), ..a };
+                        let b = Part { start: b.start.add(left * b.column), ..b };
+                        match (sums.len() > n, columns) {
+                            (true, 4) => {
+                                let [first, second] = $dot::<2, 4>(k, a, b);
+                                sums[left..left + 4].copy_from_slice(&first);
+                                sums[n + left..n + left + 4].copy_from_slice(&second);
                             }
-                            (1, 4) => {
-                                let [row] = $dot([of_a(0)], [of_b(0), of_b(1), of_b(2), of_b(3)]);
-                                row.iter().enumerate().for_each(|(j, sum)| write(0, j, *sum));
-                            }
+                            (false, 4) => sums[left..left + 4].copy_from_slice(&$dot::<1, 4>(k, a, b)[0]),
                             _ => {
-                                for (i, j) in (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))) {
-                                    let [[sum]] = $dot([of_a(i)], [of_b(j)]);
-                                    write(i, j, sum);
+                                for (i, sums) in sums.chunks_exact_mut(n).enumerate() {
+                                    let a = Part { start: a.start.add(i * a.row), ..a };
+                                    for (j, sum) in sums[left..].iter_mut().enumerate() {
+                                        let b = Part { start: b.start.add(j * b.column), ..b };
+                                        *sum = $dot::<1, 1>(k, a, b)[0][0];
+                                    }
                                 }
                             }
                         }
@@ -178,45 +207,51 @@ macro_rules! rows {
             }
         }
 
-        /// Returns the dot products of rows of A and columns of B. Each is added in lanes, whatever the numbers of both are.
+        /// Returns the dot products of M rows of A and N columns of B. Each is added in lanes, whatever M and N are.
+        ///
+        /// # Safety
+        ///
+        /// The rows and columns have so many elements.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
         unsafe fn $dot<const M: usize, const N: usize>(
-            a: [&[$float]; M],
-            b: [&[$float]; N],
+            depth: usize,
+            a: Part<$float>,
+            b: Part<$float>,
         ) -> [[$float; N]; M] {
-            const LANES: usize = $lanes;
-            let mut lanes = [[[0.0; LANES]; N]; M];
-            let depth = a[0].len();
-            let (a, b) = (a.map(|row| &row[..depth]), b.map(|column| &column[..depth]));
-            let whole = depth / LANES * LANES;
-            for first in (0..whole).step_by(LANES) {
-                for (lanes, a) in lanes.iter_mut().zip(a) {
-                    let a = &a[first..first + LANES];
-                    for (lanes, b) in lanes.iter_mut().zip(b) {
-                        let b = &b[first..first + LANES];
-                        for lane in 0..LANES {
-                            lanes[lane] = a[lane].mul_add(b[lane], lanes[lane]);
+            const LANES: usize = size_of::<$vector>() / size_of::<$float>();
+            // SAFETY: the caller guarantees it.
+            unsafe {
+                let rows: [*const $float; M] = std::array::from_fn(|i| a.start.add(i * a.row));
+                let columns: [*const $float; N] = std::array::from_fn(|j| b.start.add(j * b.column));
+                let mut lanes = [[$zero(); N]; M];
+                let whole = depth / LANES * LANES;
+                for first in (0..whole).step_by(LANES) {
+                    let of_a: [$vector; M] = std::array::from_fn(|i| $load(rows[i].add(first)));
+                    for j in 0..N {
+                        let of_b = $load(columns[j].add(first));
+                        for i in 0..M {
+                            lanes[i][j] = $fma(of_a[i], of_b, lanes[i][j]);
                         }
                     }
                 }
+                std::array::from_fn(|i| {
+                    std::array::from_fn(|j| {
+                        let mut stored: [$float; LANES] = [0.0; LANES];
+                        $store(stored.as_mut_ptr(), lanes[i][j]);
+                        let rest = (whole..depth)
+                            .fold(0.0, |sum, at| (*rows[i].add(at)).mul_add(*columns[j].add(at), sum));
+                        stored.iter().sum::<$float>() + rest
+                    })
+                })
             }
-            let mut sums = [[0.0; N]; M];
-            for (i, lanes) in lanes.iter().enumerate() {
-                for (j, lanes) in lanes.iter().enumerate() {
-                    let mut sum = 0.0;
-                    for index in whole..depth {
-                        sum = a[i][index].mul_add(b[j][index], sum);
-                    }
-                    sums[i][j] = lanes.iter().sum::<$float>() + sum;
-                }
-            }
-            sums
         }
     )*};
 }
 
 rows! {
-    multiply_f32, add_rows_f32, add_f32, dots_f32, dot_f32, f32, 8;
-    multiply_f64, add_rows_f64, add_f64, dots_f64, dot_f64, f64, 4;
+    multiply_f32, add_rows_f32, add_f32, dots_f32, dot_f32, f32, __m256,
+        _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, _mm256_set1_ps, _mm256_setzero_ps;
+    multiply_f64, add_rows_f64, add_f64, dots_f64, dot_f64, f64, __m256d,
+        _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, _mm256_set1_pd, _mm256_setzero_pd;
 }

@@ -96,8 +96,7 @@ impl Decoder {
         let width = self.config.width;
         let table = self.weights.embedding.tensor().contiguous()?;
         let table = table.as_slice()?;
-        let mut x: Vec<f32> =
-            ids.iter().flat_map(|&id| row(table, width, id as usize)).copied().collect();
+        let mut x: Vec<f32> = ids.iter().flat_map(|&id| row(table, width, id as usize)).copied().collect();
         if let Some(positions) = &self.weights.positions {
             let positions = positions.tensor().contiguous()?;
             let positions = positions.as_slice()?;

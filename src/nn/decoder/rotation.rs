@@ -8,8 +8,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::rotary::Rotary;
 use crate::error::Result;
 use crate::nn::Variable;
-use crate::nn::host_layers::row;
 use crate::nn::autograd::{Function, FunctionContext};
+use crate::nn::host_layers::row;
 use crate::tensor::{DecodeAngles, Device, Fused, Tensor};
 use crate::types::DType;
 
