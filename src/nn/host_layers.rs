@@ -4,7 +4,8 @@
 //! memory. Products are [`gemm_host_with`], with bias, activation and residual as epilogues; keys and values are written to
 //! the cache in place. Results agree with those of tensors up to rounding.
 //!
-//! Invariant: the bits of a sequence's results depend neither on the number of threads nor on the others of a batch of up to eight.
+//! Invariant: the bits of a sequence's results do not depend on the number of threads. On processors with AVX2 and FMA they do not
+//! depend on the others of a batch of up to eight either.
 //!
 //! Tests: `tests/nn/gpt.rs` and `tests/nn/decoder.rs`, which compare them with whole passes.
 
