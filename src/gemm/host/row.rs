@@ -34,7 +34,7 @@ pub(super) fn columns_of_tile(product: &Product) -> Option<usize> {
 
 /// Returns the depth of the slices of k of a product of few rows, if B is stored by rows: a slice is contiguous.
 pub(super) fn depth_of_slices(product: &Product) -> Option<usize> {
-    let is_few = product.m() <= MAX_ROWS && !product.operation_b().transposes();
+    let is_few = product.m() <= MAX_ROWS && product.count() == 1 && !product.operation_b().transposes();
     let slices = (product.k().saturating_mul(product.n()) / (2 * UNIT)).min(MAX_SLICES);
     (is_few && slices > 1 && product.n() <= MAX_COLUMNS)
         .then(|| product.k().div_ceil(slices).next_multiple_of(8))

@@ -4,12 +4,13 @@
 //!
 //! Tests: `tests/nn/decoder.rs` and `tests/nn/lora.rs`, which compare steps with whole passes.
 
+use super::DECODER;
 use super::block::{Block, FeedForward, FeedForwardForm, Projections};
 use super::cache::DecoderCache;
 use super::model::Decoder;
 use super::parameters::{Norm, Projection};
 use super::rotation::Angles;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gemm::HostEpilogue;
 use crate::nn::host_layers::{HostAttention, HostLinear, activate, limit, row};
 use crate::nn::is_grad_enabled;
@@ -114,10 +115,12 @@ impl Decoder {
 impl Block {
     /// Adds the attention to x.
     fn attend_on_host(&self, step: &mut HostStep<'_>, cache: &mut DecoderCache) -> Result<()> {
-        let capacity = cache.capacity();
-        let Some([keys, values]) = cache.layer_mut(self.index) else { return Ok(()) };
+        let Some([keys, values]) = cache.layer_mut(self.index) else {
+            let found = format!("a cache without layer {}", self.index);
+            return Err(Error::invalid(DECODER, found, "the cache of this model"));
+        };
         let (rows, [heads, key_heads, _]) = (step.past.len(), self.heads);
-        let head_dim = keys.shape()[3];
+        let (capacity, head_dim) = (keys.shape()[2], keys.shape()[3]);
         let width = (heads + 2 * key_heads) * head_dim;
         self.attention_norm.on_host().run(&step.x, &mut step.normalized)?;
         let outputs: Vec<&Projection> = match &self.projections {
