@@ -11,12 +11,12 @@
 //
 // Algorithm: split-K decoding as FlashDecoding (Dao et al. 2023). A block has up to 32 rows (16 of 256 columns): a row is a query of one of the query heads
 // that share a key head, so their keys are loaded once. The keys are divided by their positions into chunks of 256, and a chunk has
-// one softmax: each warp computes the scores of its 8 of 64 keys (mma.sync), the block reduces maxima and sums in shared memory, and
+// one softmax: each warp computes the scores of its 16 of 128 keys (mma.sync), the block reduces maxima and sums in shared memory, and
 // each warp then multiplies all probabilities by its columns of the values, which needs no reduction. Chunks are folded in their
 // order into groups of 8, and groups in theirs into the result. A split is a chunk, or a group where there are enough of them for
 // the device. The last block of a row block to arrive folds the splits.
 //
-// Shared memory: a ring of stages of 64 keys or 64 values, filled by cp.async; the queries; the probabilities of a chunk; maxima and sums
+// Shared memory: a ring of stages of 128 keys or 128 values (64 of 256 columns), filled by cp.async; the queries; the probabilities of a chunk; maxima and sums
 // by warp. 16-byte chunk i of row r is stored as chunk i ^ (r % 8), so neither copies nor ldmatrix have bank conflicts.
 //
 // Invariants: the result of a sequence depends on its queries, its keys and its length alone: neither the batch, nor the capacity of the
@@ -64,16 +64,21 @@ enum : int {
     warps = 8,
     row_tiles = DIMENSION == 256 ? 1 : 2,  // Registers hold no more.
     block_rows = 16 * row_tiles,
-    unit_keys = 64,
-    chunk_units = 4,
-    chunk_keys = unit_keys * chunk_units,
+    chunk_keys = 256,
+    unit_keys = DIMENSION == 256 ? 64 : 128,
+    chunk_units = chunk_keys / unit_keys,
+    key_tiles = unit_keys / warps / 8,  // Of a warp in a unit, of 8 keys.
     group_chunks = 8,
     row_bytes = 2 * DIMENSION,
     unit_bytes = unit_keys * row_bytes,
-    stages = DIMENSION == 64 ? 8 : DIMENSION == 128 ? 4 : 3,
+    stages = DIMENSION == 64 ? 5 : 3,
+    row_chunks = DIMENSION / 8,
+    rows_at_once = threads / row_chunks,  // Rows of a unit that the block copies by one chunk a thread.
     probability_bytes = 2 * chunk_keys,  // Of a row.
+    partial_elements = block_rows * (DIMENSION + 2),
     warp_columns = DIMENSION / warps,
     column_tiles = warp_columns / 8,
+    score_steps = 4,  // Unrolled.
 };
 
 __device__ inline f32 infinity() { return __int_as_float(0x7f800000); }
@@ -127,7 +132,7 @@ struct Work {
     __device__ u64 number() const { return (u64)blockIdx.z * gridDim.y + blockIdx.y; }
     // Returns the place of a split's partial: 2 rows numbers of its softmaxes, and rows x DIMENSION sums.
     __device__ f32* partial(i32 split) const {
-        return problem.partials + (number() * gridDim.x + split) * (block_rows * (DIMENSION + 2));
+        return problem.partials + (number() * gridDim.x + split) * partial_elements;
     }
 };
 
@@ -145,9 +150,9 @@ __device__ inline ELEMENT rotated(const DecodeProblem& problem, const ELEMENT* r
 // Writes the queries of the block to shared memory, rotated; rows and columns behind the last ones are 0.
 __device__ inline void store_queries(const Work& work, unsigned char* to) {
     const DecodeProblem& problem = work.problem;
-#pragma unroll 1
-    for (i32 at = threadIdx.x; at < (work.rows + 15) / 16 * 16 * DIMENSION; at += threads) {
-        const i32 row = at / DIMENSION, column = at % DIMENSION;
+    const i32 column = threadIdx.x % DIMENSION;
+#pragma unroll 4
+    for (i32 row = threadIdx.x / DIMENSION; row < (work.rows + 15) / 16 * 16; row += threads / DIMENSION) {
         ELEMENT element = {0};
         if (row < work.rows && column < problem.dimension) {
             const i32 query = work.query(row);
@@ -185,13 +190,22 @@ __device__ inline void copy_unit(const Work& work, const Cursor& from, u32 stage
     const i64* strides = from.is_value ? problem.value_strides : problem.key_strides;
     ELEMENT* const head = (from.is_value ? problem.values : problem.keys) + work.batch * strides[0] + work.key_head * strides[1];
     const i32 first = from.chunk * chunk_keys + from.unit * unit_keys;
-#pragma unroll 2
-    for (i32 i = 0; i < unit_keys * (DIMENSION / 8) / threads; i++) {
-        const i32 at = i * threads + threadIdx.x, row = at / (DIMENSION / 8), chunk = at % (DIMENSION / 8), key = first + row;
-        const bool inside = key < work.length && chunk * 8 < problem.dimension;
-        // The new ones are written below.
-        if (key >= work.first_new && inside) continue;
-        copy_async<16>(stage + swizzled(row, chunk, row_bytes), inside ? head + key * strides[2] + chunk * 8 : head, inside);
+    const i32 row = threadIdx.x / row_chunks, chunk = threadIdx.x % row_chunks;
+    // All rows of a thread are equal modulo 8, so they have the chunk at the same place.
+    static_assert(rows_at_once % 8 == 0, "each thread copies to rows of one order");
+    const u32 to = stage + swizzled(row, chunk, row_bytes);
+    const bool is_column = chunk * 8 < problem.dimension;
+    const ELEMENT* at = head + (first + row) * strides[2] + chunk * 8;
+    const i64 step = rows_at_once * strides[2];
+#pragma unroll
+    for (i32 i = 0; i < unit_keys / rows_at_once; i++) {
+        const i32 key = first + row + i * rows_at_once;
+        const bool inside = is_column && key < work.first_new;
+        // New ones are written below.
+        if (inside || key >= work.length || !is_column) {
+            copy_async<16>(to + i * rows_at_once * row_bytes, inside ? at : head, inside);
+        }
+        at += step;
     }
     if (first + unit_keys <= work.first_new) return;
     const i64* new_strides = from.is_value ? problem.new_value_strides : problem.new_key_strides;
@@ -284,24 +298,28 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
 
     for (i32 chunk = chunk_begin; chunk < chunk_end; chunk++) {
         const i32 first_unit = Cursor::first(work, chunk), end_unit = Cursor::end(work, chunk);
-        f32 scores[chunk_units][row_tiles][4] = {};
+        f32 scores[chunk_units][key_tiles][row_tiles][4] = {};
 #pragma unroll 1
         for (i32 unit = first_unit; unit < end_unit; unit++) {
             const u32 place = wait_for_unit();
-            f32 found[row_tiles][4] = {};
-#pragma unroll 2
-            for (i32 k = 0; k < DIMENSION / 32; k++) {
+            f32 found[key_tiles][row_tiles][4] = {};
+#pragma unroll score_steps
+            for (i32 k = 0; k < DIMENSION / 16; k += 2 / key_tiles) {
+                // Of two tiles of keys their fragments of 16 columns, or of one tile those of 32.
                 u32 key[4];
-                blocks_from_shared<false>(key, place + swizzled(8 * warp + lane % 8, 4 * k + lane / 8, row_bytes));
+                const u32 key_row = 8 * key_tiles * warp + lane % 8 + (key_tiles == 2 ? lane / 16 * 8 : 0);
+                const u32 key_chunk = 2 * k + (key_tiles == 2 ? lane / 8 % 2 : lane / 8);
+                blocks_from_shared<false>(key, place + swizzled(key_row, key_chunk, row_bytes));
 #pragma unroll
                 for (i32 t = 0; t < row_tiles; t++) {
                     if (t >= tiles) continue;
 #pragma unroll
-                    for (i32 step = 0; step < 2; step++) {
+                    for (i32 step = 0; step < 2 / key_tiles; step++) {
                         u32 query[4];
                         const u32 row = 16 * t + lane / 8 % 2 * 8 + lane % 8;
-                        blocks_from_shared<false>(query, query_place + swizzled(row, 4 * k + 2 * step + lane / 16, row_bytes));
-                        multiply(found[t], query, key + 2 * step);
+                        blocks_from_shared<false>(query, query_place + swizzled(row, 2 * (k + step) + lane / 16, row_bytes));
+#pragma unroll
+                        for (i32 j = 0; j < key_tiles; j++) multiply(found[j][t], query, key + 2 * (step + j));
                     }
                 }
             }
@@ -309,9 +327,12 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
 #pragma unroll
             for (i32 at = 0; at < chunk_units; at++) {
 #pragma unroll
-                for (i32 t = 0; t < row_tiles; t++) {
+                for (i32 j = 0; j < key_tiles; j++) {
 #pragma unroll
-                    for (i32 e = 0; e < 4; e++) scores[at][t][e] = at == unit ? found[t][e] : scores[at][t][e];
+                    for (i32 t = 0; t < row_tiles; t++) {
+#pragma unroll
+                        for (i32 e = 0; e < 4; e++) scores[at][j][t][e] = at == unit ? found[j][t][e] : scores[at][j][t][e];
+                    }
                 }
             }
         }
@@ -324,14 +345,15 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
             for (i32 h = 0; h < 2; h++) {
                 f32 maximum = -infinity();
                 const i32 row = 16 * t + g + 8 * h, query = work.query(row);
-                const i32 first = max(work.first_of(query), (chunk * chunk_units + first_unit) * unit_keys);
+                const i32 first = max(work.first_of(query), chunk * chunk_keys + first_unit * unit_keys);
                 const i32 end = work.end_of(query);
 #pragma unroll
-                for (i32 unit = 0; unit < chunk_units; unit++) {
+                for (i32 tile = 0; tile < chunk_units * key_tiles; tile++) {
+                    const i32 unit = tile / key_tiles, j = tile % key_tiles;
 #pragma unroll
                     for (i32 e = 0; e < 2; e++) {
-                        const i32 key = (chunk * chunk_units + unit) * unit_keys + 8 * warp + 2 * q + e;
-                        f32& score = scores[unit][t][2 * h + e];
+                        const i32 key = chunk * chunk_keys + unit * unit_keys + 8 * (key_tiles * warp + j) + 2 * q + e;
+                        f32& score = scores[unit][j][t][2 * h + e];
                         score *= problem.scale;
                         if (problem.soft_cap != 0.0f) score = problem.soft_cap * tanh_approximate(score / problem.soft_cap);
                         score = key >= first && key < end ? score * LOG2_E : -infinity();
@@ -356,15 +378,17 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
                 own[2 * t + h].maximum = maximum;
                 const f32 subtracted = maximum == -infinity() ? 0.0f : maximum;
 #pragma unroll
-                for (i32 unit = 0; unit < chunk_units; unit++) {
+                for (i32 tile = 0; tile < chunk_units * key_tiles; tile++) {
+                    const i32 unit = tile / key_tiles, j = tile % key_tiles;
                     ELEMENT pair[2];
 #pragma unroll
                     for (i32 e = 0; e < 2; e++) {
-                        const f32 probability = exp2_approximate(scores[unit][t][2 * h + e] - subtracted);
+                        const f32 probability = exp2_approximate(scores[unit][j][t][2 * h + e] - subtracted);
                         sum += probability;
                         narrow(probability, pair[e]);
                     }
-                    const u32 at = swizzled(row, 8 * unit + warp, probability_bytes) + 4 * q;
+                    const u32 column = unit * unit_keys / 8 + key_tiles * warp + j;
+                    const u32 at = swizzled(row, column, probability_bytes) + 4 * q;
                     *(u32*)(probabilities + at) = pair[0].bits | (u32)pair[1].bits << 16;
                 }
                 sum += __shfl_xor_sync(0xffffffff, sum, 1);
@@ -378,7 +402,7 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
 #pragma unroll 1
         for (i32 unit = first_unit; unit < end_unit; unit++) {
             const u32 place = wait_for_unit();
-#pragma unroll
+#pragma unroll 2
             for (i32 k = 0; k < unit_keys / 32; k++) {
                 u32 value[column_tiles][4];
 #pragma unroll
@@ -391,7 +415,8 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
 #pragma unroll
                     for (i32 step = 0; step < 2; step++) {
                         u32 probability[4];
-                        const u32 row = 16 * t + lane / 8 % 2 * 8 + lane % 8, at = 8 * unit + 4 * k + 2 * step + lane / 16;
+                        const u32 row = 16 * t + lane / 8 % 2 * 8 + lane % 8;
+                        const u32 at = unit * unit_keys / 8 + 4 * k + 2 * step + lane / 16;
                         blocks_from_shared<false>(probability, probability_place + swizzled(row, at, probability_bytes));
 #pragma unroll
                         for (i32 c = 0; c < column_tiles; c++) multiply(products[t][c], probability, value[c] + 2 * step);
@@ -461,24 +486,39 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
     if (!*is_last) return;
     if (threadIdx.x == 0) *arrivals = 0;
     __threadfence();
-    // Chunks into groups, and groups into the result, each in order.
+    // Chunks into groups, and groups into the result, each in order. The numbers of several splits are loaded at a time.
+    enum : int { at_a_time = 8 };
     const i32 splits_of_group = group_chunks / chunks_of_split;
-    for (i32 at = threadIdx.x; at < work.rows * problem.dimension; at += threads) {
-        const i32 row = at / problem.dimension, column = at % problem.dimension;
+    for (i32 at = threadIdx.x; at < work.rows * DIMENSION; at += threads) {
+        const i32 row = at / DIMENSION, column = at % DIMENSION;
         Softmax all = {-infinity(), 0.0f}, group = {-infinity(), 0.0f};
         f32 value = 0.0f, group_value = 0.0f, kept, added;
-        for (i32 from = first_split; from < end_split; from++) {
-            const volatile f32* const partial = work.partial(from);
-            const Softmax later = {partial[row], partial[block_rows + row]};
-            fold(group, later, kept, added);
-            group_value = folded(group_value, kept, partial[2 * block_rows + row * DIMENSION + column], added);
-            if ((from + 1) % splits_of_group == 0 || from + 1 == end_split) {
-                fold(all, group, kept, added);
-                value = folded(value, kept, group_value, added);
-                group = {-infinity(), 0.0f};
-                group_value = 0.0f;
+        const f32* partial = work.partial(first_split);
+        for (i32 from = first_split; from < end_split; from += at_a_time) {
+            Softmax later[at_a_time];
+            f32 later_value[at_a_time];
+#pragma unroll
+            for (i32 i = 0; i < at_a_time; i++) {
+                if (from + i >= end_split) continue;
+                const f32* const own = partial + i * partial_elements;
+                later[i] = {own[row], own[block_rows + row]};
+                later_value[i] = own[2 * block_rows + at];
+            }
+            partial += at_a_time * partial_elements;
+#pragma unroll
+            for (i32 i = 0; i < at_a_time; i++) {
+                const i32 end = from + i + 1;
+                if (end > end_split) continue;
+                fold(group, later[i], kept, added);
+                group_value = folded(group_value, kept, later_value[i], added);
+                if (end % splits_of_group == 0 || end == end_split) {
+                    fold(all, group, kept, added);
+                    value = folded(value, kept, group_value, added);
+                    group = {-infinity(), 0.0f};
+                    group_value = 0.0f;
+                }
             }
         }
-        narrow(all.sum > 0.0f ? value / all.sum : 0.0f, place(row)[column]);
+        if (column < problem.dimension) narrow(all.sum > 0.0f ? value / all.sum : 0.0f, place(row)[column]);
     }
 }

@@ -2,10 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::launch::{WithMemory, place};
-use super::problem::{Band, Problem, Sizes};
-use super::{PlannedKernel, Unsupported};
-use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
+use super::planned_kernel::PlannedKernel;
+use super::problem::{Band, MAX_DECODE_QUERIES, Problem, Sizes, place};
+use super::unsupported::Unsupported;
+use crate::driver::{DeviceBuffer, DeviceSlice, DeviceSliceMut, LaunchConfig, Stream, WithMemory};
 use crate::error::{Error, Result};
 use crate::images::{self, DeviceProperties, Entry, MAP_ALIGNMENT, missing_image};
 use crate::trace;
@@ -13,15 +13,11 @@ use crate::types::{DType, Layout};
 
 const OPERATION: &str = "attention::decode";
 
-/// The most queries of a sequence.
-pub const MAX_DECODE_QUERIES: usize = 8;
 /// Threads of a block.
 const THREADS: u32 = 256;
 /// Keys of a chunk, which has one softmax, and chunks of a group.
 const CHUNK_KEYS: usize = 256;
 const GROUP_CHUNKS: usize = 8;
-/// Keys of a stage of the ring.
-const STAGE_KEYS: usize = 64;
 const WARPS: usize = 8;
 /// The blocks of a multiprocessor. Splits are groups if there are twice as many as a device runs at a time.
 const BLOCKS_AT_A_TIME: usize = 2;
@@ -34,11 +30,13 @@ struct Kernel {
     names: [&'static str; 2],
     /// Rows of a block.
     rows: usize,
+    /// Keys of a stage of the ring.
+    stage_keys: usize,
     stages: usize,
 }
 
 macro_rules! kernel {
-    ($dimension:literal, $rows:literal, $stages:literal) => {
+    ($dimension:literal, $rows:literal, $stage_keys:literal, $stages:literal) => {
         Kernel {
             dimension: $dimension,
             names: [
@@ -46,12 +44,13 @@ macro_rules! kernel {
                 concat!("attention_decode_bf16_", $dimension),
             ],
             rows: $rows,
+            stage_keys: $stage_keys,
             stages: $stages,
         }
     };
 }
 
-static KERNELS: [Kernel; 3] = [kernel!(64, 32, 8), kernel!(128, 32, 4), kernel!(256, 16, 3)];
+static KERNELS: [Kernel; 3] = [kernel!(64, 32, 128, 5), kernel!(128, 32, 128, 3), kernel!(256, 16, 64, 3)];
 
 impl Kernel {
     fn name(&self, dtype: DType) -> &'static str {
@@ -62,7 +61,7 @@ impl Kernel {
     fn shared_bytes(&self, rows: usize) -> usize {
         let rows = rows.min(self.rows).next_multiple_of(16);
         let row = self.dimension * size_of::<u16>();
-        let ring = self.stages * STAGE_KEYS * row;
+        let ring = self.stages * self.stage_keys * row;
         ring + rows * (row + CHUNK_KEYS * size_of::<u16>()) + 2 * WARPS * self.rows * size_of::<f32>() + 16
     }
 }

@@ -29,21 +29,19 @@
 mod decode;
 mod hopper;
 mod host;
-mod launch;
 mod plan;
+mod planned_kernel;
 mod problem;
 mod unsupported;
 
-pub use decode::{
-    DecodeOperands, DecodeWorkspace, MAX_DECODE_QUERIES, NewPositions, RotaryAngles, decode,
-    decode_unsupported,
-};
+pub use decode::{DecodeOperands, DecodeWorkspace, NewPositions, RotaryAngles, decode, decode_unsupported};
 pub(crate) use hopper::is_mapped;
 pub use hopper::{Gradients, backward, forward};
 pub use host::{HostElement, HostGradients, HostOperands, backward_host, forward_host};
-pub use plan::{Plan, PlannedKernel};
+pub use plan::Plan;
+pub use planned_kernel::PlannedKernel;
 pub(crate) use problem::Sizes;
-pub use problem::{Band, Dropout, Operands, Problem, Sequences};
+pub use problem::{Band, Dropout, MAX_DECODE_QUERIES, Operands, Problem, Sequences};
 pub use unsupported::Unsupported;
 
 use crate::images::DeviceProperties;

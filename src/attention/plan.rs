@@ -2,20 +2,10 @@
 
 use std::fmt;
 
+use super::planned_kernel::PlannedKernel;
 use super::{Pass, Problem, Unsupported, decode, hopper};
 use crate::error::Result;
 use crate::images::DeviceProperties;
-
-/// A kernel of a [`Plan`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlannedKernel {
-    /// The kernel's name.
-    pub name: &'static str,
-    /// Queries of a tile, and keys of each of its blocks.
-    pub tile: (usize, usize),
-    /// Blocks of the grid.
-    pub blocks: usize,
-}
 
 /// How an attention of operands at aligned addresses would be computed, and why not by an engine. The device need not be there.
 ///

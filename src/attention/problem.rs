@@ -89,6 +89,9 @@ impl Dropout {
     }
 }
 
+/// The most queries of a sequence that [`decode`](fn@super::decode) takes.
+pub const MAX_DECODE_QUERIES: usize = 8;
+
 /// Sequences of different lengths, whose first positions and lengths are in [`Operands::sequences`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sequences {
@@ -232,6 +235,13 @@ impl Sizes {
         }
         Ok(Sizes { batch, heads, key_heads, queries, keys, dimension, value_dimension })
     }
+}
+
+/// Returns the address of a layout's first element of 16 bits, and its strides between batches, heads and positions.
+pub(super) fn place(address: u64, layout: &Layout) -> (u64, [i64; 3]) {
+    let strides = layout.strides();
+    let stride = |axis: usize| strides.get(axis).copied().unwrap_or(0) as i64;
+    (address + (layout.offset() * size_of::<u16>()) as u64, [stride(0), stride(1), stride(2)])
 }
 
 #[cfg(test)]

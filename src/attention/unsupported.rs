@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::decode::MAX_DECODE_QUERIES;
-use super::problem::Sequences;
+use super::problem::{MAX_DECODE_QUERIES, Sequences};
 use crate::error::Error;
 use crate::types::DType;
 

@@ -58,6 +58,7 @@ mod stream_work;
 mod tensor_map;
 mod timeout;
 mod transfer_marks;
+mod with_memory;
 
 pub use argument::{Argument, ByValue, KernelArgument, KernelArguments, LaunchTarget, RawAddress, Signature};
 pub use argument_view::ArgumentView;
@@ -91,3 +92,4 @@ pub use tensor_map::{
     TensorElement, TensorInterleave, TensorMap, TensorMapLayout, TensorPromotion, TensorSwizzle,
 };
 pub use timeout::WaitError;
+pub(crate) use with_memory::WithMemory;

@@ -26,6 +26,9 @@
 //!
 //! [`gemm_host`] is the same on the CPU, and [`gemm_host_with`] with an epilogue.
 //!
+//! [`multiply_rows`] computes products of one to eight rows of 16 bits with the norm before and the gate, activation and residual behind
+//! them, for steps of decoding, which load the weights once.
+//!
 //! `SELVEDGE_GEMM` is `own` (the default), `auto`, or an engine's name; [`Product::by`] overrides it. If an engine that was
 //! requested by name cannot run, the error gives the reason, and no other engine runs.
 //!
@@ -53,6 +56,7 @@ mod parallel_split_k;
 mod plan;
 mod problem;
 mod product;
+mod rows;
 mod simt;
 mod slices_of_k;
 mod wgmma;
@@ -68,6 +72,7 @@ pub(crate) use epilogue::{DeviceEpilogue, EpilogueParts};
 pub use host::{HostEpilogue, gemm_host, gemm_host_with};
 pub use plan::Plan;
 pub use product::{Operation, Product};
+pub use rows::{MAX_MATRICES, MAX_ROWS, RowsMatrix, RowsNorm, RowsProduct, multiply_rows};
 
 use crate::driver::{DeviceRead, DeviceSlice, DeviceSliceMut, DeviceWrite, Stream};
 use crate::error::Result;

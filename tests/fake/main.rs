@@ -31,6 +31,9 @@ mod emulated;
 #[cfg(target_os = "linux")]
 mod faults;
 #[cfg(target_os = "linux")]
+#[path = "../cases/few_rows.rs"]
+mod few_rows_cases;
+#[cfg(target_os = "linux")]
 mod fine_tuning;
 #[cfg(target_os = "linux")]
 mod foreign;

@@ -49,6 +49,8 @@ mod decode_cases;
 mod devices;
 mod drops;
 mod faults;
+#[path = "../cases/few_rows.rs"]
+mod few_rows_cases;
 mod foreign_images;
 mod fuse;
 mod gemm;

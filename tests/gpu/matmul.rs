@@ -9,6 +9,7 @@ use selvedge::gemm::{Activation, Choice, Engine};
 use selvedge::tensor::{Device, Matmul, Tensor};
 use selvedge::types::DType;
 
+use crate::few_rows_cases;
 use crate::support::{Need, Outcome, assert_error, device_tests};
 
 device_tests! {
@@ -21,10 +22,19 @@ device_tests! {
     large_views_agree_with_the_cpu => needs(Need::Isa(8, 0)),
     two_devices_are_not_mixed => needs(Need::Isa(8, 0)),
     engines_are_asked_for_by_the_call => needs(Need::Isa(8, 0)),
+    products_of_a_few_rows_agree_with_their_definition => needs(Need::Isa(8, 0)),
 }
 
 fn device() -> selvedge::Result<Device> {
     Device::cuda(0)
+}
+
+fn products_of_a_few_rows_agree_with_their_definition() -> Outcome {
+    let stream = device()?.stream()?;
+    for case in few_rows_cases::cases() {
+        case.check(&stream)?;
+    }
+    Ok(())
 }
 
 fn views_of_every_kind_are_multiplied() -> Outcome {

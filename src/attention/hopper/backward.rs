@@ -4,9 +4,9 @@ use bytemuck::Zeroable;
 
 use super::parameters::{BackwardProblem, KeyGradients, RowsProblem, Variations};
 use super::{BLOCK_KEYS, Call, Sizes, Tile, check_layout, check_lse, entry, rows_of_head, sequences_of};
-use crate::attention::launch::{WithMemory, place};
+use crate::attention::problem::place;
 use crate::attention::{Operands, Pass, Problem};
-use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
+use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream, WithMemory};
 use crate::error::Result;
 use crate::types::Layout;
 

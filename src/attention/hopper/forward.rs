@@ -2,9 +2,9 @@
 
 use super::parameters::{ForwardProblem, Variations, VariedForwardProblem};
 use super::{Call, Sizes, Tile, check_layout, check_lse, entry, rows_of_head, sequences_of};
-use crate::attention::launch::{WithMemory, place};
+use crate::attention::problem::place;
 use crate::attention::{Operands, Pass, Problem};
-use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream};
+use crate::driver::{DeviceSlice, DeviceSliceMut, LaunchConfig, Stream, WithMemory};
 use crate::error::Result;
 use crate::types::Layout;
 

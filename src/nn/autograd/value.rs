@@ -85,6 +85,13 @@ impl Value {
         }
     }
 
+    /// Returns the version, and whether the elements are in a storage that other variables share: both stay where the memory and the
+    /// elements do.
+    pub(super) fn state(&self) -> (u64, bool) {
+        let value = self.read();
+        (value.version, matches!(value.elements, Elements::Flat(_)))
+    }
+
     /// Replaces the elements by equal ones of a place. Their version stays.
     pub(super) fn move_to(&self, place: FlatPlace) {
         self.write().elements = Elements::Flat(place);

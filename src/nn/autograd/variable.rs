@@ -116,6 +116,11 @@ impl Variable {
         Arc::ptr_eq(&self.value, &other.value)
     }
 
+    /// Returns numbers that differ after the elements changed or moved.
+    pub(crate) fn state(&self) -> (u64, bool) {
+        self.value.state()
+    }
+
     /// Changes the elements in place. A later backward through the old value is an error.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ pub(super) struct CachedPass<'a> {
     pub decoding: Option<Decoding<'a>>,
 }
 
-/// What the kernel of [`DecodeSettings::run`] needs beside a layer's operands.
+/// The lengths and the memory that [`DecodeSettings::run`] takes beside a layer's operands.
 pub(super) struct Decoding<'a> {
     /// The positions of each sequence with the new ones, i32 on the device.
     pub lengths: &'a Tensor,

@@ -436,7 +436,7 @@ impl Decoder {
         if let Some(table) = &self.weights.positions {
             let rows = match positions {
                 Positions::From(first) => table.narrow(0, *first, ids.shape()[1])?,
-                // Those of padding may be behind the last one.
+                // Positions of padding may be behind the last one.
                 Positions::Each(each) => table.embedding(&each.minimum(self.config.context as i64 - 1)?)?,
             };
             x = (x + rows)?;
@@ -476,8 +476,9 @@ impl Decoder {
 }
 
 /// The positions of ids.
+#[allow(clippy::large_enum_variant, reason = "one is made a pass")]
 pub(super) enum Positions {
-    /// Those of each sequence, one after the other, from this one on.
+    /// One after the other in each sequence, from this one on.
     From(usize),
     /// Of shape (batch, length).
     Each(Tensor),

@@ -7,8 +7,8 @@
 //! Invariants:
 //!
 //! - A launch has the bits of the same step without a capture.
-//! - Before a launch the memory of the cache is where it was in the capture, and no other cache shares it; otherwise the step is
-//!   prepared anew.
+//! - Before a launch the memory of the cache is where it was in the capture, no other cache shares it, and the parameters are those of
+//!   the capture; otherwise the step is prepared anew.
 //!
 //! Tests: `tests/gpu/nn.rs`; `tests/fake/training.rs`.
 
@@ -18,7 +18,7 @@ use super::model::{Decoder, Positions, on_device};
 use crate::attention::DecodeWorkspace;
 use crate::driver::{ExecutableGraph, captures_on_this_thread};
 use crate::error::Result;
-use crate::nn::{is_grad_enabled, no_grad};
+use crate::nn::{Variable, is_grad_enabled, no_grad};
 use crate::tensor::Tensor;
 use crate::types::DType;
 
@@ -33,10 +33,13 @@ pub(super) struct DecodeStep {
     known: Vec<usize>,
     is_greedy: bool,
     workspace: Option<DecodeWorkspace>,
+    /// The model's parameters, with their states when the step was created.
+    parameters: Vec<(Variable, (u64, bool))>,
     stage: Stage,
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "one is made for a cache")]
 enum Stage {
     First,
     /// The next step is captured.
@@ -63,8 +66,21 @@ impl DecodeStep {
             known: vec![0; batch],
             is_greedy,
             workspace: None,
+            parameters: model
+                .named
+                .iter()
+                .map(|(_, parameter)| (parameter.clone(), parameter.state()))
+                .collect(),
             stage: Stage::First,
         })
+    }
+
+    /// Returns whether the model is that of the step, and its parameters are as they were.
+    fn is_of(&self, model: &Decoder) -> bool {
+        let is_same = |((own, state), (_, other)): (&(Variable, (u64, bool)), &(String, Variable))| {
+            own.is_same(other) && *state == other.state()
+        };
+        self.parameters.len() == model.named.len() && self.parameters.iter().zip(&model.named).all(is_same)
     }
 
     /// Writes what the next step reads.
@@ -145,7 +161,10 @@ impl Decoder {
             cache.step = None;
             cache.make_room(self, batch, total, self.compute_dtype.unwrap_or_else(|| self.dtype()))?;
         }
-        let kept = cache.step.take().filter(|step| step.is_greedy == is_greedy && cache.is_unique());
+        let kept = cache
+            .step
+            .take()
+            .filter(|step| step.is_greedy == is_greedy && step.is_of(self) && cache.is_unique());
         let mut step = match kept {
             Some(step) => step,
             None => Box::new(DecodeStep::new(self, batch, is_greedy)?),

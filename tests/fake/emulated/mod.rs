@@ -18,6 +18,7 @@ mod decode;
 #[cfg(feature = "srt")]
 mod e8;
 mod faults;
+mod few_rows;
 mod histogram;
 #[cfg(feature = "nn")]
 mod linear_layers;
@@ -484,7 +485,7 @@ type Child = fn(&Fake) -> Outcome;
 
 /// The children of this module and of those in it.
 fn children() -> impl Iterator<Item = &'static (&'static str, Child)> {
-    let all = CHILDREN.iter().chain(attention::CHILDREN).chain(decode::CHILDREN);
+    let all = CHILDREN.iter().chain(attention::CHILDREN).chain(decode::CHILDREN).chain(few_rows::CHILDREN);
     #[cfg(feature = "burst")]
     let all = all.chain(burst::CHILDREN);
     #[cfg(feature = "classifier")]
