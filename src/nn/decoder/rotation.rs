@@ -126,7 +126,7 @@ impl Angles {
     pub fn rotate_on_host(&self, position: usize, heads: &mut [f32], head_dim: usize) -> Result<()> {
         let half = self.half();
         let cosines = row(self.cosines.as_slice()?, half, position);
-        // Those of the first half are negative.
+        // The sines of the first half are negative.
         let sines = row(self.sines.as_slice()?, half, 2 * position + 1);
         for head in heads.chunks_exact_mut(head_dim) {
             let (first, second) = head[..2 * half].split_at_mut(half);
