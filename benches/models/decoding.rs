@@ -15,7 +15,7 @@ use crate::harness::report::{Failure, Unit};
 use crate::harness::turns::{Goal, Times, speed};
 
 /// GPT-2 of 124 M parameters, as its `config.json` has it.
-const GPT2: &str = r#"{"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12,
+pub const GPT2: &str = r#"{"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12,
     "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "eos_token_id": null}"#;
 /// A Llama of 1.1 B parameters, as TinyLlama's `config.json` has it.
 pub const LLAMA: &str = r#"{"model_type": "llama", "vocab_size": 32000, "hidden_size": 2048, "intermediate_size": 5632,
@@ -81,7 +81,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         let config = DecoderConfig::from_json(case.config, None)?;
         let model = Decoder::new(config, &Initializer::new(&device).with_seed(1).with_dtype(DType::BF16))?;
         let parameters = model.config().parameter_count();
-        let taken = milliseconds(&model, case, ids)?;
+        let taken = milliseconds(&model, [case.batch, case.prompt, ids])?;
         let weights = 2.0 * parameters as f64;
         println!(
             "  {}: {taken:.3} ms an id, {:.0} ids/s; {:.2} TB/s of its weights",
@@ -96,7 +96,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
             let operands = [Operand::normal(DType::BF16, Layout::contiguous(&[1])?)];
             let work = Work { operation: &operation, operands: &operands, output: None, axes: &[] };
             let clock = (Clock::Host(1), options.turns(1, 20));
-            let ours = || milliseconds(&model, case, ids);
+            let ours = || milliseconds(&model, [case.batch, case.prompt, ids]);
             // PyTorch's call is of all ids.
             let theirs =
                 options.pytorch().pairs(&mut recorder, (&name, Unit::Milliseconds), &work, clock, ours)?;
@@ -124,11 +124,11 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// Returns the time of one new id of each sequence.
-fn milliseconds(model: &Decoder, case: &Case, ids: usize) -> Result<f64, Failure> {
+/// Returns the time of one new id of each sequence, of a batch with prompts of a length that is continued by so many ids.
+pub fn milliseconds(model: &Decoder, [batch, prompt, ids]: [usize; 3]) -> Result<f64, Failure> {
     let vocab_size = model.config().vocab_size();
-    let prompts: Vec<Vec<u32>> = (0..case.batch)
-        .map(|row| (0..case.prompt).map(|at| ((row * 7919 + at * 104_729) % vocab_size) as u32).collect())
+    let prompts: Vec<Vec<u32>> = (0..batch)
+        .map(|row| (0..prompt).map(|at| ((row * 7919 + at * 104_729) % vocab_size) as u32).collect())
         .collect();
     let options = GenerationOptions { max_new_ids: ids + 3, end_ids: Some(vec![]), ..Default::default() };
     let mut generation = DecoderGeneration::new(model, &prompts, &options)?;

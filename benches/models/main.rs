@@ -1,4 +1,4 @@
-//! Decoder models beside transformers, and the attention of a cache beside the driver's copy.
+//! Decoder models beside transformers and PyTorch, and the attention of a cache beside the driver's copy.
 //!
 //! `cargo bench --features nn --bench models` measures everything and writes `benches/results/*.json`, of which
 //! `cargo bench --bench ground -- render` makes the page. `-- --help` lists the options.
@@ -10,6 +10,7 @@ mod harness;
 mod cached_attention;
 mod decoding;
 mod loading;
+mod on_cpu;
 
 use std::process::ExitCode;
 
@@ -18,7 +19,7 @@ use harness::program::{Benchmark, Options, Program};
 const HELP: &str = "\
 models [--only NAME,NAME] [--out FOLDER] [--rounds N] [--ids N]
 
-  --only    of decode_attention, decoding and loading; all without it
+  --only    of decode_attention, decoding, loading and decoding_on_cpu; all without it
   --out     the folder of the JSON files; benches/results without it
   --rounds  rounds of each figure, at least 20; each benchmark's own without it
   --ids     new ids of a sample of decoding; 64 without it
@@ -35,6 +36,7 @@ const PROGRAM: Program = Program {
         ("decode_attention", Benchmark::Device(cached_attention::measure)),
         ("decoding", Benchmark::Device(decoding::measure)),
         ("loading", Benchmark::Device(loading::measure)),
+        ("decoding_on_cpu", Benchmark::Host(on_cpu::measure)),
     ],
 };
 

@@ -62,6 +62,7 @@ mod slices_of_k;
 mod wgmma;
 
 pub use activation::Activation;
+pub(crate) use activation::ActivationElement;
 pub use algorithm::GemmAlgorithm;
 pub(crate) use blocks::Scalars;
 pub use element::{GemmElement, GemmResult};

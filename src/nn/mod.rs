@@ -9,6 +9,7 @@
 //! | `layers` | [`Linear`], [`Embedding`], [`LayerNorm`], [`RmsNorm`], [`BatchNorm1d`], [`BatchNorm2d`], [`Dropout`], [`MultiHeadAttention`], [`FeedForward`], [`TransformerBlock`], [`Sequential`], activations |
 //! | `decoder` | [`Decoder`], a decoder-only transformer that a Hugging Face configuration describes, with its files, cache and generation |
 //! | `gpt` | [`Gpt`], a decoder-only transformer, and [`Generation`] |
+//! | `host_layers` | layers of one new position on the CPU, by slices instead of tensors |
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //! | `parameters` | [`Parameters`]: one buffer for each dtype, so that a step is one launch |
 //! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`clip_grad_norm`], [`LearningRateSchedule`] |
@@ -41,6 +42,7 @@ mod backend;
 mod checks;
 mod decoder;
 mod gpt;
+mod host_layers;
 mod initializer;
 mod layers;
 mod losses;

@@ -194,7 +194,8 @@ pub fn cached_logits(folder: &Path, name: &str, dtype: DType, device: &Device) -
     // New ids of each sequence in each part.
     let equal: Vec<[usize; 2]> = [5, 1, 11, 1, 10, 1, 3].map(|count| [count; 2]).to_vec();
     let differing = vec![[2, 5], [1, 1], [1, 1], [1, 1], [11, 4], [1, 1], [1, 9], [1, 1], [1, 1]];
-    for parts in [equal, differing] {
+    let single = vec![[1, 1]; 20];
+    for parts in [equal, differing, single] {
         let mut cache = DecoderCache::new();
         let mut read = [0, 0];
         for counts in parts {

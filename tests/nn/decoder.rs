@@ -38,8 +38,44 @@ fn decoder_continuations_are_those_of_transformers() -> Result<()> {
 #[test]
 fn a_decoder_cache_gives_the_logits_of_a_whole_pass() -> Result<()> {
     let folder = unpacked();
-    for name in NAMES {
-        cases::cached_logits(folder.path(), name, DType::F64, &Device::cpu())?;
+    // Single ids in f32 are loops over slices, others operations on tensors.
+    for (name, dtype) in NAMES.iter().flat_map(|name| [(name, DType::F64), (name, DType::F32)]) {
+        cases::cached_logits(folder.path(), name, dtype, &Device::cpu())?;
+    }
+    Ok(())
+}
+
+/// Operations on tensors do not have this property: their products choose an algorithm by the batch.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_step_on_the_cpu_has_the_same_bits_in_each_batch_of_up_to_eight() -> Result<()> {
+    if !(is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")) {
+        return Ok(());
+    }
+    let gpt2 = r#"{"model_type": "gpt2", "vocab_size": 70, "n_positions": 40, "n_embd": 512, "n_layer": 2, "n_head": 8}"#;
+    let llama = r#"{"model_type": "llama", "vocab_size": 70, "hidden_size": 64, "intermediate_size": 90, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_act": "silu", "max_position_embeddings": 40, "rms_norm_eps": 1e-5}"#;
+    for text in [gpt2, llama] {
+        let initializer = Initializer::new(&Device::cpu()).with_seed(1);
+        let model = Decoder::new(DecoderConfig::from_json(text, None)?, &initializer)?;
+        let bits = |rows: std::ops::Range<i64>| -> Result<Vec<Vec<u32>>> {
+            let mut cache = DecoderCache::new();
+            let mut found = vec![Vec::new(); rows.clone().count()];
+            for step in 0..20 {
+                let ids: Vec<i64> = rows.clone().map(|row| (row * 31 + step * 17) % 70).collect();
+                let ids = Tensor::from_vec(ids, &[found.len(), 1], &Device::cpu())?;
+                let logits = no_grad(|| model.forward_cached(&ids, &mut cache))?.tensor().to_vec::<f32>()?;
+                for (found, logits) in found.iter_mut().zip(logits.chunks_exact(70)) {
+                    found.extend(logits.iter().map(|logit| logit.to_bits()));
+                }
+            }
+            Ok(found)
+        };
+        let all = bits(0..8)?;
+        assert_eq!(bits(0..3)?, all[..3]);
+        for row in 0..8 {
+            assert!(bits(row..row + 1)?[0] == all[row as usize], "sequence {row} alone");
+        }
     }
     Ok(())
 }

@@ -107,9 +107,9 @@ fn a_later_id_changes_no_earlier_logits() -> Result<()> {
 #[test]
 fn a_cache_gives_the_logits_of_a_whole_pass() -> Result<()> {
     let plain = GptConfig { activation: Activation::Relu, has_bias: false, has_tied_head: false, ..small() };
-    let by_tensors = GptConfig { activation: Activation::Gelu, ..small() };
+    let by_the_error_function = GptConfig { activation: Activation::Gelu, ..small() };
     let silu = GptConfig { activation: Activation::Silu, ..small() };
-    for config in [small(), plain, by_tensors, silu] {
+    for config in [small(), plain, by_the_error_function, silu] {
         let model = model(config)?;
         let ids = Tensor::new([[1i64, 2, 3, 4, 5, 6, 7], [7, 6, 5, 4, 3, 2, 1]], &Device::cpu())?;
         no_grad(|| {

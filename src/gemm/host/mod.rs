@@ -3,7 +3,7 @@
 //! C is divided into tiles, and each thread takes the next tile when it is free. Elements that are added in their own type take
 //! one call for each tile. Narrow types are widened, added in a tile of sums and rounded once. A product of
 //! few elements and a long k, such as the gradient of a weight, is divided along k too ([`slices_of_k`]). A transposed B
-//! that many rows of tiles read is transposed once ([`transposed`]).
+//! that many rows of tiles read is transposed once ([`transposed`]). A product of few rows streams B ([`row`]).
 //!
 //! Invariants: the division of C depends on the product alone, so the bits do not depend on the number of threads. (They depend
 //! on the processor: its vectors, and its caches, which divide long sums.)
@@ -159,6 +159,9 @@ fn tile(product: &Product) -> (usize, usize) {
         elements if elements < (1 << 24) as f64 => 256,
         _ => 512,
     };
+    if let Some(columns) = row::columns_of_tile(product) {
+        return (product.m(), columns);
+    }
     // Of a matrix with few rows a tile has more columns, and vice versa.
     let rows = side.min(product.m());
     let columns = (side * side / rows).min(product.n());
@@ -268,7 +271,10 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
                 }
             }
         };
-        let worth = (self.product.operations() / OPERATIONS_OF_A_THREAD) as usize;
+        let worth = match row::threads(self.product) {
+            Some(threads) => threads,
+            None => (self.product.operations() / OPERATIONS_OF_A_THREAD) as usize,
+        };
         run_on_threads(processors.min(worth).min(count), &work);
         match failed.load(Ordering::Relaxed) {
             true => Err(Error::invalid(
@@ -420,9 +426,10 @@ mod tests {
     }
 
     /// Sizes and batches: plain, of few rows or columns, many small ones, and cut along k.
-    const PRODUCTS: [(usize, usize, usize, usize); 6] = [
+    const PRODUCTS: [(usize, usize, usize, usize); 7] = [
         (300, 260, 700, 1),
         (1, 3000, 900, 1),
+        (5, 700, 900, 1),
         (3000, 1, 900, 2),
         (64, 64, 64, 20),
         (33, 40, 4500, 1),
@@ -453,9 +460,17 @@ mod tests {
     #[test]
     fn each_algorithm_has_the_sums_of_the_definition() {
         // Cut along k with and without a batch, one row with and without rows that are left over, B transposed once.
-        for (m, n, k, batch) in
-            [(33, 40, 4500, 1), (20, 17, 2300, 2), (1, 40, 77, 3), (1, 16, 8, 1), (700, 70, 30, 1)]
-        {
+        let products = [
+            (33, 40, 4500, 1),
+            (20, 17, 2300, 2),
+            (1, 40, 77, 3),
+            (1, 16, 8, 1),
+            (700, 70, 30, 1),
+            // Few rows, of an even and an odd number, cut into slices and in one part, with columns that are left over.
+            (5, 1301, 301, 1),
+            (8, 43, 37, 2),
+        ];
+        for (m, n, k, batch) in products {
             for transposes in [false, true] {
                 let (a, b, old) = (numbers(m * k * batch), numbers(k * n * batch), numbers(m * n * batch));
                 let bias = numbers(n);
@@ -477,6 +492,29 @@ mod tests {
                     let far = (f64::from(*found) - wanted).abs();
                     assert!(far < 1e-6 * k as f64 + 1e-5, "{product} at {place}: {found}, not {wanted}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn bits_of_a_row_do_not_depend_on_the_others_of_few_rows() {
+        if !(is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")) {
+            return;
+        }
+        let (n, k) = (1301, 301);
+        for operation in [Operation::None, Operation::Transpose] {
+            let (a, b) = (numbers(8 * k), numbers(k * n));
+            let by = |rows: std::ops::Range<usize>| {
+                let product = Product::new(rows.len(), n, k).b(operation);
+                let mut c = vec![0.0f32; rows.len() * n];
+                let a = &a[rows.start * k..rows.end * k];
+                multiply_by(2, &product, (1.0, 0.0), a, &b, &mut c, HostEpilogue::new()).unwrap();
+                c
+            };
+            let all = by(0..8);
+            for rows in [0..1, 5..6, 0..2, 3..6, 1..8] {
+                assert!(by(rows.clone()) == all[rows.start * n..rows.end * n], "{operation:?} {rows:?}");
             }
         }
     }

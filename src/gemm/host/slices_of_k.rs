@@ -7,7 +7,7 @@
 //! Invariant: the slices depend on the product alone.
 
 use super::sum::{PartMut, Sum};
-use super::{Job, Made, Scratch, Tile, as_sums};
+use super::{Job, Made, Scratch, Tile, as_sums, row};
 use crate::error::Result;
 use crate::gemm::{GemmElement, GemmResult};
 
@@ -15,7 +15,7 @@ use crate::gemm::{GemmElement, GemmResult};
 const MIN_DEPTH: usize = 2048;
 /// The most elements of a C whose k is cut.
 const MAX_ELEMENTS: usize = 1 << 18;
-/// The least rows and columns of one: a vector is read once however it is cut.
+/// The least rows and columns of one: a product of few rows has slices of its own ([`row`]).
 const MIN_SIDE: usize = 16;
 /// The depth of a slice is a multiple of it, and at least it.
 const UNIT: usize = 256;
@@ -26,8 +26,11 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
     /// Returns the depth of the slices of k, or none for a product that is cut into tiles.
     pub(super) fn depth_of_slices(&self) -> Option<usize> {
         let product = self.product;
-        let is_cut = T::IS_SUM
-            && T::Sum::ACTIVATE.is_some()
+        let is_float = T::IS_SUM && T::Sum::ACTIVATE.is_some();
+        if let Some(depth) = row::depth_of_slices(product).filter(|_| is_float) {
+            return Some(depth);
+        }
+        let is_cut = is_float
             && product.k() >= MIN_DEPTH
             && product.m().min(product.n()) >= MIN_SIDE
             && product.m().saturating_mul(product.n()).saturating_mul(product.count()) <= MAX_ELEMENTS;

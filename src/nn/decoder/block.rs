@@ -42,13 +42,13 @@ pub(super) struct Decoding<'a> {
 
 /// One layer.
 pub(super) struct Block {
-    index: usize,
-    layer: LayerConfig,
-    heads: [usize; 3],
-    score_cap: Option<f64>,
+    pub(super) index: usize,
+    pub(super) layer: LayerConfig,
+    pub(super) heads: [usize; 3],
+    pub(super) score_cap: Option<f64>,
     pub(super) attention_norm: Norm,
     pub(super) projections: Projections,
-    head_norms: Option<[Norm; 2]>,
+    pub(super) head_norms: Option<[Norm; 2]>,
     pub(super) output: Projection,
     pub(super) after_attention: Option<Norm>,
     pub(super) feed_forward_norm: Norm,

@@ -120,6 +120,15 @@ impl Adapter {
         linear(&low, &factor(&self.b)?, None)
     }
 
+    /// Returns A and B.
+    pub fn factors(&self) -> [&Variable; 2] {
+        [&self.a, &self.b]
+    }
+
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+
     /// Returns B A · scale, (outputs, inputs).
     fn product(&self, dtype: DType) -> Result<Tensor> {
         let [a, b] = [&self.a, &self.b].map(|factor| factor.tensor().cast(dtype));

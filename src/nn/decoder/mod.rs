@@ -13,6 +13,8 @@
 //! | `block` | one layer: attention and feed-forward |
 //! | `model` | [`Decoder`] |
 //! | `cache` | [`DecoderCache`] |
+//! | `step` | one new position on a CUDA device, as one graph |
+//! | `host` | one new position on the CPU, by slices instead of tensors |
 //! | `generation` | [`DecoderGeneration`] |
 //! | `load`, `save` | Hugging Face folders |
 //! | `lora`, `lora_files` | [`LoraOptions`]: low-rank adapters, and their files |
@@ -29,6 +31,7 @@ mod config;
 mod families;
 mod fields;
 mod generation;
+mod host;
 mod load;
 mod lora;
 mod lora_files;

@@ -52,12 +52,12 @@ pub struct Decoder {
 
 /// The parameters in their layers.
 pub(super) struct Weights {
-    embedding: Variable,
-    positions: Option<Variable>,
+    pub(super) embedding: Variable,
+    pub(super) positions: Option<Variable>,
     pub(super) blocks: Vec<Block>,
-    final_norm: Norm,
+    pub(super) final_norm: Norm,
     /// `None` if the token embedding is the head.
-    head: Option<Variable>,
+    pub(super) head: Option<Variable>,
 }
 
 impl Weights {
@@ -183,7 +183,8 @@ impl Decoder {
     ///
     /// All ids are computed anew if the longer total length changes the rotary frequencies of all positions (longrope).
     ///
-    /// On a CUDA device, a pass over one id of each sequence becomes a graph, which later ones launch.
+    /// On a CUDA device, a pass over one id of each sequence becomes a graph, which later ones launch. On the CPU, such a pass in f32
+    /// reads each weight once, at the speed of memory.
     ///
     /// # Errors
     ///
@@ -207,10 +208,13 @@ impl Decoder {
         cache: &mut DecoderCache,
     ) -> Result<Variable> {
         self.check_counts(ids, counts)?;
-        if counts.iter().all(|&count| count == 1)
-            && let Some(results) = self.decode_step(Some(ids), false, cache)?
-        {
-            return Ok(Variable::new(results.logits));
+        if counts.iter().all(|&count| count == 1) {
+            if let Some(results) = self.decode_step(Some(ids), false, cache)? {
+                return Ok(Variable::new(results.logits));
+            }
+            if let Some(logits) = self.decode_on_host(ids, cache)? {
+                return Ok(Variable::new(logits));
+            }
         }
         self.forward_watched(ids, counts, cache, &mut |_, _| Ok(()))
     }

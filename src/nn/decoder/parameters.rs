@@ -3,6 +3,7 @@
 use super::config::{DecoderConfig, NormConfig, NormKind};
 use super::lora::Adapter;
 use crate::error::Result;
+use crate::nn::host_layers::HostNorm;
 use crate::nn::layers::linear;
 use crate::nn::precision::{in_compute_dtype, widened_variable};
 use crate::nn::{Activation, LinearLayer, Variable, linear_layers};
@@ -77,6 +78,13 @@ impl Norm {
 
     pub fn bias(&self) -> Option<&Variable> {
         self.bias.as_ref()
+    }
+
+    /// Returns the norm of f32 on the CPU.
+    pub fn on_host(&self) -> HostNorm<'_> {
+        let NormConfig { kind, eps, has_offset } = self.config;
+        let has_mean = kind == NormKind::Layer;
+        HostNorm { weight: &self.weight, bias: self.bias.as_ref(), eps, has_mean, has_offset }
     }
 
     pub fn forward(&self, x: &Variable) -> Result<Variable> {
@@ -157,6 +165,10 @@ impl Projection {
 
     pub fn weight(&self) -> &Variable {
         &self.weight
+    }
+
+    pub fn bias(&self) -> Option<&Variable> {
+        self.bias.as_ref()
     }
 
     pub fn is_input_major(&self) -> bool {

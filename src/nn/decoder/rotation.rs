@@ -9,6 +9,7 @@ use super::rotary::Rotary;
 use crate::error::Result;
 use crate::nn::Variable;
 use crate::nn::autograd::{Function, FunctionContext};
+use crate::nn::host_layers::row;
 use crate::tensor::{DecodeAngles, Device, Fused, Tensor};
 use crate::types::DType;
 
@@ -119,6 +120,22 @@ impl Angles {
     /// Returns the angles as a kernel reads them that rotates by the positions in a cache; those of all positions.
     pub fn of_cache(&self) -> DecodeAngles<'_> {
         DecodeAngles { cosines: &self.cosines, sines: &self.sines, half: self.half() }
+    }
+
+    /// Rotates heads of f32 on the CPU in place by the angles of a position, of which there must be an entry.
+    pub fn rotate_on_host(&self, position: usize, heads: &mut [f32], head_dim: usize) -> Result<()> {
+        let half = self.half();
+        let cosines = row(self.cosines.as_slice()?, half, position);
+        // The sines of the first half are negative.
+        let sines = row(self.sines.as_slice()?, half, 2 * position + 1);
+        for head in heads.chunks_exact_mut(head_dim) {
+            let (first, second) = head[..2 * half].split_at_mut(half);
+            let angles = cosines.iter().zip(sines);
+            for ((x, y), (cos, sin)) in first.iter_mut().zip(second).zip(angles) {
+                (*x, *y) = (*x * cos - *y * sin, *y * cos + *x * sin);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the number of pairs that turn.
