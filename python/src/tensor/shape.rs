@@ -330,7 +330,7 @@ impl PyTensor {
 }
 
 /// Returns sizes, none of which may be negative.
-fn sizes(operation: &'static str, sizes: Vec<isize>) -> Result<Vec<usize>> {
+pub(crate) fn sizes(operation: &'static str, sizes: Vec<isize>) -> Result<Vec<usize>> {
     let size = |size: isize| {
         usize::try_from(size)
             .map_err(|_| invalid(operation, format!("a size of {size}"), "sizes from 0 on").into())
