@@ -1,5 +1,6 @@
 //! `selvedge.io`: arrays in `.npy`, `.npz` and `.safetensors` files.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
@@ -8,7 +9,7 @@ use selvedge::Tensor;
 
 use crate::arguments::DeviceArgument;
 use crate::device::device_or_default;
-use crate::error::{Result, invalid, wrong_type, type_name};
+use crate::error::{Result, invalid, type_name, wrong_type};
 use crate::nn::value_of;
 use crate::tensor::PyTensor;
 
@@ -40,10 +41,11 @@ fn save(
     path: PathBuf,
     tensors: &Bound<'_, PyAny>,
     compressed: bool,
-    metadata: Option<Vec<(String, String)>>,
+    metadata: Option<BTreeMap<String, String>>,
 ) -> Result<()> {
     let format = format_of("save", &path)?;
-    let refused = |found: &str, wanted: &str| invalid("save", format!("{found} for {}", path.display()), wanted);
+    let refused =
+        |found: &str, wanted: &str| invalid("save", format!("{found} for {}", path.display()), wanted);
     if compressed && !matches!(format, Format::Npz) {
         return Err(refused("compressed=True", "a .npz file").into());
     }

@@ -5,9 +5,9 @@ use std::sync::RwLock;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use selvedge::nn::{
-    BatchNorm1d, BatchNorm2d, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu, GeluTanh, Initializer,
-    LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu, RmsNorm, Sequential, Sigmoid,
-    Silu, Tanh, TransformerBlock, WeightDistribution,
+    BatchNorm1d, BatchNorm2d, Dropout, Embedding, FeedForward, FeedForwardOptions, Gelu, GeluTanh,
+    Initializer, LayerNorm, Linear, Module, MultiHeadAttention, MultiHeadAttentionOptions, Relu, RmsNorm,
+    Sequential, Sigmoid, Silu, Tanh, TransformerBlock, WeightDistribution,
 };
 use selvedge::tensor::Generator;
 
@@ -41,7 +41,8 @@ impl Weights {
             ("kaiming_uniform", _) => WeightDistribution::KaimingUniform { gain },
             ("kaiming_normal", _) => WeightDistribution::KaimingNormal { gain },
             _ => {
-                let found = number.map_or_else(|| format!("\"{name}\""), |number| format!("(\"{name}\", {number})"));
+                let found =
+                    number.map_or_else(|| format!("\"{name}\""), |number| format!("(\"{name}\", {number})"));
                 let wanted = "\"fan_in\", (\"uniform\", bound), (\"normal\", deviation), or xavier_uniform, xavier_normal, \
                               kaiming_uniform or kaiming_normal with or without a gain";
                 return Err(invalid("weights", found, wanted).into());

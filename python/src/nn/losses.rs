@@ -85,11 +85,8 @@ pub fn cross_entropy(
     label_smoothing: InRange<f64>,
 ) -> Result<PyVariable> {
     let reduction = self::reduction("cross_entropy", reduction)?;
-    let options = CrossEntropyOptions {
-        reduction,
-        ignore_index: ignore_index.0,
-        label_smoothing: label_smoothing.0,
-    };
+    let options =
+        CrossEntropyOptions { reduction, ignore_index: ignore_index.0, label_smoothing: label_smoothing.0 };
     Ok(py.detach(|| nn::cross_entropy(&input.0, &target.0, options))?.into())
 }
 
@@ -112,7 +109,7 @@ pub fn nll_loss(
     Ok(py.detach(|| nn::nll_loss(&input.0, &target.0, options))?.into())
 }
 
-/// `cross_entropy` of the products of rows (N, width) and a weight (classes, width), without the memory of the logits.
+/// `cross_entropy` of the products of rows (N, width) and a weight (width, classes), without the memory of the logits.
 #[pyfunction]
 #[pyo3(
     signature = (input, weight, target, ignore_index=InRange(-100), reduction="mean", label_smoothing=InRange(0.0)),
@@ -128,11 +125,8 @@ pub fn linear_cross_entropy(
     label_smoothing: InRange<f64>,
 ) -> Result<PyVariable> {
     let reduction = self::reduction("linear_cross_entropy", reduction)?;
-    let options = CrossEntropyOptions {
-        reduction,
-        ignore_index: ignore_index.0,
-        label_smoothing: label_smoothing.0,
-    };
+    let options =
+        CrossEntropyOptions { reduction, ignore_index: ignore_index.0, label_smoothing: label_smoothing.0 };
     Ok(py.detach(|| nn::linear_cross_entropy(&input.0, &weight.0, &target.0, options))?.into())
 }
 

@@ -20,6 +20,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<variable::PyParameter>()?;
     module.add_class::<variable::PyBuffer>()?;
     module.add_class::<module::PyNnModule>()?;
+    module.add_class::<module::PyHookHandle>()?;
     module.add_class::<mode::PyNoGrad>()?;
     layers::add(module)?;
     optimizers::add(module)?;

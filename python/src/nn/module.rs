@@ -4,8 +4,8 @@
 //! asked for, so an assignment needs no bookkeeping. A layer of Rust holds its own.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
@@ -57,15 +57,39 @@ pub struct PyNnModule {
     /// True if the object's class is that of the layer, so that Python changes nothing of it.
     is_plain: AtomicBool,
     is_training: AtomicBool,
+    /// The hooks with their numbers, in the order of their registration.
+    hooks: Mutex<Vec<(u64, Py<PyAny>)>>,
+    hook_count: AtomicU64,
+}
+
+/// A hook of a module: `remove()` removes it.
+#[pyclass(name = "HookHandle", module = "selvedge.nn", frozen)]
+pub struct PyHookHandle {
+    module: Py<PyNnModule>,
+    number: u64,
+}
+
+#[pymethods]
+impl PyHookHandle {
+    /// Removes the hook.
+    fn remove(&self) {
+        self.module.get().hooks().retain(|(number, _)| *number != self.number);
+    }
 }
 
 impl PyNnModule {
+    fn hooks(&self) -> MutexGuard<'_, Vec<(u64, Py<PyAny>)>> {
+        self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Creates a module without a layer, which `__init__` sets.
     pub fn empty() -> PyNnModule {
         PyNnModule {
             layer: Mutex::new(None),
             is_plain: AtomicBool::new(false),
             is_training: AtomicBool::new(true),
+            hooks: Mutex::new(Vec::new()),
+            hook_count: AtomicU64::new(0),
         }
     }
 
@@ -220,13 +244,9 @@ impl ObjectModule {
     /// Returns a module for [`forward`](Module::forward) alone, without its parameters.
     pub fn of_forward(object: &Bound<'_, PyNnModule>) -> ObjectModule {
         let module = object.get();
-        let layer = if module.is_plain.load(Ordering::Relaxed) { module.layer() } else { None };
-        ObjectModule {
-            object: object.clone().unbind(),
-            layer,
-            parameters: Vec::new(),
-            buffers: Vec::new(),
-        }
+        let is_plain = module.is_plain.load(Ordering::Relaxed) && module.hooks().is_empty();
+        let layer = if is_plain { module.layer() } else { None };
+        ObjectModule { object: object.clone().unbind(), layer, parameters: Vec::new(), buffers: Vec::new() }
     }
 }
 
@@ -325,7 +345,24 @@ impl PyNnModule {
         inputs: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.getattr("forward")?.call(inputs, keywords)
+        let mut result = slf.getattr("forward")?.call(inputs, keywords)?;
+        let hooks: Vec<Py<PyAny>> =
+            slf.get().hooks().iter().map(|(_, hook)| hook.clone_ref(slf.py())).collect();
+        for hook in hooks {
+            let other = hook.bind(slf.py()).call1((slf, inputs, &result))?;
+            if !other.is_none() {
+                result = other;
+            }
+        }
+        Ok(result)
+    }
+
+    /// Calls `hook(module, inputs, result)` after each call of the module, with the tuple of its inputs. A result other than None takes the
+    /// place of the module's.
+    fn register_forward_hook(slf: &Bound<'_, Self>, hook: Py<PyAny>) -> PyHookHandle {
+        let number = slf.get().hook_count.fetch_add(1, Ordering::Relaxed);
+        slf.get().hooks().push((number, hook));
+        PyHookHandle { module: slf.clone().unbind(), number }
     }
 
     /// The parameters with their names, in the order of the attributes.
@@ -413,8 +450,11 @@ impl PyNnModule {
 
     fn __repr__(slf: &Bound<'_, Self>) -> Result<String> {
         let module = ObjectModule::new(slf)?;
-        let shapes: Vec<String> =
-            module.parameters.iter().map(|(name, parameter)| format!("{name}: {}", parameter.shape())).collect();
+        let shapes: Vec<String> = module
+            .parameters
+            .iter()
+            .map(|(name, parameter)| format!("{name}: {}", parameter.shape()))
+            .collect();
         Ok(format!("{}({})", type_name(slf.as_any()), shapes.join(", ")))
     }
 }

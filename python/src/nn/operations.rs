@@ -284,9 +284,7 @@ impl PyVariable {
         bias: Option<VariableArgument>,
         eps: InRange<f64>,
     ) -> Result<PyVariable> {
-        self.map(py, |variable| {
-            variable.layer_norm(&normalized_shape.0, given(&weight), given(&bias), eps.0)
-        })
+        self.map(py, |variable| variable.layer_norm(&normalized_shape.0, given(&weight), given(&bias), eps.0))
     }
 
     #[doc = doc!(rms_norm)]

@@ -37,7 +37,8 @@ impl PyParameters {
 
     /// The parameters with their names, each once.
     fn named_parameters<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyParameter>)>> {
-        let one = |(name, variable): (&str, &Variable)| Ok((name.to_owned(), parameter(py, variable.clone())?));
+        let one =
+            |(name, variable): (&str, &Variable)| Ok((name.to_owned(), parameter(py, variable.clone())?));
         self.0.iter().map(one).collect()
     }
 
@@ -310,4 +311,3 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyAdamW>()?;
     module.add_class::<PySchedule>()
 }
-

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use selvedge::fuse::Number;
 use selvedge::nn::Variable;
 
 use super::variable::{IndexArgument, PyVariable, VariableArgument};
@@ -9,7 +10,7 @@ use crate::arguments::{
     InRange, Integers, NumberArgument, Sizes, axis_or, either, given, given_axis, spread,
 };
 use crate::error::Result;
-use crate::tensor::shape::sizes;
+use crate::tensor::shape::{padding, sizes};
 
 fn list(variables: Vec<Variable>) -> Vec<PyVariable> {
     variables.into_iter().map(PyVariable).collect()
@@ -227,6 +228,22 @@ impl PyVariable {
         self.map(py, |variable| variable.repeat(&times))
     }
 
+    #[doc = doc!(pad)]
+    ///
+    /// `mode` is "constant", "reflect", "replicate" or "circular".
+    #[pyo3(signature = (widths, mode="constant", value=NumberArgument(Number::Integer(0))), text_signature = "($self, widths, mode=\"constant\", value=0)")]
+    fn pad(
+        &self,
+        py: Python<'_>,
+        widths: Vec<(InRange<usize>, InRange<usize>)>,
+        mode: &str,
+        value: NumberArgument,
+    ) -> Result<PyVariable> {
+        let padding = padding(mode, value)?;
+        let widths: Vec<_> = widths.into_iter().map(|(before, behind)| (before.0, behind.0)).collect();
+        self.map(py, |variable| variable.pad(&widths, padding))
+    }
+
     #[doc = doc!(tril)]
     #[pyo3(signature = (diagonal=InRange(0)), text_signature = "($self, diagonal=0)")]
     fn tril(&self, py: Python<'_>, diagonal: InRange<isize>) -> Result<PyVariable> {
@@ -240,8 +257,8 @@ impl PyVariable {
     }
 
     #[doc = doc!(masked_fill)]
-    fn masked_fill(&self, py: Python<'_>, mask: IndexArgument, number: NumberArgument) -> Result<PyVariable> {
-        self.map(py, |variable| variable.masked_fill(&mask.0, number.0))
+    fn masked_fill(&self, py: Python<'_>, mask: IndexArgument, value: NumberArgument) -> Result<PyVariable> {
+        self.map(py, |variable| variable.masked_fill(&mask.0, value.0))
     }
 
     #[doc = doc!(masked_select)]

@@ -43,7 +43,9 @@ fn loss_of(function: Py<PyAny>) -> Loss {
             let result = function.bind(py).call1(arguments).map_err(raised)?;
             match result.cast::<PyVariable>() {
                 Ok(loss) => Ok(loss.get().0.clone()),
-                Err(_) => Err(wrong_type("TrainingStep", type_name(&result), "a loss, a selvedge.nn.Variable")),
+                Err(_) => {
+                    Err(wrong_type("TrainingStep", type_name(&result), "a loss, a selvedge.nn.Variable"))
+                }
             }
         })
     })
@@ -54,7 +56,8 @@ fn scale_of(scale: &Bound<'_, PyAny>) -> Result<LossScale> {
     match scale.cast::<PyString>() {
         Ok(name) if name.to_string() == "dynamic" => Ok(LossScale::dynamic()),
         Ok(name) => {
-            Err(invalid("TrainingStep", format!("the loss scale \"{name}\""), "a number or \"dynamic\"").into())
+            Err(invalid("TrainingStep", format!("the loss scale \"{name}\""), "a number or \"dynamic\"")
+                .into())
         }
         Err(_) => Ok(LossScale::fixed(scale.extract::<InRange<f64>>()?.0)),
     }

@@ -203,6 +203,13 @@ impl PyVariable {
         new_variable(data, requires_grad, dtype, device)
     }
 
+    /// Operators with an array of NumPy on the left are those of the variable.
+    #[classattr]
+    #[pyo3(name = "__array_ufunc__")]
+    fn array_ufunc() -> Option<bool> {
+        None
+    }
+
     /// The tensor, which shares the elements.
     #[getter]
     fn data(&self) -> PyTensor {

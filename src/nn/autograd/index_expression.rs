@@ -1,6 +1,6 @@
 //! [`Variable::index`], the indexing expression of NumPy and PyTorch.
 //!
-//! Tests: `tests/nn/shape_gradients.rs`.
+//! Tests: `tests/nn/index_expressions.rs`.
 
 use super::shape::sizes;
 use super::variable::Variable;
@@ -35,16 +35,18 @@ impl Variable {
         if has_mask || arrays > 1 || (arrays == 1 && has_position) {
             let shape = tensor.shape();
             let count = tensor.count() as i64;
-            let positions = Tensor::arange(0, count, 1, DType::I64, &tensor.device())?.reshape(&sizes(shape))?;
+            let positions =
+                Tensor::arange(0, count, 1, DType::I64, &tensor.device())?.reshape(&sizes(shape))?;
             return self.take(&positions.index(&entries[..])?);
         }
-        if arrays == 0 {
-            // The errors are those of a tensor's views.
+        let is_of_dimension = |entry: &&Index<'_>| !matches!(entry, Index::NewAxis | Index::Ellipsis);
+        let taken = entries.iter().filter(is_of_dimension).count();
+        let ellipses = entries.iter().filter(|entry| matches!(entry, Index::Ellipsis)).count();
+        if arrays == 0 || taken > tensor.rank() || ellipses > 1 {
+            // The errors are those of a tensor.
             tensor.index(&entries[..])?;
         }
-        let is_of_dimension =
-            |entry: &&Index<'_>| !matches!(entry, Index::NewAxis | Index::Ellipsis);
-        let rest = tensor.rank().saturating_sub(entries.iter().filter(is_of_dimension).count());
+        let rest = tensor.rank().saturating_sub(taken);
         let (mut result, mut axis) = (self.clone(), 0isize);
         for entry in &entries {
             match entry {
