@@ -60,6 +60,12 @@ pub fn raised(exception: impl Into<PyErr>) -> Error {
     error
 }
 
+/// Returns whether an exception is an error of the library.
+pub fn is_of_library(py: Python<'_>, exception: &PyErr) -> bool {
+    exceptions(py)
+        .is_ok_and(|all| all.first().is_some_and(|(_, base)| exception.is_instance(py, base.bind(py))))
+}
+
 /// Returns the exception that an error stands for.
 fn taken(error: &Error) -> Option<PyErr> {
     match error {

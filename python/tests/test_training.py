@@ -126,12 +126,13 @@ XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], "f4"), np.array([[0], [1], [1],
 
 
 def loop(model, steps, lr=0.05):
-    optimizer, losses = nn.AdamW(model, lr=lr, weight_decay=0.0), []
+    parameters, losses = nn.Parameters(model), []
+    optimizer = nn.AdamW(parameters, lr=lr, weight_decay=0.0)
     for _ in range(steps):
         optimizer.zero_grad()
         loss = nn.mse_loss(model(XOR[0]), XOR[1])
         loss.backward()
-        nn.clip_grad_norm_(model, 1.0)
+        nn.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         losses.append(loss.item())
     return losses

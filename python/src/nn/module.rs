@@ -197,7 +197,7 @@ fn joined(module: &str, name: &str) -> String {
 fn refuse_class_attributes(module: &Bound<'_, PyNnModule>) -> Result<()> {
     for class in module.get_type().mro().iter() {
         let attributes = class.getattr("__dict__")?;
-        if class.is(&module.py().get_type::<PyNnModule>()) {
+        if class.is(module.py().get_type::<PyNnModule>()) {
             return Ok(());
         }
         for entry in attributes.call_method0("items")?.try_iter()? {

@@ -1,6 +1,6 @@
 //! `selvedge.nn.TrainingStep`, whose loss is a function of Python.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -11,7 +11,7 @@ use super::module::{dict_of, entries_of};
 use super::optimizers::{OptimizerHandle, PyOptimizer, PyParameters};
 use super::variable::{IndexArgument, PyVariable};
 use crate::arguments::InRange;
-use crate::error::{Result, invalid, raised, type_name, wrong_type};
+use crate::error::{Result, invalid, is_of_library, raised, type_name, wrong_type};
 use crate::tensor::PyTensor;
 
 type Loss = Box<dyn FnMut(&[Variable]) -> selvedge::Result<Variable> + Send>;
@@ -32,15 +32,34 @@ type Step = TrainingStep<OptimizerHandle, Loss>;
 /// >>> losses[-1] < losses[0]
 /// True
 #[pyclass(name = "TrainingStep", module = "selvedge.nn", frozen)]
-pub struct PyTrainingStep(Mutex<Step>);
+pub struct PyTrainingStep {
+    step: Mutex<Step>,
+    raised: Raised,
+}
+
+/// The exception of the loss in a step. A step that fails in its capture runs again without one, which the exception must not hide.
+type Raised = Arc<Mutex<Option<PyErr>>>;
+
+fn last(raised: &Raised) -> MutexGuard<'_, Option<PyErr>> {
+    raised.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Returns the loss as a function of Rust.
-fn loss_of(function: Py<PyAny>) -> Loss {
+fn loss_of(function: Py<PyAny>, exception: Raised) -> Loss {
     Box::new(move |inputs: &[Variable]| {
         Python::attach(|py| {
+            if let Some(known) = &*last(&exception) {
+                return Err(raised(known.clone_ref(py)));
+            }
             let inputs = inputs.iter().cloned().map(PyVariable);
             let arguments = PyTuple::new(py, inputs.collect::<Vec<_>>()).map_err(raised)?;
-            let result = function.bind(py).call1(arguments).map_err(raised)?;
+            let result = function.bind(py).call1(arguments).map_err(|error| {
+                // An error of the library may be that of a capture alone.
+                if !is_of_library(py, &error) {
+                    *last(&exception) = Some(error.clone_ref(py));
+                }
+                raised(error)
+            })?;
             match result.cast::<PyVariable>() {
                 Ok(loss) => Ok(loss.get().0.clone()),
                 Err(_) => {
@@ -54,7 +73,7 @@ fn loss_of(function: Py<PyAny>) -> Loss {
 /// Returns the scale of a number, or the dynamic one of its name.
 fn scale_of(scale: &Bound<'_, PyAny>) -> Result<LossScale> {
     match scale.cast::<PyString>() {
-        Ok(name) if name.to_string() == "dynamic" => Ok(LossScale::dynamic()),
+        Ok(name) if *name == "dynamic" => Ok(LossScale::dynamic()),
         Ok(name) => {
             Err(invalid("TrainingStep", format!("the loss scale \"{name}\""), "a number or \"dynamic\"")
                 .into())
@@ -65,7 +84,7 @@ fn scale_of(scale: &Bound<'_, PyAny>) -> Result<LossScale> {
 
 impl PyTrainingStep {
     fn step(&self) -> MutexGuard<'_, Step> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.step.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -87,8 +106,10 @@ impl PyTrainingStep {
     ) -> Result<PyTrainingStep> {
         let loss_scale = loss_scale.map(scale_of).transpose()?;
         let (parameters, optimizer) = (parameters.get(), optimizer.get().handle(py));
+        let raised = Raised::default();
+        let loss = loss_of(loss, raised.clone());
         let step = py.detach(|| {
-            let mut step = TrainingStep::new(&parameters.0, optimizer, loss_of(loss))?;
+            let mut step = TrainingStep::new(&parameters.0, optimizer, loss)?;
             if let Some(max_norm) = max_norm {
                 step = step.with_max_norm(max_norm.0)?;
             }
@@ -97,14 +118,18 @@ impl PyTrainingStep {
             }
             Ok::<_, selvedge::Error>(if capture { step } else { step.without_capture() })
         })?;
-        Ok(PyTrainingStep(Mutex::new(step)))
+        Ok(PyTrainingStep { step: Mutex::new(step), raised })
     }
 
     /// Takes a step, and returns the loss, which later steps do not change.
     #[pyo3(signature = (*inputs))]
     fn __call__(&self, py: Python<'_>, inputs: Vec<IndexArgument>) -> Result<PyTensor> {
         let inputs: Vec<Tensor> = inputs.into_iter().map(|input| input.0).collect();
-        let loss = py.detach(|| self.step().run(&inputs.iter().collect::<Vec<_>>()))?;
+        let loss = py.detach(|| {
+            let mut step = self.step();
+            *last(&self.raised) = None;
+            step.run(&inputs.iter().collect::<Vec<_>>())
+        })?;
         Ok(loss.into())
     }
 
