@@ -24,7 +24,7 @@ def names_of(body):
     names = {}
     for node in body:
         if isinstance(node, ast.FunctionDef):
-            is_property = any(isinstance(decorator, ast.Name) for decorator in node.decorator_list if decorator.id == "property")
+            is_property = any(ast.unparse(decorator).split(".")[-1] in ["property", "setter"] for decorator in node.decorator_list)
             names[node.name] = None if is_property else parameters_of_stub(node)
         elif isinstance(node, ast.ClassDef):
             names[node.name] = None

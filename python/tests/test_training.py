@@ -197,6 +197,60 @@ def test_an_exception_of_the_loss_leaves_the_model_and_the_optimizer():
         nn.Parameters(model)
 
 
+def test_a_loss_may_not_use_its_own_step():
+    model = Mlp(1)
+    parameters = nn.Parameters(model)
+    optimizer = nn.SGD(parameters, lr=0.1)
+
+    def loss(x, y):
+        optimizer.lr = 0.05
+        assert use() is not None
+        return nn.mse_loss(model(x), y)
+
+    step = nn.TrainingStep(parameters, optimizer, loss)
+    for use in [lambda: step(*XOR), lambda: step.grad_norm, lambda: step.is_captured, lambda: step.state_dict()]:
+        with pytest.raises(sv.ArgumentError, match="a use of the step within its loss"):
+            step(*XOR)
+    use = lambda: 1
+    assert step(*XOR).shape == () and optimizer.lr == 0.05
+
+
+def test_a_constant_parameter_stays():
+    model = Mlp(1)
+    model.factor = nn.Parameter(sv.full((1,), 2.0), requires_grad=False)
+    optimizer = nn.SGD(model, lr=0.1)
+    (model(XOR[0]) * model.factor).sum().backward()
+    before = model.state_dict()
+    optimizer.step()
+    after = model.state_dict()
+    assert after["factor"].tolist() == [2] and not after["out.bias"].equal(before["out.bias"])
+
+
+@pytest.mark.parametrize("of", [lambda model: model, nn.Parameters])
+def test_a_parameter_that_was_replaced_is_named(of):
+    class Scale(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.kept, self.weight = nn.Parameter([1.0]), nn.Parameter([2.0])
+
+        def forward(self, x):
+            return x * self.weight * self.kept
+
+    model = Scale()
+    optimizer = nn.SGD(of(model), lr=0.1)
+    model(sv.ones(1, dtype="f64")).backward()
+    optimizer.step()
+    model.weight = nn.Parameter([3.0])
+    model(sv.ones(1, dtype="f64")).backward()
+    before = model.kept.tolist()
+    with pytest.raises(sv.ArgumentError, match="the parameter 'weight', which the module got after the optimizer was made"):
+        optimizer.step()
+    assert model.kept.tolist() == before
+    del model
+    gc.collect()
+    optimizer.step()
+
+
 def test_loss_scales_skip_steps_that_overflow():
     weight = nn.Parameter(sv.ones(2, dtype="f16"))
     model = nn.Module()

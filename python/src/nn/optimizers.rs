@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyWeakrefMethods, PyWeakrefReference};
 use selvedge::Tensor;
 use selvedge::nn::{
     self, Adam, AdamW, LearningRateSchedule, Optimizer, Parameters, ScheduleShape, Sgd, Variable,
@@ -20,35 +20,42 @@ use crate::tensor::PyTensor;
 ///
 /// Each parameter stays the variable that it was.
 #[pyclass(name = "Parameters", module = "selvedge.nn", frozen)]
-pub struct PyParameters(pub Parameters);
+pub struct PyParameters {
+    pub parameters: Parameters,
+    module: Py<PyWeakrefReference>,
+}
 
 #[pymethods]
 impl PyParameters {
     #[new]
     fn new(py: Python<'_>, module: &Bound<'_, PyNnModule>) -> Result<PyParameters> {
+        let weak = PyWeakrefReference::new(module.as_any())?.unbind();
         let module = ObjectModule::new(module)?;
-        Ok(PyParameters(py.detach(|| Parameters::new(&module))?))
+        Ok(PyParameters { parameters: py.detach(|| Parameters::new(&module))?, module: weak })
     }
 
     /// Removes the gradients.
     fn zero_grad(&self, py: Python<'_>) {
-        py.detach(|| self.0.zero_grad());
+        py.detach(|| self.parameters.zero_grad());
     }
 
     /// The parameters with their names, each once.
     fn named_parameters<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyParameter>)>> {
         let one =
             |(name, variable): (&str, &Variable)| Ok((name.to_owned(), parameter(py, variable.clone())?));
-        self.0.iter().map(one).collect()
+        self.parameters.iter().map(one).collect()
     }
 
     fn __len__(&self) -> usize {
-        self.0.iter().count()
+        self.parameters.iter().count()
     }
 
     fn __repr__(&self) -> String {
-        let names: Vec<String> =
-            self.0.iter().map(|(name, parameter)| format!("{name}: {}", parameter.shape())).collect();
+        let names: Vec<String> = self
+            .parameters
+            .iter()
+            .map(|(name, parameter)| format!("{name}: {}", parameter.shape()))
+            .collect();
         format!("Parameters({})", names.join(", "))
     }
 }
@@ -56,19 +63,38 @@ impl PyParameters {
 /// Returns the parameters of `Parameters`, of a module, or of an iterable.
 fn parameters(object: &Bound<'_, PyAny>) -> Result<Vec<Variable>> {
     if let Ok(parameters) = object.cast::<PyParameters>() {
-        return Ok(parameters.get().0.variables());
+        return Ok(parameters.get().parameters.variables());
     }
     if let Ok(module) = object.cast::<PyNnModule>() {
-        return Ok(nn::Module::parameters(&ObjectModule::new(module)?));
+        let mut parameters = nn::Module::parameters(&ObjectModule::new(module)?);
+        // A constant is no parameter to change.
+        parameters.retain(Variable::requires_grad);
+        return Ok(parameters);
     }
     variables("parameters", object)
+}
+
+/// Returns a reference to the module whose parameters an object is.
+fn module_of(object: &Bound<'_, PyAny>) -> Result<Option<Py<PyWeakrefReference>>> {
+    if let Ok(parameters) = object.cast::<PyParameters>() {
+        return Ok(Some(parameters.get().module.clone_ref(object.py())));
+    }
+    match object.is_instance_of::<PyNnModule>() {
+        true => Ok(Some(PyWeakrefReference::new(object)?.unbind())),
+        false => Ok(None),
+    }
 }
 
 type SharedOptimizer = Arc<Mutex<Box<dyn Optimizer + Send>>>;
 
 /// The base class of the optimizers.
 #[pyclass(name = "Optimizer", module = "selvedge.nn", frozen, subclass)]
-pub struct PyOptimizer(SharedOptimizer);
+pub struct PyOptimizer {
+    shared: SharedOptimizer,
+    parameters: Vec<Variable>,
+    /// The module whose parameters they are, if the optimizer was made of one.
+    module: Option<Py<PyWeakrefReference>>,
+}
 
 /// An optimizer that a training step and an object of Python share.
 pub struct OptimizerHandle {
@@ -81,14 +107,33 @@ fn locked(shared: &SharedOptimizer) -> MutexGuard<'_, Box<dyn Optimizer + Send>>
 }
 
 impl PyOptimizer {
-    fn new(optimizer: impl Optimizer + Send + 'static) -> PyOptimizer {
-        PyOptimizer(Arc::new(Mutex::new(Box::new(optimizer))))
+    fn new(params: &Bound<'_, PyAny>, optimizer: impl Optimizer + Send + 'static) -> Result<PyOptimizer> {
+        let parameters = optimizer.parameters().to_vec();
+        let shared: SharedOptimizer = Arc::new(Mutex::new(Box::new(optimizer)));
+        Ok(PyOptimizer { shared, parameters, module: module_of(params)? })
     }
 
     /// Returns the optimizer for a training step.
-    pub fn handle(&self, py: Python<'_>) -> OptimizerHandle {
-        let parameters = py.detach(|| locked(&self.0).parameters().to_vec());
-        OptimizerHandle { shared: self.0.clone(), parameters }
+    pub fn handle(&self) -> OptimizerHandle {
+        OptimizerHandle { shared: self.shared.clone(), parameters: self.parameters.clone() }
+    }
+
+    /// Refuses a step after another parameter took the place of one in the module.
+    fn check_module(&self, py: Python<'_>) -> Result<()> {
+        let Some(module) = self.module.as_ref().and_then(|module| module.bind(py).upgrade()) else {
+            return Ok(());
+        };
+        let module = ObjectModule::new(module.cast::<PyNnModule>()?)?;
+        for (name, parameter) in nn::Module::named_parameters(&module) {
+            if parameter.requires_grad() && !self.parameters.iter().any(|known| known.is_same(&parameter)) {
+                let found =
+                    format!("the parameter '{name}', which the module got after the optimizer was made");
+                return Err(
+                    invalid("step", found, "an optimizer of the parameters that the module has").into()
+                );
+            }
+        }
+        Ok(())
     }
 }
 
@@ -141,36 +186,39 @@ impl Optimizer for OptimizerHandle {
 #[pymethods]
 impl PyOptimizer {
     /// Changes each parameter that has a gradient.
+    ///
+    /// An optimizer of a module refuses a step if the module has another parameter by then.
     fn step(&self, py: Python<'_>) -> Result<()> {
-        Ok(py.detach(|| locked(&self.0).step())?)
+        self.check_module(py)?;
+        Ok(py.detach(|| locked(&self.shared).step())?)
     }
 
     /// Removes the gradients.
     fn zero_grad(&self, py: Python<'_>) {
-        py.detach(|| locked(&self.0).zero_grad());
+        py.detach(|| locked(&self.shared).zero_grad());
     }
 
     /// The learning rate. The next step uses a new one.
     #[getter]
     fn lr(&self, py: Python<'_>) -> f64 {
-        py.detach(|| locked(&self.0).learning_rate())
+        py.detach(|| locked(&self.shared).learning_rate())
     }
 
     #[setter]
     fn set_lr(&self, py: Python<'_>, lr: InRange<f64>) {
-        py.detach(|| locked(&self.0).set_learning_rate(lr.0));
+        py.detach(|| locked(&self.shared).set_learning_rate(lr.0));
     }
 
     /// The learning rate and the state of each parameter as tensors, by the parameter's position and PyTorch's name.
     fn state_dict<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
-        let tensors = py.detach(|| locked(&self.0).state_dict())?;
+        let tensors = py.detach(|| locked(&self.shared).state_dict())?;
         Ok(dict_of(py, tensors)?)
     }
 
     /// Sets the learning rate and the states, bit for bit. A parameter without entries begins anew.
     fn load_state_dict(&self, py: Python<'_>, state_dict: &Bound<'_, PyAny>) -> Result<()> {
         let entries = entries_of(state_dict)?;
-        Ok(py.detach(|| locked(&self.0).load_state_dict(&entries))?)
+        Ok(py.detach(|| locked(&self.shared).load_state_dict(&entries))?)
     }
 }
 
@@ -199,7 +247,7 @@ impl PySgd {
                 optimizer.with_weight_decay(weight_decay.0)?.with_min_decay_rank(min_decay_rank.0),
             )
         })?;
-        Ok(PyClassInitializer::from(PyOptimizer::new(optimizer)).add_subclass(PySgd))
+        Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer)?).add_subclass(PySgd))
     }
 }
 
@@ -230,7 +278,7 @@ macro_rules! adams {
                     let optimizer = optimizer.with_eps(eps.0)?.with_weight_decay(weight_decay.0)?;
                     Ok::<_, selvedge::Error>(optimizer.with_min_decay_rank(min_decay_rank.0))
                 })?;
-                Ok(PyClassInitializer::from(PyOptimizer::new(optimizer)).add_subclass($class))
+                Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer)?).add_subclass($class))
             }
         }
     )*};

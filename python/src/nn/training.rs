@@ -1,6 +1,7 @@
 //! `selvedge.nn.TrainingStep`, whose loss is a function of Python.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -34,6 +35,8 @@ type Step = TrainingStep<OptimizerHandle, Loss>;
 #[pyclass(name = "TrainingStep", module = "selvedge.nn", frozen)]
 pub struct PyTrainingStep {
     step: Mutex<Step>,
+    /// The thread that takes a step, whose loss may not use the step itself.
+    running: Mutex<Option<ThreadId>>,
     raised: Raised,
 }
 
@@ -83,8 +86,21 @@ fn scale_of(scale: &Bound<'_, PyAny>) -> Result<LossScale> {
 }
 
 impl PyTrainingStep {
-    fn step(&self) -> MutexGuard<'_, Step> {
-        self.step.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the step.
+    ///
+    /// # Errors
+    ///
+    /// An invalid argument within the step's own loss.
+    fn step(&self) -> selvedge::Result<MutexGuard<'_, Step>> {
+        if *self.running() == Some(thread::current().id()) {
+            let wanted = "a loss that does not use the step that calls it";
+            return Err(invalid("TrainingStep", "a use of the step within its loss", wanted));
+        }
+        Ok(self.step.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn running(&self) -> MutexGuard<'_, Option<ThreadId>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -105,11 +121,11 @@ impl PyTrainingStep {
         capture: bool,
     ) -> Result<PyTrainingStep> {
         let loss_scale = loss_scale.map(scale_of).transpose()?;
-        let (parameters, optimizer) = (parameters.get(), optimizer.get().handle(py));
+        let (parameters, optimizer) = (parameters.get(), optimizer.get().handle());
         let raised = Raised::default();
         let loss = loss_of(loss, raised.clone());
         let step = py.detach(|| {
-            let mut step = TrainingStep::new(&parameters.0, optimizer, loss)?;
+            let mut step = TrainingStep::new(&parameters.parameters, optimizer, loss)?;
             if let Some(max_norm) = max_norm {
                 step = step.with_max_norm(max_norm.0)?;
             }
@@ -118,7 +134,7 @@ impl PyTrainingStep {
             }
             Ok::<_, selvedge::Error>(if capture { step } else { step.without_capture() })
         })?;
-        Ok(PyTrainingStep { step: Mutex::new(step), raised })
+        Ok(PyTrainingStep { step: Mutex::new(step), running: Mutex::new(None), raised })
     }
 
     /// Takes a step, and returns the loss, which later steps do not change.
@@ -126,52 +142,57 @@ impl PyTrainingStep {
     fn __call__(&self, py: Python<'_>, inputs: Vec<IndexArgument>) -> Result<PyTensor> {
         let inputs: Vec<Tensor> = inputs.into_iter().map(|input| input.0).collect();
         let loss = py.detach(|| {
-            let mut step = self.step();
+            let mut step = self.step()?;
             *last(&self.raised) = None;
-            step.run(&inputs.iter().collect::<Vec<_>>())
+            *self.running() = Some(thread::current().id());
+            let loss = step.run(&inputs.iter().collect::<Vec<_>>());
+            *self.running() = None;
+            loss
         })?;
         Ok(loss.into())
     }
 
     /// The norm of the gradients before the last step clipped them, None without `max_norm`.
     #[getter]
-    fn grad_norm(&self, py: Python<'_>) -> Option<PyTensor> {
-        py.detach(|| self.step().grad_norm().cloned()).map(PyTensor::from)
+    fn grad_norm(&self, py: Python<'_>) -> Result<Option<PyTensor>> {
+        let norm = py.detach(|| Ok::<_, selvedge::Error>(self.step()?.grad_norm().cloned()))?;
+        Ok(norm.map(PyTensor::from))
     }
 
     /// True if the last step changed nothing because a gradient was not finite.
     #[getter]
-    fn is_skipped(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.step().is_skipped())
+    fn is_skipped(&self, py: Python<'_>) -> Result<bool> {
+        Ok(py.detach(|| Ok::<_, selvedge::Error>(self.step()?.is_skipped()))?)
     }
 
     /// The factor of the loss, None without `loss_scale`.
     #[getter]
     fn loss_scale(&self, py: Python<'_>) -> Result<Option<f64>> {
-        Ok(py.detach(|| self.step().loss_scale())?)
+        Ok(py.detach(|| self.step()?.loss_scale())?)
     }
 
     /// True if a graph is captured.
     #[getter]
-    fn is_captured(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.step().is_captured())
+    fn is_captured(&self, py: Python<'_>) -> Result<bool> {
+        Ok(py.detach(|| Ok::<_, selvedge::Error>(self.step()?.is_captured()))?)
     }
 
     /// The reason for steps that always run uncaptured, None for others.
     #[getter]
-    fn uncaptured_reason(&self, py: Python<'_>) -> Option<String> {
-        py.detach(|| self.step().uncaptured_reason().map(str::to_owned))
+    fn uncaptured_reason(&self, py: Python<'_>) -> Result<Option<String>> {
+        let reason = || Ok::<_, selvedge::Error>(self.step()?.uncaptured_reason().map(str::to_owned));
+        Ok(py.detach(reason)?)
     }
 
     /// The states of the optimizer and of the loss scale.
     fn state_dict<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
-        let tensors = py.detach(|| self.step().state_dict())?;
+        let tensors = py.detach(|| self.step()?.state_dict())?;
         Ok(dict_of(py, tensors)?)
     }
 
     /// Sets the states of the optimizer and of the loss scale, bit for bit.
     fn load_state_dict(&self, py: Python<'_>, state_dict: &Bound<'_, PyAny>) -> Result<()> {
         let entries = entries_of(state_dict)?;
-        Ok(py.detach(|| self.step().load_state_dict(&entries))?)
+        Ok(py.detach(|| self.step()?.load_state_dict(&entries))?)
     }
 }
