@@ -47,8 +47,8 @@ fn index_expressions_have_the_elements_of_tensors_and_gradients() {
         let found = Variable::new(x.clone()).index(&entries[..]).unwrap().tensor();
         assert_eq!(found.shape(), wanted.shape(), "{name}");
         assert_eq!(found.to_vec::<f64>().unwrap(), wanted.to_vec::<f64>().unwrap(), "{name}");
-        check(name, &[x.clone()], |inputs| inputs[0].index(&entries[..]));
-        check_second(name, &[x.clone()], |inputs| inputs[0].square()?.index(&entries[..]));
+        check(name, std::slice::from_ref(&x), |inputs| inputs[0].index(&entries[..]));
+        check_second(name, std::slice::from_ref(&x), |inputs| inputs[0].square()?.index(&entries[..]));
     }
 }
 
