@@ -127,7 +127,7 @@ extracted!(NumberArgument, |object| {
 pub struct TensorArgument(pub Tensor);
 
 impl TensorArgument {
-    fn of(object: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
+    pub fn of(object: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         if let Ok(tensor) = object.cast::<PyTensor>() {
             return Ok(Some(tensor.get().tensor(object.py())));
         }

@@ -1,5 +1,7 @@
 //! Exceptions: `selvedge.Error` and its kinds, each of which is one of Python's own exceptions too.
 
+use std::cell::RefCell;
+
 use pyo3::exceptions::{
     PyArithmeticError, PyException, PyIndexError, PyMemoryError, PyOSError, PyRuntimeError, PyTypeError,
     PyValueError,
@@ -33,9 +35,42 @@ impl From<PyErr> for Failure {
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> PyErr {
         match failure {
-            Failure::Library(error) => Python::attach(|py| raise(py, &error)),
+            Failure::Library(error) => match taken(&error) {
+                Some(raised) => raised,
+                None => Python::attach(|py| raise(py, &error)),
+            },
             Failure::Python(error) => error,
         }
+    }
+}
+
+/// The operation of an error that a function of Python raised within the library.
+const CALLBACK: &str = "a function of Python";
+
+thread_local! {
+    /// The last exception that a function of Python raised within the library on this thread.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Returns the library's error for an exception of a function that the library calls. [`Failure`] becomes the exception again.
+pub fn raised(exception: impl Into<PyErr>) -> Error {
+    let exception = exception.into();
+    let error = invalid(CALLBACK, exception.to_string(), "a function that returns");
+    RAISED.set(Some(exception));
+    error
+}
+
+/// Returns whether an exception is an error of the library.
+pub fn is_of_library(py: Python<'_>, exception: &PyErr) -> bool {
+    exceptions(py)
+        .is_ok_and(|all| all.first().is_some_and(|(_, base)| exception.is_instance(py, base.bind(py))))
+}
+
+/// Returns the exception that an error stands for.
+fn taken(error: &Error) -> Option<PyErr> {
+    match error {
+        Error::InvalidArgument { operation: CALLBACK, .. } => RAISED.take(),
+        _ => None,
     }
 }
 

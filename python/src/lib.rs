@@ -27,8 +27,10 @@ mod dtype;
 mod error;
 mod exchange;
 mod fuse;
+mod io;
 mod kernel;
 mod nested;
+mod nn;
 mod program;
 mod random;
 mod srt;
@@ -86,8 +88,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     // Attributes without an entry in `__all__`: the package has modules of these names.
     type Add = fn(&Bound<'_, PyModule>) -> PyResult<()>;
-    let modules: [(&str, &str, Add); 2] =
-        [("_srt", "selvedge.srt", srt::add), ("_burst", "selvedge.burst", burst::add)];
+    let modules: [(&str, &str, Add); 4] = [
+        ("_srt", "selvedge.srt", srt::add),
+        ("_burst", "selvedge.burst", burst::add),
+        ("_nn", "selvedge.nn", nn::add),
+        ("_io", "selvedge.io", io::add),
+    ];
     for (attribute, name, add) in modules {
         let inner = PyModule::new(module.py(), name)?;
         add(&inner)?;

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import selvedge as sv
+from selvedge import nn
 
 pytestmark = pytest.mark.usefixtures("cuda")
 
@@ -67,3 +68,61 @@ def test_threads_launch_on_one_device(in_threads):
             assert (tensor * 2 + tensor).shape == (3,) and len((tensor * 2).sum(keepdim=True).tolist()) == 1
 
     in_threads(work)
+
+
+def test_a_training_step_of_a_function_of_python_is_captured(cuda):
+    model, calls = nn.Sequential(nn.Linear(3, 4, device="cuda"), nn.ReLU(), nn.Linear(4, 1, device="cuda")), []
+    parameters = nn.Parameters(model)
+    optimizer = nn.AdamW(parameters, lr=0.1)
+
+    def loss(x, y):
+        calls.append(x.device)
+        return nn.mse_loss(model(x), y)
+
+    step = nn.TrainingStep(parameters, optimizer, loss, max_norm=1.0)
+    x, y = sv.ones((2, 3), device="cuda"), sv.zeros((2, 1), device="cuda")
+    for number in range(6):
+        optimizer.lr = 0.1 / (number + 1)
+        assert step(x, y).shape == ()
+        assert step.is_captured == (number > 0)
+    assert len(calls) == 2 and calls[0] == sv.Device("cuda") and step.uncaptured_reason is None
+    uncaptured = nn.TrainingStep(parameters, optimizer, loss, capture=False)
+    for _ in range(3):
+        uncaptured(x, y)
+    assert len(calls) == 5 and not uncaptured.is_captured and uncaptured.uncaptured_reason
+
+
+def test_a_step_that_cannot_be_captured_runs_without_a_graph(cuda):
+    model, calls = nn.Linear(3, 1, device="cuda"), []
+    parameters = nn.Parameters(model)
+
+    def loss(x):
+        calls.append(model(x).sum().item())
+        return model(x).sum()
+
+    step = nn.TrainingStep(parameters, nn.SGD(parameters, lr=0.1), loss)
+    for _ in range(4):
+        step(sv.ones((2, 3), device="cuda"))
+    assert not step.is_captured and step.uncaptured_reason and len(calls) >= 4
+    with pytest.raises(ZeroDivisionError):
+        nn.TrainingStep(parameters, nn.SGD(parameters, lr=0.1), lambda x: 1 / 0)(sv.ones((2, 3), device="cuda"))
+
+
+def test_an_exception_in_a_capture_leaves_a_step_that_runs(cuda):
+    model, calls = nn.Linear(3, 1, device="cuda"), []
+    parameters = nn.Parameters(model)
+
+    def loss(x):
+        calls.append(1)
+        if len(calls) == 2:
+            raise LookupError("in the capture")
+        return model(x).sum()
+
+    step = nn.TrainingStep(parameters, nn.SGD(parameters, lr=0.1), loss)
+    x = sv.ones((2, 3), device="cuda")
+    step(x)
+    before = step.state_dict()
+    with pytest.raises(LookupError, match="in the capture"):
+        step(x)
+    assert len(calls) == 2 and step.state_dict().keys() == before.keys()
+    assert step(x).shape == () and not step.is_captured and "in the capture" in step.uncaptured_reason

@@ -23,6 +23,32 @@ def test_methods_of_rust_have_an_example():
     assert ">>> sv.Tensor([[1.0, 2.0], [3.0, 4.0]]).sum(axis=0).tolist()\n[4.0, 6.0]" in sv.Tensor.sum.__doc__
 
 
+NN = {name: getattr(sv.nn, name) for name in sv.nn.__all__}
+OF_CLASSES = {
+    f"{owner}.{name}": member
+    for owner, class_ in NN.items()
+    if isinstance(class_, type)
+    for name, member in vars(class_).items()
+    if not name.startswith("_")
+}
+OF_NN = {**NN, **OF_CLASSES, **{name: getattr(sv.io, name) for name in sv.io.__all__}}
+
+
+def test_everything_of_nn_and_io_has_a_docstring():
+    assert len(OF_NN) > 200
+    assert not [name for name, member in OF_NN.items() if not (member.__doc__ or "").strip()]
+    for name, member in OF_NN.items():
+        for word in ["```", "](", "::", "[`", "# Errors", "&Device"]:
+            assert word not in member.__doc__, f"{name}: {word}"
+
+
+@pytest.mark.parametrize("name", [name for name, member in OF_NN.items() if ">>> " in member.__doc__ and member not in METHODS.values()])
+def test_examples_of_nn_give_what_they_show(name):
+    example = doctest.DocTestParser().get_doctest(OF_NN[name].__doc__, {"sv": sv}, name, None, 0)
+    report = []
+    assert doctest.DocTestRunner().run(example, out=report.append).failed == 0, "".join(report)
+
+
 @pytest.mark.parametrize("name", [name for name in METHODS if ">>> " in METHODS[name].__doc__])
 def test_examples_give_what_they_show(name):
     example = doctest.DocTestParser().get_doctest(METHODS[name].__doc__, {"sv": sv}, name, None, 0)

@@ -11,3 +11,12 @@ def test_the_raster_is_a_picture_of_spikes(repository, tmp_path):
     assert result.returncode == 0, result.stderr
     root = xml.etree.ElementTree.parse(tmp_path / "raster.svg").getroot()
     assert root.tag.endswith("svg") and len(root[1].attrib["d"]) > 1000
+
+
+def test_the_gpt_learns(repository):
+    command = [sys.executable, repository / "python/examples/train_gpt.py", "60"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    *steps, verse = result.stdout.splitlines()
+    losses = [float(line.split("loss ")[1].split(",")[0]) for line in steps if line.startswith("step")]
+    assert len(losses) == 4 and losses[0] > 3 and losses[-1] < 1.6 and result.stdout.count("Over") == 1

@@ -22,7 +22,8 @@ type NamedParameter = (Arc<str>, Variable);
 /// The parameters of a module, whose elements are in one buffer for each dtype and device, and whose gradients are in another.
 ///
 /// Each parameter is the variable that it was: its tensor shares the elements of the buffer. Clipping and an optimizer's step
-/// are one launch for neighbouring parameters instead of one for each, with the same bits. Elements stay at their address:
+/// are one launch for neighbouring parameters instead of one for each. The optimizer's has the same bits; the norm of all gradients
+/// adds them in another order. Elements stay at their address:
 /// [`Variable::update`], [`Module::load_state_dict`] and optimizers write them in place, and return an error if another tensor
 /// shares them. [`Module::state_dict`] copies them. Gradients take memory until the module is dropped.
 ///

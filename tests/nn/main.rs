@@ -30,6 +30,7 @@ mod fused;
 mod gpt;
 mod gradient_values;
 mod gradients;
+mod index_expressions;
 mod layers;
 mod linear_layers;
 mod lora;

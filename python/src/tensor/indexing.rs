@@ -15,7 +15,7 @@ use crate::nested;
 
 /// An entry of an index expression, which owns its array.
 #[allow(clippy::large_enum_variant, reason = "it lives for the time of a call")]
-enum Entry {
+pub(crate) enum Entry {
     At(isize),
     Slice(Slice),
     NewAxis,
@@ -24,7 +24,7 @@ enum Entry {
 }
 
 impl Entry {
-    fn index(&self) -> Index<'_> {
+    pub(crate) fn index(&self) -> Index<'_> {
         match self {
             Entry::At(position) => Index::At(*position),
             Entry::Slice(slice) => Index::Slice(*slice),
@@ -82,7 +82,7 @@ fn entry(object: &Bound<'_, PyAny>, device: &Device) -> Result<Entry> {
     }
 }
 
-fn entries(key: &Bound<'_, PyAny>, device: &Device) -> Result<Vec<Entry>> {
+pub(crate) fn entries(key: &Bound<'_, PyAny>, device: &Device) -> Result<Vec<Entry>> {
     match key.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().map(|object| entry(&object, device)).collect(),
         Err(_) => Ok(vec![entry(key, device)?]),

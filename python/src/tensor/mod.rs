@@ -5,14 +5,14 @@
 
 mod attention;
 pub(crate) mod elementwise;
-mod indexing;
+pub(crate) mod indexing;
 mod memory;
 mod normalization;
 #[allow(unsafe_op_in_unsafe_fn, reason = "PyO3 generates such code for operators that a macro names")]
 pub(crate) mod operators;
-mod reductions;
+pub(crate) mod reductions;
 mod selection;
-mod shape;
+pub(crate) mod shape;
 
 use std::sync::{PoisonError, RwLock};
 

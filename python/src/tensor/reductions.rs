@@ -7,7 +7,7 @@ use crate::arguments::{AxesArgument, InRange, TensorArgument, axes_or_all, axis_
 use crate::error::Result;
 
 /// Returns the correction of a variance, which NumPy names `ddof` and PyTorch once named `unbiased`.
-fn correction(
+pub(crate) fn correction(
     operation: &'static str,
     correction: Option<InRange<usize>>,
     ddof: Option<InRange<usize>>,

@@ -286,16 +286,7 @@ impl PyTensor {
         mode: &str,
         value: NumberArgument,
     ) -> Result<PyTensor> {
-        let padding = match mode {
-            "constant" => Padding::Constant(value.0),
-            "reflect" => Padding::Reflect,
-            "replicate" => Padding::Replicate,
-            "circular" => Padding::Circular,
-            other => {
-                let wanted = "\"constant\", \"reflect\", \"replicate\" or \"circular\"";
-                return Err(invalid("pad", format!("the mode {other:?}"), wanted).into());
-            }
-        };
+        let padding = padding(mode, value)?;
         let widths: Vec<_> = widths.into_iter().map(|(before, behind)| (before.0, behind.0)).collect();
         self.map(py, |tensor| tensor.pad(&widths, padding))
     }
@@ -330,7 +321,20 @@ impl PyTensor {
 }
 
 /// Returns sizes, none of which may be negative.
-fn sizes(operation: &'static str, sizes: Vec<isize>) -> Result<Vec<usize>> {
+pub(crate) fn padding(mode: &str, value: NumberArgument) -> Result<Padding> {
+    Ok(match mode {
+        "constant" => Padding::Constant(value.0),
+        "reflect" => Padding::Reflect,
+        "replicate" => Padding::Replicate,
+        "circular" => Padding::Circular,
+        other => {
+            let wanted = "\"constant\", \"reflect\", \"replicate\" or \"circular\"";
+            return Err(invalid("pad", format!("the mode {other:?}"), wanted).into());
+        }
+    })
+}
+
+pub(crate) fn sizes(operation: &'static str, sizes: Vec<isize>) -> Result<Vec<usize>> {
     let size = |size: isize| {
         usize::try_from(size)
             .map_err(|_| invalid(operation, format!("a size of {size}"), "sizes from 0 on").into())

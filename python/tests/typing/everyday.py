@@ -2,6 +2,7 @@
 
 import numpy as np
 import selvedge as sv
+from selvedge import nn
 
 x = sv.Tensor([[1.0, 2.0], [3.0, 4.0]], dtype="f32")
 n: int = len(x)
@@ -70,3 +71,48 @@ number: int = int(sv.Tensor(3)) + [10, 20][sv.Tensor(0)]
 scaled = sv.fuse(lambda a, b: (a * b + 1).relu())
 result = scaled(x, 2.0)
 close: bool = x.allclose(x + 1e-9)
+
+
+class Network(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.layers = [nn.Linear(2, width), nn.Linear(width, 1)]
+        self.scale = nn.Parameter(sv.ones(1))
+
+    def forward(self, data: sv.Tensor | nn.Variable) -> nn.Variable:
+        return self.layers[1](self.layers[0](data).relu()) * self.scale
+
+
+model = Network(4)
+model.train().eval().train()
+layer = nn.Linear(2, 3, bias=False, initializer=nn.Initializer(seed=1, weights=("normal", 0.02)))
+weight: nn.Parameter = layer.weight
+sequential = nn.Sequential(layer, nn.LayerNorm(3), nn.GELU(approximate="tanh"), nn.Dropout(0.1))
+inputs, targets = sv.ones(5, 2), sv.zeros(5, 1)
+variable = nn.Variable([[1.0, 2.0]], requires_grad=True, dtype="f32")
+doubled: nn.Variable = 2 * variable + variable @ sv.ones(2, 2) - variable[:, None, 0]
+parameters = nn.Parameters(model)
+optimizer = nn.AdamW(parameters, lr=1e-3, betas=(0.9, 0.99))
+prediction: nn.Variable = model(inputs)
+objective = nn.mse_loss(prediction, targets)
+objective.backward()
+gradient: sv.Tensor | None = model.scale.grad
+norm: float = nn.clip_grad_norm_(model.parameters(), 1.0).item()
+optimizer.step()
+optimizer.zero_grad()
+optimizer.lr = nn.LearningRateSchedule("cosine", peak=1e-3, total_steps=10)(3)
+with nn.no_grad():
+    variable.copy_(sv.zeros(1, 2))
+derivatives: list[nn.Variable] = nn.grad((variable**3).sum(), [variable], create_graph=True)
+training = nn.TrainingStep(parameters, optimizer, lambda x, y: nn.mse_loss(model(x), y), max_norm=1.0)
+found_loss: float = training(inputs, targets).item()
+state: dict[str, sv.Tensor] = model.state_dict()
+model.load_state_dict(state)
+
+
+@nn.no_grad()
+def predict(data: sv.Tensor) -> nn.Variable:
+    return sequential(data)
+
+
+classes: sv.Tensor = predict(inputs).data.argmax(-1)

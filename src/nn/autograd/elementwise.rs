@@ -12,8 +12,23 @@ use crate::error::Result;
 use crate::fuse::{Number, Operation, with_derivatives};
 use crate::tensor::{OperandKind, Tensor, TensorOperand, evaluate};
 
-/// Runs an operation, and records it if an operand requires a gradient.
-pub(super) fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> Result<Variable> {
+/// Runs an elementwise operation given as a value, and records it if an operand requires a gradient. The operands are variables,
+/// tensors and numbers in any order.
+///
+/// ```
+/// use selvedge::fuse::Operation;
+/// use selvedge::nn::{Variable, apply};
+/// use selvedge::{Device, Tensor};
+/// let x = Variable::with_grad(Tensor::new([1.0f64, 3.0], &Device::cpu())?)?;
+/// let power = apply(Operation::Pow, &[2.0.into(), (&x).into()])?;
+/// assert_eq!(power.tensor().to_vec::<f64>()?, [2.0, 8.0]);
+/// # Ok::<(), selvedge::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::ArgumentCount`](crate::Error::ArgumentCount) for another number of operands, and as the operation's method.
+pub fn apply(operation: Operation, operands: &[VariableOperand<'_>]) -> Result<Variable> {
     let held: Vec<HeldOperand> = operands.iter().map(HeldOperand::of).collect();
     let views: Vec<TensorOperand<'_>> = held.iter().map(HeldOperand::operand).collect();
     let result = crate::tensor::apply(operation, &views)?;

@@ -1,6 +1,7 @@
-//! [`no_grad`], in which operations record nothing, and the variables that such operations read.
+//! [`no_grad`] and [`NoGradGuard`], in which operations record nothing, and the variables that such operations read.
 
 use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
 
 use super::value::Saved;
 
@@ -16,12 +17,35 @@ struct Observation {
     read: Vec<Saved>,
 }
 
-/// Enables gradients again, after a panic too.
-struct Disabled;
+/// Disables gradients on this thread until it is dropped, where a closure for [`no_grad`] does not fit. Guards nest.
+///
+/// ```
+/// use selvedge::nn::{NoGradGuard, is_grad_enabled};
+/// let guard = NoGradGuard::new();
+/// assert!(!is_grad_enabled());
+/// drop(guard);
+/// assert!(is_grad_enabled());
+/// ```
+#[derive(Debug)]
+pub struct NoGradGuard {
+    /// The depth is that of the thread.
+    thread: PhantomData<*const ()>,
+}
 
-impl Drop for Disabled {
+impl NoGradGuard {
+    /// Disables gradients.
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "a value that disables gradients is no default")]
+    pub fn new() -> NoGradGuard {
+        DISABLED.with(|depth| depth.set(depth.get() + 1));
+        NoGradGuard { thread: PhantomData }
+    }
+}
+
+impl Drop for NoGradGuard {
     fn drop(&mut self) {
-        DISABLED.with(|depth| depth.set(depth.get() - 1));
+        // A thread that ends may drop its guards after the depth.
+        let _ = DISABLED.try_with(|depth| depth.set(depth.get().saturating_sub(1)));
     }
 }
 
@@ -36,8 +60,7 @@ impl Drop for Disabled {
 /// # Ok::<(), selvedge::Error>(())
 /// ```
 pub fn no_grad<R>(work: impl FnOnce() -> R) -> R {
-    DISABLED.with(|depth| depth.set(depth.get() + 1));
-    let _disabled = Disabled;
+    let _disabled = NoGradGuard::new();
     work()
 }
 

@@ -112,7 +112,15 @@ impl Variable {
     }
 
     /// Returns whether two variables have one value, as a variable and its clone have.
-    pub(crate) fn is_same(&self, other: &Variable) -> bool {
+    ///
+    /// ```
+    /// use selvedge::nn::Variable;
+    /// use selvedge::{Device, Tensor};
+    /// let x = Variable::new(Tensor::new([1.0f32], &Device::cpu())?);
+    /// assert!(x.is_same(&x.clone()) && !x.is_same(&Variable::new(x.tensor())));
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    pub fn is_same(&self, other: &Variable) -> bool {
         Arc::ptr_eq(&self.value, &other.value)
     }
 

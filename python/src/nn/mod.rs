@@ -1,0 +1,39 @@
+//! `selvedge.nn`: variables, modules, layers, losses, optimizers and training steps.
+
+mod layers;
+mod losses;
+mod mode;
+mod module;
+#[allow(unsafe_op_in_unsafe_fn, reason = "PyO3 generates such code for operators that a macro names")]
+mod operations;
+mod optimizers;
+mod shape;
+mod training;
+mod variable;
+
+pub use module::value_of;
+use pyo3::prelude::*;
+
+/// Adds the classes and functions to the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<variable::PyVariable>()?;
+    module.add_class::<variable::PyParameter>()?;
+    module.add_class::<variable::PyBuffer>()?;
+    module.add_class::<module::PyNnModule>()?;
+    module.add_class::<module::PyHookHandle>()?;
+    module.add_class::<mode::PyNoGrad>()?;
+    layers::add(module)?;
+    optimizers::add(module)?;
+    module.add_class::<training::PyTrainingStep>()?;
+    macro_rules! functions {
+        ($($function:path)*) => {
+            $(module.add_function(wrap_pyfunction!($function, module)?)?;)*
+        };
+    }
+    functions! {
+        variable::grad mode::is_grad_enabled shape::cat shape::stack losses::mse_loss losses::binary_cross_entropy
+        losses::binary_cross_entropy_with_logits losses::kl_div losses::cross_entropy losses::nll_loss
+        losses::linear_cross_entropy losses::scaled_dot_product_attention losses::checkpoint optimizers::clip_grad_norm_
+    }
+    Ok(())
+}
