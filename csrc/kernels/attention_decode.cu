@@ -224,13 +224,89 @@ __device__ inline void copy_unit(const Work& work, const Cursor& from, u32 stage
     }
 }
 
-}  // namespace
+// The factors of the running sums of values and of a split's: in its group, and of the group in the result where it ends.
+struct alignas(16) Factors {
+    f32 kept, added, all_kept, all_added;
+};
 
-#define ENTRY_OF(element, dimension) attention_decode_##element##_##dimension
-#define ENTRY(element, dimension) ENTRY_OF(element, dimension)
+// Folds the splits of the block's rows into the result: chunks into groups, and groups into the result, each in order. Several rows and splits
+// are folded at a time, one softmax a thread: those of a row by one thread, and then their values by all threads.
+template <typename Place>
+__device__ inline void fold_splits(const Work& work, i32 first_split, i32 end_split, Place place) {
+    enum : int { rows = DIMENSION == 256 ? 4 : 8, splits = threads / rows, at_a_time = 8, of_thread = rows * DIMENSION / threads };
+    f32* const maxima = (f32*)shared_memory;
+    f32* const sums = maxima + threads;
+    Factors* const factors = (Factors*)(sums + threads);
+    const i32 splits_of_group = group_chunks / work.problem.chunks_of_split;
+    for (i32 first_row = 0; first_row < work.rows; first_row += rows) {
+        Softmax all = {-infinity(), 0.0f}, group = {-infinity(), 0.0f};  // Of row `threadIdx.x`.
+        f32 values[of_thread] = {}, group_values[of_thread] = {};
+        for (i32 first = first_split / splits * splits; first < end_split; first += splits) {
+            __syncthreads();
+            const i32 own = first + threadIdx.x / rows, own_row = first_row + threadIdx.x % rows;
+            if (own >= first_split && own < end_split && own_row < work.rows) {
+                const f32* const partial = work.partial(own);
+                maxima[threadIdx.x] = partial[own_row];
+                sums[threadIdx.x] = partial[block_rows + own_row];
+            }
+            __syncthreads();
+            const i32 begin = max(first_split - first, 0), end = min((i32)splits, end_split - first);
+            auto ends_group = [&](i32 i) { return (first + i + 1) % splits_of_group == 0 || first + i + 1 == end_split; };
+            if (threadIdx.x < rows && first_row + (i32)threadIdx.x < work.rows) {
+                for (i32 i = begin; i < end; i++) {
+                    Factors found = {};
+                    fold(group, {maxima[i * rows + threadIdx.x], sums[i * rows + threadIdx.x]}, found.kept, found.added);
+                    if (ends_group(i)) {
+                        fold(all, group, found.all_kept, found.all_added);
+                        group = {-infinity(), 0.0f};
+                    }
+                    factors[i * rows + threadIdx.x] = found;
+                }
+            }
+            __syncthreads();
+#pragma unroll 1
+            for (i32 from = begin / at_a_time * at_a_time; from < end; from += at_a_time) {
+                f32 later[at_a_time][of_thread];
+#pragma unroll
+                for (i32 i = 0; i < at_a_time; i++) {
+#pragma unroll
+                    for (i32 e = 0; e < of_thread; e++) {
+                        const i32 at = first_row * DIMENSION + e * threads + threadIdx.x;
+                        const bool inside = from + i >= begin && from + i < end && at < work.rows * DIMENSION;
+                        later[i][e] = inside ? work.partial(first + from + i)[2 * block_rows + at] : 0.0f;
+                    }
+                }
+#pragma unroll
+                for (i32 i = 0; i < at_a_time; i++) {
+                    if (from + i < begin || from + i >= end) continue;
+                    const bool is_end = ends_group(from + i);
+#pragma unroll
+                    for (i32 e = 0; e < of_thread; e++) {
+                        const Factors found = factors[(from + i) * rows + (e * threads + threadIdx.x) / DIMENSION];
+                        group_values[e] = folded(group_values[e], found.kept, later[i][e], found.added);
+                        if (is_end) {
+                            values[e] = folded(values[e], found.all_kept, group_values[e], found.all_added);
+                            group_values[e] = 0.0f;
+                        }
+                    }
+                }
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x < rows) sums[threadIdx.x] = all.sum;
+        __syncthreads();
+#pragma unroll
+        for (i32 e = 0; e < of_thread; e++) {
+            const i32 at = e * threads + threadIdx.x, row = first_row + at / DIMENSION, column = at % DIMENSION;
+            const f32 sum = sums[at / DIMENSION];
+            if (row < work.rows && column < work.problem.dimension) narrow(sum > 0.0f ? values[e] / sum : 0.0f, place(row)[column]);
+        }
+    }
+}
 
-extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSION)(const __grid_constant__ DecodeProblem problem) {
-    const Work work(problem);
+// Computes the result of a block of up to 16 `Tiles` rows.
+template <i32 Tiles>
+__device__ inline void decode(const DecodeProblem& problem, const Work& work) {
     const i32 chunks_of_split = problem.chunks_of_split, split = blockIdx.x;
     const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, q = lane % 4;
     const i32 first_chunk = work.first_key / chunk_keys;
@@ -250,10 +326,9 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
     }
     if (split < first_split || split >= end_split) return;
 
-    const i32 tiles = (work.rows + 15) / 16;
     unsigned char* const queries = shared_memory + stages * unit_bytes;
-    unsigned char* const probabilities = queries + tiles * 16 * row_bytes;
-    f32* const maxima = (f32*)(probabilities + tiles * 16 * probability_bytes);  // By warp and row.
+    unsigned char* const probabilities = queries + Tiles * 16 * row_bytes;
+    f32* const maxima = (f32*)(probabilities + Tiles * 16 * probability_bytes);  // By warp and row.
     f32* const sums = maxima + warps * block_rows;
     u32* const is_last = (u32*)(sums + warps * block_rows);
     const u32 ring = shared_address(shared_memory), query_place = shared_address(queries),
@@ -275,10 +350,10 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
     store_queries(work, queries);
 
     // Row 16 t + g + 8 h has index 2 t + h.
-    Softmax running[2 * row_tiles];
-    f32 values[row_tiles][column_tiles][4];
+    Softmax running[2 * Tiles];
+    f32 values[Tiles][column_tiles][4];
 #pragma unroll
-    for (i32 t = 0; t < row_tiles; t++) {
+    for (i32 t = 0; t < Tiles; t++) {
         running[2 * t] = running[2 * t + 1] = {-infinity(), 0.0f};
 #pragma unroll
         for (i32 c = 0; c < column_tiles; c++) {
@@ -298,11 +373,11 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
 
     for (i32 chunk = chunk_begin; chunk < chunk_end; chunk++) {
         const i32 first_unit = Cursor::first(work, chunk), end_unit = Cursor::end(work, chunk);
-        f32 scores[chunk_units][key_tiles][row_tiles][4] = {};
+        f32 scores[chunk_units][key_tiles][Tiles][4] = {};
 #pragma unroll 1
         for (i32 unit = first_unit; unit < end_unit; unit++) {
             const u32 place = wait_for_unit();
-            f32 found[key_tiles][row_tiles][4] = {};
+            f32 found[key_tiles][Tiles][4] = {};
 #pragma unroll score_steps
             for (i32 k = 0; k < DIMENSION / 16; k += 2 / key_tiles) {
                 // Of two tiles of keys their fragments of 16 columns, or of one tile those of 32.
@@ -311,8 +386,7 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
                 const u32 key_chunk = 2 * k + (key_tiles == 2 ? lane / 8 % 2 : lane / 8);
                 blocks_from_shared<false>(key, place + swizzled(key_row, key_chunk, row_bytes));
 #pragma unroll
-                for (i32 t = 0; t < row_tiles; t++) {
-                    if (t >= tiles) continue;
+                for (i32 t = 0; t < Tiles; t++) {
 #pragma unroll
                     for (i32 step = 0; step < 2 / key_tiles; step++) {
                         u32 query[4];
@@ -329,7 +403,7 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
 #pragma unroll
                 for (i32 j = 0; j < key_tiles; j++) {
 #pragma unroll
-                    for (i32 t = 0; t < row_tiles; t++) {
+                    for (i32 t = 0; t < Tiles; t++) {
 #pragma unroll
                         for (i32 e = 0; e < 4; e++) scores[at][j][t][e] = at == unit ? found[j][t][e] : scores[at][j][t][e];
                     }
@@ -338,9 +412,9 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
         }
 
         // The softmax of the chunk.
-        Softmax own[2 * row_tiles];
+        Softmax own[2 * Tiles];
 #pragma unroll
-        for (i32 t = 0; t < row_tiles; t++) {
+        for (i32 t = 0; t < Tiles; t++) {
 #pragma unroll
             for (i32 h = 0; h < 2; h++) {
                 f32 maximum = -infinity();
@@ -362,13 +436,12 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
                 }
                 maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffff, maximum, 1));
                 maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffff, maximum, 2));
-                if (q == 0 && t < tiles) maxima[warp * block_rows + row] = maximum;
+                if (q == 0) maxima[warp * block_rows + row] = maximum;
             }
         }
         __syncthreads();
 #pragma unroll
-        for (i32 t = 0; t < row_tiles; t++) {
-            if (t >= tiles) continue;
+        for (i32 t = 0; t < Tiles; t++) {
 #pragma unroll
             for (i32 h = 0; h < 2; h++) {
                 const i32 row = 16 * t + g + 8 * h;
@@ -398,7 +471,7 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
         }
 
         // The products with the values. The first unit's barrier also orders probabilities and sums.
-        f32 products[row_tiles][column_tiles][4] = {};
+        f32 products[Tiles][column_tiles][4] = {};
 #pragma unroll 1
         for (i32 unit = first_unit; unit < end_unit; unit++) {
             const u32 place = wait_for_unit();
@@ -410,8 +483,7 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
                     blocks_from_shared<true>(value[c], place + swizzled(32 * k + lane, warp * column_tiles + c, row_bytes));
                 }
 #pragma unroll
-                for (i32 t = 0; t < row_tiles; t++) {
-                    if (t >= tiles) continue;
+                for (i32 t = 0; t < Tiles; t++) {
 #pragma unroll
                     for (i32 step = 0; step < 2; step++) {
                         u32 probability[4];
@@ -425,8 +497,7 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
             }
         }
 #pragma unroll
-        for (i32 t = 0; t < row_tiles; t++) {
-            if (t >= tiles) continue;
+        for (i32 t = 0; t < Tiles; t++) {
 #pragma unroll
             for (i32 h = 0; h < 2; h++) {
                 Softmax& later = own[2 * t + h];
@@ -450,7 +521,7 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
     const bool is_alone = end_split - first_split == 1;
     f32* const own_partial = work.partial(split);
 #pragma unroll
-    for (i32 t = 0; t < row_tiles; t++) {
+    for (i32 t = 0; t < Tiles; t++) {
 #pragma unroll
         for (i32 h = 0; h < 2; h++) {
             const i32 row = 16 * t + g + 8 * h;
@@ -486,39 +557,16 @@ extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSIO
     if (!*is_last) return;
     if (threadIdx.x == 0) *arrivals = 0;
     __threadfence();
-    // Chunks into groups, and groups into the result, each in order. The numbers of several splits are loaded at a time.
-    enum : int { at_a_time = 8 };
-    const i32 splits_of_group = group_chunks / chunks_of_split;
-    for (i32 at = threadIdx.x; at < work.rows * DIMENSION; at += threads) {
-        const i32 row = at / DIMENSION, column = at % DIMENSION;
-        Softmax all = {-infinity(), 0.0f}, group = {-infinity(), 0.0f};
-        f32 value = 0.0f, group_value = 0.0f, kept, added;
-        const f32* partial = work.partial(first_split);
-        for (i32 from = first_split; from < end_split; from += at_a_time) {
-            Softmax later[at_a_time];
-            f32 later_value[at_a_time];
-#pragma unroll
-            for (i32 i = 0; i < at_a_time; i++) {
-                if (from + i >= end_split) continue;
-                const f32* const own = partial + i * partial_elements;
-                later[i] = {own[row], own[block_rows + row]};
-                later_value[i] = own[2 * block_rows + at];
-            }
-            partial += at_a_time * partial_elements;
-#pragma unroll
-            for (i32 i = 0; i < at_a_time; i++) {
-                const i32 end = from + i + 1;
-                if (end > end_split) continue;
-                fold(group, later[i], kept, added);
-                group_value = folded(group_value, kept, later_value[i], added);
-                if (end % splits_of_group == 0 || end == end_split) {
-                    fold(all, group, kept, added);
-                    value = folded(value, kept, group_value, added);
-                    group = {-infinity(), 0.0f};
-                    group_value = 0.0f;
-                }
-            }
-        }
-        if (column < problem.dimension) narrow(all.sum > 0.0f ? value / all.sum : 0.0f, place(row)[column]);
-    }
+    fold_splits(work, first_split, end_split, place);
+}
+
+}  // namespace
+
+#define ENTRY_OF(element, dimension) attention_decode_##element##_##dimension
+#define ENTRY(element, dimension) ENTRY_OF(element, dimension)
+
+extern "C" __global__ void __launch_bounds__(threads, 2) ENTRY(ELEMENT, DIMENSION)(const __grid_constant__ DecodeProblem problem) {
+    const Work work(problem);
+    if (work.rows <= 16) decode<1>(problem, work);
+    else decode<row_tiles>(problem, work);
 }

@@ -33,7 +33,7 @@ enum NormKind : i32 { no_norm, rms_norm, layer_norm };
 // Exactly `RowsParameters` of src/gemm/rows.rs. Strides are in elements.
 struct alignas(16) RowsProblem {
     const ELEMENT* x;
-    const ELEMENT* weights[3];  // Those behind the last matrix are null.
+    const ELEMENT* weights[3];  // Null behind the last matrix.
     const ELEMENT* biases[3];   // Null without.
     const ELEMENT* norm_weight;
     const ELEMENT* norm_bias;

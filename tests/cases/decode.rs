@@ -321,6 +321,7 @@ impl DecodeCase {
         };
         let is_plain = self.half.is_none();
         if is_plain {
+            result = upload(&vec![POISON; of_result.end()])?;
             decode(stream, &problem, read_again, (result.slice_mut(..)?, &of_result), &mut workspace)?;
         }
         let found: Vec<u16> = bytemuck::cast_slice::<u8, u16>(&stream.download(&result)?).to_vec();
