@@ -271,7 +271,6 @@ fn traced(product: &RowsProduct<'_>, outputs: usize) -> trace::Range {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::images::entries;
 
     #[test]

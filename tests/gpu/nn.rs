@@ -57,7 +57,7 @@ fn a_decoding_step_follows_its_model_and_its_cache() -> Outcome {
                     Parameters::new(&model_now)?;
                     let (_, parameter) = &model_now.named_parameters()[3];
                     let changed = (&parameter.tensor() * -2.0)?;
-                    parameter.update(|parameter| parameter.assign(&changed))?;
+                    parameter.update(|parameter| parameter.assign(&changed).map(drop))?;
                 }
                 40 => {
                     cache.truncate(10);

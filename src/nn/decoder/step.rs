@@ -77,10 +77,9 @@ impl DecodeStep {
 
     /// Returns whether the model is that of the step, and its parameters are as they were.
     fn is_of(&self, model: &Decoder) -> bool {
-        let is_same = |((own, state), (_, other)): (&(Variable, (u64, bool)), &(String, Variable))| {
-            own.is_same(other) && *state == other.state()
-        };
-        self.parameters.len() == model.named.len() && self.parameters.iter().zip(&model.named).all(is_same)
+        let mut both = self.parameters.iter().zip(&model.named);
+        self.parameters.len() == model.named.len()
+            && both.all(|((own, state), (_, other))| own.is_same(other) && *state == other.state())
     }
 
     /// Writes what the next step reads.
