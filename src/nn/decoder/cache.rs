@@ -1,8 +1,7 @@
 //! [`DecoderCache`], the keys and values of earlier positions.
 
 use super::DECODER;
-use super::model::Decoder;
-use super::step::DecodeStep;
+use super::step_state::DecodeStep;
 use crate::error::{Error, Result};
 use crate::tensor::{Device, Tensor};
 use crate::types::DType;
@@ -10,7 +9,7 @@ use crate::types::DType;
 /// The multiple that the positions of a cache are rounded up to.
 const POSITIONS: usize = 64;
 
-/// The keys and values of the positions that a [`Decoder`] has read, so that a new position costs one position's work. A cache
+/// The keys and values of the positions that a [`Decoder`](super::Decoder) has read, so that a new position costs one position's work. A cache
 /// belongs to one batch and one model. Each sequence begins at position 0 and has a length of its own. The memory doubles where it does not
 /// hold new positions; [`reserve`](Self::reserve) takes it at once.
 #[derive(Debug, Default)]
@@ -38,6 +37,14 @@ impl Clone for DecoderCache {
             step: None,
         }
     }
+}
+
+/// The sizes of a model that its cache follows from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CacheSizes {
+    pub layers: usize,
+    pub key_heads: usize,
+    pub head_dim: usize,
 }
 
 /// New positions of the sequences of a cache.
@@ -116,19 +123,16 @@ impl DecoderCache {
     }
 
     /// Checks that ids belong to the batch, and the cache to the model.
-    pub(super) fn check(&self, model: &Decoder, ids: &Tensor) -> Result<()> {
-        let config = model.config();
+    pub(super) fn check(&self, sizes: CacheSizes, ids: &Tensor) -> Result<()> {
         let Some([keys, _]) = self.layers.first() else { return Ok(()) };
         let (batch, shape) = (ids.shape()[0], keys.shape());
-        let is_same = shape[..2] == [batch, config.key_heads] && shape[3] == config.head_dim;
-        if is_same && self.layers.len() == config.layers() && keys.device() == model.device() {
+        let is_same = shape[..2] == [batch, sizes.key_heads] && shape[3] == sizes.head_dim;
+        if is_same && self.layers.len() == sizes.layers && keys.device() == ids.device() {
             return Ok(());
         }
         let found = format!(
             "a batch of {batch}, {} layers and key heads of {}x{}",
-            config.layers(),
-            config.key_heads,
-            config.head_dim
+            sizes.layers, sizes.key_heads, sizes.head_dim
         );
         let wanted =
             format!("the cache's: {}, {} layers and {}x{}", shape[0], self.layers.len(), shape[1], shape[3]);
@@ -170,14 +174,14 @@ impl DecoderCache {
     /// Makes memory for `total` positions of all layers.
     pub(super) fn make_room(
         &mut self,
-        model: &Decoder,
-        batch: usize,
-        total: usize,
+        sizes: CacheSizes,
+        [batch, total]: [usize; 2],
         dtype: DType,
+        device: &Device,
     ) -> Result<()> {
-        let config = model.config();
-        let sizes = [batch, config.key_heads, config.head_dim];
-        (0..config.layers()).try_for_each(|layer| self.grow(layer, sizes, total, dtype, &model.device()))
+        let CacheSizes { layers, key_heads, head_dim } = sizes;
+        let sizes = [batch, key_heads, head_dim];
+        (0..layers).try_for_each(|layer| self.grow(layer, sizes, total, dtype, device))
     }
 
     /// Returns keys and values of a layer for an operation that writes new positions itself.

@@ -47,7 +47,7 @@ impl Decoder {
             log::debug!("decoding on the CPU runs by operations on tensors: {dtype}, not f32");
             return Ok(None);
         }
-        cache.check(self, ids)?;
+        cache.check(self.cache_sizes(), ids)?;
         let past = cache.past(batch);
         let before = past.iter().copied().max().unwrap_or(0);
         self.check_ids(ids, before + 1)?;
@@ -58,7 +58,7 @@ impl Decoder {
             // The embedding's error names the id.
             return Ok(None);
         }
-        cache.make_room(self, batch, before + 1, DType::F32)?;
+        cache.make_room(self.cache_sizes(), [batch, before + 1], DType::F32, &self.device())?;
         let angles = self
             .tables
             .iter()

@@ -44,6 +44,7 @@ mod rotation;
 mod rows;
 mod save;
 mod step;
+mod step_state;
 mod training;
 
 pub use cache::DecoderCache;

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::DECODER;
 use super::block::{Block, CachedPass, Pass};
-use super::cache::{DecoderCache, NewPositions};
+use super::cache::{CacheSizes, DecoderCache, NewPositions};
 use super::config::DecoderConfig;
 use super::lora::Lora;
 use super::parameters::{Norm, ParameterRole, Projection, Source, Specification};
 use super::rotation::RotaryTables;
 use super::rows::head_of_rows;
+use super::step_state::on_device;
 use crate::error::{Error, Result};
 use crate::nn::layers::linear;
 use crate::nn::precision::{in_compute_dtype, wide_dtype};
@@ -146,6 +147,12 @@ impl Decoder {
         &self.config
     }
 
+    /// Returns the sizes of a cache.
+    pub(super) fn cache_sizes(&self) -> CacheSizes {
+        let DecoderConfig { key_heads, head_dim, .. } = self.config;
+        CacheSizes { layers: self.config.layers(), key_heads, head_dim }
+    }
+
     /// Returns the device of the parameters.
     pub fn device(&self) -> Device {
         self.weights.embedding.device()
@@ -266,7 +273,7 @@ impl Decoder {
         cache: &mut DecoderCache,
         watch: Watch<'_>,
     ) -> Result<Variable> {
-        cache.check(self, ids)?;
+        cache.check(self.cache_sizes(), ids)?;
         let past = cache.past(counts.len());
         let total = NewPositions { past: &past, counts }.longest();
         self.check_ids(ids, total)?;
@@ -500,13 +507,6 @@ pub(super) enum Positions {
 
 fn not_two_axes(ids: &Tensor) -> Error {
     Error::invalid(DECODER, format!("ids of shape {}", ids.shape()), "(batch, length)")
-}
-
-/// Returns counts of sequences on a device.
-pub(super) fn on_device(counts: impl Iterator<Item = usize>, device: &Device) -> Result<Tensor> {
-    let counts: Vec<i64> = counts.map(|count| count as i64).collect();
-    let shape = [counts.len()];
-    Tensor::from_vec(counts, &shape, device)
 }
 
 /// Gets the embeddings (`None`) and the result of each layer.

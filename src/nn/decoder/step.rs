@@ -1,4 +1,4 @@
-//! [`DecodeStep`], a pass over one new id of each sequence on a CUDA device, captured as one graph.
+//! A pass over one new id of each sequence on a CUDA device, captured as one graph.
 //!
 //! The number of positions of each sequence is in the device's memory, and the step counts it. So one graph serves all lengths up to the
 //! capacity of the cache. The first step of a cache runs uncaptured: it loads kernels and creates plans. The second one is captured
@@ -10,93 +10,19 @@
 //! - Before a launch the memory of the cache is where it was in the capture, no other cache shares it, and the parameters are those of
 //!   the capture; otherwise the step is prepared anew.
 //!
-//! Tests: `tests/gpu/nn.rs`; `tests/fake/training.rs`.
+//! Tests: `tests/gpu/nn.rs`.
 
 use super::block::{CachedPass, Decoding, Pass};
 use super::cache::{DecoderCache, NewPositions};
-use super::model::{Decoder, Positions, on_device};
-use crate::attention::DecodeWorkspace;
-use crate::driver::{ExecutableGraph, captures_on_this_thread};
+use super::model::{Decoder, Positions};
+use super::step_state::{DecodeStep, Stage, StepResults};
+use crate::driver::captures_on_this_thread;
 use crate::error::Result;
-use crate::nn::{Variable, is_grad_enabled, no_grad};
+use crate::nn::{is_grad_enabled, no_grad};
 use crate::tensor::Tensor;
 use crate::types::DType;
 
-/// The state of the steps of one cache.
-#[derive(Debug)]
-pub(super) struct DecodeStep {
-    /// The id of each sequence, i64 of (batch, 1). A greedy step replaces it by the next one.
-    ids: Tensor,
-    /// The positions of each sequence, i32 of (batch).
-    lengths: Tensor,
-    /// The positions in `lengths`.
-    known: Vec<usize>,
-    is_greedy: bool,
-    workspace: Option<DecodeWorkspace>,
-    /// The model's parameters, with their states when the step was created.
-    parameters: Vec<(Variable, (u64, bool))>,
-    stage: Stage,
-}
-
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "one is made for a cache")]
-enum Stage {
-    First,
-    /// The next step is captured.
-    Prepared,
-    Captured(ExecutableGraph, StepResults),
-    Uncaptured,
-}
-
-/// The results of a step.
-#[derive(Debug, Clone)]
-pub(super) struct StepResults {
-    /// The logits (batch, vocabulary).
-    pub logits: Tensor,
-    /// The most likely id of each sequence and its logit, NaN if one is.
-    pub greedy: Option<[Tensor; 2]>,
-}
-
 impl DecodeStep {
-    fn new(model: &Decoder, batch: usize, is_greedy: bool) -> Result<DecodeStep> {
-        let device = model.device();
-        Ok(DecodeStep {
-            ids: Tensor::zeros(&[batch, 1], DType::I64, &device)?,
-            lengths: Tensor::zeros(&[batch], DType::I32, &device)?,
-            known: vec![0; batch],
-            is_greedy,
-            workspace: None,
-            parameters: model
-                .named
-                .iter()
-                .map(|(_, parameter)| (parameter.clone(), parameter.state()))
-                .collect(),
-            stage: Stage::First,
-        })
-    }
-
-    /// Returns whether the model is that of the step, and its parameters are as they were.
-    fn is_of(&self, model: &Decoder) -> bool {
-        let mut both = self.parameters.iter().zip(&model.named);
-        self.parameters.len() == model.named.len()
-            && both.all(|((own, state), (_, other))| own.is_same(other) && *state == other.state())
-    }
-
-    /// Writes what the next step reads.
-    fn write(&mut self, ids: Option<&Tensor>, lengths: &[usize]) -> Result<()> {
-        if let Some(ids) = ids {
-            self.ids.in_place().assign(&ids.cast(DType::I64)?)?;
-        }
-        if self.known != lengths {
-            let device = self.lengths.device();
-            self.lengths
-                .in_place()
-                .assign(&on_device(lengths.iter().copied(), &device)?.cast(DType::I32)?)?;
-            self.known = lengths.to_vec();
-        }
-        Ok(())
-    }
-
     /// Takes the step once, as kernels on the device's stream.
     fn run(&mut self, model: &Decoder, cache: &mut DecoderCache) -> Result<StepResults> {
         self.lengths.in_place().add(1)?;
@@ -153,20 +79,21 @@ impl Decoder {
             return Ok(None);
         }
         if let Some(ids) = ids {
-            cache.check(self, ids)?;
+            cache.check(self.cache_sizes(), ids)?;
             self.check_ids(ids, total)?;
         }
         if total > cache.capacity() {
             cache.step = None;
-            cache.make_room(self, batch, total, self.compute_dtype.unwrap_or_else(|| self.dtype()))?;
+            let dtype = self.compute_dtype.unwrap_or_else(|| self.dtype());
+            cache.make_room(self.cache_sizes(), [batch, total], dtype, &self.device())?;
         }
         let kept = cache
             .step
             .take()
-            .filter(|step| step.is_greedy == is_greedy && step.is_of(self) && cache.is_unique());
+            .filter(|step| step.is_greedy == is_greedy && step.is_of(&self.named) && cache.is_unique());
         let mut step = match kept {
             Some(step) => step,
-            None => Box::new(DecodeStep::new(self, batch, is_greedy)?),
+            None => Box::new(DecodeStep::new(&self.named, &self.device(), batch, is_greedy)?),
         };
         let lengths = cache.lengths().to_vec();
         step.write(ids, &lengths)?;
