@@ -410,7 +410,9 @@ mod tests {
             assert!(declared.contains(&kernel), "{kernel} is not declared for {image}");
             looked_up.insert(kernel);
         }
-        let families = entries::families().into_iter().filter(|family| family.starts_with("gemm_"));
+        // Products of a few rows have a test of their own.
+        let is_planned = |family: &&str| family.starts_with("gemm_") && !family.starts_with("gemm_rows_");
+        let families = entries::families().into_iter().filter(is_planned);
         let declared: BTreeSet<String> =
             families.flat_map(|family| entries::declared(family, "sm_80")).collect();
         assert_eq!(

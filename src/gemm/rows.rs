@@ -20,8 +20,8 @@ const WARPS: usize = 8;
 /// Outputs of a warp, or of a block if outputs run along the stored rows.
 const WARP_OUTPUTS: usize = 2;
 const BLOCK_OUTPUTS: usize = 16;
-/// Blocks that a multiprocessor has at a time.
-const BLOCKS: usize = 2;
+/// Blocks of a multiprocessor, which has two at a time: the next ones take what the first ones leave.
+const BLOCKS: usize = 4;
 /// Elements in 16 bytes.
 const RUN: usize = 8;
 /// The most shared memory of a block: two of them are on a multiprocessor of compute capability 8.6 with 100 KB.

@@ -12,14 +12,15 @@
 //!
 //! Tests: `tests/gpu/nn.rs`.
 
+use super::DECODER;
 use super::block::{CachedPass, Decoding, Pass};
 use super::cache::{DecoderCache, NewPositions};
 use super::model::{Decoder, Positions};
 use super::step_state::{DecodeStep, Stage, StepResults};
-use crate::driver::captures_on_this_thread;
-use crate::error::Result;
+use crate::driver::{Graph, captures_on_this_thread};
+use crate::error::{Error, Result};
 use crate::nn::{is_grad_enabled, no_grad};
-use crate::tensor::Tensor;
+use crate::tensor::{Device, Tensor};
 use crate::types::DType;
 
 impl DecodeStep {
@@ -114,7 +115,7 @@ impl Decoder {
                 Ok(results)
             }
             Stage::Uncaptured => step.run(self, cache),
-            Stage::Prepared => match stream.capture(|_| step.run(self, cache)) {
+            Stage::Prepared => match self.captured(step, cache) {
                 Ok((graph, results)) => {
                     let graph = graph.instantiate()?;
                     graph.launch(&stream)?;
@@ -134,6 +135,14 @@ impl Decoder {
                 results.copied()
             }
         }
+    }
+
+    /// Captures the step on a stream of its own, because other threads may use the device's.
+    fn captured(&self, step: &mut DecodeStep, cache: &mut DecoderCache) -> Result<(Graph, StepResults)> {
+        let Some(own) = self.device().as_cuda().map(|device| device.stream()).transpose()? else {
+            return Err(Error::invalid(DECODER, "a capture on the CPU", "a CUDA device"));
+        };
+        Device::with_stream(&own, || own.capture(|_| step.run(self, cache)))
     }
 
     /// Returns whether all layers have a kernel for one new position, of a cache that has positions.
