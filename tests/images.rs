@@ -16,13 +16,19 @@ use selvedge::images::{self, Image, Overrides};
 
 /// Families for one architecture alone.
 fn is_for_hopper(family: &str) -> bool {
-    let prefixes = ["attention_", "gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_"];
+    let prefixes =
+        ["attention_forward_", "attention_backward_", "gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_"];
     prefixes.iter().any(|prefix| family.starts_with(prefix))
+}
+
+/// Families that have machine code for Hopper beside the PTX of older devices, because a step of decoding waits for them.
+fn has_machine_code_too(family: &str) -> bool {
+    family.starts_with("attention_decode_") || family.starts_with("gemm_rows_")
 }
 
 /// Families that older devices do without.
 fn is_for_newer(family: &str) -> bool {
-    family.starts_with("gemm_mma_") || family.starts_with("gemm_async_")
+    family.starts_with("gemm_mma_") || family.starts_with("gemm_async_") || has_machine_code_too(family)
 }
 
 /// The sorted names of an image's kernels.
@@ -74,7 +80,8 @@ fn images_are_what_their_index_says() {
 fn kernels_of_one_architecture_are_machine_code_only() {
     for image in images::all() {
         let is_exact = image.target().unwrap().suffix == ArchitectureSuffix::Architecture;
-        assert_eq!(is_exact, is_for_hopper(image.family()), "{image}");
+        let is_only_exact = is_for_hopper(image.family());
+        assert!(is_exact == is_only_exact || (is_exact && has_machine_code_too(image.family())), "{image}");
         assert!(!is_exact || image.kind() == ImageKind::Cubin, "{image}");
     }
     for family in images::families().into_iter().filter(|family| is_for_hopper(family)) {
@@ -240,7 +247,8 @@ fn sm_60_has_every_family_but_those_of_one_architecture() {
 fn embedded_images_stay_small() {
     let total: usize = images::all().iter().map(|image| image.packed_length()).sum();
     println!("{} images take {total} bytes", images::all().len());
-    assert!(total < 1_900_000, "{total} bytes");
+    // Decoding and products of a few rows have 0.7 MB of them.
+    assert!(total < 2_600_000, "{total} bytes");
 }
 
 /// FNV-1a of 64 bits, as `selvedge build-images` has it.
