@@ -16,8 +16,14 @@ use selvedge::images::{self, Image, Overrides};
 
 /// Families for one architecture alone.
 fn is_for_hopper(family: &str) -> bool {
-    let prefixes =
-        ["attention_forward_", "attention_backward_", "gemm_wgmma_", "gemm_split_", "gemm_pack", "gemm_bulk_"];
+    let prefixes = [
+        "attention_forward_",
+        "attention_backward_",
+        "gemm_wgmma_",
+        "gemm_split_",
+        "gemm_pack",
+        "gemm_bulk_",
+    ];
     prefixes.iter().any(|prefix| family.starts_with(prefix))
 }
 
