@@ -79,7 +79,9 @@ pub fn chat(options: &GenerateOptions, folder: &Path) -> Result<Outcome, Failure
         turns.push(turn);
         known = ids;
         known.extend_from_slice(&sequence.ids);
-        messages.push(ChatMessage::new("assistant", sequence.text));
+        // Bytes that are no character are shown as one that a vocabulary may lack, and no text gives them back.
+        let answer = sequence.text.replace(char::REPLACEMENT_CHARACTER, "");
+        messages.push(ChatMessage::new("assistant", answer));
         signal = course.signal;
         if !course.is_read {
             break;
