@@ -22,8 +22,8 @@ pub(super) const FAULTY: Family = FAMILIES[0];
 
 pub(super) static CHILDREN: &[(&str, Child)] = &[("attention_decode", in_every_case)];
 
-/// Of more than one block at a time, so that some problems have splits of one chunk and others of a group.
-const MULTIPROCESSORS: i32 = 2;
+/// So many that problems of one sequence have splits of a chunk, and others of a group.
+const MULTIPROCESSORS: i32 = 8;
 
 /// Child: every case.
 fn in_every_case(fake: &Fake) -> Outcome {
