@@ -355,6 +355,11 @@ impl Decoder {
         if length == 0 {
             return Err(Error::invalid(DECODER, "a length of 0", "at least one id"));
         }
+        self.check_total(length, total)
+    }
+
+    /// Checks a total length whose last `length` positions are new.
+    pub(super) fn check_total(&self, length: usize, total: usize) -> Result<()> {
         let context = self.config.context;
         if total > context {
             if self.config.has_learned_positions {

@@ -60,7 +60,7 @@ impl DecodeStep {
 impl Decoder {
     /// Takes a step over one id of each sequence, which is the last most likely one without `ids`. Returns `None` if the step is
     /// operations on tensors: on the CPU, with gradients, of a dtype or head dimension without a kernel, on an empty cache, and where
-    /// the rotary frequencies of all positions change.
+    /// the rotary frequencies of all positions change; and without `ids` if the step is prepared anew.
     pub(super) fn decode_step(
         &self,
         ids: Option<&Tensor>,
@@ -79,22 +79,27 @@ impl Decoder {
         if !fits || !self.has_decode_kernel(cache, batch)? {
             return Ok(None);
         }
-        if let Some(ids) = ids {
-            cache.check(self.cache_sizes(), ids)?;
-            self.check_ids(ids, total)?;
+        match ids {
+            Some(ids) => {
+                cache.check(self.cache_sizes(), ids)?;
+                self.check_ids(ids, total)?;
+            }
+            None => self.check_total(1, total)?,
         }
         if total > cache.capacity() {
             cache.step = None;
             let dtype = self.compute_dtype.unwrap_or_else(|| self.dtype());
             cache.make_room(self.cache_sizes(), [batch, total], dtype, &self.device())?;
         }
-        let kept = cache
+        let last = cache
             .step
             .take()
             .filter(|step| step.is_greedy == is_greedy && step.is_of(&self.named) && cache.is_unique());
-        let mut step = match kept {
-            Some(step) => step,
-            None => Box::new(DecodeStep::new(&self.named, &self.device(), batch, is_greedy)?),
+        let mut step = match (last, ids) {
+            (Some(step), _) => step,
+            (None, Some(_)) => Box::new(DecodeStep::new(&self.named, &self.device(), batch, is_greedy)?),
+            // The ids of the last step went with it.
+            (None, None) => return Ok(None),
         };
         let lengths = cache.lengths().to_vec();
         step.write(ids, &lengths)?;
