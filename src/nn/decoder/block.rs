@@ -75,6 +75,40 @@ pub(super) enum FeedForwardForm {
     Gate([Projection; 2]),
 }
 
+impl Projections {
+    /// Returns the products, whose results are queries, keys and values behind each other.
+    pub(super) fn list(&self) -> &[Projection] {
+        match self {
+            Projections::Packed(packed) => std::slice::from_ref(packed),
+            Projections::Separate(separate) => separate,
+        }
+    }
+
+    fn list_mut(&mut self) -> &mut [Projection] {
+        match self {
+            Projections::Packed(packed) => std::slice::from_mut(packed),
+            Projections::Separate(separate) => separate,
+        }
+    }
+}
+
+impl FeedForwardForm {
+    /// Returns the products of the input, the gate before its factor.
+    pub(super) fn list(&self) -> &[Projection] {
+        match self {
+            FeedForwardForm::Plain(one) | FeedForwardForm::PackedGate(one) => std::slice::from_ref(one),
+            FeedForwardForm::Gate(both) => both,
+        }
+    }
+
+    fn list_mut(&mut self) -> &mut [Projection] {
+        match self {
+            FeedForwardForm::Plain(one) | FeedForwardForm::PackedGate(one) => std::slice::from_mut(one),
+            FeedForwardForm::Gate(both) => both,
+        }
+    }
+}
+
 impl Block {
     pub fn new(
         index: usize,
@@ -152,29 +186,15 @@ impl Block {
 
     /// Returns the linear layers in the order of the parameters.
     pub fn projections(&self) -> impl Iterator<Item = &Projection> {
-        let attention: Vec<&Projection> = match &self.projections {
-            Projections::Packed(packed) => vec![packed],
-            Projections::Separate(separate) => separate.iter().collect(),
-        };
-        let feed_forward: Vec<&Projection> = match &self.feed_forward.form {
-            FeedForwardForm::Plain(one) | FeedForwardForm::PackedGate(one) => vec![one],
-            FeedForwardForm::Gate(both) => both.iter().collect(),
-        };
-        let output = std::iter::once(&self.output);
-        attention.into_iter().chain(output).chain(feed_forward).chain([&self.feed_forward.down])
+        let FeedForward { form, down, .. } = &self.feed_forward;
+        self.projections.list().iter().chain([&self.output]).chain(form.list()).chain([down])
     }
 
+    /// As [`projections`](Self::projections).
     pub fn projections_mut(&mut self) -> impl Iterator<Item = &mut Projection> {
-        let attention: Vec<&mut Projection> = match &mut self.projections {
-            Projections::Packed(packed) => vec![packed],
-            Projections::Separate(separate) => separate.iter_mut().collect(),
-        };
-        let feed_forward: Vec<&mut Projection> = match &mut self.feed_forward.form {
-            FeedForwardForm::Plain(one) | FeedForwardForm::PackedGate(one) => vec![one],
-            FeedForwardForm::Gate(both) => both.iter_mut().collect(),
-        };
-        let output = std::iter::once(&mut self.output);
-        attention.into_iter().chain(output).chain(feed_forward).chain([&mut self.feed_forward.down])
+        let FeedForward { form, down, .. } = &mut self.feed_forward;
+        let attention = self.projections.list_mut().iter_mut().chain([&mut self.output]);
+        attention.chain(form.list_mut()).chain([down])
     }
 
     /// Returns the layer's result for its input (batch, length, width).
@@ -284,10 +304,7 @@ impl Block {
         let Some(CachedPass { cache, decoding: Some(decoding), .. }) = &mut pass.cached else {
             return Err(Error::invalid(DECODER, "a pass without a kernel", "one of a cache on a device"));
         };
-        let Some(caches) = cache.layer_mut(self.index) else {
-            let found = format!("a cache without layer {}", self.index);
-            return Err(Error::invalid(DECODER, found, "the cache of this model"));
-        };
+        let caches = cache.layer_mut(self.index)?;
         let settings = self.decode_settings();
         let workspace = match &mut *decoding.workspace {
             Some(workspace) => workspace,

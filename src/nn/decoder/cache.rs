@@ -154,12 +154,12 @@ impl DecoderCache {
             return Ok(());
         }
         let positions = total.max(self.reserved).max(2 * capacity).next_multiple_of(POSITIONS);
-        let kept = self.length().min(capacity);
+        let count = self.length().min(capacity);
         let larger = |index: usize| -> Result<Tensor> {
             let mut memory = Tensor::zeros(&[batch, heads, positions, width], dtype, device)?;
-            if let Some(old) = old.filter(|_| kept > 0) {
-                let old = old[index].narrow(2, 0, kept)?;
-                memory.slice_mut(2, 0..kept as isize)?.assign(&old)?;
+            if let Some(old) = old.filter(|_| count > 0) {
+                let old = old[index].narrow(2, 0, count)?;
+                memory.slice_mut(2, 0..count as isize)?.assign(&old)?;
             }
             Ok(memory)
         };
@@ -185,8 +185,16 @@ impl DecoderCache {
     }
 
     /// Returns keys and values of a layer for an operation that writes new positions itself.
-    pub(super) fn layer_mut(&mut self, layer: usize) -> Option<&mut [Tensor; 2]> {
-        self.layers.get_mut(layer)
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a layer without memory.
+    pub(super) fn layer_mut(&mut self, layer: usize) -> Result<&mut [Tensor; 2]> {
+        let missing = || {
+            let found = format!("a cache without layer {layer}");
+            Error::invalid(DECODER, found, "the cache of this model")
+        };
+        self.layers.get_mut(layer).ok_or_else(missing)
     }
 
     /// Returns whether no other cache shares the memory.

@@ -4,13 +4,12 @@
 //!
 //! Tests: `tests/nn/decoder.rs` and `tests/nn/lora.rs`, which compare steps with whole passes.
 
-use super::DECODER;
-use super::block::{Block, FeedForward, FeedForwardForm, Projections};
+use super::block::{Block, FeedForward, FeedForwardForm};
 use super::cache::DecoderCache;
 use super::model::Decoder;
 use super::parameters::{Norm, Projection};
 use super::rotation::Angles;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gemm::HostEpilogue;
 use crate::nn::host_layers::{HostAttention, HostLinear, activate, limit, row};
 use crate::nn::is_grad_enabled;
@@ -42,7 +41,7 @@ impl Decoder {
         if !self.device().is_cpu() || !ids.device().is_cpu() || is_grad_enabled() {
             return Ok(None);
         }
-        let dtype = self.compute_dtype.unwrap_or_else(|| self.dtype());
+        let dtype = self.pass_dtype();
         if dtype != DType::F32 || self.dtype() != DType::F32 {
             log::debug!("decoding on the CPU runs by operations on tensors: {dtype}, not f32");
             return Ok(None);
@@ -115,19 +114,12 @@ impl Decoder {
 impl Block {
     /// Adds the attention to x.
     fn attend_on_host(&self, step: &mut HostStep<'_>, cache: &mut DecoderCache) -> Result<()> {
-        let Some([keys, values]) = cache.layer_mut(self.index) else {
-            let found = format!("a cache without layer {}", self.index);
-            return Err(Error::invalid(DECODER, found, "the cache of this model"));
-        };
+        let [keys, values] = cache.layer_mut(self.index)?;
         let (rows, [heads, key_heads, _]) = (step.past.len(), self.heads);
         let (capacity, head_dim) = (keys.shape()[2], keys.shape()[3]);
         let width = (heads + 2 * key_heads) * head_dim;
         self.attention_norm.on_host().run(&step.x, &mut step.normalized)?;
-        let outputs: Vec<&Projection> = match &self.projections {
-            Projections::Packed(packed) => vec![packed],
-            Projections::Separate(separate) => separate.iter().collect(),
-        };
-        step.project_side_by_side(&outputs, width)?;
+        step.project_side_by_side(self.projections.list(), width)?;
         for (row, &past) in step.wide.chunks_exact_mut(width).zip(step.past) {
             let (queries, keys) = row[..(heads + key_heads) * head_dim].split_at_mut(heads * head_dim);
             if let Some([query, key]) = &self.head_norms {
@@ -159,22 +151,18 @@ impl Block {
         let rows = step.past.len();
         self.feed_forward_norm.on_host().run(&step.x, &mut step.normalized)?;
         let [hidden, _] = down.sizes();
-        let both: Vec<&Projection> = match form {
-            FeedForwardForm::Plain(up) => {
-                let epilogue = activation.epilogue();
-                let of_up = HostEpilogue::new().activation(epilogue.unwrap_or_default());
-                step.inner.clear();
-                step.inner.resize(rows * hidden, 0.0);
-                up.run_on_host(&step.normalized, rows, of_up, (&mut step.inner, hidden))?;
-                if epilogue.is_none() {
-                    activate(*activation, &mut step.inner)?;
-                }
-                return step.add(down, self.after_feed_forward.as_ref(), rows);
+        if let FeedForwardForm::Plain(up) = form {
+            let epilogue = activation.epilogue();
+            let of_up = HostEpilogue::new().activation(epilogue.unwrap_or_default());
+            step.inner.clear();
+            step.inner.resize(rows * hidden, 0.0);
+            up.run_on_host(&step.normalized, rows, of_up, (&mut step.inner, hidden))?;
+            if epilogue.is_none() {
+                activate(*activation, &mut step.inner)?;
             }
-            FeedForwardForm::PackedGate(both) => vec![both],
-            FeedForwardForm::Gate(both) => both.iter().collect(),
-        };
-        step.project_side_by_side(&both, 2 * hidden)?;
+            return step.add(down, self.after_feed_forward.as_ref(), rows);
+        }
+        step.project_side_by_side(form.list(), 2 * hidden)?;
         step.inner.clear();
         for row in step.wide.chunks_exact_mut(2 * hidden) {
             let (gate, up) = row.split_at_mut(hidden);
@@ -187,7 +175,7 @@ impl Block {
 
 impl HostStep<'_> {
     /// Writes the products of the normalised rows to `wide`, side by side in rows of this width.
-    fn project_side_by_side(&mut self, projections: &[&Projection], width: usize) -> Result<()> {
+    fn project_side_by_side(&mut self, projections: &[Projection], width: usize) -> Result<()> {
         let rows = self.past.len();
         self.wide.clear();
         self.wide.resize(rows * width, 0.0);

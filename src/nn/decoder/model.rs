@@ -178,10 +178,7 @@ impl Decoder {
     /// As [`forward`](Module::forward); [`Error::InvalidArgument`] for another number of sequences than the batch, and for a
     /// sequence of padding alone.
     pub fn forward_padded(&self, ids: &Tensor, padding: &[usize]) -> Result<Variable> {
-        let mut pass = self.padded_pass(ids, padding)?;
-        let starts: Vec<i64> = padding.iter().map(|&count| -(count as i64)).collect();
-        let x = self.hidden(ids, &self.positions(ids, &starts)?, &mut pass, &mut |_, _| Ok(()))?;
-        self.logits(&x)
+        self.logits(&self.last_hidden(ids, padding)?)
     }
 
     /// Returns the logits (batch, vocabulary) of the last position of `ids` (batch, length), which follow the positions in the
@@ -373,43 +370,43 @@ impl Decoder {
         Ok(())
     }
 
-    /// Returns the dtype of angles.
-    fn angle_dtype(&self) -> DType {
-        wide_dtype(self.compute_dtype.unwrap_or_else(|| self.dtype()))
+    /// Returns the dtype of activations, keys and values.
+    pub(super) fn pass_dtype(&self) -> DType {
+        self.compute_dtype.unwrap_or_else(|| self.dtype())
     }
 
-    /// Returns the shared values of a pass over sequences that are padded on the left.
-    fn padded_pass(&self, ids: &Tensor, padding: &[usize]) -> Result<Pass<'static>> {
+    /// Returns the dtype of angles.
+    fn angle_dtype(&self) -> DType {
+        wide_dtype(self.pass_dtype())
+    }
+
+    /// Returns the shared values of a pass over sequences that are padded on the left, and the positions of their ids.
+    fn padded_pass(&self, ids: &Tensor, padding: &[usize]) -> Result<(Pass<'static>, Positions)> {
         let total = ids.shape().get(1).copied().unwrap_or(0);
         self.check_ids(ids, total)?;
         let (batch, device, dtype) = (ids.shape()[0], self.device(), self.angle_dtype());
-        if padding.iter().all(|&count| count == 0) && (padding.is_empty() || padding.len() == batch) {
-            let angles = self.tables.iter().map(|table| table.at(0, total, dtype, &device));
-            return Ok(Pass {
-                angles: angles.collect::<Result<_>>()?,
-                mask: None,
-                lengths: None,
-                cached: None,
-            });
-        }
-        if padding.len() != batch || padding.iter().any(|&count| count >= total) {
+        let is_padding = padding.len() == batch && padding.iter().all(|&count| count < total);
+        if !padding.is_empty() && !is_padding {
             let found = format!("padding of {padding:?} for {batch} sequences of length {total}");
             return Err(Error::invalid(DECODER, found, "a number below the length for each sequence"));
         }
         let longest = total - padding.iter().copied().min().unwrap_or(0);
         let starts: Vec<i64> = padding.iter().map(|&count| -(count as i64)).collect();
-        let Positions::Each(positions) = self.positions(ids, &starts)? else {
-            return self.padded_pass(ids, &[]);
+        let positions = self.positions(ids, &starts)?;
+        let angles = self.tables.iter().map(|table| match &positions {
+            Positions::From(first) => table.at(*first, total, dtype, &device),
+            Positions::Each(each) => table.of_positions(each, longest, dtype, &device),
+        });
+        let angles = angles.collect::<Result<_>>()?;
+        let mask = match &positions {
+            Positions::From(_) => None,
+            Positions::Each(_) => {
+                let is_key = |&count: &usize| (0..total).map(move |key| u8::from(key >= count));
+                let mask: Vec<u8> = padding.iter().flat_map(is_key).collect();
+                Some(Tensor::from_bytes(&mask, DType::Bool, &[batch, 1, 1, total], &device)?)
+            }
         };
-        let angles = self.tables.iter().map(|table| table.of_positions(&positions, longest, dtype, &device));
-        let mask: Vec<u8> =
-            padding.iter().flat_map(|&count| (0..total).map(move |key| u8::from(key >= count))).collect();
-        Ok(Pass {
-            angles: angles.collect::<Result<_>>()?,
-            mask: Some(Tensor::from_bytes(&mask, DType::Bool, &[batch, 1, 1, total], &device)?),
-            lengths: None,
-            cached: None,
-        })
+        Ok((Pass { angles, mask, lengths: None, cached: None }, positions))
     }
 
     /// Returns the positions of ids whose sequences start at these ones. Positions before 0 are 0.
@@ -462,10 +459,10 @@ impl Decoder {
         }
     }
 
-    /// Returns the layers' result for whole sequences.
-    pub(super) fn last_hidden(&self, ids: &Tensor) -> Result<Variable> {
-        let mut pass = self.padded_pass(ids, &[])?;
-        self.hidden(ids, &Positions::From(0), &mut pass, &mut |_, _| Ok(()))
+    /// Returns the layers' result for whole sequences, as [`forward_padded`](Self::forward_padded) takes them.
+    pub(super) fn last_hidden(&self, ids: &Tensor, padding: &[usize]) -> Result<Variable> {
+        let (mut pass, positions) = self.padded_pass(ids, padding)?;
+        self.hidden(ids, &positions, &mut pass, &mut |_, _| Ok(()))
     }
 
     /// Returns the operands of the product with the head, whose weight is (width, vocabulary).

@@ -1,7 +1,7 @@
 //! A layer's products for one new position of a few sequences: each with the norm before it, and the gate, activation and residual behind it,
 //! in one kernel ([`TensorRows`]).
 
-use super::block::{Block, CachedPass, FeedForward, FeedForwardForm, Pass, Projections, normalized};
+use super::block::{Block, CachedPass, FeedForward, FeedForwardForm, Pass, normalized};
 use super::config::NormKind;
 use super::parameters::{Norm, Projection};
 use crate::error::Result;
@@ -25,13 +25,19 @@ impl Norm {
 /// Products of the same inputs.
 struct Products<'a> {
     norm: Option<&'a Norm>,
-    projections: &'a [&'a Projection],
+    projections: &'a [Projection],
     activation: gemm::Activation,
     is_gated: bool,
     residual: Option<&'a Tensor>,
 }
 
-impl Products<'_> {
+impl<'a> Products<'a> {
+    /// Returns products alone.
+    fn new(projections: &'a [Projection]) -> Products<'a> {
+        let activation = gemm::Activation::None;
+        Products { norm: None, projections, activation, is_gated: false, residual: None }
+    }
+
     /// Returns the results behind each other, or `None` if no kernel computes them.
     fn run(&self, x: &Tensor) -> Result<Option<Tensor>> {
         let Some(first) = self.projections.first() else { return Ok(None) };
@@ -66,13 +72,7 @@ impl Products<'_> {
 
 /// Returns the result of a norm and a product of a head (vocabulary, inputs), or `None` if no kernel computes it.
 pub(super) fn head_of_rows(x: &Tensor, norm: &Norm, head: &Tensor) -> Result<Option<Tensor>> {
-    let products = Products {
-        norm: Some(norm),
-        projections: &[],
-        activation: gemm::Activation::None,
-        is_gated: false,
-        residual: None,
-    };
+    let products = Products { norm: Some(norm), ..Products::new(&[]) };
     products.run_matrices(x, &[(head.clone(), None)], false)
 }
 
@@ -84,17 +84,8 @@ impl Block {
             return Ok(None);
         }
         let x = x.tensor();
-        let projections: &[&Projection] = match &self.projections {
-            Projections::Packed(projection) => &[projection],
-            Projections::Separate([query, key, value]) => &[query, key, value],
-        };
-        let products = Products {
-            norm: Some(&self.attention_norm),
-            projections,
-            activation: gemm::Activation::None,
-            is_gated: false,
-            residual: None,
-        };
+        let products =
+            Products { norm: Some(&self.attention_norm), ..Products::new(self.projections.list()) };
         let Some(packed) = products.run(&x)? else { return Ok(None) };
         let heads = self.attend_packed(&Variable::new(packed), pass)?.flatten(2, 3)?.tensor();
         let x = self.added(&x, &self.output, self.after_attention.as_ref(), &heads)?;
@@ -118,19 +109,14 @@ impl Block {
         norm: Option<&Norm>,
         input: &Tensor,
     ) -> Result<Tensor> {
-        let products = Products {
-            norm: None,
-            projections: &[projection],
-            activation: gemm::Activation::None,
-            is_gated: false,
-            // A norm behind the product is before the residual.
-            residual: norm.is_none().then_some(x),
-        };
-        let result = match products.run(input)? {
-            Some(result) if norm.is_none() => return Ok(result),
-            Some(result) => Variable::new(result),
-            None => projection.forward(&Variable::new(input.clone()))?,
-        };
+        // A norm behind the product is before the residual.
+        let residual = norm.is_none().then_some(x);
+        let result =
+            match (Products { residual, ..Products::new(std::slice::from_ref(projection)) }).run(input)? {
+                Some(result) if norm.is_none() => return Ok(result),
+                Some(result) => Variable::new(result),
+                None => projection.forward(&Variable::new(input.clone()))?,
+            };
         x + &normalized(norm, result)?.tensor()
     }
 }
@@ -139,11 +125,10 @@ impl FeedForward {
     /// Returns the activations of the norm of x, or `None` if no kernel computes them.
     fn hidden_rows(&self, x: &Tensor, norm: &Norm) -> Result<Option<Tensor>> {
         let Some(activation) = self.activation.epilogue() else { return Ok(None) };
-        let products =
-            Products { norm: Some(norm), projections: &[], activation, is_gated: true, residual: None };
+        let is_gated = !matches!(&self.form, FeedForwardForm::Plain(_));
+        let products = Products { norm: Some(norm), activation, is_gated, ..Products::new(self.form.list()) };
         match &self.form {
-            FeedForwardForm::Plain(up) => Products { projections: &[up], is_gated: false, ..products }.run(x),
-            FeedForwardForm::Gate([gate, up]) => Products { projections: &[gate, up], ..products }.run(x),
+            FeedForwardForm::Plain(_) | FeedForwardForm::Gate(_) => products.run(x),
             FeedForwardForm::PackedGate(both) => {
                 // The rows of the gate are those of the first half.
                 let Some((weight, bias)) = both.plain(x.dtype()).filter(|_| !both.is_input_major()) else {

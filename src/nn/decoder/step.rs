@@ -88,8 +88,7 @@ impl Decoder {
         }
         if total > cache.capacity() {
             cache.step = None;
-            let dtype = self.compute_dtype.unwrap_or_else(|| self.dtype());
-            cache.make_room(self.cache_sizes(), [batch, total], dtype, &self.device())?;
+            cache.make_room(self.cache_sizes(), [batch, total], self.pass_dtype(), &self.device())?;
         }
         let last = cache
             .step
@@ -155,10 +154,9 @@ impl Decoder {
         if cache.step.is_some() {
             return Ok(true);
         }
-        let dtype = self.compute_dtype.unwrap_or_else(|| self.dtype());
+        let dtype = self.pass_dtype();
         for (index, block) in self.weights.blocks.iter().enumerate() {
-            let Some([keys, values]) = cache.layer_mut(index) else { return Ok(false) };
-            for cached in [keys, values] {
+            for cached in cache.layer_mut(index)? {
                 let sizes = [batch, self.config.heads, 1];
                 if let Some(reason) = block.decode_settings().unsupported(dtype, sizes, cached)? {
                     log::debug!("decoding attends by operations on tensors: {reason}");

@@ -23,7 +23,7 @@ impl Decoder {
     ///
     /// As [`forward_padded`](Self::forward_padded) and [`cross_entropy`].
     pub fn loss(&self, batch: &Batch) -> Result<Variable> {
-        let (x, options) = (self.last_hidden(&batch.inputs)?, CrossEntropyOptions::default());
+        let (x, options) = (self.last_hidden(&batch.inputs, &[])?, CrossEntropyOptions::default());
         if self.config().logit_cap.is_none() {
             let (x, head) = self.head_operands(&x)?;
             return linear_cross_entropy(&x, &head, &batch.targets, options);
