@@ -113,6 +113,7 @@ pub fn dispatch() -> Option<ExitCode> {
             "tensor" => tensor::child(&fake, &arguments),
             #[cfg(feature = "nn")]
             "training" => super::training::child(&fake),
+            #[cfg(feature = "nn")]
             "fine_tuning" => super::fine_tuning::child(&fake),
             #[cfg(feature = "nn")]
             "backend" => super::backend::child(&fake),

@@ -33,7 +33,7 @@ mod faults;
 #[cfg(target_os = "linux")]
 #[path = "../cases/few_rows.rs"]
 mod few_rows_cases;
-#[cfg(target_os = "linux")]
+#[cfg(feature = "nn")]
 mod fine_tuning;
 #[cfg(target_os = "linux")]
 mod foreign;
@@ -152,6 +152,7 @@ fn main() -> ExitCode {
     suite.add(backend::tests());
     #[cfg(feature = "nn")]
     suite.add(training::tests());
+    #[cfg(feature = "nn")]
     suite.add(fine_tuning::tests());
     #[cfg(all(target_os = "linux", feature = "capi"))]
     suite.add(capi::tests());
