@@ -3432,9 +3432,9 @@ typedef struct sv_decoder_options {
    */
   int32_t ignores_end_ids;
   /**
-   * 0.
+   * 1 for logits whose bits do not depend on the other prompts; an error where no algorithm has that.
    */
-  int32_t reserved;
+  int32_t is_batch_invariant;
 } sv_decoder_options;
 
 /**

@@ -1,7 +1,7 @@
 """Decoder models for pytorch.py: new ids by transformers.
 
-pytorch.rs puts this file before pytorch.py. An operation's name is "decoding, MODEL, FORM, BATCH, PROMPT, IDS", and a call continues
-prompts by so many ids. Weights are random; the operands are not used.
+pytorch.rs puts this file before pytorch.py. An operation's name is "decoding, MODEL, FORM, BATCH, PROMPT, IDS", whose call continues
+prompts by so many ids, or "prefill, MODEL, BATCH, PROMPT", whose call reads them. Weights are random; the operands are not used.
 """
 
 MODELS = {
@@ -78,6 +78,34 @@ def decoding(name, form, batch, prompt, ids):
     return make
 
 
+def prefill(name, batch, prompt):
+    """A call that reads prompts into a cache."""
+
+    def make(operands, output, axes):
+        import torch
+        import transformers
+        from transformers import StaticCache
+
+        model = transformers_model(name)
+        config = model.config
+        rows = torch.arange(batch, device="cuda")[:, None] * 7919
+        prompts = (rows + torch.arange(prompt, device="cuda")[None] * 104729) % config.vocab_size
+        cache = StaticCache(config=config, max_cache_len=prompt)
+        forward = torch.compile(model.forward, dynamic=False)
+        place = torch.arange(prompt, device="cuda")
+
+        def work():
+            cache.reset()
+            with torch.inference_mode():
+                forward(prompts, past_key_values=cache, use_cache=True, logits_to_keep=1, cache_position=place)
+
+        work()
+        work()
+        return f"transformers {transformers.__version__}, compiled", work
+
+    return make
+
+
 def set_length(cache, position):
     """A StaticCache of newer transformers counts its positions itself."""
     for layer in getattr(cache, "layers", []):
@@ -91,6 +119,9 @@ def set_length(cache, position):
 def model_operation(operation):
     """The maker of an operation's call, or None if it is not one of these."""
     kind, *parts = operation.split(", ")
+    if kind == "prefill":
+        name, batch, prompt = parts
+        return prefill(name, int(batch), int(prompt))
     if kind != "decoding":
         return None
     name, form, batch, prompt, ids = parts

@@ -12,7 +12,7 @@ use crate::harness::machine::Recorder;
 use crate::harness::program::is_wanted;
 use crate::harness::pytorch::{Clock, Operand, Work};
 use crate::harness::report::{Failure, Unit};
-use crate::harness::turns::{Goal, Times, speed};
+use crate::harness::turns::{Goal, Times, pairs, speed};
 
 /// GPT-2 of 124 M parameters, as its `config.json` has it.
 pub const GPT2: &str = r#"{"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12,
@@ -81,7 +81,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
         let config = DecoderConfig::from_json(case.config, None)?;
         let model = Decoder::new(config, &Initializer::new(&device).with_seed(1).with_dtype(DType::BF16))?;
         let parameters = model.config().parameter_count();
-        let taken = milliseconds(&model, [case.batch, case.prompt, ids])?;
+        let taken = milliseconds(&model, [case.batch, case.prompt, ids], false)?;
         let weights = 2.0 * parameters as f64;
         println!(
             "  {}: {taken:.3} ms an id, {:.0} ids/s; {:.2} TB/s of its weights",
@@ -96,7 +96,7 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
             let operands = [Operand::normal(DType::BF16, Layout::contiguous(&[1])?)];
             let work = Work { operation: &operation, operands: &operands, output: None, axes: &[] };
             let clock = (Clock::Host(1), options.turns(1, 20));
-            let ours = || milliseconds(&model, [case.batch, case.prompt, ids]);
+            let ours = || milliseconds(&model, [case.batch, case.prompt, ids], false);
             // PyTorch's call is of all ids.
             let theirs =
                 options.pytorch().pairs(&mut recorder, (&name, Unit::Milliseconds), &work, clock, ours)?;
@@ -124,13 +124,51 @@ pub fn measure(bare: &Bare, options: &Options) -> Result<(), Failure> {
     }
 }
 
+const INVARIANCE_METHOD: &str = "As decoding; ours with batch invariance beside ours without it.";
+
+/// Measures what batch invariance costs.
+pub fn measure_invariance(bare: &Bare, options: &Options) -> Result<(), Failure> {
+    let mut recorder =
+        Recorder::new(bare, "batch_invariance", "New ids with batch invariance", INVARIANCE_METHOD)?;
+    let device = Device::cuda(0)?;
+    for case in &CASES {
+        let name = format!("{}, batch-invariant", case.name);
+        if !is_wanted(&name) {
+            continue;
+        }
+        let config = DecoderConfig::from_json(case.config, None)?;
+        let model = Decoder::new(config, &Initializer::new(&device).with_seed(1).with_dtype(DType::BF16))?;
+        let time = |is_invariant| milliseconds(&model, [case.batch, case.prompt, 64], is_invariant);
+        let times = pairs(options.turns(1, 20), || time(true), || time(false))?;
+        let goal = (case.batch > 1).then_some(Goal(1.0 / 1.08, 1.0 / 1.2));
+        let figure = speed(&name, "ours without batch invariance", &times, goal)?;
+        println!(
+            "  {name}: {:.3} ms an id, without it {:.3}: {:.2} times as long",
+            figure.own.median,
+            figure.reference.median,
+            figure.own.median / figure.reference.median
+        );
+        recorder.add(figure);
+    }
+    recorder.finish(&options.out)
+}
+
 /// Returns the time of one new id of each sequence, of a batch with prompts of a length that is continued by so many ids.
-pub fn milliseconds(model: &Decoder, [batch, prompt, ids]: [usize; 3]) -> Result<f64, Failure> {
+pub fn milliseconds(
+    model: &Decoder,
+    [batch, prompt, ids]: [usize; 3],
+    is_batch_invariant: bool,
+) -> Result<f64, Failure> {
     let vocab_size = model.config().vocab_size();
     let prompts: Vec<Vec<u32>> = (0..batch)
         .map(|row| (0..prompt).map(|at| ((row * 7919 + at * 104_729) % vocab_size) as u32).collect())
         .collect();
-    let options = GenerationOptions { max_new_ids: ids + 3, end_ids: Some(vec![]), ..Default::default() };
+    let options = GenerationOptions {
+        max_new_ids: ids + 3,
+        end_ids: Some(vec![]),
+        is_batch_invariant,
+        ..Default::default()
+    };
     let mut generation = DecoderGeneration::new(model, &prompts, &options)?;
     // The prompt, the step that loads kernels, and the one that is captured.
     for _ in 0..3 {

@@ -11,6 +11,7 @@ mod cached_attention;
 mod decoding;
 mod loading;
 mod on_cpu;
+mod prefill;
 
 use std::process::ExitCode;
 
@@ -19,7 +20,7 @@ use harness::program::{Benchmark, Options, Program};
 const HELP: &str = "\
 models [--only NAME,NAME] [--out FOLDER] [--rounds N] [--ids N]
 
-  --only    of decode_attention, decoding, loading and decoding_on_cpu; all without it
+  --only    of decode_attention, decoding, batch_invariance, prefill, loading and decoding_on_cpu; all without it
   --out     the folder of the JSON files; benches/results without it
   --rounds  rounds of each figure, at least 20; each benchmark's own without it
   --ids     new ids of a sample of decoding; 64 without it
@@ -35,6 +36,8 @@ const PROGRAM: Program = Program {
     benchmarks: &[
         ("decode_attention", Benchmark::Device(cached_attention::measure)),
         ("decoding", Benchmark::Device(decoding::measure)),
+        ("batch_invariance", Benchmark::Device(decoding::measure_invariance)),
+        ("prefill", Benchmark::Device(prefill::measure)),
         ("loading", Benchmark::Device(loading::measure)),
         ("decoding_on_cpu", Benchmark::Host(on_cpu::measure)),
     ],

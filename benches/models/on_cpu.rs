@@ -61,7 +61,7 @@ pub fn measure(options: &Options) -> Result<(), Failure> {
         let config = DecoderConfig::from_json(config, None)?;
         let weights = 4.0 * config.parameter_count() as f64;
         let decoder = Decoder::new(config, &Initializer::new(&device).with_seed(1))?;
-        let own = || milliseconds(&decoder, [batch, PROMPT, ids]);
+        let own = || milliseconds(&decoder, [batch, PROMPT, ids], false);
         let taken = own()?;
         println!(
             "  {name}: {taken:.2} ms an id, {:.1} ids/s; {:.1} GB/s of its weights",

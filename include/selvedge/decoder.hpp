@@ -33,13 +33,16 @@ struct GenerationOptions {
     std::uint64_t seed = 0;
     /// The ids that end a sequence, none if the list is empty; without a list, those of the decoder's configuration.
     std::optional<std::vector<std::uint32_t>> end_ids;
+    /// True for logits whose bits do not depend on the other prompts; an error where no algorithm has that.
+    bool is_batch_invariant = false;
 
     /// Returns the struct of selvedge.h, which refers to `end_ids`.
     sv_decoder_options raw() const noexcept
     {
         const bool ignores = end_ids && end_ids->empty();
         return {sizeof(sv_decoder_options), max_new_ids, temperature, top_p, top_k, min_p, repetition_penalty,
-                presence_penalty, frequency_penalty, seed, end_ids ? end_ids->data() : nullptr, end_ids ? end_ids->size() : 0, std::int32_t{ignores}, 0};
+                presence_penalty, frequency_penalty, seed, end_ids ? end_ids->data() : nullptr, end_ids ? end_ids->size() : 0, std::int32_t{ignores},
+                std::int32_t{is_batch_invariant}};
     }
 };
 

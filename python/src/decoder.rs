@@ -131,11 +131,13 @@ impl PyDecoder {
     /// The new ids of a prompt, or of each prompt of a list, which may differ in length, with the id that ended it.
     ///
     /// Temperature 0 takes the most likely id. Sequence i draws from seed + i, whatever the other sequences are. `end_ids` are by
-    /// default those of the model; an empty list ends none. `callback(step, ids)` gets the new id of each sequence after each step,
+    /// default those of the model; an empty list ends none. `prefill_chunk` is the most ids of each prompt that one pass reads; long
+    /// prompts in parts take less memory. With `batch_invariant` the bits of a prompt's logits depend neither on the other prompts nor on
+    /// such parts. `callback(step, ids)` gets the new id of each sequence after each step,
     /// None for one that has ended, and stops the generation by returning False.
     #[pyo3(
-        signature = (ids, *, max_new_ids=InRange(128), temperature=InRange(0.0), top_k=None, top_p=InRange(1.0), min_p=InRange(0.0), repetition_penalty=InRange(1.0), presence_penalty=InRange(0.0), frequency_penalty=InRange(0.0), seed=InRange(0), end_ids=None, callback=None),
-        text_signature = "($self, ids, *, max_new_ids=128, temperature=0.0, top_k=None, top_p=1.0, min_p=0.0, repetition_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0, seed=0, end_ids=None, callback=None)"
+        signature = (ids, *, max_new_ids=InRange(128), temperature=InRange(0.0), top_k=None, top_p=InRange(1.0), min_p=InRange(0.0), repetition_penalty=InRange(1.0), presence_penalty=InRange(0.0), frequency_penalty=InRange(0.0), seed=InRange(0), end_ids=None, prefill_chunk=None, batch_invariant=false, callback=None),
+        text_signature = "($self, ids, *, max_new_ids=128, temperature=0.0, top_k=None, top_p=1.0, min_p=0.0, repetition_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0, seed=0, end_ids=None, prefill_chunk=None, batch_invariant=False, callback=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "the options of a generation")]
     fn generate<'py>(
@@ -152,6 +154,8 @@ impl PyDecoder {
         frequency_penalty: InRange<f64>,
         seed: InRange<u64>,
         end_ids: Option<Vec<InRange<u32>>>,
+        prefill_chunk: Option<InRange<usize>>,
+        batch_invariant: bool,
         callback: Option<Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>> {
         let (prompts, is_one) = prompts(ids)?;
@@ -159,6 +163,8 @@ impl PyDecoder {
             max_new_ids: max_new_ids.0,
             end_ids: end_ids.map(|ids| ids.into_iter().map(|id| id.0).collect()),
             seed: seed.0,
+            prefill_chunk: prefill_chunk.map(|count| count.0),
+            is_batch_invariant: batch_invariant,
             ..GenerationOptions::default()
         };
         options.sampler.temperature = temperature.0;

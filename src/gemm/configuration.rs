@@ -32,8 +32,16 @@ impl Configuration {
         }
         match engine {
             Engine::Wgmma => wgmma::select(problem).map(Configuration::Wgmma),
-            Engine::Mma => mma::select(problem).map(Configuration::Mma),
-            Engine::Simt => simt::select(problem).map(Configuration::Simt),
+            Engine::Mma | Engine::Simt => {
+                // The tiles, whose sums have an order of their own, are those of one row if the bits must not depend on the rows.
+                let one_row = problem.product.with_rows(1);
+                let product = if problem.product.is_batch_invariant() { &one_row } else { problem.product };
+                let selecting = GemmProblem { product, ..*problem };
+                match engine {
+                    Engine::Mma => mma::select(&selecting).map(Configuration::Mma),
+                    _ => simt::select(&selecting).map(Configuration::Simt),
+                }
+            }
             Engine::Cublas => cublas::unsupported(problem).map_or(Ok(Configuration::Cublas), Err),
         }
     }

@@ -88,6 +88,9 @@ pub(super) fn unsupported(problem: &GemmProblem<'_>) -> Option<Unsupported> {
     if product.k() == 0 {
         return Some(Unsupported::NoDepth);
     }
+    if product.is_batch_invariant() {
+        return Some(Unsupported::BatchVariant);
+    }
     for (name, operation) in [('A', product.operation_a()), ('B', product.operation_b())] {
         if transposition(operation, operand).is_none() {
             return Some(Unsupported::Conjugate(name));

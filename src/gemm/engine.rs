@@ -132,6 +132,8 @@ pub enum Unsupported {
     EpiloguePart(&'static str),
     /// No kernel configuration of this kind computes this product.
     Algorithm(GemmAlgorithm),
+    /// Its algorithm depends on the number of rows, which a batch-invariant product excludes.
+    BatchVariant,
     /// The engine cannot count this many.
     TooMany(&'static str),
     /// There is no image of its kernels for the device, its driver, or the overrides of the environment.
@@ -163,6 +165,8 @@ impl fmt::Display for Unsupported {
             Unsupported::Algorithm(algorithm) => {
                 write!(formatter, "it does not have '{algorithm}' for this product")
             }
+            Unsupported::BatchVariant => formatter
+                .write_str("its bits depend on the number of rows, and batch invariance was asked for"),
             Unsupported::TooMany(what) => write!(formatter, "there are too many {what} for it"),
             Unsupported::Conjugate(operand) => {
                 write!(formatter, "it does not conjugate {operand} without transposing it")

@@ -41,6 +41,7 @@
 
 mod activation;
 mod algorithm;
+mod batch_invariance;
 mod blocks;
 mod configuration;
 mod cublas;
@@ -64,6 +65,7 @@ mod wgmma;
 pub use activation::Activation;
 pub(crate) use activation::ActivationElement;
 pub use algorithm::GemmAlgorithm;
+pub use batch_invariance::{batch_invariant, is_batch_invariant};
 pub(crate) use blocks::Scalars;
 pub use element::{GemmElement, GemmResult};
 pub use engine::{Choice, Engine, Unsupported};

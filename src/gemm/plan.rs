@@ -76,7 +76,9 @@ pub(super) fn select(problem: &GemmProblem<'_>) -> Result<Selection> {
         };
         match selected {
             Ok(configuration) => {
-                let split = parallel_split_k::select(problem, engine);
+                // The slices would depend on the rows.
+                let is_split = !problem.product.is_batch_invariant();
+                let split = is_split.then(|| parallel_split_k::select(problem, engine)).flatten();
                 return Ok(Selection { configuration, split, unsupported });
             }
             Err(reason) => unsupported.push((engine, reason)),

@@ -78,6 +78,7 @@ pub struct Product {
     choice: Option<Choice>,
     algorithm: Option<GemmAlgorithm>,
     overlaps: bool,
+    is_batch_invariant: bool,
 }
 
 impl Product {
@@ -95,6 +96,7 @@ impl Product {
             choice: None,
             algorithm: None,
             overlaps: true,
+            is_batch_invariant: false,
         }
     }
 
@@ -171,6 +173,24 @@ impl Product {
         self
     }
 
+    /// Sets batch invariance: the bits of a row of C depend neither on the number of rows nor on the other rows. The configuration is that
+    /// of few rows, so many rows may take longer. Real A is stored by rows.
+    ///
+    /// ```
+    /// use selvedge::gemm::{Product, gemm_host};
+    /// let (a, b) = ([0.1f32; 3 * 70], [0.3f32; 70 * 40]);
+    /// let (mut three, mut one) = ([0.0; 3 * 40], [0.0; 40]);
+    /// gemm_host(&Product::new(3, 40, 70).batch_invariant(true), 1.0, &a, &b, 0.0, &mut three)?;
+    /// gemm_host(&Product::new(1, 40, 70).batch_invariant(true), 1.0, &a[..70], &b, 0.0, &mut one)?;
+    /// assert_eq!(three[..40], one);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn batch_invariant(mut self, is_batch_invariant: bool) -> Product {
+        self.is_batch_invariant = is_batch_invariant;
+        self
+    }
+
     /// Rows of C.
     pub const fn m(&self) -> usize {
         self.m
@@ -204,6 +224,18 @@ impl Product {
     /// The engines that the caller allows.
     pub const fn choice(&self) -> Option<Choice> {
         self.choice
+    }
+
+    /// Returns true where the bits of a row do not depend on the number of rows.
+    pub const fn is_batch_invariant(&self) -> bool {
+        self.is_batch_invariant
+    }
+
+    /// Returns one product of so many rows and the same columns, which decides the algorithm of a batch-invariant product.
+    pub(super) const fn with_rows(mut self, rows: usize) -> Product {
+        self.m = rows;
+        self.batch = 1;
+        self
     }
 
     /// The kernel configuration that the caller forces.

@@ -12,7 +12,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::gemm::{ActivationElement, HostEpilogue, Operation, Product, gemm_host, gemm_host_with};
+use crate::gemm::{
+    ActivationElement, HostEpilogue, Operation, Product, gemm_host, gemm_host_with, is_batch_invariant,
+};
 use crate::nn::{Activation, Variable};
 use crate::tensor::{Device, Tensor};
 use crate::threads::{run_on_threads, threads_for};
@@ -62,7 +64,7 @@ impl HostLinear {
         }
         let product = Product::new(rows, outputs, inputs);
         let product = if self.is_input_major { product } else { product.b(Operation::Transpose) };
-        let product = product.leading(inputs, stored, leading);
+        let product = product.leading(inputs, stored, leading).batch_invariant(is_batch_invariant());
         gemm_host_with(&product, scale, x, self.weight.as_slice()?, beta, result, epilogue)
     }
 

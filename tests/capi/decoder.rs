@@ -127,7 +127,11 @@ fn decoders_of_c_refuse_arguments_by_name() {
         &lengths,
         "options->ignores_end_ids: found 2",
     );
-    refused(&sv_decoder_options { reserved: 1, ..options() }, &lengths, "options->reserved: found 1");
+    refused(
+        &sv_decoder_options { is_batch_invariant: 2, ..options() },
+        &lengths,
+        "options->is_batch_invariant: found 2",
+    );
     refused(&sv_decoder_options { end_id_count: 1, ..options() }, &lengths, "options->end_ids: found NULL");
     let wrong = floats(&[1.0], &[1, 1]);
     let mut logits = 0;

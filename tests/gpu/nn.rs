@@ -3,6 +3,8 @@
 
 #[path = "../cases/backend.rs"]
 mod backend_cases;
+#[path = "../cases/batch_invariance.rs"]
+mod batch_invariance_cases;
 #[path = "../cases/decoder.rs"]
 mod decoder_cases;
 #[path = "../cases/gpt2.rs"]
@@ -11,9 +13,9 @@ mod gpt2_cases;
 use selvedge::Error;
 use selvedge::nn::{
     Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Cuda, Decoder, DecoderCache, DecoderConfig, Embedding,
-    FeedForward, FeedForwardOptions, FusedFunction, Gelu, Initializer, LayerNorm, Linear, Module,
-    MultiHeadAttention, MultiHeadAttentionOptions, Optimizer, Parameters, Reduction, RmsNorm, Sequential,
-    Sgd, Silu, Tanh, TrainerOptions, TransformerBlock, Variable, binary_cross_entropy,
+    FeedForward, FeedForwardOptions, FusedFunction, Gelu, GenerationOptions, Initializer, LayerNorm, Linear,
+    Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer, Parameters, Reduction, RmsNorm,
+    Sequential, Sgd, Silu, Tanh, TrainerOptions, TransformerBlock, Variable, binary_cross_entropy,
     binary_cross_entropy_with_logits, clip_grad_norm, cross_entropy, kl_div, mse_loss, nll_loss, no_grad,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
@@ -29,7 +31,72 @@ device_tests! {
     a_graph_with_a_wrong_label_reports_it_and_goes_on_after_it_is_mended => in_child(&[]),
     the_operations_of_a_backend_have_their_values, a_gpt_is_that_of_an_independent_implementation,
     decoders_are_those_of_transformers, a_decoding_step_follows_its_model_and_its_cache,
+    rows_of_products_and_sequences_have_the_same_bits_beside_any_others, a_generation_goes_on_past_the_reserved_positions,
     the_losses_of_a_gpt_are_close_to_the_cpu => alone(),
+}
+
+/// Products in every algorithm that few or many rows have, and decoders whose head dimension has attention that stores no scores.
+fn rows_of_products_and_sequences_have_the_same_bits_beside_any_others() -> Outcome {
+    let device = Device::cuda(0)?;
+    let rows = [1, 2, 7, 16, 64, 65, 200, 700];
+    let sizes = [
+        [768, 2304],
+        [768, 768],
+        [3072, 768],
+        [2048, 2048],
+        [2048, 5632],
+        [5632, 2048],
+        [100, 1001],
+        [64, 33],
+    ];
+    for dtype in [DType::BF16, DType::F16] {
+        batch_invariance_cases::products(dtype, &sizes, &rows, &device)?;
+    }
+    batch_invariance_cases::products(DType::F32, &sizes[..3], &rows, &device)?;
+    let gpt2 = r#"{"model_type": "gpt2", "vocab_size": 1001, "n_positions": 512, "n_embd": 256, "n_layer": 2, "n_head": 4,
+        "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}"#;
+    let mistral = r#"{"model_type": "mistral", "vocab_size": 1000, "hidden_size": 512, "intermediate_size": 768, "num_hidden_layers": 2,
+        "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 128, "hidden_act": "silu", "sliding_window": 150,
+        "max_position_embeddings": 512, "rms_norm_eps": 1e-5}"#;
+    for (config, dtype) in [(gpt2, DType::BF16), (gpt2, DType::F16), (mistral, DType::BF16)] {
+        batch_invariance_cases::logits(config, dtype, 400, &device)?;
+    }
+    Ok(())
+}
+
+/// The memory of a cache is replaced while ids are on the device.
+fn a_generation_goes_on_past_the_reserved_positions() -> Outcome {
+    let device = Device::cuda(0)?;
+    let config = r#"{"model_type": "llama", "vocab_size": 96, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 1,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "hidden_act": "silu",
+        "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "eos_token_id": null}"#;
+    let initializer = Initializer::new(&device).with_seed(1).with_dtype(DType::BF16);
+    let model = Decoder::new(DecoderConfig::from_json(config, None)?, &initializer)?;
+    let options = GenerationOptions { max_new_ids: 4300, ..GenerationOptions::default() };
+    let found = model.generate(&[[1u32, 2, 3], [4, 5, 6]], &options)?;
+    // The logits of each id, by the kernels of a cache that never grows.
+    for (prompt, found) in [[1u32, 2, 3], [4, 5, 6]].iter().zip(&found) {
+        let mut cache = DecoderCache::new();
+        cache.reserve(4400);
+        let ids: Vec<i64> = prompt.iter().chain(found).map(|&id| i64::from(id)).collect();
+        let first = Tensor::from_vec(ids[..3].to_vec(), &[1, 3], &device)?;
+        let mut logits = no_grad(|| model.forward_cached(&first, &mut cache))?.tensor();
+        for (at, &id) in ids[3..].iter().enumerate() {
+            let most = logits.max_with_indices(-1)?.1.to_vec::<i64>()?[0];
+            if most != id {
+                // A tie, or two sums that round to neighbours.
+                let logits = logits.cast(DType::F32)?.to_vec::<f32>()?;
+                let (most, own) = (logits[most as usize], logits[id as usize]);
+                assert!(
+                    (most - own).abs() <= 0.02 * most.abs(),
+                    "id {at}: {id} of {own}, but {most} is larger"
+                );
+            }
+            let next = Tensor::from_vec(vec![id], &[1, 1], &device)?;
+            logits = no_grad(|| model.forward_cached(&next, &mut cache))?.tensor();
+        }
+    }
+    Ok(())
 }
 
 /// Steps as a graph have the bits of those of a new cache: after the cache grows, is shared and is shortened, after a parameter changes,

@@ -9,6 +9,9 @@ mod attention;
 mod attention_cases;
 mod attention_options;
 mod backend;
+mod batch_invariance;
+#[path = "../cases/batch_invariance.rs"]
+mod batch_invariance_cases;
 mod batch_norm;
 #[path = "../cases/gradients.rs"]
 mod cases;

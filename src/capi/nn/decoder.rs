@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use super::super::arguments::{check_reserved, or_default, out, slice, structure, text};
+use super::super::arguments::{or_default, out, slice, structure, text};
 use super::super::buffer::User;
 use super::super::error::{Failure, Result};
 use super::super::guard;
@@ -145,8 +145,8 @@ pub struct sv_decoder_options {
     pub end_id_count: usize,
     /// 1 if no id ends a sequence.
     pub ignores_end_ids: i32,
-    /// 0.
-    pub reserved: i32,
+    /// 1 for logits whose bits do not depend on the other prompts; an error where no algorithm has that.
+    pub is_batch_invariant: i32,
 }
 
 /// Returns the options in a struct.
@@ -155,7 +155,6 @@ pub struct sv_decoder_options {
 ///
 /// `end_ids` points to `end_id_count` numbers.
 unsafe fn generation_options(options: &sv_decoder_options) -> Result<GenerationOptions> {
-    check_reserved("options->reserved", options.reserved)?;
     if options.max_new_ids == 0 {
         return Err(Failure::argument("options->max_new_ids", 0, "1 or more"));
     }
@@ -173,6 +172,7 @@ unsafe fn generation_options(options: &sv_decoder_options) -> Result<GenerationO
         max_new_ids: options.max_new_ids,
         end_ids,
         seed: options.seed,
+        is_batch_invariant: flag(options.is_batch_invariant, "options->is_batch_invariant")?,
         ..GenerationOptions::default()
     };
     found.sampler.temperature = options.temperature;

@@ -111,10 +111,14 @@ fn multiply_by<T: GemmElement, C: GemmResult<T>>(
     if product.is_empty() {
         return Ok(());
     }
-    let tile = tile(&product);
+    let tile = match product.is_batch_invariant() {
+        true => row::batch_invariant_tile(&product, T::IS_SUM),
+        false => tile(&product),
+    };
     let tiles = (product.m().div_ceil(tile.0), product.n().div_ceil(tile.1));
     let mut operand_of_b = MatrixOperand::of(b, product.stored_b(), product.operation_b());
-    let by_rows = match T::IS_SUM && tiles.0 >= transposed::MIN_READS && product.count() == 1 {
+    let is_read_often = tiles.0 >= transposed::MIN_READS && !product.is_batch_invariant();
+    let by_rows = match T::IS_SUM && is_read_often && product.count() == 1 {
         true => transposed::by_rows(processors, &operand_of_b, (product.k(), product.n())),
         false => None,
     };

@@ -25,6 +25,23 @@ const ELEMENTS_OF_A_THREAD: usize = 1 << 17;
 /// Elements of B in the work of one thread at a time.
 const UNIT: usize = 1 << 16;
 
+/// The least columns of a tile of a batch-invariant product of more columns.
+const MIN_INVARIANT_COLUMNS: usize = 1024;
+
+/// Returns the tile of a batch-invariant product: its columns depend on those of the product alone, and its rows are those whose bits do not
+/// depend on each other. Types that are widened take parts of k, which may be short.
+pub(super) fn batch_invariant_tile(product: &Product, is_sum: bool) -> (usize, usize) {
+    let (n, k) = (product.n(), product.k());
+    let columns = n.div_ceil((n / MIN_INVARIANT_COLUMNS).max(1));
+    #[cfg(target_arch = "x86_64")]
+    let has_instructions = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    #[cfg(not(target_arch = "x86_64"))]
+    let has_instructions = false;
+    let is_taken = is_sum && n >= MIN_LENGTH && k >= MIN_LENGTH && !product.operation_a().transposes();
+    let rows = if has_instructions && is_taken { MAX_ROWS } else { 1 };
+    (rows, columns)
+}
+
 /// Returns the columns of a tile of a product of few rows, if B is stored by columns.
 pub(super) fn columns_of_tile(product: &Product) -> Option<usize> {
     let is_few = product.m() <= MAX_ROWS && product.operation_b().transposes();

@@ -26,6 +26,9 @@ impl<T: GemmElement, C: GemmResult<T>> Job<'_, T, C> {
     /// Returns the depth of the slices of k, or none for a product that is cut into tiles.
     pub(super) fn depth_of_slices(&self) -> Option<usize> {
         let product = self.product;
+        if product.is_batch_invariant() {
+            return None;
+        }
         let is_float = T::IS_SUM && T::Sum::ACTIVATE.is_some();
         if let Some(depth) = row::depth_of_slices(product).filter(|_| is_float) {
             return Some(depth);

@@ -33,6 +33,9 @@ const STORE_BY_TWO_CYCLES: u64 = 1500;
 /// Bytes of a store to C, by TMA and by threads, where the bytes of its rows are a multiple.
 const STORE_BYTES: [usize; 3] = [MAP_ALIGNMENT, 8, 4];
 
+/// The rows that the algorithm of a batch-invariant product is chosen for.
+const BATCH_INVARIANT_ROWS: usize = 64;
+
 /// Elements in the 128 bytes of a box's row: the k of a stage.
 const PANEL: u32 = 64;
 
@@ -67,6 +70,30 @@ impl Configuration {
     }
 }
 
+impl Configuration {
+    /// Returns the slices of k whose sums are added in their order; `None` where they depend on the number of tiles.
+    fn slices_of_k(&self) -> Option<u32> {
+        match *self {
+            Configuration::Persistent(persistent) => (!persistent.stream_k).then_some(1),
+            Configuration::SplitK(split_k) => Some(split_k.splits),
+        }
+    }
+}
+
+/// Returns the product that decides the algorithm of a batch-invariant one.
+fn reference(product: &Product) -> Product {
+    product.with_rows(BATCH_INVARIANT_ROWS)
+}
+
+/// Returns the slices of k that are fastest for the reference product. The bits of an element depend on them alone: every configuration
+/// adds the k of a slice in order.
+fn batch_invariant_slices(problem: &GemmProblem<'_>) -> Option<u32> {
+    let reference = reference(problem.product);
+    let all = configurations(&reference, problem.properties);
+    let known = all.filter_map(|(configuration, clocks)| Some((configuration.slices_of_k()?, clocks)));
+    known.min_by_key(|(_, clocks)| *clocks).map(|(slices, _)| slices)
+}
+
 /// The configurations that a caller can force.
 #[cfg(test)]
 pub(super) fn algorithms(product: &Product, properties: DeviceProperties) -> Vec<GemmAlgorithm> {
@@ -94,6 +121,12 @@ fn configuration(problem: &GemmProblem<'_>) -> Option<Configuration> {
         Some(algorithm) => all
             .map(|(configuration, _)| configuration)
             .find(|configuration| configuration.algorithm() == algorithm),
+        None if problem.product.is_batch_invariant() => {
+            let slices = batch_invariant_slices(problem)?;
+            all.filter(|(configuration, _)| configuration.slices_of_k() == Some(slices))
+                .min_by_key(|(_, clocks)| *clocks)
+                .map(|(configuration, _)| configuration)
+        }
         None => all.min_by_key(|(_, clocks)| *clocks).map(|(configuration, _)| configuration),
     }
 }
@@ -110,7 +143,10 @@ fn unmapped_bytes(problem: &GemmProblem<'_>) -> u64 {
 
 /// Returns true where copying the operands that no tensor map describes saves at least a third; both estimates are rough.
 fn packing_pays(problem: &GemmProblem<'_>) -> bool {
-    let (product, properties) = (problem.product, problem.properties);
+    let reference = reference(problem.product);
+    let product = if problem.product.is_batch_invariant() { &reference } else { problem.product };
+    let problem = &GemmProblem { product, ..*problem };
+    let properties = problem.properties;
     let at_once = 2 * u64::from(properties.multiprocessors);
     let squares = blocks::tiles(problem, 64, 64);
     let store_bytes = product.stored_c().whole_blocks(&STORE_BYTES, problem.result.size());

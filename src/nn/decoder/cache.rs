@@ -19,6 +19,7 @@ pub struct DecoderCache {
     /// The positions of each sequence.
     lengths: Vec<usize>,
     reserved: usize,
+    is_batch_invariant: bool,
     /// The ids of each sequence, if their keys may have to be computed anew.
     ids: Vec<Vec<i64>>,
     /// The steps of one position on a CUDA device.
@@ -28,11 +29,12 @@ pub struct DecoderCache {
 impl Clone for DecoderCache {
     /// Returns a cache of the same positions, whose memory is shared until one of them changes.
     fn clone(&self) -> DecoderCache {
-        let DecoderCache { layers, lengths, reserved, ids, step: _ } = self;
+        let DecoderCache { layers, lengths, reserved, is_batch_invariant, ids, step: _ } = self;
         DecoderCache {
             layers: layers.clone(),
             lengths: lengths.clone(),
             reserved: *reserved,
+            is_batch_invariant: *is_batch_invariant,
             ids: ids.clone(),
             step: None,
         }
@@ -77,6 +79,23 @@ impl DecoderCache {
     /// Creates an empty cache.
     pub fn new() -> DecoderCache {
         DecoderCache::default()
+    }
+
+    /// Creates an empty cache with which the bits of a sequence's logits depend neither on the other sequences of the batch nor on the parts in
+    /// which its prompt is read ([`Decoder::prefill`](super::Decoder::prefill)).
+    ///
+    /// Ids of prompts and generated ids have algorithms of their own, so a text has the same bits if each id has the same role. Passes record
+    /// no gradients. On a device, products of many rows take longer than others. The first pass is an error where no such
+    /// algorithms are: on the CPU for other dtypes than f32, on a device for others than f16 and bf16 and for head dimensions and compute
+    /// capabilities without attention that stores no scores, and for rotary frequencies that depend on the total length
+    /// (longrope).
+    pub fn batch_invariant() -> DecoderCache {
+        DecoderCache { is_batch_invariant: true, ..DecoderCache::default() }
+    }
+
+    /// Returns whether the bits of a sequence's logits depend on it alone.
+    pub fn is_batch_invariant(&self) -> bool {
+        self.is_batch_invariant
     }
 
     /// Returns the number of positions of the longest sequence.
@@ -228,7 +247,8 @@ impl DecoderCache {
                     memory.slice_mut(2, range)?.assign(&new.narrow(2, 0, count)?)?;
                 }
                 false => {
-                    for (index, (&past, &count)) in past.iter().zip(counts).enumerate() {
+                    let new_counts = past.iter().zip(counts).enumerate();
+                    for (index, (&past, &count)) in new_counts.filter(|(_, (_, count))| **count > 0) {
                         let own = new.narrow(0, index, 1)?.narrow(2, 0, count)?;
                         let sequence = memory.slice_mut(0, index as isize..index as isize + 1)?;
                         sequence.slice(2, past as isize..(past + count) as isize)?.assign(&own)?;

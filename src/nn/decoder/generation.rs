@@ -24,6 +24,11 @@ pub struct GenerationOptions {
     pub seed: u64,
     /// The number of most likely ids whose log-probabilities are computed beside that of the drawn id; `None` computes none.
     pub log_probabilities: Option<usize>,
+    /// The most ids of each prompt that one pass reads; `None` for all. Long prompts in parts take less memory.
+    pub prefill_chunk: Option<usize>,
+    /// True for logits whose bits depend neither on the other prompts nor on [`prefill_chunk`](Self::prefill_chunk): see
+    /// [`DecoderCache::batch_invariant`].
+    pub is_batch_invariant: bool,
 }
 
 impl Default for GenerationOptions {
@@ -34,6 +39,8 @@ impl Default for GenerationOptions {
             sampler: SamplerOptions::greedy(),
             seed: 0,
             log_probabilities: None,
+            prefill_chunk: None,
+            is_batch_invariant: false,
         }
     }
 }
@@ -46,6 +53,9 @@ pub struct DecoderGeneration<'m> {
     samplers: Vec<Sampler>,
     /// The ids of each sequence that the cache does not have.
     unread: Vec<Vec<i64>>,
+    /// The most unread ids of a sequence that one pass reads.
+    chunk: usize,
+    has_read_prompts: bool,
     /// True if the device has them: those that the last step found most likely.
     has_device_ids: bool,
     is_greedy: bool,
@@ -80,7 +90,11 @@ impl<'m> DecoderGeneration<'m> {
         }
         check(model, &prompts, length, options)?;
         let unread = prompts.iter().map(|prompt| prompt.iter().map(|&id| i64::from(id)).collect()).collect();
-        DecoderGeneration::of(model, DecoderCache::new(), unread, &prompts, options)
+        let cache = match options.is_batch_invariant {
+            true => DecoderCache::batch_invariant(),
+            false => DecoderCache::new(),
+        };
+        DecoderGeneration::of(model, cache, unread, &prompts, options)
     }
 
     /// Creates a generation of one sequence, whose first ids a cache has: those of an earlier generation
@@ -88,8 +102,8 @@ impl<'m> DecoderGeneration<'m> {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); [`Error::InvalidArgument`] for a sequence that is not longer than the cache, and for a cache of several
-    /// sequences.
+    /// As [`new`](Self::new); [`Error::InvalidArgument`] for a sequence that is not longer than the cache, for a cache of several
+    /// sequences, and for batch invariance of the options or of the cache alone.
     pub fn with_cache(
         model: &'m Decoder,
         cache: DecoderCache,
@@ -104,6 +118,15 @@ impl<'m> DecoderGeneration<'m> {
             let found = format!("{} ids and a cache of {}", ids.len(), cache.length());
             let wanted = "more ids than the cache has; DecoderCache::truncate removes some";
             return Err(Error::invalid(OPERATION, found, wanted));
+        }
+        if cache.is_batch_invariant() != options.is_batch_invariant {
+            let name = |is_invariant| if is_invariant { "batch-invariant" } else { "not batch-invariant" };
+            let found = format!("a cache that is {}", name(cache.is_batch_invariant()));
+            return Err(Error::invalid(
+                OPERATION,
+                found,
+                format!("one that is {}", name(options.is_batch_invariant)),
+            ));
         }
         check(model, &[ids], ids.len(), options)?;
         let unread = ids[cache.length()..].iter().map(|&id| i64::from(id)).collect();
@@ -130,6 +153,8 @@ impl<'m> DecoderGeneration<'m> {
             cache,
             samplers,
             unread,
+            chunk: options.prefill_chunk.unwrap_or(usize::MAX),
+            has_read_prompts: false,
             has_device_ids: false,
             is_greedy: options.sampler.is_greedy() && options.log_probabilities.is_none(),
             has_ended: vec![false; prompts.len()],
@@ -161,7 +186,7 @@ impl<'m> DecoderGeneration<'m> {
     }
 
     fn step(&mut self) -> Result<Vec<Option<u32>>> {
-        if self.is_greedy && self.unread.iter().all(|ids| ids.len() == 1) {
+        if self.is_greedy && self.has_read_prompts {
             let ids = if self.has_device_ids { None } else { Some(self.unread_ids()?.0) };
             if let Some((ids, most)) = self.model.most_likely(ids.as_ref(), &mut self.cache)? {
                 if most.iter().any(|logit| logit.is_nan()) {
@@ -172,14 +197,13 @@ impl<'m> DecoderGeneration<'m> {
                 return self.finish(|_, index| Ok(ids[index] as u32));
             }
         }
-        let (ids, counts) = self.unread_ids()?;
-        let logits = no_grad(|| self.model.forward_ragged(&ids, &counts, &mut self.cache))?;
-        let logits = logits.tensor().cast(DType::F32)?.to_vec::<f32>()?;
+        let logits = self.next_logits()?;
         if logits.iter().any(|logit| logit.is_nan()) {
+            let (ids, counts) = self.unread_ids()?;
             return Err(self.nan(&ids, &counts)?);
         }
-        self.has_device_ids = false;
-        let width = logits.len() / counts.len();
+        (self.has_device_ids, self.has_read_prompts) = (false, true);
+        let width = logits.len() / self.unread.len();
         let row = |index: usize| &logits[index * width..][..width];
         let found =
             self.finish(|generation, index| Ok(generation.samplers[index].draw(row(index))? as u32))?;
@@ -188,6 +212,35 @@ impl<'m> DecoderGeneration<'m> {
                 (Some(top), Some(id)) => Some(LogProbabilities::new(row(index), *id, top)?),
                 _ => None,
             };
+        }
+        Ok(found)
+    }
+
+    /// Returns the logits behind the unread ids of each sequence, (batch, vocabulary), which the model reads.
+    fn next_logits(&mut self) -> Result<Vec<f32>> {
+        let (ids, counts) = self.unread_ids()?;
+        if self.has_read_prompts {
+            let logits = no_grad(|| self.model.forward_ragged(&ids, &counts, &mut self.cache))?;
+            return logits.tensor().cast(DType::F32)?.to_vec::<f32>();
+        }
+        let longest = ids.shape()[1];
+        let mut found: Vec<f32> = Vec::new();
+        for start in (0..longest).step_by(self.chunk.min(longest)) {
+            let size = self.chunk.min(longest - start);
+            let part: Vec<usize> = counts.iter().map(|count| count.saturating_sub(start).min(size)).collect();
+            let part_ids = ids.narrow(1, start, size)?;
+            let logits = no_grad(|| self.model.prefill(&part_ids, &part, &mut self.cache))?;
+            let ends = |count: usize| (start + 1..=start + size).contains(&count);
+            if !counts.iter().any(|&count| ends(count)) {
+                continue;
+            }
+            let logits = logits.tensor().cast(DType::F32)?.to_vec::<f32>()?;
+            let width = logits.len() / counts.len();
+            found.resize(logits.len(), 0.0);
+            for (index, _) in counts.iter().enumerate().filter(|(_, count)| ends(**count)) {
+                let row = index * width..(index + 1) * width;
+                found[row.clone()].copy_from_slice(&logits[row]);
+            }
         }
         Ok(found)
     }
@@ -236,6 +289,9 @@ fn pad_id(model: &Decoder) -> i64 {
 fn check(model: &Decoder, prompts: &[&[u32]], length: usize, options: &GenerationOptions) -> Result<()> {
     let config = model.config();
     let vocab_size = config.vocab_size;
+    if options.prefill_chunk == Some(0) {
+        return Err(Error::invalid(OPERATION, "parts of prompts of 0 ids", "at least 1 id"));
+    }
     if let Some(id) = prompts.iter().flat_map(|prompt| prompt.iter()).find(|&&id| id as usize >= vocab_size) {
         let wanted = format!("ids below {vocab_size}");
         return Err(Error::invalid(OPERATION, format!("id {id} in a prompt"), wanted));

@@ -5,7 +5,7 @@
 //! Tests: `tests/nn/decoder.rs` and `tests/nn/lora.rs`, which compare steps with whole passes.
 
 use super::block::{Block, FeedForward, FeedForwardForm};
-use super::cache::DecoderCache;
+use super::cache::{DecoderCache, NewPositions};
 use super::model::Decoder;
 use super::parameters::{Norm, Projection};
 use super::rotation::Angles;
@@ -37,6 +37,47 @@ impl Decoder {
     /// the step is operations on tensors: of several ids, with gradients, of other dtypes and devices, and where the rotary
     /// frequencies of all positions change.
     pub(super) fn decode_on_host(&self, ids: &Tensor, cache: &mut DecoderCache) -> Result<Option<Tensor>> {
+        let batch = ids.shape().first().copied().unwrap_or(0);
+        let Some(x) = self.hidden_on_host(ids, &vec![1; batch], cache)? else { return Ok(None) };
+        let logits = self.logits_on_host(&x, batch)?;
+        Tensor::from_vec(logits, &[batch, self.config.vocab_size], &self.device()).map(Some)
+    }
+
+    /// Returns the logits (batch, vocabulary) of the last of the first `counts[i]` ids of each sequence, each id by a step of its own.
+    /// `None` as [`decode_on_host`](Self::decode_on_host): the cache is then as it was.
+    pub(super) fn prefill_on_host(
+        &self,
+        ids: &Tensor,
+        counts: &[usize],
+        cache: &mut DecoderCache,
+    ) -> Result<Option<Tensor>> {
+        let (batch, vocab_size) = (counts.len(), self.config.vocab_size);
+        let mut logits = vec![0.0; batch * vocab_size];
+        for at in 0..counts.iter().copied().max().unwrap_or(0) {
+            let new: Vec<usize> = counts.iter().map(|&count| usize::from(at < count)).collect();
+            let Some(x) = self.hidden_on_host(&ids.narrow(1, at, 1)?, &new, cache)? else {
+                let read: Vec<usize> = counts.iter().map(|&count| count.min(at)).collect();
+                cache.rewind(&read);
+                return Ok(None);
+            };
+            if counts.iter().all(|&count| count != at + 1) {
+                continue;
+            }
+            let all = self.logits_on_host(&x, batch)?;
+            let rows = logits.chunks_exact_mut(vocab_size).zip(all.chunks_exact(vocab_size)).zip(counts);
+            rows.filter(|(_, count)| **count == at + 1).for_each(|((to, from), _)| to.copy_from_slice(from));
+        }
+        Tensor::from_vec(logits, &[batch, vocab_size], &self.device()).map(Some)
+    }
+
+    /// Returns the result of all layers (batch, width) for one id of each sequence, of which those with a count of 1 are new. `None` as
+    /// [`decode_on_host`](Self::decode_on_host).
+    fn hidden_on_host(
+        &self,
+        ids: &Tensor,
+        counts: &[usize],
+        cache: &mut DecoderCache,
+    ) -> Result<Option<Vec<f32>>> {
         let &[batch, 1] = &ids.shape()[..] else { return Ok(None) };
         if !self.device().is_cpu() || !ids.device().is_cpu() || is_grad_enabled() {
             return Ok(None);
@@ -49,14 +90,16 @@ impl Decoder {
         cache.check(self.cache_sizes(), ids)?;
         let past = cache.past(batch);
         let before = past.iter().copied().max().unwrap_or(0);
-        self.check_ids(ids, before + 1)?;
-        let changes_angles = before > 0 && self.config.crosses_switch(before, before + 1);
+        let total = NewPositions { past: &past, counts }.longest();
+        self.check_ids(ids, total)?;
+        let changes_angles = before > 0 && self.config.crosses_switch(before, total);
         let numbers = ids.cast(DType::I64)?.to_vec::<i64>()?;
         let is_known = |id: &i64| usize::try_from(*id).is_ok_and(|id| id < self.config.vocab_size);
         if changes_angles || !numbers.iter().all(is_known) {
             // The embedding's error names the id.
             return Ok(None);
         }
+        // A sequence without a new id writes behind its last position, where keys and values have no meaning.
         cache.make_room(self.cache_sizes(), [batch, before + 1], DType::F32, &self.device())?;
         let angles = self
             .tables
@@ -79,16 +122,21 @@ impl Decoder {
             block.attend_on_host(&mut step, cache)?;
             block.feed_forward_on_host(&mut step)?;
         }
-        cache.advance(ids, &vec![1; batch], self.config.has_switch())?;
-        let HostStep { x, mut normalized, .. } = step;
-        self.weights.final_norm.on_host().run(&x, &mut normalized)?;
+        cache.advance(ids, counts, self.config.has_switch())?;
+        Ok(Some(step.x))
+    }
+
+    /// Returns the logits of the layers' result for a batch.
+    fn logits_on_host(&self, x: &[f32], batch: usize) -> Result<Vec<f32>> {
+        let mut normalized = Vec::new();
+        self.weights.final_norm.on_host().run(x, &mut normalized)?;
         let head = self.weights.head.as_ref().unwrap_or(&self.weights.embedding);
         let mut logits = Vec::new();
         HostLinear::new(head, None, false)?.run(&normalized, batch, HostEpilogue::new(), &mut logits)?;
         if let Some(cap) = self.config.logit_cap {
             limit(&mut logits, cap);
         }
-        Tensor::from_vec(logits, &[batch, self.config.vocab_size], &self.device()).map(Some)
+        Ok(logits)
     }
 
     /// Returns the embeddings of ids that are in the vocabulary, (batch, width).

@@ -13,6 +13,8 @@
 //! | `block` | one layer: attention and feed-forward |
 //! | `model` | [`Decoder`] |
 //! | `cache` | [`DecoderCache`] |
+//! | `cached` | passes over new positions of a cache |
+//! | `batch_invariance` | whether the bits of a sequence depend on the others |
 //! | `step` | one new position on a CUDA device, as one graph |
 //! | `host` | one new position on the CPU, by slices instead of tensors |
 //! | `generation` | [`DecoderGeneration`] |
@@ -23,10 +25,13 @@
 //! Invariants: a family's name decides nothing after `read_config`; each feature has one implementation, and the configuration
 //! selects it.
 //!
-//! Tests: `tests/nn/decoder.rs`, `tests/nn/decoder_config.rs`, `tests/nn/decoder_files.rs`, `tests/nn/decoder_training.rs`, `tests/nn/lora.rs`, `tests/cases/decoder.rs`.
+//! Tests: `tests/nn/decoder.rs`, `tests/nn/decoder_config.rs`, `tests/nn/decoder_files.rs`, `tests/nn/decoder_training.rs`, `tests/nn/lora.rs`, `tests/nn/batch_invariance.rs`,
+//! `tests/cases/decoder.rs`.
 
+mod batch_invariance;
 mod block;
 mod cache;
+mod cached;
 mod config;
 mod families;
 mod fields;

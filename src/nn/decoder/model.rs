@@ -4,19 +4,18 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::DECODER;
-use super::block::{Block, CachedPass, Pass};
-use super::cache::{CacheSizes, DecoderCache, NewPositions};
+use super::block::{Block, Pass};
+use super::cache::CacheSizes;
 use super::config::DecoderConfig;
 use super::lora::Lora;
 use super::parameters::{Norm, ParameterRole, Projection, Source, Specification};
 use super::rotation::RotaryTables;
 use super::rows::head_of_rows;
-use super::step_state::on_device;
 use crate::error::{Error, Result};
 use crate::nn::layers::linear;
 use crate::nn::precision::{in_compute_dtype, wide_dtype};
 use crate::nn::{FusedFunction, Initializer, Module, Variable, VariableOperand};
-use crate::tensor::{Device, SequenceLengths, Tensor};
+use crate::tensor::{Device, Tensor};
 use crate::types::DType;
 
 /// The deviation of weights in a new model.
@@ -181,168 +180,6 @@ impl Decoder {
         self.logits(&self.last_hidden(ids, padding)?)
     }
 
-    /// Returns the logits (batch, vocabulary) of the last position of `ids` (batch, length), which follow the positions in the
-    /// cache. The cache takes their keys and values. Nothing is recorded of the keys and values in the cache, so gradients do
-    /// not reach them: use it within [`no_grad`](crate::nn::no_grad).
-    ///
-    /// All ids are computed anew if the longer total length changes the rotary frequencies of all positions (longrope).
-    ///
-    /// On a CUDA device, a pass over one id of each sequence becomes a graph, which later ones launch. On the CPU, such a pass in f32
-    /// reads each weight once, at the speed of memory.
-    ///
-    /// # Errors
-    ///
-    /// As [`forward`](Module::forward); [`Error::InvalidArgument`] for another batch than the cache's.
-    pub fn forward_cached(&self, ids: &Tensor, cache: &mut DecoderCache) -> Result<Variable> {
-        let &[batch, length] = &ids.shape()[..] else { return Err(not_two_axes(ids)) };
-        self.forward_ragged(ids, &vec![length; batch], cache)
-    }
-
-    /// As [`forward_cached`](Self::forward_cached) for the first `counts[i]` ids of sequence i; those behind them are no part of it.
-    /// The logits are those of each sequence's last id.
-    ///
-    /// # Errors
-    ///
-    /// As [`forward_cached`](Self::forward_cached); [`Error::InvalidArgument`] for another number of counts than the batch, and counts
-    /// that are 0 or exceed the length.
-    pub fn forward_ragged(
-        &self,
-        ids: &Tensor,
-        counts: &[usize],
-        cache: &mut DecoderCache,
-    ) -> Result<Variable> {
-        self.check_counts(ids, counts)?;
-        if counts.iter().all(|&count| count == 1) {
-            if let Some(results) = self.decode_step(Some(ids), false, cache)? {
-                return Ok(Variable::new(results.logits));
-            }
-            if let Some(logits) = self.decode_on_host(ids, cache)? {
-                return Ok(Variable::new(logits));
-            }
-        }
-        self.forward_watched(ids, counts, cache, &mut |_, _| Ok(()))
-    }
-
-    /// Checks ids for a cache.
-    fn check_counts(&self, ids: &Tensor, counts: &[usize]) -> Result<()> {
-        let &[batch, length] = &ids.shape()[..] else { return Err(not_two_axes(ids)) };
-        if counts.len() != batch || counts.iter().any(|count| !(1..=length).contains(count)) {
-            // A length of 0 has an error of its own.
-            self.check_ids(ids, length)?;
-            let found = format!("counts of {counts:?} for {batch} sequences of {length} ids");
-            return Err(Error::invalid(DECODER, found, "a number from 1 to the length for each sequence"));
-        }
-        Ok(())
-    }
-
-    /// Returns the name of the first part whose result has a NaN, of the pass over `ids` that the cache took last.
-    pub(super) fn first_nan(
-        &self,
-        ids: &Tensor,
-        counts: &[usize],
-        cache: &mut DecoderCache,
-    ) -> Result<Option<String>> {
-        let mut first = None;
-        cache.rewind(counts);
-        let logits = self.forward_watched(ids, counts, cache, &mut |part, x| {
-            if first.is_none() && has_nan(x)? {
-                let names = self.config.names;
-                first = Some(match part {
-                    None => names.embedding.to_owned(),
-                    Some(index) => format!("{}.{index}", names.layers),
-                });
-            }
-            Ok(())
-        })?;
-        Ok(match first {
-            None if has_nan(&logits)? => {
-                Some(format!("{} or {}", self.config.names.final_norm, self.config.names.head))
-            }
-            first => first,
-        })
-    }
-
-    /// As [`forward_ragged`](Self::forward_ragged), with a function that gets the embeddings and the result of each layer.
-    fn forward_watched(
-        &self,
-        ids: &Tensor,
-        counts: &[usize],
-        cache: &mut DecoderCache,
-        watch: Watch<'_>,
-    ) -> Result<Variable> {
-        cache.check(self.cache_sizes(), ids)?;
-        let past = cache.past(counts.len());
-        let total = NewPositions { past: &past, counts }.longest();
-        self.check_ids(ids, total)?;
-        let before = past.iter().copied().max().unwrap_or(0);
-        if before == 0 || !self.config.crosses_switch(before, total) {
-            let logits = self.forward_behind(ids, NewPositions { past: &past, counts }, cache, watch)?;
-            cache.advance(ids, counts, self.config.has_switch())?;
-            return Ok(logits);
-        }
-        let (all, totals) = cache.all_ids(ids, counts)?;
-        let none = vec![0; totals.len()];
-        let positions = NewPositions { past: &none, counts: &totals };
-        match self.forward_behind(&all, positions, cache, watch) {
-            Ok(logits) => {
-                cache.advance(ids, counts, true)?;
-                Ok(logits)
-            }
-            Err(error) => {
-                // Keys of both frequencies may be in it.
-                cache.clear();
-                Err(error)
-            }
-        }
-    }
-
-    /// Returns the logits of the last new position of each sequence, and writes keys and values of all new ones.
-    fn forward_behind(
-        &self,
-        ids: &Tensor,
-        positions: NewPositions<'_>,
-        cache: &mut DecoderCache,
-        watch: Watch<'_>,
-    ) -> Result<Variable> {
-        let (batch, length, total, device) =
-            (ids.shape()[0], ids.shape()[1], positions.longest(), self.device());
-        let dtype = self.angle_dtype();
-        let NewPositions { past, counts } = positions;
-        let is_uniform = positions.are_uniform();
-        let of_ids = match is_uniform {
-            true => Positions::From(past.first().copied().unwrap_or(0)),
-            false => {
-                let starts: Vec<i64> = past.iter().map(|&past| past as i64).collect();
-                self.positions(ids, &starts)?
-            }
-        };
-        let angles = self.tables.iter().map(|table| match &of_ids {
-            Positions::From(past) => table.at(*past, length, dtype, &device),
-            Positions::Each(each) => {
-                table.of_positions(&each.minimum(total as i64 - 1)?, total, dtype, &device)
-            }
-        });
-        let angles = angles.collect::<Result<_>>()?;
-        let lengths = match is_uniform {
-            true => None,
-            false => Some(SequenceLengths::Padded {
-                queries: Some(on_device(counts.iter().copied(), &device)?),
-                keys: Some(on_device(positions.totals(), &device)?),
-            }),
-        };
-        let counts = counts.to_vec();
-        let cached = Some(CachedPass { cache, positions, decoding: None });
-        let mut pass = Pass { angles, mask: None, lengths, cached };
-        let x = self.hidden(ids, &of_ids, &mut pass, watch)?;
-        if is_uniform {
-            return self.logits(&x.select(1, -1)?);
-        }
-        let last = counts.iter().enumerate().map(|(index, count)| index * length + count - 1);
-        let last = on_device(last, &device)?;
-        let width = self.config.width as isize;
-        self.logits(&x.reshape(&[(batch * length) as isize, width])?.index_select(0, &last)?)
-    }
-
     /// Checks ids of shape (batch, length) that end at a total length.
     pub(super) fn check_ids(&self, ids: &Tensor, total: usize) -> Result<()> {
         let &[_, length] = &ids.shape()[..] else { return Err(not_two_axes(ids)) };
@@ -376,7 +213,7 @@ impl Decoder {
     }
 
     /// Returns the dtype of angles.
-    fn angle_dtype(&self) -> DType {
+    pub(super) fn angle_dtype(&self) -> DType {
         wide_dtype(self.pass_dtype())
     }
 
@@ -410,7 +247,7 @@ impl Decoder {
     }
 
     /// Returns the positions of ids whose sequences start at these ones. Positions before 0 are 0.
-    fn positions(&self, ids: &Tensor, starts: &[i64]) -> Result<Positions> {
+    pub(super) fn positions(&self, ids: &Tensor, starts: &[i64]) -> Result<Positions> {
         if starts.iter().all(|&start| start == 0) {
             return Ok(Positions::From(0));
         }
@@ -507,14 +344,14 @@ pub(super) enum Positions {
     Each(Tensor),
 }
 
-fn not_two_axes(ids: &Tensor) -> Error {
+pub(super) fn not_two_axes(ids: &Tensor) -> Error {
     Error::invalid(DECODER, format!("ids of shape {}", ids.shape()), "(batch, length)")
 }
 
 /// Gets the embeddings (`None`) and the result of each layer.
-type Watch<'a> = &'a mut dyn FnMut(Option<usize>, &Variable) -> Result<()>;
+pub(super) type Watch<'a> = &'a mut dyn FnMut(Option<usize>, &Variable) -> Result<()>;
 
-fn has_nan(x: &Variable) -> Result<bool> {
+pub(super) fn has_nan(x: &Variable) -> Result<bool> {
     Ok(x.tensor().cast(DType::F64)?.to_vec::<f64>()?.iter().any(|element| element.is_nan()))
 }
 

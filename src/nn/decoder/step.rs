@@ -13,6 +13,7 @@
 //! Tests: `tests/gpu/nn.rs`.
 
 use super::DECODER;
+use super::batch_invariance::with_invariance;
 use super::block::{CachedPass, Decoding, Pass};
 use super::cache::{DecoderCache, NewPositions};
 use super::model::{Decoder, Positions};
@@ -174,7 +175,9 @@ impl Decoder {
         ids: Option<&Tensor>,
         cache: &mut DecoderCache,
     ) -> Result<Option<(Vec<i64>, Vec<f32>)>> {
-        let Some(results) = no_grad(|| self.decode_step(ids, true, cache))? else { return Ok(None) };
+        let is_batch_invariant = cache.is_batch_invariant();
+        let step = || no_grad(|| self.decode_step(ids, true, cache));
+        let Some(results) = with_invariance(is_batch_invariant, step)? else { return Ok(None) };
         let Some([ids, most]) = results.greedy else { return Ok(None) };
         Ok(Some((ids.to_vec()?, most.cast(DType::F32)?.to_vec()?)))
     }

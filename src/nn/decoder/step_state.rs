@@ -3,6 +3,7 @@
 use crate::attention::DecodeWorkspace;
 use crate::driver::ExecutableGraph;
 use crate::error::Result;
+use crate::gemm::is_batch_invariant;
 use crate::nn::Variable;
 use crate::tensor::{Device, Tensor};
 use crate::types::DType;
@@ -24,6 +25,7 @@ pub(super) struct DecodeStep {
     /// The positions in `lengths`.
     pub known: Vec<usize>,
     pub is_greedy: bool,
+    is_batch_invariant: bool,
     pub workspace: Option<DecodeWorkspace>,
     /// The model's parameters, with their states when the step was created.
     parameters: Vec<(Variable, (u64, bool))>,
@@ -62,16 +64,18 @@ impl DecodeStep {
             lengths: Tensor::zeros(&[batch], DType::I32, device)?,
             known: vec![0; batch],
             is_greedy,
+            is_batch_invariant: is_batch_invariant(),
             workspace: None,
             parameters: named.iter().map(|(_, parameter)| (parameter.clone(), parameter.state())).collect(),
             stage: Stage::First,
         })
     }
 
-    /// Returns whether the model is that of the step, and its parameters are as they were.
+    /// Returns whether the model is that of the step, and its parameters and the thread's batch invariance are as they were.
     pub fn is_of(&self, named: &[(String, Variable)]) -> bool {
         let mut both = self.parameters.iter().zip(named);
-        self.parameters.len() == named.len()
+        self.is_batch_invariant == is_batch_invariant()
+            && self.parameters.len() == named.len()
             && both.all(|((own, state), (_, other))| own.is_same(other) && *state == other.state())
     }
 

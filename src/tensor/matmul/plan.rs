@@ -1,10 +1,11 @@
 //! The plan of a product of tensors as calls of [`gemm`](crate::gemm): the operands' storage orders, the merged batch
 //! dimensions, and the number of calls.
 //!
-//! Invariants: the plan depends on shapes and strides alone, so the same call has the same bits.
+//! Invariants: the plan depends on shapes and strides alone, and on whether the thread asks for batch invariance, so the same call has the
+//! same bits.
 
 use crate::error::{Error, Result};
-use crate::gemm::{Choice, Operation, Product};
+use crate::gemm::{Choice, Operation, Product, is_batch_invariant};
 use crate::types::{Layout, Shape};
 
 /// The most rows that a product may have; see [`Product::check`].
@@ -117,7 +118,8 @@ impl Matrices<'_> {
         let batch = longest.map_or(Repeated { size: 1, strides: [0; 3] }, |index| repeated.remove(index));
         let mut transposed = self.order.map(|order| order.transposed);
         // A product of one column is computed as its transpose, one row: engines are faster for few rows than for few columns.
-        let column = n == 1 && rows > 1 && leading[2] == 1;
+        let is_batch_invariant = is_batch_invariant();
+        let column = n == 1 && rows > 1 && leading[2] == 1 && !is_batch_invariant;
         if column {
             leading[2] = rows;
             // A vector without steps is a row as well as a column.
@@ -147,7 +149,8 @@ impl Matrices<'_> {
             .a(operation(0))
             .b(operation(1))
             .leading(sides[0].2, sides[1].2, leading[2])
-            .batch(batch.size, strides[0], strides[1], strides[2]);
+            .batch(batch.size, strides[0], strides[1], strides[2])
+            .batch_invariant(is_batch_invariant);
         if let Some(choice) = self.choice {
             product = product.by(choice);
         }

@@ -38,7 +38,10 @@ pub fn chat(options: &GenerateOptions, folder: &Path) -> Result<Outcome, Failure
     let mut screen = Screen::new(!options.json);
     let (mut messages, mut turns) = (Vec::new(), Vec::new());
     // The ids whose positions the cache has are the first of `known`.
-    let (mut cache, mut known) = (DecoderCache::new(), Vec::new());
+    let (mut cache, mut known) = match options.batch_invariant {
+        true => (DecoderCache::batch_invariant(), Vec::new()),
+        false => (DecoderCache::new(), Vec::new()),
+    };
     let lines = lines();
     let mut signal = None;
     while signal.is_none() {

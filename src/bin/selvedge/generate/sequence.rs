@@ -119,6 +119,8 @@ pub fn generation_options(
         sampler: options.sampling.over(config.sampler()),
         seed: options.seed,
         log_probabilities: options.logprobs.map(|count| count as usize),
+        prefill_chunk: options.prefill_chunk.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
+        is_batch_invariant: options.batch_invariant,
         ..GenerationOptions::default()
     })
 }

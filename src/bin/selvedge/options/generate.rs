@@ -114,6 +114,12 @@ pub struct GenerateOptions {
     /// Write the log-probability of each id, and those of the N most likely ids
     #[arg(long, value_name = "N", requires = "model", requires = "json", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
     pub logprobs: Option<u64>,
+    /// Read at most N ids of each prompt at a time, which takes less memory [default: all]
+    #[arg(long, value_name = "N", requires = "model", value_parser = clap::value_parser!(u64).range(1..))]
+    pub prefill_chunk: Option<u64>,
+    /// Give each prompt the logits, bit for bit, that it has beside any other prompts and in parts of any size; steps may take longer
+    #[arg(long, requires = "model")]
+    pub batch_invariant: bool,
     /// The seed of the draws
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
