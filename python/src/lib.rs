@@ -19,6 +19,8 @@ macro_rules! doc {
 mod arguments;
 mod buffer;
 mod burst;
+mod catalogue;
+mod classifier;
 mod creation;
 mod decoder;
 mod device;
@@ -88,9 +90,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     // Attributes without an entry in `__all__`: the package has modules of these names.
     type Add = fn(&Bound<'_, PyModule>) -> PyResult<()>;
-    let modules: [(&str, &str, Add); 4] = [
+    let modules: [(&str, &str, Add); 6] = [
         ("_srt", "selvedge.srt", srt::add),
         ("_burst", "selvedge.burst", burst::add),
+        ("_catalogue", "selvedge.catalogue", catalogue::add),
+        ("_classifier", "selvedge.classifier", classifier::add),
         ("_nn", "selvedge.nn", nn::add),
         ("_io", "selvedge.io", io::add),
     ];

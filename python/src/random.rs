@@ -23,7 +23,10 @@ impl PyGenerator {
 }
 
 /// Returns the given generator, or the device's own.
-fn generator(generator: Option<&Bound<'_, PyGenerator>>, device: &selvedge::Device) -> Generator {
+pub fn generator_or_default(
+    generator: Option<&Bound<'_, PyGenerator>>,
+    device: &selvedge::Device,
+) -> Generator {
     generator.map_or_else(|| device.generator(), |generator| generator.get().0.clone())
 }
 
@@ -45,7 +48,7 @@ macro_rules! draws_of_sizes {
             let mut arguments = SizesAndOthers::new(stringify!($name), sizes, shape)?;
             let dtype = dtype_or_default(arguments.next("dtype", dtype)?);
             let device = device_or_default(arguments.next("device", device)?);
-            let generator = self::generator(arguments.next("generator", generator)?.as_ref(), &device);
+            let generator = generator_or_default(arguments.next("generator", generator)?.as_ref(), &device);
             let shape = arguments.shape()?.map_or_else(Vec::new, |shape| shape.0);
             Ok(sizes.py().detach(|| generator.$name(&shape, dtype, &device))?.into())
         }
@@ -71,7 +74,7 @@ macro_rules! draws {
             generator: Option<&Bound<'_, PyGenerator>>,
         ) -> Result<PyTensor> {
             let ($dtype, $device) = (dtype_or_default(dtype), device_or_default(device));
-            let ($generator, $shape) = (self::generator(generator, &$device), shape.0);
+            let ($generator, $shape) = (generator_or_default(generator, &$device), shape.0);
             Ok(py.detach(|| $work)?.into())
         }
     )*};
@@ -102,7 +105,7 @@ pub fn randint(
     generator: Option<&Bound<'_, PyGenerator>>,
 ) -> Result<PyTensor> {
     let (dtype, device) = (dtype.map_or(DType::I64, |dtype| dtype.0), device_or_default(device));
-    let generator = self::generator(generator, &device);
+    let generator = generator_or_default(generator, &device);
     Ok(py.detach(|| generator.randint(low.0, high.0, &shape.0, dtype, &device))?.into())
 }
 
@@ -116,7 +119,7 @@ pub fn permutation(
     generator: Option<&Bound<'_, PyGenerator>>,
 ) -> Result<PyTensor> {
     let device = device_or_default(device);
-    let generator = self::generator(generator, &device);
+    let generator = generator_or_default(generator, &device);
     Ok(py.detach(|| generator.permutation(count.0, &device))?.into())
 }
 

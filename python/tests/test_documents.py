@@ -23,30 +23,39 @@ def test_methods_of_rust_have_an_example():
     assert ">>> sv.Tensor([[1.0, 2.0], [3.0, 4.0]]).sum(axis=0).tolist()\n[4.0, 6.0]" in sv.Tensor.sum.__doc__
 
 
-NN = {name: getattr(sv.nn, name) for name in sv.nn.__all__}
+MODULES = [sv.nn, sv.io, sv.catalogue, sv.classifier]
+OF_MODULES = {f"{module.__name__.split('.')[-1]}.{name}": getattr(module, name) for module in MODULES for name in module.__all__}
+# Numbers and tuples have the docstring of their type.
+MEMBERS = {name: member for name, member in OF_MODULES.items() if callable(member)}
 OF_CLASSES = {
     f"{owner}.{name}": member
-    for owner, class_ in NN.items()
+    for owner, class_ in MEMBERS.items()
     if isinstance(class_, type)
     for name, member in vars(class_).items()
     if not name.startswith("_")
 }
-OF_NN = {**NN, **OF_CLASSES, **{name: getattr(sv.io, name) for name in sv.io.__all__}}
+DOCUMENTED = {**MEMBERS, **OF_CLASSES}
 
 
-def test_everything_of_nn_and_io_has_a_docstring():
-    assert len(OF_NN) > 200
-    assert not [name for name, member in OF_NN.items() if not (member.__doc__ or "").strip()]
-    for name, member in OF_NN.items():
+def test_everything_of_modules_has_a_docstring():
+    assert len(DOCUMENTED) > 300
+    assert not [name for name, member in DOCUMENTED.items() if not (member.__doc__ or "").strip()]
+    for name, member in DOCUMENTED.items():
         for word in ["```", "](", "::", "[`", "# Errors", "&Device"]:
             assert word not in member.__doc__, f"{name}: {word}"
 
 
-@pytest.mark.parametrize("name", [name for name, member in OF_NN.items() if ">>> " in member.__doc__ and member not in METHODS.values()])
-def test_examples_of_nn_give_what_they_show(name):
-    example = doctest.DocTestParser().get_doctest(OF_NN[name].__doc__, {"sv": sv}, name, None, 0)
+@pytest.mark.parametrize("name", [name for name, member in DOCUMENTED.items() if ">>> " in member.__doc__ and member not in METHODS.values()])
+def test_examples_of_modules_give_what_they_show(name):
+    example = doctest.DocTestParser().get_doctest(DOCUMENTED[name].__doc__, {"sv": sv}, name, None, 0)
     report = []
     assert doctest.DocTestRunner().run(example, out=report.append).failed == 0, "".join(report)
+
+
+def test_functions_of_catalogue_and_classifier_have_an_example():
+    functions = {name: member for name, member in MEMBERS.items() if name.startswith(("catalogue.", "classifier."))}
+    without = {name for name, member in functions.items() if not isinstance(member, type) and ">>> " not in member.__doc__}
+    assert len(functions) > 40 and not without
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if ">>> " in METHODS[name].__doc__])

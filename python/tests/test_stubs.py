@@ -65,7 +65,8 @@ def test_stub_and_package_have_the_same_names_and_parameters(repository):
 
 
 def test_stubs_of_modules_have_their_names_and_parameters(repository):
-    for name, module in [("srt", sv.srt), ("burst", sv.burst), ("nn", sv.nn), ("io", sv.io)]:
+    for name in ["srt", "burst", "catalogue", "classifier", "nn", "io"]:
+        module = getattr(sv, name)
         stub, classes = read(repository, f"{name}.pyi")
         assert {member for member in stub if public(member)} == set(module.__all__)
         for member, parameters in stub.items():

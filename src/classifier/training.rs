@@ -135,7 +135,37 @@ impl Classifier {
         features: &Tensor,
         labels: &Tensor,
         options: &TrainingOptions,
-        observe: impl FnMut(&EpochReport),
+        mut observe: impl FnMut(&EpochReport),
+    ) -> Result<TrainingReport> {
+        self.try_train(features, labels, options, |epoch| {
+            observe(epoch);
+            Ok(())
+        })
+    }
+
+    /// Trains as [`train`](Self::train). An error of `observe` ends the training and becomes its error.
+    ///
+    /// ```
+    /// use selvedge::{Device, Error};
+    /// use selvedge::classifier::{Classifier, ClassifierOptions, TrainingOptions, synthetic};
+    /// let data = synthetic(100, 1, &Device::cpu())?;
+    /// let mut classifier = Classifier::new(&ClassifierOptions::default(), &Device::cpu())?;
+    /// let stopped = classifier.try_train(&data.features, &data.labels, &TrainingOptions::default(), |epoch| {
+    ///     if epoch.epoch == 2 { Err(Error::ForkedProcess) } else { Ok(()) }
+    /// });
+    /// assert!(matches!(stopped, Err(Error::ForkedProcess)));
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`train`](Self::train); errors of `observe`. The weights are the first ones after an error.
+    pub fn try_train(
+        &mut self,
+        features: &Tensor,
+        labels: &Tensor,
+        options: &TrainingOptions,
+        observe: impl FnMut(&EpochReport) -> Result<()>,
     ) -> Result<TrainingReport> {
         options.check()?;
         check_features(OPERATION, features, self.features(), &self.device())?;
@@ -192,7 +222,7 @@ struct Fit<'a, Observe> {
     observe: Observe,
 }
 
-impl<Observe: FnMut(&EpochReport)> Fit<'_, Observe> {
+impl<Observe: FnMut(&EpochReport) -> Result<()>> Fit<'_, Observe> {
     /// Returns the reports of the epochs and the best epoch, whose weights the network has then.
     fn run(&mut self) -> Result<(Vec<EpochReport>, usize)> {
         let mut optimizer = Adam::new(self.network.parameters(), self.options.learning_rate)?;
@@ -216,7 +246,7 @@ impl<Observe: FnMut(&EpochReport)> Fit<'_, Observe> {
                 best = (validation_loss, epoch, self.network.state_dict());
             }
             let report = EpochReport { epoch, training_loss, validation_loss, validation_accuracy, is_best };
-            (self.observe)(&report);
+            (self.observe)(&report)?;
             reports.push(report);
             if epoch - best.1 >= self.options.patience {
                 break;

@@ -13,6 +13,8 @@
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //! | `parameters` | [`Parameters`]: one buffer for each dtype, so that a step is one launch |
 //! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`clip_grad_norm`], [`LearningRateSchedule`] |
+//! | `data_loader` | [`DataLoader`]: batches of the rows of tensors |
+//! | `permutation` | the shuffled order of rows and windows |
 //! | `text` | [`Tokenizer`], [`TextFile`], [`TokenFiles`], [`TokenizedText`], [`Batches`] |
 //! | `training` | [`TrainingStep`]: a step as one graph; [`Checkpoints`]: the state of a run in a folder, from which it resumes bit for bit |
 //!
@@ -40,6 +42,7 @@
 mod autograd;
 mod backend;
 mod checks;
+mod data_loader;
 mod decoder;
 mod gpt;
 mod host_layers;
@@ -49,6 +52,7 @@ mod losses;
 mod module;
 mod optimizers;
 mod parameters;
+mod permutation;
 mod precision;
 mod text;
 mod training;
@@ -59,6 +63,7 @@ pub use autograd::{
     no_grad, scaled_dot_product_attention,
 };
 pub use backend::{AutomaticTransfers, Backend, Cpu, Cuda, TransferCounts};
+pub use data_loader::{DataLoader, DataLoaderOptions, DataLoaderState};
 pub use decoder::{
     Decoder, DecoderCache, DecoderConfig, DecoderGeneration, DecoderOptions, GenerationOptions, LoraOptions,
 };

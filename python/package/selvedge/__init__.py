@@ -12,4 +12,4 @@ uint8, uint16, uint32, uint64 = _native.u8, _native.u16, _native.u32, _native.u6
 device = _native.Device
 kernel, output = _native.Kernel, _native.KernelOutput
 
-from . import burst, io, nn, srt
+from . import burst, catalogue, classifier, io, nn, srt

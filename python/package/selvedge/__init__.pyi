@@ -6,7 +6,7 @@ from os import PathLike
 from types import EllipsisType
 from typing import Any, ClassVar, Protocol, SupportsIndex, TypeAlias, overload
 
-from . import burst as burst, io as io, nn as nn, srt as srt
+from . import burst as burst, catalogue as catalogue, classifier as classifier, io as io, nn as nn, srt as srt
 
 class _Buffer(Protocol):
     """An object with the buffer protocol, such as an array of NumPy."""

@@ -1,4 +1,4 @@
-"""Neural networks: variables with gradients, modules, layers, losses, optimizers and training steps. docs/python.md has examples."""
+"""Neural networks: variables with gradients, modules, layers, losses, optimizers, data loaders and training steps. docs/python.md has examples."""
 
 from . import _native
 

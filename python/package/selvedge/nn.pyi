@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar, overload
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, overload
 
 from . import Axes, Data, Device, DeviceLike, DType, DTypeLike, Entry, Generator, Number, Sizes, Tensor, TensorLike
 
@@ -13,6 +13,7 @@ StateDict: TypeAlias = Mapping[str, Any]
 Weights: TypeAlias = str | tuple[str, float]
 ParametersLike: TypeAlias = "Parameters | Module | Variable | Iterable[Variable]"
 Window: TypeAlias = tuple[int | None, int | None]
+_Batch = TypeVar("_Batch", covariant=True)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 class Variable:
@@ -403,6 +404,20 @@ class AdamW(Optimizer):
 class LearningRateSchedule:
     def __new__(cls, shape: str, peak: float, *, minimum: float = 0.0, warmup_steps: int = 0, total_steps: int = 0) -> LearningRateSchedule: ...
     def __call__(self, step: int) -> float: ...
+
+class DataLoader(Generic[_Batch]):
+    @overload
+    def __new__(cls, data: TensorLike, batch_size: int = 1, shuffle: builtins.bool = False, *, num_workers: int = 0, drop_last: builtins.bool = False, seed: int = 0, prefetch_factor: int = 2, device: DeviceLike | None = None) -> DataLoader[Tensor]: ...
+    @overload
+    def __new__(cls, data: Sequence[TensorLike], batch_size: int = 1, shuffle: builtins.bool = False, *, num_workers: int = 0, drop_last: builtins.bool = False, seed: int = 0, prefetch_factor: int = 2, device: DeviceLike | None = None) -> DataLoader[tuple[Tensor, ...]]: ...
+    def __iter__(self) -> Iterator[_Batch]: ...
+    def __len__(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def batch_size(self) -> int: ...
+    def state_dict(self) -> dict[str, int]: ...
+    def load_state_dict(self, state_dict: dict[str, int]) -> None: ...
 
 class TrainingStep:
     def __new__(cls, parameters: Parameters, optimizer: Optimizer, loss: Callable[..., Variable], *, max_norm: float | None = None, loss_scale: float | str | None = None, capture: builtins.bool = True) -> TrainingStep: ...

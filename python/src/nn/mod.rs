@@ -1,5 +1,6 @@
-//! `selvedge.nn`: variables, modules, layers, losses, optimizers and training steps.
+//! `selvedge.nn`: variables, modules, layers, losses, optimizers, data loaders and training steps.
 
+mod data_loader;
 mod layers;
 mod losses;
 mod mode;
@@ -25,6 +26,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     layers::add(module)?;
     optimizers::add(module)?;
     module.add_class::<training::PyTrainingStep>()?;
+    module.add_class::<data_loader::PyDataLoader>()?;
     macro_rules! functions {
         ($($function:path)*) => {
             $(module.add_function(wrap_pyfunction!($function, module)?)?;)*

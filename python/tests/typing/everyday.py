@@ -116,3 +116,17 @@ def predict(data: sv.Tensor) -> nn.Variable:
 
 
 classes: sv.Tensor = predict(inputs).data.argmax(-1)
+
+batches = nn.DataLoader((inputs, targets), batch_size=2, shuffle=True, seed=1)
+for batch_inputs, batch_targets in batches:
+    found_loss = nn.mse_loss(model(batch_inputs), batch_targets).item()
+position: dict[str, int] = batches.state_dict()
+batches.load_state_dict(position)
+single_rows: list[sv.Tensor] = list(nn.DataLoader(inputs))
+divergence: float = sv.catalogue.kl_divergence(sv.Tensor([0.5, 0.5]), sv.Tensor([0.25, 0.75])).item()
+magnitude, phase = sv.catalogue.order_parameter(sv.zeros(3))
+sample = sv.classifier.synthetic(40, seed=1, device="cpu")
+classifier = sv.classifier.Classifier(hidden=(8,), device="cpu")
+course: sv.classifier.TrainingReport = classifier.train(sample.features, sample.labels, epochs=1, callback=lambda epoch: print(epoch.epoch))
+accuracy: float = classifier.evaluate(sample.features, sample.labels).accuracy
+classifier.prior = [0.2] * 5

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::data::{Split, TokenizedText};
-use super::permutation::Permutation;
+
 use crate::error::{Error, Result};
+use crate::nn::permutation::Permutation;
 use crate::tensor::{Device, Generator, GeneratorState, Tensor};
 use crate::types::DType;
 

@@ -12,7 +12,6 @@
 //! | `data` | [`TokenizedText`], ids split into training and validation |
 //! | `token_files` | [`TokenFiles`], ids in the files of llm.c, nanoGPT and NumPy, and [`TokenWriter`] |
 //! | `batches` | [`Batches`], windows of a text at random positions or in a shuffled order |
-//! | `permutation` | the shuffled order |
 //!
 //! Invariant: a batch is a function of the text, its split, the sizes, the seed and the batch's number. A run that resumes
 //! needs the number alone.
@@ -24,7 +23,6 @@ mod batches;
 mod chat_template;
 mod data;
 mod from_json;
-mod permutation;
 mod stop;
 mod stream;
 #[cfg(feature = "models")]
