@@ -71,6 +71,7 @@ mod memory;
 mod modules;
 mod moving;
 mod nn;
+mod optimizers;
 mod ordering;
 mod peer;
 mod pinned;
