@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use selvedge::DType;
 use selvedge::nn::{
     Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions,
-    Function, FunctionContext, Initializer, LayerNorm, Linear, LossScale, Module, MultiHeadAttention,
+    Function, FunctionContext, Initializer, LayerNorm, Linear, Lion, LossScale, Module, MultiHeadAttention,
     MultiHeadAttentionOptions, Optimizer, Parameters, Reduction, Sequential, Sgd, TrainingStep,
     TransformerBlock, Variable, binary_cross_entropy, checkpoint, cross_entropy, detect_anomaly, mse_loss,
     no_grad,
