@@ -126,51 +126,17 @@ fn options_that_would_have_no_effect_are_refused() {
     refuses_options(model, &sv_optimizer_options { beta1: 0.9, ..sgd }, "options.beta1");
     refuses_options(model, &sv_optimizer_options { beta2: 0.9, ..sgd }, "options.beta2");
     refuses_options(model, &sv_optimizer_options { eps: 1e-8, ..sgd }, "options.eps");
-    refuses_options(
-        model,
-        &sv_optimizer_options { nesterov: 1, ..sgd },
-        "Nesterov momentum with a momentum of 0",
-    );
-    refuses_options(model, &sv_optimizer_options { nesterov: 2, momentum: 0.9, ..sgd }, "options.nesterov");
-    refuses_options(model, &sv_optimizer_options { nesterov: 1, ..adam() }, "SV_OPTIMIZER_SGD");
+    let nesterov = sv_optimizer_options { kind: SV_OPTIMIZER_NESTEROV, ..adam() };
+    refuses_options(model, &nesterov, "Nesterov momentum with a momentum of 0");
+    refuses_options(model, &sv_optimizer_options { momentum: 0.9, eps: 1e-8, ..nesterov }, "options.eps");
     let lion = sv_optimizer_options { kind: SV_OPTIMIZER_LION, ..adam() };
     refuses_options(model, &sv_optimizer_options { eps: 1e-8, ..lion }, "options.eps");
+    refuses_options(model, &sv_optimizer_options { momentum: 0.9, ..lion }, "options.momentum");
     refuses_options(model, &sv_optimizer_options { beta2: 1.0, ..lion }, "Lion: found a second beta of 1");
-    let adafactor = sv_optimizer_options { kind: SV_OPTIMIZER_ADAFACTOR, ..adam() };
-    refuses_options(model, &sv_optimizer_options { beta1: 0.9, ..adafactor }, "options.beta1");
-    refuses_options(model, &sv_optimizer_options { beta2_decay: 0.5, ..adafactor }, "a beta2_decay of 0.5");
-    refuses_options(
-        model,
-        &sv_optimizer_options { variance_eps: -1.0, ..adafactor },
-        "an eps of the variance",
-    );
-    refuses_options(
-        model,
-        &sv_optimizer_options { clipping_threshold: 0.5, ..adafactor },
-        "a clipping threshold",
-    );
-    for (name, options) in [
-        ("fixed_step", sv_optimizer_options { fixed_step: 1, ..lion }),
-        ("beta2_decay", sv_optimizer_options { beta2_decay: -0.5, ..lion }),
-        ("variance_eps", sv_optimizer_options { variance_eps: 1e-8, ..lion }),
-        ("scale_eps", sv_optimizer_options { scale_eps: 1e-8, ..lion }),
-        ("clipping_threshold", sv_optimizer_options { clipping_threshold: 2.0, ..lion }),
-    ] {
-        refuses_options(model, &options, &format!("options.{name}"));
-    }
-    let right =
-        sv_optimizer_options { momentum: 0.9, nesterov: 1, has_weight_decay: 1, weight_decay: 0.1, ..sgd };
+    let right = sv_optimizer_options { momentum: 0.9, has_weight_decay: 1, weight_decay: 0.1, ..sgd };
     // SAFETY: the pointers are to structs and numbers; the structs are made of numbers, all of which may be 0.
     unsafe {
-        let numbers = sv_optimizer_options {
-            fixed_step: 1,
-            beta2_decay: -0.5,
-            variance_eps: 1e-8,
-            scale_eps: 1e-2,
-            clipping_threshold: 2.0,
-            ..adafactor
-        };
-        for options in [right, lion, adafactor, numbers] {
+        for options in [right, sv_optimizer_options { kind: SV_OPTIMIZER_NESTEROV, ..right }, lion] {
             check(sv_release(ok(|result| sv_optimizer_create(model, &options, result))));
         }
         check(sv_release(model));
@@ -360,5 +326,53 @@ fn schedules_have_their_rates_and_refuse_what_they_do_not_read() {
         // SAFETY: the pointers are to a struct and a number.
         let status = unsafe { sv_schedule_learning_rate(&schedule, 0, &mut rate) };
         fails(status, SV_ERROR_INVALID_ARGUMENT, text);
+    }
+}
+
+#[test]
+fn an_adafactor_has_its_settings_and_refuses_bad_ones() {
+    let model = model();
+    check(sv_model_add_linear(model, 2, 1, 1));
+    // SAFETY: the struct is made of numbers, all of which may be 0.
+    let zeros: sv_adafactor_options = unsafe { std::mem::zeroed() };
+    let right = sv_adafactor_options {
+        size: size_of::<sv_adafactor_options>(),
+        learning_rate: 0.1,
+        fixed_step: 1,
+        weight_decay: 0.1,
+        beta2_decay: -0.5,
+        variance_eps: 1e-8,
+        scale_eps: 1e-2,
+        clipping_threshold: 2.0,
+        ..zeros
+    };
+    let wrong = [
+        (sv_adafactor_options { learning_rate: 0.0, ..right }, "sv_optimizer_set_learning_rate"),
+        (sv_adafactor_options { learning_rate: -1.0, ..right }, "a learning rate of -1"),
+        (sv_adafactor_options { fixed_step: 2, ..right }, "options.fixed_step"),
+        (sv_adafactor_options { reserved: 1, ..right }, "options.reserved"),
+        (sv_adafactor_options { weight_decay: f64::NAN, ..right }, "a weight decay of NaN"),
+        (sv_adafactor_options { beta2_decay: 0.5, ..right }, "a beta2_decay of 0.5"),
+        (sv_adafactor_options { variance_eps: -1.0, ..right }, "an eps of the variance of -1"),
+        (sv_adafactor_options { scale_eps: -1.0, ..right }, "an eps of the scale of -1"),
+        (sv_adafactor_options { clipping_threshold: 0.5, ..right }, "a clipping threshold of 0.5"),
+        (sv_adafactor_options { size: 8, ..right }, "size"),
+    ];
+    // SAFETY: the pointers are to structs and numbers.
+    unsafe {
+        for (options, text) in wrong {
+            let mut optimizer = 0;
+            let status = sv_optimizer_create_adafactor(model, &options, &mut optimizer);
+            fails(status, SV_ERROR_INVALID_ARGUMENT, text);
+        }
+        let (x, y) = (floats(&[1.0, 2.0], &[1, 2]), floats(&[3.0], &[1, 1]));
+        let optimizer = ok(|result| sv_optimizer_create_adafactor(model, &right, result));
+        let step =
+            || take::<f32>(ok(|result| sv_model_train_step(model, optimizer, SV_LOSS_MSE, x, y, result)))[0];
+        let (first, second) = (step(), step());
+        assert!(second < first, "{second} after {first}");
+        for handle in [optimizer, model, x, y] {
+            check(sv_release(handle));
+        }
     }
 }

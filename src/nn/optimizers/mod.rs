@@ -20,7 +20,7 @@
 //!   its own. A parameter without a gradient keeps its value, its state and its step count.
 //! - f16 and bf16 parameters have states of f32, and are computed in f32 and rounded once.
 //!
-//! Tests: `tests/nn/optimizers.rs`.
+//! Tests: `tests/nn/optimizers.rs`, `tests/cases/optimizers.rs`, `tests/gpu/optimizers.rs`.
 
 mod adafactor;
 mod adam;
