@@ -292,9 +292,12 @@ fn schedules_have_their_rates_and_refuse_what_they_do_not_read() {
         ..zeros
     };
     let step = sv_schedule { shape: SV_SCHEDULE_STEP, total_steps: 0, step_size: 5, ..linear };
-    // SAFETY: the pointers are to a struct and a number.
-    let rate =
-        |schedule: &sv_schedule, at: u64| ok(|rate| unsafe { sv_schedule_learning_rate(schedule, at, rate) });
+    let rate = |schedule: &sv_schedule, at: u64| -> f64 {
+        let mut rate = f64::NAN;
+        // SAFETY: the pointers are to a struct and a number.
+        check(unsafe { sv_schedule_learning_rate(schedule, at, &mut rate) });
+        rate
+    };
     assert_eq!([0, 1, 7, 12].map(|at| rate(&linear, at)), [0.5, 1.0, 0.5, 0.0]);
     let constant = sv_schedule { shape: SV_SCHEDULE_CONSTANT, total_steps: 0, ..linear };
     assert_eq!([0, 100].map(|at| rate(&constant, at)), [0.5, 1.0]);

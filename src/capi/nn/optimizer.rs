@@ -95,8 +95,8 @@ impl sv_optimizer_options {
             ("options.beta2", self.beta2, WITH_BETAS, of_betas),
             ("options.eps", self.eps, ADAM, of_adam),
         ];
-        let unread = fields.iter().filter(|(_, _, kinds, _)| !kinds.contains(&self.kind));
-        unread.map(|(name, found, _, reads)| check_unused(name, *found, reads)).collect()
+        let mut unread = fields.iter().filter(|(_, _, kinds, _)| !kinds.contains(&self.kind));
+        unread.try_for_each(|(name, found, _, reads)| check_unused(name, *found, reads))
     }
 
     fn create(&self, parameters: Vec<crate::nn::Variable>) -> Result<Box<dyn Optimizer + Send>> {

@@ -184,7 +184,10 @@ impl LearningRateSchedule {
     fn cycle(&self, step: u64, initial: f64) -> f64 {
         let LearningRateSchedule { peak, minimum, warmup_steps, total_steps, .. } = *self;
         let (top, last, step) = (warmup_steps as f64 - 1.0, total_steps as f64 - 1.0, step as f64);
-        if step < top {
+        // The ends of both halves are exact.
+        if step == 0.0 && top > 0.0 {
+            initial
+        } else if step < top {
             half_cosine(initial, peak, step / top)
         } else if step == top {
             peak
