@@ -332,7 +332,7 @@ def test_a_training_step_names_a_parameter_that_was_replaced():
     parameters = nn.Parameters(model)
     step = nn.TrainingStep(parameters, nn.Lion(parameters, lr=0.01), lambda x, y: nn.mse_loss(model(x), y))
     step(*XOR)
-    model.hidden.weight = nn.Parameter(np.ones((16, 2), "f4"))
+    model.hidden = nn.Linear(2, 16)
     before = model.state_dict()
     with pytest.raises(sv.ArgumentError, match="the parameter 'hidden.weight', which the module got after the optimizer was made"):
         step(*XOR)
