@@ -40,6 +40,9 @@ pub const OPTIMIZERS: [Create; 6] = [
     |list| Ok(Box::new(Adafactor::new(list, 0.05)?.with_relative_step(false).with_clipping_threshold(1.5)?)),
 ];
 
+/// Changes a parameter, given the step from 1 on and the gradient.
+type Formula = Box<dyn FnMut(i32, &mut [f64], &[f64])>;
+
 const STEPS: usize = 6;
 const SHAPES: [&[usize]; 5] = [&[], &[5], &[3, 4], &[2, 3, 2], &[1, 3]];
 
@@ -53,7 +56,7 @@ fn start(count: usize) -> Vec<f64> {
 
 /// The gradient of a step. Some of its elements are large, so that updates are clipped.
 fn gradient(count: usize, step: usize) -> Vec<f64> {
-    (0..count).map(|at| element(at, step) * if (at + step) % 5 == 0 { 30.0 } else { 1.0 }).collect()
+    (0..count).map(|at| element(at, step) * if (at + step).is_multiple_of(5) { 30.0 } else { 1.0 }).collect()
 }
 
 fn leaf(numbers: &[f64], shape: &[usize], dtype: DType, device: &Device) -> Variable {
@@ -82,7 +85,7 @@ fn assert_close(found: &[f64], wanted: &[f64], tolerance: f64, what: &str) {
 fn follows(
     device: &Device,
     create: impl Fn(Vec<Variable>) -> Result<Box<dyn Optimizer>>,
-    formula: impl Fn(&[usize]) -> Box<dyn FnMut(i32, &mut [f64], &[f64])>,
+    formula: impl Fn(&[usize]) -> Formula,
 ) {
     for (dtype, tolerance) in [(DType::F64, 1e-12), (DType::F32, 2e-5)] {
         for shape in SHAPES {
@@ -161,7 +164,7 @@ fn root_mean_square(numbers: &[f64]) -> f64 {
 }
 
 /// `torch.optim.Adafactor` with loops.
-fn adafactor(of: Numbers, shape: &[usize]) -> Box<dyn FnMut(i32, &mut [f64], &[f64])> {
+fn adafactor(of: Numbers, shape: &[usize]) -> Formula {
     let count: usize = shape.iter().product();
     let matrix = shape.len().checked_sub(2).map(|at| (shape[at], shape[at + 1]));
     let (mut rows, mut columns, mut variance) = (vec![0.0; count], vec![0.0; count], vec![0.0; count]);
