@@ -228,7 +228,7 @@ impl StepRule for AdafactorRule {
 /// let mut optimizer = Adafactor::new(vec![x.clone()], 0.1)?;
 /// x.square()?.sum_all()?.backward()?;
 /// optimizer.step()?;
-/// assert!(x.square()?.sum_all()?.item::<f64>()? < 15.0);
+/// assert!(x.square()?.sum_all()?.tensor().item::<f64>()? < 15.0);
 /// assert_eq!(optimizer.state_dict()?["0.row_var"].shape().to_vec(), [2, 1]);
 /// # Ok::<(), selvedge::Error>(())
 /// ```
