@@ -3346,6 +3346,46 @@ int32_t sv_custom_run(const struct sv_custom_operation *operation,
 #define SV_OPTIMIZER_ADAMW 3
 
 /**
+ * Gradient descent with Nesterov's momentum, which is not 0.
+ */
+#define SV_OPTIMIZER_NESTEROV 4
+
+/**
+ * Lion: the sign of a momentum, with decoupled weight decay.
+ */
+#define SV_OPTIMIZER_LION 5
+
+/**
+ * Half a cosine from the peak to the minimum.
+ */
+#define SV_SCHEDULE_COSINE 1
+
+/**
+ * The peak.
+ */
+#define SV_SCHEDULE_CONSTANT 2
+
+/**
+ * A line from the peak to the minimum.
+ */
+#define SV_SCHEDULE_LINEAR 3
+
+/**
+ * The peak, and in the last fifth of all steps a line to the minimum.
+ */
+#define SV_SCHEDULE_WSD 4
+
+/**
+ * The peak, times `gamma` after each `step_size` steps, and no less than the minimum: PyTorch's `StepLR`.
+ */
+#define SV_SCHEDULE_STEP 5
+
+/**
+ * Half a cosine from the peak / `div_factor` to the peak in the warm-up, and one to the minimum: PyTorch's `OneCycleLR`.
+ */
+#define SV_SCHEDULE_ONE_CYCLE 6
+
+/**
  * The mean of (input - target)².
  */
 #define SV_LOSS_MSE 1
@@ -3565,15 +3605,15 @@ typedef struct sv_optimizer_options {
    */
   double weight_decay;
   /**
-   * The momentum of `SV_OPTIMIZER_SGD`; 0 for none.
+   * The momentum of `SV_OPTIMIZER_SGD`, 0 for none, and of `SV_OPTIMIZER_NESTEROV`.
    */
   double momentum;
   /**
-   * The decay of the mean of gradients of Adam; 0 for 0.9.
+   * The decay of the mean of gradients of Adam, and of the one whose sign Lion takes; 0 for 0.9.
    */
   double beta1;
   /**
-   * The decay of the mean of squares of Adam; 0 for 0.999.
+   * The decay of the mean of squares of Adam, 0 for 0.999, and of the mean of gradients that Lion keeps, 0 for 0.99.
    */
   double beta2;
   /**
@@ -3581,6 +3621,97 @@ typedef struct sv_optimizer_options {
    */
   double eps;
 } sv_optimizer_options;
+
+/**
+ * The settings of an Adafactor, with the defaults of PyTorch. Zeros are the defaults, but for `size` and `learning_rate`, which the
+ * caller sets.
+ */
+typedef struct sv_adafactor_options {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * 1 for steps of the size of the learning rate. Otherwise the size is at most 1 / sqrt(step), and relative to the root mean
+   * square of the parameter.
+   */
+  int32_t fixed_step;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+  /**
+   * The factor of a step, above 0. A learning rate of 0, such as that of a schedule, is one of `sv_optimizer_set_learning_rate`.
+   */
+  double learning_rate;
+  /**
+   * The decoupled weight decay.
+   */
+  double weight_decay;
+  /**
+   * The share of new squares in the second moments is the step to this power; 0 for -0.8.
+   */
+  double beta2_decay;
+  /**
+   * The least root of a second moment; 0 for the machine epsilon of the parameter's dtype.
+   */
+  double variance_eps;
+  /**
+   * The least root mean square of a parameter for the size of its steps; 0 for 1e-3.
+   */
+  double scale_eps;
+  /**
+   * The root mean square to which a larger update is scaled down, from 1 on; 0 for 1.
+   */
+  double clipping_threshold;
+} sv_adafactor_options;
+
+/**
+ * A learning rate that grows to a peak, linearly but for `SV_SCHEDULE_ONE_CYCLE`, and then follows a shape. A field that the shape does not
+ * use is 0.
+ */
+typedef struct sv_schedule {
+  /**
+   * The size of the struct in bytes.
+   */
+  size_t size;
+  /**
+   * One of `SV_SCHEDULE_...`.
+   */
+  int32_t shape;
+  /**
+   * 0.
+   */
+  int32_t reserved;
+  /**
+   * The largest rate.
+   */
+  double peak;
+  /**
+   * The rate from `total_steps` on, and the least one of `SV_SCHEDULE_STEP`. `SV_SCHEDULE_CONSTANT` uses none.
+   */
+  double minimum;
+  /**
+   * Steps of the warm-up. Its last step has the peak.
+   */
+  uint64_t warmup_steps;
+  /**
+   * Steps of the warm-up and the shape. `SV_SCHEDULE_CONSTANT` and `SV_SCHEDULE_STEP` use none.
+   */
+  uint64_t total_steps;
+  /**
+   * Steps of `SV_SCHEDULE_STEP` with one rate, above 0.
+   */
+  uint64_t step_size;
+  /**
+   * The ratio of a rate of `SV_SCHEDULE_STEP` to the one before it; 0 for 0.1.
+   */
+  double gamma;
+  /**
+   * The ratio of the peak of `SV_SCHEDULE_ONE_CYCLE` to the first rate; 0 for 25.
+   */
+  double div_factor;
+} sv_schedule;
 
 /**
  * The numbers of a run of training. `sv_gpt_trainer_defaults` sets all of them.
@@ -3921,6 +4052,14 @@ int32_t sv_optimizer_create(sv_model model,
                             sv_optimizer *optimizer);
 
 /**
+ * Creates an Adafactor of a model's parameters, as `sv_optimizer_create`. Its second moments of a matrix are those of the rows and the
+ * columns. It is that of PyTorch.
+ */
+int32_t sv_optimizer_create_adafactor(sv_model model,
+                                      const struct sv_adafactor_options *options,
+                                      sv_optimizer *optimizer);
+
+/**
  * Changes each parameter that has a gradient.
  *
  * Others that use the optimizer wait meanwhile.
@@ -3965,6 +4104,13 @@ int32_t sv_optimizer_save(sv_optimizer optimizer,
  */
 int32_t sv_optimizer_load(sv_optimizer optimizer,
                           const char *path);
+
+/**
+ * Gives the learning rate of a step, counted from 0, for `sv_optimizer_set_learning_rate`.
+ */
+int32_t sv_schedule_learning_rate(const struct sv_schedule *schedule,
+                                  uint64_t step,
+                                  double *learning_rate);
 
 /**
  * Creates a tokenizer whose ids are the 256 bytes, for any text in any encoding.

@@ -101,10 +101,10 @@ public:
     }
 
     template <class Model>
-    static Optimizer sgd(const Module<Model> &model, double learning_rate, double momentum = 0)
+    static Optimizer sgd(const Module<Model> &model, double learning_rate, double momentum = 0, bool nesterov = false)
     {
         sv_optimizer_options options{};
-        options.kind = SV_OPTIMIZER_SGD;
+        options.kind = nesterov ? SV_OPTIMIZER_NESTEROV : SV_OPTIMIZER_SGD;
         options.learning_rate = learning_rate;
         options.momentum = momentum;
         return Optimizer(model, options);
@@ -127,6 +127,31 @@ public:
         options.weight_decay = weight_decay;
         return Optimizer(model, options);
     }
+    template <class Model>
+    static Optimizer lion(const Module<Model> &model, double learning_rate, double weight_decay = 0)
+    {
+        sv_optimizer_options options{};
+        options.kind = SV_OPTIMIZER_LION;
+        options.learning_rate = learning_rate;
+        options.has_weight_decay = 1;
+        options.weight_decay = weight_decay;
+        return Optimizer(model, options);
+    }
+    template <class Model>
+    static Optimizer adafactor(const Module<Model> &model, sv_adafactor_options options)
+    {
+        options.size = sizeof options;
+        return detail::make<Optimizer>(sv_optimizer_create_adafactor, model.handle(), &options);
+    }
+    /// Other numbers are the defaults of `torch.optim.Adafactor`.
+    template <class Model>
+    static Optimizer adafactor(const Module<Model> &model, double learning_rate = 1e-2, double weight_decay = 0)
+    {
+        sv_adafactor_options options{};
+        options.learning_rate = learning_rate;
+        options.weight_decay = weight_decay;
+        return adafactor(model, options);
+    }
 
     void step() const { detail::call(sv_optimizer_step, handle()); }
     void zero_grad() const { detail::call(sv_optimizer_zero_grad, handle()); }
@@ -143,6 +168,44 @@ public:
     /// Writes the learning rate and the states to a safetensors file.
     void save(const std::string &path) const { detail::call(sv_optimizer_save, handle(), path.c_str()); }
     void load(const std::string &path) const { detail::call(sv_optimizer_load, handle(), path.c_str()); }
+};
+
+/// The learning rate of each step, for Optimizer::set_learning_rate().
+class LearningRateSchedule {
+public:
+    /// Takes a shape, such as `SV_SCHEDULE_COSINE`, and its numbers. The size of the struct is set here.
+    explicit LearningRateSchedule(sv_schedule schedule) : schedule_(schedule) { schedule_.size = sizeof schedule_; }
+
+    /// The peak, times `gamma` after each `size` steps.
+    static LearningRateSchedule step(double peak, std::uint64_t size, double gamma = 0.1)
+    {
+        sv_schedule schedule{};
+        schedule.shape = SV_SCHEDULE_STEP;
+        schedule.peak = peak;
+        schedule.step_size = size;
+        schedule.gamma = gamma;
+        return LearningRateSchedule(schedule);
+    }
+    /// A warm-up from peak / 25 in the first 3 of 10 steps, and a cosine to peak / 25e4.
+    static LearningRateSchedule one_cycle(double peak, std::uint64_t total_steps)
+    {
+        sv_schedule schedule{};
+        schedule.shape = SV_SCHEDULE_ONE_CYCLE;
+        schedule.peak = peak;
+        schedule.minimum = peak / 25 / 1e4;
+        schedule.warmup_steps = total_steps / 10 * 3 + total_steps % 10 * 3 / 10;
+        schedule.total_steps = total_steps;
+        return LearningRateSchedule(schedule);
+    }
+
+    /// Returns the rate of a step, counted from 0.
+    double operator()(std::uint64_t step) const
+    {
+        return detail::get<double>(sv_schedule_learning_rate, &schedule_, step);
+    }
+
+private:
+    sv_schedule schedule_;
 };
 
 /// Layers one after another, with their parameters. A copy is the same model.

@@ -54,7 +54,71 @@ def test_adams_follow_their_formula(class_, is_decoupled):
     np.testing.assert_allclose(result, adam(weight, 6, 0.05, (0.8, 0.95), 1e-6, 0.1, is_decoupled), rtol=1e-10)
 
 
-@pytest.mark.parametrize("make", [lambda p: nn.SGD(p, lr=0.1, momentum=0.9), lambda p: nn.Adam(p, lr=0.1), lambda p: nn.AdamW(p, lr=0.1)])
+def test_nesterov_momentum_follows_its_formula():
+    weight, velocity = np.array([1.0, -0.5, 0.3]), np.zeros(3)
+    found = parameter(*weight)
+    result = descend(nn.SGD([found], lr=0.05, momentum=0.9, weight_decay=0.01, nesterov=True), found, 5)
+    for _ in range(5):
+        gradient = 3 * weight**2 + 0.01 * weight
+        velocity = 0.9 * velocity + gradient
+        weight = weight - 0.05 * (gradient + 0.9 * velocity)
+    np.testing.assert_allclose(result, weight, rtol=1e-12)
+    with pytest.raises(sv.ArgumentError, match="Nesterov"):
+        nn.SGD([found], nesterov=True)
+
+
+def test_lion_follows_its_formula():
+    weight, momentum = np.array([1.0, -0.5, 0.3]), np.zeros(3)
+    found = parameter(*weight)
+    result = descend(nn.Lion([found], lr=0.05, betas=(0.8, 0.9), weight_decay=0.1), found, 6)
+    for _ in range(6):
+        gradient = 3 * weight**2
+        weight = weight * (1 - 0.05 * 0.1) - 0.05 * np.sign(0.8 * momentum + 0.2 * gradient)
+        momentum = 0.9 * momentum + 0.1 * gradient
+    np.testing.assert_allclose(result, weight, rtol=1e-12)
+    assert nn.Lion([found]).lr == 1e-4
+
+
+def root_mean_square(x):
+    return np.sqrt((x**2).mean())
+
+
+@pytest.mark.parametrize("relative_step", [True, False])
+@pytest.mark.parametrize("shape", [(3,), (3, 4), (2, 3, 2)])
+def test_adafactor_follows_its_formula(shape, relative_step):
+    weight = np.linspace(-1, 1.2, int(np.prod(shape))).reshape(shape)
+    found = nn.Parameter(weight)
+    optimizer = nn.Adafactor([found], lr=0.4, beta2_decay=-0.7, eps=(1e-6, 1e-2), d=1.5, weight_decay=0.1, relative_step=relative_step)
+    result = descend(optimizer, found, 5)
+    rows = columns = variance = 0.0
+    for step in range(1, 6):
+        gradient = 3 * weight**2
+        share, size = step**-0.7, 0.4
+        if relative_step:
+            size = min(0.4, 1 / np.sqrt(step)) * max(1e-2, root_mean_square(weight))
+        if len(shape) > 1:
+            rows = (1 - share) * rows + share * (gradient**2).mean(-1, keepdims=True)
+            columns = (1 - share) * columns + share * (gradient**2).mean(-2, keepdims=True)
+            estimate = rows * columns / np.maximum(rows.mean(-2, keepdims=True), 1e-6)
+        else:
+            estimate = variance = (1 - share) * variance + share * gradient**2
+        update = gradient / np.sqrt(np.maximum(estimate, 1e-12))
+        weight = weight * (1 - 0.4 * 0.1) - size / max(1, root_mean_square(update) / 1.5) * update
+    np.testing.assert_allclose(result, weight, rtol=1e-10)
+    names = {"0.row_var", "0.col_var"} if len(shape) > 1 else {"0.variance"}
+    assert set(optimizer.state_dict()) == names | {"0.step", "learning_rate"}
+    for arguments, match in [({"d": 0.5}, "clipping"), ({"beta2_decay": 0.1}, "beta2_decay"), ({"eps": (-1.0, 1e-3)}, "eps")]:
+        with pytest.raises(sv.ArgumentError, match=match):
+            nn.Adafactor([found], **arguments)
+
+
+MAKERS = [
+    lambda p: nn.SGD(p, lr=0.1, momentum=0.9), lambda p: nn.SGD(p, lr=0.1, momentum=0.9, nesterov=True), lambda p: nn.Adam(p, lr=0.1),
+    lambda p: nn.AdamW(p, lr=0.1), lambda p: nn.Lion(p, lr=0.1), lambda p: nn.Adafactor(p, lr=0.1),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
 def test_states_continue_bit_for_bit(make, tmp_path):
     first = parameter(1.0, 2.0)
     optimizer = make([first])
@@ -107,8 +171,20 @@ def test_schedules_warm_up_and_fall():
         assert [schedule(step) for step in range(4)] == [0.5, 1, 1.5, 2]
     assert shapes["constant"](100) == 2 and all(shapes[name](24) == 1 for name in ["cosine", "linear", "wsd"])
     assert shapes["linear"](14) == 1.5 and shapes["cosine"](14) == pytest.approx(1.5) and shapes["wsd"](19) == 2
-    with pytest.raises(sv.ArgumentError, match='"step"'):
-        nn.LearningRateSchedule("step", 1.0)
+    steps = nn.LearningRateSchedule("step", 2.0, step_size=10, gamma=0.5)
+    assert [steps(step) for step in [0, 9, 10, 20]] == [2, 2, 1, 0.5]
+    cycle = nn.LearningRateSchedule("onecycle", 2.0, warmup_steps=5, total_steps=21, div_factor=4.0)
+    assert cycle(0) == pytest.approx(0.5) and cycle(2) == pytest.approx(1.25) and cycle(4) == 2
+    assert cycle(12) == pytest.approx(1.0) and cycle(20) == 0
+    for call, match in [
+        (lambda: nn.LearningRateSchedule("stairs", 1.0), '"stairs"'), (lambda: nn.LearningRateSchedule("step", 1.0), "step_size"),
+        (lambda: nn.LearningRateSchedule("cosine", 1.0, gamma=0.5), "gamma"),
+        (lambda: nn.LearningRateSchedule("step", 1.0, step_size=3, gamma=-0.5), "-0.5"),
+        (lambda: nn.LearningRateSchedule("onecycle", 1.0, div_factor=0.0), "div_factor"),
+        (lambda: nn.LearningRateSchedule("linear", -1.0), "-1"),
+    ]:
+        with pytest.raises(sv.ArgumentError, match=match):
+            call()
 
 
 class Mlp(nn.Module):
@@ -249,6 +325,18 @@ def test_a_parameter_that_was_replaced_is_named(of):
     del model
     gc.collect()
     optimizer.step()
+
+
+def test_a_training_step_names_a_parameter_that_was_replaced():
+    model = Mlp(1)
+    parameters = nn.Parameters(model)
+    step = nn.TrainingStep(parameters, nn.Lion(parameters, lr=0.01), lambda x, y: nn.mse_loss(model(x), y))
+    step(*XOR)
+    model.hidden = nn.Linear(2, 16)
+    before = model.state_dict()
+    with pytest.raises(sv.ArgumentError, match="the parameter 'hidden.weight', which the module got after the optimizer was made"):
+        step(*XOR)
+    assert all(tensor.equal(before[name]) for name, tensor in model.state_dict().items())
 
 
 def test_loss_scales_skip_steps_that_overflow():

@@ -12,7 +12,7 @@
 //! | `host_layers` | layers of one new position on the CPU, by slices instead of tensors |
 //! | `losses` | [`mse_loss`], [`cross_entropy`] and others, with PyTorch's defaults |
 //! | `parameters` | [`Parameters`]: one buffer for each dtype, so that a step is one launch |
-//! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`clip_grad_norm`], [`LearningRateSchedule`] |
+//! | `optimizers` | [`Sgd`], [`Adam`], [`AdamW`], [`Lion`], [`Adafactor`], [`clip_grad_norm`], [`LearningRateSchedule`] |
 //! | `data_loader` | [`DataLoader`]: batches of the rows of tensors |
 //! | `permutation` | the shuffled order of rows and windows |
 //! | `text` | [`Tokenizer`], [`TextFile`], [`TokenFiles`], [`TokenizedText`], [`Batches`] |
@@ -79,7 +79,9 @@ pub use losses::{
     kl_div, mse_loss, nll_loss,
 };
 pub use module::Module;
-pub use optimizers::{Adam, AdamW, LearningRateSchedule, Optimizer, ScheduleShape, Sgd, clip_grad_norm};
+pub use optimizers::{
+    Adafactor, Adam, AdamW, LearningRateSchedule, Lion, Optimizer, ScheduleShape, Sgd, clip_grad_norm,
+};
 pub use parameters::Parameters;
 pub use text::{
     Batch, Batches, ByteTokenizer, CharTokenizer, Split, StopFilter, StreamDecoder, TextFile, TokenFiles,

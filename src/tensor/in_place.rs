@@ -127,7 +127,7 @@ impl<'a> TensorMut<'a> {
     }
 
     /// The elements as they are now. While it is there they are shared.
-    pub(super) fn current(&self) -> Tensor {
+    pub(crate) fn current(&self) -> Tensor {
         self.tensor.view_as(*self.layout())
     }
 

@@ -47,6 +47,23 @@ void models_are_trained_and_stored(const std::string &folder)
     FAILS(SV_ERROR_INVALID_ARGUMENT, (second.set_learning_rate(-1), 0));
     CHECK(nn::Optimizer::adamw(one, 0.1).defined());
 
+    // The losses of XOR fall with each optimizer and a schedule.
+    const auto learns = [&](nn::Sequential of, const nn::Optimizer &by, const nn::LearningRateSchedule &rates) {
+        const float before = of.forward(nn::Variable(x)).loss(loss, y).tensor().item<float>();
+        for (int step = 0; step < 60; step++) {
+            by.set_learning_rate(rates(static_cast<std::uint64_t>(step)));
+            of.train_step(by, loss, x, y);
+        }
+        return of.forward(nn::Variable(x)).loss(loss, y).tensor().item<float>() < before / 2;
+    };
+    nn::Sequential of_lion = xor_model(), of_adafactor = xor_model(), of_nesterov = xor_model();
+    CHECK(learns(of_lion, nn::Optimizer::lion(of_lion, 0.02, 0.01), nn::LearningRateSchedule::step(0.05, 20, 0.5)));
+    CHECK(learns(of_adafactor, nn::Optimizer::adafactor(of_adafactor), nn::LearningRateSchedule::one_cycle(1, 60)));
+    CHECK(learns(of_nesterov, nn::Optimizer::sgd(of_nesterov, 0.5, 0.9, true), nn::LearningRateSchedule::step(0.5, 60)));
+    CHECK(nn::LearningRateSchedule::one_cycle(2, 100)(29) == 2 && nn::LearningRateSchedule::step(1, 5, 0.5)(12) == 0.25);
+    FAILS(SV_ERROR_INVALID_ARGUMENT, nn::LearningRateSchedule::step(1, 0)(0));
+    FAILS(SV_ERROR_INVALID_ARGUMENT, nn::Optimizer::sgd(one, 0.1, 0, true));
+
     FAILS(SV_ERROR_INVALID_ARGUMENT, nn::Optimizer::adam(one, 0));
     FAILS(SV_ERROR_INVALID_ARGUMENT, nn::Optimizer::adam(nn::Sequential(Device::cpu()), 0.1));
     FAILS(SV_ERROR_INVALID_ARGUMENT, one.linear(1, 1));

@@ -7,6 +7,7 @@ use selvedge::capi::matmul::{self, SV_ACTIVATION_GELU_TANH, sv_matmul_options};
 use selvedge::capi::nn::gpt::{sv_gpt_config, sv_gpt_create};
 use selvedge::capi::nn::model::*;
 use selvedge::capi::nn::optimizer::*;
+use selvedge::capi::nn::schedule::*;
 use selvedge::capi::nn::tokenizer::sv_tokenizer_bytes;
 use selvedge::capi::nn::trainer::{sv_gpt_trainer_create, sv_gpt_trainer_defaults, sv_gpt_trainer_options};
 use selvedge::capi::nn::variable::SV_LOSS_MSE;
@@ -125,10 +126,19 @@ fn options_that_would_have_no_effect_are_refused() {
     refuses_options(model, &sv_optimizer_options { beta1: 0.9, ..sgd }, "options.beta1");
     refuses_options(model, &sv_optimizer_options { beta2: 0.9, ..sgd }, "options.beta2");
     refuses_options(model, &sv_optimizer_options { eps: 1e-8, ..sgd }, "options.eps");
+    let nesterov = sv_optimizer_options { kind: SV_OPTIMIZER_NESTEROV, ..adam() };
+    refuses_options(model, &nesterov, "Nesterov momentum with a momentum of 0");
+    refuses_options(model, &sv_optimizer_options { momentum: 0.9, eps: 1e-8, ..nesterov }, "options.eps");
+    let lion = sv_optimizer_options { kind: SV_OPTIMIZER_LION, ..adam() };
+    refuses_options(model, &sv_optimizer_options { eps: 1e-8, ..lion }, "options.eps");
+    refuses_options(model, &sv_optimizer_options { momentum: 0.9, ..lion }, "options.momentum");
+    refuses_options(model, &sv_optimizer_options { beta2: 1.0, ..lion }, "Lion: found a second beta of 1");
     let right = sv_optimizer_options { momentum: 0.9, has_weight_decay: 1, weight_decay: 0.1, ..sgd };
     // SAFETY: the pointers are to structs and numbers; the structs are made of numbers, all of which may be 0.
     unsafe {
-        check(sv_release(ok(|result| sv_optimizer_create(model, &right, result))));
+        for options in [right, sv_optimizer_options { kind: SV_OPTIMIZER_NESTEROV, ..right }, lion] {
+            check(sv_release(ok(|result| sv_optimizer_create(model, &options, result))));
+        }
         check(sv_release(model));
 
         let a = floats(&[2.0], &[1, 1]);
@@ -266,5 +276,106 @@ fn calls_that_need_a_cuda_device_say_so_on_the_cpu() {
         let (mut name, mut length) = ([0; 8], 0);
         check(device::sv_device_name(CPU, name.as_mut_ptr(), name.len(), &mut length));
         assert_eq!((length, std::ffi::CStr::from_ptr(name.as_ptr())), (3, c"CPU"));
+    }
+}
+
+#[test]
+fn schedules_have_their_rates_and_refuse_what_they_do_not_read() {
+    // SAFETY: the struct is made of numbers, all of which may be 0.
+    let zeros: sv_schedule = unsafe { std::mem::zeroed() };
+    let linear = sv_schedule {
+        size: size_of::<sv_schedule>(),
+        shape: SV_SCHEDULE_LINEAR,
+        peak: 1.0,
+        warmup_steps: 2,
+        total_steps: 12,
+        ..zeros
+    };
+    let step = sv_schedule { shape: SV_SCHEDULE_STEP, total_steps: 0, step_size: 5, ..linear };
+    let rate = |schedule: &sv_schedule, at: u64| -> f64 {
+        let mut rate = f64::NAN;
+        // SAFETY: the pointers are to a struct and a number.
+        check(unsafe { sv_schedule_learning_rate(schedule, at, &mut rate) });
+        rate
+    };
+    assert_eq!([0, 1, 7, 12].map(|at| rate(&linear, at)), [0.5, 1.0, 0.5, 0.0]);
+    let constant = sv_schedule { shape: SV_SCHEDULE_CONSTANT, total_steps: 0, ..linear };
+    assert_eq!([0, 100].map(|at| rate(&constant, at)), [0.5, 1.0]);
+    let wsd = sv_schedule { shape: SV_SCHEDULE_WSD, minimum: 0.5, ..linear };
+    assert_eq!([9, 11, 12].map(|at| rate(&wsd, at)), [1.0, 0.75, 0.5]);
+    let cosine = sv_schedule { shape: SV_SCHEDULE_COSINE, ..linear };
+    assert!((rate(&cosine, 7) - 0.5).abs() < 1e-15);
+    assert_eq!([6, 7].map(|at| rate(&step, at)), [1.0, 0.1]);
+    assert_eq!(rate(&sv_schedule { gamma: 0.5, ..step }, 12), 0.25);
+    let cycle = sv_schedule { shape: SV_SCHEDULE_ONE_CYCLE, ..linear };
+    assert_eq!([0, 1, 11].map(|at| rate(&cycle, at)), [0.04, 1.0, 0.0]);
+    assert_eq!(rate(&sv_schedule { div_factor: 4.0, ..cycle }, 0), 0.25);
+    let wrong = [
+        (sv_schedule { shape: 9, ..linear }, "schedule.shape"),
+        (sv_schedule { reserved: 1, ..linear }, "schedule.reserved"),
+        (sv_schedule { gamma: 0.5, ..linear }, "schedule.gamma"),
+        (sv_schedule { step_size: 5, ..linear }, "schedule.step_size"),
+        (sv_schedule { step_size: 0, ..step }, "schedule.step_size"),
+        (sv_schedule { total_steps: 9, ..step }, "schedule.total_steps"),
+        (sv_schedule { total_steps: 9, ..constant }, "schedule.total_steps"),
+        (sv_schedule { minimum: 0.1, ..constant }, "schedule.minimum"),
+        (sv_schedule { div_factor: 4.0, ..linear }, "schedule.div_factor"),
+        (sv_schedule { div_factor: -4.0, ..cycle }, "a div_factor of -4"),
+        (sv_schedule { gamma: f64::NAN, ..step }, "a gamma of NaN"),
+        (sv_schedule { peak: -1.0, ..linear }, "a peak of -1"),
+    ];
+    for (schedule, text) in wrong {
+        let mut rate = 0.0;
+        // SAFETY: the pointers are to a struct and a number.
+        let status = unsafe { sv_schedule_learning_rate(&schedule, 0, &mut rate) };
+        fails(status, SV_ERROR_INVALID_ARGUMENT, text);
+    }
+}
+
+#[test]
+fn an_adafactor_has_its_settings_and_refuses_bad_ones() {
+    let model = model();
+    check(sv_model_add_linear(model, 2, 1, 1));
+    // SAFETY: the struct is made of numbers, all of which may be 0.
+    let zeros: sv_adafactor_options = unsafe { std::mem::zeroed() };
+    let right = sv_adafactor_options {
+        size: size_of::<sv_adafactor_options>(),
+        learning_rate: 0.1,
+        fixed_step: 1,
+        weight_decay: 0.1,
+        beta2_decay: -0.5,
+        variance_eps: 1e-8,
+        scale_eps: 1e-2,
+        clipping_threshold: 2.0,
+        ..zeros
+    };
+    let wrong = [
+        (sv_adafactor_options { learning_rate: 0.0, ..right }, "sv_optimizer_set_learning_rate"),
+        (sv_adafactor_options { learning_rate: -1.0, ..right }, "a learning rate of -1"),
+        (sv_adafactor_options { fixed_step: 2, ..right }, "options.fixed_step"),
+        (sv_adafactor_options { reserved: 1, ..right }, "options.reserved"),
+        (sv_adafactor_options { weight_decay: f64::NAN, ..right }, "a weight decay of NaN"),
+        (sv_adafactor_options { beta2_decay: 0.5, ..right }, "a beta2_decay of 0.5"),
+        (sv_adafactor_options { variance_eps: -1.0, ..right }, "an eps of the variance of -1"),
+        (sv_adafactor_options { scale_eps: -1.0, ..right }, "an eps of the scale of -1"),
+        (sv_adafactor_options { clipping_threshold: 0.5, ..right }, "a clipping threshold of 0.5"),
+        (sv_adafactor_options { size: 8, ..right }, "size"),
+    ];
+    // SAFETY: the pointers are to structs and numbers.
+    unsafe {
+        for (options, text) in wrong {
+            let mut optimizer = 0;
+            let status = sv_optimizer_create_adafactor(model, &options, &mut optimizer);
+            fails(status, SV_ERROR_INVALID_ARGUMENT, text);
+        }
+        let (x, y) = (floats(&[1.0, 2.0], &[1, 2]), floats(&[3.0], &[1, 1]));
+        let optimizer = ok(|result| sv_optimizer_create_adafactor(model, &right, result));
+        let step =
+            || take::<f32>(ok(|result| sv_model_train_step(model, optimizer, SV_LOSS_MSE, x, y, result)))[0];
+        let (first, second) = (step(), step());
+        assert!(second < first, "{second} after {first}");
+        for handle in [optimizer, model, x, y] {
+            check(sv_release(handle));
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use selvedge::DType;
 use selvedge::nn::{
     Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Dropout, Embedding, FeedForward, FeedForwardOptions,
-    Function, FunctionContext, Initializer, LayerNorm, Linear, LossScale, Module, MultiHeadAttention,
+    Function, FunctionContext, Initializer, LayerNorm, Linear, Lion, LossScale, Module, MultiHeadAttention,
     MultiHeadAttentionOptions, Optimizer, Parameters, Reduction, Sequential, Sgd, TrainingStep,
     TransformerBlock, Variable, binary_cross_entropy, checkpoint, cross_entropy, detect_anomaly, mse_loss,
     no_grad,
@@ -135,10 +135,12 @@ fn memory_of_a_step(fake: &Fake) -> ChildOutcome {
     let device = Device::cuda(0)?;
     let cuda = device.as_cuda().ok_or("the device is no CUDA device")?;
     type MakeOptimizer = fn(Vec<Variable>) -> selvedge::Result<Box<dyn Optimizer>>;
-    let optimizers: [(&str, u64, MakeOptimizer); 3] = [
+    let optimizers: [(&str, u64, MakeOptimizer); 5] = [
         ("Sgd", 1, |of| Ok(Box::new(Sgd::new(of, 0.1)?.with_momentum(0.9)?))),
         ("Adam", 2, |of| Ok(Box::new(Adam::new(of, 0.1)?))),
         ("AdamW", 2, |of| Ok(Box::new(AdamW::new(of, 0.1)?))),
+        ("Lion", 1, |of| Ok(Box::new(Lion::new(of, 0.1)?))),
+        ("Nesterov", 1, |of| Ok(Box::new(Sgd::new(of, 0.1)?.with_momentum(0.9)?.with_nesterov(true)?))),
     ];
     for (name, states, make) in optimizers {
         let model = Linear::new(256, 512, &Initializer::new(&device).with_seed(1))?;

@@ -71,6 +71,7 @@ mod memory;
 mod modules;
 mod moving;
 mod nn;
+mod optimizers;
 mod ordering;
 mod peer;
 mod pinned;
@@ -139,6 +140,7 @@ fn device_tests() -> Vec<DeviceTest> {
         gradients::device_tests(),
         attention::device_tests(),
         gradient_values::device_tests(),
+        optimizers::device_tests(),
         steps::device_tests(),
         classifier::device_tests(),
         foreign_images::device_tests(),

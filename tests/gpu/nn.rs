@@ -12,8 +12,8 @@ mod gpt2_cases;
 
 use selvedge::Error;
 use selvedge::nn::{
-    Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Cuda, Decoder, DecoderCache, DecoderConfig, Embedding,
-    FeedForward, FeedForwardOptions, FusedFunction, Gelu, GenerationOptions, Initializer, LayerNorm, Linear,
+    Adafactor, Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Cuda, Decoder, DecoderCache, DecoderConfig,
+    Embedding, FeedForward, FeedForwardOptions, FusedFunction, Gelu, GenerationOptions, Initializer, LayerNorm, Linear, Lion,
     Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer, Parameters, Reduction, RmsNorm,
     Sequential, Sgd, Silu, Tanh, TrainerOptions, TransformerBlock, Variable, binary_cross_entropy,
     binary_cross_entropy_with_logits, clip_grad_norm, cross_entropy, kl_div, mse_loss, nll_loss, no_grad,
@@ -438,6 +438,8 @@ const OPTIMIZERS: &[(&str, MakeOptimizer)] = &[
     ("Sgd", |of| Ok(Box::new(Sgd::new(of, 0.05)?.with_momentum(0.9)?))),
     ("Adam", |of| Ok(Box::new(Adam::new(of, 1e-2)?))),
     ("AdamW", |of| Ok(Box::new(AdamW::new(of, 1e-2)?.with_weight_decay(0.1)?))),
+    ("Lion", |of| Ok(Box::new(Lion::new(of, 1e-3)?.with_weight_decay(0.1)?))),
+    ("Adafactor", |of| Ok(Box::new(Adafactor::new(of, 1e-2)?))),
 ];
 
 /// Twenty steps of a small regression: the weights after them.

@@ -1,9 +1,29 @@
-//! Steps of optimizers against PyTorch's formulas, clipping, and bad input.
+//! Steps of optimizers against PyTorch's formulas, clipping, schedules, and bad input; and the cases of tests/cases/optimizers.rs on the
+//! CPU.
+
+#[path = "../cases/optimizers.rs"]
+mod cases;
+
+use std::num::NonZeroU64;
 
 use selvedge::nn::{
-    Adam, AdamW, LearningRateSchedule, Optimizer, ScheduleShape, Sgd, Variable, clip_grad_norm,
+    Adafactor, Adam, AdamW, LearningRateSchedule, Lion, Optimizer, ScheduleShape, Sgd, Variable,
+    clip_grad_norm,
 };
 use selvedge::{DType, Device, Result, Tensor};
+
+macro_rules! tests {
+    ($($name:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                cases::$name(&Device::cpu());
+            }
+        )*
+    };
+}
+
+cases::each!(tests);
 
 const START: [f64; 3] = [1.0, -2.0, 0.5];
 /// The gradients of three steps.
@@ -190,6 +210,30 @@ fn optimizers_refuse_what_they_cannot_change() {
             Adam::new(vec![x.clone()], 0.1).unwrap().with_betas(0.9, 1.0).map(drop),
             "Adam: found a second beta of 1; wanted a number of at least 0 and below 1",
         ),
+        (
+            Sgd::new(vec![x.clone()], 0.1).unwrap().with_nesterov(true).map(drop),
+            "Sgd: found Nesterov momentum with a momentum of 0; wanted a momentum above 0",
+        ),
+        (
+            Sgd::new(vec![x.clone()], 0.1)
+                .and_then(|optimizer| optimizer.with_momentum(0.5)?.with_nesterov(true)?.with_momentum(0.0))
+                .map(drop),
+            "Sgd: found Nesterov momentum with a momentum of 0; wanted a momentum above 0",
+        ),
+        (
+            Lion::new(vec![x.clone()], -1.0).map(drop),
+            "Lion: found a learning rate of -1; wanted a finite number that is at least 0",
+        ),
+        (
+            Adafactor::new(vec![x.clone()], 0.1).unwrap().with_beta2_decay(0.1).map(drop),
+            "Adafactor: found a beta2_decay of 0.1; wanted a finite number that is at most 0",
+        ),
+        (
+            Adafactor::new(vec![x.clone()], 0.1).unwrap().with_clipping_threshold(0.5).map(drop),
+            "Adafactor: found a clipping threshold of 0.5; wanted a finite number that is at least 1",
+        ),
+        (Lion::new(Vec::new(), 0.1).map(drop), "Lion: found no parameters; wanted at least one"),
+        (Adafactor::new(Vec::new(), 0.1).map(drop), "Adafactor: found no parameters; wanted at least one"),
         (Sgd::new(Vec::new(), 0.1).map(drop), "Sgd: found no parameters; wanted at least one"),
         (Adam::new(Vec::new(), 0.1).map(drop), "Adam: found no parameters; wanted at least one"),
         (AdamW::new(Vec::new(), 0.1).map(drop), "AdamW: found no parameters; wanted at least one"),
@@ -200,8 +244,22 @@ fn optimizers_refuse_what_they_cannot_change() {
     let sgd = || Sgd::new(vec![x.clone()], 0.1).unwrap();
     let adam = || Adam::new(vec![x.clone()], 0.1).unwrap();
     let adam_w = || AdamW::new(vec![x.clone()], 0.1).unwrap();
+    let lion = || Lion::new(vec![x.clone()], 0.1).unwrap();
+    let adafactor = || Adafactor::new(vec![x.clone()], 0.1).unwrap();
+    for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        assert!(
+            adafactor().with_beta2_decay(number).is_err()
+                && adafactor().with_clipping_threshold(number).is_err()
+        );
+    }
     for number in [f64::NAN, -0.5, f64::INFINITY, f64::NEG_INFINITY] {
         let cases = [
+            ("Lion: found a first beta", lion().with_betas(number, 0.5).map(drop)),
+            ("Lion: found a second beta", lion().with_betas(0.5, number).map(drop)),
+            ("Lion: found a weight decay", lion().with_weight_decay(number).map(drop)),
+            ("Adafactor: found an eps of the variance", adafactor().with_eps(Some(number), 1e-3).map(drop)),
+            ("Adafactor: found an eps of the scale", adafactor().with_eps(None, number).map(drop)),
+            ("Adafactor: found a weight decay", adafactor().with_weight_decay(number).map(drop)),
             ("Sgd: found a momentum", sgd().with_momentum(number).map(drop)),
             ("Sgd: found a weight decay", sgd().with_weight_decay(number).map(drop)),
             ("Adam: found a first beta", adam().with_betas(number, 0.5).map(drop)),
@@ -253,4 +311,122 @@ fn learning_rates_follow_their_shapes() {
     is_close(wsd[11], 0.55);
     // It begins after the warm-up.
     assert_eq!(of(ScheduleShape::Wsd, 11, 12).learning_rate(11), 1.0);
+}
+
+#[test]
+fn complex_parameters_are_refused_by_rules_of_real_numbers() {
+    let complex = || {
+        let tensor = leaf(&[1.0]).tensor().cast(DType::C128).unwrap();
+        vec![Variable::with_grad(tensor).unwrap()]
+    };
+    for (name, result) in [
+        ("Lion", Lion::new(complex(), 0.1).map(drop)),
+        ("Adafactor", Adafactor::new(complex(), 0.1).map(drop)),
+    ] {
+        let text = result.unwrap_err().to_string();
+        assert!(text.starts_with(name) && text.contains("c128"), "{text}");
+    }
+}
+
+#[test]
+fn a_state_of_another_optimizer_or_shape_is_refused_and_changes_nothing() {
+    let matrix = |rows: usize| {
+        let tensor = Tensor::ones(&[rows, 2], DType::F64, &Device::cpu()).unwrap();
+        let x = Variable::with_grad(tensor).unwrap();
+        x.square().unwrap().sum_all().unwrap().backward().unwrap();
+        x
+    };
+    let of = |rows| Adafactor::new(vec![matrix(rows)], 0.1).unwrap();
+    let (mut optimizer, mut other) = (of(3), of(4));
+    other.step().unwrap();
+    let before = optimizer.state_dict().unwrap().len();
+    let text = optimizer.load_state_dict(&other.state_dict().unwrap()).unwrap_err().to_string();
+    assert!(text.contains("'0.row_var' is f64 of shape [4, 1] in place of f64 of shape [3, 1]"), "{text}");
+    let mut lion = Lion::new(vec![matrix(3)], 0.1).unwrap();
+    lion.step().unwrap();
+    let text = optimizer.load_state_dict(&lion.state_dict().unwrap()).unwrap_err().to_string();
+    assert!(text.contains("'0.exp_avg' is extra"), "{text}");
+    assert_eq!(optimizer.state_dict().unwrap().len(), before);
+}
+
+#[test]
+fn two_optimizers_of_one_parameter_each_change_it_by_their_states() {
+    let x = leaf(&[1.0]);
+    let mut first = Sgd::new(vec![x.clone()], 0.5).unwrap().with_momentum(0.5).unwrap();
+    let mut second = Lion::new(vec![x.clone()], 0.25).unwrap();
+    give(&x, &[1.0]);
+    for wanted in [(0.5, 0.25), (-0.5, -0.75)] {
+        first.step().unwrap();
+        assert_eq!(numbers(&x.tensor()), [wanted.0]);
+        second.step().unwrap();
+        assert_eq!(numbers(&x.tensor()), [wanted.1]);
+    }
+}
+
+#[test]
+fn step_and_one_cycle_schedules_are_those_of_pytorch() {
+    let is_close = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-14, "{found}, not {wanted}");
+    let steps = LearningRateSchedule::step(0.5, NonZeroU64::new(3).unwrap(), 0.1);
+    let mut wanted = 0.5;
+    for step in 0..20 {
+        if step > 0 && step % 3 == 0 {
+            wanted *= 0.1;
+        }
+        is_close(steps.learning_rate(step), wanted);
+    }
+    assert_eq!(steps.learning_rate(u64::MAX), 0.0);
+    // After a warm-up, and no lower than the minimum.
+    let limited = LearningRateSchedule { warmup_steps: 2, minimum: 0.01, ..steps };
+    for (step, wanted) in [(0, 0.25), (1, 0.5), (2, 0.5), (4, 0.5), (5, 0.05), (8, 0.01), (1000, 0.01)] {
+        is_close(limited.learning_rate(step), wanted);
+    }
+    // OneCycleLR(max_lr, total_steps, pct_start=0.3) as PyTorch writes it: two phases, whose ends are steps.
+    for total in [10u64, 50, 100] {
+        let cycle = LearningRateSchedule::one_cycle(2.0, total);
+        let (initial, last) = (2.0 / 25.0, 2.0 / 25.0 / 1e4);
+        let ends = [0.3 * total as f64 - 1.0, total as f64 - 1.0];
+        for step in 0..total {
+            let at = step as f64;
+            let (from, to, share) = if at <= ends[0] {
+                (initial, 2.0, at / ends[0])
+            } else {
+                (2.0, last, (at - ends[0]) / (ends[1] - ends[0]))
+            };
+            let wanted = to + (from - to) / 2.0 * ((std::f64::consts::PI * share).cos() + 1.0);
+            is_close(cycle.learning_rate(step), wanted);
+        }
+        is_close(cycle.learning_rate(total), last);
+    }
+    for (warmup_steps, total_steps) in [(0, 0), (0, 1), (1, 1), (0, 5), (1, 5), (5, 5), (7, 5)] {
+        let shape = ScheduleShape::OneCycle { div_factor: 4.0 };
+        let schedule = LearningRateSchedule { shape, peak: 1.0, minimum: 0.1, warmup_steps, total_steps };
+        for step in 0..10 {
+            let rate = schedule.learning_rate(step);
+            assert!((0.1..=1.0).contains(&rate), "step {step} of {schedule:?}: {rate}");
+        }
+        assert_eq!(schedule.learning_rate(10), 0.1);
+    }
+}
+
+#[test]
+fn schedules_of_bad_numbers_are_refused() {
+    let step = |gamma| LearningRateSchedule::step(1.0, NonZeroU64::MIN, gamma);
+    let cycle = |div_factor| LearningRateSchedule {
+        shape: ScheduleShape::OneCycle { div_factor },
+        ..LearningRateSchedule::one_cycle(1.0, 10)
+    };
+    assert!(step(0.0).check().is_ok() && step(2.0).check().is_ok() && cycle(0.5).check().is_ok());
+    for number in [f64::NAN, -1.0, f64::INFINITY] {
+        let cases = [
+            (step(number), "gamma"),
+            (cycle(number), "div_factor"),
+            (LearningRateSchedule { peak: number, ..step(0.5) }, "peak"),
+            (LearningRateSchedule { minimum: number, ..step(0.5) }, "minimum"),
+        ];
+        for (schedule, name) in cases {
+            let text = schedule.check().unwrap_err().to_string();
+            assert!(text.starts_with(&format!("LearningRateSchedule: found a {name} of {number}")), "{text}");
+        }
+    }
+    assert!(cycle(0.0).check().is_err());
 }

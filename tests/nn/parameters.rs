@@ -1,8 +1,8 @@
 //! Parameters in one buffer: values, addresses, versions, ties and optimizers, against the same model without a buffer.
 
 use selvedge::nn::{
-    Adam, AdamW, Embedding, Initializer, LayerNorm, Linear, Module, Optimizer, Parameters, Reduction,
-    Sequential, Sgd, Variable, cross_entropy, mse_loss,
+    Adafactor, Adam, AdamW, Embedding, Initializer, LayerNorm, Linear, Lion, Module, Optimizer, Parameters,
+    Reduction, Sequential, Sgd, Variable, cross_entropy, mse_loss,
 };
 use selvedge::{DType, Device, Result, Tensor};
 
@@ -36,12 +36,15 @@ fn state(model: &dyn Module) -> Vec<Vec<u8>> {
 
 type Create = fn(Vec<Variable>) -> Result<Box<dyn Optimizer>>;
 
-const OPTIMIZERS: [Create; 5] = [
+const OPTIMIZERS: [Create; 8] = [
     |list| Ok(Box::new(Sgd::new(list, 0.1)?.with_weight_decay(0.1)?)),
     |list| Ok(Box::new(Sgd::new(list, 0.1)?.with_momentum(0.9)?)),
     |list| Ok(Box::new(Adam::new(list, 0.1)?.with_weight_decay(0.1)?)),
     |list| Ok(Box::new(AdamW::new(list, 0.1)?)),
     |list| Ok(Box::new(AdamW::new(list, 0.1)?.with_weight_decay(0.5)?.with_min_decay_rank(2))),
+    |list| Ok(Box::new(Sgd::new(list, 0.1)?.with_momentum(0.9)?.with_nesterov(true)?)),
+    |list| Ok(Box::new(Lion::new(list, 0.1)?.with_min_decay_rank(2))),
+    |list| Ok(Box::new(Adafactor::new(list, 0.1)?.with_weight_decay(0.1)?)),
 ];
 
 fn backward(model: &dyn Module, step: usize, dtype: DType) {

@@ -1,8 +1,9 @@
 //! `TrainingStep` on the CPU, and the parts of an optimizer's step that a captured step uses.
 
 use selvedge::nn::{
-    Adam, AdamW, BatchNorm1d, Dropout, Initializer, LearningRateSchedule, Linear, Module, Optimizer,
-    Parameters, Reduction, ScheduleShape, Sequential, Sgd, TrainingStep, Variable, clip_grad_norm, mse_loss,
+    Adafactor, Adam, AdamW, BatchNorm1d, Dropout, Initializer, LearningRateSchedule, Linear, Lion, Module,
+    Optimizer, Parameters, Reduction, ScheduleShape, Sequential, Sgd, TrainingStep, Variable, clip_grad_norm,
+    mse_loss,
 };
 use selvedge::tensor::Generator;
 use selvedge::{DType, Device, Result, Tensor};
@@ -88,11 +89,14 @@ fn bad_steps_are_errors() -> Result<()> {
 
 pub type Create = fn(Vec<Variable>) -> Result<Box<dyn Optimizer>>;
 
-pub const OPTIMIZERS: [Create; 4] = [
+pub const OPTIMIZERS: [Create; 7] = [
     |list| Ok(Box::new(Sgd::new(list, 0.1)?)),
     |list| Ok(Box::new(Sgd::new(list, 0.1)?.with_momentum(0.9)?)),
     |list| Ok(Box::new(Adam::new(list, 0.1)?)),
     |list| Ok(Box::new(AdamW::new(list, 0.1)?.with_min_decay_rank(2))),
+    |list| Ok(Box::new(Sgd::new(list, 0.1)?.with_momentum(0.9)?.with_nesterov(true)?)),
+    |list| Ok(Box::new(Lion::new(list, 0.1)?.with_min_decay_rank(2))),
+    |list| Ok(Box::new(Adafactor::new(list, 0.1)?.with_weight_decay(0.1)?)),
 ];
 
 #[test]

@@ -1,13 +1,15 @@
 //! Optimizers with PyTorch's names and arguments, the clipping of gradients, and schedules of the learning rate.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyWeakrefMethods, PyWeakrefReference};
 use selvedge::Tensor;
 use selvedge::nn::{
-    self, Adam, AdamW, LearningRateSchedule, Optimizer, Parameters, ScheduleShape, Sgd, Variable,
+    self, Adafactor, Adam, AdamW, LearningRateSchedule, Lion, Optimizer, Parameters, ScheduleShape, Sgd,
+    Variable,
 };
 
 use super::module::{ObjectModule, PyNnModule, dict_of, entries_of};
@@ -119,7 +121,7 @@ impl PyOptimizer {
     }
 
     /// Refuses a step after another parameter took the place of one in the module.
-    fn check_module(&self, py: Python<'_>) -> Result<()> {
+    pub fn check_module(&self, py: Python<'_>) -> Result<()> {
         let Some(module) = self.module.as_ref().and_then(|module| module.bind(py).upgrade()) else {
             return Ok(());
         };
@@ -222,7 +224,7 @@ impl PyOptimizer {
     }
 }
 
-/// Stochastic gradient descent: v = momentum v + g, p = p - lr v, with weight_decay p as a part of g.
+/// Stochastic gradient descent: v = momentum v + g, p = p - lr v, with weight_decay p as a part of g. With nesterov, p = p - lr (g + momentum v).
 #[pyclass(name = "SGD", module = "selvedge.nn", frozen, extends = PyOptimizer, subclass)]
 pub struct PySgd;
 
@@ -230,19 +232,20 @@ pub struct PySgd;
 impl PySgd {
     #[new]
     #[pyo3(
-        signature = (params, lr=InRange(1e-3), momentum=InRange(0.0), weight_decay=InRange(0.0), *, min_decay_rank=InRange(0)),
-        text_signature = "(params, lr=0.001, momentum=0.0, weight_decay=0.0, *, min_decay_rank=0)"
+        signature = (params, lr=InRange(1e-3), momentum=InRange(0.0), weight_decay=InRange(0.0), nesterov=false, *, min_decay_rank=InRange(0)),
+        text_signature = "(params, lr=0.001, momentum=0.0, weight_decay=0.0, nesterov=False, *, min_decay_rank=0)"
     )]
     fn new(
         params: &Bound<'_, PyAny>,
         lr: InRange<f64>,
         momentum: InRange<f64>,
         weight_decay: InRange<f64>,
+        nesterov: bool,
         min_decay_rank: InRange<usize>,
     ) -> Result<PyClassInitializer<PySgd>> {
         let parameters = parameters(params)?;
         let optimizer = params.py().detach(|| {
-            let optimizer = Sgd::new(parameters, lr.0)?.with_momentum(momentum.0)?;
+            let optimizer = Sgd::new(parameters, lr.0)?.with_momentum(momentum.0)?.with_nesterov(nesterov)?;
             Ok::<_, selvedge::Error>(
                 optimizer.with_weight_decay(weight_decay.0)?.with_min_decay_rank(min_decay_rank.0),
             )
@@ -291,6 +294,73 @@ adams! {
     PyAdamW AdamW "AdamW" 0.01 "(params, lr=0.001, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, *, min_decay_rank=0)";
 }
 
+/// Lion: p = p (1 - lr weight_decay) - lr sign(b1 m + (1 - b1) g), then m = b2 m + (1 - b2) g.
+#[pyclass(name = "Lion", module = "selvedge.nn", frozen, extends = PyOptimizer, subclass)]
+pub struct PyLion;
+
+#[pymethods]
+impl PyLion {
+    #[new]
+    #[pyo3(
+        signature = (params, lr=InRange(1e-4), betas=(InRange(0.9), InRange(0.99)), weight_decay=InRange(0.0), *, min_decay_rank=InRange(0)),
+        text_signature = "(params, lr=0.0001, betas=(0.9, 0.99), weight_decay=0.0, *, min_decay_rank=0)"
+    )]
+    fn new(
+        params: &Bound<'_, PyAny>,
+        lr: InRange<f64>,
+        betas: (InRange<f64>, InRange<f64>),
+        weight_decay: InRange<f64>,
+        min_decay_rank: InRange<usize>,
+    ) -> Result<PyClassInitializer<PyLion>> {
+        let parameters = parameters(params)?;
+        let optimizer = params.py().detach(|| {
+            let optimizer = Lion::new(parameters, lr.0)?.with_betas(betas.0.0, betas.1.0)?;
+            Ok::<_, selvedge::Error>(
+                optimizer.with_weight_decay(weight_decay.0)?.with_min_decay_rank(min_decay_rank.0),
+            )
+        })?;
+        Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer)?).add_subclass(PyLion))
+    }
+}
+
+/// PyTorch's Adafactor: the second moments of a matrix are those of its rows and columns.
+///
+/// A step of size min(lr, 1 / sqrt(step)) is relative to the root mean square of the parameter, unless relative_step is False: then it is
+/// lr. eps is the least root of a second moment, None for the machine epsilon of the dtype, and the least root mean square of a
+/// parameter. d is the root mean square to which larger updates are scaled down.
+#[pyclass(name = "Adafactor", module = "selvedge.nn", frozen, extends = PyOptimizer, subclass)]
+pub struct PyAdafactor;
+
+#[pymethods]
+impl PyAdafactor {
+    #[new]
+    #[pyo3(
+        signature = (params, lr=InRange(1e-2), beta2_decay=InRange(-0.8), eps=(None, InRange(1e-3)), d=InRange(1.0), weight_decay=InRange(0.0), *, relative_step=true, min_decay_rank=InRange(0)),
+        text_signature = "(params, lr=0.01, beta2_decay=-0.8, eps=(None, 0.001), d=1.0, weight_decay=0.0, *, relative_step=True, min_decay_rank=0)"
+    )]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        params: &Bound<'_, PyAny>,
+        lr: InRange<f64>,
+        beta2_decay: InRange<f64>,
+        eps: (Option<InRange<f64>>, InRange<f64>),
+        d: InRange<f64>,
+        weight_decay: InRange<f64>,
+        relative_step: bool,
+        min_decay_rank: InRange<usize>,
+    ) -> Result<PyClassInitializer<PyAdafactor>> {
+        let parameters = parameters(params)?;
+        let optimizer = params.py().detach(|| {
+            let optimizer = Adafactor::new(parameters, lr.0)?.with_beta2_decay(beta2_decay.0)?;
+            let optimizer =
+                optimizer.with_eps(eps.0.map(|eps| eps.0), eps.1.0)?.with_clipping_threshold(d.0)?;
+            let optimizer = optimizer.with_weight_decay(weight_decay.0)?.with_relative_step(relative_step);
+            Ok::<_, selvedge::Error>(optimizer.with_min_decay_rank(min_decay_rank.0))
+        })?;
+        Ok(PyClassInitializer::from(PyOptimizer::new(params, optimizer)?).add_subclass(PyAdafactor))
+    }
+}
+
 /// Scales the gradients so that their norm is at most `max_norm`, and returns the norm before.
 #[pyfunction]
 pub fn clip_grad_norm_(
@@ -303,11 +373,14 @@ pub fn clip_grad_norm_(
 }
 
 /// The learning rate of each step: a linear warmup to the peak, then "constant", or to the minimum by "cosine", "linear" or "wsd" (constant,
-/// and linear in the last fifth).
+/// and linear in the last fifth). "step" is PyTorch's StepLR, with step_size and gamma, and no less than the minimum. "onecycle" is
+/// its OneCycleLR: a cosine from peak / div_factor to the peak in the warmup, and one to the minimum.
 ///
 /// >>> schedule = sv.nn.LearningRateSchedule("linear", peak=1.0, total_steps=10)
 /// >>> schedule(5)
 /// 0.5
+/// >>> sv.nn.LearningRateSchedule("step", peak=1.0, step_size=3, gamma=0.5)(6)
+/// 0.25
 #[pyclass(name = "LearningRateSchedule", module = "selvedge.nn", frozen)]
 pub struct PySchedule(LearningRateSchedule);
 
@@ -315,33 +388,62 @@ pub struct PySchedule(LearningRateSchedule);
 impl PySchedule {
     #[new]
     #[pyo3(
-        signature = (shape, peak, *, minimum=InRange(0.0), warmup_steps=InRange(0), total_steps=InRange(0)),
-        text_signature = "(shape, peak, *, minimum=0.0, warmup_steps=0, total_steps=0)"
+        signature = (shape, peak, *, minimum=InRange(0.0), warmup_steps=InRange(0), total_steps=InRange(0), step_size=None, gamma=None, div_factor=None),
+        text_signature = "(shape, peak, *, minimum=0.0, warmup_steps=0, total_steps=0, step_size=None, gamma=None, div_factor=None)"
     )]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         shape: &str,
         peak: InRange<f64>,
         minimum: InRange<f64>,
         warmup_steps: InRange<u64>,
         total_steps: InRange<u64>,
+        step_size: Option<InRange<u64>>,
+        gamma: Option<InRange<f64>>,
+        div_factor: Option<InRange<f64>>,
     ) -> Result<PySchedule> {
+        const NAME: &str = "LearningRateSchedule";
+        let unread = [
+            ("step_size", step_size.is_some(), "step"),
+            ("gamma", gamma.is_some(), "step"),
+            ("div_factor", div_factor.is_some(), "onecycle"),
+        ];
+        if let Some((name, _, wanted)) = unread.iter().find(|(_, is_set, reads)| *is_set && *reads != shape) {
+            let found = format!("a {name} of the shape \"{shape}\"");
+            return Err(invalid(NAME, found, format!("no {name}, or the shape \"{wanted}\"")).into());
+        }
         let shape = match shape {
             "cosine" => ScheduleShape::Cosine,
             "constant" => ScheduleShape::Constant,
             "linear" => ScheduleShape::Linear,
             "wsd" => ScheduleShape::Wsd,
+            "step" => {
+                let size = step_size.and_then(|size| NonZeroU64::new(size.0)).ok_or_else(|| {
+                    invalid(
+                        NAME,
+                        "the shape \"step\" without a step_size above 0",
+                        "step_size=30, for example",
+                    )
+                })?;
+                ScheduleShape::Step { size, gamma: gamma.map_or(0.1, |gamma| gamma.0) }
+            }
+            "onecycle" => {
+                ScheduleShape::OneCycle { div_factor: div_factor.map_or(25.0, |div_factor| div_factor.0) }
+            }
             _ => {
-                let wanted = "\"cosine\", \"constant\", \"linear\" or \"wsd\"";
-                return Err(invalid("LearningRateSchedule", format!("\"{shape}\""), wanted).into());
+                let wanted = "\"cosine\", \"constant\", \"linear\", \"wsd\", \"step\" or \"onecycle\"";
+                return Err(invalid(NAME, format!("\"{shape}\""), wanted).into());
             }
         };
-        Ok(PySchedule(LearningRateSchedule {
+        let schedule = LearningRateSchedule {
             shape,
             peak: peak.0,
             minimum: minimum.0,
             warmup_steps: warmup_steps.0,
             total_steps: total_steps.0,
-        }))
+        };
+        schedule.check()?;
+        Ok(PySchedule(schedule))
     }
 
     /// The learning rate of a step; the first one is 0.
@@ -357,5 +459,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PySgd>()?;
     module.add_class::<PyAdam>()?;
     module.add_class::<PyAdamW>()?;
+    module.add_class::<PyLion>()?;
+    module.add_class::<PyAdafactor>()?;
     module.add_class::<PySchedule>()
 }

@@ -35,6 +35,7 @@ type Step = TrainingStep<OptimizerHandle, Loss>;
 #[pyclass(name = "TrainingStep", module = "selvedge.nn", frozen)]
 pub struct PyTrainingStep {
     step: Mutex<Step>,
+    optimizer: Py<PyOptimizer>,
     /// The thread that takes a step, whose loss may not use the step itself.
     running: Mutex<Option<ThreadId>>,
     raised: Raised,
@@ -121,7 +122,8 @@ impl PyTrainingStep {
         capture: bool,
     ) -> Result<PyTrainingStep> {
         let loss_scale = loss_scale.map(scale_of).transpose()?;
-        let (parameters, optimizer) = (parameters.get(), optimizer.get().handle());
+        let (object, parameters, optimizer) =
+            (optimizer.clone().unbind(), parameters.get(), optimizer.get().handle());
         let raised = Raised::default();
         let loss = loss_of(loss, raised.clone());
         let step = py.detach(|| {
@@ -134,12 +136,15 @@ impl PyTrainingStep {
             }
             Ok::<_, selvedge::Error>(if capture { step } else { step.without_capture() })
         })?;
-        Ok(PyTrainingStep { step: Mutex::new(step), running: Mutex::new(None), raised })
+        Ok(PyTrainingStep { step: Mutex::new(step), optimizer: object, running: Mutex::new(None), raised })
     }
 
     /// Takes a step, and returns the loss, which later steps do not change.
+    ///
+    /// As the step of an optimizer of a module, it is refused if the module has another parameter by then.
     #[pyo3(signature = (*inputs))]
     fn __call__(&self, py: Python<'_>, inputs: Vec<IndexArgument>) -> Result<PyTensor> {
+        self.optimizer.get().check_module(py)?;
         let inputs: Vec<Tensor> = inputs.into_iter().map(|input| input.0).collect();
         let loss = py.detach(|| {
             let mut step = self.step()?;

@@ -8,6 +8,7 @@ pub mod decoder;
 pub mod gpt;
 pub mod model;
 pub mod optimizer;
+pub mod schedule;
 pub mod tokenizer;
 pub mod trainer;
 pub mod variable;

@@ -9,7 +9,7 @@ use super::super::guard;
 use super::super::handle::{Object, object, sv_model, sv_optimizer, sv_tensor};
 use super::super::tensor::{flag, give};
 use super::model::{Model, ModelObject, write_entries};
-use crate::nn::{Adam, AdamW, Optimizer, Sgd, clip_grad_norm};
+use crate::nn::{Adafactor, Adam, AdamW, Lion, Optimizer, Sgd, clip_grad_norm};
 use crate::tensor::{Device, Tensor};
 
 /// An optimizer behind a handle.
@@ -49,6 +49,10 @@ pub const SV_OPTIMIZER_SGD: i32 = 1;
 pub const SV_OPTIMIZER_ADAM: i32 = 2;
 /// Adam with decoupled weight decay.
 pub const SV_OPTIMIZER_ADAMW: i32 = 3;
+/// Gradient descent with Nesterov's momentum, which is not 0.
+pub const SV_OPTIMIZER_NESTEROV: i32 = 4;
+/// Lion: the sign of a momentum, with decoupled weight decay.
+pub const SV_OPTIMIZER_LION: i32 = 5;
 
 /// The settings of an optimizer. Zeros are the defaults, but for `size`, `kind` and `learning_rate`, which the caller sets. A field
 /// that the kind or a flag does not use is 0.
@@ -66,41 +70,46 @@ pub struct sv_optimizer_options {
     pub learning_rate: f64,
     /// The weight decay. 0 without `has_weight_decay`.
     pub weight_decay: f64,
-    /// The momentum of `SV_OPTIMIZER_SGD`; 0 for none.
+    /// The momentum of `SV_OPTIMIZER_SGD`, 0 for none, and of `SV_OPTIMIZER_NESTEROV`.
     pub momentum: f64,
-    /// The decay of the mean of gradients of Adam; 0 for 0.9.
+    /// The decay of the mean of gradients of Adam, and of the one whose sign Lion takes; 0 for 0.9.
     pub beta1: f64,
-    /// The decay of the mean of squares of Adam; 0 for 0.999.
+    /// The decay of the mean of squares of Adam, 0 for 0.999, and of the mean of gradients that Lion keeps, 0 for 0.99.
     pub beta2: f64,
     /// The number that Adam adds to the divisor; 0 for 1e-8.
     pub eps: f64,
 }
 
 impl sv_optimizer_options {
+    /// Refuses a field that the kind does not use.
+    fn check_kind(&self) -> Result<()> {
+        const SGD: &[i32] = &[SV_OPTIMIZER_SGD, SV_OPTIMIZER_NESTEROV];
+        const ADAM: &[i32] = &[SV_OPTIMIZER_ADAM, SV_OPTIMIZER_ADAMW];
+        const WITH_BETAS: &[i32] = &[SV_OPTIMIZER_ADAM, SV_OPTIMIZER_ADAMW, SV_OPTIMIZER_LION];
+        let of_sgd = "the kind SV_OPTIMIZER_SGD or SV_OPTIMIZER_NESTEROV";
+        let of_adam = "the kind SV_OPTIMIZER_ADAM or SV_OPTIMIZER_ADAMW";
+        let of_betas = "the kind SV_OPTIMIZER_ADAM, SV_OPTIMIZER_ADAMW or SV_OPTIMIZER_LION";
+        let fields = [
+            ("options.momentum", self.momentum, SGD, of_sgd),
+            ("options.beta1", self.beta1, WITH_BETAS, of_betas),
+            ("options.beta2", self.beta2, WITH_BETAS, of_betas),
+            ("options.eps", self.eps, ADAM, of_adam),
+        ];
+        let mut unread = fields.iter().filter(|(_, _, kinds, _)| !kinds.contains(&self.kind));
+        unread.try_for_each(|(name, found, _, reads)| check_unused(name, *found, reads))
+    }
+
     fn create(&self, parameters: Vec<crate::nn::Variable>) -> Result<Box<dyn Optimizer + Send>> {
         let rate = self.learning_rate;
-        if rate == 0.0 {
-            let wanted = "a number above 0; sv_optimizer_set_learning_rate sets 0 for a schedule";
-            return Err(Failure::argument(
-                "options.learning_rate",
-                "0, as in a struct that sets none",
-                wanted,
-            ));
-        }
-        let (beta1, beta2) = (or_default(self.beta1, 0.9), or_default(self.beta2, 0.999));
+        check_rate(rate)?;
+        let second = if self.kind == SV_OPTIMIZER_LION { 0.99 } else { 0.999 };
+        let (beta1, beta2) = (or_default(self.beta1, 0.9), or_default(self.beta2, second));
         let eps = or_default(self.eps, 1e-8);
         let decay = flag(self.has_weight_decay, "options.has_weight_decay")?;
         if !decay {
             check_unused("options.weight_decay", self.weight_decay, "options.has_weight_decay 1")?;
         }
-        if self.kind == SV_OPTIMIZER_SGD {
-            let of_adam =
-                [("options.beta1", self.beta1), ("options.beta2", self.beta2), ("options.eps", self.eps)];
-            let reads = "the kind SV_OPTIMIZER_ADAM or SV_OPTIMIZER_ADAMW";
-            of_adam.iter().try_for_each(|(name, found)| check_unused(name, *found, reads))?;
-        } else {
-            check_unused("options.momentum", self.momentum, "the kind SV_OPTIMIZER_SGD")?;
-        }
+        self.check_kind()?;
         macro_rules! adam {
             ($name:ident) => {{
                 let optimizer = $name::new(parameters, rate)?.with_betas(beta1, beta2)?.with_eps(eps)?;
@@ -108,17 +117,93 @@ impl sv_optimizer_options {
             }};
         }
         Ok(match self.kind {
-            SV_OPTIMIZER_SGD => {
+            SV_OPTIMIZER_SGD | SV_OPTIMIZER_NESTEROV => {
                 let optimizer = Sgd::new(parameters, rate)?;
                 let optimizer =
                     if self.momentum == 0.0 { optimizer } else { optimizer.with_momentum(self.momentum)? };
+                let optimizer = optimizer.with_nesterov(self.kind == SV_OPTIMIZER_NESTEROV)?;
                 Box::new(if decay { optimizer.with_weight_decay(self.weight_decay)? } else { optimizer })
             }
             SV_OPTIMIZER_ADAM => adam!(Adam),
             SV_OPTIMIZER_ADAMW => adam!(AdamW),
+            SV_OPTIMIZER_LION => {
+                let optimizer = Lion::new(parameters, rate)?.with_betas(beta1, beta2)?;
+                Box::new(if decay { optimizer.with_weight_decay(self.weight_decay)? } else { optimizer })
+            }
             other => return Err(Failure::argument("options.kind", other, "one of SV_OPTIMIZER_...")),
         })
     }
+}
+
+/// Refuses a learning rate that the caller has not set.
+fn check_rate(rate: f64) -> Result<()> {
+    if rate == 0.0 {
+        let wanted = "a number above 0; sv_optimizer_set_learning_rate sets 0 for a schedule";
+        return Err(Failure::argument("options.learning_rate", "0, as in a struct that sets none", wanted));
+    }
+    Ok(())
+}
+
+/// The settings of an Adafactor, with the defaults of PyTorch. Zeros are the defaults, but for `size` and `learning_rate`, which the
+/// caller sets.
+#[repr(C)]
+#[allow(non_camel_case_types)]
+#[derive(Clone, Copy)]
+pub struct sv_adafactor_options {
+    /// The size of the struct in bytes.
+    pub size: usize,
+    /// 1 for steps of the size of the learning rate. Otherwise the size is at most 1 / sqrt(step), and relative to the root mean
+    /// square of the parameter.
+    pub fixed_step: i32,
+    /// 0.
+    pub reserved: i32,
+    /// The factor of a step, above 0. A learning rate of 0, such as that of a schedule, is one of `sv_optimizer_set_learning_rate`.
+    pub learning_rate: f64,
+    /// The decoupled weight decay.
+    pub weight_decay: f64,
+    /// The share of new squares in the second moments is the step to this power; 0 for -0.8.
+    pub beta2_decay: f64,
+    /// The least root of a second moment; 0 for the machine epsilon of the parameter's dtype.
+    pub variance_eps: f64,
+    /// The least root mean square of a parameter for the size of its steps; 0 for 1e-3.
+    pub scale_eps: f64,
+    /// The root mean square to which a larger update is scaled down, from 1 on; 0 for 1.
+    pub clipping_threshold: f64,
+}
+
+impl sv_adafactor_options {
+    fn create(&self, parameters: Vec<crate::nn::Variable>) -> Result<Box<dyn Optimizer + Send>> {
+        check_rate(self.learning_rate)?;
+        if self.reserved != 0 {
+            return Err(Failure::argument("options.reserved", self.reserved, "0"));
+        }
+        let variance_eps = Some(self.variance_eps).filter(|eps| *eps != 0.0);
+        let optimizer = Adafactor::new(parameters, self.learning_rate)?
+            .with_beta2_decay(or_default(self.beta2_decay, -0.8))?
+            .with_eps(variance_eps, or_default(self.scale_eps, 1e-3))?
+            .with_clipping_threshold(or_default(self.clipping_threshold, 1.0))?
+            .with_relative_step(!flag(self.fixed_step, "options.fixed_step")?)
+            .with_weight_decay(self.weight_decay)?;
+        Ok(Box::new(optimizer))
+    }
+}
+
+/// Creates an optimizer of a model's parameters and adds it to the model.
+fn create(
+    model: sv_model,
+    make: impl FnOnce(Vec<crate::nn::Variable>) -> Result<Box<dyn Optimizer + Send>>,
+) -> Result<sv_optimizer> {
+    let model = ModelObject::find(model)?;
+    let mut of_model = model.write();
+    let parameters = of_model.module().parameters();
+    if parameters.is_empty() {
+        let wanted = "a model with parameters: add its layers first, such as by sv_model_add_linear";
+        return Err(Failure::argument("model", "a model without parameters", wanted));
+    }
+    let created = Arc::new(Mutex::new(make(parameters)?));
+    of_model.add_optimizer(&created);
+    let object = OptimizerObject { optimizer: created, model: model.downgrade() };
+    OptimizerObject::table().insert(object)
 }
 
 /// Creates an optimizer of a model's parameters. The model has all of its layers: a model without parameters is an error here, and
@@ -131,17 +216,22 @@ pub unsafe extern "C" fn sv_optimizer_create(
 ) -> i32 {
     guard::call("sv_optimizer_create", || {
         let (options, optimizer) = (structure(options, "options")?, out(optimizer, "optimizer")?);
-        let model = ModelObject::find(model)?;
-        let mut of_model = model.write();
-        let parameters = of_model.module().parameters();
-        if parameters.is_empty() {
-            let wanted = "a model with parameters: add its layers first, such as by sv_model_add_linear";
-            return Err(Failure::argument("model", "a model without parameters", wanted));
-        }
-        let created = Arc::new(Mutex::new(options.create(parameters)?));
-        of_model.add_optimizer(&created);
-        let object = OptimizerObject { optimizer: created, model: model.downgrade() };
-        optimizer.write(OptimizerObject::table().insert(object)?);
+        optimizer.write(create(model, |parameters| options.create(parameters))?);
+        Ok(())
+    })
+}
+
+/// Creates an Adafactor of a model's parameters, as `sv_optimizer_create`. Its second moments of a matrix are those of the rows and the
+/// columns. It is that of PyTorch.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sv_optimizer_create_adafactor(
+    model: sv_model,
+    options: *const sv_adafactor_options,
+    optimizer: *mut sv_optimizer,
+) -> i32 {
+    guard::call("sv_optimizer_create_adafactor", || {
+        let (options, optimizer) = (structure(options, "options")?, out(optimizer, "optimizer")?);
+        optimizer.write(create(model, |parameters| options.create(parameters))?);
         Ok(())
     })
 }

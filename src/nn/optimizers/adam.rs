@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::Optimizer;
-use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, outputs, scaled};
-use crate::error::{Error, Result};
+use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, check_real, outputs, scaled, shaped};
+use crate::error::Result;
 use crate::fuse::Expr;
 use crate::nn::Variable;
 use crate::nn::checks::{check_fraction, check_number};
 use crate::nn::precision::widened;
 use crate::tensor::{Fused, Tensor, TensorMut};
+use crate::types::Shape;
 
 /// The step of both optimizers.
 #[derive(Debug)]
@@ -55,8 +56,11 @@ impl<const IS_DECOUPLED: bool> AdamRule<IS_DECOUPLED> {
 
 impl<const IS_DECOUPLED: bool> StepRule for AdamRule<IS_DECOUPLED> {
     const NAME: &'static str = if IS_DECOUPLED { "AdamW" } else { "Adam" };
-    const STATES: &'static [&'static str] = &["exp_avg", "exp_avg_sq"];
     const COUNTS_STEPS: bool = true;
+
+    fn states(shape: &Shape) -> Result<Vec<(&'static str, Shape)>> {
+        Ok(shaped(&["exp_avg", "exp_avg_sq"], shape))
+    }
 
     fn uses_states(&self) -> bool {
         true
@@ -96,11 +100,7 @@ fn new<const IS_DECOUPLED: bool>(
     learning_rate: f64,
     weight_decay: f64,
 ) -> Result<OptimizerCore<AdamRule<IS_DECOUPLED>>> {
-    if let Some(parameter) = parameters.iter().find(|parameter| parameter.dtype().is_complex()) {
-        let (wanted, found) = ("parameters of floats".to_owned(), parameter.dtype().to_string());
-        let operation = AdamRule::<IS_DECOUPLED>::NAME;
-        return Err(Error::DTypeMismatch { operation, wanted, found });
-    }
+    check_real::<AdamRule<IS_DECOUPLED>>(&parameters)?;
     let rule = AdamRule::new((0.9, 0.999), 1e-8);
     let mut core = OptimizerCore::new(rule, parameters, learning_rate)?;
     core.weight_decay = weight_decay;
@@ -118,8 +118,8 @@ macro_rules! optimizers {
             ///
             /// # Errors
             ///
-            /// [`Error::InvalidArgument`] for a learning rate that is negative or not finite, for no parameters, and for
-            /// parameters other than leaves with a gradient; [`Error::DTypeMismatch`] for complex ones.
+            /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a learning rate that is negative or not finite, for no parameters, and for
+            /// parameters other than leaves with a gradient; [`Error::DTypeMismatch`](crate::Error::DTypeMismatch) for complex ones.
             pub fn new(parameters: Vec<Variable>, learning_rate: f64) -> Result<$name> {
                 new(parameters, learning_rate, $decay).map($name)
             }
@@ -128,7 +128,7 @@ macro_rules! optimizers {
             ///
             /// # Errors
             ///
-            /// [`Error::InvalidArgument`] for a number outside 0 to 1, without 1.
+            /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a number outside 0 to 1, without 1.
             pub fn with_betas(mut self, first: f64, second: f64) -> Result<$name> {
                 check_fraction(stringify!($name), "a first beta", first)?;
                 check_fraction(stringify!($name), "a second beta", second)?;
@@ -140,7 +140,7 @@ macro_rules! optimizers {
             ///
             /// # Errors
             ///
-            /// [`Error::InvalidArgument`] for a number that is negative or not finite.
+            /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a number that is negative or not finite.
             pub fn with_eps(mut self, eps: f64) -> Result<$name> {
                 check_number(stringify!($name), "an eps", eps)?;
                 self.0.rule = AdamRule::new(self.0.rule.betas, eps);

@@ -1,8 +1,8 @@
 //! [`OptimizerCore`], the parameters of an optimizer, their states, and the loop of a step.
 //!
 //! Parameters with places in one storage of [`Parameters`](crate::nn::Parameters) are a group, whose states are one tensor
-//! each; any other parameter is a group of its own. A step launches its function once for each run: neighbours with a
-//! gradient, equal numbers of steps and the same decay. The function reads its numbers from device memory, so a captured step
+//! each; any other parameter is a group of its own, and so is each one whose step reads it as a whole. A step launches its
+//! function once for each run: neighbours with a gradient, equal numbers of steps and the same decay. The function reads its numbers from device memory, so a captured step
 //! can be given new ones.
 
 use std::collections::BTreeSet;
@@ -40,10 +40,18 @@ pub(super) fn scaled<'g>(gradient: Expr<'g>, factor: Expr<'g>) -> Expr<'g> {
 pub(super) trait StepRule {
     /// The optimizer's name.
     const NAME: &'static str;
-    /// PyTorch's names of the states. A state has the parameter's shape and the dtype that steps are computed in.
-    const STATES: &'static [&'static str];
     /// True if the state counts steps.
     const COUNTS_STEPS: bool;
+    /// True if an element's step depends on the parameter's other elements, so that each parameter has a step of its own.
+    const IS_WHOLE: bool = false;
+
+    /// Returns PyTorch's names and the shapes of the states of a parameter, which have the dtype that steps are computed in. The
+    /// shapes are the parameter's, unless [`IS_WHOLE`](Self::IS_WHOLE).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a shape that is none.
+    fn states(shape: &Shape) -> Result<Vec<(&'static str, Shape)>>;
 
     /// Returns whether a step reads and writes the states.
     fn uses_states(&self) -> bool;
@@ -55,7 +63,7 @@ pub(super) trait StepRule {
     ///
     /// # Errors
     ///
-    /// As [`Fused::run_in_place`].
+    /// As [`Fused::run_in_place`]. Nothing has changed then, unless it is a driver error.
     fn run(
         &self,
         outputs: Vec<TensorMut<'_>>,
@@ -166,7 +174,7 @@ impl Group {
     }
 
     /// Creates the states, if they are not there.
-    pub fn create_states(&mut self, count: usize) -> Result<()> {
+    pub fn create_states<R: StepRule>(&mut self) -> Result<()> {
         if !self.states.is_empty() {
             return Ok(());
         }
@@ -176,8 +184,10 @@ impl Group {
             Some(part) => Shape::new(&[part.len()])?,
             None => first.variable.shape(),
         };
-        self.states =
-            (0..count).map(|_| Tensor::zeros(&shape, dtype, &device)).collect::<Result<Vec<Tensor>>>()?;
+        let states = R::states(&shape)?.into_iter();
+        self.states = states
+            .map(|(_, shape)| Tensor::zeros(&shape, dtype, &device))
+            .collect::<Result<Vec<Tensor>>>()?;
         Ok(())
     }
 
@@ -194,7 +204,7 @@ impl Group {
     /// Returns a state of a member, which later steps do not change.
     pub fn state_of(&self, member: usize, state: &Tensor) -> Result<Tensor> {
         let Some((part, member)) = self.part(&(member..member + 1)).zip(self.members.get(member)) else {
-            return Ok(state.clone());
+            return state.copy();
         };
         let shape = member.variable.shape();
         in_shape(&state.narrow(0, part.start, shape.count())?, &shape)?.copy()
@@ -223,7 +233,7 @@ impl<R: StepRule> OptimizerCore<R> {
         }
         let mut groups: Vec<Group> = Vec::new();
         for (position, variable) in variables.iter().enumerate() {
-            let (variable, place) = (variable.clone(), variable.place());
+            let (variable, place) = (variable.clone(), variable.place().filter(|_| !R::IS_WHOLE));
             let member = Member { position, variable, place, has_state: false, steps: 0 };
             let group = member.place.as_ref().and_then(|place| {
                 groups.iter_mut().find(|group| {
@@ -319,7 +329,7 @@ impl<R: StepRule> OptimizerCore<R> {
         if uses_states {
             for group in runs.iter().map(|run| run.group).collect::<BTreeSet<usize>>() {
                 has_moved |= self.groups[group].states.is_empty();
-                self.groups[group].create_states(R::STATES.len())?;
+                self.groups[group].create_states::<R>()?;
             }
         }
         for run in &runs {
@@ -370,7 +380,12 @@ impl<R: StepRule> OptimizerCore<R> {
         let variables: Vec<Variable> =
             group.members[run.members.clone()].iter().map(|member| member.variable.clone()).collect();
         let is_flat = group.part(&run.members).is_some();
-        let gradient = gradient_run(&variables)?.ok_or_else(|| {
+        // The gradient of a whole parameter has its shape.
+        let gradient = match variables.first() {
+            Some(variable) if !is_flat => variable.grad(),
+            _ => gradient_run(&variables)?,
+        };
+        let gradient = gradient.ok_or_else(|| {
             let wanted = "the gradients that it had when the step was counted";
             Error::invalid(R::NAME, "a parameter without a gradient", wanted)
         })?;
@@ -385,6 +400,26 @@ impl<R: StepRule> OptimizerCore<R> {
             _ => update_run(&variables, change),
         }
     }
+}
+
+/// Checks that no parameter is complex.
+///
+/// # Errors
+///
+/// [`Error::DTypeMismatch`] for one that is.
+pub(super) fn check_real<R: StepRule>(parameters: &[Variable]) -> Result<()> {
+    match parameters.iter().find(|parameter| parameter.dtype().is_complex()) {
+        Some(parameter) => {
+            let (wanted, found) = ("parameters of floats".to_owned(), parameter.dtype().to_string());
+            Err(Error::DTypeMismatch { operation: R::NAME, wanted, found })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns the states of a parameter that have its shape.
+pub(super) fn shaped(names: &[&'static str], shape: &Shape) -> Vec<(&'static str, Shape)> {
+    names.iter().map(|name| (*name, *shape)).collect()
 }
 
 /// Returns an optimizer's outputs as an array.

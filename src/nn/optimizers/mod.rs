@@ -4,32 +4,38 @@
 //! |---|---|
 //! | `core` | the parameters of an optimizer, each once, their states, and the loop of a step |
 //! | `state` | the `state_dict` |
-//! | `sgd`, `adam` | [`Sgd`]; [`Adam`] and [`AdamW`] |
+//! | `sgd`, `adam`, `lion` | [`Sgd`]; [`Adam`] and [`AdamW`]; [`Lion`] |
+//! | `adafactor` | [`Adafactor`] |
 //! | `clip` | [`clip_grad_norm`] |
 //! | `schedule` | [`LearningRateSchedule`] |
 //!
 //! Invariants:
 //!
-//! - A step is one fused expression: it reads the parameter, its gradient and the state, and writes the parameter and the
+//! - A step, but for [`Adafactor`]'s, is one fused expression: it reads the parameter, its gradient and the state, and writes the parameter and the
 //!   state in place. It is launched once for neighbours in a buffer of [`Parameters`](super::Parameters), otherwise once for
 //!   each parameter, with the same bits. If it fails, that parameter and its state keep their values.
 //! - The numbers of a step, such as the learning rate, are in device memory.
 //! - A step is a change in place: a backward through values from before it is an error.
-//! - A parameter given twice counts once. A parameter without a gradient keeps its value, its state and its step count.
+//! - A parameter given twice counts once. Two optimizers may have the same parameter, as in PyTorch: each changes it, by states of
+//!   its own. A parameter without a gradient keeps its value, its state and its step count.
 //! - f16 and bf16 parameters have states of f32, and are computed in f32 and rounded once.
 //!
-//! Tests: `tests/nn/optimizers.rs`.
+//! Tests: `tests/nn/optimizers.rs`, `tests/cases/optimizers.rs`, `tests/gpu/optimizers.rs`.
 
+mod adafactor;
 mod adam;
 mod clip;
 mod core;
+mod lion;
 mod schedule;
 mod sgd;
 mod state;
 
+pub use adafactor::Adafactor;
 pub use adam::{Adam, AdamW};
 pub use clip::clip_grad_norm;
 pub(super) use clip::grad_norm;
+pub use lion::Lion;
 pub use schedule::{LearningRateSchedule, ScheduleShape};
 pub use sgd::Sgd;
 

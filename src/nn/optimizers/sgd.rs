@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::Optimizer;
-use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, outputs, scaled};
-use crate::error::Result;
+use super::core::{Guard, NUMBERS, OptimizerCore, StepRule, outputs, scaled, shaped};
+use crate::error::{Error, Result};
 use crate::fuse::Expr;
 use crate::nn::Variable;
 use crate::nn::checks::check_number;
 use crate::nn::precision::widened;
 use crate::tensor::{Fused, Tensor, TensorMut};
+use crate::types::Shape;
 
 const NAME: &str = "Sgd";
 
@@ -18,6 +19,7 @@ const NAME: &str = "Sgd";
 #[derive(Debug)]
 struct SgdRule {
     momentum: f64,
+    is_nesterov: bool,
     plain: Fused<4>,
     with_momentum: Fused<6, 2>,
     guarded_plain: Fused<6>,
@@ -31,16 +33,42 @@ fn plain_step([p, g, rate, decay]: [Expr<'_>; 4]) -> Expr<'_> {
 }
 
 /// Returns the new parameter, as [`plain_step`], and the new momentum.
-fn momentum_step([p, buffer, g, rate, decay, momentum]: [Expr<'_>; 6]) -> [Expr<'_>; 2] {
+fn momentum_step(is_nesterov: bool, [p, buffer, g, rate, decay, momentum]: [Expr<'_>; 6]) -> [Expr<'_>; 2] {
     let p = widened(p);
-    let buffer = buffer * momentum + (widened(g) + p * decay);
-    [p - buffer * rate, buffer]
+    let g = widened(g) + p * decay;
+    let buffer = buffer * momentum + g;
+    let direction = if is_nesterov { g + buffer * momentum } else { buffer };
+    [p - direction * rate, buffer]
+}
+
+impl SgdRule {
+    fn new(momentum: f64, is_nesterov: bool) -> SgdRule {
+        SgdRule {
+            momentum,
+            is_nesterov,
+            plain: Fused::new(plain_step),
+            with_momentum: Fused::with_outputs(move |operands| momentum_step(is_nesterov, operands)),
+            guarded_plain: Fused::new(|[p, g, rate, decay, condition, factor]| {
+                condition.choose(plain_step([p, scaled(g, factor), rate, decay]), widened(p))
+            }),
+            guarded_with_momentum: Fused::with_outputs(
+                move |[p, buffer, g, rate, decay, momentum, condition, factor]| {
+                    let operands = [p, buffer, scaled(g, factor), rate, decay, momentum];
+                    let [new_p, new_buffer] = momentum_step(is_nesterov, operands);
+                    [condition.choose(new_p, widened(p)), condition.choose(new_buffer, buffer)]
+                },
+            ),
+        }
+    }
 }
 
 impl StepRule for SgdRule {
     const NAME: &'static str = NAME;
-    const STATES: &'static [&'static str] = &["momentum_buffer"];
     const COUNTS_STEPS: bool = false;
+
+    fn states(shape: &Shape) -> Result<Vec<(&'static str, Shape)>> {
+        Ok(shaped(&["momentum_buffer"], shape))
+    }
 
     fn uses_states(&self) -> bool {
         self.momentum != 0.0
@@ -79,7 +107,7 @@ impl StepRule for SgdRule {
     }
 }
 
-/// Stochastic gradient descent with momentum: b = μ b + g + λ p, p = p - lr b.
+/// Stochastic gradient descent with momentum: b = μ b + g + λ p, p = p - lr b. [`with_nesterov`](Sgd::with_nesterov) looks ahead.
 ///
 /// ```
 /// use selvedge::nn::{Optimizer, Sgd, Variable};
@@ -99,24 +127,10 @@ impl Sgd {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a learning rate that is negative or not finite, for no
+    /// [`Error::InvalidArgument`] for a learning rate that is negative or not finite, for no
     /// parameters, and for parameters other than leaves with a gradient.
     pub fn new(parameters: Vec<Variable>, learning_rate: f64) -> Result<Sgd> {
-        let rule = SgdRule {
-            momentum: 0.0,
-            plain: Fused::new(plain_step),
-            with_momentum: Fused::with_outputs(momentum_step),
-            guarded_plain: Fused::new(|[p, g, rate, decay, condition, factor]| {
-                condition.choose(plain_step([p, scaled(g, factor), rate, decay]), widened(p))
-            }),
-            guarded_with_momentum: Fused::with_outputs(
-                |[p, buffer, g, rate, decay, momentum, condition, factor]| {
-                    let operands = [p, buffer, scaled(g, factor), rate, decay, momentum];
-                    let [new_p, new_buffer] = momentum_step(operands);
-                    [condition.choose(new_p, widened(p)), condition.choose(new_buffer, buffer)]
-                },
-            ),
-        };
+        let rule = SgdRule::new(0.0, false);
         OptimizerCore::new(rule, parameters, learning_rate).map(Sgd)
     }
 
@@ -124,10 +138,35 @@ impl Sgd {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) for a number that is negative or not finite.
+    /// [`Error::InvalidArgument`] for a number that is negative or not finite, and for 0 with
+    /// [`with_nesterov`](Self::with_nesterov).
     pub fn with_momentum(mut self, momentum: f64) -> Result<Sgd> {
         check_number(NAME, "a momentum", momentum)?;
+        check_nesterov(momentum, self.0.rule.is_nesterov)?;
         self.0.rule.momentum = momentum;
+        Ok(self)
+    }
+
+    /// Sets whether the momentum is Nesterov's: p = p - lr (g + λ p + μ b), with the new b. The momentum is set before.
+    ///
+    /// ```
+    /// use selvedge::nn::{Optimizer, Sgd, Variable};
+    /// use selvedge::{Device, Tensor};
+    /// let x = Variable::with_grad(Tensor::new([3.0f64], &Device::cpu())?)?;
+    /// let mut optimizer = Sgd::new(vec![x.clone()], 0.25)?.with_momentum(0.5)?.with_nesterov(true)?;
+    /// x.square()?.sum_all()?.backward()?;
+    /// optimizer.step()?;
+    /// assert_eq!(x.tensor().to_vec::<f64>()?, [0.75]);
+    /// # Ok::<(), selvedge::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] without a momentum.
+    pub fn with_nesterov(mut self, is_nesterov: bool) -> Result<Sgd> {
+        let momentum = self.0.rule.momentum;
+        check_nesterov(momentum, is_nesterov)?;
+        self.0.rule = SgdRule::new(momentum, is_nesterov);
         Ok(self)
     }
 
@@ -149,6 +188,13 @@ impl Sgd {
         self.0.min_decay_rank = rank;
         self
     }
+}
+
+fn check_nesterov(momentum: f64, is_nesterov: bool) -> Result<()> {
+    if is_nesterov && momentum == 0.0 {
+        return Err(Error::invalid(NAME, "Nesterov momentum with a momentum of 0", "a momentum above 0"));
+    }
+    Ok(())
 }
 
 super::optimizer!(Sgd);

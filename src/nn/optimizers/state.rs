@@ -6,7 +6,7 @@ use super::core::{Group, Member, OptimizerCore, StepRule};
 use crate::error::{Error, Result};
 use crate::nn::precision::wide_dtype;
 use crate::tensor::{Device, Tensor};
-use crate::types::DType;
+use crate::types::{DType, Shape};
 
 /// The entry with the learning rate.
 const LEARNING_RATE: &str = "learning_rate";
@@ -23,7 +23,7 @@ impl<R: StepRule> OptimizerCore<R> {
         let mut entries = BTreeMap::from([(LEARNING_RATE.to_owned(), rate)]);
         for group in &self.groups {
             for (at, member) in group.members.iter().enumerate().filter(|(_, member)| member.has_state) {
-                for (name, state) in R::STATES.iter().zip(&group.states) {
+                for ((name, _), state) in R::states(&member.variable.shape())?.iter().zip(&group.states) {
                     entries.insert(format!("{}.{name}", member.position), group.state_of(at, state)?);
                 }
                 if R::COUNTS_STEPS {
@@ -70,7 +70,7 @@ impl<R: StepRule> OptimizerCore<R> {
             return Err(Error::invalid(operation, faults.join(", "), wanted));
         }
         for group in &mut self.groups {
-            group.load(R::STATES.len(), &states)?;
+            group.load::<R>(&states)?;
         }
         self.learning_rate = rate;
         Ok(())
@@ -86,26 +86,26 @@ impl<R: StepRule> OptimizerCore<R> {
         faults: &mut Vec<String>,
     ) -> Result<Loaded> {
         let parameter = &self.variables[position];
-        let step = R::COUNTS_STEPS.then_some(&STEP);
-        let names: Vec<(bool, String)> = R::STATES
-            .iter()
-            .chain(step)
-            .map(|field| (*field == STEP, format!("{position}.{field}")))
+        let mut fields = R::states(&parameter.shape())?;
+        if R::COUNTS_STEPS {
+            fields.push((STEP, Shape::new(&[])?));
+        }
+        let names: Vec<(bool, String, Shape)> = fields
+            .into_iter()
+            .map(|(field, shape)| (field == STEP, format!("{position}.{field}"), shape))
             .collect();
-        known.extend(names.iter().map(|(_, name)| name.clone()));
-        if !names.iter().any(|(_, name)| entries.contains_key(name)) {
+        known.extend(names.iter().map(|(_, name, _)| name.clone()));
+        if !names.iter().any(|(_, name, _)| entries.contains_key(name)) {
             return Ok(None);
         }
         let (mut tensors, mut steps) = (Vec::with_capacity(names.len()), 0);
-        for (is_step, name) in names {
+        for (is_step, name, shape) in names {
             let Some(entry) = entries.get(&name) else {
                 faults.push(format!("'{name}' is missing"));
                 continue;
             };
             let dtype = if is_step { DType::I64 } else { wide_dtype(parameter.dtype()) };
-            let is_shape = if is_step { entry.rank() == 0 } else { *entry.shape() == parameter.shape() };
-            if entry.dtype() != dtype || !is_shape {
-                let shape = if is_step { "[]".to_owned() } else { parameter.shape().to_string() };
+            if entry.dtype() != dtype || *entry.shape() != shape {
                 let found = described(entry);
                 faults.push(format!("'{name}' is {found} in place of {dtype} of shape {shape}"));
             } else if is_step {
@@ -128,17 +128,17 @@ impl Group {
     /// # Errors
     ///
     /// [`Error::OutOfMemory`] and driver errors.
-    fn load(&mut self, count: usize, states: &[Loaded]) -> Result<()> {
+    fn load<R: StepRule>(&mut self, states: &[Loaded]) -> Result<()> {
         let is_loaded = |member: &Member| matches!(states.get(member.position), Some(Some(_)));
         if self.members.iter().any(is_loaded) {
-            self.create_states(count)?;
+            self.create_states::<R>()?;
         }
         for at in 0..self.members.len() {
             let loaded = self.members.get(at).and_then(|member| states.get(member.position)?.as_ref());
             let shape = self.members[at].variable.shape();
             for (index, mut state) in self.states_of(&(at..at + 1))?.into_iter().enumerate() {
                 match loaded.and_then(|(tensors, _)| tensors.get(index)) {
-                    Some(tensor) if *state.shape() == shape => state.assign(tensor)?,
+                    Some(tensor) if state.shape() == tensor.shape() => state.assign(tensor)?,
                     Some(tensor) => {
                         let flat = tensor.contiguous()?.reshape(&[-1])?;
                         state.narrow(0, 0, shape.count())?.assign(&flat)?;
