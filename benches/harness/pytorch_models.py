@@ -91,12 +91,13 @@ def prefill(name, batch, prompt):
         rows = torch.arange(batch, device="cuda")[:, None] * 7919
         prompts = (rows + torch.arange(prompt, device="cuda")[None] * 104729) % config.vocab_size
         cache = StaticCache(config=config, max_cache_len=prompt)
+        torch.set_float32_matmul_precision("high")
         forward = torch.compile(model.forward, dynamic=False)
         place = torch.arange(prompt, device="cuda")
 
         def work():
-            cache.reset()
             with torch.inference_mode():
+                cache.reset()
                 forward(prompts, past_key_values=cache, use_cache=True, logits_to_keep=1, cache_position=place)
 
         work()

@@ -13,10 +13,11 @@ mod gpt2_cases;
 use selvedge::Error;
 use selvedge::nn::{
     Adafactor, Adam, AdamW, BatchNorm1d, CrossEntropyOptions, Cuda, Decoder, DecoderCache, DecoderConfig,
-    Embedding, FeedForward, FeedForwardOptions, FusedFunction, Gelu, GenerationOptions, Initializer, LayerNorm, Linear, Lion,
-    Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer, Parameters, Reduction, RmsNorm,
-    Sequential, Sgd, Silu, Tanh, TrainerOptions, TransformerBlock, Variable, binary_cross_entropy,
-    binary_cross_entropy_with_logits, clip_grad_norm, cross_entropy, kl_div, mse_loss, nll_loss, no_grad,
+    Embedding, FeedForward, FeedForwardOptions, FusedFunction, Gelu, GenerationOptions, Initializer,
+    LayerNorm, Linear, Lion, Module, MultiHeadAttention, MultiHeadAttentionOptions, Optimizer, Parameters,
+    Reduction, RmsNorm, Sequential, Sgd, Silu, Tanh, TrainerOptions, TransformerBlock, Variable,
+    binary_cross_entropy, binary_cross_entropy_with_logits, clip_grad_norm, cross_entropy, kl_div, mse_loss,
+    nll_loss, no_grad,
 };
 use selvedge::tensor::{Device, Generator, Tensor};
 use selvedge::types::DType;
@@ -38,7 +39,7 @@ device_tests! {
 /// Products in every algorithm that few or many rows have, and decoders whose head dimension has attention that stores no scores.
 fn rows_of_products_and_sequences_have_the_same_bits_beside_any_others() -> Outcome {
     let device = Device::cuda(0)?;
-    let rows = [1, 2, 7, 16, 64, 65, 200, 700];
+    let rows = [1, 2, 7, 16, 64, 65, 200, 700, 30_000];
     let sizes = [
         [768, 2304],
         [768, 768],
@@ -53,6 +54,7 @@ fn rows_of_products_and_sequences_have_the_same_bits_beside_any_others() -> Outc
         batch_invariance_cases::products(dtype, &sizes, &rows, &device)?;
     }
     batch_invariance_cases::products(DType::F32, &sizes[..3], &rows, &device)?;
+    batch_invariance_cases::layers(DType::BF16, &device)?;
     let gpt2 = r#"{"model_type": "gpt2", "vocab_size": 1001, "n_positions": 512, "n_embd": 256, "n_layer": 2, "n_head": 4,
         "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}"#;
     let mistral = r#"{"model_type": "mistral", "vocab_size": 1000, "hidden_size": 512, "intermediate_size": 768, "num_hidden_layers": 2,

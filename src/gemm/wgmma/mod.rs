@@ -7,6 +7,7 @@
 mod persistent;
 mod split_k;
 
+use super::activation::Activation;
 use super::algorithm::GemmAlgorithm;
 use super::blocks::{self, Scalars};
 use super::engine::Unsupported;
@@ -123,7 +124,10 @@ fn configuration(problem: &GemmProblem<'_>) -> Option<Configuration> {
             .find(|configuration| configuration.algorithm() == algorithm),
         None if problem.product.is_batch_invariant() => {
             let slices = batch_invariant_slices(problem)?;
+            // The persistent kernels have faster approximations of gelu and silu.
+            let is_exact = matches!(problem.epilogue.activation, Activation::None | Activation::Relu);
             all.filter(|(configuration, _)| configuration.slices_of_k() == Some(slices))
+                .filter(|(configuration, _)| is_exact || matches!(configuration, Configuration::SplitK(_)))
                 .min_by_key(|(_, clocks)| *clocks)
                 .map(|(configuration, _)| configuration)
         }
@@ -290,7 +294,6 @@ pub(super) fn run_on(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gemm::Activation;
 
     const H200: DeviceProperties =
         DeviceProperties { capability: (9, 0), driver_isa: (8, 0), multiprocessors: 132 };
